@@ -1,0 +1,56 @@
+/** A pending call; `cancel` after it has fired or been cancelled does nothing. */
+export interface Timer {
+  cancel(): void;
+}
+
+/** Time as a process sees it. All figures are milliseconds. */
+export interface Clock {
+  /** Wall time since the Unix epoch. It may jump; use it for records, never for waits. */
+  now(): number;
+  /** Time since an arbitrary start. It never goes back. */
+  monotonic(): number;
+  /** Calls `fn` once, `ms` from now. The timer alone does not keep a process alive when `background` is set. */
+  setTimer(ms: number, fn: () => void, options?: { readonly background?: boolean }): Timer;
+}
+
+/** Resolves after `ms`; rejects with the signal's reason when `signal` aborts first. */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const onAbort = () => {
+      timer.cancel();
+      reject(signal?.reason);
+    };
+    const timer = clock.setTimer(ms, () => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    });
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** A signal that aborts with `reason()` after `ms`, or with the parent's reason when the parent aborts. */
+export function deadline(
+  clock: Clock,
+  ms: number,
+  reason: () => Error,
+  parent?: AbortSignal,
+): { readonly signal: AbortSignal; cancel(): void } {
+  const controller = new AbortController();
+  const timer = clock.setTimer(ms, () => end(reason()));
+  const onParent = () => end(parent?.reason);
+  function end(why: unknown): void {
+    cancel();
+    controller.abort(why);
+  }
+  function cancel(): void {
+    timer.cancel();
+    parent?.removeEventListener("abort", onParent);
+  }
+  if (parent?.aborted) end(parent.reason);
+  else parent?.addEventListener("abort", onParent, { once: true });
+  return { signal: controller.signal, cancel };
+}

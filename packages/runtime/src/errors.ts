@@ -1,0 +1,18 @@
+/**
+ * Base of every error of ours. `code` is stable and meant for programs; the message is one line for people that
+ * names the value, the place and, where there is one, the mend.
+ */
+export class NodeyardError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.name = new.target.name;
+    this.code = code;
+  }
+}
+
+/** The text of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

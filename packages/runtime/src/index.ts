@@ -1,0 +1,5 @@
+export { type Clock, deadline, sleep, type Timer } from "./clock.ts";
+export { systemClock, systemRandom } from "./edge/system.ts";
+export { messageOf, NodeyardError } from "./errors.ts";
+export { backoff, hexId, jitter, type Random, seededRandom } from "./random.ts";
+export { VirtualClock } from "./virtual-clock.ts";

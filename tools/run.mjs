@@ -1,0 +1,25 @@
+// Runs a script on the Node 24 that the dev dependency `node` installs, whatever Node started this file.
+// Plain JavaScript on purpose: it must run on the old Node of a fresh machine.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const WANTED = 24;
+const own = fileURLToPath(new URL("../node_modules/node/bin/node", import.meta.url));
+const current = Number(process.versions.node.split(".")[0]);
+const node = existsSync(own) ? own : current === WANTED ? process.execPath : undefined;
+if (node === undefined) {
+  console.error(
+    `nodeyard: needs Node ${WANTED}, this is ${process.version}, and node_modules/node/bin/node is missing ` +
+      "(its install script did not run). Run: npm rebuild node --ignore-scripts=false",
+  );
+  process.exit(1);
+}
+const child = spawn(node, ["--disable-warning=ExperimentalWarning", ...process.argv.slice(2)], {
+  stdio: "inherit",
+});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+child.on("exit", (code, signal) => {
+  if (signal !== null) process.kill(process.pid, signal);
+  process.exit(code ?? 1);
+});

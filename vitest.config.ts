@@ -1,0 +1,16 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: [
+      "packages/*/test/**/*.test.ts",
+      "tools/**/*.test.ts",
+      "testing/**/*.test.ts",
+      "bench/**/*.test.ts",
+    ],
+    pool: "forks",
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    coverage: { provider: "v8", include: ["packages/*/src/**"], exclude: ["packages/*/src/bin/**"] },
+  },
+});
