@@ -1,1 +1,2 @@
-export {};
+export type * from "./contract.ts";
+export * from "./errors.ts";

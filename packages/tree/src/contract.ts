@@ -1,0 +1,178 @@
+/**
+ * The coordination tree: what Nodeyard needs of ZooKeeper and of everything that stands in for it.
+ *
+ * The contract knows nothing of nodes or requests. Semantics are ZooKeeper's (spec: ZooKeeper Programmer's Guide):
+ * absolute paths, versions per znode, sequence numbers from a counter per parent that counts every child ever made,
+ * session-bound ("ephemeral") znodes without children, and commits that happen whole or not at all.
+ */
+
+/** What the tree says of a znode. Times are milliseconds of the tree's own clock. */
+export interface Stat {
+  readonly czxid: bigint;
+  readonly mzxid: bigint;
+  readonly pzxid: bigint;
+  readonly ctime: number;
+  readonly mtime: number;
+  readonly version: number;
+  readonly cversion: number;
+  readonly aversion: number;
+  /** Session that owns the znode; 0n for a durable one. */
+  readonly ephemeralOwner: bigint;
+  readonly dataLength: number;
+  readonly numChildren: number;
+}
+
+export interface CreateOp {
+  readonly op: "create";
+  /** With `sequential`, ten digits are appended; the path may then end in "/". */
+  readonly path: string;
+  readonly data?: Uint8Array;
+  readonly ephemeral?: boolean;
+  readonly sequential?: boolean;
+}
+
+export interface SetOp {
+  readonly op: "set";
+  readonly path: string;
+  readonly data: Uint8Array;
+  /** The version the znode must have; absent: any. */
+  readonly version?: number;
+}
+
+export interface DeleteOp {
+  readonly op: "delete";
+  readonly path: string;
+  readonly version?: number;
+}
+
+/** Demands that the znode exists and, with `version`, that it has that version. */
+export interface CheckOp {
+  readonly op: "check";
+  readonly path: string;
+  readonly version?: number;
+}
+
+export type Op = CreateOp | SetOp | DeleteOp | CheckOp;
+
+export type OpResult =
+  | { readonly op: "create"; readonly path: string; readonly stat: Stat }
+  | { readonly op: "set"; readonly stat: Stat }
+  | { readonly op: "delete" }
+  | { readonly op: "check" };
+
+export type CommitResult<T extends readonly Op[]> = {
+  readonly [K in keyof T]: Extract<OpResult, { readonly op: T[K] extends Op ? T[K]["op"] : never }>;
+};
+
+/** A limit on one call. Without `deadlineMs` the tree's own default holds: no call waits for ever. */
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  readonly deadlineMs?: number;
+}
+
+export type SessionState = "connecting" | "connected" | "suspended" | "expired" | "closed";
+
+/**
+ * The session this process has with the tree. After `expired` the tree opens a new one by itself: `epoch` grows by one
+ * and everything ephemeral of the old epoch is gone.
+ */
+export interface Session {
+  readonly id: bigint;
+  readonly epoch: number;
+  readonly state: SessionState;
+  /**
+   * Monotonic milliseconds until which locks of this session may be trusted: send time of the last answered request
+   * plus two thirds of the session timeout (design, rule 1). Infinity where the tree cannot lose a session by itself.
+   */
+  readonly trustedUntil: number;
+}
+
+export type Change =
+  /** A znode is there. `data` and `stat` are present exactly for paths whose interest is "data". */
+  | { readonly type: "put"; readonly path: string; readonly data?: Uint8Array; readonly stat?: Stat }
+  | { readonly type: "remove"; readonly path: string }
+  /** Continuity is lost (disconnect, new session): what follows, up to `synced`, is the difference to what was told before. */
+  | { readonly type: "gap" }
+  /** All that was in the tree when the walk began has been told. */
+  | { readonly type: "synced" };
+
+/** How much of a path a feed's owner wants: its data, only that it exists, or nothing. */
+export type Interest = "data" | "name" | "none";
+
+export interface FeedOptions {
+  /** Must be pure. "name" and "none" paths are never fetched. A path whose interest is "none" hides nothing beneath it. */
+  readonly interest: (path: string) => Interest;
+  /**
+   * Called for each change, synchronously and in order; must not throw.
+   *
+   * Promised: per path versions grow; the last state always arrives; own writes arrive from their replies (before the
+   * writer's promise resolves), once, without a read. Not promised: states in between, or one moment for two paths.
+   */
+  readonly onChange: (change: Change) => void;
+  /** Reads in flight at most during walks (default 256; 1,024 is sensible for a first walk). */
+  readonly concurrency?: number;
+}
+
+export interface Feed {
+  /** Resolves when the first `synced` has been told; rejects when the feed is closed before. */
+  readonly synced: Promise<void>;
+  /** Compares the whole subtree with what was told and tells the differences between a `gap` and a `synced`. */
+  resync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Differences between stores that callers may see. */
+export interface TreeCapabilities {
+  /** Other processes can use the same tree, so writes of others must be expected. */
+  readonly shared: boolean;
+  /** What was acknowledged survives power loss. */
+  readonly durable: boolean;
+  /** Largest data of one znode, bytes. */
+  readonly maxDataBytes: number;
+}
+
+/** Figures since the tree was opened, for metrics and benches. */
+export interface TreeCounters {
+  /** Requests sent as one unit (a commit is one), pings not counted. */
+  readonly calls: number;
+  /** Operations inside them (a commit of three counts three). */
+  readonly operations: number;
+  /** Change notices received. */
+  readonly events: number;
+}
+
+/**
+ * Every method rejects with a `TreeError`; `error.outcome` says whether the write may have happened all the same.
+ * Calls that are started in order are carried out in order.
+ */
+export interface Tree extends AsyncDisposable {
+  readonly capabilities: TreeCapabilities;
+  readonly counters: TreeCounters;
+  /** The session as it is now. */
+  session(): Session;
+  /** Called synchronously at each change of state or epoch. Returns the function that ends it. */
+  onSession(listener: (session: Session) => void): () => void;
+  /** Tree time minus our wall clock, milliseconds, learnt from our own writes; 0 until the first. */
+  clockOffset(): number;
+
+  create(
+    path: string,
+    data?: Uint8Array,
+    options?: CallOptions & { readonly ephemeral?: boolean; readonly sequential?: boolean },
+  ): Promise<{ readonly path: string; readonly stat: Stat }>;
+  get(path: string, options?: CallOptions): Promise<{ readonly data: Uint8Array; readonly stat: Stat }>;
+  /** The znode's stat, or undefined where there is none. */
+  stat(path: string, options?: CallOptions): Promise<Stat | undefined>;
+  set(path: string, data: Uint8Array, options?: CallOptions & { readonly version?: number }): Promise<Stat>;
+  delete(path: string, options?: CallOptions & { readonly version?: number }): Promise<void>;
+  /** Names (not paths) of the children, in no order. */
+  children(path: string, options?: CallOptions): Promise<readonly string[]>;
+  /** All of `ops` or none of them. A refused commit rejects with `CommitFailed`, which names the op that refused. */
+  commit<const T extends readonly Op[]>(ops: T, options?: CallOptions): Promise<CommitResult<T>>;
+  /** Resolves when every write acknowledged anywhere before the call is visible to reads made after it. */
+  sync(path: string, options?: CallOptions): Promise<void>;
+
+  /** Follows everything at and below `root`, which need not exist yet. */
+  feed(root: string, options: FeedOptions): Feed;
+  close(): Promise<void>;
+}

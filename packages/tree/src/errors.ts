@@ -1,0 +1,120 @@
+import { NodeyardError } from "@nodeyard/runtime";
+
+/** Whether a write that failed may have happened all the same. */
+export type Outcome = "none" | "unknown";
+
+/** Base of what a tree's methods reject with. */
+export class TreeError extends NodeyardError {
+  readonly outcome: Outcome;
+
+  constructor(code: string, message: string, options: { outcome?: Outcome; cause?: unknown } = {}) {
+    super(code, message, { cause: options.cause });
+    this.outcome = options.outcome ?? "none";
+  }
+}
+
+export class NoNode extends TreeError {
+  constructor(path: string, cause?: unknown) {
+    super("tree.no_node", `${path} does not exist`, { cause });
+  }
+}
+
+export class NodeExists extends TreeError {
+  constructor(path: string, cause?: unknown) {
+    super("tree.node_exists", `${path} exists already`, { cause });
+  }
+}
+
+export class BadVersion extends TreeError {
+  constructor(path: string, cause?: unknown) {
+    super("tree.bad_version", `${path} was changed by someone else meanwhile`, { cause });
+  }
+}
+
+export class NotEmpty extends TreeError {
+  constructor(path: string, cause?: unknown) {
+    super("tree.not_empty", `${path} still has children`, { cause });
+  }
+}
+
+export class NoChildrenForEphemerals extends TreeError {
+  constructor(path: string, cause?: unknown) {
+    super(
+      "tree.no_children_for_ephemerals",
+      `the parent of ${path} is bound to a session and takes no children`,
+      { cause },
+    );
+  }
+}
+
+export class BadArguments extends TreeError {
+  constructor(path: string, why: string, cause?: unknown) {
+    super("tree.bad_arguments", `${JSON.stringify(path)}: ${why}`, { cause });
+  }
+}
+
+export class TooLarge extends TreeError {
+  constructor(path: string, bytes: number, limit: number) {
+    super("tree.too_large", `${path}: ${bytes} bytes are more than the ${limit} that one znode holds`);
+  }
+}
+
+export class NotAllowed extends TreeError {
+  constructor(path: string, cause?: unknown) {
+    super("tree.not_allowed", `${path}: this session has no right to do that`, { cause });
+  }
+}
+
+/** The connection went before the reply came; a write may have happened. */
+export class ConnectionLost extends TreeError {
+  constructor(what: string, cause?: unknown) {
+    super("tree.connection_lost", `connection to the tree lost during ${what}`, {
+      outcome: "unknown",
+      cause,
+    });
+  }
+}
+
+/** The session ended; everything ephemeral of it is gone. A write in flight may have happened. */
+export class SessionExpired extends TreeError {
+  constructor(what: string, cause?: unknown) {
+    super("tree.session_expired", `the session with the tree ended during ${what}`, {
+      outcome: "unknown",
+      cause,
+    });
+  }
+}
+
+/** The call's deadline or signal ended it. A write that was already sent may have happened. */
+export class CallEnded extends TreeError {
+  constructor(what: string, outcome: Outcome, cause?: unknown) {
+    super("tree.call_ended", `${what} was given up before the tree answered`, { outcome, cause });
+  }
+}
+
+export class TreeClosed extends TreeError {
+  constructor(what: string) {
+    super("tree.closed", `${what}: the tree is closed`);
+  }
+}
+
+/** The store itself failed (disk full, corrupt file, unknown server error). */
+export class StoreFailed extends TreeError {
+  constructor(what: string, outcome: Outcome, cause?: unknown) {
+    super("tree.store_failed", `the tree's store failed during ${what}`, { outcome, cause });
+  }
+}
+
+/** A commit was refused whole, because of `ops[index]`; `reason` is that op's own error. */
+export class CommitFailed extends TreeError {
+  readonly index: number;
+  readonly reason: TreeError;
+
+  constructor(index: number, reason: TreeError) {
+    super("tree.commit_failed", `commit refused by its operation ${index}: ${reason.message}`, {
+      cause: reason,
+    });
+    this.index = index;
+    this.reason = reason;
+  }
+}
