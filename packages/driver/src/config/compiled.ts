@@ -1,0 +1,58 @@
+import type { Resources } from "../resources.ts";
+
+/**
+ * Compiled configuration: what the launcher and the drivers work with. Every default is applied (in the driver's
+ * `config.load`, nowhere else); nothing in here is optional by accident. Times are milliseconds.
+ */
+
+/** How a client reaches a node; copied onto the node record. */
+export interface Connection {
+  readonly username: string | null;
+  readonly pythonPath: string | null;
+  readonly shellType: string | null;
+  /** `ssh` and `network_cli` have host keys; any other type only has a port. */
+  readonly type: string;
+  readonly port: number;
+}
+
+export interface LabelConfig<Own = unknown> {
+  readonly name: string;
+  /** False: the node is ready as soon as the driver says so; nothing is scanned. */
+  readonly hostKeyChecking: boolean;
+  readonly connection: Connection;
+  /** The image that a launch boots: a diskimage that the builder uploads, one the cloud has, or none. */
+  readonly image: { readonly kind: "diskimage" | "cloud-image"; readonly name: string } | null;
+  /** What only the driver understands. */
+  readonly own: Own;
+}
+
+export interface PoolConfig<PoolOwn = unknown, LabelOwn = unknown> {
+  readonly name: string;
+  /** Limits on what this pool may use: `instances` is `max-servers`. Infinity where the file sets none. */
+  readonly limits: Resources;
+  /** Lower is preferred; the provider's value unless the pool has its own. */
+  readonly priority: number;
+  readonly nodeAttributes: Readonly<Record<string, unknown>> | null;
+  /** By label name, in the order of the file. */
+  readonly labels: ReadonlyMap<string, LabelConfig<LabelOwn>>;
+  /** Zones to choose from; empty: the driver's own list. */
+  readonly availabilityZones: readonly string[];
+  readonly useInternalIp: boolean;
+  readonly own: PoolOwn;
+}
+
+export interface ProviderConfig<ProviderOwn = unknown, PoolOwn = unknown, LabelOwn = unknown> {
+  readonly name: string;
+  readonly driver: string;
+  /** Launches at once over all pools; Infinity: no limit; 0: the pools look at no request. */
+  readonly maxConcurrency: number;
+  readonly priority: number;
+  readonly pools: readonly PoolConfig<PoolOwn, LabelOwn>[];
+  /** From the start of a create to a machine, milliseconds. */
+  readonly launchTimeoutMs: number;
+  /** For the machine to answer once it is up, milliseconds. */
+  readonly bootTimeoutMs: number;
+  /** Attempts per node in all, at least 1. */
+  readonly launchAttempts: number;
+  readonly own: ProviderOwn;
+}

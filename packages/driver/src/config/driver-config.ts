@@ -1,0 +1,33 @@
+import type { ZodType } from "zod";
+import type { ProviderConfig } from "./compiled.ts";
+
+/** A finding about a value in the file. `path` is relative to the provider: ["pools", 0, "labels", 1, "name"]. */
+export interface ConfigFinding {
+  readonly severity: "error" | "warning";
+  readonly path: readonly (string | number)[];
+  /** One sentence: what is wrong with which value, and the mend. */
+  readonly message: string;
+}
+
+/** What a driver needs from the rest of the file to compile its part. */
+export interface LoadContext {
+  /** Names of the top-level labels. */
+  readonly labels: ReadonlySet<string>;
+  /** Top-level, non-abstract diskimages by name. */
+  readonly diskimages: ReadonlyMap<
+    string,
+    { readonly username: string; readonly pythonPath: string; readonly shellType: string | null }
+  >;
+  report(finding: ConfigFinding): void;
+}
+
+/** The configuration half of a driver: pure, no I/O. */
+export interface DriverConfig<Config extends ProviderConfig = ProviderConfig> {
+  /**
+   * The strict schema of one provider mapping (verdict V of spec configuration.md), the common keys left out.
+   * Source of validation, of the JSON Schema for editors and of the reference page.
+   */
+  readonly schema: ZodType;
+  /** Compiles what a tolerant loader accepts (verdict L). Throws nothing: an error finding makes the load fail. */
+  load(raw: Readonly<Record<string, unknown>>, context: LoadContext): Config | undefined;
+}

@@ -1,0 +1,199 @@
+import type { Clock, Random } from "@nodeyard/runtime";
+import type { Connection, LabelConfig, PoolConfig, ProviderConfig } from "./config/compiled.ts";
+import type { DriverConfig } from "./config/driver-config.ts";
+import type { Resources } from "./resources.ts";
+
+/**
+ * What a driver is: it makes and unmakes machines and says what it sees. It never writes the tree, never chooses a
+ * node, and never decides policy.
+ */
+export interface Driver<Config extends ProviderConfig = ProviderConfig> {
+  /** The value of `driver:` in the configuration. */
+  readonly name: string;
+  readonly capabilities: Capabilities;
+  readonly config: DriverConfig<Config>;
+  /** Connects. May reject with a DriverError; the provider is then left out and tried again with back-off. */
+  open(config: Config, context: DriverContext): Promise<Provider>;
+}
+
+export interface Capabilities {
+  /** It can launch new machines. False: it only offers what its inventory lists. */
+  readonly launches: boolean;
+  /** It lists nodes that should exist (`inventory`). */
+  readonly inventory: boolean;
+  /** It can say whether a machine answers (`probe`). */
+  readonly probes: boolean;
+  /** Resources carry our tag, so that `find`, `list` and the leak sweep work. */
+  readonly tags: boolean;
+}
+
+/** The handles a driver works with; in a simulation none of them is the machine's own. */
+export interface DriverContext {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly scan: Scanner;
+  /** The installation's UUID (`/nodeyard/installation`); every resource made must carry it. */
+  readonly installation: string;
+}
+
+export interface Log {
+  debug(facts: object, text: string): void;
+  info(facts: object, text: string): void;
+  warn(facts: object, text: string): void;
+  error(facts: object, text: string): void;
+}
+
+/** Proof that a machine answers. Rejects with a DriverError of kind "timeout" or "host-key". */
+export interface Scanner {
+  /** TCP connect and, with `keys`, every host key the server shows as "<type> <base64>", each once. */
+  scan(target: {
+    readonly host: string;
+    readonly port: number;
+    readonly keys: boolean;
+    readonly timeoutMs: number;
+    readonly signal?: AbortSignal;
+  }): Promise<{ readonly address: string; readonly family: 4 | 6; readonly hostKeys: readonly string[] }>;
+}
+
+/** Names a resource as ours: put on it when it is made, found by it afterwards. */
+export interface Tag {
+  readonly installation: string;
+  readonly provider: string;
+  readonly pool: string;
+  /** Ten digits. */
+  readonly nodeId: string;
+}
+
+/** A cloud's own name of a machine: a string, or an object where one string is not enough. */
+export type ExternalId = string | { readonly [key: string]: unknown };
+
+export interface CreateOrder {
+  readonly tag: Tag;
+  /** `np<node id>`: at most 15 characters, as Windows wants. */
+  readonly hostname: string;
+  readonly pool: PoolConfig;
+  readonly label: LabelConfig;
+  /** The zone chosen for the nodeset, or null. */
+  readonly az: string | null;
+  /** The cloud's id of the uploaded image, or null when the label names a cloud image or none. */
+  readonly imageExternalId: ExternalId | null;
+  /** What templates may use. */
+  readonly request: RequestFacts;
+  /** 1 for the first try. */
+  readonly attempt: number;
+}
+
+export interface RequestFacts {
+  readonly id: string;
+  readonly labels: readonly string[];
+  readonly requestor: string | null;
+  readonly requestorData: unknown;
+  readonly relativePriority: number;
+  readonly eventId: string | null;
+  readonly createdTime: number | null;
+  readonly tenantName: string | null;
+}
+
+/** One step of a create or delete, yielded before it is done. */
+export interface Step {
+  /** A short name, shown by `explain` and in metrics: "server", "wait", "floating-ip". */
+  readonly step: string;
+  /** For what follows up to the next yield, milliseconds. The runner aborts the signal when it has passed. */
+  readonly deadlineMs: number;
+  /** Stored durably before the runner goes on. `externalId` goes to the node record. */
+  readonly save?: { readonly externalId?: ExternalId };
+}
+
+export interface StepContext {
+  /** Every await inside a step must end when this aborts. */
+  readonly signal: AbortSignal;
+  /** What was saved last for this node, by this process or by one before it. */
+  readonly externalId: ExternalId | null;
+}
+
+/** A machine that is up, as the cloud describes it. */
+export interface Machine {
+  readonly externalId: ExternalId;
+  readonly interfaceIp: string | null;
+  readonly publicIpv4?: string | null;
+  readonly privateIpv4?: string | null;
+  readonly publicIpv6?: string | null;
+  readonly privateIpv6?: string | null;
+  readonly hostname?: string | null;
+  readonly cloud?: string | null;
+  readonly region?: string | null;
+  readonly az?: string | null;
+  readonly hostId?: string | null;
+  readonly slot?: number | null;
+  readonly resources?: Resources | null;
+  readonly driverData?: unknown;
+  /** Overrides of what the label's image says. */
+  readonly connection?: Partial<Connection>;
+  /** Known without a scan; then none is made. */
+  readonly hostKeys?: readonly string[];
+}
+
+/** Something that exists in the cloud and costs money or can leak. */
+export interface Resource {
+  /** Alphanumeric, singular: "instance", "port", "volume". */
+  readonly type: string;
+  readonly id: ExternalId;
+  /** Our tag as read back from the resource; null where it carries none or not all of it. */
+  readonly tag: Tag | null;
+  /** What it takes of the quota; for "instance" only. */
+  readonly resources: Resources;
+}
+
+/** A node that should exist without anyone having asked (static hosts). */
+export interface InventoryItem {
+  /** Identity across restarts and reloads; for static: host, username and port. */
+  readonly key: string;
+  readonly pool: string;
+  readonly labels: readonly string[];
+  /** How many slots this host offers; each becomes one node record. */
+  readonly slots: number;
+  /** For `probe`; also what the records show. */
+  readonly machine: Machine;
+  readonly connection: Connection;
+}
+
+export type ProbeVerdict =
+  | { readonly alive: true; readonly machine: Machine }
+  | { readonly alive: false; readonly why: string };
+
+/**
+ * One provider of the configuration, opened. Ten methods; each says what holds when it is called twice, when the thing is
+ * gone, and when it is cancelled. All errors are DriverErrors (mapped once, at the driver's edge).
+ */
+export interface Provider {
+  /**
+   * Makes the machine of `order.tag`, as a generator of steps that reads from top to bottom.
+   *
+   * Twice: after a crash it is entered from the top with the stored `externalId`; each step begins by finding what it
+   * already did (by id, else by tag), so that one tag never has two machines. Cancelled: the signal aborts the step;
+   * what an abandoned call still makes is found by its tag and deleted. Returns the machine once it is up.
+   */
+  create(order: CreateOrder, context: StepContext): AsyncGenerator<Step, Machine, void>;
+  /**
+   * Unmakes the machine and everything made for its tag. `externalId` may be null (nothing known: look by tag) or
+   * a value that an older version stored. Twice, or gone: ends normally. Returns when the cloud no longer has it.
+   */
+  remove(tag: Tag, context: StepContext): AsyncGenerator<Step, void, void>;
+  /** The machine that carries `tag`, whatever its state; undefined when there is none. */
+  find(tag: Tag, signal: AbortSignal): Promise<ExternalId | undefined>;
+  /** All resources that this credential can see, others' included. Rejects rather than give a partial list. */
+  list(signal: AbortSignal): Promise<readonly Resource[]>;
+  /** Deletes one leaked resource. Gone: ends normally. Called only for resources that carry our tag. */
+  removeResource(resource: Resource, signal: AbortSignal): Promise<void>;
+  /** The limits that the cloud sets on this credential; absent names are unlimited. */
+  quota(signal: AbortSignal): Promise<Resources>;
+  /** What one node of the label takes. Rejects with kind "configuration" when the label can never work. */
+  need(label: LabelConfig, signal: AbortSignal): Promise<Resources>;
+  /** Nodes that should exist now. Empty for drivers without the capability. No I/O. */
+  inventory(): readonly InventoryItem[];
+  /** Contacts an inventory item within its own time-out; never rejects for an answer "no". */
+  probe(item: InventoryItem, signal: AbortSignal): Promise<ProbeVerdict>;
+  /** Ends connections and timers. Calls in flight end with an error. Twice: nothing. */
+  close(): Promise<void>;
+}

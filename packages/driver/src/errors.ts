@@ -1,0 +1,26 @@
+import { NodeyardError } from "@nodeyard/runtime";
+
+/**
+ * quota: our share of the cloud is used up; re-plan. capacity: the cloud itself has none there; try elsewhere.
+ * configuration: the label can never work until someone mends it. transient: try again. not-found: it is gone.
+ * timeout: no answer in time. host-key: it answers, but as someone else. fatal: none of these.
+ */
+export type DriverErrorKind =
+  | "quota"
+  | "capacity"
+  | "configuration"
+  | "transient"
+  | "not-found"
+  | "timeout"
+  | "host-key"
+  | "fatal";
+
+/** The only class that a driver's methods throw. `code` is `driver.<kind>`. */
+export class DriverError extends NodeyardError {
+  readonly kind: DriverErrorKind;
+
+  constructor(kind: DriverErrorKind, message: string, options?: { readonly cause?: unknown }) {
+    super(`driver.${kind}`, message, options);
+    this.kind = kind;
+  }
+}
