@@ -1,0 +1,7 @@
+export { type Certificates, makeCertificates } from "./certificates.ts";
+export { type Ensemble, startEnsemble } from "./ensemble.ts";
+export { type KazooProcess, kazoo, startKazoo } from "./kazoo.ts";
+export { freePort } from "./ports.ts";
+export { type Direction, type Proxy, startProxy } from "./proxy.ts";
+export { requireZooKeeper } from "./require.ts";
+export { type ServerOptions, startZooKeeper, type ZooKeeperServer } from "./server.ts";

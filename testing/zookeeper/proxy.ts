@@ -1,0 +1,149 @@
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+/** Which way bytes flow. */
+export type Direction = "to-server" | "to-client";
+
+/** A TCP proxy that behaves until it is told not to. */
+export interface Proxy {
+  readonly host: string;
+  readonly port: number;
+  /** Bytes forwarded so far. */
+  readonly bytes: Readonly<Record<Direction, number>>;
+  /** Connections open now. */
+  readonly connections: number;
+  /** Connections accepted so far. */
+  readonly accepted: number;
+  /**
+   * Forwards `count` more bytes in that direction, then cuts the connection that carries the next one. Once only.
+   * Resolves when it has cut.
+   */
+  cutAfter(direction: Direction, count: number): Promise<void>;
+  /** Cuts all connections now. */
+  cut(): void;
+  /** Keeps the bytes of these directions (default: both) back, on present and future connections, until `resume`. */
+  stall(...directions: Direction[]): void;
+  resume(): void;
+  /** While true, new connections are closed at once. */
+  refuse(on: boolean): void;
+  close(): Promise<void>;
+}
+
+interface Link {
+  readonly client: Socket;
+  readonly server: Socket;
+}
+
+interface Cut {
+  readonly direction: Direction;
+  left: number;
+  readonly done: () => void;
+}
+
+/** Starts a proxy on a free loopback port in front of `target`. */
+export async function startProxy(target: { readonly host: string; readonly port: number }): Promise<Proxy> {
+  const links = new Set<Link>();
+  const bytes: Record<Direction, number> = { "to-server": 0, "to-client": 0 };
+  const stalled = new Set<Direction>();
+  let cutting: Cut | undefined;
+  let refusing = false;
+  let accepted = 0;
+
+  function drop(link: Link): void {
+    links.delete(link);
+    link.client.destroy();
+    link.server.destroy();
+  }
+
+  function forward(link: Link, direction: Direction, data: Buffer): void {
+    const [from, to] = direction === "to-server" ? [link.client, link.server] : [link.server, link.client];
+    if (cutting?.direction === direction) {
+      if (cutting.left < data.length) {
+        const { left, done } = cutting;
+        cutting = undefined;
+        bytes[direction] += left;
+        links.delete(link);
+        from.destroy();
+        to.end(data.subarray(0, left));
+        done();
+        return;
+      }
+      cutting.left -= data.length;
+    }
+    bytes[direction] += data.length;
+    if (!to.write(data)) {
+      from.pause();
+      to.once("drain", () => apply(link));
+    }
+  }
+
+  function apply(link: Link): void {
+    if (stalled.has("to-server")) link.client.pause();
+    else link.client.resume();
+    if (stalled.has("to-client")) link.server.pause();
+    else link.server.resume();
+  }
+
+  const listener = createServer({ noDelay: true }, (client) => {
+    if (refusing) {
+      client.destroy();
+      return;
+    }
+    accepted++;
+    const server = connect({ ...target, noDelay: true });
+    const link = { client, server };
+    links.add(link);
+    client.on("data", (data) => forward(link, "to-server", data));
+    server.on("data", (data) => forward(link, "to-client", data));
+    for (const socket of [client, server]) {
+      socket.on("error", () => drop(link));
+      socket.on("close", () => drop(link));
+    }
+    apply(link);
+  });
+  await listen(listener);
+  const address = listener.address();
+  if (address === null || typeof address === "string") throw new Error("the proxy has no port");
+
+  return {
+    host: "127.0.0.1",
+    port: address.port,
+    bytes,
+    get connections() {
+      return links.size;
+    },
+    get accepted() {
+      return accepted;
+    },
+    cutAfter: (direction, count) =>
+      new Promise((resolve) => {
+        cutting = { direction, left: count, done: resolve };
+      }),
+    cut: () => {
+      for (const link of [...links]) drop(link);
+    },
+    stall: (...directions) => {
+      const which: readonly Direction[] = directions.length > 0 ? directions : ["to-server", "to-client"];
+      for (const direction of which) stalled.add(direction);
+      for (const link of links) apply(link);
+    },
+    resume: () => {
+      stalled.clear();
+      for (const link of links) apply(link);
+    },
+    refuse: (on) => {
+      refusing = on;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        for (const link of [...links]) drop(link);
+        listener.close(() => resolve());
+      }),
+  };
+}
+
+function listen(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", resolve);
+  });
+}
