@@ -1,0 +1,1 @@
+export { type Contender, contenderPrefix, holderOf, parseContender, sortContenders } from "./contenders.ts";
