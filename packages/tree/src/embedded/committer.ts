@@ -1,0 +1,152 @@
+import { StoreFailed, type TreeError } from "../errors.ts";
+import type { Batch, SessionRow, Store, ZnodeRow } from "./store.ts";
+
+/** Told when what it waited for is durable, or with the error when it may not be. */
+export type Released = (error: TreeError | undefined) => void;
+
+interface Held {
+  readonly mark: number;
+  readonly released: Released;
+}
+
+/**
+ * Group commit, and the gate behind which every result waits.
+ *
+ * Changes are applied in memory at once and gathered here by path; while one batch is being written the next one
+ * gathers, so many writers share one fsync. Whatever was computed from memory (a write's result, a read's, an event)
+ * goes out through `release`, which holds it until all that it may show is durable. Outputs leave in the order in
+ * which they came, so a reader's replies and events stay in zxid order.
+ *
+ * After a failed batch memory is ahead of the disk: everything held and everything later is refused, for good.
+ */
+export class Committer {
+  readonly #store: Store;
+  readonly #onFailure: (error: TreeError) => void;
+  #zxid = 0n;
+  #puts = new Map<string, ZnodeRow | undefined>();
+  #sessions = new Map<bigint, SessionRow | undefined>();
+  /** Number of the batch that gathers now; a mark is the number of the batch that must be durable. */
+  #gathering = 1;
+  #durable = 0;
+  #dirty = false;
+  #writing = false;
+  #scheduled = false;
+  #held: Held[] = [];
+  #heldFrom = 0;
+  #failure: TreeError | undefined;
+  #idle: (() => void)[] = [];
+  /** Batches that became durable. */
+  batches = 0;
+
+  constructor(store: Store, onFailure: (error: TreeError) => void) {
+    this.#store = store;
+    this.#onFailure = onFailure;
+  }
+
+  get failure(): TreeError | undefined {
+    return this.#failure;
+  }
+
+  /** Gathers the state of a path after a change; `undefined` deletes it. */
+  znode(path: string, row: ZnodeRow | undefined): void {
+    this.#puts.set(path, row);
+  }
+
+  session(id: bigint, row: SessionRow | undefined): void {
+    this.#sessions.set(id, row);
+  }
+
+  /** Ends one change: it is now in the gathering batch. */
+  mark(zxid: bigint): void {
+    this.#zxid = zxid;
+    this.#dirty = true;
+    if (this.#writing || this.#scheduled) return;
+    this.#scheduled = true;
+    queueMicrotask(() => this.#write());
+  }
+
+  /** Calls `released` when everything gathered so far is durable: at once when it is already. */
+  release(released: Released): void {
+    if (this.#failure !== undefined) {
+      released(this.#failure);
+      return;
+    }
+    const mark = this.#dirty ? this.#gathering : this.#gathering - 1;
+    if (mark <= this.#durable && this.#heldFrom === this.#held.length) released(undefined);
+    else this.#held.push({ mark, released });
+  }
+
+  /** Resolves when nothing is left to write, or nothing more will be. */
+  settled(): Promise<void> {
+    if (this.#failure !== undefined || (!this.#dirty && !this.#writing)) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #write(): void {
+    this.#scheduled = false;
+    if (this.#failure !== undefined || !this.#dirty || this.#writing) return;
+    const number = this.#gathering++;
+    const batch = this.#takeBatch();
+    this.#writing = true;
+    this.#store.commit(batch).then(
+      () => this.#onDurable(number),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  #takeBatch(): Batch {
+    const puts: ZnodeRow[] = [];
+    const deletes: string[] = [];
+    for (const [path, row] of this.#puts) {
+      if (row === undefined) deletes.push(path);
+      else puts.push(row);
+    }
+    const sessionPuts: SessionRow[] = [];
+    const sessionDeletes: bigint[] = [];
+    for (const [id, row] of this.#sessions) {
+      if (row === undefined) sessionDeletes.push(id);
+      else sessionPuts.push(row);
+    }
+    this.#puts = new Map();
+    this.#sessions = new Map();
+    this.#dirty = false;
+    return { zxid: this.#zxid, puts, deletes, sessionPuts, sessionDeletes };
+  }
+
+  #onDurable(number: number): void {
+    this.#writing = false;
+    this.#durable = number;
+    this.batches++;
+    // The next batch goes to the disk before the callers of this one run: the disk works while they do.
+    if (this.#dirty) this.#write();
+    this.#letGo();
+    if (!this.#dirty && !this.#writing) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #letGo(): void {
+    while (this.#heldFrom < this.#held.length) {
+      const next = this.#held[this.#heldFrom]!;
+      if (next.mark > this.#durable) break;
+      this.#heldFrom++;
+      next.released(undefined);
+    }
+    if (this.#heldFrom === this.#held.length) {
+      this.#held = [];
+      this.#heldFrom = 0;
+    } else if (this.#heldFrom > 4096) {
+      this.#held.splice(0, this.#heldFrom);
+      this.#heldFrom = 0;
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#writing = false;
+    const failure = error instanceof StoreFailed ? error : new StoreFailed("a commit", "unknown", error);
+    this.#failure = failure;
+    for (const held of this.#held.splice(this.#heldFrom)) held.released(failure);
+    this.#held = [];
+    this.#heldFrom = 0;
+    for (const resolve of this.#idle.splice(0)) resolve();
+    this.#onFailure(failure);
+  }
+}

@@ -1,0 +1,19 @@
+import type { Batch, Snapshot } from "../store.ts";
+import type { RefusalKind } from "./refusal.ts";
+
+/** What the worker is started with. */
+export interface WorkerInput {
+  readonly path: string;
+  readonly nowMs: number;
+}
+
+export type ToWorker =
+  | { readonly type: "commit"; readonly batch: Batch }
+  | { readonly type: "backup"; readonly path: string }
+  | { readonly type: "close" };
+
+/** One answer per request of a type, in order; `opened` or `refused` comes first of all. */
+export type FromWorker =
+  | { readonly type: "opened"; readonly snapshot: Snapshot }
+  | { readonly type: "refused"; readonly kind: RefusalKind | "failed"; readonly message: string }
+  | { readonly type: ToWorker["type"]; readonly error?: string };

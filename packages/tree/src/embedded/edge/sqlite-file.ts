@@ -1,0 +1,209 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { backup as copyOnline, DatabaseSync, type StatementSync } from "node:sqlite";
+import type { Batch, SessionRow, Snapshot, ZnodeRow } from "../store.ts";
+import { Refusal } from "./refusal.ts";
+import { migrate } from "./schema.ts";
+
+/** 2024-01-01T00:00:00Z in seconds: epochs after a restore are seconds since then, which fit 31 bits until 2092. */
+const EPOCH_ORIGIN = 1_704_067_200;
+
+/**
+ * The tree's file, opened for this process alone.
+ *
+ * `locking_mode=EXCLUSIVE` holds a lock of the kernel that dies with the process, so it cannot go stale; it also keeps
+ * the WAL index in memory. Nobody else in the process may open the file by other means: closing any descriptor of
+ * it would drop POSIX locks.
+ */
+export class SqliteFile {
+  readonly #db: DatabaseSync;
+  readonly #put: StatementSync;
+  readonly #delete: StatementSync;
+  readonly #putSession: StatementSync;
+  readonly #deleteSession: StatementSync;
+  readonly #meta: StatementSync;
+
+  private constructor(db: DatabaseSync) {
+    this.#db = db;
+    this.#put = db.prepare(
+      `INSERT INTO znode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET
+         data = excluded.data, czxid = excluded.czxid, mzxid = excluded.mzxid, pzxid = excluded.pzxid,
+         ctime = excluded.ctime, mtime = excluded.mtime, version = excluded.version,
+         cversion = excluded.cversion, aversion = excluded.aversion, owner = excluded.owner`,
+    );
+    this.#delete = db.prepare("DELETE FROM znode WHERE path = ?");
+    this.#putSession = db.prepare("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)");
+    this.#deleteSession = db.prepare("DELETE FROM session WHERE id = ?");
+    this.#meta = db.prepare("UPDATE meta SET value = ? WHERE key = ?");
+  }
+
+  /** Locks, checks and migrates the file at `path`; throws `Refusal` for what people can mend. */
+  static open(path: string): SqliteFile {
+    const db = new DatabaseSync(path, { timeout: 0 });
+    try {
+      db.exec("PRAGMA locking_mode = EXCLUSIVE");
+      db.exec("PRAGMA journal_mode = WAL");
+      db.exec("PRAGMA synchronous = FULL");
+      db.exec("BEGIN EXCLUSIVE; COMMIT");
+      const verdict = db.prepare("PRAGMA quick_check(1)").get()?.quick_check;
+      if (verdict !== "ok") throw new Refusal("damaged", damaged(path, String(verdict)));
+      migrate(db, path);
+      return new SqliteFile(db);
+    } catch (error) {
+      db.close();
+      throw refusalOf(error, path);
+    }
+  }
+
+  /** Everything in the file. Counts this opening, and jumps the epoch when the file is a copy of another one. */
+  read(path: string, nowMs: number): Snapshot {
+    const meta = this.#readMeta();
+    const file = statSync(path, { bigint: true }).ino & 0x7fff_ffff_ffff_ffffn;
+    const copied = meta("copied") !== 0n || (meta("file") !== 0n && meta("file") !== file);
+    const zxid = copied ? nextEpoch(meta("zxid"), nowMs) : meta("zxid");
+    const boot = meta("boot") + 1n;
+    this.#transaction(() => {
+      this.#meta.run(zxid, "zxid");
+      this.#meta.run(boot, "boot");
+      this.#meta.run(file, "file");
+      this.#meta.run(0n, "copied");
+    });
+    return { zxid, boot: Number(boot), znodes: this.#readZnodes(), sessions: this.#readSessions() };
+  }
+
+  /** Returns when the batch is durable. */
+  commit(batch: Batch): void {
+    this.#transaction(() => {
+      for (const path of batch.deletes) this.#delete.run(path);
+      for (const row of batch.puts) this.#putZnode(row);
+      for (const id of batch.sessionDeletes) this.#deleteSession.run(id);
+      for (const row of batch.sessionPuts)
+        this.#putSession.run(row.id, row.kind, row.timeoutMs, row.password);
+      this.#meta.run(batch.zxid, "zxid");
+    });
+  }
+
+  /** Copies the file while it is in use; the copy appears at `path` whole, durable and marked as a copy. */
+  async backup(path: string): Promise<void> {
+    const partial = `${path}.partial`;
+    rmSync(partial, { force: true });
+    try {
+      await copyOnline(this.#db, partial, { rate: 256 });
+      const copy = new DatabaseSync(partial);
+      try {
+        copy.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");
+        copy.exec("UPDATE meta SET value = 1 WHERE key = 'copied'");
+      } finally {
+        copy.close();
+      }
+      renameSync(partial, path);
+      syncFolder(dirname(path));
+    } catch (error) {
+      rmSync(partial, { force: true });
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #putZnode(row: ZnodeRow): void {
+    this.#put.run(
+      row.path,
+      row.data,
+      row.czxid,
+      row.mzxid,
+      row.pzxid,
+      row.ctime,
+      row.mtime,
+      row.version,
+      row.cversion,
+      row.aversion,
+      row.ephemeralOwner,
+    );
+  }
+
+  #transaction(work: () => void): void {
+    this.#db.exec("BEGIN IMMEDIATE");
+    try {
+      work();
+      this.#db.exec("COMMIT");
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  #readMeta(): (key: string) => bigint {
+    const statement = this.#db.prepare("SELECT key, value FROM meta");
+    statement.setReadBigInts(true);
+    const values = new Map(statement.all().map((row) => [row.key as string, row.value as bigint]));
+    return (key) => values.get(key) ?? 0n;
+  }
+
+  #readZnodes(): ZnodeRow[] {
+    const statement = this.#db.prepare("SELECT * FROM znode");
+    statement.setReadBigInts(true);
+    const rows: ZnodeRow[] = [];
+    for (const row of statement.iterate()) {
+      rows.push({
+        path: row.path as string,
+        data: row.data as Uint8Array,
+        czxid: row.czxid as bigint,
+        mzxid: row.mzxid as bigint,
+        pzxid: row.pzxid as bigint,
+        ctime: Number(row.ctime),
+        mtime: Number(row.mtime),
+        version: Number(row.version),
+        cversion: Number(row.cversion),
+        aversion: Number(row.aversion),
+        ephemeralOwner: row.owner as bigint,
+      });
+    }
+    return rows;
+  }
+
+  #readSessions(): SessionRow[] {
+    const statement = this.#db.prepare("SELECT * FROM session");
+    statement.setReadBigInts(true);
+    return statement.all().map((row) => ({
+      id: row.id as bigint,
+      kind: row.kind === "wire" ? "wire" : "process",
+      timeoutMs: Number(row.timeout_ms),
+      password: row.password as Uint8Array,
+    }));
+  }
+}
+
+/**
+ * The first zxid of an epoch above every one that the original may have reached meanwhile. Seconds are used because
+ * one backup may be restored twice: counting up from the copy alone would give the same epoch to both.
+ */
+function nextEpoch(zxid: bigint, nowMs: number): bigint {
+  const now = BigInt(Math.max(0, Math.floor(nowMs / 1000) - EPOCH_ORIGIN));
+  const next = (zxid >> 32n) + 1n;
+  return (now > next ? now : next) << 32n;
+}
+
+function refusalOf(error: unknown, path: string): unknown {
+  if (error instanceof Refusal) return error;
+  const code = Number((error as { errcode?: number }).errcode ?? 0) & 0xff;
+  if (code === 5 || code === 6) return new Refusal("in-use", path, error);
+  if (code === 11 || code === 26)
+    return new Refusal("damaged", damaged(path, (error as Error).message), error);
+  return error;
+}
+
+function damaged(path: string, what: string): string {
+  return `${path} is damaged (${what}); restore it from a backup`;
+}
+
+export function syncFolder(path: string): void {
+  const handle = openSync(path, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

@@ -1,0 +1,100 @@
+import { Worker } from "node:worker_threads";
+import { StoreFailed, type TreeError } from "../../errors.ts";
+import { refused } from "../errors.ts";
+import type { Snapshot, Store } from "../store.ts";
+import type { FromWorker, ToWorker, WorkerInput } from "./messages.ts";
+import { readPid } from "./state-folder.ts";
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: TreeError) => void;
+}
+
+/** Opens the file in a worker thread. Rejects with `StoreRefused` or `StoreFailed`. */
+export async function openWorkerStore(
+  folder: string,
+  path: string,
+  nowMs: number,
+): Promise<{ readonly store: Store; readonly snapshot: Snapshot }> {
+  // Sources run as .ts, a published package as .js.
+  const script = import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlite-worker.js";
+  const workerData: WorkerInput = { path, nowMs };
+  const worker = new Worker(new URL(script, import.meta.url), { workerData, execArgv: [] });
+  const store = new WorkerStore(worker);
+  const first = await store.first.catch((error: unknown) => {
+    throw new StoreFailed(`opening ${path}`, "none", error);
+  });
+  if (first.type === "opened") return { store, snapshot: first.snapshot };
+  await worker.terminate();
+  if (first.type === "refused" && first.kind !== "failed")
+    throw refused(first.kind, first.message, folder, readPid(folder));
+  throw new StoreFailed(
+    `opening ${path}`,
+    "none",
+    new Error("message" in first ? first.message : first.type),
+  );
+}
+
+class WorkerStore implements Store {
+  readonly #worker: Worker;
+  readonly #waiting: Record<ToWorker["type"], Waiter[]> = { commit: [], backup: [], close: [] };
+  readonly #first = Promise.withResolvers<FromWorker>();
+  #failure: Error | undefined;
+  #closed = false;
+
+  constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.on("message", (message: FromWorker) => this.#onMessage(message));
+    worker.on("error", (error) => this.#end(error));
+    worker.on("exit", (code) => this.#end(new Error(`the store's thread ended with ${code}`)));
+  }
+
+  /** What the thread says first: that it opened the file, or why not. */
+  get first(): Promise<FromWorker> {
+    return this.#first.promise;
+  }
+
+  commit(batch: Parameters<Store["commit"]>[0]): Promise<void> {
+    return this.#ask({ type: "commit", batch });
+  }
+
+  backup(path: string): Promise<void> {
+    return this.#ask({ type: "backup", path });
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#failure === undefined) await this.#ask({ type: "close" }).catch(() => undefined);
+    await this.#worker.terminate();
+  }
+
+  #ask(message: ToWorker): Promise<void> {
+    const failure = this.#failure;
+    if (failure !== undefined) return Promise.reject(new StoreFailed(message.type, "none", failure));
+    return new Promise((resolve, reject) => {
+      this.#waiting[message.type].push({ resolve, reject });
+      this.#worker.postMessage(message);
+    });
+  }
+
+  #onMessage(message: FromWorker): void {
+    if (message.type === "opened" || message.type === "refused") {
+      this.#first.resolve(message);
+      return;
+    }
+    const waiter = this.#waiting[message.type].shift();
+    if (message.error === undefined) waiter?.resolve();
+    else waiter?.reject(new StoreFailed(message.type, "unknown", new Error(message.error)));
+  }
+
+  /** A thread that dies answers nothing any more: whoever waits is told, with the outcome unknown. */
+  #end(error: Error): void {
+    this.#failure ??= error;
+    this.#first.reject(error);
+    for (const type of ["commit", "backup", "close"] as const) {
+      for (const waiter of this.#waiting[type].splice(0))
+        waiter.reject(new StoreFailed(type, "unknown", this.#failure));
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import type { Clock, Timer } from "@nodeyard/runtime";
+
+/** Deadlines are rounded up to this, so that many sessions cost few wake-ups. */
+const TICK_MS = 100;
+
+interface Entry {
+  timeoutMs: number;
+  deadline: number;
+}
+
+/** Says which sessions were not heard of for their timeout. Works on the monotonic clock: wall time may jump. */
+export class Expiry {
+  readonly #clock: Clock;
+  readonly #onExpired: (id: bigint) => void;
+  readonly #entries = new Map<bigint, Entry>();
+  #timer: Timer | undefined;
+  #wakeAt = Number.POSITIVE_INFINITY;
+
+  constructor(clock: Clock, onExpired: (id: bigint) => void) {
+    this.#clock = clock;
+    this.#onExpired = onExpired;
+  }
+
+  /** Starts, or starts anew, the timeout of a session. */
+  start(id: bigint, timeoutMs: number): void {
+    const deadline = this.#deadline(timeoutMs);
+    this.#entries.set(id, { timeoutMs, deadline });
+    this.#arm(deadline);
+  }
+
+  /** The session was heard of. */
+  touch(id: bigint): void {
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) entry.deadline = this.#deadline(entry.timeoutMs);
+  }
+
+  stop(id: bigint): void {
+    this.#entries.delete(id);
+  }
+
+  close(): void {
+    this.#entries.clear();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #deadline(timeoutMs: number): number {
+    return Math.ceil((this.#clock.monotonic() + timeoutMs) / TICK_MS) * TICK_MS;
+  }
+
+  #arm(at: number): void {
+    if (at >= this.#wakeAt) return;
+    this.#timer?.cancel();
+    this.#wakeAt = at;
+    const wait = Math.max(0, at - this.#clock.monotonic());
+    this.#timer = this.#clock.setTimer(wait, () => this.#wake(), { background: true });
+  }
+
+  #wake(): void {
+    this.#wakeAt = Number.POSITIVE_INFINITY;
+    this.#timer = undefined;
+    const now = this.#clock.monotonic();
+    const expired: bigint[] = [];
+    let next = Number.POSITIVE_INFINITY;
+    for (const [id, entry] of this.#entries) {
+      if (entry.deadline <= now) expired.push(id);
+      else next = Math.min(next, entry.deadline);
+    }
+    for (const id of expired) {
+      this.#entries.delete(id);
+      this.#onExpired(id);
+    }
+    if (next < Number.POSITIVE_INFINITY) this.#arm(next);
+  }
+}

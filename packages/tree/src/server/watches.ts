@@ -1,0 +1,110 @@
+/** What a znode went through, as watchers are told. */
+export type WatchEventType = "created" | "deleted" | "changed" | "childrenChanged";
+
+/** `data` and `child` fire once; the other two stay. `data` serves getData and exists alike, as in ZooKeeper. */
+export type WatchKind = "data" | "child" | "persistent" | "recursive";
+
+const KINDS: readonly WatchKind[] = ["data", "child", "persistent", "recursive"];
+
+/** One connection, as the table sees it. */
+export interface Watcher {
+  notify(type: WatchEventType, path: string): void;
+}
+
+/**
+ * Who watches what. Rules of ZooKeeper 3.6 and later: a watcher is told once of one change however many watches match;
+ * a deletion also fires the one-shot child watches of the path; recursive watches are never told of `childrenChanged`.
+ */
+export class WatchTable {
+  readonly #tables: Record<WatchKind, Map<string, Set<Watcher>>> = {
+    data: new Map(),
+    child: new Map(),
+    persistent: new Map(),
+    recursive: new Map(),
+  };
+  readonly #byWatcher = new Map<Watcher, Map<WatchKind, Set<string>>>();
+  #size = 0;
+
+  /** Watches there are, all watchers together. */
+  get size(): number {
+    return this.#size;
+  }
+
+  countOf(watcher: Watcher): number {
+    let count = 0;
+    for (const paths of this.#byWatcher.get(watcher)?.values() ?? []) count += paths.size;
+    return count;
+  }
+
+  has(watcher: Watcher, kind: WatchKind, path: string): boolean {
+    return this.#byWatcher.get(watcher)?.get(kind)?.has(path) ?? false;
+  }
+
+  add(watcher: Watcher, kind: WatchKind, path: string): void {
+    const watchers = entry(this.#tables[kind], path, () => new Set<Watcher>());
+    if (watchers.has(watcher)) return;
+    watchers.add(watcher);
+    const kinds = entry(this.#byWatcher, watcher, () => new Map<WatchKind, Set<string>>());
+    entry(kinds, kind, () => new Set<string>()).add(path);
+    this.#size++;
+  }
+
+  /** Whether there was one. */
+  remove(watcher: Watcher, kind: WatchKind, path: string): boolean {
+    const kinds = this.#byWatcher.get(watcher);
+    if (!kinds?.get(kind)?.delete(path)) return false;
+    this.#size--;
+    const watchers = this.#tables[kind].get(path);
+    watchers?.delete(watcher);
+    if (watchers?.size === 0) this.#tables[kind].delete(path);
+    return true;
+  }
+
+  removeAll(watcher: Watcher): void {
+    const kinds = this.#byWatcher.get(watcher);
+    if (kinds === undefined) return;
+    for (const kind of KINDS) for (const path of kinds.get(kind) ?? []) this.remove(watcher, kind, path);
+    this.#byWatcher.delete(watcher);
+  }
+
+  /** Tells whoever watches; one-shot watches that fire are gone before anyone is told. */
+  trigger(type: WatchEventType, path: string): void {
+    if (this.#size === 0) return;
+    const told = new Set<Watcher>();
+    if (type !== "childrenChanged") this.#take("data", path, told);
+    if (type === "childrenChanged" || type === "deleted") this.#take("child", path, told);
+    for (const watcher of this.#tables.persistent.get(path) ?? []) told.add(watcher);
+    if (type !== "childrenChanged" && this.#tables.recursive.size > 0) this.#recursive(path, told);
+    for (const watcher of told) watcher.notify(type, path);
+  }
+
+  #take(kind: "data" | "child", path: string, told: Set<Watcher>): void {
+    const watchers = this.#tables[kind].get(path);
+    if (watchers === undefined) return;
+    for (const watcher of [...watchers]) {
+      told.add(watcher);
+      this.remove(watcher, kind, path);
+    }
+  }
+
+  #recursive(path: string, told: Set<Watcher>): void {
+    const table = this.#tables.recursive;
+    for (let at = path; ; at = parentOf(at)) {
+      for (const watcher of table.get(at) ?? []) told.add(watcher);
+      if (at === "/") return;
+    }
+  }
+}
+
+function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const found = map.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+function parentOf(path: string): string {
+  const cut = path.lastIndexOf("/");
+  return cut <= 0 ? "/" : path.slice(0, cut);
+}
