@@ -1,0 +1,252 @@
+import { ErrorCode } from "./wire/op-code.ts";
+
+/** Whether an operation that failed may have been applied by the server all the same. */
+export type Outcome = "none" | "unknown";
+
+export interface ErrorDetails {
+  readonly outcome?: Outcome;
+  readonly cause?: unknown;
+  /** The operation, by its protocol name. */
+  readonly op?: string;
+  readonly path?: string;
+}
+
+/** Base of everything that this package rejects with. `code` is stable; the message is for people. */
+export class ZooKeeperError extends Error {
+  readonly code: string;
+  readonly outcome: Outcome;
+  readonly op: string | undefined;
+  readonly path: string | undefined;
+
+  constructor(code: string, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.outcome = details.outcome ?? "none";
+    this.op = details.op;
+    this.path = details.path;
+  }
+}
+
+function where(details: ErrorDetails): string {
+  const { op, path } = details;
+  if (op === undefined) return path ?? "the request";
+  return path === undefined ? op : `${op} ${path}`;
+}
+
+export class NoNode extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.no_node", `${where(details)}: the znode does not exist`, details);
+  }
+}
+
+export class NodeExists extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.node_exists", `${where(details)}: the znode exists already`, details);
+  }
+}
+
+export class BadVersion extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.bad_version", `${where(details)}: the znode has another version by now`, details);
+  }
+}
+
+export class NotEmpty extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.not_empty", `${where(details)}: the znode still has children`, details);
+  }
+}
+
+export class NoChildrenForEphemerals extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super(
+      "zookeeper.no_children_for_ephemerals",
+      `${where(details)}: the parent is ephemeral and takes no children`,
+      details,
+    );
+  }
+}
+
+export class NoAuth extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.no_auth", `${where(details)}: the access list does not allow it`, details);
+  }
+}
+
+export class InvalidAcl extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.invalid_acl", `${where(details)}: the server refuses this access list`, details);
+  }
+}
+
+export class BadArguments extends ZooKeeperError {
+  constructor(why: string, details: ErrorDetails = {}) {
+    super("zookeeper.bad_arguments", `${where(details)}: ${why}`, details);
+  }
+}
+
+/** The frame is longer than servers take (`jute.maxbuffer`); sending it would cost everybody the connection. */
+export class TooLarge extends ZooKeeperError {
+  constructor(bytes: number, limit: number, details: ErrorDetails = {}) {
+    super(
+      "zookeeper.too_large",
+      `${where(details)}: ${bytes} bytes are more than the ${limit} that one request may have`,
+      details,
+    );
+  }
+}
+
+export class NoWatcher extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.no_watcher", `${where(details)}: the server knows of no such watch`, details);
+  }
+}
+
+export class Unimplemented extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.unimplemented", `${where(details)}: this server does not know the operation`, details);
+  }
+}
+
+/** A write met a server that has lost its quorum. */
+export class NotReadOnly extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.not_read_only", `${where(details)}: the server is read-only at present`, details);
+  }
+}
+
+export class QuotaExceeded extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.quota_exceeded", `${where(details)}: a quota of the tree is used up`, details);
+  }
+}
+
+/** The connection broke before the reply came. */
+export class ConnectionLost extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super(
+      "zookeeper.connection_lost",
+      `${where(details)}: the connection broke before the reply came`,
+      details,
+    );
+  }
+}
+
+/** The session is over: its ephemeral znodes, locks and one-shot watches are gone. */
+export class SessionExpired extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.session_expired", `${where(details)}: the session has expired`, details);
+  }
+}
+
+/** The server saw the session move to another connection. */
+export class SessionMoved extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.session_moved", `${where(details)}: the session has moved to another server`, details);
+  }
+}
+
+/** Credentials were refused; the client is closed by it, since no server would take them. */
+export class AuthFailed extends ZooKeeperError {
+  constructor(why: string, details: ErrorDetails = {}) {
+    super("zookeeper.auth_failed", `authentication failed: ${why}`, details);
+  }
+}
+
+export class DeadlineExceeded extends ZooKeeperError {
+  constructor(ms: number, details: ErrorDetails = {}) {
+    super("zookeeper.deadline_exceeded", `${where(details)}: no reply within ${Math.round(ms)} ms`, details);
+  }
+}
+
+/** The caller's AbortSignal fired; `cause` is its reason. */
+export class Aborted extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.aborted", `${where(details)}: given up by the caller`, details);
+  }
+}
+
+/** More operations wait than `maxQueued` allows. */
+export class QueueFull extends ZooKeeperError {
+  constructor(limit: number, details: ErrorDetails = {}) {
+    super("zookeeper.queue_full", `${where(details)}: ${limit} operations wait already`, details);
+  }
+}
+
+export class Closed extends ZooKeeperError {
+  constructor(details: ErrorDetails = {}) {
+    super("zookeeper.closed", `${where(details)}: the client is closed`, details);
+  }
+}
+
+/** Bytes that are no message of the protocol. */
+export class ProtocolError extends ZooKeeperError {
+  constructor(why: string, details: ErrorDetails = {}) {
+    super("zookeeper.protocol", `the other side broke the protocol: ${why}`, details);
+  }
+}
+
+/** Any other refusal of the server, by its number. */
+export class ServerError extends ZooKeeperError {
+  readonly serverCode: number;
+  constructor(serverCode: number, details: ErrorDetails = {}) {
+    super(
+      "zookeeper.server_error",
+      `${where(details)}: the server answered with error ${serverCode}`,
+      details,
+    );
+    this.serverCode = serverCode;
+  }
+}
+
+/** A multi did nothing because the operation at `index` failed; `cause` is that failure, `failure` the same, typed. */
+export class MultiFailed extends ZooKeeperError {
+  readonly index: number;
+  readonly failure: ZooKeeperError;
+  constructor(index: number, failure: ZooKeeperError) {
+    super(
+      "zookeeper.multi_failed",
+      `multi: nothing was done, operation ${index} failed: ${failure.message}`,
+      {
+        cause: failure,
+        op: "multi",
+        ...(failure.path === undefined ? {} : { path: failure.path }),
+      },
+    );
+    this.index = index;
+    this.failure = failure;
+  }
+}
+
+const BY_CODE = new Map<number, new (details: ErrorDetails) => ZooKeeperError>([
+  [ErrorCode.noNode, NoNode],
+  [ErrorCode.nodeExists, NodeExists],
+  [ErrorCode.badVersion, BadVersion],
+  [ErrorCode.notEmpty, NotEmpty],
+  [ErrorCode.noChildrenForEphemerals, NoChildrenForEphemerals],
+  [ErrorCode.noAuth, NoAuth],
+  [ErrorCode.invalidAcl, InvalidAcl],
+  [ErrorCode.noWatcher, NoWatcher],
+  [ErrorCode.unimplemented, Unimplemented],
+  [ErrorCode.notReadOnly, NotReadOnly],
+  [ErrorCode.quotaExceeded, QuotaExceeded],
+  [ErrorCode.sessionExpired, SessionExpired],
+  [ErrorCode.sessionMoved, SessionMoved],
+]);
+
+/** Codes that a server sends although the write may go through afterwards. */
+const UNKNOWN_OUTCOME = new Set<number>([
+  ErrorCode.connectionLoss,
+  ErrorCode.operationTimeout,
+  ErrorCode.requestTimeout,
+]);
+
+/** The error for a code of the reply header. */
+export function errorFromCode(code: number, details: ErrorDetails = {}): ZooKeeperError {
+  const known = BY_CODE.get(code);
+  if (known !== undefined) return new known(details);
+  if (code === ErrorCode.badArguments) return new BadArguments("the server refuses the arguments", details);
+  if (code === ErrorCode.authFailed) return new AuthFailed("the server refuses the credentials", details);
+  return new ServerError(code, UNKNOWN_OUTCOME.has(code) ? { ...details, outcome: "unknown" } : details);
+}

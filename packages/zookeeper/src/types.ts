@@ -1,0 +1,350 @@
+/** The public contract of the client. All durations are milliseconds. */
+import type { ZooKeeperError } from "./errors.ts";
+import type { Acl, ClientInfo, Request, ResponseTo, Stat } from "./wire/messages.ts";
+
+export interface Timer {
+  cancel(): void;
+}
+
+/** Time as the client sees it: wall time, time that never goes back, and timers. */
+export interface Clock {
+  now(): number;
+  monotonic(): number;
+  setTimer(ms: number, fn: () => void, options?: { readonly background?: boolean }): Timer;
+}
+
+export interface Random {
+  /** Uniform in [0, 1). */
+  float(): number;
+  uuid(): string;
+}
+
+/** One address to connect to. */
+export interface Endpoint {
+  /** As written in the connection string. */
+  readonly host: string;
+  readonly port: number;
+  /** What `host` resolved to. */
+  readonly address: string;
+}
+
+/** What a link tells its owner, always later than the call that opened it, and never after `closed`. */
+export interface LinkHandlers {
+  opened(): void;
+  /** Bytes arrived. They belong to the link and are overwritten as soon as this returns. */
+  received(bytes: Buffer): void;
+  /** What was written before has left; only after a `write` that returned false. */
+  drained(): void;
+  /** The link is over, for whatever reason, opened or not. */
+  closed(cause?: Error): void;
+}
+
+/** One connection to a server. */
+export interface Link {
+  /** Returns true when `bytes` may be reused at once; false when they must be left alone and `drained` will come. */
+  write(bytes: Buffer): boolean;
+  /** Ends the link without further calls to its handlers, after what was written has been handed to the system. */
+  destroy(): void;
+}
+
+/** How the client reaches servers; the default speaks TCP and TLS. */
+export interface Connector {
+  /** The addresses of a host. */
+  resolve(host: string): Promise<readonly string[]>;
+  open(endpoint: Endpoint, handlers: LinkHandlers): Link;
+  /** Calls `fn` once the work at hand, promise reactions included, is done: what was written till then leaves together. */
+  defer(fn: () => void): void;
+}
+
+/** PEM text, or bytes of it. */
+export type Pem = string | Uint8Array;
+
+export interface TlsOptions {
+  /** Authorities that the server's certificate must chain to; default: the system's. */
+  readonly ca?: Pem | readonly Pem[];
+  /** The client's certificate and key: servers of Zuul and Nodepool demand them. */
+  readonly cert?: Pem;
+  readonly key?: Pem;
+  readonly passphrase?: string;
+  /** Whether the certificate must name the host; default true. Zuul's and Nodepool's clients do not check it. */
+  readonly verifyHost?: boolean;
+  /** The name to check and to send as SNI; default: the host of the connection string. */
+  readonly serverName?: string;
+}
+
+export interface Credentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface AuthInfo {
+  readonly scheme: string;
+  readonly auth: string | Uint8Array;
+}
+
+export interface ZooKeeperOptions {
+  /** What to ask the server for; it may clamp. Default 10,000. */
+  readonly sessionTimeoutMs?: number;
+  /** Limit for one TCP and TLS connect with session handshake; default: session timeout / number of servers, 1 s at least. */
+  readonly connectTimeoutMs?: number;
+  /** Deadline of every operation that names none; default 60,000. */
+  readonly operationTimeoutMs?: number;
+  /** Requests that may be unanswered on the wire; more wait in the client. Default 4,096. */
+  readonly maxInFlight?: number;
+  /** Operations that may wait in the client; more fail with QueueFull. Default 100,000. */
+  readonly maxQueued?: number;
+  /** Longest request; default 1,048,575, which is a server's default `jute.maxbuffer`. */
+  readonly maxRequestBytes?: number;
+  /** Longest reply; default 128 MiB. */
+  readonly maxResponseBytes?: number;
+  /** Delay before the second round over all servers, doubling with each round up to `reconnectMaxMs`. Default 100. */
+  readonly reconnectBaseMs?: number;
+  /** Default 2,000. */
+  readonly reconnectMaxMs?: number;
+  /** Whether servers that lost their quorum will do. Default false. */
+  readonly allowReadOnly?: boolean;
+  readonly tls?: TlsOptions;
+  /** SASL DIGEST-MD5. */
+  readonly sasl?: Credentials;
+  /** addauth, digest for instance: `{scheme: "digest", auth: "user:password"}`. Sent anew on every connection. */
+  readonly auth?: readonly AuthInfo[];
+  readonly hooks?: Hooks;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly connector?: Connector;
+}
+
+/** Called synchronously on the hot path: keep them short, and never let them throw. */
+export interface Hooks {
+  /** A request was handed to the connection. `subOperations` is 1 except for multis. */
+  packetSent?(opCode: number, bytes: number, subOperations: number): void;
+  /** A reply, an event (`xid` -1) or a pong (`xid` -2) arrived. */
+  packetReceived?(xid: number, bytes: number): void;
+  /** A request was answered. `ms` counts from the turn of the event loop that sent it. */
+  roundTrip?(opCode: number, ms: number, err: number): void;
+}
+
+/** Sums since the client was made. */
+export interface Counters {
+  readonly packetsSent: number;
+  readonly packetsReceived: number;
+  readonly bytesSent: number;
+  readonly bytesReceived: number;
+  /** Operations, each one of a multi counted. */
+  readonly subOperations: number;
+  readonly events: number;
+  readonly connections: number;
+}
+
+export type SessionState =
+  /** No session yet, or none again after an expiry. */
+  | "connecting"
+  | "connected"
+  /** Disconnected; the server may or may not still have the session. */
+  | "suspended"
+  /** A server said that the session is over. A new one is opened by itself. */
+  | "expired"
+  /** For good. */
+  | "closed";
+
+/** The session now. A fresh object per call is not promised; read it, don't keep it. */
+export interface SessionInfo {
+  readonly state: SessionState;
+  /** 0n before the first session. */
+  readonly id: bigint;
+  /** Negotiated; the asked one before the first session. */
+  readonly timeoutMs: number;
+  /** Counts sessions from 1; 0 before the first. Everything ephemeral of an earlier epoch is gone. */
+  readonly epoch: number;
+  readonly readOnly: boolean;
+  /**
+   * Monotonic time at which the last request that the server has answered (pings included) was sent, or a little
+   * earlier; -Infinity before the first. The server cannot expire the session before this plus `timeoutMs`.
+   */
+  readonly lastAnsweredSentAt: number;
+}
+
+export interface Status {
+  readonly state: SessionState;
+  readonly epoch: number;
+  readonly sessionId: bigint;
+  readonly readOnly: boolean;
+  /** With "connected": false for a new session, true for the old one on a new connection. */
+  readonly reattached: boolean;
+  /** Why, with "suspended", "connecting" after a failed attempt, "expired" and "closed". */
+  readonly cause?: Error;
+}
+
+export type WatchEventType =
+  | "created"
+  | "deleted"
+  | "data"
+  | "children"
+  /** The session expired, or the client was closed: a one-shot watch will not fire any more. */
+  | "lost";
+
+export interface WatchEvent {
+  readonly type: WatchEventType;
+  readonly path: string;
+  /** Zxid of the change where the server tells it (3.9 and newer), otherwise -1n. */
+  readonly zxid: bigint;
+}
+
+/** Called in the order of the wire, before any later reply is handed out. It must not throw. */
+export type WatchListener = (event: WatchEvent) => void;
+
+export type WatchMode = "persistent" | "persistent-recursive";
+
+/** A persistent watch. It survives reconnects and expiry (events in between are missed: resync on "connected"). */
+export interface Watch {
+  readonly path: string;
+  readonly mode: WatchMode;
+  /** Stops the listener at once, and the server's part unless others use it. */
+  remove(options?: OpOptions): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface OpOptions {
+  /** Time from now until the operation fails with DeadlineExceeded; default `operationTimeoutMs`. */
+  readonly deadlineMs?: number;
+  readonly signal?: AbortSignal;
+  /** Fails with SessionExpired, unsent, unless the session has this epoch when the request is sent. */
+  readonly epoch?: number;
+}
+
+export interface ReadOptions extends OpOptions {
+  /** A one-shot watch: called once, at the next change that this read would see. */
+  readonly watch?: WatchListener;
+}
+
+export interface CreateOptions extends OpOptions {
+  /** Default false. Ends with the session. */
+  readonly ephemeral?: boolean;
+  /** Ten digits of the parent's counter are appended; the path may then end in "/". */
+  readonly sequential?: boolean;
+  /** Deleted by the server some time after its last child. */
+  readonly container?: boolean;
+  /** Deleted by the server when unchanged and without children for so long; servers must have it enabled. */
+  readonly ttlMs?: number;
+  /** Default: everybody may do everything. */
+  readonly acl?: readonly Acl[];
+}
+
+export interface VersionOptions extends OpOptions {
+  /** The version the znode must have; default: any. */
+  readonly version?: number;
+}
+
+export interface Created {
+  /** With the digits of a sequential create. */
+  readonly path: string;
+  readonly stat: Stat;
+}
+
+export interface Data {
+  readonly data: Buffer;
+  readonly stat: Stat;
+}
+
+export interface Children {
+  /** Names, in no order. */
+  readonly children: readonly string[];
+  readonly stat: Stat;
+}
+
+export interface AccessList {
+  readonly acl: readonly Acl[];
+  readonly stat: Stat;
+}
+
+export type MultiOp =
+  | ({ readonly op: "create"; readonly path: string; readonly data?: Uint8Array } & Omit<
+      CreateOptions,
+      keyof OpOptions
+    >)
+  | { readonly op: "set"; readonly path: string; readonly data: Uint8Array; readonly version?: number }
+  | { readonly op: "delete"; readonly path: string; readonly version?: number }
+  | { readonly op: "check"; readonly path: string; readonly version?: number };
+
+export type MultiOpResult =
+  | { readonly op: "create"; readonly path: string; readonly stat: Stat }
+  | { readonly op: "set"; readonly stat: Stat }
+  | { readonly op: "delete" }
+  | { readonly op: "check" };
+
+export type MultiReadOp =
+  | { readonly op: "get"; readonly path: string }
+  | { readonly op: "children"; readonly path: string };
+
+export type MultiReadResult =
+  | { readonly op: "get"; readonly data: Buffer; readonly stat: Stat }
+  | { readonly op: "children"; readonly children: readonly string[] }
+  | { readonly op: "error"; readonly error: ZooKeeperError };
+
+/** Exactly one of the two is given. Called synchronously in the order of the wire. It must not throw. */
+export type OnReply<R extends Request> = (
+  error: ZooKeeperError | undefined,
+  response: ResponseTo<R["type"]> | undefined,
+) => void;
+
+/** A ZooKeeper client. Every operation is pipelined: replies come in the order of the calls. */
+export interface ZooKeeperClient extends AsyncDisposable {
+  readonly session: SessionInfo;
+  readonly counters: Counters;
+  /** Operations that wait for the connection or for room on it. */
+  readonly queued: number;
+  /** Requests on the wire without a reply. */
+  readonly inFlight: number;
+
+  /** Starts connecting, once; resolves when connected. A deadline or signal that ends the wait stops nothing. */
+  connect(options?: Pick<OpOptions, "deadlineMs" | "signal">): Promise<void>;
+  create(path: string, data?: Uint8Array, options?: CreateOptions): Promise<Created>;
+  get(path: string, options?: ReadOptions): Promise<Data>;
+  set(path: string, data: Uint8Array, options?: VersionOptions): Promise<Stat>;
+  delete(path: string, options?: VersionOptions): Promise<void>;
+  /** Undefined when there is no such znode. */
+  exists(path: string, options?: ReadOptions): Promise<Stat | undefined>;
+  children(path: string, options?: ReadOptions): Promise<Children>;
+  getAcl(path: string, options?: OpOptions): Promise<AccessList>;
+  /** `version` is compared with the znode's aversion. */
+  setAcl(path: string, acl: readonly Acl[], options?: VersionOptions): Promise<Stat>;
+  /** Resolves when this server has caught up with its leader. */
+  sync(path: string, options?: OpOptions): Promise<void>;
+  /** All or nothing; rejects with MultiFailed. */
+  multi(ops: readonly MultiOp[], options?: OpOptions): Promise<MultiOpResult[]>;
+  multiRead(ops: readonly MultiReadOp[], options?: OpOptions): Promise<MultiReadResult[]>;
+  /** Whom the server takes this connection for (ZooKeeper 3.7 and newer, otherwise Unimplemented). */
+  whoAmI(options?: OpOptions): Promise<readonly ClientInfo[]>;
+
+  addWatch(path: string, mode: WatchMode, listener: WatchListener, options?: OpOptions): Promise<Watch>;
+  /** Removes all watches of this client on a path, here and at the server. */
+  removeWatches(path: string, options?: OpOptions): Promise<void>;
+  /** Every watch event, watched for or not, before the listeners of its path. Returns the unsubscriber. */
+  onWatchEvent(listener: WatchListener): () => void;
+
+  /** Adds credentials to this and every later connection. */
+  addAuth(info: AuthInfo, options?: OpOptions): Promise<void>;
+
+  /** Creates what is missing of a path. */
+  ensurePath(path: string, options?: OpOptions & { readonly acl?: readonly Acl[] }): Promise<void>;
+  /** Deletes a znode and all below it; what others delete meanwhile is no error. */
+  deleteRecursive(path: string, options?: OpOptions): Promise<void>;
+
+  /** The raw door: any request, with a synchronous reply. Throws only for arguments that cannot be encoded. */
+  submit<R extends Request>(request: R, onReply: OnReply<R>, options?: OpOptions): void;
+  /** Resolves at once while less than half of `maxQueued` operations wait, otherwise when that is so again. */
+  writable(options?: Pick<OpOptions, "signal">): Promise<void>;
+
+  /** The present status, then every change, until the client is closed. */
+  status(): AsyncIterableIterator<Status>;
+  /** Called synchronously with every change. Returns the unsubscriber. */
+  onStatus(listener: (status: Status) => void): () => void;
+
+  /** Takes effect with the next connection; the chroot must stay the same. */
+  setServers(connectionString: string): void;
+
+  /** Resolves when every operation submitted so far has ended, well or not. */
+  drain(): Promise<void>;
+  /** Ends the session after what is in flight; never rejects, and takes no longer than a session timeout. */
+  close(): Promise<void>;
+}
