@@ -1,0 +1,59 @@
+import type { ZooKeeperClient } from "../types.ts";
+import { type ContenderDetails, inspectLock, listContenders } from "./inspect.ts";
+import { type HeldLock, lock } from "./lock.ts";
+import type { LockOptions } from "./options.ts";
+
+export interface ElectionOptions extends Omit<LockOptions, "persistent" | "deadlineMs"> {
+  /** How long to stand for election; default: until `signal` fires. */
+  readonly deadlineMs?: number;
+}
+
+/**
+ * Stands for election under `parent` and runs `lead` while elected. `term` aborts when the session ends (another may
+ * lead already) or when `options.signal` fires; `lead` must stop then. After a lost session it stands again, once `lead`
+ * has returned; it resolves when `lead` has returned by itself, and rejects with what `lead` throws.
+ * The line is that of a lock, so Python's elections take part in it.
+ */
+export async function stand(
+  client: ZooKeeperClient,
+  parent: string,
+  options: ElectionOptions,
+  lead: (term: AbortSignal) => Promise<void>,
+): Promise<void> {
+  for (;;) {
+    const held = await lock(client, parent, { deadlineMs: Number.POSITIVE_INFINITY, ...options });
+    if (await serve(held, options.signal, lead)) return;
+  }
+}
+
+/** Runs one term. True when it ended because `lead` was done. */
+async function serve(
+  held: HeldLock,
+  signal: AbortSignal | undefined,
+  lead: (term: AbortSignal) => Promise<void>,
+): Promise<boolean> {
+  const term = signal === undefined ? held.lost : AbortSignal.any([held.lost, signal]);
+  try {
+    await lead(term);
+    return !held.lost.aborted || signal?.aborted === true;
+  } catch (error) {
+    // A leader that was cut short by the end of its session stands again; anything else is its own failure.
+    if (held.lost.aborted && error === held.lost.reason) return false;
+    throw error;
+  } finally {
+    await held.release();
+  }
+}
+
+/** Who leads now; undefined when nobody stands. Creates nothing. */
+export async function currentLeader(
+  client: ZooKeeperClient,
+  parent: string,
+): Promise<ContenderDetails | undefined> {
+  return (await inspectLock(client, parent))[0];
+}
+
+/** How many stand, the leader included. */
+export async function candidates(client: ZooKeeperClient, parent: string): Promise<number> {
+  return (await listContenders(client, parent)).length;
+}

@@ -1,0 +1,27 @@
+import type { Clock, Random } from "../types.ts";
+
+export interface LockOptions {
+  /** Data of the contender, which tells people who holds the lock. Default: empty. */
+  readonly identifier?: string | Uint8Array;
+  /** A contender that outlives its session, until somebody deletes it. Default false. */
+  readonly persistent?: boolean;
+  /**
+   * What to do when the lock parent is missing. "never": reject with NoNode. "parent-only": create the lock parent
+   * itself, and reject with NoNode when the path above it is missing too: locking what is gone must not bring it back
+   * as an empty ghost. Default "never".
+   */
+  readonly createParent?: "never" | "parent-only";
+  /**
+   * Time from now until the attempt is given up with LockTimeout, all waits and retries included. Default 60,000;
+   * Infinity is allowed.
+   */
+  readonly deadlineMs?: number;
+  readonly signal?: AbortSignal;
+  readonly clock?: Clock;
+  readonly random?: Random;
+}
+
+export const DEFAULT_LOCK_DEADLINE_MS = 60_000;
+
+/** How long a contender that nobody wants any more is chased when the connection fails. */
+export const CLEAN_UP_MS = 120_000;
