@@ -1,1 +1,44 @@
-export {};
+export {
+  type ComponentRecord,
+  type ComponentState,
+  changeComponent,
+  componentStates,
+  decodeComponent,
+  encodeComponent,
+  launcherPoolId,
+  type NewComponent,
+  newComponent,
+} from "./component.ts";
+export { RecordError, type RecordErrorCode } from "./errors.ts";
+export {
+  changeNode,
+  decodeNode,
+  encodeNode,
+  type NewNode,
+  type NodeFields,
+  type NodePatch,
+  type NodeRecord,
+  newNode,
+} from "./node.ts";
+export { paths } from "./paths.ts";
+export {
+  changeRequest,
+  decodeRequest,
+  encodeRequest,
+  type NewRequest,
+  newRequest,
+  type RequestFields,
+  type RequestPatch,
+  type RequestRecord,
+} from "./request.ts";
+export { compareRequestIds, compareRequests, parseRequestId, type RequestId } from "./request-id.ts";
+export {
+  mayGo,
+  type NodeState,
+  nodeStates,
+  nodeTransitions,
+  type RequestState,
+  requestStates,
+  requestTransitions,
+  type Transition,
+} from "./states.ts";

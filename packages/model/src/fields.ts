@@ -1,0 +1,116 @@
+import { RecordError, shown } from "./errors.ts";
+import { splice } from "./json/splice.ts";
+
+/** What a reader returns for a value of the wrong type. */
+export const odd: unique symbol = Symbol("odd");
+
+/** How one field stands in the JSON of a record. */
+export interface Field<T> {
+  readonly key: string;
+  /** The value when the key is absent, or odd. */
+  readonly missing: T;
+  /** The typed value; `odd` for a wrong type. `note` marks the field as odd though a part of it was usable. */
+  read(value: unknown, note: () => void): T | typeof odd;
+  /** Odd values make the whole record unusable, because acting on the default would do harm. */
+  readonly strict?: boolean;
+}
+
+export type Fields<T> = { readonly [K in keyof T]: Field<T[K]> };
+
+type Mutable = Record<string, unknown>;
+const noOddities: readonly string[] = [];
+
+/** The typed fields of `object`, and the keys whose values were of a wrong type. */
+export function readFields<T>(
+  what: string,
+  fields: Fields<T>,
+  object: Readonly<Record<string, unknown>>,
+  into: Mutable,
+): void {
+  let oddities: string[] | undefined;
+  for (const name in fields) {
+    const field = fields[name] as Field<unknown>;
+    const raw = object[field.key];
+    if (raw === undefined) {
+      into[name] = field.missing;
+      continue;
+    }
+    const note = () => {
+      oddities ??= [];
+      oddities.push(field.key);
+    };
+    const value = field.read(raw, note);
+    if (value === odd) {
+      if (field.strict) {
+        throw new RecordError(
+          "record.bad_field",
+          `${what}: ${field.key} is ${shown(raw)}, which makes no sense there`,
+        );
+      }
+      note();
+      into[name] = field.missing;
+    } else into[name] = value;
+  }
+  into.oddities = oddities ?? noOddities;
+}
+
+/** The keys and JSON texts that `patch` writes; members that are undefined are left out. */
+export function patchTexts<T>(what: string, fields: Fields<T>, patch: Partial<T>): Map<string, string> {
+  const written = new Map<string, string>();
+  for (const name in patch) {
+    const field = fields[name] as Field<unknown> | undefined;
+    if (field !== undefined && patch[name] !== undefined) {
+      written.set(field.key, jsonText(what, field.key, patch[name]));
+    }
+  }
+  return written;
+}
+
+/** @throws RecordError `record.bad_field` for what JSON cannot hold (cycles, BigInt, functions) */
+export function jsonText(what: string, key: string, value: unknown): string {
+  let text: string | undefined;
+  let cause: unknown;
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    cause = error;
+  }
+  if (text === undefined)
+    throw new RecordError("record.bad_field", `${what}: ${key} cannot be written as JSON`, { cause });
+  return text;
+}
+
+/** A new object's text with every field, in the order of the table, and the mandatory keys. */
+export function writeAll<T>(
+  what: string,
+  fields: Fields<T>,
+  values: T,
+  mandatory: ReadonlyMap<string, string>,
+): string {
+  const written = new Map<string, string>();
+  for (const name in fields) written.set(fields[name].key, jsonText(what, fields[name].key, values[name]));
+  return splice("{}", written, mandatory);
+}
+
+export const text: Field<string | null>["read"] = (value) =>
+  typeof value === "string" || value === null ? value : odd;
+
+export const seconds: Field<number | null>["read"] = (value) =>
+  value === null || (typeof value === "number" && Number.isFinite(value)) ? value : odd;
+
+export const anything: Field<unknown>["read"] = (value) => value;
+
+export const object: Field<Readonly<Record<string, unknown>> | null>["read"] = (value) =>
+  value === null || isObject(value) ? value : odd;
+
+/** A list of strings; other members are left out and noted. Null is odd. */
+export const texts: Field<readonly string[]>["read"] = (value, note) => {
+  if (!Array.isArray(value)) return odd;
+  if (value.every((item) => typeof item === "string")) return value;
+  note();
+  return value.filter((item) => typeof item === "string");
+};
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

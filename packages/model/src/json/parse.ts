@@ -1,0 +1,48 @@
+import { RecordError } from "../errors.ts";
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Strings first, so that a word inside one is never taken for a number. */
+const wordsOutsideStrings = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?Infinity|NaN/g;
+
+/**
+ * The text of a znode and the object it holds. Python's encoder writes `NaN`, `Infinity` and `-Infinity` where it has
+ * such numbers, so they are read (NaN as null); a key that occurs twice has its last value.
+ *
+ * @throws RecordError `record.empty`, `record.not_json`, `record.not_an_object`
+ */
+export function parseObject(
+  what: string,
+  data: Uint8Array,
+): { readonly text: string; readonly object: Readonly<Record<string, unknown>> } {
+  if (data.length === 0) throw new RecordError("record.empty", `${what} has no data`);
+  let text: string;
+  let value: unknown;
+  try {
+    text = utf8.decode(data);
+    value = parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new RecordError("record.not_json", `${what} is not JSON: ${reason}`, { cause: error });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new RecordError("record.not_an_object", `${what} holds JSON that is not an object`);
+  }
+  return { text, object: value as Record<string, unknown> };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const tamed = text.replace(wordsOutsideStrings, tame);
+    if (tamed === text) throw error;
+    return JSON.parse(tamed);
+  }
+}
+
+function tame(word: string): string {
+  if (word === "NaN") return "null";
+  if (word === "Infinity") return "1e999";
+  return word === "-Infinity" ? "-1e999" : word;
+}

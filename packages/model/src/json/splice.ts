@@ -1,0 +1,33 @@
+import { type Member, members } from "./members.ts";
+
+/**
+ * `text` with the values of some keys replaced by other JSON text; keys that it lacks are appended. Everything else stays
+ * byte for byte. Of a key that occurs twice the last is replaced, because that is the one that readers see.
+ */
+export function splice(
+  text: string,
+  values: ReadonlyMap<string, string>,
+  ensure: ReadonlyMap<string, string>,
+): string {
+  const all = members(text);
+  const places = new Map<string, Member>();
+  for (const member of all) places.set(member.key, member);
+  let out = "";
+  let copied = 0;
+  for (const member of all) {
+    const value = values.get(member.key);
+    if (value === undefined || places.get(member.key) !== member) continue;
+    out += text.slice(copied, member.start) + value;
+    copied = member.end;
+  }
+  const added: string[] = [];
+  for (const [key, value] of values) if (!places.has(key)) added.push(`${JSON.stringify(key)}: ${value}`);
+  for (const [key, value] of ensure) {
+    if (!places.has(key) && !values.has(key)) added.push(`${JSON.stringify(key)}: ${value}`);
+  }
+  if (added.length === 0) return out + text.slice(copied);
+  const brace = text.lastIndexOf("}");
+  const end = all.at(-1)?.end ?? brace;
+  const comma = all.length === 0 ? "" : ", ";
+  return `${out}${text.slice(copied, end)}${comma}${added.join(", ")}${text.slice(end)}`;
+}

@@ -1,0 +1,21 @@
+const nodes = "/nodepool/nodes";
+const requests = "/nodepool/requests";
+const requestsLock = "/nodepool/requests-lock";
+const components = "/nodepool/components";
+
+/** Places in the tree, inside the chroot (spec zookeeper.md 1.1). */
+export const paths = {
+  root: "/nodepool",
+  nodes,
+  requests,
+  requestsLock,
+  components,
+  images: "/nodepool/images",
+  statsElection: "/nodepool/elections/stats",
+  node: (id: string) => `${nodes}/${id}`,
+  nodeLock: (id: string) => `${nodes}/${id}/lock`,
+  request: (id: string) => `${requests}/${id}`,
+  requestLock: (id: string) => `${requestsLock}/${id}`,
+  component: (kind: string) => `${components}/${kind}`,
+  image: (name: string) => `/nodepool/images/${name}`,
+} as const;

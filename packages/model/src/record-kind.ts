@@ -1,0 +1,86 @@
+import { RecordError, shown } from "./errors.ts";
+import { type Fields, patchTexts, readFields, writeAll } from "./fields.ts";
+import { parseObject } from "./json/parse.ts";
+import { splice } from "./json/splice.ts";
+
+/** What every record has beside its fields. */
+export interface Stored {
+  /** The znode's name; empty for a record that the tree has not named yet. */
+  readonly id: string;
+  /** The JSON as it was read, with our changes in it: opaque, for encoding. */
+  readonly source: string;
+  /** JSON keys whose values were of a wrong type; each has its default here and its raw text in the tree. */
+  readonly oddities: readonly string[];
+}
+
+export interface RecordKind<T> {
+  /** For messages: "node", "request". */
+  readonly name: string;
+  readonly states: readonly string[];
+  readonly fields: Fields<T>;
+  /** Keys that other readers need in anything we write, with the JSON text for records that lack them. */
+  readonly mandatory: ReadonlyMap<string, string>;
+}
+
+/**
+ * `prepare` may show the reader other values than the text has, for keys with an older name.
+ *
+ * @throws RecordError when the record cannot be handled
+ */
+export function decodeRecord<T>(
+  kind: RecordKind<T>,
+  id: string,
+  data: Uint8Array,
+  prepare: (raw: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>> = (raw) => raw,
+): T & Stored {
+  const what = `${kind.name} ${id}`;
+  const { text, object } = parseObject(what, data);
+  if (!kind.states.includes(object.state as string)) {
+    const states = kind.states.join(", ");
+    throw new RecordError(
+      "record.unknown_state",
+      `${what}: state is ${shown(object.state)}, not one of ${states}`,
+    );
+  }
+  const record: Record<string, unknown> = { id, source: text };
+  readFields(what, kind.fields, prepare(object), record);
+  return record as T & Stored;
+}
+
+/** Only the changed fields' text is replaced; what we do not know stays as it was written. */
+export function changeRecord<T extends object>(
+  kind: RecordKind<T>,
+  record: T & Stored,
+  patch: Partial<T>,
+  more?: ReadonlyMap<string, string>,
+): T & Stored {
+  const values = patchTexts(`${kind.name} ${record.id}`, kind.fields, patch);
+  const oddities = record.oddities.filter((key) => !values.has(key));
+  const next: Record<string, unknown> = { ...record, oddities };
+  for (const name in patch) if (name in kind.fields && patch[name] !== undefined) next[name] = patch[name];
+  for (const [key, value] of more ?? []) values.set(key, value);
+  next.source = splice(record.source, values, kind.mandatory);
+  return next as T & Stored;
+}
+
+/** Whoever sets a state says when. */
+export function stamped<T extends { readonly state: unknown; readonly stateTime: number | null }>(
+  patch: Partial<T>,
+  nowSeconds: number,
+): Partial<T> {
+  return patch.state === undefined ? patch : { ...patch, stateTime: nowSeconds };
+}
+
+export function newRecord<T extends object>(kind: RecordKind<T>, id: string, given: Partial<T>): T & Stored {
+  const all: Partial<T> = {};
+  for (const name in kind.fields)
+    all[name] = given[name] === undefined ? kind.fields[name].missing : given[name];
+  const source = writeAll(`a new ${kind.name}`, kind.fields, all as T, kind.mandatory);
+  return { ...(all as T), id, source, oddities: [] };
+}
+
+export function encodeRecord(record: Stored): Uint8Array {
+  return encoder.encode(record.source);
+}
+
+const encoder = new TextEncoder();

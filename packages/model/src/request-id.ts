@@ -1,0 +1,49 @@
+/** The two halves of a request's name, as text: they are compared as text, like Nodepool does. */
+export interface RequestId {
+  readonly priority: string;
+  readonly sequence: string;
+}
+
+/** `100-0000000005` (spec zookeeper.md 1.3). Undefined for a name without exactly one dash and a decimal sequence. */
+export function parseRequestId(id: string): RequestId | undefined {
+  const dash = id.indexOf("-");
+  if (dash < 1 || dash === id.length - 1) return undefined;
+  for (let at = dash + 1; at < id.length; at++) {
+    const code = id.charCodeAt(at);
+    if (code < 48 || code > 57) return undefined;
+  }
+  return { priority: id.slice(0, dash), sequence: id.slice(dash + 1) };
+}
+
+/**
+ * The order in which requests are looked at: priority prefix as text, relative priority, sequence as text (spec
+ * zookeeper.md 5.1). Names that do not parse come last.
+ */
+export function compareRequestIds(
+  a: string,
+  aRelativePriority: number,
+  b: string,
+  bRelativePriority: number,
+): number {
+  const [left, right] = [parseRequestId(a), parseRequestId(b)];
+  if (left === undefined || right === undefined) {
+    return Number(left === undefined) - Number(right === undefined) || compareText(a, b);
+  }
+  return (
+    compareText(left.priority, right.priority) ||
+    aRelativePriority - bRelativePriority ||
+    compareText(left.sequence, right.sequence)
+  );
+}
+
+export function compareRequests(
+  a: { readonly id: string; readonly relativePriority: number },
+  b: { readonly id: string; readonly relativePriority: number },
+): number {
+  return compareRequestIds(a.id, a.relativePriority, b.id, b.relativePriority);
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
