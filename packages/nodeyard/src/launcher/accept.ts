@@ -1,0 +1,84 @@
+import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord } from "@nodeyard/model";
+import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
+import { type Context, treeSeconds } from "./context.ts";
+import type { Held } from "./fence.ts";
+import { type HeldRequest, heldRequest } from "./records.ts";
+
+/** "busy": someone else has the lock. "changed": it is no longer what the plan was made for. "gone": deleted. */
+export type NotHeld = "busy" | "changed" | "gone";
+
+/**
+ * Takes a request's lock and, in the same commit where that is safe, writes `pending`: one round trip for a request that
+ * was never locked before (design, section 6 "Locks").
+ */
+export async function lockAndAccept(context: Context, id: string): Promise<HeldRequest | NotHeld> {
+  const entry = context.view.requests.byId.get(id);
+  if (entry === undefined) return "gone";
+  if (entry.record.state !== "requested") return "changed";
+  const pending = changeRequest(entry.record, { state: "pending" }, treeSeconds(context));
+  const locked = await lockFresh(context, id, [
+    { op: "set", path: paths.request(id), data: encodeRequest(pending), version: entry.version },
+  ]);
+  if (locked === "exists") {
+    const request = await lockRequest(context, id);
+    if (typeof request === "string") return request;
+    if (!isOpen(request.record, entry.record)) {
+      await context.fence.release(request.held);
+      return "changed";
+    }
+    await request.write({ state: "pending" });
+    return request;
+  }
+  if (typeof locked === "string") return locked;
+  return heldRequest(
+    context,
+    locked.held,
+    id,
+    pending,
+    (locked.results[0] as Extract<OpResult, { op: "set" }>).stat.version,
+  );
+}
+
+/** Takes a request's lock, whether or not it has been locked before, and reads the record under it. */
+export async function lockRequest(context: Context, id: string): Promise<HeldRequest | NotHeld> {
+  const parent = paths.requestLock(id);
+  let held: Held | "busy" | "gone" | "exists" | NotHeld = await context.fence.lockExisting(parent);
+  if (held === "gone") {
+    const made = await lockFresh(context, id, [{ op: "check", path: paths.request(id) }]);
+    if (made === "exists") held = await context.fence.lockExisting(parent);
+    else held = typeof made === "string" ? made : made.held;
+  }
+  if (held === "gone" || held === "exists") return "busy";
+  if (typeof held === "string") return held;
+  try {
+    const found = await context.tree.get(paths.request(id));
+    return heldRequest(context, held, id, decodeRequest(id, found.data), found.stat.version);
+  } catch (error) {
+    await context.fence.release(held);
+    if (error instanceof TreeError && error.code === "tree.no_node") return "gone";
+    throw error;
+  }
+}
+
+async function lockFresh(
+  context: Context,
+  id: string,
+  more: Parameters<Context["fence"]["lockFresh"]>[1],
+): Promise<Exclude<Awaited<ReturnType<Context["fence"]["lockFresh"]>>, never> | NotHeld> {
+  try {
+    return await context.fence.lockFresh(paths.requestLock(id), more);
+  } catch (error) {
+    if (!(error instanceof CommitFailed) || error.index < 2) throw error;
+    return error.reason.code === "tree.no_node" ? "gone" : "changed";
+  }
+}
+
+/** Rules 1 and 2 of spec zookeeper.md 5.2, judged again under the lock, and the labels that the plan was made for. */
+function isOpen(now: RequestRecord, planned: RequestRecord): boolean {
+  return (
+    now.state === "requested" &&
+    now.declinedBy.length === planned.declinedBy.length &&
+    now.nodeTypes.length === planned.nodeTypes.length &&
+    now.nodeTypes.every((label, index) => label === planned.nodeTypes[index])
+  );
+}

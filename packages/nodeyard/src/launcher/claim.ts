@@ -1,0 +1,70 @@
+import { messageOf } from "@nodeyard/runtime";
+import type { Context, ServingPool } from "./context.ts";
+import { lockNode } from "./node-lock.ts";
+import type { HeldNode, HeldRequest } from "./records.ts";
+
+/**
+ * Locks a ready node and gives it to a request. Undefined when it turned out to be taken, changed or dead: the request is
+ * then planned anew. A dead node of an inventory is on its way out when this returns.
+ */
+export async function claimNode(
+  context: Context,
+  pool: ServingPool,
+  request: HeldRequest,
+  id: string,
+): Promise<HeldNode | undefined> {
+  const entry = context.view.nodes.byId.get(id);
+  if (entry === undefined || entry.record.state !== "ready" || entry.record.allocatedTo !== null)
+    return undefined;
+  const node = await lockNode(context, id);
+  if (typeof node === "string") return undefined;
+  try {
+    if (node.record.state !== "ready" || node.record.allocatedTo !== null) {
+      await context.fence.release(node.held);
+      return undefined;
+    }
+    if (!(await isAlive(context, pool, node))) return undefined;
+    const { record } = request;
+    await node.write({ allocatedTo: request.id, tenantName: record.tenantName, requestor: record.requestor });
+    return node;
+  } catch (error) {
+    context.log.info(
+      { node: id, request: request.id, error: messageOf(error) },
+      "could not claim a ready node",
+    );
+    await context.fence.release(node.held);
+    return undefined;
+  }
+}
+
+/** Hosts that exist on their own are asked whether they answer before they are given away. */
+async function isAlive(context: Context, pool: ServingPool, node: HeldNode): Promise<boolean> {
+  const { driver, provider } = pool.open;
+  if (!driver.capabilities.probes) return true;
+  const { record } = node;
+  const item = provider
+    .inventory()
+    .find(
+      (host) =>
+        host.machine.hostname === record.hostname &&
+        host.connection.port === record.connectionPort &&
+        host.connection.username === record.username,
+    );
+  const verdict =
+    item === undefined
+      ? ({ alive: false, why: "it is no longer in the configuration" } as const)
+      : await provider.probe(item, AbortSignal.any([]));
+  if (verdict.alive) return true;
+  context.log.warn(
+    { node: node.id, host: record.hostname, why: verdict.why },
+    "a ready node does not answer; it is taken out",
+  );
+  context.journal.write({
+    event: "node.dead",
+    node: node.id,
+    facts: { host: record.hostname, why: verdict.why },
+  });
+  context.fence.demand(node.held);
+  await node.write({ state: "deleting" }, (set) => [set, { op: "delete", path: node.held.contender }]);
+  return false;
+}

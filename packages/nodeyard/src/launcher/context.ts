@@ -1,0 +1,58 @@
+import type { Driver, Provider, ProviderConfig, Scanner } from "@nodeyard/driver";
+import type { Clock, Random } from "@nodeyard/runtime";
+import type { Tree } from "@nodeyard/tree";
+import type { Counters, Journal, Log } from "../telemetry/index.ts";
+import type { View } from "../view/index.ts";
+import type { Fence } from "./fence.ts";
+import type { Ledgers } from "./ledger.ts";
+
+/** A provider that is open, with what was learnt about it. */
+export interface OpenProvider {
+  readonly config: ProviderConfig;
+  readonly driver: Driver;
+  readonly provider: Provider;
+}
+
+/** One pool of an open provider, as controllers need it. */
+export interface ServingPool {
+  readonly key: string;
+  /** Launcher-pool id. */
+  readonly id: string;
+  readonly name: string;
+  readonly open: OpenProvider;
+}
+
+/**
+ * What every controller works with: the handles of the process and the parts of the launcher. Nothing in it is global,
+ * so that a simulation can crash one process by never settling its handles again.
+ */
+export interface Context {
+  readonly tree: Tree;
+  readonly view: View;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scan: Scanner;
+  readonly log: Log;
+  readonly journal: Journal;
+  readonly counters: Counters;
+  readonly fence: Fence;
+  readonly ledgers: Ledgers;
+  /** UUID of the installation, from `/nodeyard/installation`. */
+  readonly installation: string;
+  /** Ids of min-ready requests that this session wrote. */
+  readonly ownMinReady: Set<string>;
+  /** Pools being served, by key. */
+  readonly pools: ReadonlyMap<string, ServingPool>;
+  /** Open providers, by name. */
+  readonly providers: ReadonlyMap<string, OpenProvider>;
+}
+
+/** Tree time now, in milliseconds. */
+export function treeNow(context: Pick<Context, "clock" | "tree">): number {
+  return context.clock.now() + context.tree.clockOffset();
+}
+
+/** Tree time now, in seconds, as records hold it. */
+export function treeSeconds(context: Pick<Context, "clock" | "tree">): number {
+  return treeNow(context) / 1000;
+}

@@ -1,0 +1,116 @@
+import type { LabelConfig, Resources } from "@nodeyard/driver";
+import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
+import { hexId, sleep } from "@nodeyard/runtime";
+import { type OpResult, TreeError } from "@nodeyard/tree";
+import { type Context, type ServingPool, treeSeconds } from "./context.ts";
+import { FenceLost } from "./fence.ts";
+import type { HeldNode, HeldRequest } from "./records.ts";
+import { heldNode } from "./records.ts";
+
+/** Looks for a record whose creation was not answered, at most. */
+const LOOKS = 20;
+
+/**
+ * Makes the record of a node to be launched: `init` alone (its id comes from the tree), then lock and `building` in one
+ * commit (design, section 6 "Locks"). The record stands, with our tag, before the cloud is called.
+ */
+export async function createNode(
+  context: Context,
+  pool: ServingPool,
+  request: HeldRequest,
+  label: LabelConfig,
+  need: Resources,
+): Promise<HeldNode> {
+  const { config } = pool.open;
+  const poolConfig = config.pools.find((candidate) => candidate.name === pool.name);
+  const token = hexId(context.random);
+  const init = newNode(
+    {
+      state: "init",
+      provider: config.name,
+      pool: pool.name,
+      type: [label.name],
+      launcher: pool.id,
+      allocatedTo: request.id,
+      tenantName: request.record.tenantName,
+      requestor: request.record.requestor,
+      attributes: poolConfig?.nodeAttributes ?? null,
+      driverData: { nodeyard: { token } },
+    },
+    treeSeconds(context),
+  );
+  context.fence.demand(request.held);
+  const id = await createRecord(context, pool, request, init, token);
+  return lockBuilding(context, id, init, label, need);
+}
+
+async function createRecord(
+  context: Context,
+  pool: ServingPool,
+  request: HeldRequest,
+  init: NodeRecord,
+  token: string,
+): Promise<string> {
+  const { epoch } = request.held;
+  const data = encodeNode(init);
+  try {
+    const path = await context.ledgers.createUnder(pool, {
+      op: "create",
+      path: `${paths.nodes}/`,
+      data,
+      sequential: true,
+    });
+    return path.slice(path.lastIndexOf("/") + 1);
+  } catch (error) {
+    if (!(error instanceof TreeError) || error.outcome !== "unknown") throw error;
+    for (let look = 0; look < LOOKS && context.tree.session().epoch === epoch; look++) {
+      await sleep(context.clock, Math.min(5_000, 100 * 2 ** look));
+      if (!context.view.complete || context.tree.session().state !== "connected") continue;
+      await context.tree.sync(paths.nodes);
+      const found = findByToken(context, request.id, token);
+      if (found !== undefined) return found;
+      if (look > 2) break;
+    }
+    throw new FenceLost("a node record whose creation was not answered", error);
+  }
+}
+
+/** The one-time token tells the record of a lost reply from every other. */
+function findByToken(context: Context, request: string, token: string): string | undefined {
+  for (const id of context.view.nodes.byRequest.get(request)) {
+    const data = context.view.nodes.byId.get(id)?.record.driverData as {
+      nodeyard?: { token?: unknown };
+    } | null;
+    if (data?.nodeyard?.token === token) return id;
+  }
+  return undefined;
+}
+
+async function lockBuilding(
+  context: Context,
+  id: string,
+  init: NodeRecord,
+  label: LabelConfig,
+  need: Resources,
+): Promise<HeldNode> {
+  const { connection, image } = label;
+  const building = changeNode(
+    init,
+    {
+      state: "building",
+      imageId: image?.kind === "cloud-image" ? image.name : null,
+      username: connection.username,
+      pythonPath: connection.pythonPath,
+      shellType: connection.shellType,
+      connectionType: connection.type,
+      connectionPort: connection.port,
+      resources: { ...need },
+    },
+    treeSeconds(context),
+  );
+  const set = { op: "set", path: paths.node(id), data: encodeNode(building), version: 0 } as const;
+  const locked = await context.fence.lockFresh(paths.nodeLock(id), [set]);
+  if (locked === "exists") throw new FenceLost(`node ${id}: someone else locked it first`);
+  const version = (locked.results[0] as Extract<OpResult, { op: "set" }>).stat.version;
+  return heldNode(context, locked.held, id, building, version);
+}

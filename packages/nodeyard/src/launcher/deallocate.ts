@@ -1,0 +1,23 @@
+import { paths } from "@nodeyard/model";
+import { messageOf } from "@nodeyard/runtime";
+import type { Context } from "./context.ts";
+import { lockNode } from "./node-lock.ts";
+
+/** Frees a ready node whose request is gone. True when nothing is left to do. */
+export async function deallocateNode(context: Context, id: string): Promise<boolean> {
+  const node = await lockNode(context, id);
+  if (node === "gone") return true;
+  if (node === "busy") return false;
+  try {
+    const { state, allocatedTo } = node.record;
+    const missing =
+      allocatedTo !== null && (await context.tree.stat(paths.request(allocatedTo))) === undefined;
+    if (state !== "ready" || !missing) await context.fence.release(node.held);
+    else await node.write({ allocatedTo: null }, (set) => [set, { op: "delete", path: node.held.contender }]);
+    return true;
+  } catch (error) {
+    context.log.warn({ node: id, error: messageOf(error) }, "freeing a node failed; it is tried again");
+    await context.fence.release(node.held).catch(() => {});
+    return false;
+  }
+}

@@ -1,0 +1,133 @@
+import type { Tag } from "@nodeyard/driver";
+import { changeNode, encodeNode, paths } from "@nodeyard/model";
+import { deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { CommitFailed, type Op, TreeError } from "@nodeyard/tree";
+import { type Context, treeSeconds } from "./context.ts";
+import { lockNode } from "./node-lock.ts";
+import type { HeldNode } from "./records.ts";
+import { removeMachine } from "./remove-machine.ts";
+
+/** One attempt to delete, at most (spec launcher.md 3.6). */
+const ATTEMPT_MS = 600_000;
+/** Rounds of clearing contenders that others left under the lock, at most. */
+const CLEAR_ROUNDS = 5;
+
+/** "skipped": locked by someone, or no longer to be deleted. "failed": to be tried again. */
+export type Deleted = "deleted" | "skipped" | "failed";
+
+/** States from which the sweep deletes; a `ready` or `hold` node is deleted only for a stated reason. */
+const GOING: ReadonlySet<string> = new Set([
+  "init",
+  "used",
+  "in-use",
+  "building",
+  "failed",
+  "deleting",
+  "deleted",
+  "aborted",
+]);
+
+/**
+ * Deletes a node: lock, `deleting`, the machine, then record and lock in one commit. A crash anywhere leaves a record
+ * that the next sweep finds again.
+ */
+export async function deleteNode(
+  context: Context,
+  id: string,
+  expected: string,
+  signal: AbortSignal,
+): Promise<Deleted> {
+  const node = await lockNode(context, id);
+  if (node === "gone") return "deleted";
+  if (node === "busy") return "skipped";
+  const { record } = node;
+  const wanted = GOING.has(record.state) || (record.state === expected && record.allocatedTo === null);
+  if (!wanted) {
+    await context.fence.release(node.held);
+    return "skipped";
+  }
+  try {
+    if (record.state !== "deleting" && record.state !== "deleted") await node.write({ state: "deleting" });
+    if (record.state !== "deleted" && record.provider !== null) await unmake(context, node, signal);
+    await removeRecord(context, node);
+    context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "deleted" });
+    context.journal.write({ event: "node.deleted", node: id, facts: { from: record.state } });
+    return "deleted";
+  } catch (error) {
+    context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "failed" });
+    context.log.warn(
+      { node: id, provider: record.provider, error: messageOf(error) },
+      "deleting a node failed; it is tried again",
+    );
+    context.journal.write({ event: "node.delete-failed", node: id, facts: { error: messageOf(error) } });
+    await context.fence.release(node.held).catch(() => {});
+    return "failed";
+  }
+}
+
+async function unmake(context: Context, node: HeldNode, parent: AbortSignal): Promise<void> {
+  const { record } = node;
+  const open = context.providers.get(record.provider ?? "");
+  if (open === undefined)
+    throw new NodeyardError(
+      "launcher.no_provider",
+      `provider ${record.provider} of node ${node.id} is not open`,
+    );
+  context.fence.demand(node.held);
+  const limit = deadline(
+    context.clock,
+    ATTEMPT_MS,
+    () =>
+      new NodeyardError("launcher.delete_timeout", `node ${node.id}: not deleted within ${ATTEMPT_MS} ms`),
+    parent,
+  );
+  const tag: Tag = {
+    installation: context.installation,
+    provider: record.provider ?? "",
+    pool: record.pool ?? "",
+    nodeId: node.id,
+  };
+  try {
+    await removeMachine(context, open, tag, record.externalId, limit.signal);
+  } finally {
+    limit.cancel();
+  }
+}
+
+/** `deleted`, contender, lock and record go in one commit; contenders of late comers are cleared away first. */
+async function removeRecord(context: Context, node: HeldNode): Promise<void> {
+  const parent = node.held.parent;
+  const data = encodeNode(changeNode(node.record, { state: "deleted" }, treeSeconds(context)));
+  for (let round = 0; ; round++) {
+    const ops: Op[] = [
+      { op: "set", path: node.path, data, version: node.version },
+      { op: "delete", path: node.held.contender },
+      { op: "delete", path: parent },
+      { op: "delete", path: node.path },
+    ];
+    try {
+      await context.ledgers.deleteFrom(node.record, ops);
+      return;
+    } catch (error) {
+      if (error instanceof TreeError && error.outcome === "unknown") {
+        if ((await context.tree.stat(node.path)) === undefined) return;
+      }
+      const notEmpty = error instanceof CommitFailed && error.reason.code === "tree.not_empty";
+      if (round >= CLEAR_ROUNDS || !(notEmpty || (error instanceof TreeError && error.outcome === "unknown")))
+        throw error;
+      context.fence.demand(node.held);
+      const others = (await context.tree.children(parent))
+        .map((name) => `${parent}/${name}`)
+        .filter((path) => path !== node.held.contender);
+      await Promise.all(others.map((path) => context.tree.delete(path).catch(ignoreMissing)));
+      const strays = (await context.tree.children(paths.node(node.id))).filter((name) => name !== "lock");
+      await Promise.all(
+        strays.map((name) => context.tree.delete(`${node.path}/${name}`).catch(ignoreMissing)),
+      );
+    }
+  }
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
+}

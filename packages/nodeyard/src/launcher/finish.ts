@@ -1,0 +1,63 @@
+import { messageOf } from "@nodeyard/runtime";
+import { type Op, TreeError } from "@nodeyard/tree";
+import type { Context } from "./context.ts";
+import { FenceLost } from "./fence.ts";
+import type { HeldNode, HeldRequest } from "./records.ts";
+
+const unlock = (held: { readonly held: { readonly contender: string } }): Op => ({
+  op: "delete",
+  path: held.held.contender,
+});
+
+/**
+ * Delivers a nodeset, whole, in one commit: node locks go first, then the request says `fulfilled`, then its own lock goes,
+ * so that whoever sees `fulfilled` finds the nodes unlocked (spec zookeeper.md 5.3).
+ */
+export async function fulfil(request: HeldRequest, nodes: readonly HeldNode[]): Promise<void> {
+  await request.write({ state: "fulfilled", nodes: nodes.map((node) => node.id) }, (set) => [
+    ...nodes.map(unlock),
+    set,
+    unlock(request),
+  ]);
+}
+
+/** Takes nodes back from a request that will not get them: ready ones become free, all are unlocked. */
+export async function releaseNodes(context: Context, nodes: readonly HeldNode[]): Promise<void> {
+  await Promise.all(nodes.map((node) => releaseNode(context, node)));
+}
+
+async function releaseNode(context: Context, node: HeldNode): Promise<void> {
+  try {
+    if (node.record.allocatedTo === null) await context.fence.release(node.held);
+    else await node.write({ allocatedTo: null }, (set) => [set, unlock(node)]);
+  } catch (error) {
+    if (!(error instanceof FenceLost) && !(error instanceof TreeError)) throw error;
+    context.log.info({ node: node.id, error: messageOf(error) }, "could not release a node; the sweep will");
+    await context.fence.release(node.held).catch(() => {});
+  }
+}
+
+/** Puts an accepted request back for another plan, without a decline. */
+export async function putBack(request: HeldRequest): Promise<void> {
+  await request.write({ state: "requested" }, (set) => [set, unlock(request)]);
+}
+
+/**
+ * Declines for `pools` and gives the lock back. The request fails when every registered pool has declined (spec
+ * zookeeper.md 5.4); an empty registry decides nothing. Returns the state it has now.
+ */
+export async function decline(
+  context: Context,
+  request: HeldRequest,
+  pools: readonly string[],
+): Promise<"requested" | "failed"> {
+  const declinedBy = [...request.record.declinedBy];
+  for (const id of pools) if (!declinedBy.includes(id)) declinedBy.push(id);
+  const registered = [...context.view.components.values()].filter((component) => component.kind === "pool");
+  const all =
+    registered.length > 0 &&
+    registered.every(({ record }) => record.id !== null && declinedBy.includes(record.id));
+  const state = all ? "failed" : "requested";
+  await request.write({ state, declinedBy }, (set) => [set, unlock(request)]);
+  return state;
+}

@@ -1,0 +1,154 @@
+import { messageOf } from "@nodeyard/runtime";
+import { TreeError } from "@nodeyard/tree";
+import type { PlannedNode } from "../scheduler/index.ts";
+import { lockAndAccept, lockRequest } from "./accept.ts";
+import { claimNode } from "./claim.ts";
+import type { Context, ServingPool } from "./context.ts";
+import { createNode } from "./create-node.ts";
+import { FenceLost } from "./fence.ts";
+import { decline, fulfil, putBack, releaseNodes } from "./finish.ts";
+import { launchNode } from "./launch.ts";
+import { LimitReached } from "./ledger.ts";
+import type { HeldNode, HeldRequest } from "./records.ts";
+
+/** How the work on a request ended. "replan": it is `requested` again and to be planned anew after a pause. */
+export type Handled =
+  | "fulfilled"
+  | "declined"
+  | "failed"
+  | "replan"
+  | "busy"
+  | "changed"
+  | "vanished"
+  | "lost";
+
+type NodeOutcome = {
+  readonly node: HeldNode | undefined;
+  readonly result: "ready" | "failed" | "aborted" | "taken";
+};
+
+/** Carries one acceptance out: lock, claim and launch all nodes at once, then deliver, decline or put back. */
+export async function handleRequest(
+  context: Context,
+  pool: ServingPool,
+  id: string,
+  plan: readonly PlannedNode[],
+  signal: AbortSignal,
+  onStarted: () => void,
+): Promise<Handled> {
+  const request = await lockAndAccept(context, id);
+  if (typeof request === "string") return request === "gone" ? "vanished" : request;
+  context.log.debug({ request: id, pool: pool.key, nodes: plan.length }, "accepted a request");
+  context.journal.write({ event: "request.accepted", request: id, facts: { pool: pool.key } });
+  const outcomes = await obtainNodes(context, pool, request, plan, signal, onStarted);
+  const nodes = outcomes.map((outcome) => outcome.node).filter((node) => node !== undefined);
+  try {
+    return await conclude(context, pool, request, outcomes, nodes);
+  } catch (error) {
+    if (!(error instanceof FenceLost) && !(error instanceof TreeError)) throw error;
+    await releaseNodes(context, nodes);
+    await context.fence.release(request.held).catch(() => {});
+    if (!context.view.requests.byId.has(id)) return "vanished";
+    context.counters.add("launcher.fence_lost", 1, { kind: "request" });
+    context.log.warn({ request: id, error: messageOf(error) }, "gave up a request that is no longer ours");
+    return "lost";
+  }
+}
+
+async function obtainNodes(
+  context: Context,
+  pool: ServingPool,
+  request: HeldRequest,
+  plan: readonly PlannedNode[],
+  signal: AbortSignal,
+  onStarted: () => void,
+): Promise<NodeOutcome[]> {
+  let starting = plan.length;
+  const started = () => {
+    starting--;
+    if (starting === 0) onStarted();
+  };
+  return Promise.all(
+    plan.map(async (planned): Promise<NodeOutcome> => {
+      let node: HeldNode | undefined;
+      let begun = false;
+      try {
+        if ("reuse" in planned) {
+          node = await claimNode(context, pool, request, planned.reuse);
+          return { node, result: node === undefined ? "taken" : "ready" };
+        }
+        const label = pool.open.config.pools
+          .find((candidate) => candidate.name === pool.name)
+          ?.labels.get(planned.label);
+        if (label === undefined) return { node, result: "taken" };
+        node = await createNode(context, pool, request, label, planned.launch);
+        begun = true;
+        started();
+        return { node, result: await launchNode(context, pool, request, node, label, signal) };
+      } catch (error) {
+        noteFailure(context, request.id, node?.id, error);
+        return { node, result: isReplannable(error) || signal.aborted ? "taken" : "failed" };
+      } finally {
+        if (!begun) started();
+      }
+    }),
+  );
+}
+
+async function conclude(
+  context: Context,
+  pool: ServingPool,
+  request: HeldRequest,
+  outcomes: readonly NodeOutcome[],
+  nodes: readonly HeldNode[],
+): Promise<Handled> {
+  if (outcomes.every((outcome) => outcome.result === "ready")) {
+    await fulfil(request, nodes);
+    return "fulfilled";
+  }
+  await releaseNodes(context, nodes);
+  if (outcomes.some((outcome) => outcome.result === "failed")) {
+    const state = await decline(context, request, [pool.id]);
+    return state === "failed" ? "failed" : "declined";
+  }
+  await putBack(request);
+  return "replan";
+}
+
+/** The world moved under the plan; another plan may do. */
+function isReplannable(error: unknown): boolean {
+  return error instanceof FenceLost || error instanceof TreeError || error instanceof LimitReached;
+}
+
+function noteFailure(context: Context, request: string, node: string | undefined, error: unknown): void {
+  const lost = isReplannable(error);
+  if (lost) context.counters.add("launcher.fence_lost", 1, { kind: "node" });
+  else context.counters.add("launcher.unexpected", 1, { place: "handler" });
+  context.log.warn(
+    { request, node, error: messageOf(error) },
+    lost ? "gave up a node that is no longer ours" : "a node could not be made",
+  );
+}
+
+/** Declines for pools of ours that cannot serve a request; with none, only asks whether all have declined by now. */
+export async function handleDecline(
+  context: Context,
+  id: string,
+  pools: readonly string[],
+  reason: string,
+): Promise<Handled> {
+  const request = await lockRequest(context, id);
+  if (typeof request === "string") return request === "gone" ? "vanished" : request;
+  const { record } = request;
+  if (
+    record.state !== "requested" ||
+    (pools.length > 0 && pools.every((pool) => record.declinedBy.includes(pool)))
+  ) {
+    await context.fence.release(request.held);
+    return "changed";
+  }
+  const state = await decline(context, request, pools);
+  context.log.info({ request: id, pools, reason, state }, "declined a request");
+  context.journal.write({ event: "request.declined", request: id, facts: { pools, reason, state } });
+  return state === "failed" ? "failed" : "declined";
+}

@@ -1,0 +1,155 @@
+import { type Clock, sleep } from "@nodeyard/runtime";
+import { CommitFailed, type Op, type Tree, TreeError } from "@nodeyard/tree";
+import { FenceLost, type Held } from "./fence.ts";
+
+/** How to read, change and write one kind of record. */
+export interface RecordKind<R, P> {
+  decode(id: string, data: Uint8Array): R;
+  encode(record: R): Uint8Array;
+  change(record: R, patch: P, nowSeconds: number): R;
+  /** Whether a record that someone else wrote meanwhile still is what our work was built on. */
+  sameGround(ours: R, theirs: R): boolean;
+}
+
+/** Writes of one step, at most: more refusals mean that someone else works on the record. */
+const MERGE_BUDGET = 3;
+/** Looks after a lost reply, at most. */
+const LOOKS = 20;
+
+/**
+ * A record whose lock we hold. Every write is one commit that checks our contender and the record's version. A version
+ * that moved under our lock is someone who writes without a fence: when only fields that we don't own changed we write
+ * again on top of theirs, else the record is given up. A lost reply is decided by reading, never by repeating.
+ */
+export class HeldRecord<R, P> {
+  readonly id: string;
+  readonly path: string;
+  readonly held: Held;
+  readonly #kind: RecordKind<R, P>;
+  readonly #tree: Tree;
+  readonly #clock: Clock;
+  #record: R;
+  #version: number;
+
+  constructor(
+    tree: Tree,
+    clock: Clock,
+    kind: RecordKind<R, P>,
+    at: {
+      readonly id: string;
+      readonly path: string;
+      readonly held: Held;
+      readonly record: R;
+      readonly version: number;
+    },
+  ) {
+    this.#tree = tree;
+    this.#clock = clock;
+    this.#kind = kind;
+    this.id = at.id;
+    this.path = at.path;
+    this.held = at.held;
+    this.#record = at.record;
+    this.#version = at.version;
+  }
+
+  get record(): R {
+    return this.#record;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Writes `patch`, with `around(set)` as the commit (default: check of our contender, then the set). */
+  async write(
+    patch: P,
+    around: (set: Op) => readonly Op[] = (set) => [{ op: "check", path: this.held.contender }, set],
+  ): Promise<void> {
+    for (let merges = 0; ; merges++) {
+      const next = this.#kind.change(this.#record, patch, this.#now());
+      const data = this.#kind.encode(next);
+      const set: Op = { op: "set", path: this.path, data, version: this.#version };
+      try {
+        await this.#tree.commit(around(set));
+        this.#record = next;
+        this.#version++;
+        return;
+      } catch (error) {
+        if (!(error instanceof TreeError)) throw error;
+        if (error.outcome === "unknown") {
+          if (await this.#happened(data, error)) {
+            this.#record = next;
+            return;
+          }
+        } else if (!isMovedVersion(error) || merges >= MERGE_BUDGET) throw asFenceLost(error, this.path);
+        else await this.#rebase();
+      }
+    }
+  }
+
+  #now(): number {
+    return (this.#clock.now() + this.#tree.clockOffset()) / 1000;
+  }
+
+  /** Reads what is there after a reply was lost: our bytes mean that the commit happened. */
+  async #happened(data: Uint8Array, lost: TreeError): Promise<boolean> {
+    for (let look = 0; look < LOOKS; look++) {
+      if (this.#tree.session().epoch !== this.held.epoch)
+        throw new FenceLost(`session of ${this.held.contender}`, lost);
+      try {
+        const found = await this.#tree.get(this.path);
+        if (sameBytes(found.data, data) && found.stat.version > this.#version) {
+          this.#version = found.stat.version;
+          return true;
+        }
+        if (found.stat.version === this.#version) return false;
+        this.#adopt(found.data, found.stat.version);
+        return false;
+      } catch (error) {
+        if (!(error instanceof TreeError) || error.outcome !== "unknown") throw asFenceLost(error, this.path);
+        await sleep(this.#clock, Math.min(5_000, 100 * 2 ** look));
+      }
+    }
+    throw new FenceLost(`${this.path}: its last write could not be confirmed`, lost);
+  }
+
+  async #rebase(): Promise<void> {
+    const found = await this.#tree.get(this.path).catch((error: unknown) => {
+      throw asFenceLost(error, this.path);
+    });
+    this.#adopt(found.data, found.stat.version);
+  }
+
+  #adopt(data: Uint8Array, version: number): void {
+    let theirs: R;
+    try {
+      theirs = this.#kind.decode(this.id, data);
+    } catch (error) {
+      throw new FenceLost(`${this.path} was overwritten with what makes no sense`, error);
+    }
+    if (!this.#kind.sameGround(this.#record, theirs))
+      throw new FenceLost(`${this.path} was changed under our lock`);
+    this.#record = theirs;
+    this.#version = version;
+  }
+}
+
+function isMovedVersion(error: TreeError): boolean {
+  return (
+    error.code === "tree.bad_version" ||
+    (error instanceof CommitFailed && error.reason.code === "tree.bad_version")
+  );
+}
+
+/** A refused commit under a lock means that lock or record is gone; anything else stays what it is. */
+function asFenceLost(error: unknown, path: string): unknown {
+  if (error instanceof CommitFailed) return new FenceLost(`${path}: ${error.reason.message}`, error);
+  if (error instanceof TreeError && error.code === "tree.no_node")
+    return new FenceLost(`${path} is gone`, error);
+  return error;
+}
+
+function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}

@@ -1,0 +1,46 @@
+import type { Random } from "@nodeyard/runtime";
+import { type Tree, TreeError } from "@nodeyard/tree";
+
+/** Version of what Nodeyard keeps under /nodeyard. A newer one is refused: a member must be able to read all of it. */
+export const LAYOUT = 1;
+
+/**
+ * Makes or reads what belongs to the installation as a whole: its UUID (every resource we make carries it) and the layout
+ * version. The UUID is made once; all launchers of one tree share it.
+ */
+export async function openInstallation(tree: Tree, random: Random): Promise<string> {
+  await tree.create("/nodeyard").catch(ignoreExisting);
+  const layout = await ensure(tree, "/nodeyard/layout", JSON.stringify({ v: LAYOUT }));
+  const version = (JSON.parse(layout) as { v?: unknown }).v;
+  if (typeof version !== "number" || version > LAYOUT) {
+    throw new TreeError(
+      "launcher.newer_layout",
+      `/nodeyard/layout says version ${JSON.stringify(version)}, this Nodeyard reads up to ${LAYOUT}: start a newer Nodeyard`,
+    );
+  }
+  const text = await ensure(tree, "/nodeyard/installation", JSON.stringify({ v: 1, id: random.uuid() }));
+  const { id } = JSON.parse(text) as { id?: unknown };
+  if (typeof id !== "string" || !/^[0-9a-f-]{36}$/.test(id)) {
+    throw new TreeError(
+      "launcher.bad_installation",
+      `/nodeyard/installation holds ${text}, not an installation id: restore it from a backup`,
+    );
+  }
+  return id;
+}
+
+/** Says for as long as the session lives what this process can read and write. */
+export async function announceMember(tree: Tree, member: string, version: string): Promise<void> {
+  await tree.create("/nodeyard/members").catch(ignoreExisting);
+  const data = Buffer.from(JSON.stringify({ v: 1, version, reads: LAYOUT, writes: LAYOUT }));
+  await tree.create(`/nodeyard/members/${member}`, data, { ephemeral: true }).catch(ignoreExisting);
+}
+
+async function ensure(tree: Tree, path: string, text: string): Promise<string> {
+  await tree.create(path, Buffer.from(text)).catch(ignoreExisting);
+  return Buffer.from((await tree.get(path)).data).toString();
+}
+
+function ignoreExisting(error: unknown): void {
+  if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
+}

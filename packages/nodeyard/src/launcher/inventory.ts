@@ -1,0 +1,208 @@
+import type { InventoryItem } from "@nodeyard/driver";
+import { encodeNode, newNode, paths } from "@nodeyard/model";
+import { backoff, jitter, messageOf } from "@nodeyard/runtime";
+import { type Context, type OpenProvider, treeSeconds } from "./context.ts";
+import { Election } from "./election.ts";
+import { lockNode } from "./node-lock.ts";
+import { planSlots } from "./slots.ts";
+
+/** Hosts contacted at once. */
+const PROBES_AT_ONCE = 32;
+const RESYNC_MS = 60_000;
+/** Changes that come together are handled together. */
+const GATHER_MS = 20;
+
+/**
+ * Keeps a provider's inventory registered: one ready record for each slot of each host that answers. Of several launchers
+ * with one inventory only the elected one does it. Level-triggered: it compares what should be with what is, whenever
+ * a record of the provider goes, and every minute.
+ */
+export class InventoryKeeper {
+  readonly #context: Context;
+  readonly #open: OpenProvider;
+  readonly #election: Election;
+  readonly #stop = new AbortController();
+  /** Hosts that did not answer, by key: not before then again. */
+  readonly #retryAt = new Map<string, { readonly at: number; readonly attempt: number }>();
+  #running: Promise<void> | undefined;
+  #again = false;
+  #timer: { cancel(): void } | undefined;
+
+  constructor(context: Context, open: OpenProvider) {
+    this.#context = context;
+    this.#open = open;
+    this.#election = new Election(context, `inventory:${open.config.name}`, () => this.wake());
+  }
+
+  start(): void {
+    this.#election.start();
+    this.wake();
+  }
+
+  /** Something changed: look soon. */
+  wake(delayMs = GATHER_MS): void {
+    if (this.#stop.signal.aborted) return;
+    if (this.#running !== undefined) {
+      this.#again = true;
+      return;
+    }
+    this.#timer?.cancel();
+    this.#timer = this.#context.clock.setTimer(delayMs, () => this.#run(), { background: true });
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort(new Error("the provider is stopped"));
+    this.#timer?.cancel();
+    await this.#election.close();
+    await this.#running;
+  }
+
+  #run(): void {
+    this.#again = false;
+    this.#running = this.#reconcile()
+      .catch((error) =>
+        this.#context.log.error(
+          { provider: this.#open.config.name, error: messageOf(error) },
+          "keeping an inventory failed; it is tried again",
+        ),
+      )
+      .finally(() => {
+        this.#running = undefined;
+        this.wake(this.#again ? GATHER_MS : this.#pause());
+      });
+  }
+
+  #pause(): number {
+    const now = this.#context.clock.monotonic();
+    const soonest = Math.min(...[...this.#retryAt.values()].map((retry) => Math.max(retry.at - now, 100)));
+    return Math.min(soonest, jitter(this.#context.random, RESYNC_MS));
+  }
+
+  async #reconcile(): Promise<void> {
+    const { view } = this.#context;
+    if (!view.complete || !this.#election.leading) return;
+    const { name } = this.#open.config;
+    const nodes = [...view.nodes.byProvider.get(name)].map((id) => view.nodes.byId.get(id)!);
+    const plan = planSlots(this.#open.provider.inventory(), nodes);
+    await Promise.all(
+      plan.deregister.map((id) => this.#deregister(id, "it is no longer in the configuration")),
+    );
+    const work: (() => Promise<void>)[] = [
+      ...plan.register
+        .filter(({ item }) => this.#due(item))
+        .map(
+          ({ item, slots }) =>
+            () =>
+              this.#register(item, slots),
+        ),
+      ...plan.update.map(
+        ({ item, node }) =>
+          () =>
+            this.#update(item, node),
+      ),
+    ];
+    await atMost(PROBES_AT_ONCE, work);
+  }
+
+  #due(item: InventoryItem): boolean {
+    const retry = this.#retryAt.get(item.key);
+    return retry === undefined || retry.at <= this.#context.clock.monotonic();
+  }
+
+  /** One look at the host serves all its slots. */
+  async #register(item: InventoryItem, slots: readonly number[]): Promise<void> {
+    const context = this.#context;
+    const verdict = await this.#open.provider.probe(item, this.#stop.signal);
+    if (!verdict.alive) {
+      const attempt = (this.#retryAt.get(item.key)?.attempt ?? -1) + 1;
+      const pause = backoff(context.random, attempt, 5_000, RESYNC_MS);
+      this.#retryAt.set(item.key, { at: context.clock.monotonic() + pause, attempt });
+      context.log.warn(
+        { provider: this.#open.config.name, host: item.key, why: verdict.why, retryMs: Math.round(pause) },
+        "a host is not registered",
+      );
+      return;
+    }
+    this.#retryAt.delete(item.key);
+    const { machine } = verdict;
+    const { connection } = item;
+    const pool = this.#open.config.pools.find((candidate) => candidate.name === item.pool);
+    for (const slot of slots) {
+      if (!this.#election.leading) return;
+      const record = newNode(
+        {
+          state: "ready",
+          provider: this.#open.config.name,
+          pool: item.pool,
+          launcher: "static driver",
+          type: [...item.labels],
+          externalId: machine.externalId,
+          hostname: machine.hostname ?? null,
+          interfaceIp: machine.interfaceIp,
+          publicIpv4: machine.publicIpv4 ?? null,
+          publicIpv6: machine.publicIpv6 ?? null,
+          username: connection.username,
+          connectionPort: connection.port,
+          connectionType: connection.type,
+          pythonPath: connection.pythonPath,
+          shellType: connection.shellType,
+          hostKeys: machine.hostKeys ?? [],
+          attributes: pool?.nodeAttributes ?? null,
+          slot,
+        },
+        treeSeconds(context),
+      );
+      await context.tree.create(`${paths.nodes}/`, encodeNode(record), { sequential: true });
+    }
+    context.log.info(
+      { provider: this.#open.config.name, host: item.key, slots: slots.length },
+      "registered a host",
+    );
+  }
+
+  async #update(item: InventoryItem, id: string): Promise<void> {
+    const context = this.#context;
+    const node = await lockNode(context, id);
+    if (typeof node === "string") return;
+    const { state, allocatedTo, pool } = node.record;
+    if (state !== "ready" || allocatedTo !== null) return context.fence.release(node.held);
+    const { connection } = item;
+    const patch =
+      pool === item.pool
+        ? {
+            type: [...item.labels],
+            shellType: connection.shellType,
+            pythonPath: connection.pythonPath,
+            connectionType: connection.type,
+          }
+        : { state: "deleting" as const };
+    await node
+      .write(patch, (set) => [set, { op: "delete", path: node.held.contender }])
+      .catch(async (error) => {
+        await context.fence.release(node.held);
+        throw error;
+      });
+  }
+
+  async #deregister(id: string, why: string): Promise<void> {
+    const context = this.#context;
+    const node = await lockNode(context, id);
+    if (typeof node === "string") return;
+    const { state, allocatedTo } = node.record;
+    if (state !== "ready" || allocatedTo !== null) return context.fence.release(node.held);
+    context.log.info({ node: id, host: node.record.hostname, why }, "takes a host out");
+    await node
+      .write({ state: "deleting" }, (set) => [set, { op: "delete", path: node.held.contender }])
+      .catch(() => context.fence.release(node.held));
+  }
+}
+
+async function atMost(limit: number, work: readonly (() => Promise<void>)[]): Promise<void> {
+  const queue = [...work];
+  const worker = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) await next();
+  };
+  const results = await Promise.allSettled(Array.from({ length: Math.min(limit, work.length) }, worker));
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+}

@@ -1,0 +1,274 @@
+import type { Driver, ProviderConfig, Resources, Scanner } from "@nodeyard/driver";
+import { newComponent } from "@nodeyard/model";
+import {
+  type Clock,
+  deadline,
+  jitter,
+  messageOf,
+  NodeyardError,
+  type Random,
+  sleep,
+  type Timer,
+} from "@nodeyard/runtime";
+import type { Session, Tree } from "@nodeyard/tree";
+import type { LabelPolicy, Policy, Verdict } from "../scheduler/index.ts";
+import type { Counters, Journal, Log } from "../telemetry/index.ts";
+import { View, type ViewEvent } from "../view/index.ts";
+import { Fence } from "./fence.ts";
+import { removeGhosts } from "./ghosts.ts";
+import { announceMember, openInstallation } from "./installation.ts";
+import { LeaseKeeper } from "./leases.ts";
+import { Ledgers } from "./ledger.ts";
+import { LockParentSweep } from "./lock-parents.ts";
+import { Loop } from "./loop.ts";
+import { MinReadyOwner } from "./min-ready-owner.ts";
+import { Registration } from "./registration.ts";
+import { type Identity, Serving } from "./serving.ts";
+import { Tasks } from "./tasks.ts";
+
+const SWEEP_MS = 60_000;
+
+/** The part of the configuration that the launcher works by. */
+export interface LauncherConfig {
+  readonly providers: readonly ProviderConfig[];
+  readonly labels: ReadonlyMap<string, LabelPolicy>;
+  readonly tenantLimits: ReadonlyMap<string, Resources>;
+  readonly maxHoldAgeMs: number;
+}
+
+/** The handles of one process. In a simulation a crash is when they never settle again. */
+export interface LauncherOptions {
+  readonly tree: Tree;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scan: Scanner;
+  readonly log: Log;
+  readonly journal: Journal;
+  readonly counters: Counters;
+  readonly identity: Identity;
+  readonly driverOf: (name: string) => Promise<Driver>;
+  readonly config: LauncherConfig;
+  /** Requests between acceptance and the start of their last launch, at most. */
+  readonly maxStarting?: number;
+}
+
+/** Answers node requests: view -> scheduler -> tasks -> tree, with everything that keeps that true over time. */
+export class Launcher {
+  readonly view: View;
+  readonly #options: LauncherOptions;
+  readonly #registration: Registration;
+  readonly #loop: Loop;
+  readonly #serving: Serving;
+  readonly #tasks: Tasks;
+  readonly #leases: LeaseKeeper;
+  readonly #minReady: MinReadyOwner;
+  readonly #lockParents: LockParentSweep;
+  readonly #ledgers: Ledgers;
+  readonly #stop = new AbortController();
+  #config: LauncherConfig;
+  #epoch: number;
+  #sweepTimer: Timer | undefined;
+  #unsubscribe: () => void = () => {};
+
+  /** Connects the parts and starts to serve; resolves when every provider was tried and the pools are registered. */
+  static async start(options: LauncherOptions): Promise<Launcher> {
+    const installation = await openInstallation(options.tree, options.random);
+    const launcher = new Launcher(options, installation);
+    await launcher.#begin();
+    return launcher;
+  }
+
+  private constructor(options: LauncherOptions, installation: string) {
+    this.#options = options;
+    this.#config = options.config;
+    const { tree, clock, random, scan, log, journal, counters } = options;
+    this.#epoch = tree.session().epoch;
+    this.view = new View({ tree, clock, random, log, counters });
+    this.#ledgers = new Ledgers(tree, clock, this.view, log);
+    this.#registration = new Registration(tree, log, options.identity.hostname);
+    const fence = new Fence(tree, clock, random);
+    const context = {
+      tree,
+      view: this.view,
+      clock,
+      random,
+      scan,
+      log,
+      journal,
+      counters,
+      fence,
+      ledgers: this.#ledgers,
+      installation,
+      ownMinReady: new Set<string>(),
+    };
+    this.#serving = new Serving({
+      context,
+      registration: this.#registration,
+      identity: options.identity,
+      driverOf: options.driverOf,
+      onChange: () => this.#loop.push({ type: "policy", policy: this.#policy() }),
+    });
+    this.#loop = new Loop(context, (action) => this.#tasks.perform(action));
+    this.#tasks = new Tasks(
+      this.#serving.context,
+      (event) => this.#loop.push(event),
+      (pool, paused) => void this.#serving.setPaused(pool, paused),
+    );
+    this.#leases = new LeaseKeeper(this.#serving.context);
+    this.#minReady = new MinReadyOwner(this.#serving.context);
+    this.#lockParents = new LockParentSweep(this.#serving.context);
+  }
+
+  /** Why a request is not served now; undefined when nothing holds it up here. */
+  verdict(request: string): Verdict | undefined {
+    return this.#loop.verdict(request);
+  }
+
+  /** Takes a new configuration without a restart of what did not change. */
+  async reconfigure(config: LauncherConfig): Promise<void> {
+    this.#config = config;
+    await this.#serving.apply(config.providers);
+  }
+
+  /**
+   * Stops: pools leave the registry, running work ends by itself within `graceMs` or is given up, as after a crash. Records
+   * that were given up are found by any launcher.
+   */
+  async close(graceMs = 10_000): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    this.#stop.abort(new Error("the launcher is stopping"));
+    this.#sweepTimer?.cancel();
+    this.#loop.close();
+    this.#leases.close();
+    await this.#serving.unregister().catch(() => {});
+    const grace = deadline(
+      this.#options.clock,
+      graceMs,
+      () => new NodeyardError("launcher.stopped", "the launcher stopped before the work was done"),
+    );
+    await this.#tasks.drain(grace.signal);
+    grace.cancel();
+    this.#unsubscribe();
+    await this.#serving.close();
+    await this.#registration.unregister("launcher");
+    await this.view.close();
+  }
+
+  async #begin(): Promise<void> {
+    const { tree, identity } = this.#options;
+    await this.#registration.prepare();
+    await this.view.start();
+    this.#seed();
+    this.view.onEvent((event) => this.#onView(event));
+    this.#unsubscribe = tree.onSession((session) => this.#onSession(session));
+    await announceMember(tree, this.#memberName(), identity.version);
+    const { hostname, version } = identity;
+    await this.#registration.register(
+      "launcher",
+      newComponent({ kind: "launcher", hostname, version, state: "running" }),
+    );
+    await this.#serving.apply(this.#config.providers);
+    this.#loop.push({ type: "sweep" });
+    this.#leases.sweep();
+    this.#scheduleSweep();
+  }
+
+  /** What the view knew before anyone listened. */
+  #seed(): void {
+    for (const [id, after] of this.view.nodes.byId) this.#loop.push({ type: "node", id, after });
+    for (const [id, after] of this.view.requests.byId) this.#loop.push({ type: "request", id, after });
+    for (const [key, after] of this.view.components) this.#loop.push({ type: "component", key, after });
+    this.#loop.push({ type: "complete", complete: this.view.complete });
+  }
+
+  #onView(event: ViewEvent): void {
+    this.#loop.pushView(event);
+    this.#leases.onEvent(event);
+    this.#minReady.onEvent(event);
+    if (event.type === "node" && event.before !== undefined && event.after === undefined) {
+      this.#serving.wakeInventory(event.before.record.provider);
+    }
+    if (event.type === "component" && event.after === undefined) this.#loop.push({ type: "sweep" });
+  }
+
+  #onSession(session: Session): void {
+    if (session.state === "expired") {
+      this.#options.log.error(
+        { epoch: session.epoch },
+        "the session with the tree is lost: all work of it is given up",
+      );
+      this.#tasks.abandon();
+      this.#minReady.forget();
+      this.#loop.push({ type: "session-lost" });
+    }
+    if (session.state === "connected" && session.epoch !== this.#epoch) {
+      this.#epoch = session.epoch;
+      void this.#renew();
+    }
+  }
+
+  /** Registration first: no pool serves what it is not registered for. */
+  async #renew(): Promise<void> {
+    const { tree, log, identity, clock } = this.#options;
+    const { epoch } = tree.session();
+    for (let attempt = 0; epoch === tree.session().epoch && !this.#stop.signal.aborted; attempt++) {
+      try {
+        await this.#registration.renew();
+        await announceMember(tree, this.#memberName(), identity.version);
+        this.#loop.push({ type: "sweep" });
+        return;
+      } catch (error) {
+        log.warn({ error: messageOf(error) }, "could not register again after a lost session; tries again");
+        await sleep(clock, Math.min(5_000, 100 * 2 ** attempt));
+      }
+    }
+  }
+
+  #memberName(): string {
+    return `${this.#options.identity.hostname}-${this.#options.tree.session().id.toString(16)}`;
+  }
+
+  #policy(): Policy {
+    const { pools, providers } = this.#serving.locals();
+    const { labels, tenantLimits, maxHoldAgeMs } = this.#config;
+    return {
+      pools,
+      providers,
+      labels,
+      tenantLimits,
+      maxHoldAgeMs,
+      maxStarting: this.#options.maxStarting ?? 256,
+    };
+  }
+
+  #scheduleSweep(): void {
+    const { clock, random, log } = this.#options;
+    this.#sweepTimer = clock.setTimer(
+      jitter(random, SWEEP_MS),
+      () => {
+        this.#sweep()
+          .catch((error) => log.warn({ error: messageOf(error) }, "a sweep failed; the next one tries again"))
+          .finally(() => {
+            if (!this.#stop.signal.aborted) this.#scheduleSweep();
+          });
+      },
+      { background: true },
+    );
+  }
+
+  /** The slow resync of everything that events drive. Each part fails alone. */
+  async #sweep(): Promise<void> {
+    if (!this.view.complete) return;
+    this.#loop.push({ type: "sweep" });
+    this.#leases.sweep();
+    this.#minReady.sweep();
+    const { context } = this.#serving;
+    const parts = await Promise.allSettled([
+      removeGhosts(context),
+      this.#lockParents.sweep(),
+      this.#ledgers.audit(),
+    ]);
+    const failed = parts.find((part) => part.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+}

@@ -1,0 +1,223 @@
+import { paths } from "@nodeyard/model";
+import { hexId, messageOf } from "@nodeyard/runtime";
+import { type Op, TreeError } from "@nodeyard/tree";
+import {
+  decodeLease,
+  encodeLease,
+  LEASES,
+  type Lease,
+  leaseIdOf,
+  leasePath,
+  leaseRequestor,
+} from "../operations/index.ts";
+import type { OwnEntry, RequestEntry, ViewEvent } from "../view/index.ts";
+import { type Context, treeNow } from "./context.ts";
+import { lockNode } from "./node-lock.ts";
+import { heldNode } from "./records.ts";
+
+/**
+ * Holds nodes for clients that have no session with the tree: durable contenders named after the lease keep everyone
+ * else away, and at expiry or release any launcher returns the nodes. Level-triggered: each wake compares lease, request and
+ * nodes as they are, so that it may be cut off anywhere and entered again by any launcher.
+ */
+export class LeaseKeeper {
+  readonly #context: Context;
+  readonly #timers = new Map<string, { cancel(): void }>();
+  readonly #running = new Map<string, boolean>();
+  #closed = false;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  onEvent(event: ViewEvent): void {
+    if (event.type === "own" && event.path.startsWith(`${LEASES}/`))
+      this.wake(event.path.slice(LEASES.length + 1));
+    else if (event.type === "request") {
+      const lease = leaseIdOf(event.after?.record.requestor ?? event.before?.record.requestor ?? null);
+      if (lease !== undefined) this.wake(lease);
+    } else if (event.type === "complete" && event.complete) this.sweep();
+  }
+
+  /** Looks at every lease: the slow resync. */
+  sweep(): void {
+    for (const path of this.#context.view.own.keys()) {
+      if (path.startsWith(`${LEASES}/`)) this.wake(path.slice(LEASES.length + 1));
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const timer of this.#timers.values()) timer.cancel();
+  }
+
+  wake(id: string, delayMs = 0): void {
+    if (this.#closed) return;
+    if (this.#running.has(id)) {
+      this.#running.set(id, true);
+      return;
+    }
+    this.#timers.get(id)?.cancel();
+    if (delayMs > 0) {
+      const timer = this.#context.clock.setTimer(Math.min(delayMs, 3_600_000), () => this.wake(id), {
+        background: true,
+      });
+      this.#timers.set(id, timer);
+      return;
+    }
+    this.#timers.delete(id);
+    this.#running.set(id, false);
+    void this.#step(id)
+      .catch((error) => {
+        this.#context.log.warn(
+          { lease: id, error: messageOf(error) },
+          "keeping a lease failed; it is tried again",
+        );
+        return 2_000;
+      })
+      .then((again) => {
+        const soon = this.#running.get(id) === true;
+        this.#running.delete(id);
+        if (soon) this.wake(id);
+        else if (again !== undefined) this.wake(id, again);
+      });
+  }
+
+  /** One step towards what the lease should be. Returns after how many milliseconds to look again, if by time. */
+  async #step(id: string): Promise<number | undefined> {
+    const { view } = this.#context;
+    if (!view.complete) return undefined;
+    const entry = view.own.get(leasePath(id));
+    if (entry === undefined) return undefined;
+    const lease = decodeLease(id, entry.data);
+    const left = lease.expires - treeNow(this.#context);
+    if (lease.state === "released" || left <= 0) return this.#end(lease, entry);
+    if (lease.state === "waiting") await this.#grant(lease, entry);
+    return Math.max(left, 1);
+  }
+
+  async #grant(lease: Lease, entry: OwnEntry): Promise<void> {
+    const { tree, log, journal } = this.#context;
+    const request = this.#requestOf(lease);
+    if (request === undefined) return;
+    if (request.record.state === "failed") {
+      const failed: Lease = { ...lease, state: "failed" };
+      await tree.commit([
+        { op: "set", path: entry.path, data: encodeLease(failed), version: entry.version },
+        { op: "delete", path: paths.request(request.id) },
+      ]);
+      return;
+    }
+    if (request.record.state !== "fulfilled") return;
+    for (const id of request.record.nodes) await this.#hold(lease, request.id, id);
+    const granted: Lease = { ...lease, state: "granted", nodes: [...request.record.nodes] };
+    await tree.commit([
+      { op: "set", path: entry.path, data: encodeLease(granted), version: entry.version },
+      { op: "delete", path: paths.request(request.id) },
+    ]);
+    log.info({ lease: lease.id, nodes: granted.nodes, owner: lease.owner }, "holds nodes for a lease");
+    journal.write({
+      event: "lease.granted",
+      request: request.id,
+      facts: { lease: lease.id, nodes: granted.nodes },
+    });
+  }
+
+  /** By its requestor, not by the lease's own field: the client may have died before it wrote that. */
+  #requestOf(lease: Lease): RequestEntry | undefined {
+    const { requests } = this.#context.view;
+    for (const id of requests.byRequestor.get(leaseRequestor(lease.id))) return requests.byId.get(id);
+    return undefined;
+  }
+
+  /** `in-use`, under a contender that outlives every session; entered twice, it finds its own. */
+  async #hold(lease: Lease, request: string, id: string): Promise<void> {
+    const context = this.#context;
+    const parent = paths.nodeLock(id);
+    const names = await context.tree.children(parent).catch(emptyWhenMissing);
+    for (const name of names) {
+      const found = await context.tree.get(`${parent}/${name}`).catch(undefinedWhenMissing);
+      if (found !== undefined && Buffer.from(found.data).toString() === leaseRequestor(lease.id)) return;
+    }
+    const node = await lockNode(context, id);
+    if (typeof node === "string")
+      throw new TreeError("launcher.lease_node", `node ${id} of lease ${lease.id} is ${node}`);
+    if (node.record.allocatedTo !== request) {
+      await context.fence.release(node.held);
+      throw new TreeError(
+        "launcher.lease_node",
+        `node ${id} of lease ${lease.id} is allocated to ${node.record.allocatedTo}`,
+      );
+    }
+    const durable: Op = {
+      op: "create",
+      path: `${parent}/${hexId(context.random)}__lock__`,
+      data: Buffer.from(leaseRequestor(lease.id)),
+      sequential: true,
+    };
+    await node.write({ state: "in-use" }, (set) => [
+      { op: "check", path: node.held.contender },
+      durable,
+      set,
+      { op: "delete", path: node.held.contender },
+    ]);
+  }
+
+  /** Returns the nodes, then forgets the lease. Its request goes too when it was never fulfilled. */
+  async #end(lease: Lease, entry: OwnEntry): Promise<undefined> {
+    const { tree, log, journal } = this.#context;
+    for (const id of lease.nodes) await this.#giveBack(lease, id);
+    const request = this.#requestOf(lease);
+    if (request !== undefined) {
+      if (request.record.state === "fulfilled")
+        for (const id of request.record.nodes) await this.#giveBack(lease, id);
+      await tree.delete(paths.request(request.id)).catch(undefinedWhenMissing);
+    }
+    await tree.delete(entry.path).catch(undefinedWhenMissing);
+    log.info(
+      { lease: lease.id, nodes: lease.nodes, why: lease.state === "released" ? "released" : "expired" },
+      "ended a lease",
+    );
+    journal.write({
+      event: "lease.ended",
+      facts: {
+        lease: lease.id,
+        nodes: lease.nodes,
+        why: lease.state === "released" ? "released" : "expired",
+      },
+    });
+    return undefined;
+  }
+
+  async #giveBack(lease: Lease, id: string): Promise<void> {
+    const context = this.#context;
+    const { tree } = context;
+    const parent = paths.nodeLock(id);
+    for (const name of await tree.children(parent).catch(emptyWhenMissing)) {
+      const path = `${parent}/${name}`;
+      const found = await tree.get(path).catch(undefinedWhenMissing);
+      if (found === undefined || Buffer.from(found.data).toString() !== leaseRequestor(lease.id)) continue;
+      await this.#markUsed(id, path);
+    }
+  }
+
+  /** `used` and the end of the contender in one commit; unlocked, the node is then deleted like any other. */
+  async #markUsed(id: string, contender: string): Promise<void> {
+    const context = this.#context;
+    const entry = context.view.nodes.byId.get(id);
+    if (entry === undefined) return;
+    const held = { parent: paths.nodeLock(id), contender, epoch: context.tree.session().epoch };
+    const node = heldNode(context, held, id, entry.record, entry.version);
+    await node.write({ state: "used" }, (set) => [set, { op: "delete", path: contender }]);
+  }
+}
+
+function emptyWhenMissing(error: unknown): readonly string[] {
+  if (error instanceof TreeError && error.code === "tree.no_node") return [];
+  throw error;
+}
+
+function undefinedWhenMissing(error: unknown): undefined {
+  if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
+  throw error;
+}

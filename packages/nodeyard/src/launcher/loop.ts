@@ -1,0 +1,90 @@
+import { messageOf, type Timer } from "@nodeyard/runtime";
+import {
+  type Action,
+  createState,
+  type Output,
+  reduce,
+  type SchedulerEvent,
+  type State,
+  type Verdict,
+} from "../scheduler/index.ts";
+import type { ViewEvent } from "../view/index.ts";
+import { type Context, treeNow } from "./context.ts";
+
+/**
+ * Drives the scheduler: gathers what happens within one turn of the event loop, reduces it, and hands the actions on.
+ * Never waits; a turn is bounded, so that pings are answered in time however much there is to do.
+ */
+export class Loop {
+  readonly #context: Pick<Context, "clock" | "tree" | "log" | "counters">;
+  readonly #perform: (action: Action) => void;
+  readonly #state: State = createState();
+  #events: SchedulerEvent[] = [];
+  #queued = false;
+  #closed = false;
+  #timer: Timer | undefined;
+
+  constructor(
+    context: Pick<Context, "clock" | "tree" | "log" | "counters">,
+    perform: (action: Action) => void,
+  ) {
+    this.#context = context;
+    this.#perform = perform;
+  }
+
+  push(event: SchedulerEvent): void {
+    this.#events.push(event);
+    if (this.#queued || this.#closed) return;
+    this.#queued = true;
+    queueMicrotask(() => this.#turn());
+  }
+
+  /** The view's events are the scheduler's, but for what only others use. */
+  pushView(event: ViewEvent): void {
+    if (event.type === "own") return;
+    if (event.type === "complete") this.push(event);
+    else if (event.type === "component") this.push({ type: "component", key: event.key, after: event.after });
+    else if (event.type === "node") this.push({ type: "node", id: event.id, after: event.after });
+    else this.push({ type: "request", id: event.id, after: event.after });
+  }
+
+  verdict(request: string): Verdict | undefined {
+    return this.#state.verdicts.get(request);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+  }
+
+  #turn(): void {
+    this.#queued = false;
+    if (this.#closed) return;
+    const events = this.#events;
+    this.#events = [];
+    this.#context.counters.add("scheduler.turns", 1);
+    let output: Output;
+    try {
+      output = reduce(this.#state, events, treeNow(this.#context));
+    } catch (error) {
+      this.#context.counters.add("launcher.unexpected", 1, { place: "scheduler" });
+      this.#context.log.error(
+        { error: messageOf(error), stack: (error as Error).stack, events: events.map((event) => event.type) },
+        "the scheduler failed on an event",
+      );
+      return;
+    }
+    for (const action of output.actions) this.#perform(action);
+    this.#wake(output);
+  }
+
+  #wake(output: Output): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (output.more) this.#timer = this.#context.clock.setTimer(0, () => this.push({ type: "tick" }));
+    else if (output.nextWake !== undefined) {
+      const ms = Math.max(1, Math.min(60_000, output.nextWake - treeNow(this.#context)));
+      this.#timer = this.#context.clock.setTimer(ms, () => this.push({ type: "tick" }), { background: true });
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import { messageOf } from "@nodeyard/runtime";
+import { MIN_READY } from "../scheduler/index.ts";
+import type { RequestEntry, ViewEvent } from "../view/index.ts";
+import type { Context } from "./context.ts";
+import { retireMinReady } from "./min-ready.ts";
+
+/**
+ * The requestor of this session's min-ready requests: when one ends, its nodes are freed and the request goes. Whose
+ * request it is shows in nothing but its session, so the ids are remembered from the answers to their creation.
+ */
+export class MinReadyOwner {
+  readonly #context: Context;
+  readonly #busy = new Set<string>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  onEvent(event: ViewEvent): void {
+    if (event.type === "request" && event.after !== undefined) this.#look(event.after);
+  }
+
+  /** The session is lost, and with it the requests. */
+  forget(): void {
+    this.#context.ownMinReady.clear();
+  }
+
+  sweep(): void {
+    for (const id of this.#context.ownMinReady) {
+      const entry = this.#context.view.requests.byId.get(id);
+      if (entry === undefined) this.#context.ownMinReady.delete(id);
+      else this.#look(entry);
+    }
+  }
+
+  #look(entry: RequestEntry): void {
+    const { record, id } = entry;
+    if (record.requestor !== MIN_READY || !this.#context.ownMinReady.has(id) || this.#busy.has(id)) return;
+    if (record.state !== "fulfilled" && record.state !== "failed") return;
+    this.#busy.add(id);
+    retireMinReady(this.#context, entry)
+      .then(() => this.#context.ownMinReady.delete(id))
+      .catch((error) =>
+        this.#context.log.warn(
+          { request: id, error: messageOf(error) },
+          "could not retire a min-ready request; the sweep will",
+        ),
+      )
+      .finally(() => this.#busy.delete(id));
+  }
+}

@@ -1,0 +1,58 @@
+import { changeNode, encodeNode, encodeRequest, newRequest, paths } from "@nodeyard/model";
+import { hexId, messageOf } from "@nodeyard/runtime";
+import { type Op, TreeError } from "@nodeyard/tree";
+import { MIN_READY } from "../scheduler/index.ts";
+import type { RequestEntry } from "../view/index.ts";
+import { type Context, treeSeconds } from "./context.ts";
+
+/** Writes `count` one-node requests of priority 900 that end with this session (spec zookeeper.md 5.5). */
+export async function requestMinReady(context: Context, label: string, count: number): Promise<void> {
+  await Promise.all(
+    Array.from({ length: count }, async () => {
+      const record = newRequest(
+        {
+          state: "requested",
+          nodeTypes: [label],
+          requestor: MIN_READY,
+          reuse: false,
+          eventId: hexId(context.random),
+        },
+        treeSeconds(context),
+      );
+      const made = await context.tree.create(`${paths.requests}/900-`, encodeRequest(record), {
+        ephemeral: true,
+        sequential: true,
+      });
+      context.ownMinReady.add(made.path.slice(made.path.lastIndexOf("/") + 1));
+    }),
+  );
+}
+
+/**
+ * Ends an own min-ready request: its nodes become free for everyone and the request goes, in one commit. A node that
+ * somebody changed meanwhile is left to the sweep, which frees nodes of requests that are gone.
+ */
+export async function retireMinReady(context: Context, entry: RequestEntry): Promise<void> {
+  const remove: Op = { op: "delete", path: paths.request(entry.id) };
+  const free: Op[] = [];
+  for (const id of entry.record.nodes) {
+    const node = context.view.nodes.byId.get(id);
+    if (node === undefined || node.record.allocatedTo !== entry.id) continue;
+    const data = encodeNode(changeNode(node.record, { allocatedTo: null }, treeSeconds(context)));
+    free.push({ op: "set", path: paths.node(id), data, version: node.version });
+  }
+  try {
+    await context.tree.commit([...free, remove]);
+  } catch (error) {
+    if (!(error instanceof TreeError)) throw error;
+    context.log.debug(
+      { request: entry.id, error: messageOf(error) },
+      "freeing min-ready nodes is left to the sweep",
+    );
+    await context.tree.delete(remove.path).catch(ignoreMissing);
+  }
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
+}

@@ -1,0 +1,32 @@
+import { decodeNode, paths } from "@nodeyard/model";
+import { TreeError } from "@nodeyard/tree";
+import type { Context } from "./context.ts";
+import type { Held } from "./fence.ts";
+import { type HeldNode, heldNode } from "./records.ts";
+
+/** Takes a node's lock without waiting, never making the node's own path, and reads the record under it. */
+export async function lockNode(context: Context, id: string): Promise<HeldNode | "busy" | "gone"> {
+  const held = await lockParent(context, id);
+  if (typeof held === "string") return held;
+  try {
+    const found = await context.tree.get(paths.node(id));
+    return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);
+  } catch (error) {
+    await context.fence.release(held);
+    if (error instanceof TreeError && error.code === "tree.no_node") return "gone";
+    throw error;
+  }
+}
+
+async function lockParent(context: Context, id: string): Promise<Held | "busy" | "gone"> {
+  const parent = paths.nodeLock(id);
+  const held = await context.fence.lockExisting(parent);
+  if (held !== "gone") return held;
+  try {
+    const made = await context.fence.lockFresh(parent, []);
+    return made === "exists" ? await context.fence.lockExisting(parent) : made.held;
+  } catch (error) {
+    if (error instanceof TreeError && error.outcome === "none") return "gone";
+    throw error;
+  }
+}

@@ -1,0 +1,130 @@
+import type { Driver, Provider, ProviderConfig, Resources, Scanner } from "@nodeyard/driver";
+import { backoff, type Clock, deadline, messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
+import type { LocalPool, LocalProvider } from "../scheduler/index.ts";
+import type { Log } from "../telemetry/index.ts";
+import { poolKey } from "../view/index.ts";
+import type { OpenProvider } from "./context.ts";
+
+/** A question to a cloud, at most. */
+const ANSWER_MS = 60_000;
+
+/** What was learnt of a provider: the scheduler's half of it. */
+export interface ProviderFacts {
+  readonly local: LocalProvider;
+  readonly pools: readonly Omit<LocalPool, "id">[];
+}
+
+export interface ProviderHandles {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly scan: Scanner;
+  readonly installation: string;
+}
+
+/** Opens a provider and learns its limits. Rejects with the driver's error; the caller tries again. */
+export async function openProvider(
+  driver: Driver,
+  config: ProviderConfig,
+  handles: ProviderHandles,
+  signal: AbortSignal,
+): Promise<OpenProvider> {
+  const provider = await driver.open(config, {
+    clock: handles.clock,
+    random: handles.random,
+    scan: handles.scan,
+    installation: handles.installation,
+    log: handles.log,
+  });
+  if (signal.aborted) await provider.close();
+  return { config, driver, provider };
+}
+
+/** Asks the cloud for its quota and for what each label takes. A label that can never work is left out with its reason. */
+export async function learnFacts(
+  open: OpenProvider,
+  handles: ProviderHandles,
+  parent: AbortSignal,
+): Promise<ProviderFacts> {
+  const { config, driver, provider } = open;
+  const limit = deadline(
+    handles.clock,
+    ANSWER_MS,
+    () =>
+      new NodeyardError(
+        "launcher.provider_silent",
+        `provider ${config.name} did not answer within ${ANSWER_MS} ms`,
+      ),
+    parent,
+  );
+  try {
+    const quota = driver.capabilities.launches ? await provider.quota(limit.signal) : {};
+    const pools = await Promise.all(config.pools.map((pool) => poolFacts(open, pool, handles, limit.signal)));
+    return { local: { name: config.name, maxConcurrency: config.maxConcurrency, quota }, pools };
+  } finally {
+    limit.cancel();
+  }
+}
+
+async function poolFacts(
+  { config, driver, provider }: OpenProvider,
+  pool: ProviderConfig["pools"][number],
+  handles: ProviderHandles,
+  signal: AbortSignal,
+): Promise<Omit<LocalPool, "id">> {
+  const needs = new Map<string, Resources>();
+  const unavailable = new Map<string, string>();
+  if (driver.capabilities.launches) {
+    for (const label of pool.labels.values()) {
+      if (label.image?.kind === "diskimage") {
+        unavailable.set(label.name, "images are not available");
+        continue;
+      }
+      try {
+        needs.set(label.name, await need(provider, label, signal));
+      } catch (error) {
+        if ((error as { kind?: string }).kind !== "configuration") throw error;
+        unavailable.set(label.name, messageOf(error));
+        handles.log.error(
+          { provider: config.name, label: label.name, error: messageOf(error) },
+          "a label can never work as it is configured",
+        );
+      }
+    }
+  }
+  const inventory = countInventory(provider, pool.name);
+  return {
+    key: poolKey(config.name, pool.name),
+    provider: config.name,
+    name: pool.name,
+    labels: new Set([...pool.labels.keys(), ...inventory.keys()]),
+    priority: pool.priority,
+    limits: pool.limits,
+    launches: driver.capabilities.launches,
+    needs,
+    unavailable,
+    inventory,
+  };
+}
+
+async function need(
+  provider: Provider,
+  label: Parameters<Provider["need"]>[0],
+  signal: AbortSignal,
+): Promise<Resources> {
+  return { instances: 1, ...(await provider.need(label, signal)) };
+}
+
+function countInventory(provider: Provider, pool: string): Map<string, number> {
+  const slots = new Map<string, number>();
+  for (const item of provider.inventory()) {
+    if (item.pool !== pool) continue;
+    for (const label of item.labels) slots.set(label, (slots.get(label) ?? 0) + item.slots);
+  }
+  return slots;
+}
+
+/** Pause before the next try to open a provider. */
+export function openPause(random: Random, attempt: number): number {
+  return backoff(random, attempt, 1_000, 60_000);
+}

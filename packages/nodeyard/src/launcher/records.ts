@@ -1,0 +1,72 @@
+import {
+  changeNode,
+  changeRequest,
+  decodeNode,
+  decodeRequest,
+  encodeNode,
+  encodeRequest,
+  type NodePatch,
+  type NodeRecord,
+  paths,
+  type RequestPatch,
+  type RequestRecord,
+} from "@nodeyard/model";
+import type { Context } from "./context.ts";
+import type { Held } from "./fence.ts";
+import { HeldRecord, type RecordKind } from "./held-record.ts";
+
+export type HeldNode = HeldRecord<NodeRecord, NodePatch>;
+export type HeldRequest = HeldRecord<RequestRecord, RequestPatch>;
+
+const nodeKind: RecordKind<NodeRecord, NodePatch> = {
+  decode: decodeNode,
+  encode: encodeNode,
+  change: changeNode,
+  sameGround: (ours, theirs) =>
+    ours.state === theirs.state &&
+    ours.allocatedTo === theirs.allocatedTo &&
+    ours.provider === theirs.provider,
+};
+
+const requestKind: RecordKind<RequestRecord, RequestPatch> = {
+  decode: decodeRequest,
+  encode: encodeRequest,
+  change: changeRequest,
+  sameGround: (ours, theirs) =>
+    ours.state === theirs.state &&
+    ours.declinedBy.length === theirs.declinedBy.length &&
+    ours.nodeTypes.length === theirs.nodeTypes.length &&
+    ours.nodeTypes.every((label, index) => label === theirs.nodeTypes[index]),
+};
+
+export function heldNode(
+  context: Context,
+  held: Held,
+  id: string,
+  record: NodeRecord,
+  version: number,
+): HeldNode {
+  return new HeldRecord(context.tree, context.clock, nodeKind, {
+    id,
+    path: paths.node(id),
+    held,
+    record,
+    version,
+  });
+}
+
+export function heldRequest(
+  context: Context,
+  held: Held,
+  id: string,
+  record: RequestRecord,
+  version: number,
+): HeldRequest {
+  return new HeldRecord(context.tree, context.clock, requestKind, {
+    id,
+    path: paths.request(id),
+    held,
+    record,
+    version,
+  });
+}

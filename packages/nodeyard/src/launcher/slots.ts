@@ -1,0 +1,97 @@
+import type { InventoryItem } from "@nodeyard/driver";
+import type { NodeEntry } from "../view/index.ts";
+
+/** What an inventory lacks or has too much of. */
+export interface SlotPlan {
+  /** Hosts with the slots that have no record. */
+  readonly register: readonly { readonly item: InventoryItem; readonly slots: readonly number[] }[];
+  /** Ready, free records of hosts or slots that are not in the configuration. */
+  readonly deregister: readonly string[];
+  /** Ready, free records whose host's settings changed. */
+  readonly update: readonly { readonly item: InventoryItem; readonly node: string }[];
+}
+
+/** States in which a record does not occupy its slot (spec drivers-pools.md 1.4). */
+const GIVEN_UP: ReadonlySet<string> = new Set(["building", "deleting", "deleted"]);
+
+/**
+ * Compares an inventory with the records of its provider. Pure. Records without a usable slot number take the first
+ * empty slot of their host; what is past the end is excess and goes once it is free.
+ */
+export function planSlots(items: readonly InventoryItem[], nodes: readonly NodeEntry[]): SlotPlan {
+  const register: { item: InventoryItem; slots: number[] }[] = [];
+  const deregister: string[] = [];
+  const update: { item: InventoryItem; node: string }[] = [];
+  const byHost = new Map<string, NodeEntry[]>();
+  for (const node of [...nodes].sort((a, b) => (a.id < b.id ? -1 : 1))) {
+    if (GIVEN_UP.has(node.record.state)) continue;
+    const key = hostKey(node.record.hostname, node.record.username, node.record.connectionPort);
+    const list = byHost.get(key);
+    if (list === undefined) byHost.set(key, [node]);
+    else list.push(node);
+  }
+  for (const item of items) {
+    const key = hostKey(
+      item.machine.hostname ?? item.machine.interfaceIp,
+      item.connection.username,
+      item.connection.port,
+    );
+    const placed = place(item, byHost.get(key) ?? []);
+    byHost.delete(key);
+    const empty = placed.slots.flatMap((node, slot) => (node === undefined ? [slot] : []));
+    if (empty.length > 0) register.push({ item, slots: empty });
+    for (const node of placed.excess) if (isFree(node)) deregister.push(node.id);
+    for (const node of placed.slots)
+      if (node !== undefined && isFree(node) && differs(item, node)) update.push({ item, node: node.id });
+  }
+  for (const orphans of byHost.values())
+    for (const node of orphans) if (isFree(node)) deregister.push(node.id);
+  return { register, deregister, update };
+}
+
+function place(
+  item: InventoryItem,
+  nodes: readonly NodeEntry[],
+): { readonly slots: (NodeEntry | undefined)[]; readonly excess: NodeEntry[] } {
+  const slots: (NodeEntry | undefined)[] = Array.from({ length: item.slots }, () => undefined);
+  const homeless: NodeEntry[] = [];
+  for (const node of nodes) {
+    const { slot } = node.record;
+    if (
+      slot !== null &&
+      Number.isInteger(slot) &&
+      slot >= 0 &&
+      slot < slots.length &&
+      slots[slot] === undefined
+    )
+      slots[slot] = node;
+    else homeless.push(node);
+  }
+  const excess: NodeEntry[] = [];
+  for (const node of homeless) {
+    const empty = slots.indexOf(undefined);
+    if (empty >= 0 && node.record.slot === null) slots[empty] = node;
+    else excess.push(node);
+  }
+  return { slots, excess };
+}
+
+/** A host that changed pool is taken out and registered again; settings change in place. */
+function differs(item: InventoryItem, { record }: NodeEntry): boolean {
+  const { connection } = item;
+  return (
+    record.type.join("\n") !== item.labels.join("\n") ||
+    record.shellType !== connection.shellType ||
+    record.pythonPath !== connection.pythonPath ||
+    record.connectionType !== connection.type ||
+    record.pool !== item.pool
+  );
+}
+
+function isFree({ record, contenders }: NodeEntry): boolean {
+  return record.state === "ready" && record.allocatedTo === null && contenders.length === 0;
+}
+
+function hostKey(host: string | null, username: string | null, port: unknown): string {
+  return JSON.stringify([host, username, port]);
+}

@@ -1,0 +1,175 @@
+import { backoff, messageOf } from "@nodeyard/runtime";
+import type { Action, SchedulerEvent } from "../scheduler/index.ts";
+import type { Context } from "./context.ts";
+import { deallocateNode } from "./deallocate.ts";
+import { deleteNode } from "./delete-node.ts";
+import { type Handled, handleDecline, handleRequest } from "./handler.ts";
+import { requestMinReady } from "./min-ready.ts";
+import { resetLost } from "./reset.ts";
+
+/** Failures in a row per request, node or label, at most this many remembered. */
+const REMEMBERED = 50_000;
+
+/**
+ * Carries the scheduler's actions out and tells it how each ended. Every task belongs to one session: when that ends, its
+ * tasks are aborted and what they still say is not listened to.
+ */
+export class Tasks {
+  readonly #context: Context;
+  readonly #report: (event: SchedulerEvent) => void;
+  readonly #pause: (pool: string, paused: boolean) => void;
+  readonly #running = new Set<Promise<void>>();
+  readonly #failures = new Map<string, number>();
+  #session = new AbortController();
+
+  constructor(
+    context: Context,
+    report: (event: SchedulerEvent) => void,
+    pause: (pool: string, paused: boolean) => void,
+  ) {
+    this.#context = context;
+    this.#report = report;
+    this.#pause = pause;
+  }
+
+  perform(action: Action): void {
+    switch (action.type) {
+      case "accept":
+        return this.#run(action.request, (signal) => this.#accept(action, signal));
+      case "decline":
+        return this.#run(action.request, () =>
+          this.#ending(
+            action.request,
+            handleDecline(this.#context, action.request, action.pools, action.reason),
+          ),
+        );
+      case "reset":
+        return this.#run(action.request, () =>
+          this.#ending(action.request, resetLost(this.#context, action.request)),
+        );
+      case "delete":
+        return this.#run(action.node, (signal) => this.#delete(action.node, signal));
+      case "deallocate":
+        return this.#run(action.node, () => this.#deallocate(action.node));
+      case "min-ready":
+        return this.#run(action.label, () => this.#minReady(action.label, action.count));
+      case "pause":
+        return this.#pause(action.pool, action.paused);
+    }
+  }
+
+  /** The session is lost: nothing of it goes on. */
+  abandon(): void {
+    this.#session.abort(new Error("the session with the tree ended"));
+    this.#session = new AbortController();
+  }
+
+  /** Resolves when all tasks have ended; after `signal` aborts they are aborted too. */
+  async drain(signal: AbortSignal): Promise<void> {
+    const abort = () => this.#session.abort(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    while (this.#running.size > 0) await Promise.all(this.#running);
+    signal.removeEventListener("abort", abort);
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  #run(id: string, work: (signal: AbortSignal) => Promise<SchedulerEvent>): void {
+    const { signal } = this.#session;
+    const task = work(signal)
+      .catch((error): SchedulerEvent | undefined => {
+        this.#context.counters.add("launcher.unexpected", 1, { place: "task" });
+        this.#context.log.error(
+          { id, error: messageOf(error), stack: (error as Error)?.stack },
+          "a task failed unexpectedly",
+        );
+        return undefined;
+      })
+      .then((event) => {
+        this.#running.delete(task);
+        if (event !== undefined && !signal.aborted) this.#report(event);
+      });
+    this.#running.add(task);
+  }
+
+  async #accept(action: Extract<Action, { type: "accept" }>, signal: AbortSignal): Promise<SchedulerEvent> {
+    const pool = this.#context.pools.get(action.pool);
+    if (pool === undefined) return { type: "handled", request: action.request };
+    const started = () => {
+      if (!signal.aborted) this.#report({ type: "started", request: action.request });
+    };
+    return this.#ending(
+      action.request,
+      handleRequest(this.#context, pool, action.request, action.nodes, signal, started),
+    );
+  }
+
+  /** What a request's outcome means for when it is looked at again. */
+  async #ending(request: string, work: Promise<Handled>): Promise<SchedulerEvent> {
+    let outcome: Handled;
+    try {
+      outcome = await work;
+    } catch (error) {
+      this.#context.log.warn(
+        { request, error: messageOf(error) },
+        "work on a request failed; it is tried again",
+      );
+      outcome = "lost";
+    }
+    this.#context.counters.add("launcher.requests", 1, { outcome });
+    if (outcome === "fulfilled")
+      this.#context.journal.write({ event: "request.fulfilled", request, facts: {} });
+    if (outcome === "replan" || outcome === "busy" || outcome === "lost") {
+      return { type: "handled", request, retryMs: this.#retry(request, 200, 30_000) };
+    }
+    this.#failures.delete(request);
+    return { type: "handled", request };
+  }
+
+  async #delete(node: string, signal: AbortSignal): Promise<SchedulerEvent> {
+    const expected = this.#context.view.nodes.byId.get(node)?.record.state ?? "deleting";
+    const outcome = await deleteNode(this.#context, node, expected, signal).catch((error): "failed" => {
+      this.#context.log.warn({ node, error: messageOf(error) }, "deleting a node failed; it is tried again");
+      return "failed";
+    });
+    if (outcome === "failed" || outcome === "skipped") {
+      return {
+        type: "deleted",
+        node,
+        retryMs: this.#retry(node, outcome === "failed" ? 1_000 : 250, 60_000),
+      };
+    }
+    this.#failures.delete(node);
+    return { type: "deleted", node };
+  }
+
+  async #deallocate(node: string): Promise<SchedulerEvent> {
+    const done = await deallocateNode(this.#context, node).catch(() => false);
+    if (!done) return { type: "deallocated", node, retryMs: this.#retry(node, 250, 30_000) };
+    this.#failures.delete(node);
+    return { type: "deallocated", node };
+  }
+
+  async #minReady(label: string, count: number): Promise<SchedulerEvent> {
+    try {
+      await requestMinReady(this.#context, label, count);
+      return { type: "min-ready-requested", label };
+    } catch (error) {
+      this.#context.log.warn(
+        { label, error: messageOf(error) },
+        "could not write min-ready requests; tries again",
+      );
+      return { type: "min-ready-requested", label, retryMs: this.#retry(`label ${label}`, 1_000, 60_000) };
+    }
+  }
+
+  #retry(key: string, base: number, cap: number): number {
+    const attempt = this.#failures.get(key) ?? 0;
+    if (this.#failures.size > REMEMBERED) this.#failures.clear();
+    this.#failures.set(key, attempt + 1);
+    return backoff(this.#context.random, attempt, base, cap);
+  }
+}

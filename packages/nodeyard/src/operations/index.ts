@@ -1,0 +1,6 @@
+export type { OperationHandles } from "./handles.ts";
+export { ensurePath } from "./handles.ts";
+export * from "./lease.ts";
+export * from "./listing.ts";
+export { deleteNode, holdNode, NodeOperationError } from "./node-state.ts";
+export { type AskOptions, askForNodes, releaseLease } from "./request.ts";

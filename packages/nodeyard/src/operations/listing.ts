@@ -1,0 +1,70 @@
+import { decodeNode, decodeRequest, type NodeRecord, paths, type RequestRecord } from "@nodeyard/model";
+import { type OperationHandles, orUndefined } from "./handles.ts";
+import { decodeLease, LEASES, type Lease, leasePath } from "./lease.ts";
+
+export interface ListedNode {
+  readonly record: NodeRecord;
+  readonly locked: boolean;
+}
+
+export interface Listing<T> {
+  readonly items: readonly T[];
+  /** Records that make no sense, by path: shown apart, and never a reason to show nothing. */
+  readonly skipped: readonly { readonly path: string; readonly why: string }[];
+}
+
+/** All nodes, read from the tree itself. A lock is anything under the node's lock; nothing is created by looking. */
+export async function listNodes({ tree }: OperationHandles): Promise<Listing<ListedNode>> {
+  return readAll(tree, paths.nodes, async (id, data) => ({
+    record: decodeNode(id, data),
+    locked: ((await orUndefined(tree.children(paths.nodeLock(id)))) ?? []).length > 0,
+  }));
+}
+
+export async function listRequests({ tree }: OperationHandles): Promise<Listing<RequestRecord>> {
+  return readAll(tree, paths.requests, async (id, data) => decodeRequest(id, data));
+}
+
+export async function listLeases({ tree }: OperationHandles): Promise<Listing<Lease>> {
+  return readAll(tree, LEASES, async (id, data) => decodeLease(id, data));
+}
+
+export async function readLease({ tree }: OperationHandles, id: string): Promise<Lease | undefined> {
+  const found = await orUndefined(tree.get(leasePath(id)));
+  return found === undefined ? undefined : decodeLease(id, found.data);
+}
+
+export async function readNode({ tree }: OperationHandles, id: string): Promise<NodeRecord | undefined> {
+  const found = await orUndefined(tree.get(paths.node(id)));
+  return found === undefined ? undefined : decodeNode(id, found.data);
+}
+
+export async function readRequest(
+  { tree }: OperationHandles,
+  id: string,
+): Promise<RequestRecord | undefined> {
+  const found = await orUndefined(tree.get(paths.request(id)));
+  return found === undefined ? undefined : decodeRequest(id, found.data);
+}
+
+async function readAll<T>(
+  tree: OperationHandles["tree"],
+  root: string,
+  read: (id: string, data: Uint8Array) => Promise<T>,
+): Promise<Listing<T>> {
+  const ids = [...((await orUndefined(tree.children(root))) ?? [])].sort();
+  const skipped: { path: string; why: string }[] = [];
+  const items = await Promise.all(
+    ids.map(async (id) => {
+      const found = await orUndefined(tree.get(`${root}/${id}`));
+      if (found === undefined) return undefined;
+      try {
+        return await read(id, found.data);
+      } catch (error) {
+        skipped.push({ path: `${root}/${id}`, why: (error as Error).message });
+        return undefined;
+      }
+    }),
+  );
+  return { items: items.filter((item) => item !== undefined), skipped };
+}

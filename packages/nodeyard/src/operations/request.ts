@@ -1,0 +1,88 @@
+import { encodeRequest, newRequest, paths } from "@nodeyard/model";
+import { hexId } from "@nodeyard/runtime";
+import { TreeError } from "@nodeyard/tree";
+import { ensurePath, type OperationHandles, orUndefined, treeNow } from "./handles.ts";
+import {
+  decodeLease,
+  encodeLease,
+  LEASES,
+  type Lease,
+  LeaseError,
+  leasePath,
+  leaseRequestor,
+} from "./lease.ts";
+
+export interface AskOptions {
+  readonly labels: readonly string[];
+  readonly owner: string;
+  /** How long the nodes may be kept, milliseconds; counted from now, waiting included. */
+  readonly forMs: number;
+  /** Three digits; lower is served first. Zuul's own are 100, 200, 300. */
+  readonly priority?: string;
+}
+
+/**
+ * Asks for a nodeset, always as a lease: the record stands before the request is written, so that neither a lost reply nor a
+ * client that dies loses or keeps nodes by accident. Returns the lease with its request's id.
+ */
+export async function askForNodes(handles: OperationHandles, options: AskOptions): Promise<Lease> {
+  const { tree, random } = handles;
+  if (options.labels.length === 0)
+    throw new LeaseError(
+      "lease.no_labels",
+      "a request needs at least one label: nodeyard request LABEL[:N]...",
+    );
+  const id = hexId(random).slice(0, 12);
+  const now = treeNow(handles);
+  const lease: Lease = {
+    id,
+    state: "waiting",
+    owner: options.owner,
+    labels: [...options.labels],
+    request: null,
+    nodes: [],
+    created: now,
+    expires: now + options.forMs,
+  };
+  await ensurePath(tree, LEASES);
+  await ensurePath(tree, paths.requests);
+  await tree.create(leasePath(id), encodeLease(lease));
+  const record = newRequest(
+    {
+      state: "requested",
+      nodeTypes: [...options.labels],
+      requestor: leaseRequestor(id),
+      requestorData: { lease: id },
+      eventId: hexId(random),
+      createdTime: now / 1000,
+    },
+    now / 1000,
+  );
+  const { path } = await tree.create(
+    `${paths.requests}/${options.priority ?? "100"}-`,
+    encodeRequest(record),
+    { sequential: true },
+  );
+  const asked: Lease = { ...lease, request: path.slice(path.lastIndexOf("/") + 1) };
+  await tree.set(leasePath(id), encodeLease(asked), { version: 0 });
+  return asked;
+}
+
+/** Gives a lease back. Any launcher then returns its nodes. Twice, or already gone: nothing. */
+export async function releaseLease(handles: OperationHandles, id: string): Promise<"released" | "unknown"> {
+  const { tree } = handles;
+  for (;;) {
+    const found = await orUndefined(tree.get(leasePath(id)));
+    if (found === undefined) return "unknown";
+    const lease = decodeLease(id, found.data);
+    if (lease.state === "released") return "released";
+    try {
+      await tree.set(leasePath(id), encodeLease({ ...lease, state: "released" }), {
+        version: found.stat.version,
+      });
+      return "released";
+    } catch (error) {
+      if (!(error instanceof TreeError) || error.code !== "tree.bad_version") throw error;
+    }
+  }
+}

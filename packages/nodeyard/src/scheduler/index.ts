@@ -1,0 +1,4 @@
+export { reduce } from "./reduce.ts";
+export { MIN_READY } from "./requests.ts";
+export { createState, type State } from "./state.ts";
+export * from "./types.ts";

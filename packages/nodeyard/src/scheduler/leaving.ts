@@ -1,0 +1,21 @@
+/** How many nodes of each pool are on their way out. */
+export class Leaving {
+  readonly #pool = new Map<string, string>();
+  readonly #count = new Map<string, number>();
+
+  /** `pool` undefined: the node is not on its way out. */
+  set(node: string, pool: string | undefined): void {
+    const before = this.#pool.get(node);
+    if (before === pool) return;
+    if (before !== undefined) this.#count.set(before, this.count(before) - 1);
+    if (pool === undefined) this.#pool.delete(node);
+    else {
+      this.#pool.set(node, pool);
+      this.#count.set(pool, this.count(pool) + 1);
+    }
+  }
+
+  count(pool: string): number {
+    return this.#count.get(pool) ?? 0;
+  }
+}

@@ -1,0 +1,35 @@
+import type { State, Turn } from "./state.ts";
+
+/** Requests for one label written at once, at most: the rest follows when these are under way. */
+const BATCH = 32;
+
+/**
+ * Asks for what a label lacks of its `min-ready`: idle nodes of any launcher count, and so do open min-ready requests
+ * of any launcher, so that a slow one does not hold up the others (spec launcher.md 2.11, with its Weakness lines mended).
+ */
+export function keepReady(state: State, turn: Turn, label: string): void {
+  const policy = state.policy.labels.get(label);
+  if (policy === undefined || policy.minReady <= 0 || !state.complete) return;
+  if (state.minReadyAsking.has(label) || state.timetable.get(`label ${label}`) !== undefined) return;
+  if (!servable(state, label)) return;
+  const open = state.minReadyOpen.get(label)?.size ?? 0;
+  const missing = policy.minReady - state.idle.count(label) - open;
+  if (missing <= 0) return;
+  state.minReadyAsking.add(label);
+  turn.actions.push({ type: "min-ready", label, count: Math.min(missing, BATCH) });
+}
+
+/** Some pool of ours launches this label and is not held up by its limits. */
+function servable(state: State, label: string): boolean {
+  for (const { policy, blocked } of state.pools.values()) {
+    if (
+      !policy.launches ||
+      !policy.labels.has(label) ||
+      policy.unavailable.has(label) ||
+      blocked !== undefined
+    )
+      continue;
+    if ((policy.limits.instances ?? 1) > (state.usage.of(`pool ${policy.key}`).instances ?? 0)) return true;
+  }
+  return false;
+}

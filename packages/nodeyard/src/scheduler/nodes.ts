@@ -1,0 +1,227 @@
+import type { NodeState } from "@nodeyard/model";
+import type { NodeEntry } from "../view/index.ts";
+import { poolKey } from "../view/index.ts";
+import { oneInstance } from "./plan.ts";
+import type { State, Turn } from "./state.ts";
+import { wakeForLabels, wakeTenant } from "./waiting.ts";
+
+/** Deleted wherever they are found unlocked (spec zookeeper.md section 7). */
+const REAPED: ReadonlySet<string> = new Set<NodeState>([
+  "used",
+  "in-use",
+  "building",
+  "failed",
+  "deleting",
+  "deleted",
+  "aborted",
+]);
+
+/** States that a node of a capacity-bound pool passes through on its way out: capacity that comes back by itself. */
+const LEAVING: ReadonlySet<string> = new Set<NodeState>(["used", "deleting", "deleted", "failed", "aborted"]);
+
+/** An `init` record is locked within moments of its creation; one that is not is debris of a crash. */
+const INIT_GRACE_MS = 30_000;
+
+/** Rule 1: a static host is not offered again until its old user's sessions have surely ended. */
+const IN_USE_GRACE_MS = 60_000;
+
+export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | undefined): void {
+  const before = state.nodes.get(id);
+  if (after === undefined) state.nodes.delete(id);
+  else state.nodes.set(id, after);
+  indexAllocation(state, before, after);
+  account(state, turn, id, before, after);
+  reconsider(state, turn, id);
+}
+
+/** Decides anew what is to be done about a node: offered, deallocated, deleted, or looked at later. */
+export function reconsider(state: State, turn: Turn, id: string, fired = false): void {
+  const entry = state.nodes.get(id);
+  const { timetable } = state;
+  if (entry === undefined) {
+    unoffer(state, id);
+    timetable.delete(`node ${id}`);
+    state.busyNodes.delete(id);
+    return;
+  }
+  const { record } = entry;
+  const key = poolKey(record.provider, record.pool);
+  const free = record.state === "ready" && record.allocatedTo === null && entry.contenders.length === 0;
+  if (free && !state.busyNodes.has(id) && !state.claimed.has(id)) offer(state, id, key, record.type);
+  else unoffer(state, id);
+  const held = entry.contenders.length > 0 || state.claimed.has(id);
+  if (held) timetable.delete(`node ${id}`);
+  if (held || !state.complete || state.busyNodes.has(id) || !isOurs(state, entry)) return;
+  const due = dueAt(state, turn, entry, fired);
+  if (due === undefined) timetable.delete(`node ${id}`);
+  else if (due > turn.now) timetable.set(`node ${id}`, due);
+  else act(state, turn, entry);
+}
+
+/** Only providers that this launcher has in its configuration are touched. */
+function isOurs(state: State, { record }: NodeEntry): boolean {
+  return record.provider === null || state.policy.providers.has(record.provider);
+}
+
+/** When something is to be done about an unlocked node; undefined: never, as it is. */
+function dueAt(state: State, turn: Turn, { id, record }: NodeEntry, fired: boolean): number | undefined {
+  const since = (record.stateTime ?? 0) * 1000;
+  if (record.state === "in-use" && hasInventory(state, record.provider)) {
+    return fired ? turn.now : (state.timetable.get(`node ${id}`) ?? turn.now + IN_USE_GRACE_MS);
+  }
+  if (REAPED.has(record.state))
+    return state.handling.has(record.allocatedTo ?? "") && record.state === "building" ? undefined : turn.now;
+  if (record.state === "init") {
+    return state.handling.has(record.allocatedTo ?? "") ? undefined : since + INIT_GRACE_MS;
+  }
+  if (record.state === "ready" && record.allocatedTo !== null) {
+    return state.requests.has(record.allocatedTo) ? undefined : turn.now;
+  }
+  if (record.state === "ready") return finite(since + maxReadyAge(state, record.type));
+  if (record.state === "hold") {
+    const own = (record.holdExpiration ?? 0) > 0 ? record.holdExpiration! * 1000 : Number.POSITIVE_INFINITY;
+    return finite(since + Math.min(own, state.policy.maxHoldAgeMs));
+  }
+  return undefined;
+}
+
+function act(state: State, turn: Turn, entry: NodeEntry): void {
+  const { id, record } = entry;
+  state.timetable.delete(`node ${id}`);
+  state.busyNodes.add(id);
+  unoffer(state, id);
+  if (record.state === "ready" && record.allocatedTo !== null)
+    turn.actions.push({ type: "deallocate", node: id });
+  else turn.actions.push({ type: "delete", node: id, why: reasonFor(record.state) });
+}
+
+function reasonFor(nodeState: string): string {
+  if (nodeState === "ready") return "older than max-ready-age";
+  if (nodeState === "hold") return "held longer than allowed";
+  if (nodeState === "init") return "never locked after it was made";
+  return nodeState;
+}
+
+function maxReadyAge(state: State, labels: readonly string[]): number {
+  return Math.min(
+    Number.POSITIVE_INFINITY,
+    ...labels.map((label) => state.policy.labels.get(label)?.maxReadyAgeMs ?? Number.POSITIVE_INFINITY),
+  );
+}
+
+function finite(at: number): number | undefined {
+  return Number.isFinite(at) ? at : undefined;
+}
+
+function hasInventory(state: State, provider: string | null): boolean {
+  return state.policy.pools.some((pool) => pool.provider === provider && !pool.launches);
+}
+
+function offer(state: State, id: string, key: string, labels: readonly string[]): void {
+  if (state.idle.has(id)) return;
+  state.idle.add(id, key, labels);
+  for (const label of labels) state.dirtyLabels.add(label);
+  const pool = state.pools.get(key);
+  if (pool === undefined) return;
+  wakeForLabels(state, pool, labels);
+  if (pool.queue.size > 0) state.dirty.add(key);
+}
+
+function unoffer(state: State, id: string): void {
+  for (const label of state.idle.remove(id)?.labels ?? []) state.dirtyLabels.add(label);
+}
+
+function indexAllocation(state: State, before: NodeEntry | undefined, after: NodeEntry | undefined): void {
+  const [old, now] = [before?.record.allocatedTo, after?.record.allocatedTo];
+  if (old === now) return;
+  const id = (before ?? after)!.id;
+  if (old) {
+    const ids = state.allocated.get(old);
+    ids?.delete(id);
+    if (ids?.size === 0) state.allocated.delete(old);
+  }
+  if (now) {
+    const ids = state.allocated.get(now) ?? new Set();
+    state.allocated.set(now, ids.add(id));
+  }
+}
+
+/** Every state counts until the znode is gone (spec launcher.md 4.2); a new record takes its reservation's place. */
+function account(
+  state: State,
+  turn: Turn,
+  id: string,
+  before: NodeEntry | undefined,
+  after: NodeEntry | undefined,
+): void {
+  const keys = after === undefined ? undefined : usageKeys(after);
+  if (
+    before !== undefined &&
+    keys !== undefined &&
+    before.record.resources === after!.record.resources &&
+    sameKeys(usageKeys(before), keys)
+  ) {
+    leaving(state, id, after);
+    return;
+  }
+  const freed = state.usage.delete(id) ?? [];
+  if (after !== undefined && keys !== undefined) {
+    if (before === undefined) dropReservation(state, after);
+    state.usage.set(id, keys, amountOf(state, after));
+  }
+  leaving(state, id, after);
+  if (after === undefined)
+    state.makingRoom.get(poolKey(before?.record.provider ?? null, before?.record.pool ?? null))?.delete(id);
+  wakeFreed(state, freed);
+}
+
+/** Pools and tenants that use these sums have something to try again. */
+export function wakeFreed(state: State, keys: readonly string[]): void {
+  for (const key of keys) {
+    const space = key.indexOf(" ");
+    const [kind, name] = [key.slice(0, space), key.slice(space + 1)];
+    if (kind === "tenant") wakeTenant(state, name);
+    else if (kind === "pool") {
+      if (state.pools.get(name)?.blocked !== undefined) state.dirty.add(name);
+    } else {
+      for (const pool of state.pools.values())
+        if (pool.policy.provider === name && pool.blocked !== undefined) state.dirty.add(pool.policy.key);
+    }
+  }
+}
+
+function leaving(state: State, id: string, after: NodeEntry | undefined): void {
+  state.leaving.set(
+    id,
+    after !== undefined && LEAVING.has(after.record.state)
+      ? poolKey(after.record.provider, after.record.pool)
+      : undefined,
+  );
+}
+
+function usageKeys({ record }: NodeEntry): string[] {
+  const keys = [`pool ${poolKey(record.provider, record.pool)}`, `provider ${record.provider ?? ""}`];
+  if (record.state === "init" || record.state === "building") keys.push(`launching ${record.provider ?? ""}`);
+  if (record.tenantName !== null) keys.push(`tenant ${record.tenantName}`);
+  return keys;
+}
+
+function sameKeys(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((key, index) => key === b[index]);
+}
+
+function amountOf(state: State, { record }: NodeEntry): Readonly<Record<string, number>> {
+  const known = record.resources;
+  if (known !== null && Object.keys(known).length > 0) return { instances: 1, ...known };
+  const pool = state.pools.get(poolKey(record.provider, record.pool))?.policy;
+  const need = pool?.needs.get(record.type[0] ?? "") ?? oneInstance;
+  return { instances: 1, ...need };
+}
+
+function dropReservation(state: State, { record }: NodeEntry): void {
+  const handling = state.handling.get(record.allocatedTo ?? "");
+  const index = handling?.reserved.findIndex((launch) => record.type.includes(launch.label)) ?? -1;
+  if (handling === undefined || index < 0) return;
+  const [launch] = handling.reserved.splice(index, 1);
+  state.usage.delete(launch!.node);
+}

@@ -1,0 +1,34 @@
+import { reconsider } from "./nodes.ts";
+import { SortedQueue } from "./sorted-queue.ts";
+import { compareWaiting, type State, type Turn, type Waiting } from "./state.ts";
+import type { Policy } from "./types.ts";
+import { dequeue } from "./waiting.ts";
+
+/** Takes a new configuration or new facts of a provider. Queues are rebuilt only when the set of pools or labels moved. */
+export function onPolicy(state: State, turn: Turn, policy: Policy): void {
+  const before = state.policy;
+  state.policy = policy;
+  const keys = new Set(policy.pools.map((pool) => pool.key));
+  for (const [key, pool] of state.pools) {
+    if (keys.has(key)) continue;
+    for (const waiting of [...pool.queue]) dequeue(state, waiting);
+    state.pools.delete(key);
+  }
+  for (const pool of policy.pools) {
+    const known = state.pools.get(pool.key);
+    if (known === undefined) {
+      state.pools.set(pool.key, {
+        policy: pool,
+        queue: new SortedQueue<Waiting>(compareWaiting),
+        yielding: new Map(),
+        blocked: undefined,
+        paused: false,
+      });
+    } else known.policy = pool;
+    state.dirty.add(pool.key);
+  }
+  for (const id of state.requests.keys()) if (!state.handling.has(id)) state.recheck.add(id);
+  for (const label of new Set([...before.labels.keys(), ...policy.labels.keys()]))
+    state.dirtyLabels.add(label);
+  for (const id of state.nodes.keys()) reconsider(state, turn, id);
+}

@@ -1,0 +1,196 @@
+import { allocate } from "./allocate.ts";
+import { keepReady } from "./min-ready.ts";
+import { onNode, reconsider, wakeFreed } from "./nodes.ts";
+import { onPolicy } from "./policy.ts";
+import { classify, forget, onRequest } from "./requests.ts";
+import { type State, setVerdict, type Turn } from "./state.ts";
+import type { Output, SchedulerEvent } from "./types.ts";
+
+/** Pieces of deferred work done in one turn, at most: a turn stays short whatever waits. */
+const BUDGET = 256;
+
+/**
+ * One turn of the scheduler: takes events in order, then decides what follows from them. Pure but for `state`, which it
+ * owns; `now` is tree time in milliseconds. What an event costs depends on what it changes, not on what there is.
+ */
+export function reduce(state: State, events: readonly SchedulerEvent[], now: number): Output {
+  const turn: Turn = { now, actions: [], changedVerdicts: new Set() };
+  for (const event of events) take(state, turn, event);
+  fireTimers(state, turn);
+  const more = settle(state, turn);
+  return {
+    actions: turn.actions,
+    verdicts: [...turn.changedVerdicts].map((request) => ({ request, verdict: state.verdicts.get(request) })),
+    nextWake: state.timetable.next(),
+    more,
+  };
+}
+
+function take(state: State, turn: Turn, event: SchedulerEvent): void {
+  switch (event.type) {
+    case "policy":
+      return onPolicy(state, turn, event.policy);
+    case "node":
+      return onNode(state, turn, event.id, event.after);
+    case "request":
+      return onRequest(state, turn, event.id, event.after);
+    case "component":
+      if (state.registry.set(event.key, event.after)) onRegistry(state);
+      return;
+    case "complete":
+      state.complete = event.complete;
+      if (event.complete) lookAtEverything(state);
+      return;
+    case "session-lost":
+      return onSessionLost(state);
+    case "started":
+      return onStarted(state, event.request);
+    case "handled":
+      return onHandled(state, turn, event);
+    case "deleted":
+    case "deallocated":
+      return onNodeDone(state, turn, event.node, event.retryMs);
+    case "min-ready-requested":
+      state.minReadyAsking.delete(event.label);
+      if (event.retryMs !== undefined) state.timetable.set(`label ${event.label}`, turn.now + event.retryMs);
+      state.dirtyLabels.add(event.label);
+      return;
+    case "sweep":
+      return resetLost(state, turn);
+    case "tick":
+      return;
+  }
+}
+
+/** Yielding requests and those that everyone declined are judged again whenever the registry changes. */
+function onRegistry(state: State): void {
+  for (const pool of state.pools.values()) {
+    for (const id of pool.yielding.keys()) state.recheck.add(id);
+  }
+  for (const id of state.incapable) state.recheck.add(id);
+  for (const [id, entry] of state.requests) if (entry.record.declinedBy.length > 0) state.recheck.add(id);
+}
+
+function lookAtEverything(state: State): void {
+  for (const id of state.requests.keys()) state.recheck.add(id);
+  for (const id of state.nodes.keys()) state.recheckNodes.add(id);
+  for (const label of state.policy.labels.keys()) state.dirtyLabels.add(label);
+}
+
+/** Handlers die with the session; their requests and nodes are looked at as anybody's. */
+function onSessionLost(state: State): void {
+  for (const [id, handling] of state.handling) {
+    for (const launch of handling.reserved) state.usage.delete(launch.node);
+    state.recheck.add(id);
+  }
+  for (const node of state.claimed.keys()) state.recheckNodes.add(node);
+  for (const node of state.busyNodes) state.recheckNodes.add(node);
+  state.handling.clear();
+  state.claimed.clear();
+  state.busyNodes.clear();
+  state.makingRoom.clear();
+  state.minReadyAsking.clear();
+  state.starting = 0;
+  for (const key of state.pools.keys()) state.dirty.add(key);
+}
+
+function onStarted(state: State, request: string): void {
+  const handling = state.handling.get(request);
+  if (handling?.starting !== true) return;
+  handling.starting = false;
+  state.starting--;
+  for (const key of state.startBlocked) state.dirty.add(key);
+  state.startBlocked.clear();
+}
+
+function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { type: "handled" }>): void {
+  const { request } = event;
+  const handling = state.handling.get(request);
+  if (handling === undefined) return;
+  onStarted(state, request);
+  state.handling.delete(request);
+  for (const launch of handling.reserved) wakeFreed(state, state.usage.delete(launch.node) ?? []);
+  for (const node of handling.claimed) {
+    state.claimed.delete(node);
+    state.recheckNodes.add(node);
+  }
+  for (const node of state.allocated.get(request) ?? []) state.recheckNodes.add(node);
+  const entry = state.requests.get(request);
+  if (entry?.record.state === "pending") state.pending.add(request);
+  if (entry?.record.state !== "requested" && entry?.record.state !== "pending")
+    return forget(state, turn, request);
+  if (event.retryMs !== undefined) {
+    const nextTry = turn.now + event.retryMs;
+    state.timetable.set(`request ${request}`, nextTry);
+    setVerdict(state, turn, request, "retry.later", {}, nextTry);
+  } else state.recheck.add(request);
+}
+
+function onNodeDone(state: State, turn: Turn, node: string, retryMs: number | undefined): void {
+  for (const ids of state.makingRoom.values()) ids.delete(node);
+  if (retryMs !== undefined && state.nodes.has(node)) {
+    state.timetable.set(`busy ${node}`, turn.now + retryMs);
+    return;
+  }
+  state.busyNodes.delete(node);
+  state.recheckNodes.add(node);
+}
+
+/** Pending requests that nobody here handles may have lost their handler; whoever gets their lock resets them. */
+function resetLost(state: State, turn: Turn): void {
+  for (const request of state.pending) {
+    if (state.handling.has(request)) continue;
+    state.handling.set(request, { pool: "", reserved: [], claimed: [], starting: false });
+    turn.actions.push({ type: "reset", request });
+  }
+}
+
+function fireTimers(state: State, turn: Turn): void {
+  for (let key = state.timetable.take(turn.now); key !== undefined; key = state.timetable.take(turn.now)) {
+    const space = key.indexOf(" ");
+    const id = key.slice(space + 1);
+    switch (key.slice(0, space)) {
+      case "node":
+        reconsider(state, turn, id, true);
+        break;
+      case "busy":
+        state.busyNodes.delete(id);
+        state.recheckNodes.add(id);
+        break;
+      case "request":
+        state.recheck.add(id);
+        break;
+      case "label":
+        state.dirtyLabels.add(id);
+        break;
+    }
+  }
+}
+
+/** Does what the events left to do, within the budget. True when work is left. */
+function settle(state: State, turn: Turn): boolean {
+  let budget = BUDGET;
+  for (const id of state.recheckNodes) {
+    if (budget-- <= 0) return true;
+    state.recheckNodes.delete(id);
+    reconsider(state, turn, id);
+  }
+  for (const id of state.recheck) {
+    if (budget-- <= 0) return true;
+    state.recheck.delete(id);
+    const entry = state.requests.get(id);
+    if (entry?.record.state === "requested" && !state.handling.has(id)) classify(state, turn, entry);
+  }
+  if (!state.complete) return false;
+  const pools = [...state.dirty].map((key) => state.pools.get(key)).filter((pool) => pool !== undefined);
+  pools.sort((a, b) => a.policy.priority - b.policy.priority);
+  for (const pool of pools) {
+    state.dirty.delete(pool.policy.key);
+    budget = allocate(state, turn, pool, Math.max(budget, 1));
+  }
+  for (const label of state.dirtyLabels) {
+    state.dirtyLabels.delete(label);
+    keepReady(state, turn, label);
+  }
+  return state.recheck.size > 0 || state.recheckNodes.size > 0 || state.dirty.size > 0;
+}

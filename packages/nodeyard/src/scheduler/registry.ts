@@ -1,0 +1,78 @@
+import type { ComponentEntry } from "../view/index.ts";
+
+/** A registered launcher pool, ours or another's. */
+export interface RegisteredPool {
+  readonly key: string;
+  readonly id: string;
+  readonly provider: string;
+  readonly labels: ReadonlySet<string>;
+  readonly priority: number;
+  readonly paused: boolean;
+}
+
+/** The pools that are registered in the tree. Which of them offer a set of labels is remembered until it changes. */
+export class Registry {
+  readonly #pools = new Map<string, RegisteredPool>();
+  readonly #offering = new Map<string, readonly RegisteredPool[]>();
+
+  /** True when it changed anything that a decision depends on. */
+  set(key: string, entry: ComponentEntry | undefined): boolean {
+    if (entry !== undefined && entry.kind !== "pool") return false;
+    const before = this.#pools.get(key);
+    const record = entry?.record;
+    if (record === undefined || record.id === null) {
+      if (!this.#pools.delete(key)) return false;
+    } else {
+      const after: RegisteredPool = {
+        key,
+        id: record.id,
+        provider: record.providerName ?? "",
+        labels: new Set(record.supportedLabels),
+        priority: record.priority,
+        paused: record.paused,
+      };
+      if (before !== undefined && same(before, after)) return false;
+      this.#pools.set(key, after);
+    }
+    this.#offering.clear();
+    return true;
+  }
+
+  get size(): number {
+    return this.#pools.size;
+  }
+
+  ids(): readonly string[] {
+    return [...this.#pools.values()].map((pool) => pool.id);
+  }
+
+  /** Pools that offer all `labels` and have not declined (spec zookeeper.md 5.2, rule 3). */
+  candidates(labels: readonly string[], declinedBy: readonly string[]): readonly RegisteredPool[] {
+    const key = labels.length === 1 ? labels[0]! : [...new Set(labels)].sort().join("\n");
+    let offering = this.#offering.get(key);
+    if (offering === undefined) {
+      offering = [...this.#pools.values()].filter((pool) => labels.every((label) => pool.labels.has(label)));
+      if (this.#offering.size > 10_000) this.#offering.clear();
+      this.#offering.set(key, offering);
+    }
+    return declinedBy.length === 0 ? offering : offering.filter((pool) => !declinedBy.includes(pool.id));
+  }
+
+  /** Whether nobody is left who could still say yes (spec zookeeper.md 5.4). */
+  allDeclined(declinedBy: readonly string[]): boolean {
+    if (this.#pools.size === 0) return false;
+    for (const pool of this.#pools.values()) if (!declinedBy.includes(pool.id)) return false;
+    return true;
+  }
+}
+
+function same(a: RegisteredPool, b: RegisteredPool): boolean {
+  return (
+    a.id === b.id &&
+    a.provider === b.provider &&
+    a.priority === b.priority &&
+    a.paused === b.paused &&
+    a.labels.size === b.labels.size &&
+    [...a.labels].every((label) => b.labels.has(label))
+  );
+}

@@ -1,0 +1,144 @@
+import type { RequestEntry } from "../view/index.ts";
+import { clearVerdict, type State, setVerdict, type Turn, type Waiting } from "./state.ts";
+import { dequeue, enqueue } from "./waiting.ts";
+
+/** What min-ready requests of any launcher carry (spec zookeeper.md 5.5). */
+export const MIN_READY = "NodePool:min-ready";
+
+export function onRequest(state: State, turn: Turn, id: string, after: RequestEntry | undefined): void {
+  const before = state.requests.get(id);
+  if (after === undefined) state.requests.delete(id);
+  else state.requests.set(id, after);
+  noteMinReady(state, before, after);
+  if (state.handling.has(id)) return;
+  const waiting = state.waiting.get(id);
+  if (after?.record.state === "pending") state.pending.add(id);
+  else state.pending.delete(id);
+  if (after?.record.state === "requested") {
+    if (waiting !== undefined && sameForUs(waiting, after)) return;
+    classify(state, turn, after);
+    return;
+  }
+  forget(state, turn, id);
+  if (after === undefined) releaseAllocations(state, id);
+}
+
+/** Takes a request out of all that makes it wait. */
+export function forget(state: State, turn: Turn, id: string): void {
+  const waiting = state.waiting.get(id);
+  if (waiting !== undefined) dequeue(state, waiting);
+  state.waiting.delete(id);
+  state.incapable.delete(id);
+  state.recheck.delete(id);
+  state.timetable.delete(`request ${id}`);
+  clearVerdict(state, turn, id);
+}
+
+/** Puts a request that is `requested` where it belongs: queues of able pools, or a decline by the others. */
+export function classify(state: State, turn: Turn, entry: RequestEntry): void {
+  const { id, record } = entry;
+  const old = state.waiting.get(id);
+  if (old !== undefined) dequeue(state, old);
+  state.waiting.delete(id);
+  state.incapable.delete(id);
+  if (!state.complete || state.timetable.get(`request ${id}`) !== undefined) return;
+
+  const { registry } = state;
+  if (registry.allDeclined(record.declinedBy)) {
+    decline(state, turn, id, [], "every registered pool has declined");
+    return;
+  }
+  const waiting: Waiting = { id, relativePriority: record.relativePriority, record };
+  const unable: string[] = [];
+  let able = false;
+  for (const pool of state.pools.values()) {
+    const { policy } = pool;
+    if (record.declinedBy.includes(policy.id) || isInert(state, policy.provider)) continue;
+    if (record.nodeTypes.every((label) => policy.labels.has(label))) {
+      able = true;
+      enqueue(state, pool, waiting);
+    } else unable.push(policy.id);
+  }
+  if (able) state.waiting.set(id, waiting);
+  if (unable.length === 0) {
+    if (able && state.verdicts.get(id)?.code === "retry.later") clearVerdict(state, turn, id);
+    return;
+  }
+  if (!able && registry.candidates(record.nodeTypes, record.declinedBy).length === 0) {
+    decline(
+      state,
+      turn,
+      id,
+      unable,
+      `node type(s) [${missing(state, record.nodeTypes).join(",")}] not available`,
+    );
+    return;
+  }
+  state.incapable.add(id);
+  if (!able) setVerdict(state, turn, id, "yield.capable", { labels: record.nodeTypes });
+}
+
+/** Hands a decline to its controller; the request is ours until it says "handled". */
+export function decline(
+  state: State,
+  turn: Turn,
+  id: string,
+  pools: readonly string[],
+  reason: string,
+): void {
+  const waiting = state.waiting.get(id);
+  if (waiting !== undefined) dequeue(state, waiting);
+  state.waiting.delete(id);
+  state.incapable.delete(id);
+  state.handling.set(id, { pool: "", reserved: [], claimed: [], starting: false });
+  turn.actions.push({ type: "decline", request: id, pools, reason });
+}
+
+export function isInert(state: State, provider: string): boolean {
+  return state.policy.providers.get(provider)?.maxConcurrency === 0;
+}
+
+function missing(state: State, labels: readonly string[]): string[] {
+  const offered = [...state.pools.values()];
+  const lacking = labels.filter((label) => !offered.some((pool) => pool.policy.labels.has(label)));
+  return [...new Set(lacking.length > 0 ? lacking : labels)];
+}
+
+/** Only what a queue place or a decision depends on; a change of anything else keeps the request where it is. */
+function sameForUs(waiting: Waiting, entry: RequestEntry): boolean {
+  const [a, b] = [waiting.record, entry.record];
+  return (
+    a.relativePriority === b.relativePriority &&
+    a.provider === b.provider &&
+    a.reuse === b.reuse &&
+    a.tenantName === b.tenantName &&
+    equal(a.declinedBy, b.declinedBy) &&
+    equal(a.nodeTypes, b.nodeTypes)
+  );
+}
+
+function equal(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((value, index) => value === b[index]);
+}
+
+function noteMinReady(state: State, before: RequestEntry | undefined, after: RequestEntry | undefined): void {
+  for (const [entry, add] of [
+    [before, false],
+    [after, true],
+  ] as const) {
+    if (entry?.record.requestor !== MIN_READY) continue;
+    const label = entry.record.nodeTypes[0];
+    if (label === undefined) continue;
+    const open = add && entry.record.state !== "failed";
+    const ids = state.minReadyOpen.get(label) ?? new Set();
+    state.minReadyOpen.set(label, ids);
+    if (open) ids.add(entry.id);
+    else ids.delete(entry.id);
+    state.dirtyLabels.add(label);
+  }
+}
+
+/** The request is gone: nodes that were promised to it are looked at again. */
+function releaseAllocations(state: State, request: string): void {
+  for (const node of state.allocated.get(request) ?? []) state.recheckNodes.add(node);
+}

@@ -1,0 +1,160 @@
+import { compareRequestIds, type RequestRecord } from "@nodeyard/model";
+import type { NodeEntry, RequestEntry } from "../view/index.ts";
+import { Idle } from "./idle.ts";
+import { Leaving } from "./leaving.ts";
+import { Registry } from "./registry.ts";
+import type { SortedQueue } from "./sorted-queue.ts";
+import { Timetable } from "./timetable.ts";
+import type { Action, LocalPool, Policy, Verdict, VerdictCode } from "./types.ts";
+import { Usage } from "./usage.ts";
+
+/** A waiting request in a pool's queue, with what its place depends on. */
+export interface Waiting {
+  readonly id: string;
+  readonly relativePriority: number;
+  readonly record: RequestRecord;
+}
+
+/** Nodepool's order: priority prefix as text, relative priority, sequence as text (spec zookeeper.md 5.1). */
+export function compareWaiting(a: Waiting, b: Waiting): number {
+  return compareRequestIds(a.id, a.relativePriority, b.id, b.relativePriority);
+}
+
+export interface PoolState {
+  policy: LocalPool;
+  /** Requests this pool could serve and would look at now, in order. */
+  readonly queue: SortedQueue<Waiting>;
+  /** Requests that yield to another pool until the registry or the request changes. */
+  readonly yielding: Map<string, Waiting>;
+  /** The head of the queue that capacity holds up; its successors may only reuse what it does not want. */
+  blocked: string | undefined;
+  paused: boolean;
+}
+
+/** A request that a handler of ours works on. */
+export interface Handling {
+  readonly pool: string;
+  /** Launches that have no node record yet, by label: they count as used. */
+  readonly reserved: { readonly label: string; readonly node: string }[];
+  readonly claimed: readonly string[];
+  starting: boolean;
+}
+
+/** All the scheduler knows. Changed only by `reduce`; nothing in it is shared with anyone. */
+export interface State {
+  policy: Policy;
+  complete: boolean;
+  readonly pools: Map<string, PoolState>;
+  readonly registry: Registry;
+  readonly requests: Map<string, RequestEntry>;
+  /** Every request that waits somewhere, as it stands in the queues. */
+  readonly waiting: Map<string, Waiting>;
+  /** Requests that some pool of ours cannot serve and may have to decline. */
+  readonly incapable: Set<string>;
+  /** Requests to classify again, because the registry changed. */
+  readonly recheck: Set<string>;
+  /** Pending requests that nobody here handles: candidates for a reset. */
+  readonly pending: Set<string>;
+  /** Pools that would go on but for the bound on starting requests. */
+  readonly startBlocked: Set<string>;
+  readonly nodes: Map<string, NodeEntry>;
+  readonly idle: Idle;
+  readonly usage: Usage;
+  readonly handling: Map<string, Handling>;
+  /** Idle nodes promised to a request that is being handled. */
+  readonly claimed: Map<string, string>;
+  starting: number;
+  /** Nodes that a controller is deleting or deallocating. */
+  readonly busyNodes: Set<string>;
+  /** Nodes being deleted to make room, by pool: counted as capacity to come. */
+  readonly makingRoom: Map<string, Set<string>>;
+  /** Nodes on their way out, whoever sends them: capacity to come as well. */
+  readonly leaving: Leaving;
+  /** Nodes by the request they are allocated to. */
+  readonly allocated: Map<string, Set<string>>;
+  /** Requests that wait for an idle node of a label, by `<pool key> <label>`. */
+  readonly wanting: Map<string, SortedQueue<Waiting>>;
+  /** Requests held back by their tenant's limit. */
+  readonly tenantWaiting: Map<string, Map<string, string>>;
+  /** Pools with something to try. */
+  readonly dirty: Set<string>;
+  /** Min-ready labels to look at. */
+  readonly dirtyLabels: Set<string>;
+  readonly minReadyAsking: Set<string>;
+  /** Open min-ready requests of any launcher, by label. */
+  readonly minReadyOpen: Map<string, Set<string>>;
+  /** Nodes to look at again, because something they depend on changed. */
+  readonly recheckNodes: Set<string>;
+  /** Times by `node <id>`, `request <id>`, `label <name>`: when each is to be looked at again. */
+  readonly timetable: Timetable;
+  readonly verdicts: Map<string, Verdict>;
+}
+
+/** What one turn gathers. */
+export interface Turn {
+  readonly now: number;
+  readonly actions: Action[];
+  readonly changedVerdicts: Set<string>;
+}
+
+export const emptyPolicy: Policy = {
+  pools: [],
+  providers: new Map(),
+  labels: new Map(),
+  tenantLimits: new Map(),
+  maxHoldAgeMs: Number.POSITIVE_INFINITY,
+  maxStarting: 256,
+};
+
+export function createState(): State {
+  return {
+    policy: emptyPolicy,
+    complete: false,
+    pools: new Map(),
+    registry: new Registry(),
+    requests: new Map(),
+    waiting: new Map(),
+    incapable: new Set(),
+    recheck: new Set(),
+    pending: new Set(),
+    startBlocked: new Set(),
+    nodes: new Map(),
+    idle: new Idle(),
+    usage: new Usage(),
+    handling: new Map(),
+    claimed: new Map(),
+    starting: 0,
+    busyNodes: new Set(),
+    makingRoom: new Map(),
+    leaving: new Leaving(),
+    allocated: new Map(),
+    wanting: new Map(),
+    tenantWaiting: new Map(),
+    dirty: new Set(),
+    dirtyLabels: new Set(),
+    minReadyAsking: new Set(),
+    minReadyOpen: new Map(),
+    recheckNodes: new Set(),
+    timetable: new Timetable(),
+    verdicts: new Map(),
+  };
+}
+
+/** Records why a request waits. The time of the first verdict with the same code is kept. */
+export function setVerdict(
+  state: State,
+  turn: Turn,
+  request: string,
+  code: VerdictCode,
+  facts: Readonly<Record<string, unknown>>,
+  nextTry?: number,
+): void {
+  const before = state.verdicts.get(request);
+  const since = before?.code === code ? before.since : turn.now;
+  state.verdicts.set(request, { code, facts, since, ...(nextTry === undefined ? {} : { nextTry }) });
+  turn.changedVerdicts.add(request);
+}
+
+export function clearVerdict(state: State, turn: Turn, request: string): void {
+  if (state.verdicts.delete(request)) turn.changedVerdicts.add(request);
+}

@@ -1,0 +1,139 @@
+import type { Resources } from "@nodeyard/driver";
+import type { ComponentEntry, NodeEntry, RequestEntry } from "../view/index.ts";
+
+/** One pool of this launcher, as the scheduler needs it. */
+export interface LocalPool {
+  /** `<provider>/<pool>`; see view's poolKey. */
+  readonly key: string;
+  /** The launcher-pool id that stands in `declined_by` and in `Node.launcher`. */
+  readonly id: string;
+  readonly provider: string;
+  readonly name: string;
+  readonly labels: ReadonlySet<string>;
+  readonly priority: number;
+  readonly limits: Resources;
+  /** False: the pool only offers nodes that exist (static). */
+  readonly launches: boolean;
+  /** What one node of each label takes. */
+  readonly needs: ReadonlyMap<string, Resources>;
+  /** Labels that can not be served and why (error labels, images that can never exist). */
+  readonly unavailable: ReadonlyMap<string, string>;
+  /** Pools without launches: how many nodes of a label could ever be there. */
+  readonly inventory: ReadonlyMap<string, number>;
+}
+
+export interface LocalProvider {
+  readonly name: string;
+  /** Launches at once over all pools; 0: the pools look at no request. */
+  readonly maxConcurrency: number;
+  /** What the cloud lets us have in all. */
+  readonly quota: Resources;
+}
+
+export interface LabelPolicy {
+  readonly name: string;
+  readonly minReady: number;
+  /** Milliseconds; Infinity: never too old. */
+  readonly maxReadyAgeMs: number;
+}
+
+/** Everything the scheduler is told once, and again whenever the configuration or a provider's facts change. */
+export interface Policy {
+  readonly pools: readonly LocalPool[];
+  readonly providers: ReadonlyMap<string, LocalProvider>;
+  readonly labels: ReadonlyMap<string, LabelPolicy>;
+  readonly tenantLimits: ReadonlyMap<string, Resources>;
+  /** Milliseconds; Infinity: a held node is kept for ever unless its own record says otherwise. */
+  readonly maxHoldAgeMs: number;
+  /** Requests between acceptance and the start of their last launch, at most. */
+  readonly maxStarting: number;
+}
+
+/** What happens, in order. Times are milliseconds of tree time. */
+export type SchedulerEvent =
+  | { readonly type: "policy"; readonly policy: Policy }
+  | { readonly type: "node"; readonly id: string; readonly after?: NodeEntry | undefined }
+  | { readonly type: "request"; readonly id: string; readonly after?: RequestEntry | undefined }
+  | { readonly type: "component"; readonly key: string; readonly after?: ComponentEntry | undefined }
+  | { readonly type: "complete"; readonly complete: boolean }
+  /** The session ended: nothing is ours any more. */
+  | { readonly type: "session-lost" }
+  /** All nodes of an accepted request are launching or ready. */
+  | { readonly type: "started"; readonly request: string }
+  /** A handler ended. `retryMs`: the request is looked at again after that time, not before. */
+  | {
+      readonly type: "handled";
+      readonly request: string;
+      readonly retryMs?: number;
+      readonly shortPool?: string;
+    }
+  | { readonly type: "deleted"; readonly node: string; readonly retryMs?: number }
+  | { readonly type: "deallocated"; readonly node: string; readonly retryMs?: number }
+  | { readonly type: "min-ready-requested"; readonly label: string; readonly retryMs?: number }
+  /** Slow resync: look again at what only time or a missed event would show. */
+  | { readonly type: "sweep" }
+  /** Time passed; nothing else. */
+  | { readonly type: "tick" };
+
+/** One node of a nodeset: a ready one, or one to launch. */
+export type PlannedNode =
+  | { readonly label: string; readonly reuse: string }
+  | { readonly label: string; readonly launch: Resources };
+
+/** `decline` with no pools only asks whether everyone has declined by now. Pools stand by launcher-pool id there, by key elsewhere. */
+export type Action =
+  | {
+      readonly type: "accept";
+      readonly request: string;
+      readonly pool: string;
+      readonly nodes: readonly PlannedNode[];
+    }
+  | {
+      readonly type: "decline";
+      readonly request: string;
+      readonly pools: readonly string[];
+      readonly reason: string;
+    }
+  | { readonly type: "reset"; readonly request: string }
+  | { readonly type: "delete"; readonly node: string; readonly why: string }
+  | { readonly type: "deallocate"; readonly node: string }
+  | { readonly type: "min-ready"; readonly label: string; readonly count: number }
+  | { readonly type: "pause"; readonly pool: string; readonly paused: boolean };
+
+/** Why a request is not served now. Codes are stable and listed in `verdictCodes`. */
+export interface Verdict {
+  readonly code: VerdictCode;
+  readonly facts: Readonly<Record<string, unknown>>;
+  /** Tree time, milliseconds. */
+  readonly since: number;
+  /** When it is looked at again by itself; absent: when what it waits for happens. */
+  readonly nextTry?: number;
+}
+
+export const verdictCodes = {
+  "queue.behind": "Requests with a better priority come first in this pool",
+  "queue.starting": "The launcher starts as many requests at once as it may",
+  "capacity.pool": "The pool's limit is used up",
+  "capacity.provider": "The provider's quota is used up",
+  "capacity.concurrency": "The provider launches as many nodes at once as it may",
+  "capacity.tenant": "The tenant's limit is used up",
+  "nodes.none-free": "Every node of that label is taken",
+  "yield.provider": "The request prefers another provider, which can serve it",
+  "yield.priority": "A pool with a better priority can serve it",
+  "yield.capable": "Another pool has all labels; this one lacks some",
+  "provider.inert": "max-concurrency is 0: the provider looks at no request",
+  "retry.later": "The last try failed; it is tried again",
+  handling: "Nodes are being made or claimed",
+} as const;
+
+export type VerdictCode = keyof typeof verdictCodes;
+
+export interface Output {
+  readonly actions: readonly Action[];
+  /** Requests whose verdict changed; undefined: it waits for nothing any more. */
+  readonly verdicts: readonly { readonly request: string; readonly verdict: Verdict | undefined }[];
+  /** Tree time, milliseconds, at which a "tick" is needed at the latest; undefined: none. */
+  readonly nextWake: number | undefined;
+  /** More work is ready than one turn may do: call again soon. */
+  readonly more: boolean;
+}

@@ -1,0 +1,47 @@
+/** Every counter of the program: its meaning in one line. An unregistered name does not compile. */
+export const counterNames = {
+  "view.records_skipped": "Records that made no sense, by kind and error code",
+  "scheduler.turns": "Turns of the scheduler's loop",
+  "launcher.requests": "Requests that ended here, by outcome",
+  "launcher.launches": "Launch attempts that ended, by provider and result",
+  "launcher.deletes": "Node deletions that ended, by provider and result",
+  "launcher.leaked": "Leaked resources deleted, by provider and type",
+  "launcher.leak_brake": "Leak sweeps stopped because they would have deleted too much, by provider",
+  "launcher.fence_lost": "Work given up because a lock or a record was no longer ours, by kind",
+  "launcher.unexpected": "Errors that no code expected, by place",
+} as const;
+
+export type CounterName = keyof typeof counterNames;
+
+/** Counters of one process, by name and labels. */
+export class Counters {
+  readonly #values = new Map<
+    string,
+    { readonly name: CounterName; readonly labels: Readonly<Record<string, string>>; value: number }
+  >();
+
+  add(name: CounterName, by: number, labels: Readonly<Record<string, string>> = {}): void {
+    const key = `${name} ${JSON.stringify(labels)}`;
+    const known = this.#values.get(key);
+    if (known === undefined) this.#values.set(key, { name, labels, value: by });
+    else known.value += by;
+  }
+
+  /** The sum of a counter over all labels that contain `labels`. */
+  value(name: CounterName, labels: Readonly<Record<string, string>> = {}): number {
+    let sum = 0;
+    for (const entry of this.#values.values()) {
+      if (entry.name !== name) continue;
+      if (Object.entries(labels).every(([key, wanted]) => entry.labels[key] === wanted)) sum += entry.value;
+    }
+    return sum;
+  }
+
+  list(): readonly {
+    readonly name: CounterName;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly value: number;
+  }[] {
+    return [...this.#values.values()];
+  }
+}

@@ -1,0 +1,9 @@
+export { type CounterName, Counters, counterNames } from "./counters.ts";
+export {
+  type Journal,
+  type JournalEvent,
+  type JournalEventName,
+  journalEvents,
+  memoryJournal,
+} from "./journal.ts";
+export { type Log, type LogLine, memoryLog } from "./log.ts";

@@ -1,0 +1,41 @@
+/** Every event of the journal: its meaning in one line. */
+export const journalEvents = {
+  "request.accepted": "A pool took a request",
+  "request.fulfilled": "All nodes of a request were delivered",
+  "request.declined": "Pools declined a request, with the reason",
+  "request.reset": "A request that had lost its launcher was put back",
+  "request.waits": "Why a request is not served now",
+  "node.launch-failed": "A launch attempt failed",
+  "node.deleted": "A node's machine and record are gone",
+  "node.delete-failed": "An attempt to delete a node failed",
+  "node.dead": "A ready node did not answer and was taken out",
+  "resource.leaked": "A resource without a record was deleted",
+  "lease.granted": "Nodes are held for a lease",
+  "lease.ended": "A lease was released or expired, and its nodes were returned",
+} as const;
+
+export type JournalEventName = keyof typeof journalEvents;
+
+export interface JournalEvent {
+  readonly event: JournalEventName;
+  readonly request?: string | undefined;
+  readonly node?: string | undefined;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** Where the program writes what happened, for `explain` and post-mortems. Bounded; never in the tree. */
+export interface Journal {
+  write(event: JournalEvent): void;
+}
+
+/** A journal that keeps the last `limit` events in memory. */
+export function memoryJournal(limit = 10_000): Journal & { readonly events: readonly JournalEvent[] } {
+  const events: JournalEvent[] = [];
+  return {
+    events,
+    write(event) {
+      events.push(event);
+      if (events.length > limit) events.splice(0, events.length - limit);
+    },
+  };
+}

@@ -1,0 +1,3 @@
+export type { ComponentEntry, NodeEntry, OwnEntry, RequestEntry, ViewEvent } from "./entries.ts";
+export { poolKey } from "./node-table.ts";
+export { View, type ViewOptions } from "./view.ts";

@@ -1,0 +1,32 @@
+/** Ids by key, where an id may stand under several keys. Empty keys take no room. */
+export class MultiIndex {
+  readonly #ids = new Map<string, Set<string>>();
+
+  add(key: string, id: string): void {
+    const ids = this.#ids.get(key);
+    if (ids === undefined) this.#ids.set(key, new Set([id]));
+    else ids.add(id);
+  }
+
+  delete(key: string, id: string): void {
+    const ids = this.#ids.get(key);
+    if (ids === undefined) return;
+    ids.delete(id);
+    if (ids.size === 0) this.#ids.delete(key);
+  }
+
+  /** The ids under `key`; the set is live and must not be kept over a change. */
+  get(key: string): ReadonlySet<string> {
+    return this.#ids.get(key) ?? none;
+  }
+
+  count(key: string): number {
+    return this.#ids.get(key)?.size ?? 0;
+  }
+
+  keys(): IterableIterator<string> {
+    return this.#ids.keys();
+  }
+}
+
+const none: ReadonlySet<string> = new Set();

@@ -1,0 +1,202 @@
+import { type ComponentRecord, decodeComponent } from "@nodeyard/model";
+import { type Clock, jitter, messageOf, type Random } from "@nodeyard/runtime";
+import type { Change, Feed, Interest, Tree } from "@nodeyard/tree";
+import type { Counters, Log } from "../telemetry/index.ts";
+import type { ComponentEntry, OwnEntry, ViewEvent } from "./entries.ts";
+import { NodeTable } from "./node-table.ts";
+import { placeOf } from "./paths.ts";
+import { RequestTable } from "./request-table.ts";
+
+export interface ViewOptions {
+  readonly tree: Tree;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly counters: Counters;
+  /** Time between two comparisons of the whole view with the tree, milliseconds. */
+  readonly resyncMs?: number;
+}
+
+type Listener = (event: ViewEvent) => void;
+
+const ROOTS = ["/nodepool/nodes", "/nodepool/requests", "/nodepool/components", "/nodeyard"] as const;
+
+/**
+ * The in-memory, indexed picture of the tree. It only reads. Listeners are called synchronously and in order; our own
+ * writes are in here before the promise of the write resolves.
+ */
+export class View {
+  readonly nodes = new NodeTable();
+  readonly requests = new RequestTable();
+  readonly components = new Map<string, ComponentEntry>();
+  readonly own = new Map<string, OwnEntry>();
+  readonly #options: ViewOptions;
+  readonly #listeners = new Set<Listener>();
+  readonly #feeds: Feed[] = [];
+  /** Roots that have not told everything since their last gap. */
+  readonly #open = new Set<string>(ROOTS);
+  readonly #stop = new AbortController();
+
+  constructor(options: ViewOptions) {
+    this.#options = options;
+  }
+
+  /** Whether everything the tree holds is in here. False while a feed has a gap. */
+  get complete(): boolean {
+    return this.#open.size === 0;
+  }
+
+  /** Starts to follow the tree; resolves when the view is complete for the first time. */
+  async start(): Promise<void> {
+    for (const root of ROOTS) {
+      this.#feeds.push(
+        this.#options.tree.feed(root, {
+          interest: interestOf,
+          onChange: (change) => this.#take(root, change),
+          concurrency: 1024,
+        }),
+      );
+    }
+    await Promise.all(this.#feeds.map((feed) => feed.synced));
+    this.#scheduleResync();
+  }
+
+  onEvent(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort(new Error("the view is closed"));
+    await Promise.all(this.#feeds.map((feed) => feed.close()));
+  }
+
+  /** A lost event delays, never loses: now and then everything is compared. */
+  #scheduleResync(): void {
+    const { clock, random, log } = this.#options;
+    const timer = clock.setTimer(
+      jitter(random, this.#options.resyncMs ?? 60_000),
+      () => {
+        const all = this.#feeds.map((feed) => feed.resync());
+        Promise.all(all)
+          .catch((error) =>
+            log.warn(
+              { error: messageOf(error) },
+              "comparing the view with the tree failed; it is tried again",
+            ),
+          )
+          .finally(() => this.#scheduleResync());
+      },
+      { background: true },
+    );
+    if (this.#stop.signal.aborted) timer.cancel();
+    else this.#stop.signal.addEventListener("abort", () => timer.cancel(), { once: true });
+  }
+
+  #take(root: string, change: Change): void {
+    switch (change.type) {
+      case "gap":
+        return this.#setOpen(root, true);
+      case "synced":
+        return this.#setOpen(root, false);
+      case "put":
+        return this.#emit(this.#put(change));
+      case "remove":
+        return this.#emit(this.#remove(change.path));
+    }
+  }
+
+  #setOpen(root: string, open: boolean): void {
+    const was = this.complete;
+    if (open) this.#open.add(root);
+    else this.#open.delete(root);
+    if (was !== this.complete) this.#emit({ type: "complete", complete: this.complete });
+  }
+
+  #put(change: Extract<Change, { type: "put" }>): ViewEvent | undefined {
+    const { path, data, stat } = change;
+    const place = placeOf(path);
+    if (place.kind === "contender") return this.nodes.putContender(place.id, place.name);
+    if (data === undefined || stat === undefined) return undefined;
+    try {
+      switch (place.kind) {
+        case "node":
+          return this.nodes.put(place.id, data, stat.version);
+        case "request":
+          return this.requests.put(place.id, data, stat.version);
+        case "component":
+          return this.#putComponent(place.componentKind, place.key, decodeComponent(data), stat.version);
+        case "other":
+          return this.#putOwn({ path, data, version: stat.version });
+      }
+    } catch (error) {
+      return this.#skip(path, place.kind, error);
+    }
+  }
+
+  #remove(path: string): ViewEvent | undefined {
+    const place = placeOf(path);
+    switch (place.kind) {
+      case "node":
+        return this.nodes.remove(place.id);
+      case "contender":
+        return this.nodes.removeContender(place.id, place.name);
+      case "request":
+        return this.requests.remove(place.id);
+      case "component": {
+        const before = this.components.get(place.key);
+        this.components.delete(place.key);
+        return before && { type: "component", key: place.key, before };
+      }
+      case "other": {
+        const before = this.own.get(path);
+        this.own.delete(path);
+        return before && { type: "own", path, before };
+      }
+    }
+  }
+
+  #putComponent(kind: string, key: string, record: ComponentRecord, version: number): ViewEvent {
+    const before = this.components.get(key);
+    const after: ComponentEntry = { key, kind, record, version };
+    this.components.set(key, after);
+    return { type: "component", key, before, after };
+  }
+
+  #putOwn(after: OwnEntry): ViewEvent {
+    const before = this.own.get(after.path);
+    this.own.set(after.path, after);
+    return { type: "own", path: after.path, before, after };
+  }
+
+  /**
+   * A record that makes no sense stops nothing else: it is logged and counted. One that was fine before and now has an
+   * unknown state keeps its former version; anything else is treated as absent (spec zookeeper.md, checks 16 and 17).
+   */
+  #skip(path: string, kind: string, error: unknown): ViewEvent | undefined {
+    const code = (error as { code?: string }).code ?? "unknown";
+    this.#options.counters.add("view.records_skipped", 1, { kind, code });
+    this.#options.log.warn({ path, code, error: messageOf(error) }, "skipped a record that makes no sense");
+    return code === "record.unknown_state" ? undefined : this.#remove(path);
+  }
+
+  #emit(event: ViewEvent | undefined): void {
+    if (event === undefined) return;
+    for (const listener of this.#listeners) listener(event);
+  }
+}
+
+/** Lock contenders are wanted by name only, so that no lock znode is ever fetched. */
+export function interestOf(path: string): Interest {
+  const place = placeOf(path);
+  switch (place.kind) {
+    case "node":
+    case "request":
+    case "component":
+      return "data";
+    case "contender":
+      return "name";
+    case "other":
+      return path.startsWith("/nodeyard/leases/") || path.startsWith("/nodeyard/limits/") ? "data" : "none";
+  }
+}
