@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 export type Direction = "to-server" | "to-client";
 
 /** A TCP proxy that behaves until it is told not to. */
-export interface Proxy {
+export interface TcpProxy {
   readonly host: string;
   readonly port: number;
   /** Bytes forwarded so far. */
@@ -40,7 +40,10 @@ interface Cut {
 }
 
 /** Starts a proxy on a free loopback port in front of `target`. */
-export async function startProxy(target: { readonly host: string; readonly port: number }): Promise<Proxy> {
+export async function startProxy(target: {
+  readonly host: string;
+  readonly port: number;
+}): Promise<TcpProxy> {
   const links = new Set<Link>();
   const bytes: Record<Direction, number> = { "to-server": 0, "to-client": 0 };
   const stalled = new Set<Direction>();
