@@ -1,0 +1,69 @@
+import type { ScanClock } from "./contract.ts";
+import { HostKeyProofError, NoCommonAlgorithmError } from "./errors.ts";
+import type { Opened } from "./probe.ts";
+import { type Greeting, readHostKey, type Secrets } from "./ssh/handshake.ts";
+import { type KeyType, keyTypesOf } from "./ssh/key-types.ts";
+import { pause } from "./time.ts";
+
+/** Failed exchanges per further key, after which the server evidently does not have it. */
+const EXCHANGES = 3;
+const RETRY_MS = 200;
+const LONGEST_RETRY_MS = 2_000;
+
+/**
+ * Every key of the server, each once: the greeting's own connection shows the first, one connection each, all at
+ * once, the others. A connection that fails before the server greets is tried again for as long as `signal` allows:
+ * busy servers refuse some of many callers (sshd's MaxStartups), which says nothing about their keys. A further
+ * key whose exchange fails three times is left out.
+ */
+export async function readKeys(
+  greeting: Greeting,
+  open: () => Promise<Opened>,
+  handles: { readonly clock: ScanClock; readonly secrets: Secrets },
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const [first, ...others] = keyTypesOf(greeting.lists[1]!);
+  if (first === undefined) {
+    const shown = greeting.lists[1]!.join(", ");
+    throw new NoCommonAlgorithmError(`no host key type in common; the server has ${shown}`);
+  }
+  const reconnect = () => openAgain(open, handles.clock, signal);
+  const further = others.map((type) => readFurther(type, reconnect, handles.secrets, signal));
+  const keys = await Promise.all([readHostKey(greeting, first, handles.secrets), ...further]);
+  return keys.filter((key) => key !== undefined);
+}
+
+async function readFurther(
+  type: KeyType,
+  open: () => Promise<Opened>,
+  secrets: Secrets,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (let exchange = 1; exchange <= EXCHANGES; exchange++) {
+    const opened = await open();
+    try {
+      return await readHostKey(opened.greeting!, type, secrets);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof HostKeyProofError) throw error;
+    } finally {
+      opened.close();
+    }
+  }
+  return undefined;
+}
+
+async function openAgain(
+  open: () => Promise<Opened>,
+  clock: ScanClock,
+  signal: AbortSignal,
+): Promise<Opened> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await open();
+    } catch {
+      signal.throwIfAborted();
+      await pause(clock, Math.min(LONGEST_RETRY_MS, attempt * RETRY_MS), signal);
+    }
+  }
+}

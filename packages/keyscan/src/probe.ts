@@ -1,0 +1,92 @@
+import type { Address, Connect, Resolve, ScanClock, ScanResult, ScanTarget } from "./contract.ts";
+import { ScanTimeoutError } from "./errors.ts";
+import { readKeys } from "./host-keys.ts";
+import { type Greeting, greet, type Secrets } from "./ssh/handshake.ts";
+import { limit, pause } from "./time.ts";
+
+export interface Handles {
+  readonly clock: ScanClock;
+  readonly connect: Connect;
+  readonly resolve: Resolve;
+  readonly secrets: Secrets;
+}
+
+/** How long one connection may take to open and, where keys are wanted, to show one. */
+const CONNECTION_MS = 10_000;
+/** Between the starts of connections to the addresses of one host (RFC 8305 section 5). */
+const ADDRESS_DELAY_MS = 250;
+const MAX_ADDRESSES = 8;
+
+/** A connection that answered: it accepted and, where keys are wanted, greeted as an SSH server. */
+export interface Opened {
+  readonly to: Address;
+  readonly greeting: Greeting | undefined;
+  close(): void;
+}
+
+/** One round: resolve, reach one address, read its keys. Rejects with whatever went wrong first. */
+export async function probe(target: ScanTarget, handles: Handles, signal: AbortSignal): Promise<ScanResult> {
+  const addresses = (await handles.resolve(target.host, signal)).slice(0, MAX_ADDRESSES);
+  const opened = await reach(target, addresses, handles, signal);
+  const { address, family } = opened.to;
+  // Ends the connections for the other keys when one of them fails the round.
+  const round = new AbortController();
+  const stop = AbortSignal.any([signal, round.signal]);
+  try {
+    const further = () => open(target, opened.to, handles, stop);
+    const hostKeys =
+      opened.greeting === undefined ? [] : await readKeys(opened.greeting, further, handles, stop);
+    return { address, family, hostKeys };
+  } finally {
+    round.abort(new Error("the round is over"));
+    opened.close();
+  }
+}
+
+/** The first of the addresses that answers; the attempts at the others end with it. */
+async function reach(
+  target: ScanTarget,
+  addresses: readonly Address[],
+  handles: Handles,
+  signal: AbortSignal,
+): Promise<Opened> {
+  const racers = addresses.map(() => new AbortController());
+  let winner: number | undefined;
+  const attempts = addresses.map(async (to, index) => {
+    const stop = AbortSignal.any([racers[index]!.signal, signal]);
+    if (index > 0) await pause(handles.clock, index * ADDRESS_DELAY_MS, stop);
+    const opened = await open(target, to, handles, stop);
+    winner ??= index;
+    if (winner !== index) opened.close();
+    return opened;
+  });
+  try {
+    return await Promise.any(attempts);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error instanceof AggregateError && error.errors.length === 1 ? error.errors[0] : error;
+  } finally {
+    for (const [index, racer] of racers.entries()) if (index !== winner) racer.abort(new Error("outrun"));
+  }
+}
+
+async function open(target: ScanTarget, to: Address, handles: Handles, signal: AbortSignal): Promise<Opened> {
+  const late = () => new ScanTimeoutError(`${to.address}:${target.port} was silent for ${CONNECTION_MS} ms`);
+  const bound = limit(handles.clock, CONNECTION_MS, late, signal);
+  try {
+    const wire = await handles.connect(to, target.port, bound.signal);
+    const close = () => {
+      bound.end();
+      wire.close();
+    };
+    try {
+      return { to, greeting: target.keys ? await greet(wire) : undefined, close };
+    } catch (error) {
+      close();
+      throw error;
+    }
+  } catch (error) {
+    bound.end();
+    throw error;
+  }
+}

@@ -1,0 +1,54 @@
+import type { Scanner, ScanResult, ScanTarget } from "./contract.ts";
+import { describe, isFinal, ScanTimeoutError } from "./errors.ts";
+import { Gate } from "./gate.ts";
+import { type Handles, probe } from "./probe.ts";
+import { limit, pause } from "./time.ts";
+
+const FIRST_RETRY_MS = 200;
+const LONGEST_RETRY_MS = 2_000;
+
+export interface ScannerLimits {
+  /** Scans at once; further ones wait, and waiting does not count against their time-out. */
+  readonly active: number;
+  /** Scans that may wait; one more is rejected with `keyscan.queue_full`. */
+  readonly waiting: number;
+}
+
+/** The scanner over explicit handles; `createScanner` fills in the machine's own. */
+export function scannerOver(handles: Handles, float: () => number, limits: ScannerLimits): Scanner {
+  const gate = new Gate(limits.active, limits.waiting);
+  return { scan: (target) => gate.run(() => scan(target, handles, float), target.signal) };
+}
+
+async function scan(target: ScanTarget, handles: Handles, float: () => number): Promise<ScanResult> {
+  let last: unknown;
+  const where = `${target.host}:${target.port}`;
+  const late = () => new ScanTimeoutError(`${where} was not ready within ${target.timeoutMs} ms`);
+  const bound = limit(handles.clock, target.timeoutMs, late, target.signal);
+  try {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await probe(target, handles, bound.signal);
+      } catch (error) {
+        if (bound.signal.aborted || isFinal(error)) throw error;
+        last = error;
+      }
+      await pause(handles.clock, retryDelay(attempt, float), bound.signal);
+    }
+  } catch (error) {
+    target.signal?.throwIfAborted();
+    if (!bound.signal.aborted) throw error;
+    const why = last === undefined ? "no answer" : describe(last);
+    throw new ScanTimeoutError(`${where} was not ready within ${target.timeoutMs} ms: ${why}`, {
+      cause: last,
+    });
+  } finally {
+    bound.end();
+  }
+}
+
+/** Doubles up to the cap, spread by 40 % either way so that many scans of one host do not march in step. */
+function retryDelay(attempt: number, float: () => number): number {
+  const base = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempt, 10));
+  return base * (0.6 + 0.8 * float());
+}

@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import type { ExchangeMethod, Wire } from "../contract.ts";
+import { NoCommonAlgorithmError, ScanProtocolError } from "../errors.ts";
+import { Fields, mpint, nameList, string, uint32 } from "./bytes.ts";
+import type { KeyType } from "./key-types.ts";
+import { checkProof } from "./proof.ts";
+import { Transport } from "./transport.ts";
+
+const KEXINIT = 20;
+const EXCHANGE_INIT = 30;
+const EXCHANGE_REPLY = 31;
+const COOKIE_BYTES = 16;
+
+/** The chance that a handshake needs, made at the edge. */
+export interface Secrets {
+  /** Key exchange methods, best first. */
+  readonly methods: readonly ExchangeMethod[];
+  cookie(): Uint8Array;
+}
+
+/** A server that has said which algorithms it has; nothing is chosen yet. */
+export interface Greeting {
+  readonly transport: Transport;
+  readonly serverVersion: string;
+  /** The server's KEXINIT, whole: part of what it signs. */
+  readonly kexinit: Buffer;
+  /** The ten name lists of the KEXINIT (RFC 4253 7.1); the first is key exchange, the second host keys. */
+  readonly lists: readonly (readonly string[])[];
+}
+
+/** Exchanges versions and reads the server's KEXINIT, which it sends unasked: this costs the server no arithmetic. */
+export async function greet(wire: Wire): Promise<Greeting> {
+  const transport = new Transport(wire);
+  const serverVersion = await transport.version();
+  const kexinit = await transport.receive();
+  if (kexinit[0] !== KEXINIT) {
+    throw new ScanProtocolError(`the server began with SSH message ${kexinit[0]}, not with KEXINIT`);
+  }
+  const fields = new Fields(kexinit.subarray(1 + COOKIE_BYTES));
+  const lists = Array.from({ length: 10 }, () => fields.nameList());
+  return { transport, serverVersion, kexinit, lists };
+}
+
+/**
+ * Runs the key exchange up to the server's reply, which holds its key of `type` and the proof of it, and stops
+ * there: nothing is ever encrypted. Returns "<type> <base64>".
+ */
+export async function readHostKey(greeting: Greeting, type: KeyType, secrets: Secrets): Promise<string> {
+  const { transport, lists } = greeting;
+  const method = secrets.methods.find((candidate) => lists[0]!.includes(candidate.name));
+  if (method === undefined) {
+    throw new NoCommonAlgorithmError(
+      `no key exchange method in common; the server has ${lists[0]!.join(", ")}`,
+    );
+  }
+  const ours = ourKexinit(greeting, method.name, type, secrets.cookie());
+  transport.send(ours);
+  const encode = method.encoding === "mpint" ? mpint : string;
+  const agreement = method.start();
+  const publicValue = encode(agreement.publicValue);
+  transport.send(Buffer.concat([Buffer.from([EXCHANGE_INIT]), publicValue]));
+
+  const reply = await transport.receive();
+  if (reply[0] !== EXCHANGE_REPLY) {
+    throw new ScanProtocolError(`the server answered the key exchange with SSH message ${reply[0]}`);
+  }
+  const fields = new Fields(reply.subarray(1));
+  const [key, peer, signature] = [fields.string(), fields.string(), fields.string()];
+  const hash = createHash(method.hash)
+    .update(string(transport.clientVersion))
+    .update(string(greeting.serverVersion))
+    .update(string(ours))
+    .update(string(greeting.kexinit))
+    .update(string(key))
+    .update(publicValue)
+    .update(string(peer))
+    .update(mpint(sharedSecret(agreement.agree, peer)))
+    .digest();
+  checkProof(type, key, signature, hash);
+  return `${type.name} ${key.toString("base64")}`;
+}
+
+function sharedSecret(agree: (peer: Uint8Array) => Uint8Array, peer: Buffer): Uint8Array {
+  try {
+    return agree(peer);
+  } catch (error) {
+    throw new ScanProtocolError("the server's half of the key exchange is not valid", { cause: error });
+  }
+}
+
+/** Ciphers, MACs and compressions are the server's own lists: they must be in common, though none is ever used. */
+function ourKexinit(greeting: Greeting, method: string, type: KeyType, cookie: Uint8Array): Buffer {
+  const keyAlgorithms = type.algorithms.filter((name) => greeting.lists[1]!.includes(name));
+  const lists = [[method], keyAlgorithms, ...greeting.lists.slice(2, 8), [], []];
+  return Buffer.concat([Buffer.from([KEXINIT]), cookie, ...lists.map(nameList), Buffer.from([0]), uint32(0)]);
+}

@@ -1,0 +1,85 @@
+import { createPublicKey, type JsonWebKey, type KeyObject, verify } from "node:crypto";
+import { HostKeyProofError, ScanProtocolError } from "../errors.ts";
+import { Fields, padded, withoutLeadingZeroes } from "./bytes.ts";
+import type { KeyType } from "./key-types.ts";
+
+interface Curve {
+  readonly id: string;
+  readonly jwk: string;
+  readonly bytes: number;
+  readonly hash: string;
+}
+
+const CURVES: Readonly<Record<string, Curve>> = {
+  "ecdsa-sha2-nistp256": { id: "nistp256", jwk: "P-256", bytes: 32, hash: "sha256" },
+  "ecdsa-sha2-nistp384": { id: "nistp384", jwk: "P-384", bytes: 48, hash: "sha384" },
+  "ecdsa-sha2-nistp521": { id: "nistp521", jwk: "P-521", bytes: 66, hash: "sha512" },
+};
+
+const RSA_HASHES: Readonly<Record<string, string>> = {
+  "rsa-sha2-512": "sha512",
+  "rsa-sha2-256": "sha256",
+  "ssh-rsa": "sha1",
+};
+
+/**
+ * Checks that the server signed `exchangeHash` with the key that it shows: without this anyone on the way could
+ * show anyone's key. Throws HostKeyProofError, or ScanProtocolError where the bytes are no key of `type`.
+ */
+export function checkProof(type: KeyType, key: Buffer, signature: Buffer, exchangeHash: Buffer): void {
+  const fields = new Fields(signature);
+  const algorithm = fields.string().toString("latin1");
+  const raw = fields.string();
+  if (!type.algorithms.includes(algorithm)) {
+    throw new HostKeyProofError(`a ${type.name} host key was proven with ${JSON.stringify(algorithm)}`);
+  }
+  if (!holds(readKey(type, key), algorithm, raw, exchangeHash)) {
+    throw new HostKeyProofError(`the server could not prove that it owns its ${type.name} host key`);
+  }
+}
+
+function readKey(type: KeyType, blob: Buffer): KeyObject {
+  const fields = new Fields(blob);
+  const name = fields.string().toString("latin1");
+  if (name !== type.name) {
+    throw new ScanProtocolError(`asked for a ${type.name} host key, got ${JSON.stringify(name)}`);
+  }
+  try {
+    return createPublicKey({ format: "jwk", key: jwkOf(name, fields) });
+  } catch (error) {
+    if (error instanceof ScanProtocolError) throw error;
+    throw new ScanProtocolError(`the server's ${name} host key is malformed`, { cause: error });
+  }
+}
+
+function jwkOf(name: string, fields: Fields): JsonWebKey {
+  if (name === "ssh-ed25519") return { kty: "OKP", crv: "Ed25519", x: fields.string().toString("base64url") };
+  if (name === "ssh-rsa") {
+    const [e, n] = [fields.string(), fields.string()];
+    return { kty: "RSA", e: number(e), n: number(n) };
+  }
+  const curve = CURVES[name]!;
+  const id = fields.string().toString("latin1");
+  const point = fields.string();
+  if (id !== curve.id || point.length !== 1 + 2 * curve.bytes || point[0] !== 4) {
+    throw new ScanProtocolError(`the server's ${name} host key is malformed`);
+  }
+  const x = point.subarray(1, 1 + curve.bytes).toString("base64url");
+  return { kty: "EC", crv: curve.jwk, x, y: point.subarray(1 + curve.bytes).toString("base64url") };
+}
+
+function number(bytes: Buffer): string {
+  return Buffer.from(withoutLeadingZeroes(bytes)).toString("base64url");
+}
+
+function holds(key: KeyObject, algorithm: string, raw: Buffer, data: Buffer): boolean {
+  if (algorithm === "ssh-ed25519") return verify(null, data, key, raw);
+  const curve = CURVES[algorithm];
+  if (curve === undefined) return verify(RSA_HASHES[algorithm]!, data, key, raw);
+  const fields = new Fields(raw);
+  const signature = Buffer.concat([
+    padded(fields.string(), curve.bytes),
+    padded(fields.string(), curve.bytes),
+  ]);
+  return verify(curve.hash, data, { key, dsaEncoding: "ieee-p1363" }, signature);
+}
