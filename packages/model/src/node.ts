@@ -6,6 +6,7 @@ import {
   newRecord,
   type RecordKind,
   type Stored,
+  shapeOf,
   stamped,
 } from "./record-kind.ts";
 import { type NodeState, nodeStates } from "./states.ts";
@@ -127,6 +128,7 @@ const kind: RecordKind<NodeFields> = {
   name: "node",
   states: nodeStates,
   fields,
+  shape: shapeOf(fields),
   mandatory: new Map([["host_keys", "[]"]]),
 };
 

@@ -20,6 +20,18 @@ export interface RecordKind<T> {
   readonly fields: Fields<T>;
   /** Keys that other readers need in anything we write, with the JSON text for records that lack them. */
   readonly mandatory: ReadonlyMap<string, string>;
+  /** See `shapeOf`. */
+  readonly shape: Readonly<Record<string, null>>;
+}
+
+/**
+ * An object with every member of a record, all null. Records start as copies of it, because an object that grows by more
+ * than a dozen computed keys becomes a hash table in V8: fifty times slower to copy and larger.
+ */
+export function shapeOf<T>(fields: Fields<T>): Readonly<Record<string, null>> {
+  const shape: Record<string, null> = { id: null, source: null, oddities: null };
+  for (const name in fields) shape[name] = null;
+  return shape;
 }
 
 /**
@@ -42,7 +54,7 @@ export function decodeRecord<T>(
       `${what}: state is ${shown(object.state)}, not one of ${states}`,
     );
   }
-  const record: Record<string, unknown> = { id, source: text };
+  const record: Record<string, unknown> = { ...kind.shape, id, source: text };
   readFields(what, kind.fields, prepare(object), record);
   return record as T & Stored;
 }
@@ -72,7 +84,7 @@ export function stamped<T extends { readonly state: unknown; readonly stateTime:
 }
 
 export function newRecord<T extends object>(kind: RecordKind<T>, id: string, given: Partial<T>): T & Stored {
-  const all: Partial<T> = {};
+  const all = { ...kind.shape } as Partial<T>;
   for (const name in kind.fields)
     all[name] = given[name] === undefined ? kind.fields[name].missing : given[name];
   const source = writeAll(`a new ${kind.name}`, kind.fields, all as T, kind.mandatory);

@@ -7,6 +7,7 @@ import {
   newRecord,
   type RecordKind,
   type Stored,
+  shapeOf,
   stamped,
 } from "./record-kind.ts";
 import { parseRequestId } from "./request-id.ts";
@@ -83,7 +84,13 @@ const mandatory: ReadonlyMap<string, string> = new Map([
   ["provider", "null"],
 ]);
 
-const kind: RecordKind<RequestFields> = { name: "request", states: requestStates, fields, mandatory };
+const kind: RecordKind<RequestFields> = {
+  name: "request",
+  states: requestStates,
+  fields,
+  mandatory,
+  shape: shapeOf(fields),
+};
 
 /** @throws RecordError for what cannot be handled; odd optional fields never throw (see `oddities`) */
 export function decodeRequest(id: string, data: Uint8Array): RequestRecord {

@@ -2,7 +2,7 @@ import { type Member, members } from "./members.ts";
 
 /**
  * `text` with the values of some keys replaced by other JSON text; keys that it lacks are appended. Everything else stays
- * byte for byte. Of a key that occurs twice the last is replaced, because that is the one that readers see.
+ * byte for byte. Keys of `ensure` get their text when they are absent or null. Of a key that occurs twice the last is replaced, because that is the one that readers see.
  */
 export function splice(
   text: string,
@@ -11,11 +11,13 @@ export function splice(
 ): string {
   const all = members(text);
   const places = new Map<string, Member>();
-  for (const member of all) places.set(member.key, member);
+  for (const member of all) {
+    if (values.has(member.key) || ensure.has(member.key)) places.set(member.key, member);
+  }
   let out = "";
   let copied = 0;
   for (const member of all) {
-    const value = values.get(member.key);
+    const value = values.get(member.key) ?? mended(text, member, ensure);
     if (value === undefined || places.get(member.key) !== member) continue;
     out += text.slice(copied, member.start) + value;
     copied = member.end;
@@ -30,4 +32,12 @@ export function splice(
   const end = all.at(-1)?.end ?? brace;
   const comma = all.length === 0 ? "" : ", ";
   return `${out}${text.slice(copied, end)}${comma}${added.join(", ")}${text.slice(end)}`;
+}
+
+function mended(
+  text: string,
+  { key, start, end }: Member,
+  ensure: ReadonlyMap<string, string>,
+): string | undefined {
+  return end - start === 4 && text.startsWith("null", start) ? ensure.get(key) : undefined;
 }

@@ -1,0 +1,36 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { statesPage } from "./states.ts";
+
+/** Files that are made from code, by path below the repository's root. */
+const generated: Readonly<Record<string, () => string>> = {
+  "docs/reference/states.md": statesPage,
+};
+
+const root = resolve(import.meta.dirname, "../..");
+const check = process.argv.includes("--check");
+const stale: string[] = [];
+
+for (const [path, make] of Object.entries(generated)) {
+  const file = resolve(root, path);
+  const text = make();
+  if (text === read(file)) continue;
+  stale.push(path);
+  if (check) continue;
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+if (!check) console.log(stale.length === 0 ? "everything is up to date" : `wrote ${stale.join(", ")}`);
+else if (stale.length > 0) {
+  console.error(`out of date: ${stale.join(", ")}; run npm run generate`);
+  process.exitCode = 1;
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+}
