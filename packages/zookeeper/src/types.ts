@@ -31,8 +31,8 @@ export interface Endpoint {
 /** What a link tells its owner, always later than the call that opened it, and never after `closed`. */
 export interface LinkHandlers {
   opened(): void;
-  /** Bytes arrived. They belong to the link and are overwritten as soon as this returns. */
-  received(bytes: Buffer): void;
+  /** The first `length` of `bytes` arrived. They belong to the link and are overwritten as soon as this returns. */
+  received(bytes: Buffer, length: number): void;
   /** What was written before has left; only after a `write` that returned false. */
   drained(): void;
   /** The link is over, for whatever reason, opened or not. */
@@ -266,8 +266,12 @@ export type MultiOp =
   | { readonly op: "delete"; readonly path: string; readonly version?: number }
   | { readonly op: "check"; readonly path: string; readonly version?: number };
 
+/**
+ * Servers (3.9 too) answer the creates of a multi without a Stat, except those with a TTL and containers; `czxid` is
+ * known all the same, as the zxid of the reply.
+ */
 export type MultiOpResult =
-  | { readonly op: "create"; readonly path: string; readonly stat: Stat }
+  | { readonly op: "create"; readonly path: string; readonly czxid: bigint; readonly stat?: Stat }
   | { readonly op: "set"; readonly stat: Stat }
   | { readonly op: "delete" }
   | { readonly op: "check" };
@@ -291,6 +295,8 @@ export type OnReply<R extends Request> = (
 export interface ZooKeeperClient extends AsyncDisposable {
   readonly session: SessionInfo;
   readonly counters: Counters;
+  /** Zxid of the reply that came last; within a synchronous `onReply` that of its own reply. -1n before the first. */
+  readonly lastZxid: bigint;
   /** Operations that wait for the connection or for room on it. */
   readonly queued: number;
   /** Requests on the wire without a reply. */
@@ -323,7 +329,7 @@ export interface ZooKeeperClient extends AsyncDisposable {
   onWatchEvent(listener: WatchListener): () => void;
 
   /** Adds credentials to this and every later connection. */
-  addAuth(info: AuthInfo, options?: OpOptions): Promise<void>;
+  addAuth(info: AuthInfo): Promise<void>;
 
   /** Creates what is missing of a path. */
   ensurePath(path: string, options?: OpOptions & { readonly acl?: readonly Acl[] }): Promise<void>;

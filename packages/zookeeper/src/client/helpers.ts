@@ -1,0 +1,64 @@
+import { BadArguments, NodeExists, NoNode, NotEmpty, type ZooKeeperError } from "../errors.ts";
+import { parentOf } from "../paths.ts";
+import type { OpOptions, ZooKeeperClient } from "../types.ts";
+import type { Acl } from "../wire/messages.ts";
+
+type Creator = Pick<ZooKeeperClient, "create" | "exists">;
+type Deleter = Pick<ZooKeeperClient, "children" | "delete">;
+
+/** Others may go on creating below what is being deleted; at some point that is theirs to settle. */
+const DELETE_ROUNDS = 10;
+const SIBLINGS_AT_ONCE = 256;
+
+/** Creates what is missing of a path, from the top; the usual case, all but the last there, costs one request. */
+export async function ensurePath(
+  client: Creator,
+  path: string,
+  options: OpOptions & { readonly acl?: readonly Acl[] } = {},
+): Promise<void> {
+  if (path === "/" || (await client.exists(path, options)) !== undefined) return;
+  const parent = parentOf(path);
+  try {
+    await client.create(path, undefined, options);
+  } catch (error) {
+    if (error instanceof NodeExists) return;
+    if (!(error instanceof NoNode) || parent === undefined) throw error;
+    await ensurePath(client, parent, options);
+    await client.create(path, undefined, options).catch(ignore(NodeExists));
+  }
+}
+
+/** Deletes from the leaves up, siblings side by side. */
+export async function deleteRecursive(client: Deleter, path: string, options: OpOptions = {}): Promise<void> {
+  if (path === "/") throw new BadArguments("the root cannot be deleted", { op: "deleteRecursive", path });
+  for (let round = 1; ; round++) {
+    // Most znodes are leaves: try first, ask for children only when there are some.
+    try {
+      await client.delete(path, options);
+      return;
+    } catch (error) {
+      if (error instanceof NoNode) return;
+      if (!(error instanceof NotEmpty) || round === DELETE_ROUNDS) throw error;
+    }
+    const children = await childrenOf(client, path, options);
+    for (let i = 0; i < children.length; i += SIBLINGS_AT_ONCE) {
+      const some = children.slice(i, i + SIBLINGS_AT_ONCE);
+      await Promise.all(some.map((child) => deleteRecursive(client, `${path}/${child}`, options)));
+    }
+  }
+}
+
+async function childrenOf(client: Deleter, path: string, options: OpOptions): Promise<readonly string[]> {
+  try {
+    return (await client.children(path, options)).children;
+  } catch (error) {
+    if (error instanceof NoNode) return [];
+    throw error;
+  }
+}
+
+function ignore(kind: new (...args: never[]) => ZooKeeperError): (error: unknown) => void {
+  return (error) => {
+    if (!(error instanceof kind)) throw error;
+  };
+}

@@ -1,0 +1,131 @@
+import { BadArguments, NoNode, NoWatcher, type ZooKeeperError } from "../errors.ts";
+import { checkPath } from "../paths.ts";
+import type { OnReply, OpOptions, Watch, WatchListener, WatchMode, ZooKeeperClient } from "../types.ts";
+import type { OneShotKind, WatchRegistry } from "../watches/registry.ts";
+import type { ReadRequest, Request } from "../wire/messages.ts";
+import { AddWatchMode, OpCode, WatcherType } from "../wire/op-code.ts";
+
+type Submitter = Pick<ZooKeeperClient, "submit">;
+
+/**
+ * A read that leaves a one-shot watch. Where this client has a persistent watch on the same path, the server is not
+ * asked for another one: servers before 3.9 would turn the persistent watch into a one-shot (ZOOKEEPER-4466).
+ */
+export function withWatch<R extends ReadRequest>(
+  watches: WatchRegistry,
+  request: R,
+  listener: WatchListener,
+  onReply: OnReply<R>,
+): { readonly request: R; readonly onReply: OnReply<R> } {
+  const { path, type } = request;
+  const covered = watches.modeAt(path) !== undefined;
+  const kind: OneShotKind = type === OpCode.exists || type === OpCode.getData ? "data" : "child";
+  return {
+    request: { ...request, watch: !covered },
+    onReply: (error, response) => {
+      if (error === undefined) watches.addOneShot(kind, path, listener);
+      // Only exists watches for what is not there.
+      else if (type === OpCode.exists && error instanceof NoNode) watches.addOneShot("exist", path, listener);
+      onReply(error, response);
+    },
+  };
+}
+
+/** The watch counts from the call on, so that no event between the server's yes and its arrival is missed. */
+export function addWatch(
+  client: Submitter,
+  watches: WatchRegistry,
+  path: string,
+  mode: WatchMode,
+  listener: WatchListener,
+  options: OpOptions | undefined,
+): Promise<Watch> {
+  return new Promise((resolve, reject) => {
+    checkPath(path);
+    const present = watches.modeAt(path);
+    if (present !== undefined && present !== mode) {
+      throw new BadArguments(
+        `has a ${present} watch already, and servers keep one mode per path and client`,
+        {
+          op: "addWatch",
+          path,
+        },
+      );
+    }
+    // Its own function, so that one listener may be given twice.
+    const own: WatchListener = (event) => listener(event);
+    watches.addPersistent(path, mode, own);
+    const code = mode === "persistent" ? AddWatchMode.persistent : AddWatchMode.persistentRecursive;
+    client.submit(
+      { type: OpCode.addWatch, path, mode: code },
+      (error) => {
+        if (error === undefined) {
+          resolve(new PersistentWatch(client, watches, path, mode, own));
+          return;
+        }
+        watches.removePersistent(path, own);
+        if (watches.modeAt(path) === undefined) watches.loseOneShots(path);
+        reject(error);
+      },
+      options,
+    );
+  });
+}
+
+/** Removes everything on a path, also what this client does not remember. */
+export async function removeWatches(
+  client: Submitter,
+  watches: WatchRegistry,
+  path: string,
+  options: OpOptions | undefined,
+): Promise<void> {
+  checkPath(path);
+  watches.removeAll(path);
+  await forget(client, path, options);
+}
+
+function forget(client: Submitter, path: string, options: OpOptions | undefined): Promise<void> {
+  const request: Request = { type: OpCode.removeWatches, path, watcherType: WatcherType.any };
+  return new Promise((resolve, reject) => {
+    client.submit(
+      request,
+      (error: ZooKeeperError | undefined) => {
+        if (error === undefined || error instanceof NoWatcher) resolve();
+        else reject(error);
+      },
+      options,
+    );
+  });
+}
+
+class PersistentWatch implements Watch {
+  readonly path: string;
+  readonly mode: WatchMode;
+  readonly #client: Submitter;
+  readonly #watches: WatchRegistry;
+  readonly #listener: WatchListener;
+
+  constructor(
+    client: Submitter,
+    watches: WatchRegistry,
+    path: string,
+    mode: WatchMode,
+    listener: WatchListener,
+  ) {
+    this.#client = client;
+    this.#watches = watches;
+    this.path = path;
+    this.mode = mode;
+    this.#listener = listener;
+  }
+
+  async remove(options?: OpOptions): Promise<void> {
+    if (!this.#watches.removePersistent(this.path, this.#listener)) return;
+    await forget(this.#client, this.path, options);
+  }
+
+  /** A client that is closed or disconnected has no watch to remove. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.remove().catch(() => undefined);
+  }
+}

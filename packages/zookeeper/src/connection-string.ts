@@ -1,0 +1,50 @@
+import { BadArguments } from "./errors.ts";
+import { checkPath } from "./paths.ts";
+
+export interface HostAndPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface ConnectionTarget {
+  readonly hosts: readonly HostAndPort[];
+  /** Absolute path without a trailing "/", or empty. */
+  readonly chroot: string;
+}
+
+const DEFAULT_PORT = 2181;
+const BRACKETED = /^\[([0-9A-Fa-f:.%\w]+)\](?::(\d+))?$/;
+const PLAIN = /^([^:[\]\s]+)(?::(\d+))?$/;
+
+/**
+ * Reads `host:port,host:port/chroot`; IPv6 addresses stand in brackets, a missing port is 2181. Everything from the
+ * first "/" on is the chroot, for all servers: the same reading as in every other client. Throws BadArguments.
+ */
+export function parseConnectionString(text: string): ConnectionTarget {
+  const slash = text.indexOf("/");
+  const list = slash < 0 ? text : text.slice(0, slash);
+  const chroot = slash < 0 ? "" : text.slice(slash).replace(/\/+$/, "");
+  if (chroot.includes(",")) {
+    throw new BadArguments(
+      `${JSON.stringify(text)}: only the last server may be followed by a chroot, which then holds for all`,
+    );
+  }
+  if (chroot !== "") checkPath(chroot);
+  const hosts = list
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
+    .map(parseHost);
+  if (hosts.length === 0) throw new BadArguments(`${JSON.stringify(text)} names no server`);
+  return { hosts, chroot };
+}
+
+function parseHost(part: string): HostAndPort {
+  const match = BRACKETED.exec(part) ?? PLAIN.exec(part);
+  if (match === null) {
+    throw new BadArguments(`${JSON.stringify(part)} is no "host:port" (put IPv6 addresses in brackets)`);
+  }
+  const port = match[2] === undefined ? DEFAULT_PORT : Number(match[2]);
+  if (port < 1 || port > 65_535) throw new BadArguments(`${JSON.stringify(part)}: there is no port ${port}`);
+  return { host: match[1]!, port };
+}

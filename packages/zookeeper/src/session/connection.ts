@@ -1,0 +1,180 @@
+import { answerChallenge } from "../auth/digest-md5.ts";
+import { AuthFailed, ConnectionLost, ZooKeeperError } from "../errors.ts";
+import type { AuthInfo, Credentials, Endpoint, Timer } from "../types.ts";
+import type { ConnectRequest, ConnectResponse, WatcherEvent } from "../wire/messages.ts";
+import { OpCode, Xid } from "../wire/op-code.ts";
+import type { JuteReader } from "../wire/reader.ts";
+import { readConnectResponse } from "../wire/session.ts";
+import { Channel, type Sums } from "./channel.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import { ANY_EPOCH, Pending, type ReplyCallback } from "./pending.ts";
+import type { Settings } from "./settings.ts";
+
+/** What a connection asks and tells the session. After `over` nothing follows. */
+export interface ConnectionOwner {
+  connectRequest(): ConnectRequest;
+  /** Decides on the server's answer: an error refuses the server. */
+  welcomed(response: ConnectResponse): Error | undefined;
+  /** Credentials are accepted: operations may follow. */
+  ready(): void;
+  event(event: WatcherEvent, zxid: bigint): void;
+  room(): void;
+  over(cause: Error): void;
+}
+
+type AuthCallback = (error: ZooKeeperError | undefined) => void;
+
+/** One attempt to be connected, from the first packet to the last: handshake, credentials, pings. */
+export class Connection {
+  readonly channel: Channel;
+  readonly #settings: Settings;
+  readonly #endpoint: Endpoint;
+  readonly #owner: ConnectionOwner;
+  readonly #auth: readonly AuthInfo[];
+  readonly #authWaiting: AuthCallback[] = [];
+  readonly #limit: Timer;
+  #heartbeat: Heartbeat | undefined;
+  #connectSentAt = 0;
+  #over = false;
+
+  constructor(
+    endpoint: Endpoint,
+    limitMs: number,
+    settings: Settings,
+    chroot: string,
+    auth: readonly AuthInfo[],
+    sums: Sums,
+    owner: ConnectionOwner,
+  ) {
+    this.#settings = settings;
+    this.#endpoint = endpoint;
+    this.#owner = owner;
+    this.#auth = auth;
+    this.#limit = settings.clock.setTimer(limitMs, () =>
+      this.end(this.#lost(`not connected after ${limitMs} ms`)),
+    );
+    this.channel = new Channel(endpoint, settings, chroot, sums, {
+      opened: () => this.#opened(),
+      handshake: (reader) => this.#handshake(reader),
+      control: (xid, err) => this.#control(xid, err),
+      event: (event, zxid) => owner.event(event, zxid),
+      room: () => owner.room(),
+      closed: (cause) => this.end(this.#lost("the connection was closed", cause)),
+    });
+  }
+
+  /** Monotonic time at which the last answered request was sent. */
+  get answeredSentAt(): number {
+    return this.channel.answeredSentAt;
+  }
+
+  /** Hands credentials to the server; `done` hears what it says. */
+  authenticate(info: AuthInfo, done: AuthCallback): void {
+    const auth = typeof info.auth === "string" ? Buffer.from(info.auth) : info.auth;
+    this.channel.sendControl(Xid.auth, { type: OpCode.auth, scheme: info.scheme, auth });
+    this.#authWaiting.push(done);
+  }
+
+  /** Ends it and tells the owner why. */
+  end(cause: Error): void {
+    if (this.#over) return;
+    this.close();
+    for (const done of this.#authWaiting.splice(0)) done(new ConnectionLost({ op: "auth", cause }));
+    this.#owner.over(cause);
+  }
+
+  /** Ends it without a word to the owner. */
+  close(): void {
+    this.#over = true;
+    this.#limit.cancel();
+    this.#heartbeat?.stop();
+    this.channel.close();
+  }
+
+  #opened(): void {
+    this.#connectSentAt = this.channel.turn();
+    this.channel.sendConnect(this.#owner.connectRequest());
+  }
+
+  #handshake(reader: JuteReader): void {
+    const response = readConnectResponse(reader);
+    if (response.timeOut > 0) this.channel.answeredSentAt = this.#connectSentAt;
+    const refusal = this.#owner.welcomed(response);
+    if (refusal !== undefined) {
+      this.end(refusal);
+      return;
+    }
+    this.#heartbeat = new Heartbeat(this.#settings.clock, response.timeOut, this.#beating());
+    for (const info of this.#auth) {
+      this.authenticate(info, (error) => {
+        if (error !== undefined) this.end(error);
+      });
+    }
+    if (this.#settings.sasl === undefined) this.#ready();
+    else this.#startSasl(this.#settings.sasl);
+  }
+
+  #ready(): void {
+    this.#limit.cancel();
+    this.#owner.ready();
+  }
+
+  #startSasl(credentials: Credentials): void {
+    this.#sasl(Buffer.alloc(0), (challenge) => {
+      const cnonce = this.#settings.random.uuid().replaceAll("-", "");
+      this.#sasl(Buffer.from(answerChallenge(challenge, credentials, cnonce)), () => this.#ready());
+    });
+  }
+
+  /** One step of the exchange. */
+  #sasl(token: Buffer, next: (answer: string) => void): void {
+    const onReply: ReplyCallback = (error, response) => {
+      if (this.#over) return;
+      if (error !== undefined) {
+        this.end(new AuthFailed("the server refuses the SASL credentials", { cause: error }));
+        return;
+      }
+      try {
+        next((response as { readonly token: Buffer }).token.toString());
+      } catch (thrown) {
+        this.end(thrown as Error);
+      }
+    };
+    this.channel.send(
+      new Pending({ type: OpCode.sasl, token }, onReply, Number.POSITIVE_INFINITY, 0, ANY_EPOCH),
+    );
+  }
+
+  #control(xid: number, err: number): void {
+    if (xid === Xid.ping) {
+      const sentAt = this.#heartbeat?.pong();
+      if (sentAt !== undefined && sentAt > this.channel.answeredSentAt) this.channel.answeredSentAt = sentAt;
+    } else if (xid === Xid.auth) {
+      const scheme =
+        err === 0 ? undefined : new AuthFailed(`the server refuses the credentials (error ${err})`);
+      this.#authWaiting.shift()?.(scheme);
+    }
+  }
+
+  #beating() {
+    const { channel } = this;
+    return {
+      get lastSentAt() {
+        return channel.lastSentAt;
+      },
+      get lastReceivedAt() {
+        return channel.lastReceivedAt;
+      },
+      ping: () => channel.sendControl(Xid.ping, { type: OpCode.ping }),
+      silent: (ms: number) => this.end(this.#lost(`nothing heard for ${Math.round(ms)} ms`)),
+    };
+  }
+
+  #lost(why: string, cause?: Error): ZooKeeperError {
+    if (cause instanceof ZooKeeperError) return cause;
+    const { host, port, address } = this.#endpoint;
+    const place = host === address ? `${host}:${port}` : `${host}:${port} (${address})`;
+    const because = cause === undefined ? "" : `: ${cause.message}`;
+    return new ZooKeeperError("zookeeper.disconnected", `${place}: ${why}${because}`, { cause });
+  }
+}

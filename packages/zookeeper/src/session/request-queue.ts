@@ -1,0 +1,210 @@
+import {
+  Aborted,
+  Closed,
+  DeadlineExceeded,
+  QueueFull,
+  SessionExpired,
+  type ZooKeeperError,
+} from "../errors.ts";
+import type { OpOptions, Timer } from "../types.ts";
+import type { Request } from "../wire/messages.ts";
+import type { Channel } from "./channel.ts";
+import { ANY_EPOCH, Pending, type ReplyCallback } from "./pending.ts";
+import { Ring } from "./ring.ts";
+import type { Settings } from "./settings.ts";
+
+/** Deadlines are looked at no more often than this (milliseconds): one timer serves all operations. */
+const DEADLINE_GRAIN = 5;
+const NO_OPTIONS: OpOptions = {};
+
+/** Operations on their way to a channel: room, deadlines, abort signals, and what happens when the channel is gone. */
+export class RequestQueue {
+  readonly #settings: Settings;
+  readonly #epoch: () => number;
+  readonly #waiting: Ring<Pending> = new Ring();
+  /** How many of the waiting were given up by their callers. */
+  #givenUp = 0;
+  #channel: Channel | undefined;
+  #closed = false;
+  #timer: Timer | undefined;
+  #earliest = Number.POSITIVE_INFINITY;
+  #idlers: (() => void)[] = [];
+  #writers: (() => void)[] = [];
+
+  /** `epoch` tells the session that a request sent now would belong to. */
+  constructor(settings: Settings, epoch: () => number) {
+    this.#settings = settings;
+    this.#epoch = epoch;
+  }
+
+  get queued(): number {
+    return this.#waiting.size - this.#givenUp;
+  }
+
+  get inFlight(): number {
+    return this.#channel?.inFlight.size ?? 0;
+  }
+
+  /** Throws what the encoding throws; every other end is told to `onReply`. */
+  submit(request: Request, onReply: ReplyCallback, options: OpOptions = NO_OPTIONS): void {
+    const channel = this.#channel;
+    const now = channel === undefined ? this.#settings.clock.monotonic() : channel.turn();
+    const timeoutMs = options.deadlineMs ?? this.#settings.operationTimeoutMs;
+    const deadline = now + timeoutMs;
+    const pending = new Pending(request, onReply, deadline, timeoutMs, options.epoch ?? ANY_EPOCH);
+    const refusal = this.#refusal(pending, options.signal);
+    if (refusal !== undefined) {
+      pending.settle(refusal, undefined);
+      return;
+    }
+    if (channel !== undefined && this.#waiting.size === 0 && channel.hasRoom) {
+      if (!this.#send(channel, pending)) return;
+    } else {
+      this.#waiting.push(pending);
+    }
+    if (options.signal !== undefined) this.#listen(pending, options.signal);
+    if (deadline < this.#earliest) this.#arm(deadline, now);
+  }
+
+  /** Operations flow through `channel` from now on, those that wait first. */
+  attach(channel: Channel): void {
+    this.#channel = channel;
+    this.pump();
+  }
+
+  /** The channel is gone: what was in flight ends with `error`, the rest waits. */
+  detach(error: (pending: Pending) => ZooKeeperError): void {
+    const channel = this.#channel;
+    this.#channel = undefined;
+    if (channel === undefined) return;
+    for (const pending of channel.inFlight.take()) pending.settle(error(pending), undefined);
+    this.#settled();
+  }
+
+  /** Takes away what waits, so that what is submitted meanwhile is not among it. */
+  takeWaiting(): Pending[] {
+    this.#givenUp = 0;
+    return this.#waiting.take();
+  }
+
+  /** Fails everything, now and later. */
+  close(cause?: Error): void {
+    this.#closed = true;
+    this.detach((pending) => new Closed(pending.details(cause)));
+    for (const pending of this.takeWaiting()) pending.settle(new Closed(pending.details(cause)), undefined);
+    this.#timer?.cancel();
+    this.#settled();
+  }
+
+  /** Takes no more operations, and fails those that wait; what is in flight may end. */
+  shut(): void {
+    this.#closed = true;
+    for (const pending of this.takeWaiting()) pending.settle(new Closed(pending.details()), undefined);
+  }
+
+  /** Sends what waits, as far as there is room. */
+  pump(): void {
+    const channel = this.#channel;
+    while (channel !== undefined && channel === this.#channel && channel.hasRoom) {
+      const pending = this.#waiting.shift();
+      if (pending === undefined) break;
+      if (pending.settled) {
+        this.#givenUp--;
+        continue;
+      }
+      if (pending.epoch !== ANY_EPOCH && pending.epoch !== this.#epoch()) {
+        pending.settle(new SessionExpired(pending.details()), undefined);
+        continue;
+      }
+      this.#send(channel, pending);
+    }
+    this.#settled();
+  }
+
+  /** Calls `fn` when nothing waits and nothing is in flight. */
+  whenIdle(fn: () => void): void {
+    this.#idlers.push(fn);
+    this.#settled();
+  }
+
+  /** Calls `fn` when less than half of the room for waiting operations is taken. */
+  whenWritable(fn: () => void): void {
+    this.#writers.push(fn);
+    this.#settled();
+  }
+
+  #refusal(pending: Pending, signal: AbortSignal | undefined): ZooKeeperError | undefined {
+    if (this.#closed) return new Closed(pending.details());
+    if (signal?.aborted) return new Aborted(pending.details(signal.reason));
+    if (pending.epoch !== ANY_EPOCH && pending.epoch !== this.#epoch()) {
+      return new SessionExpired(pending.details());
+    }
+    const limit = this.#settings.maxQueued;
+    return this.queued >= limit ? new QueueFull(limit, pending.details()) : undefined;
+  }
+
+  #send(channel: Channel, pending: Pending): boolean {
+    try {
+      channel.send(pending);
+      return true;
+    } catch (error) {
+      pending.settle(error as ZooKeeperError, undefined);
+      return false;
+    }
+  }
+
+  #listen(pending: Pending, signal: AbortSignal): void {
+    pending.signal = signal;
+    pending.onAbort = () => {
+      const waits = Number.isNaN(pending.sentAt);
+      pending.settle(new Aborted(pending.details(signal.reason)), undefined);
+      if (waits) this.#giveUp();
+    };
+    signal.addEventListener("abort", pending.onAbort, { once: true });
+  }
+
+  #arm(deadline: number, now: number): void {
+    this.#earliest = deadline;
+    this.#timer?.cancel();
+    const wait = Math.max(deadline - now, DEADLINE_GRAIN);
+    this.#timer = this.#settings.clock.setTimer(wait, () => this.#expire(), { background: true });
+  }
+
+  #expire(): void {
+    const now = this.#settings.clock.monotonic();
+    this.#earliest = Number.POSITIVE_INFINITY;
+    let earliest = Number.POSITIVE_INFINITY;
+    const live = [...(this.#channel?.inFlight.toArray() ?? []), ...this.#waiting.toArray()];
+    for (const pending of live) {
+      if (pending.settled) continue;
+      if (pending.deadline <= now) {
+        const waits = Number.isNaN(pending.sentAt);
+        pending.settle(new DeadlineExceeded(pending.timeoutMs, pending.details()), undefined);
+        if (waits) this.#giveUp();
+      } else if (pending.deadline < earliest) {
+        earliest = pending.deadline;
+      }
+    }
+    if (earliest < this.#earliest) this.#arm(earliest, now);
+  }
+
+  /** Swept when they are the greater part, so that giving up one of many costs little. */
+  #giveUp(): void {
+    this.#givenUp++;
+    if (this.#givenUp * 2 >= this.#waiting.size) {
+      for (const pending of this.takeWaiting()) if (!pending.settled) this.#waiting.push(pending);
+    }
+    this.#settled();
+  }
+
+  #settled(): void {
+    if (this.#idlers.length > 0 && this.queued === 0 && this.inFlight === 0) callAll(this.#idlers.splice(0));
+    if (this.#writers.length > 0 && this.queued * 2 < this.#settings.maxQueued) {
+      callAll(this.#writers.splice(0));
+    }
+  }
+}
+
+function callAll(fns: readonly (() => void)[]): void {
+  for (const fn of fns) fn();
+}

@@ -1,0 +1,58 @@
+const FIRST = 64;
+
+/** A queue in one array that is used round and round. */
+export class Ring<T> {
+  #items: (T | undefined)[] = new Array(FIRST).fill(undefined);
+  #mask = FIRST - 1;
+  #head = 0;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  push(item: T): void {
+    if (this.#size > this.#mask) this.#grow();
+    this.#items[(this.#head + this.#size) & this.#mask] = item;
+    this.#size++;
+  }
+
+  shift(): T | undefined {
+    if (this.#size === 0) return undefined;
+    const item = this.#items[this.#head];
+    this.#items[this.#head] = undefined;
+    this.#head = (this.#head + 1) & this.#mask;
+    this.#size--;
+    return item;
+  }
+
+  peek(): T | undefined {
+    return this.#size === 0 ? undefined : this.#items[this.#head];
+  }
+
+  /** The items, oldest first, as an array of their own. */
+  toArray(): T[] {
+    const all: T[] = [];
+    for (let i = 0; i < this.#size; i++) all.push(this.#items[(this.#head + i) & this.#mask] as T);
+    return all;
+  }
+
+  /** Empties the queue and returns what was in it, oldest first. */
+  take(): T[] {
+    const all = this.toArray();
+    this.#items = new Array(FIRST).fill(undefined);
+    this.#mask = FIRST - 1;
+    this.#head = 0;
+    this.#size = 0;
+    return all;
+  }
+
+  #grow(): void {
+    const all = this.toArray();
+    const room = (this.#mask + 1) * 2;
+    this.#items = new Array(room).fill(undefined);
+    for (let i = 0; i < all.length; i++) this.#items[i] = all[i];
+    this.#mask = room - 1;
+    this.#head = 0;
+  }
+}

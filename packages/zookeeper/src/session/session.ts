@@ -1,0 +1,294 @@
+import type { ConnectionTarget } from "../connection-string.ts";
+import {
+  Aborted,
+  AuthFailed,
+  Closed,
+  ConnectionLost,
+  DeadlineExceeded,
+  SessionExpired,
+  ZooKeeperError,
+} from "../errors.ts";
+import { stripChroot } from "../paths.ts";
+import type { AuthInfo, Endpoint, OpOptions, SessionInfo, SessionState, Status, Timer } from "../types.ts";
+import { WatchRegistry } from "../watches/registry.ts";
+import type { ConnectRequest, ConnectResponse, WatcherEvent } from "../wire/messages.ts";
+import { OpCode, Xid } from "../wire/op-code.ts";
+import type { Sums } from "./channel.ts";
+import { Connection } from "./connection.ts";
+import { Dialer, type DialOutcome } from "./dialer.ts";
+import { ANY_EPOCH, Pending } from "./pending.ts";
+import { RequestQueue } from "./request-queue.ts";
+import type { Settings } from "./settings.ts";
+import { StatusBoard } from "./status-board.ts";
+
+const NO_PASSWORD: Uint8Array = new Uint8Array(16);
+/** Longest wait for the answer to a closeSession. */
+const CLOSE_LIMIT = 5_000;
+
+/** The session: one after another, each over as many connections as it takes. */
+export class Session implements SessionInfo {
+  readonly queue: RequestQueue;
+  readonly watches: WatchRegistry = new WatchRegistry();
+  readonly board: StatusBoard;
+  readonly chroot: string;
+  readonly sums: Sums = {
+    packetsSent: 0,
+    packetsReceived: 0,
+    bytesSent: 0,
+    bytesReceived: 0,
+    subOperations: 0,
+    events: 0,
+    connections: 0,
+  };
+  state: SessionState = "connecting";
+  id = 0n;
+  epoch = 0;
+  timeoutMs: number;
+  readOnly = false;
+  readonly #settings: Settings;
+  readonly #dialer: Dialer;
+  readonly #auth: AuthInfo[];
+  #connection: Connection | undefined;
+  #passwd: Uint8Array = NO_PASSWORD;
+  #rejoinable = false;
+  #lastZxid = 0n;
+  #answeredSentAt = Number.NEGATIVE_INFINITY;
+  #closing: { readonly done: () => void; readonly promise: Promise<void> } | undefined;
+
+  constructor(target: ConnectionTarget, settings: Settings) {
+    this.#settings = settings;
+    this.chroot = target.chroot;
+    this.timeoutMs = settings.sessionTimeoutMs;
+    this.#auth = [...settings.auth];
+    this.queue = new RequestQueue(settings, () => this.epoch);
+    this.#dialer = new Dialer(target.hosts, settings, {
+      attempt: (endpoint, limitMs, done) => this.#attempt(endpoint, limitMs, done),
+      failed: (error) => this.#post(error),
+    });
+    this.board = new StatusBoard(this.#status(false));
+  }
+
+  get lastAnsweredSentAt(): number {
+    const now = this.#connection?.answeredSentAt ?? Number.NEGATIVE_INFINITY;
+    return Math.max(this.#answeredSentAt, now);
+  }
+
+  /** Zxid of the last reply that carried one; -1n before the first. */
+  get lastZxid(): bigint {
+    const now = this.#connection?.channel.lastZxid ?? -1n;
+    return now > this.#lastZxid ? now : this.#lastZxid || -1n;
+  }
+
+  /** Begins to connect, once. */
+  start(): void {
+    if (this.state !== "closed" && !this.#closing) this.#dialer.start();
+  }
+
+  /** Resolves when connected; rejects when the client is closed first, or the wait is over. */
+  connected({ deadlineMs, signal }: Pick<OpOptions, "deadlineMs" | "signal">): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let timer: Timer | undefined;
+      const end = (error?: Error) => {
+        timer?.cancel();
+        unlisten();
+        signal?.removeEventListener("abort", onAbort);
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+      const onAbort = () => end(new Aborted({ op: "connect", cause: signal?.reason }));
+      const unlisten = this.board.listen(({ state, cause }) => {
+        if (state === "connected") end();
+        else if (state === "closed") end(cause instanceof AuthFailed ? cause : new Closed({ op: "connect" }));
+        else if (cause !== undefined) last = cause;
+      });
+      let last = this.board.current.cause;
+      if (this.state === "connected") end();
+      else if (this.state === "closed") end(last ?? new Closed({ op: "connect" }));
+      else if (signal?.aborted) onAbort();
+      else {
+        signal?.addEventListener("abort", onAbort, { once: true });
+        if (deadlineMs === undefined) return;
+        const late = () => end(new DeadlineExceeded(deadlineMs, { op: "connect", cause: last }));
+        timer = this.#settings.clock.setTimer(deadlineMs, late);
+      }
+    });
+  }
+
+  setHosts(hosts: ConnectionTarget["hosts"]): void {
+    this.#dialer.hosts = hosts;
+  }
+
+  /** Remembers credentials for every later connection and hands them to the present one. */
+  addAuth(info: AuthInfo, done: (error: ZooKeeperError | undefined) => void): void {
+    this.#auth.push(info);
+    const connection = this.state === "connected" ? this.#connection : undefined;
+    if (connection === undefined) {
+      done(undefined);
+      return;
+    }
+    connection.authenticate(info, (error) => {
+      done(error);
+      // Servers cut clients off whose credentials they refuse, and would do so again.
+      if (error instanceof AuthFailed) connection.end(error);
+    });
+  }
+
+  /** Ends the session for good. Resolves when the server has said so, or could not for some seconds. */
+  close(): Promise<void> {
+    if (this.#closing !== undefined) return this.#closing.promise;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#closing = { done: resolve, promise };
+    this.#dialer.stop();
+    this.queue.shut();
+    const connection = this.#connection;
+    if (this.state !== "connected" || connection === undefined) {
+      this.#finish();
+      return promise;
+    }
+    const limit = Math.min(CLOSE_LIMIT, this.timeoutMs);
+    const timer: Timer = this.#settings.clock.setTimer(limit, () => this.#finish());
+    const onReply = () => this.#finish();
+    connection.channel.send(
+      new Pending({ type: OpCode.closeSession }, onReply, Number.POSITIVE_INFINITY, limit, ANY_EPOCH),
+    );
+    return promise.finally(() => timer.cancel());
+  }
+
+  #attempt(endpoint: Endpoint, limitMs: number, done: (outcome: DialOutcome) => void): void {
+    let reattached = false;
+    let ready = false;
+    let expired = false;
+    const connection = new Connection(endpoint, limitMs, this.#settings, this.chroot, this.#auth, this.sums, {
+      connectRequest: () => this.#connectRequest(),
+      welcomed: (response) => {
+        expired = response.timeOut <= 0;
+        reattached = this.epoch > 0 && response.sessionId === this.id;
+        return this.#welcomed(response);
+      },
+      ready: () => {
+        ready = true;
+        this.#ready(connection, reattached);
+      },
+      event: (event, zxid) => this.#event(event, zxid),
+      room: () => this.queue.pump(),
+      over: (cause) => {
+        this.#over(cause, ready, expired);
+        done({ cause, ready, expired });
+      },
+    });
+    this.#connection = connection;
+  }
+
+  #connectRequest(): ConnectRequest {
+    return {
+      protocolVersion: 0,
+      lastZxidSeen: this.#lastZxid,
+      timeOut: Math.round(this.#settings.sessionTimeoutMs),
+      sessionId: this.#rejoinable ? this.id : 0n,
+      passwd: this.#rejoinable ? this.#passwd : NO_PASSWORD,
+      readOnly: this.#settings.allowReadOnly,
+    };
+  }
+
+  #welcomed(response: ConnectResponse): Error | undefined {
+    if (response.timeOut <= 0) return new SessionExpired({ op: "connect" });
+    if (response.readOnly && !this.#settings.allowReadOnly) {
+      return new ZooKeeperError(
+        "zookeeper.read_only_server",
+        "the server is read-only and allowReadOnly is off",
+      );
+    }
+    if (this.epoch === 0 || response.sessionId !== this.id) {
+      this.epoch++;
+      this.#answeredSentAt = Number.NEGATIVE_INFINITY;
+      // A session that a server without quorum gives out is known to nobody else.
+      this.#rejoinable = !response.readOnly;
+    }
+    this.id = response.sessionId;
+    this.#passwd = response.passwd;
+    this.timeoutMs = response.timeOut;
+    this.readOnly = response.readOnly;
+    return undefined;
+  }
+
+  #ready(connection: Connection, reattached: boolean): void {
+    this.sums.connections++;
+    for (const request of this.watches.reattach(this.#lastZxid)) {
+      connection.channel.sendControl(Xid.setWatches, request);
+    }
+    this.state = "connected";
+    this.#post(undefined, reattached);
+    if (this.#connection === connection) this.queue.attach(connection.channel);
+  }
+
+  #event(event: WatcherEvent, zxid: bigint): void {
+    this.watches.dispatch(event.type, stripChroot(this.chroot, event.path), zxid);
+  }
+
+  #over(cause: Error, ready: boolean, expired: boolean): void {
+    this.#remember();
+    this.#connection = undefined;
+    if (cause instanceof AuthFailed) {
+      this.#dialer.stop();
+      this.#finish(cause);
+    } else if (this.#closing) this.#finish();
+    else if (expired) this.#expired(cause);
+    else if (ready) this.#suspended(cause);
+  }
+
+  #suspended(cause: Error): void {
+    this.state = "suspended";
+    this.#post(cause);
+    this.queue.detach((pending) => new ConnectionLost(pending.details(cause)));
+  }
+
+  #expired(cause: Error): void {
+    const waiting = this.queue.takeWaiting();
+    this.state = "expired";
+    this.#post(cause);
+    this.id = 0n;
+    this.#rejoinable = false;
+    for (const pending of waiting) pending.settle(new SessionExpired(pending.details()), undefined);
+    this.watches.expire();
+    if (this.#closing) return;
+    this.state = "connecting";
+    this.#post();
+  }
+
+  #finish(cause?: Error): void {
+    if (this.state === "closed") return;
+    this.#remember();
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.state = "closed";
+    this.queue.close(cause);
+    connection?.close();
+    this.watches.expire();
+    this.#post(cause ?? new Closed({ op: "session" }));
+    this.#closing?.done();
+  }
+
+  /** Keeps what outlives a connection. */
+  #remember(): void {
+    const connection = this.#connection;
+    if (connection === undefined) return;
+    this.#answeredSentAt = Math.max(this.#answeredSentAt, connection.answeredSentAt);
+    const zxid = connection.channel.lastZxid;
+    if (zxid > this.#lastZxid) this.#lastZxid = zxid;
+  }
+
+  #post(cause?: Error, reattached = false): void {
+    this.board.post(this.#status(reattached, cause));
+  }
+
+  #status(reattached: boolean, cause?: Error): Status {
+    return {
+      state: this.state,
+      epoch: this.epoch,
+      sessionId: this.id,
+      readOnly: this.readOnly,
+      reattached,
+      ...(cause === undefined ? {} : { cause }),
+    };
+  }
+}

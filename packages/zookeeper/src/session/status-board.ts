@@ -1,0 +1,67 @@
+import type { Status } from "../types.ts";
+import { surface } from "./pending.ts";
+
+/** Changes that a slow reader may be behind; older ones are dropped then, the last state never is. */
+const KEPT = 1_000;
+
+interface Reader {
+  readonly unread: Status[];
+  wake: (() => void) | undefined;
+}
+
+/** The present status and who follows it. */
+export class StatusBoard {
+  #current: Status;
+  readonly #listeners = new Set<(status: Status) => void>();
+  readonly #readers = new Set<Reader>();
+
+  constructor(first: Status) {
+    this.#current = first;
+  }
+
+  get current(): Status {
+    return this.#current;
+  }
+
+  post(status: Status): void {
+    this.#current = status;
+    for (const listener of this.#listeners) {
+      try {
+        listener(status);
+      } catch (thrown) {
+        surface(thrown);
+      }
+    }
+    for (const reader of this.#readers) {
+      reader.unread.push(status);
+      if (reader.unread.length > KEPT) reader.unread.shift();
+      reader.wake?.();
+    }
+  }
+
+  listen(listener: (status: Status) => void): () => void {
+    const own = (status: Status) => listener(status);
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+
+  async *read(): AsyncGenerator<Status, void, undefined> {
+    const reader: Reader = { unread: [this.#current], wake: undefined };
+    this.#readers.add(reader);
+    try {
+      for (;;) {
+        const next = reader.unread.shift();
+        if (next === undefined) {
+          await new Promise<void>((resolve) => {
+            reader.wake = resolve;
+          });
+          continue;
+        }
+        yield next;
+        if (next.state === "closed") return;
+      }
+    } finally {
+      this.#readers.delete(reader);
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import { parentOf } from "../paths.ts";
+import { surface } from "../session/pending.ts";
+import type { WatchEvent, WatchListener, WatchMode } from "../types.ts";
+import type { SetWatchesRequest } from "../wire/messages.ts";
+import { EventType, OpCode } from "../wire/op-code.ts";
+
+/** What a one-shot watch waits for: left by getData, by exists on nothing, by getChildren. */
+export type OneShotKind = "data" | "exist" | "child";
+
+interface Persistent {
+  readonly mode: WatchMode;
+  readonly listeners: Set<WatchListener>;
+}
+
+/** Size of one setWatches request; a client that sends more than a server's `jute.maxbuffer` is cut off. */
+const REATTACH_BYTES = 128 * 1024;
+
+/** Who wants to know of which path. Paths are the user's, without chroot. */
+export class WatchRegistry {
+  readonly #oneShots: Record<OneShotKind, Map<string, Set<WatchListener>>> = {
+    data: new Map(),
+    exist: new Map(),
+    child: new Map(),
+  };
+  readonly #persistent = new Map<string, Persistent>();
+  readonly #all = new Set<WatchListener>();
+  #recursive = 0;
+
+  addOneShot(kind: OneShotKind, path: string, listener: WatchListener): void {
+    const map = this.#oneShots[kind];
+    const found = map.get(path);
+    if (found === undefined) map.set(path, new Set([listener]));
+    else found.add(listener);
+  }
+
+  /** The mode of the persistent watch on exactly this path. */
+  modeAt(path: string): WatchMode | undefined {
+    return this.#persistent.get(path)?.mode;
+  }
+
+  addPersistent(path: string, mode: WatchMode, listener: WatchListener): void {
+    const found = this.#persistent.get(path);
+    if (found !== undefined) {
+      found.listeners.add(listener);
+      return;
+    }
+    this.#persistent.set(path, { mode, listeners: new Set([listener]) });
+    if (mode === "persistent-recursive") this.#recursive++;
+  }
+
+  /** Returns true when that was the last of all listeners on this path, so that the server may forget it too. */
+  removePersistent(path: string, listener: WatchListener): boolean {
+    const found = this.#persistent.get(path);
+    if (!found?.listeners.delete(listener) || found.listeners.size > 0) return false;
+    this.#dropPersistent(path);
+    return !(["data", "exist", "child"] as const).some((kind) => this.#oneShots[kind].has(path));
+  }
+
+  /** Tells the one-shot watches of a path that they will not fire, and forgets them. */
+  loseOneShots(path: string): void {
+    for (const map of Object.values(this.#oneShots)) {
+      const listeners = map.get(path);
+      map.delete(path);
+      if (listeners !== undefined) notify(listeners, { type: "lost", path, zxid: -1n });
+    }
+  }
+
+  /** Forgets everything on a path. */
+  removeAll(path: string): void {
+    for (const map of Object.values(this.#oneShots)) map.delete(path);
+    this.#dropPersistent(path);
+  }
+
+  /** The session is gone, and with it all one-shot watches. Persistent ones are set again by `reattach`. */
+  expire(): void {
+    for (const map of Object.values(this.#oneShots)) {
+      const lost = [...map];
+      map.clear();
+      for (const [path, listeners] of lost) notify(listeners, { type: "lost", path, zxid: -1n });
+    }
+  }
+
+  onEvent(listener: WatchListener): () => void {
+    const own: WatchListener = (event) => listener(event);
+    this.#all.add(own);
+    return () => this.#all.delete(own);
+  }
+
+  /** Hands an event of the wire to everybody it concerns. */
+  dispatch(eventType: number, path: string, zxid: bigint): void {
+    const type = TYPES.get(eventType);
+    if (type === undefined) return;
+    const event: WatchEvent = { type, path, zxid };
+    notify(this.#all, event);
+    if (type === "children") {
+      this.#fire("child", path, event);
+    } else {
+      this.#fire("data", path, event);
+      this.#fire("exist", path, event);
+      if (type === "deleted") this.#fire("child", path, event);
+    }
+    const own = this.#persistent.get(path);
+    if (own !== undefined) notify(own.listeners, event);
+    if (this.#recursive > 0 && type !== "children") this.#climb(event);
+  }
+
+  /** What a new connection must be told, in parts of bounded size. */
+  reattach(relativeZxid: bigint): SetWatchesRequest[] {
+    const requests: SetWatchesRequest[] = [];
+    let part = emptyPart();
+    let bytes = 0;
+    const add = (list: keyof Part, path: string) => {
+      part[list].push(path);
+      bytes += 4 + path.length * 3;
+      if (bytes < REATTACH_BYTES) return;
+      requests.push({ type: OpCode.setWatches2, relativeZxid, ...part });
+      part = emptyPart();
+      bytes = 0;
+    };
+    // Servers before 3.9 keep only the last mode of a client on a path, so the persistent watches come last.
+    for (const [kind, list] of LISTS) for (const path of this.#oneShots[kind].keys()) add(list, path);
+    for (const [path, { mode }] of this.#persistent) {
+      add(mode === "persistent" ? "persistentWatches" : "persistentRecursiveWatches", path);
+    }
+    if (bytes > 0) requests.push({ type: OpCode.setWatches2, relativeZxid, ...part });
+    return requests;
+  }
+
+  /** Recursive watches above the path; they also stand in for one-shot child watches on the path they were set on. */
+  #climb(event: WatchEvent): void {
+    const parent = parentOf(event.path);
+    for (let path = parent; path !== undefined; path = parentOf(path)) {
+      const above = this.#persistent.get(path);
+      if (above?.mode !== "persistent-recursive") continue;
+      notify(above.listeners, event);
+      if (path === parent && event.type !== "data") {
+        this.#fire("child", path, { type: "children", path, zxid: event.zxid });
+      }
+    }
+  }
+
+  #fire(kind: OneShotKind, path: string, event: WatchEvent): void {
+    const map = this.#oneShots[kind];
+    if (map.size === 0) return;
+    const listeners = map.get(path);
+    if (listeners === undefined) return;
+    map.delete(path);
+    notify(listeners, event);
+  }
+
+  #dropPersistent(path: string): void {
+    const found = this.#persistent.get(path);
+    if (found === undefined) return;
+    this.#persistent.delete(path);
+    if (found.mode === "persistent-recursive") this.#recursive--;
+  }
+}
+
+type Part = Record<
+  "dataWatches" | "existWatches" | "childWatches" | "persistentWatches" | "persistentRecursiveWatches",
+  string[]
+>;
+
+function emptyPart(): Part {
+  return {
+    dataWatches: [],
+    existWatches: [],
+    childWatches: [],
+    persistentWatches: [],
+    persistentRecursiveWatches: [],
+  };
+}
+
+const LISTS: readonly (readonly [OneShotKind, keyof Part])[] = [
+  ["data", "dataWatches"],
+  ["exist", "existWatches"],
+  ["child", "childWatches"],
+];
+
+const TYPES = new Map<number, WatchEvent["type"]>([
+  [EventType.nodeCreated, "created"],
+  [EventType.nodeDeleted, "deleted"],
+  [EventType.nodeDataChanged, "data"],
+  [EventType.nodeChildrenChanged, "children"],
+]);
+
+function notify(listeners: ReadonlySet<WatchListener>, event: WatchEvent): void {
+  for (const listener of listeners) {
+    try {
+      listener(event);
+    } catch (thrown) {
+      surface(thrown);
+    }
+  }
+}

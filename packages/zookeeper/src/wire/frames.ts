@@ -1,0 +1,78 @@
+import { ProtocolError } from "../errors.ts";
+
+const FIRST_CARRY = 64 * 1024;
+/** A carry above this is given back after the long frame that needed it. */
+const CARRY_KEPT = 1024 * 1024;
+
+/**
+ * Cuts a byte stream into frames: four bytes of length, then so many bytes. A frame that lies whole in what arrived is
+ * handed on in place; only one that is torn is put together in a buffer of its own.
+ */
+export class FrameSplitter {
+  readonly #limit: number;
+  readonly #onFrame: (bytes: Buffer, start: number, end: number) => void;
+  #carry: Buffer = Buffer.alloc(0);
+  #carried = 0;
+  #stopped = false;
+
+  /** `limit` is the longest frame in bytes; `onFrame` must not keep `bytes`. */
+  constructor(limit: number, onFrame: (bytes: Buffer, start: number, end: number) => void) {
+    this.#limit = limit;
+    this.#onFrame = onFrame;
+  }
+
+  /** Hands out no more frames, not even those of a push that is under way. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** Takes the first `length` bytes. Throws ProtocolError when a frame's length is negative or above the limit. */
+  push(bytes: Buffer, length: number = bytes.length): void {
+    let at = this.#carried > 0 ? this.#complete(bytes, length) : 0;
+    while (!this.#stopped && length - at >= 4) {
+      const size = this.#check(bytes.readInt32BE(at));
+      const end = at + 4 + size;
+      if (end > length) break;
+      this.#onFrame(bytes, at + 4, end);
+      at = end;
+    }
+    if (at < length && !this.#stopped) this.#keep(bytes, at, length);
+  }
+
+  /** Adds to the torn frame what it lacks; returns how much of `bytes` that took. */
+  #complete(bytes: Buffer, length: number): number {
+    let at = 0;
+    if (this.#carried < 4) {
+      at = Math.min(4 - this.#carried, length);
+      this.#keep(bytes, 0, at);
+      if (this.#carried < 4) return at;
+    }
+    const total = 4 + this.#check(this.#carry.readInt32BE(0));
+    const next = Math.min(at + total - this.#carried, length);
+    this.#keep(bytes, at, next, total);
+    if (this.#carried < total) return next;
+    const carry = this.#carry;
+    this.#carried = 0;
+    if (carry.length > CARRY_KEPT) this.#carry = Buffer.alloc(0);
+    this.#onFrame(carry, 4, total);
+    return next;
+  }
+
+  #keep(bytes: Buffer, start: number, end: number, total = 0): void {
+    const needed = this.#carried + end - start;
+    if (needed > this.#carry.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(needed, total, FIRST_CARRY));
+      grown.set(this.#carry.subarray(0, this.#carried));
+      this.#carry = grown;
+    }
+    this.#carry.set(bytes.subarray(start, end), this.#carried);
+    this.#carried = needed;
+  }
+
+  #check(size: number): number {
+    if (size < 0 || size > this.#limit) {
+      throw new ProtocolError(`a frame of ${size} bytes, with ${this.#limit} allowed`);
+    }
+    return size;
+  }
+}

@@ -1,0 +1,128 @@
+const FIRST_CHUNK = 16 * 1024;
+const LOOP_LIMIT = 64;
+/** A chunk that one burst made larger than this is given back after it. */
+const CHUNK_KEPT = 512 * 1024;
+
+/**
+ * Serialises jute into one growing chunk. Many frames share a chunk, so that they leave in one write. Integers are
+ * big-endian; buffers and strings carry a four-byte length.
+ */
+export class JuteWriter {
+  bytes: Buffer;
+  view: DataView;
+  /** Bytes written so far. */
+  length = 0;
+
+  constructor(size = FIRST_CHUNK) {
+    this.bytes = Buffer.allocUnsafeSlow(size);
+    this.view = viewOf(this.bytes);
+  }
+
+  /** Forgets what was written; the memory is used again. */
+  reset(): void {
+    if (this.bytes.length > CHUNK_KEPT) this.renew();
+    this.length = 0;
+  }
+
+  /** Goes on in fresh memory, because somebody still reads the old. */
+  renew(): void {
+    this.bytes = Buffer.allocUnsafeSlow(this.bytes.length > CHUNK_KEPT ? FIRST_CHUNK : this.bytes.length);
+    this.view = viewOf(this.bytes);
+    this.length = 0;
+  }
+
+  /** What was written, without a copy: valid until the next write. */
+  written(): Buffer {
+    return this.bytes.subarray(0, this.length);
+  }
+
+  /** Begins a frame; returns the mark that `endFrame` needs. */
+  beginFrame(): number {
+    const at = this.length;
+    this.#reserve(4);
+    this.length = at + 4;
+    return at;
+  }
+
+  /** Fills in the frame's length and returns it, the four bytes of the length itself not counted. */
+  endFrame(mark: number): number {
+    const size = this.length - mark - 4;
+    this.view.setInt32(mark, size);
+    return size;
+  }
+
+  int(value: number): void {
+    this.#reserve(4);
+    this.view.setInt32(this.length, value);
+    this.length += 4;
+  }
+
+  long(value: bigint): void {
+    this.#reserve(8);
+    this.view.setBigInt64(this.length, value);
+    this.length += 8;
+  }
+
+  /** A 64-bit integer that is known to be safe as a number. */
+  longNumber(value: number): void {
+    this.#reserve(8);
+    const high = Math.floor(value / 0x1_0000_0000);
+    this.view.setInt32(this.length, high);
+    this.view.setUint32(this.length + 4, value - high * 0x1_0000_0000);
+    this.length += 8;
+  }
+
+  bool(value: boolean): void {
+    this.#reserve(1);
+    this.bytes[this.length++] = value ? 1 : 0;
+  }
+
+  buffer(value: Uint8Array): void {
+    const size = value.length;
+    this.#reserve(4 + size);
+    this.view.setInt32(this.length, size);
+    this.bytes.set(value, this.length + 4);
+    this.length += 4 + size;
+  }
+
+  string(value: string): void {
+    const size = value.length;
+    this.#reserve(4 + size * 3);
+    const start = this.length + 4;
+    const written = size <= LOOP_LIMIT ? this.#ascii(value, start) : -1;
+    const length = written >= 0 ? written : this.bytes.write(value, start, size * 3, "utf8");
+    this.view.setInt32(start - 4, length);
+    this.length = start + length;
+  }
+
+  strings(values: readonly string[]): void {
+    this.int(values.length);
+    for (const value of values) this.string(value);
+  }
+
+  /** For short strings a loop beats the call into native code. Returns -1 at the first character beyond ASCII. */
+  #ascii(value: string, start: number): number {
+    const bytes = this.bytes;
+    for (let i = 0; i < value.length; i++) {
+      const code = value.charCodeAt(i);
+      if (code > 127) return -1;
+      bytes[start + i] = code;
+    }
+    return value.length;
+  }
+
+  #reserve(count: number): void {
+    const needed = this.length + count;
+    if (needed <= this.bytes.length) return;
+    let size = this.bytes.length * 2;
+    while (size < needed) size *= 2;
+    const grown = Buffer.allocUnsafeSlow(size);
+    grown.set(this.bytes.subarray(0, this.length));
+    this.bytes = grown;
+    this.view = viewOf(grown);
+  }
+}
+
+export function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
