@@ -1,0 +1,22 @@
+import { checkBoundaries } from "./checks/boundaries.ts";
+import { checkCycles } from "./checks/cycles.ts";
+import { checkDependencies } from "./checks/dependencies.ts";
+import { checkEffects } from "./checks/effects.ts";
+import { checkErrorCodes } from "./checks/error-codes.ts";
+import { checkShape } from "./checks/shape.ts";
+import type { Finding } from "./findings.ts";
+import type { Workspace } from "./workspace.ts";
+
+const CHECKS: readonly ((workspace: Workspace) => Finding[])[] = [
+  checkBoundaries,
+  checkDependencies,
+  checkCycles,
+  checkEffects,
+  checkShape,
+  checkErrorCodes,
+];
+
+/** All findings of all checks. */
+export function checkWorkspace(workspace: Workspace): Finding[] {
+  return CHECKS.flatMap((check) => check(workspace));
+}

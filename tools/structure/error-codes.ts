@@ -1,0 +1,54 @@
+import type { Token } from "./tokens.ts";
+import type { SourceFile, Workspace } from "./workspace.ts";
+
+export interface ErrorUse {
+  /** `package.what_happened`; the part after the dot is `*` where the program fills it in. */
+  readonly code: string;
+  /** The class that fixes this code, or undefined where the code is written at the throw. */
+  readonly className?: string;
+  /** The class's doc comment. */
+  readonly doc?: string;
+  readonly path: string;
+  readonly line: number;
+}
+
+const CODE = /^[a-z][a-z0-9]*(-[a-z0-9]+)*\.([a-z0-9_-]+(\.[a-z0-9_-]+)*)?$/;
+
+/** Every error code in shipped code: of classes by their `super(code, …)`, and of errors made on the spot. */
+export function errorUses(workspace: Workspace): ErrorUse[] {
+  return workspace.files.filter((file) => file.part === "src").flatMap(usesIn);
+}
+
+function usesIn(file: SourceFile): ErrorUse[] {
+  const { tokens, path } = file;
+  const found: ErrorUse[] = [];
+  let owner: { name: string; doc?: string } | undefined;
+  tokens.forEach((token, at) => {
+    if (token.kind !== "word") return;
+    if (token.text === "class") owner = errorClass(tokens, at);
+    const made = tokens[at - 1]?.text === "new" && token.text.endsWith("Error");
+    const inSuper = token.text === "super" && owner !== undefined;
+    if ((!made && !inSuper) || tokens[at + 1]?.text !== "(") return;
+    const code = codeAt(tokens, at + 2);
+    if (code === undefined) return;
+    const of = inSuper
+      ? { className: owner!.name, ...(owner!.doc === undefined ? {} : { doc: owner!.doc }) }
+      : {};
+    found.push({ code, path, line: token.line, ...of });
+  });
+  return found;
+}
+
+function errorClass(tokens: readonly Token[], at: number): { name: string; doc?: string } | undefined {
+  const name = tokens[at + 1];
+  const base = tokens[at + 2]?.text === "extends" ? tokens[at + 3]?.text : undefined;
+  if (name === undefined || base === undefined) return undefined;
+  const doc = [tokens[at], tokens[at - 1], tokens[at - 2]].find((token) => token?.doc !== undefined)?.doc;
+  return { name: name.text, ...(doc === undefined ? {} : { doc }) };
+}
+
+function codeAt(tokens: readonly Token[], at: number): string | undefined {
+  const token = tokens[at];
+  if (token?.kind !== "string" || !CODE.test(token.text)) return undefined;
+  return token.text.endsWith(".") ? `${token.text}*` : token.text;
+}

@@ -1,0 +1,162 @@
+/**
+ * The house rules as tables. What may import what is the blueprint of the repository (docs/design/house.md): change
+ * a line here only together with that page.
+ */
+
+/** Packages of ours that each package may import, types included. */
+export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  "@nodeyard/runtime": [],
+  "@nodeyard/zookeeper": [],
+  "@nodeyard/model": [],
+  "@nodeyard/keyscan": [],
+  "@nodeyard/sliver-protocol": [],
+  "@nodeyard/tree": ["@nodeyard/runtime", "@nodeyard/zookeeper"],
+  "@nodeyard/driver": ["@nodeyard/model", "@nodeyard/runtime"],
+  "@nodeyard/client": ["@nodeyard/model", "@nodeyard/runtime"],
+  "@nodeyard/dashboard": ["@nodeyard/client"],
+  "@nodeyard/sliver": ["@nodeyard/runtime", "@nodeyard/sliver-protocol"],
+  "@nodeyard/driver-sliver": [
+    "@nodeyard/driver",
+    "@nodeyard/model",
+    "@nodeyard/runtime",
+    "@nodeyard/sliver-protocol",
+  ],
+  "@nodeyard/driver-*": ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime"],
+  nodeyard: [
+    "@nodeyard/client",
+    "@nodeyard/driver",
+    "@nodeyard/driver-*",
+    "@nodeyard/keyscan",
+    "@nodeyard/model",
+    "@nodeyard/runtime",
+    "@nodeyard/tree",
+    "@nodeyard/zookeeper",
+  ],
+};
+
+/** The package whose `src` is divided into rooms. */
+export const PROGRAM = "nodeyard";
+
+export interface Room {
+  /** Rooms whose door it may import. */
+  readonly rooms: readonly string[];
+  /** Packages of ours that it may import. */
+  readonly packages: readonly string[];
+}
+
+const EVERY_ROOM = [
+  "api",
+  "builder",
+  "cli",
+  "config",
+  "launcher",
+  "operations",
+  "scheduler",
+  "telemetry",
+  "view",
+] as const;
+
+/** The rooms of the program. `bin` puts them together; nobody imports `bin`. */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  telemetry: { rooms: [], packages: ["@nodeyard/model", "@nodeyard/runtime"] },
+  // No driver by name: drivers hand their part of the schema over through the contract.
+  config: { rooms: [], packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime"] },
+  view: { rooms: ["telemetry"], packages: ["@nodeyard/model", "@nodeyard/runtime", "@nodeyard/tree"] },
+  // Pure: no tree, since it must not be able to wait for one.
+  scheduler: {
+    rooms: ["config", "view"],
+    packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime"],
+  },
+  operations: {
+    rooms: ["config", "scheduler", "telemetry", "view"],
+    packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime", "@nodeyard/tree"],
+  },
+  launcher: {
+    rooms: ["config", "operations", "scheduler", "telemetry", "view"],
+    packages: [
+      "@nodeyard/driver",
+      "@nodeyard/model",
+      "@nodeyard/runtime",
+      "@nodeyard/tree",
+      "@nodeyard/zookeeper",
+    ],
+  },
+  builder: {
+    rooms: ["config", "operations", "telemetry", "view"],
+    packages: [
+      "@nodeyard/driver",
+      "@nodeyard/model",
+      "@nodeyard/runtime",
+      "@nodeyard/tree",
+      "@nodeyard/zookeeper",
+    ],
+  },
+  // No tree: skins of operations.
+  api: {
+    rooms: ["config", "operations", "telemetry", "view"],
+    packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
+  },
+  cli: {
+    rooms: ["api", "config", "operations", "telemetry", "view"],
+    packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
+  },
+  bin: { rooms: EVERY_ROOM, packages: PACKAGES[PROGRAM]! },
+};
+
+/** Dependencies that a package loads by a name from its configuration, so that no import shows them. */
+export const LOADED_BY_NAME: Readonly<Record<string, string>> = { [PROGRAM]: "@nodeyard/driver-*" };
+
+/** Folders whose files are the edge of the system: they may use time, chance, network, files and processes. */
+export const EDGE_FOLDERS: readonly string[] = ["edge", "bin", "testing"];
+
+/** Built-in modules that reach outside the process, or start something in it. */
+export const EFFECT_MODULES: readonly string[] = [
+  "child_process",
+  "cluster",
+  "dgram",
+  "dns",
+  "fs",
+  "http",
+  "http2",
+  "https",
+  "inspector",
+  "net",
+  "perf_hooks",
+  "process",
+  "readline",
+  "repl",
+  "sqlite",
+  "timers",
+  "tls",
+  "worker_threads",
+];
+
+/** Global names whose use is an effect, with what to use instead. */
+export const EFFECT_GLOBALS: Readonly<Record<string, string>> = {
+  setTimeout: "Clock.setTimer",
+  setInterval: "Clock.setTimer",
+  setImmediate: "Clock.setTimer",
+  performance: "Clock.monotonic",
+  fetch: "a fetch that is passed in",
+  WebSocket: "a connector that is passed in",
+  process: "a value that bin/ passes in",
+  globalThis: "a value that bin/ passes in",
+};
+
+/** Members of global names whose use is an effect. A trailing `*` stands for any ending. */
+export const EFFECT_MEMBERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Date: { now: "Clock.now" },
+  Math: { random: "Random.float" },
+  AbortSignal: { timeout: "deadline() of @nodeyard/runtime" },
+  crypto: { "random*": "Random.uuid", getRandomValues: "Random" },
+};
+
+export const LINES_WARN = 300;
+export const LINES_FAIL = 500;
+
+/** True when `name` is one of `patterns`; a pattern may end in `*`. */
+export function matches(name: string, patterns: readonly string[]): boolean {
+  return patterns.some((pattern) =>
+    pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern,
+  );
+}

@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import { ownerOf, render } from "../findings.ts";
+import { findingsIn, manifest } from "./tree.ts";
+
+describe("shape", () => {
+  it("warns above 300 lines and refuses above 500", () => {
+    expect(findingsIn({ "packages/model/src/long.ts": "//\n".repeat(500) })).toEqual([
+      "length packages/model/src/long.ts 500 lines, more than 300; one purpose per file",
+    ]);
+    expect(findingsIn({ "packages/model/src/long.ts": "//\n".repeat(501) })).toEqual([
+      "length packages/model/src/long.ts 501 lines, more than 500; one purpose per file",
+    ]);
+    expect(findingsIn({ "packages/model/src/long.ts": "//\n".repeat(300) })).toEqual([]);
+  });
+
+  it("wants kebab-case names", () => {
+    expect(findingsIn({ "packages/model/src/bigName.ts": "\n", "tools/Upper/a.ts": "\n" })).toEqual([
+      "name packages/model/src/bigName.ts bigName.ts is not in kebab-case",
+      "name tools/Upper/a.ts Upper is not in kebab-case",
+    ]);
+    expect(findingsIn({ "packages/model/test/two-words.sqlite.test.ts": "\n" })).toHaveLength(1);
+  });
+
+  it("wants the door and the README of a package, and what it exports", () => {
+    const exports = { ".": "./src/index.ts", "./testing": "./src/testing/index.ts" };
+    const files = { "packages/tree/package.json": JSON.stringify({ name: "@nodeyard/tree", exports }) };
+    expect(findingsIn(files)).toEqual([
+      "door packages/tree has no src/index.ts",
+      "door packages/tree has no README.md",
+      "door packages/tree exports . from ./src/index.ts, which does not exist",
+      "door packages/tree exports ./testing from ./src/testing/index.ts, which does not exist",
+    ]);
+  });
+
+  it("wants known rooms with doors, and no file beside them", () => {
+    const files = {
+      "packages/nodeyard/src/loose.ts": "\n",
+      "packages/nodeyard/src/view/part.ts": "\n",
+      "packages/nodeyard/src/cellar/index.ts": "\n",
+    };
+    expect(findingsIn(files).sort()).toEqual([
+      "door packages/nodeyard/src/cellar room cellar is in no table (ROOMS)",
+      "door packages/nodeyard/src/loose.ts lies outside every room",
+      "door packages/nodeyard/src/view room view has no index.ts",
+    ]);
+  });
+});
+
+describe("error codes", () => {
+  const lost = (name: string) =>
+    `export class ${name} extends NodeyardError { constructor() { super("model.lost", "lost"); } }\n`;
+
+  it("refuses a code that two classes share", () => {
+    expect(
+      findingsIn({ "packages/model/src/a.ts": lost("Lost"), "packages/model/src/b.ts": lost("Gone") }),
+    ).toEqual([
+      "error-code packages/model/src/b.ts:1 error code model.lost is taken by Lost in packages/model/src/a.ts:1",
+    ]);
+  });
+
+  it("refuses a code that two packages make on the spot", () => {
+    const made = 'throw new NodeyardError("model.lost", "lost");\n';
+    expect(findingsIn({ "packages/model/src/a.ts": made, "packages/runtime/src/b.ts": made })).toHaveLength(
+      1,
+    );
+    expect(findingsIn({ "packages/model/src/a.ts": made, "packages/model/src/b.ts": made })).toEqual([]);
+  });
+});
+
+describe("render", () => {
+  it("groups findings by the folder whose owner mends them, errors first", () => {
+    const one = { rule: "length", path: "packages/nodeyard/src/view/a.ts", message: "long" } as const;
+    const text = render([
+      { ...one, severity: "warning" },
+      { ...one, severity: "error", line: 3 },
+      { ...one, severity: "error", path: "bench/a.ts" },
+    ]);
+    expect(text.split("\n").map((line) => line.trim())).toEqual([
+      "bench",
+      "error   length       bench/a.ts: long",
+      "",
+      "packages/nodeyard/src/view",
+      "error   length       packages/nodeyard/src/view/a.ts:3: long",
+      "warning length       packages/nodeyard/src/view/a.ts: long",
+      "",
+    ]);
+  });
+
+  it("names the package where there is no room", () => {
+    expect(ownerOf("packages/tree/src/deep/a.ts")).toBe("packages/tree");
+    expect(ownerOf("packages/nodeyard/src/index.ts")).toBe("packages/nodeyard");
+    expect(manifest("a")).toContain('"name":"a"');
+  });
+});
