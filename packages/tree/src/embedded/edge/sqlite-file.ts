@@ -97,7 +97,7 @@ export class SqliteFile {
         copy.close();
       }
       renameSync(partial, path);
-      syncFolder(dirname(path));
+      sync(dirname(path));
     } catch (error) {
       rmSync(partial, { force: true });
       throw error;
@@ -199,7 +199,8 @@ function damaged(path: string, what: string): string {
   return `${path} is damaged (${what}); restore it from a backup`;
 }
 
-export function syncFolder(path: string): void {
+/** Makes a file, or the names in a folder, durable. */
+export function sync(path: string): void {
   const handle = openSync(path, "r");
   try {
     fsyncSync(handle);

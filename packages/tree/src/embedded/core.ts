@@ -1,0 +1,182 @@
+import { type Clock, hexId, type Random } from "@nodeyard/runtime";
+import type { Op, OpResult, Stat } from "../contract.ts";
+import { SessionExpired, type TreeError } from "../errors.ts";
+import { Committer, type Released } from "./committer.ts";
+import { DataTree, type TreeEvent } from "./data-tree.ts";
+import { Expiry } from "./expiry.ts";
+import type { SessionKind, SessionRow, Snapshot, Store } from "./store.ts";
+
+export type Outcome =
+  | { readonly error?: undefined; readonly results: readonly OpResult[] }
+  | { readonly error: TreeError };
+
+const NOTHING = new Uint8Array(0);
+
+/**
+ * The tree that all sessions of one state folder share: znodes in memory, changes on their way to the disk, sessions
+ * and their end. Everything here is synchronous; whatever is told to somebody must pass `release` first.
+ */
+export class TreeCore {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #tree: DataTree;
+  readonly #committer: Committer;
+  readonly #expiry: Expiry;
+  readonly #sessions = new Map<bigint, SessionRow>();
+  readonly #counts: Record<SessionKind, number> = { process: 0, wire: 0 };
+  readonly #eventListeners = new Set<(event: TreeEvent) => void>();
+  readonly #sessionListeners = new Set<(id: bigint) => void>();
+  readonly #failureListeners = new Set<(error: TreeError) => void>();
+  #nextSession: bigint;
+
+  constructor(store: Store, snapshot: Snapshot, maxDataBytes: number, clock: Clock, random: Random) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#expiry = new Expiry(clock, (id) => this.closeSession(id));
+    this.#committer = new Committer(store, (error) => {
+      this.#expiry.close();
+      for (const tell of this.#failureListeners) tell(error);
+    });
+    this.#tree = new DataTree(maxDataBytes);
+    this.#tree.load(snapshot.znodes, snapshot.zxid);
+    this.#nextSession = (BigInt(snapshot.boot) << 32n) + 1n;
+    for (const session of snapshot.sessions) this.#adopt(session);
+  }
+
+  /** Zxid of the last change that was applied. */
+  get zxid(): bigint {
+    return this.#tree.zxid;
+  }
+
+  /** Set once the store has failed; nothing is acknowledged any more. */
+  get failure(): TreeError | undefined {
+    return this.#committer.failure;
+  }
+
+  get znodeCount(): number {
+    return this.#tree.size;
+  }
+
+  /** Transactions that became durable: the number of fsyncs, checkpoints left out. */
+  get batches(): number {
+    return this.#committer.batches;
+  }
+
+  stat(path: string): Stat | undefined {
+    return this.#tree.stat(path);
+  }
+
+  /** Data of a znode, not to be changed; empty where there is none. */
+  data(path: string): Uint8Array {
+    return this.#tree.data(path) ?? NOTHING;
+  }
+
+  /** Names of a znode's children. */
+  children(path: string): string[] {
+    return this.#tree.children(path) ?? [];
+  }
+
+  /** Paths of what is ephemeral of a session. */
+  ephemerals(session: bigint): string[] {
+    return this.#tree.ephemerals(session);
+  }
+
+  /** Carries out all of `ops` for a session, or none. Events are told before this returns. */
+  commit(session: bigint, ops: readonly Op[]): Outcome {
+    const failure = this.#committer.failure;
+    if (failure !== undefined) return { error: failure };
+    if (!this.#sessions.has(session)) return { error: new SessionExpired("a write") };
+    const before = this.#tree.zxid;
+    const applied = this.#tree.apply(ops, session, this.#clock.now());
+    if (applied.error !== undefined || this.#tree.zxid === before) return applied;
+    this.#changed(applied.touched, applied.events);
+    return applied;
+  }
+
+  /** Calls `released` when everything applied so far is durable, at once when it is; with the error when it may not be. */
+  release(released: Released): void {
+    this.#committer.release(released);
+  }
+
+  openSession(kind: SessionKind, timeoutMs: number): SessionRow {
+    const session: SessionRow = {
+      id: this.#nextSession++,
+      kind,
+      timeoutMs,
+      password: Buffer.from(hexId(this.#random), "hex"),
+    };
+    this.#enter(session);
+    this.#tree.tick();
+    this.#committer.session(session.id, session);
+    this.#committer.mark(this.#tree.zxid);
+    return session;
+  }
+
+  session(id: bigint): SessionRow | undefined {
+    return this.#sessions.get(id);
+  }
+
+  sessionCount(kind: SessionKind): number {
+    return this.#counts[kind];
+  }
+
+  /** The client of a session was heard of: its timeout counts anew. */
+  touch(id: bigint): void {
+    this.#expiry.touch(id);
+  }
+
+  /** Ends a session, whatever the reason: what is ephemeral of it goes. */
+  closeSession(id: bigint): void {
+    const session = this.#sessions.get(id);
+    if (session === undefined || this.failure !== undefined) return;
+    this.#sessions.delete(id);
+    this.#counts[session.kind]--;
+    this.#expiry.stop(id);
+    this.#committer.session(id, undefined);
+    const ended = this.#tree.endSession(id);
+    this.#changed(ended.touched, ended.events);
+    for (const tell of this.#sessionListeners) tell(id);
+  }
+
+  /** Called synchronously at each change, in order, before its result is known: pass `release` before telling others. */
+  onEvent(listener: (event: TreeEvent) => void): () => void {
+    this.#eventListeners.add(listener);
+    return () => this.#eventListeners.delete(listener);
+  }
+
+  /** Called after a session's end, expiry included. */
+  onSessionClosed(listener: (id: bigint) => void): () => void {
+    this.#sessionListeners.add(listener);
+    return () => this.#sessionListeners.delete(listener);
+  }
+
+  /** Called once, when the store fails. */
+  onFailure(listener: (error: TreeError) => void): () => void {
+    this.#failureListeners.add(listener);
+    return () => this.#failureListeners.delete(listener);
+  }
+
+  /** Resolves when all that was applied is durable, or never will be. Sessions time out no more. */
+  async stop(): Promise<void> {
+    this.#expiry.close();
+    await this.#committer.settled();
+  }
+
+  /** Sessions that an earlier process left: its own ended with it, those of wire clients count their timeout anew. */
+  #adopt(session: SessionRow): void {
+    this.#enter(session);
+    if (session.kind === "process") this.closeSession(session.id);
+  }
+
+  #enter(session: SessionRow): void {
+    this.#sessions.set(session.id, session);
+    this.#counts[session.kind]++;
+    if (session.kind === "wire") this.#expiry.start(session.id, session.timeoutMs);
+  }
+
+  #changed(touched: Iterable<string>, events: readonly TreeEvent[]): void {
+    for (const path of touched) this.#committer.znode(path, this.#tree.row(path));
+    this.#committer.mark(this.#tree.zxid);
+    for (const event of events) for (const tell of this.#eventListeners) tell(event);
+  }
+}

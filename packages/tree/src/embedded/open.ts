@@ -1,0 +1,91 @@
+import type { Clock, Random } from "@nodeyard/runtime";
+import type { Tree } from "../contract.ts";
+import { TreeCore } from "./core.ts";
+import { prepareFolder, writePid } from "./edge/state-folder.ts";
+import { openWorkerStore } from "./edge/worker-store.ts";
+import { SessionTree } from "./session-tree.ts";
+import type { Store } from "./store.ts";
+
+/** What one znode holds, bytes: a ZooKeeper's default request limit (0xfffff) less room for a path and headers. */
+const MAX_DATA_BYTES = 0xfffff - 1_024;
+
+export interface EmbeddedOptions {
+  /** The state folder; made, with mode 0700, when it is not there. */
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Largest data of one znode in bytes; default 1,047,551. */
+  readonly maxDataBytes?: number;
+}
+
+/** The tree of a state folder, and the session of the process that opened it. */
+export interface EmbeddedTree extends Tree {
+  /** What the wire server is built on. */
+  readonly core: TreeCore;
+  /** A further session in this process, with ephemerals of its own. */
+  connect(): Promise<Tree>;
+  /** Writes a consistent copy of the tree to a file, while it is in use. Rejects with StoreFailed. */
+  backup(path: string): Promise<void>;
+}
+
+/**
+ * Opens the tree of a state folder for this process alone. Rejects with `StoreRefused` (in use, damaged, written by a later
+ * release or by another program) or `StoreFailed`; the message says what to do.
+ */
+export async function openEmbeddedTree(options: EmbeddedOptions): Promise<EmbeddedTree> {
+  const { folder, clock, random, maxDataBytes = MAX_DATA_BYTES } = options;
+  const { file } = prepareFolder(folder);
+  const { store, snapshot } = await openWorkerStore(folder, file, clock.now());
+  writePid(folder);
+  const core = new TreeCore(store, snapshot, maxDataBytes, clock, random);
+  const tree = new OwnerTree(core, store, maxDataBytes, clock);
+  try {
+    await tree.ready();
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  return tree;
+}
+
+class OwnerTree extends SessionTree implements EmbeddedTree {
+  readonly #store: Store;
+  readonly #maxDataBytes: number;
+  readonly #clock: Clock;
+  #closing: Promise<void> | undefined;
+
+  constructor(core: TreeCore, store: Store, maxDataBytes: number, clock: Clock) {
+    super(core, maxDataBytes, clock);
+    this.#store = store;
+    this.#maxDataBytes = maxDataBytes;
+    this.#clock = clock;
+  }
+
+  /** Resolves when the session is durable. */
+  ready(): Promise<void> {
+    return this.sync("/");
+  }
+
+  async connect(): Promise<Tree> {
+    const tree = new SessionTree(this.core, this.#maxDataBytes, this.#clock);
+    await tree.sync("/");
+    return tree;
+  }
+
+  async backup(path: string): Promise<void> {
+    await this.sync("/");
+    await this.#store.backup(path);
+  }
+
+  /** Ends this session and the tree. Close servers and further sessions first. */
+  override close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  async #end(): Promise<void> {
+    await super.close();
+    await this.core.stop();
+    await this.#store.close();
+  }
+}

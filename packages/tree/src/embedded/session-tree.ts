@@ -1,0 +1,216 @@
+import type { Clock } from "@nodeyard/runtime";
+import type {
+  CallOptions,
+  CommitResult,
+  Feed,
+  FeedOptions,
+  Op,
+  OpResult,
+  Session,
+  Stat,
+  Tree,
+  TreeCapabilities,
+  TreeCounters,
+} from "../contract.ts";
+import { BadArguments, CallEnded, NoNode, TreeClosed, type TreeError } from "../errors.ts";
+import type { TreeCore } from "./core.ts";
+import { CoreFeed } from "./feed.ts";
+
+/** A store that does not answer for so long is broken; no call waits for ever. */
+const DEFAULT_DEADLINE_MS = 60_000;
+
+/** One session of a role inside the process. Its ephemerals go when it is closed, or at the tree's next opening. */
+export class SessionTree implements Tree {
+  readonly core: TreeCore;
+  readonly capabilities: TreeCapabilities;
+  readonly counters: TreeCounters & { calls: number; operations: number; events: number } = {
+    calls: 0,
+    operations: 0,
+    events: 0,
+  };
+  readonly #clock: Clock;
+  readonly #id: bigint;
+  readonly #listeners = new Set<(session: Session) => void>();
+  readonly #feeds = new Set<CoreFeed>();
+  readonly #unsubscribe: () => void;
+  #closed = false;
+
+  constructor(core: TreeCore, maxDataBytes: number, clock: Clock) {
+    this.core = core;
+    this.#clock = clock;
+    this.capabilities = { shared: true, durable: true, maxDataBytes };
+    this.#id = core.openSession("process", 0).id;
+    this.#unsubscribe = core.onFailure(() => this.#tellSession());
+  }
+
+  /** A session inside the process cannot be lost while the store works: its locks may be trusted without limit. */
+  session(): Session {
+    const over = this.#closed || this.core.failure !== undefined;
+    return {
+      id: this.#id,
+      epoch: 1,
+      state: over ? "closed" : "connected",
+      trustedUntil: over ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY,
+    };
+  }
+
+  onSession(listener: (session: Session) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** The tree's clock is this process's own. */
+  clockOffset(): number {
+    return 0;
+  }
+
+  async create(
+    path: string,
+    data: Uint8Array = new Uint8Array(0),
+    options: CallOptions & { readonly ephemeral?: boolean; readonly sequential?: boolean } = {},
+  ): Promise<{ readonly path: string; readonly stat: Stat }> {
+    const { ephemeral = false, sequential = false } = options;
+    const result = await this.#write({ op: "create", path, data, ephemeral, sequential }, options);
+    return result as Extract<OpResult, { op: "create" }>;
+  }
+
+  get(path: string, options?: CallOptions): Promise<{ readonly data: Uint8Array; readonly stat: Stat }> {
+    return this.#call(`get ${path}`, "none", options, 1, () => {
+      const stat = this.core.stat(path);
+      if (stat === undefined) throw new NoNode(path);
+      // A copy: what the tree holds must not change under a caller's hand.
+      return { data: Uint8Array.from(this.core.data(path)), stat };
+    });
+  }
+
+  stat(path: string, options?: CallOptions): Promise<Stat | undefined> {
+    return this.#call(`stat ${path}`, "none", options, 1, () => this.core.stat(path));
+  }
+
+  async set(
+    path: string,
+    data: Uint8Array,
+    options: CallOptions & { readonly version?: number } = {},
+  ): Promise<Stat> {
+    const result = await this.#write({ op: "set", path, data, ...versionOf(options) }, options);
+    return (result as Extract<OpResult, { op: "set" }>).stat;
+  }
+
+  async delete(path: string, options: CallOptions & { readonly version?: number } = {}): Promise<void> {
+    await this.#write({ op: "delete", path, ...versionOf(options) }, options);
+  }
+
+  children(path: string, options?: CallOptions): Promise<readonly string[]> {
+    return this.#call(`children ${path}`, "none", options, 1, () => {
+      if (this.core.stat(path) === undefined) throw new NoNode(path);
+      return this.core.children(path);
+    });
+  }
+
+  commit<const T extends readonly Op[]>(ops: T, options?: CallOptions): Promise<CommitResult<T>> {
+    return this.#call("commit", "unknown", options, ops.length, () => {
+      const outcome = this.core.commit(this.#id, ops.map(owned));
+      if (outcome.error !== undefined) throw outcome.error;
+      return outcome.results as CommitResult<T>;
+    });
+  }
+
+  /** Every read passes the gate, so a place in the queue is all that a sync needs. */
+  sync(path: string, options?: CallOptions): Promise<void> {
+    return this.#call(`sync ${path}`, "none", options, 1, () => undefined);
+  }
+
+  feed(root: string, options: FeedOptions): Feed {
+    if (this.#closed) throw new TreeClosed(`feed ${root}`);
+    if (!root.startsWith("/") || (root.length > 1 && root.endsWith("/")))
+      throw new BadArguments(root, 'the root of a feed begins with "/" and does not end with it');
+    const feed: CoreFeed = new CoreFeed(
+      this.core,
+      root,
+      options,
+      () => this.counters.events++,
+      () => this.#feeds.delete(feed),
+    );
+    this.#feeds.add(feed);
+    return feed;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    for (const feed of [...this.#feeds]) feed.end();
+    this.core.closeSession(this.#id);
+    this.#closed = true;
+    this.#unsubscribe();
+    await new Promise<void>((resolve) => this.core.release(() => resolve()));
+    this.#tellSession();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #tellSession(): void {
+    const session = this.session();
+    for (const tell of [...this.#listeners]) tell(session);
+  }
+
+  #write(op: Op, options: CallOptions): Promise<OpResult> {
+    return this.#call(`${op.op} ${op.path}`, "unknown", options, 1, () => {
+      const outcome = this.core.commit(this.#id, [owned(op)]);
+      if (outcome.error !== undefined) throw outcome.error;
+      return outcome.results[0]!;
+    });
+  }
+
+  /** Carries `act` out at once and settles when what it shows is durable, or with CallEnded when that takes too long. */
+  #call<T>(
+    what: string,
+    outcome: "none" | "unknown",
+    options: CallOptions = {},
+    operations: number,
+    act: () => T,
+  ): Promise<T> {
+    const { signal, deadlineMs = DEFAULT_DEADLINE_MS } = options;
+    return new Promise<T>((resolve, reject) => {
+      if (this.#closed) throw new TreeClosed(what);
+      if (signal?.aborted) throw new CallEnded(what, "none", signal.reason);
+      this.counters.calls++;
+      this.counters.operations += operations;
+      let settle: (error: TreeError | undefined) => void;
+      try {
+        const value = act();
+        settle = (error) => (error === undefined ? resolve(value) : reject(error));
+      } catch (refusal) {
+        settle = (error) => reject(error ?? refusal);
+      }
+      let settled = false;
+      let stopWaiting: (() => void) | undefined;
+      this.core.release((error) => {
+        settled = true;
+        stopWaiting?.();
+        settle(error);
+      });
+      if (settled) return;
+      const giveUp = (cause?: unknown) => {
+        stopWaiting?.();
+        reject(new CallEnded(what, outcome, cause));
+      };
+      const onAbort = () => giveUp(signal?.reason);
+      const timer = this.#clock.setTimer(deadlineMs, () => giveUp(), { background: true });
+      signal?.addEventListener("abort", onAbort, { once: true });
+      stopWaiting = () => {
+        timer.cancel();
+        signal?.removeEventListener("abort", onAbort);
+      };
+    });
+  }
+}
+
+function versionOf(options: { readonly version?: number }): { version?: number } {
+  return options.version === undefined ? {} : { version: options.version };
+}
+
+/** The tree keeps what it is given, so it is given a copy: a caller may use its buffer again. */
+function owned(op: Op): Op {
+  return "data" in op && op.data !== undefined ? { ...op, data: Uint8Array.from(op.data) } : op;
+}

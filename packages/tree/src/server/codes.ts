@@ -1,0 +1,29 @@
+import { wire } from "@nodeyard/zookeeper";
+import type { TreeError } from "../errors.ts";
+import type { WatchEventType } from "./watches.ts";
+
+const { ErrorCode, EventType } = wire;
+
+/** Error codes of the wire for the codes of our errors; what is missing here is the store's own failure. */
+const WIRE_CODES: Readonly<Record<string, number>> = {
+  "tree.no_node": ErrorCode.noNode,
+  "tree.node_exists": ErrorCode.nodeExists,
+  "tree.bad_version": ErrorCode.badVersion,
+  "tree.not_empty": ErrorCode.notEmpty,
+  "tree.no_children_for_ephemerals": ErrorCode.noChildrenForEphemerals,
+  "tree.bad_arguments": ErrorCode.badArguments,
+  "tree.too_large": ErrorCode.badArguments,
+  "tree.not_allowed": ErrorCode.noAuth,
+  "tree.session_expired": ErrorCode.sessionExpired,
+};
+
+export function wireCode(error: TreeError): number {
+  return WIRE_CODES[error.code] ?? ErrorCode.systemError;
+}
+
+export const WIRE_EVENTS: Readonly<Record<WatchEventType, number>> = {
+  created: EventType.nodeCreated,
+  deleted: EventType.nodeDeleted,
+  changed: EventType.nodeDataChanged,
+  childrenChanged: EventType.nodeChildrenChanged,
+};

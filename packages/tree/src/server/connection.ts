@@ -1,0 +1,209 @@
+import { wire } from "@nodeyard/zookeeper";
+import type { SessionRow } from "../embedded/store.ts";
+import { WIRE_EVENTS } from "./codes.ts";
+import type { Hub } from "./hub.ts";
+import type { Peer, PeerHandlers } from "./peer.ts";
+import { answer } from "./requests.ts";
+import type { WatchEventType, Watcher } from "./watches.ts";
+
+const { ErrorCode, JuteReader, KeeperState, OpCode, Xid } = wire;
+
+/** Reads in flight that a paused connection works off before it is read from again. */
+const RESUME_SHARE = 0.5;
+const KNOWN_TYPES: ReadonlySet<number> = new Set(Object.values(OpCode));
+
+type Body = (writer: wire.JuteWriter) => void;
+
+/**
+ * One client: handshake, requests in, replies and events out.
+ *
+ * Everything that leaves goes through the core's gate in the order in which it was computed, pings included: a reply's
+ * zxid tells the client what it has seen, so it must not overtake an event.
+ */
+export class Connection implements Watcher, PeerHandlers {
+  readonly peer: Peer;
+  readonly #hub: Hub;
+  readonly #splitter: wire.FrameSplitter;
+  readonly #reader = new JuteReader();
+  readonly #handshake: { cancel(): void };
+  #session: SessionRow | undefined;
+  #outstanding = 0;
+  #paused = false;
+  #fresh = true;
+  #over = false;
+
+  constructor(peer: Peer, hub: Hub) {
+    this.peer = peer;
+    this.#hub = hub;
+    const { limits, clock } = hub;
+    this.#splitter = new wire.FrameSplitter(limits.maxFrameBytes, (bytes, start, end) =>
+      this.#onFrame(bytes, start, end),
+    );
+    this.#handshake = clock.setTimer(limits.handshakeMs, () => this.cut("handshake"), { background: true });
+  }
+
+  get session(): SessionRow | undefined {
+    return this.#session;
+  }
+
+  received(bytes: Buffer): void {
+    if (this.#over) return;
+    if (this.#fresh) {
+      this.#fresh = false;
+      const text = this.#hub.fourLetter(bytes.toString("latin1", 0, 4));
+      if (text !== undefined) {
+        this.peer.write(Buffer.from(text));
+        this.#finish();
+        return;
+      }
+    }
+    try {
+      this.#splitter.push(bytes);
+    } catch {
+      // A frame too long, or one that makes no sense: what follows cannot be trusted either.
+      this.cut("frame");
+    }
+  }
+
+  drained(): void {
+    this.#mayResume();
+  }
+
+  closed(): void {
+    this.#end();
+    this.#hub.left(this);
+  }
+
+  /** Ends the connection at once; the reason is counted. The session stays, and times out unless taken up again. */
+  cut(reason: string): void {
+    if (this.#over) return;
+    this.#hub.counted(reason);
+    this.#end();
+    this.peer.destroy();
+  }
+
+  /** A watch fired. */
+  notify(type: WatchEventType, path: string): void {
+    const event = { type: WIRE_EVENTS[type], state: KeeperState.syncConnected, path };
+    this.#send(Xid.event, -1n, ErrorCode.ok, (writer) => wire.writeWatcherEvent(writer, event));
+  }
+
+  /** Answers a request with what is true now; it leaves when that is durable. */
+  reply(xid: number, err: number, body?: Body): void {
+    this.#send(xid, this.#hub.core.zxid, err, body);
+  }
+
+  /** Sends what was answered so far, then ends the connection. */
+  finish(): void {
+    this.#hub.core.release(() => this.#finish());
+  }
+
+  #finish(): void {
+    this.#end();
+    this.peer.end();
+  }
+
+  #end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#handshake.cancel();
+    this.#splitter.stop();
+    this.#hub.watches.removeAll(this);
+  }
+
+  #onFrame(bytes: Buffer, start: number, end: number): void {
+    this.#reader.reset(bytes, start, end);
+    if (this.#session === undefined) {
+      this.#connect(wire.readConnectRequest(this.#reader));
+      return;
+    }
+    this.#hub.core.touch(this.#session.id);
+    this.#hub.received++;
+    const { xid, type } = wire.readRequestHeader(this.#reader);
+    if (!KNOWN_TYPES.has(type)) {
+      this.reply(xid, ErrorCode.unimplemented);
+      return;
+    }
+    answer(this.#hub, this, this.#session, xid, wire.readRequest(this.#reader, type));
+  }
+
+  #connect(request: wire.ConnectRequest): void {
+    this.#handshake.cancel();
+    const { core } = this.#hub;
+    // The client has seen changes that this tree has not: it must not be shown an older one.
+    if (request.lastZxidSeen > core.zxid) {
+      this.cut("ahead");
+      return;
+    }
+    const session =
+      request.sessionId === 0n
+        ? this.#hub.openSession(request.timeOut)
+        : this.#hub.takeUp(request.sessionId, request.passwd);
+    this.#hub.core.release((error) => {
+      if (error === undefined) this.#write((writer) => wire.writeConnectResponse(writer, connected(session)));
+    });
+    if (session === undefined) {
+      this.finish();
+      return;
+    }
+    this.#session = session;
+    this.#hub.attach(this, session.id);
+  }
+
+  #send(xid: number, zxid: bigint, err: number, body: Body | undefined): void {
+    if (this.#over) return;
+    this.#outstanding++;
+    if (this.#outstanding > this.#hub.limits.maxOutstanding) this.#pause();
+    this.#hub.core.release((error) => {
+      this.#outstanding--;
+      if (error !== undefined) {
+        // The store failed: say nothing that may be false.
+        this.cut("store");
+        return;
+      }
+      this.#write((writer) => {
+        wire.writeReplyHeader(writer, xid, zxid, err);
+        if (err === ErrorCode.ok) body?.(writer);
+      });
+      this.#mayResume();
+    });
+  }
+
+  #write(body: Body): void {
+    const { writer, limits } = this.#hub;
+    writer.reset();
+    const mark = writer.beginFrame();
+    body(writer);
+    writer.endFrame(mark);
+    this.#hub.sent++;
+    this.peer.write(Buffer.from(writer.written()));
+    if (this.peer.queuedBytes > limits.maxQueuedBytes) this.cut("slow");
+    else if (this.peer.queuedBytes > limits.maxQueuedBytes / 4) this.#pause();
+  }
+
+  #pause(): void {
+    if (this.#paused || this.#over) return;
+    this.#paused = true;
+    this.peer.pause();
+  }
+
+  #mayResume(): void {
+    if (!this.#paused || this.#over) return;
+    const { limits } = this.#hub;
+    if (this.#outstanding > limits.maxOutstanding * RESUME_SHARE) return;
+    if (this.peer.queuedBytes > limits.maxQueuedBytes / 4) return;
+    this.#paused = false;
+    this.peer.resume();
+  }
+}
+
+/** A timeout of 0 says that the session is over. */
+function connected(session: SessionRow | undefined): wire.ConnectResponse {
+  return {
+    protocolVersion: 0,
+    timeOut: session?.timeoutMs ?? 0,
+    sessionId: session?.id ?? 0n,
+    passwd: session?.password ?? new Uint8Array(16),
+    readOnly: false,
+  };
+}

@@ -1,0 +1,8 @@
+import { TreeError } from "../errors.ts";
+
+/** The server was not started where it was asked to listen; the message says how to mend it. */
+export class ListenRefused extends TreeError {
+  constructor(message: string, cause?: unknown) {
+    super("tree.listen_refused", message, { cause });
+  }
+}

@@ -1,0 +1,102 @@
+import { timingSafeEqual } from "node:crypto";
+import type { Clock } from "@nodeyard/runtime";
+import { wire } from "@nodeyard/zookeeper";
+import type { TreeCore } from "../embedded/core.ts";
+import type { SessionRow } from "../embedded/store.ts";
+import { Connection } from "./connection.ts";
+import { fourLetterAnswer } from "./four-letter.ts";
+import type { ServerLimits } from "./limits.ts";
+import type { Peer } from "./peer.ts";
+import { WatchTable } from "./watches.ts";
+
+/** What the connections of one server share. */
+export class Hub {
+  readonly core: TreeCore;
+  readonly clock: Clock;
+  readonly limits: ServerLimits;
+  readonly watches = new WatchTable();
+  /** Frames are put together here one after the other; none stays. */
+  readonly writer = new wire.JuteWriter();
+  readonly connections = new Set<Connection>();
+  /** Packets since the start. */
+  received = 0;
+  sent = 0;
+  /** Connections that the server ended, by reason. */
+  readonly cuts = new Map<string, number>();
+  readonly #attached = new Map<bigint, Connection>();
+  readonly #unsubscribe: (() => void)[];
+
+  constructor(core: TreeCore, clock: Clock, limits: ServerLimits) {
+    this.core = core;
+    this.clock = clock;
+    this.limits = limits;
+    this.#unsubscribe = [
+      core.onEvent((event) => this.watches.trigger(event.type, event.path)),
+      core.onSessionClosed((id) => this.#attached.get(id)?.cut("expired")),
+    ];
+  }
+
+  /** Lets a client in, unless there are too many. */
+  arrived(peer: Peer): Connection | undefined {
+    if (this.connections.size >= this.limits.maxConnections) {
+      this.counted("connections");
+      return undefined;
+    }
+    const connection = new Connection(peer, this);
+    this.connections.add(connection);
+    return connection;
+  }
+
+  left(connection: Connection): void {
+    this.connections.delete(connection);
+    const id = connection.session?.id;
+    if (id !== undefined && this.#attached.get(id) === connection) this.#attached.delete(id);
+  }
+
+  /** A new session, its timeout clamped; undefined when there are too many. */
+  openSession(wantedMs: number): SessionRow | undefined {
+    if (this.core.sessionCount("wire") >= this.limits.maxSessions) {
+      this.counted("sessions");
+      return undefined;
+    }
+    const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.limits;
+    return this.core.openSession(
+      "wire",
+      Math.min(Math.max(wantedMs, minSessionTimeoutMs), maxSessionTimeoutMs),
+    );
+  }
+
+  /** The session that a client says it has; undefined when it is over or the client cannot prove it. */
+  takeUp(id: bigint, password: Uint8Array): SessionRow | undefined {
+    const session = this.core.session(id);
+    if (session?.kind !== "wire" || session.password.length !== password.length) return undefined;
+    if (!timingSafeEqual(session.password, password)) return undefined;
+    this.core.touch(id);
+    return session;
+  }
+
+  /** From now on the session speaks through this connection alone. */
+  attach(connection: Connection, id: bigint): void {
+    this.#attached.get(id)?.cut("moved");
+    this.#attached.set(id, connection);
+  }
+
+  /** Ends a session at its client's wish; `client` still gets its answer. */
+  closeSession(id: bigint, client: Connection): void {
+    if (this.#attached.get(id) === client) this.#attached.delete(id);
+    this.core.closeSession(id);
+  }
+
+  counted(reason: string): void {
+    this.cuts.set(reason, (this.cuts.get(reason) ?? 0) + 1);
+  }
+
+  fourLetter(word: string): string | undefined {
+    return fourLetterAnswer(word, this);
+  }
+
+  close(): void {
+    for (const end of this.#unsubscribe) end();
+    for (const connection of [...this.connections]) connection.cut("shutdown");
+  }
+}

@@ -1,0 +1,4 @@
+export { ListenRefused } from "./errors.ts";
+export { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
+export type { ServerTls, TcpOptions } from "./peer.ts";
+export { startTreeServer, type TreeServer, type TreeServerOptions } from "./server.ts";

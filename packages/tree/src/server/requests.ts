@@ -1,0 +1,261 @@
+import { wire } from "@nodeyard/zookeeper";
+import type { Op, OpResult } from "../contract.ts";
+import type { SessionRow } from "../embedded/store.ts";
+import { CommitFailed, type TreeError } from "../errors.ts";
+import { wireCode } from "./codes.ts";
+import type { Connection } from "./connection.ts";
+import type { Hub } from "./hub.ts";
+import { setWatches, unwatch, watch } from "./watching.ts";
+
+const { AddWatchMode, ErrorCode, OpCode } = wire;
+
+/** The one access list there is: everybody may do everything. Another is refused rather than quietly ignored. */
+const OPEN_ACL: readonly wire.Acl[] = [{ perms: 31, scheme: "world", id: "anyone" }];
+/** Create flags 0 to 3 are the sums of these two; higher ones are containers and TTL znodes, which we don't have. */
+const EPHEMERAL = 1;
+const SEQUENTIAL = 2;
+
+/** Answers one request of an attached client. */
+export function answer(
+  hub: Hub,
+  client: Connection,
+  session: SessionRow,
+  xid: number,
+  request: wire.Request,
+): void {
+  switch (request.type) {
+    case OpCode.create:
+    case OpCode.create2:
+    case OpCode.delete:
+    case OpCode.setData:
+    case OpCode.check:
+      write(hub, client, session, xid, request);
+      return;
+    case OpCode.multi:
+      commit(hub, client, session, xid, request);
+      return;
+    case OpCode.exists:
+    case OpCode.getData:
+    case OpCode.getChildren:
+    case OpCode.getChildren2:
+      read(hub, client, xid, request);
+      return;
+    case OpCode.multiRead:
+      readMany(hub, client, xid, request);
+      return;
+    case OpCode.ping:
+      client.reply(xid, ErrorCode.ok);
+      return;
+    case OpCode.sync:
+      client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, OpCode.sync, { path: request.path }));
+      return;
+    case OpCode.closeSession:
+      hub.closeSession(session.id, client);
+      client.reply(xid, ErrorCode.ok);
+      client.finish();
+      return;
+    case OpCode.addWatch:
+      addWatch(hub, client, xid, request);
+      return;
+    case OpCode.checkWatches:
+    case OpCode.removeWatches:
+      client.reply(xid, unwatch(hub, client, request) ? ErrorCode.ok : ErrorCode.noWatcher);
+      return;
+    case OpCode.setWatches:
+    case OpCode.setWatches2:
+      if (setWatches(hub, client, request)) client.reply(xid, ErrorCode.ok);
+      else client.cut("watches");
+      return;
+    case OpCode.auth:
+      authenticate(client, xid, request);
+      return;
+    default:
+      readOther(hub, client, session, xid, request);
+  }
+}
+
+function readOther(
+  hub: Hub,
+  client: Connection,
+  session: SessionRow,
+  xid: number,
+  request: wire.Request,
+): void {
+  const { core } = hub;
+  if (request.type === OpCode.getAcl) {
+    const stat = core.stat(request.path);
+    if (stat === undefined) client.reply(xid, ErrorCode.noNode);
+    else client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, request.type, { acl: OPEN_ACL, stat }));
+  } else if (request.type === OpCode.getEphemerals) {
+    const ephemerals = core.ephemerals(session.id).filter((path) => path.startsWith(request.path));
+    client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, request.type, { ephemerals }));
+  } else if (request.type === OpCode.whoAmI) {
+    const clientInfo = [{ authScheme: "ip", user: client.peer.name }];
+    client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, request.type, { clientInfo }));
+  } else client.reply(xid, ErrorCode.unimplemented);
+}
+
+/** Every znode is open to everybody, so credentials change nothing: well-formed ones are taken, others refused. */
+function authenticate(client: Connection, xid: number, request: wire.AuthRequest): void {
+  if (request.scheme === "digest") {
+    client.reply(xid, ErrorCode.ok);
+    return;
+  }
+  client.reply(xid, ErrorCode.authFailed);
+  client.finish();
+}
+
+type WriteRequest = wire.CreateRequest | wire.DeleteRequest | wire.SetDataRequest | wire.CheckRequest;
+
+function write(hub: Hub, client: Connection, session: SessionRow, xid: number, request: WriteRequest): void {
+  const op = opOf(request);
+  if (typeof op === "number") {
+    client.reply(xid, op);
+    return;
+  }
+  const outcome = hub.core.commit(session.id, [op]);
+  if (outcome.error !== undefined) {
+    client.reply(xid, wireCode(reasonOf(outcome.error)));
+    return;
+  }
+  const response = responseOf(request.type, outcome.results[0]!);
+  client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, request.type, response as never));
+}
+
+/** A refused multi answers with no error of its own: each operation has one, the ops before the refused one "ok". */
+function commit(
+  hub: Hub,
+  client: Connection,
+  session: SessionRow,
+  xid: number,
+  request: wire.MultiRequest,
+): void {
+  const ops: Op[] = [];
+  for (const [index, wanted] of request.ops.entries()) {
+    const op = opOf(wanted);
+    if (typeof op === "number") {
+      replyRefused(client, xid, request.ops.length, index, op);
+      return;
+    }
+    ops.push(op);
+  }
+  const outcome = hub.core.commit(session.id, ops);
+  if (outcome.error instanceof CommitFailed) {
+    const { index, reason } = outcome.error;
+    replyRefused(client, xid, ops.length, index, wireCode(reason));
+  } else if (outcome.error !== undefined) {
+    client.reply(xid, wireCode(outcome.error));
+  } else {
+    const results = outcome.results.map((result, index) => ({
+      type: request.ops[index]!.type,
+      ...responseOf(request.ops[index]!.type, result),
+    })) as wire.MultiResult[];
+    client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, OpCode.multi, { results }));
+  }
+}
+
+function replyRefused(client: Connection, xid: number, count: number, index: number, code: number): void {
+  const results = Array.from({ length: count }, (_, at): wire.MultiResult => {
+    const err = at < index ? ErrorCode.ok : at === index ? code : ErrorCode.runtimeInconsistency;
+    return { type: "error", err };
+  });
+  client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, OpCode.multi, { results }));
+}
+
+function reasonOf(error: TreeError): TreeError {
+  return error instanceof CommitFailed ? error.reason : error;
+}
+
+/** The operation that a request asks for, or the error code that refuses it. */
+function opOf(request: wire.MultiOpRequest): Op | number {
+  switch (request.type) {
+    case OpCode.create:
+    case OpCode.create2:
+      if (request.flags < 0 || request.flags > (EPHEMERAL | SEQUENTIAL)) return ErrorCode.unimplemented;
+      if (!isOpen(request.acl)) return ErrorCode.invalidAcl;
+      return {
+        op: "create",
+        path: request.path,
+        data: request.data,
+        ephemeral: (request.flags & EPHEMERAL) !== 0,
+        sequential: (request.flags & SEQUENTIAL) !== 0,
+      };
+    case OpCode.setData:
+      return { op: "set", path: request.path, data: request.data, ...versionOf(request.version) };
+    case OpCode.delete:
+      return { op: "delete", path: request.path, ...versionOf(request.version) };
+    case OpCode.check:
+      return { op: "check", path: request.path, ...versionOf(request.version) };
+    default:
+      return ErrorCode.unimplemented;
+  }
+}
+
+/** On the wire -1 stands for any version. */
+function versionOf(version: number): { version?: number } {
+  return version === -1 ? {} : { version };
+}
+
+function isOpen(acl: readonly wire.Acl[]): boolean {
+  const only = acl[0];
+  return acl.length === 1 && only?.perms === 31 && only.scheme === "world" && only.id === "anyone";
+}
+
+function responseOf(type: wire.Request["type"], result: OpResult): object {
+  if (result.op === "create")
+    return type === OpCode.create ? { path: result.path } : { path: result.path, stat: result.stat };
+  if (result.op === "set") return { stat: result.stat };
+  return {};
+}
+
+function read(hub: Hub, client: Connection, xid: number, request: wire.ReadRequest): void {
+  const { core } = hub;
+  const { path, type } = request;
+  const stat = core.stat(path);
+  // Only `exists` leaves a watch on what is not there.
+  if (request.watch && (stat !== undefined || type === OpCode.exists)) {
+    const kind = type === OpCode.exists || type === OpCode.getData ? "data" : "child";
+    if (!watch(hub, client, kind, path)) {
+      client.reply(xid, ErrorCode.quotaExceeded);
+      return;
+    }
+  }
+  if (stat === undefined) {
+    client.reply(xid, ErrorCode.noNode);
+    return;
+  }
+  const response =
+    type === OpCode.exists
+      ? { stat }
+      : type === OpCode.getData
+        ? { data: core.data(path), stat }
+        : { children: core.children(path), stat };
+  client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, type, response as never));
+}
+
+function readMany(hub: Hub, client: Connection, xid: number, request: wire.MultiReadRequest): void {
+  const { core } = hub;
+  const results = request.ops.map((op): wire.MultiResult => {
+    const stat = core.stat(op.path);
+    if (op.type !== OpCode.getData && op.type !== OpCode.getChildren)
+      return { type: "error", err: ErrorCode.unimplemented };
+    if (stat === undefined) return { type: "error", err: ErrorCode.noNode };
+    if (op.type === OpCode.getChildren) return { type: op.type, children: core.children(op.path) };
+    return { type: op.type, data: core.data(op.path) as Buffer, stat };
+  });
+  client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, OpCode.multiRead, { results }));
+}
+
+function addWatch(hub: Hub, client: Connection, xid: number, request: wire.AddWatchRequest): void {
+  const { mode, path } = request;
+  if (mode !== AddWatchMode.persistent && mode !== AddWatchMode.persistentRecursive) {
+    client.reply(xid, ErrorCode.badArguments);
+    return;
+  }
+  const kind = mode === AddWatchMode.persistent ? "persistent" : "recursive";
+  if (!watch(hub, client, kind, path)) {
+    client.reply(xid, ErrorCode.quotaExceeded);
+    return;
+  }
+  client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, OpCode.addWatch, { err: 0 }));
+}

@@ -1,0 +1,54 @@
+import type { Clock } from "@nodeyard/runtime";
+import type { TreeCore } from "../embedded/core.ts";
+import { listenTcp, listenUnix } from "./edge/listen.ts";
+import { Hub } from "./hub.ts";
+import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
+import type { Listener, TcpOptions } from "./peer.ts";
+
+export interface TreeServerOptions {
+  readonly core: TreeCore;
+  readonly clock: Clock;
+  /** Path of the Unix socket, or false for none. */
+  readonly socket: string | false;
+  /** Listens on TCP besides; see `TcpOptions` for what it demands. */
+  readonly tcp?: TcpOptions;
+  readonly limits?: Partial<ServerLimits>;
+}
+
+export interface TreeServer extends AsyncDisposable {
+  /** `unix:/path` and `host:port`, as clients name them. */
+  readonly addresses: readonly string[];
+  /** The TCP port that was bound. */
+  readonly port: number | undefined;
+  /** Connections that the server ended itself, by reason: frame, slow, handshake, expired, moved, ... */
+  readonly cuts: ReadonlyMap<string, number>;
+  /** Ends every connection. Sessions of clients stay and go on with the next server of this tree. */
+  close(): Promise<void>;
+}
+
+/** Serves a tree to clients that speak ZooKeeper's protocol. Rejects with `ListenRefused`. */
+export async function startTreeServer(options: TreeServerOptions): Promise<TreeServer> {
+  const hub = new Hub(options.core, options.clock, { ...DEFAULT_LIMITS, ...options.limits });
+  const listeners: Listener[] = [];
+  async function close(): Promise<void> {
+    // Stop listening first, then end the connections: the listeners wait for them.
+    const closed = listeners.map((listener) => listener.close());
+    hub.close();
+    await Promise.all(closed);
+  }
+  try {
+    if (options.socket !== false)
+      listeners.push(await listenUnix(options.socket, (peer) => hub.arrived(peer)));
+    if (options.tcp !== undefined) listeners.push(await listenTcp(options.tcp, (peer) => hub.arrived(peer)));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    addresses: listeners.map((listener) => listener.address),
+    port: listeners.find((listener) => listener.port !== undefined)?.port,
+    cuts: hub.cuts,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

@@ -1,0 +1,61 @@
+import { wire } from "@nodeyard/zookeeper";
+import type { Connection } from "./connection.ts";
+import type { Hub } from "./hub.ts";
+import type { WatchKind } from "./watches.ts";
+
+const { OpCode, WatcherType } = wire;
+
+/** Types 4 and 5 came with ZooKeeper 3.9; clients of ours and older ones use `any` for them. */
+const KINDS: Readonly<Record<number, readonly WatchKind[]>> = {
+  [WatcherType.children]: ["child"],
+  [WatcherType.data]: ["data"],
+  [WatcherType.any]: ["data", "child", "persistent", "recursive"],
+  4: ["persistent"],
+  5: ["recursive"],
+};
+
+/** False: the connection has as many watches as it may have. */
+export function watch(hub: Hub, client: Connection, kind: WatchKind, path: string): boolean {
+  const { watches, limits } = hub;
+  if (watches.has(client, kind, path)) return true;
+  if (watches.countOf(client) >= limits.maxWatchesPerConnection) return false;
+  watches.add(client, kind, path);
+  return true;
+}
+
+/** checkWatches and removeWatches: whether there was such a watch. */
+export function unwatch(hub: Hub, client: Connection, request: wire.RemoveWatchesRequest): boolean {
+  const kinds = KINDS[request.watcherType] ?? [];
+  if (request.type === OpCode.checkWatches)
+    return kinds.some((kind) => hub.watches.has(client, kind, request.path));
+  return kinds.map((kind) => hub.watches.remove(client, kind, request.path)).includes(true);
+}
+
+/**
+ * A client that comes back names its watches and the last zxid it saw. What changed since is told at once, by the
+ * rules of ZooKeeper's DataTree.setWatches; the rest is watched again. Persistent watches catch nothing up.
+ */
+export function setWatches(hub: Hub, client: Connection, request: wire.SetWatchesRequest): boolean {
+  const { core } = hub;
+  const seen = request.relativeZxid;
+  for (const path of request.dataWatches) {
+    const stat = core.stat(path);
+    if (stat === undefined) client.notify("deleted", path);
+    else if (stat.mzxid > seen) client.notify("changed", path);
+    else if (!watch(hub, client, "data", path)) return false;
+  }
+  for (const path of request.existWatches) {
+    if (core.stat(path) !== undefined) client.notify("created", path);
+    else if (!watch(hub, client, "data", path)) return false;
+  }
+  for (const path of request.childWatches) {
+    const stat = core.stat(path);
+    if (stat === undefined) client.notify("deleted", path);
+    else if (stat.pzxid > seen) client.notify("childrenChanged", path);
+    else if (!watch(hub, client, "child", path)) return false;
+  }
+  return (
+    request.persistentWatches.every((path) => watch(hub, client, "persistent", path)) &&
+    request.persistentRecursiveWatches.every((path) => watch(hub, client, "recursive", path))
+  );
+}

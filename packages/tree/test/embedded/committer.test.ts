@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import { Committer } from "../../src/embedded/committer.ts";
+import type { Batch, Store } from "../../src/embedded/store.ts";
+import { StoreFailed } from "../../src/errors.ts";
+
+/** A disk whose commits end when the test says so. */
+function slowStore() {
+  const writes: { batch: Batch; done: () => void; fail: (error: Error) => void }[] = [];
+  const store: Store = {
+    commit: (batch) => new Promise((resolve, reject) => writes.push({ batch, done: resolve, fail: reject })),
+    backup: async () => undefined,
+    close: async () => undefined,
+  };
+  return { store, writes };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("writes that arrive while one commit runs share the next", async () => {
+  const { store, writes } = slowStore();
+  const committer = new Committer(store, () => undefined);
+  const told: string[] = [];
+  committer.mark(1n);
+  committer.release(() => told.push("first"));
+  await turn();
+  for (let i = 2; i < 100; i++) {
+    committer.znode("/same", undefined);
+    committer.mark(BigInt(i));
+    committer.release(() => told.push(`w${i}`));
+  }
+  await turn();
+  expect(writes.length).toBe(1);
+  expect(told).toEqual([]);
+  writes[0]!.done();
+  await turn();
+  expect(told).toEqual(["first"]);
+  expect(writes.length).toBe(2);
+  expect(writes[1]!.batch).toMatchObject({ zxid: 99n, deletes: ["/same"] });
+  writes[1]!.done();
+  await turn();
+  expect(told.length).toBe(99);
+  expect(told.at(-1)).toBe("w99");
+});
+
+test("a read waits for the writes that it may show, and only for those", async () => {
+  const { store, writes } = slowStore();
+  const committer = new Committer(store, () => undefined);
+  let read = 0;
+  committer.release(() => read++);
+  expect(read).toBe(1);
+  committer.mark(1n);
+  committer.release(() => read++);
+  expect(read).toBe(1);
+  await turn();
+  // Gathered after the read: not its concern.
+  committer.mark(2n);
+  writes[0]!.done();
+  await turn();
+  expect(read).toBe(2);
+  expect(writes.length).toBe(2);
+});
+
+test("what was released by a released output keeps its place", async () => {
+  const { store, writes } = slowStore();
+  const committer = new Committer(store, () => undefined);
+  const told: number[] = [];
+  committer.mark(1n);
+  committer.release(() => {
+    told.push(1);
+    committer.release(() => told.push(3));
+  });
+  committer.release(() => told.push(2));
+  await turn();
+  writes[0]!.done();
+  await turn();
+  expect(told).toEqual([1, 2, 3]);
+});
+
+test("after a failed commit nothing is acknowledged any more", async () => {
+  const { store, writes } = slowStore();
+  const failures: unknown[] = [];
+  const committer = new Committer(store, (error) => failures.push(error));
+  const told: unknown[] = [];
+  committer.mark(1n);
+  committer.release((error) => told.push(error));
+  await turn();
+  committer.mark(2n);
+  committer.release((error) => told.push(error));
+  writes[0]!.fail(new Error("disk full"));
+  await turn();
+  expect(told.length).toBe(2);
+  for (const error of told) expect(error).toMatchObject({ code: "tree.store_failed", outcome: "unknown" });
+  expect(failures.length).toBe(1);
+  expect(failures[0]).toBeInstanceOf(StoreFailed);
+  committer.mark(3n);
+  committer.release((error) => told.push(error));
+  expect(told.length).toBe(3);
+  expect(told[2]).toBeInstanceOf(StoreFailed);
+  await turn();
+  expect(writes.length).toBe(1);
+});
