@@ -1,0 +1,45 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectClient, type ZooKeeperClient, type ZooKeeperOptions } from "../../src/index.ts";
+
+const clients: ZooKeeperClient[] = [];
+
+/** A connected client that `closeAll` closes. */
+export async function connect(
+  to: { readonly host: string; readonly port: number },
+  options: ZooKeeperOptions = {},
+): Promise<ZooKeeperClient> {
+  const client = await connectClient(`${to.host}:${to.port}`, options);
+  clients.push(client);
+  return client;
+}
+
+export async function closeAll(): Promise<void> {
+  await Promise.all(clients.splice(0).map((client) => client.close()));
+}
+
+const PATIENCE_MS = 20_000;
+
+/** Waits until `probe` answers with something truthy; how long that takes proves nothing, that it comes does. */
+export async function until<T>(what: string, probe: () => T | Promise<T>): Promise<NonNullable<T>> {
+  const end = performance.now() + PATIENCE_MS;
+  while (performance.now() < end) {
+    const found = await probe();
+    if (found) return found;
+    await sleep(5);
+  }
+  throw new Error(`waited in vain for: ${what}`);
+}
+
+/** A path that no other test uses. */
+let last = 0;
+export async function freshPath(client: ZooKeeperClient): Promise<string> {
+  const path = `/t${++last}-${client.session.id.toString(16)}`;
+  await client.create(path);
+  return path;
+}
+
+/** Names below a path, sorted; empty when it does not exist. */
+export async function namesBelow(client: ZooKeeperClient, path: string): Promise<string[]> {
+  if ((await client.exists(path)) === undefined) return [];
+  return [...(await client.children(path)).children].sort();
+}
