@@ -18,8 +18,18 @@ if (node === undefined) {
 const child = spawn(node, ["--disable-warning=ExperimentalWarning", ...process.argv.slice(2)], {
   stdio: "inherit",
 });
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  // A terminal sends Ctrl-C to the child too: passed on, it would count as the second one, which forces the end.
+  process.on(signal, () => (signal === "SIGINT" && process.stdin.isTTY) || child.kill(signal));
+}
+child.on("error", (error) => {
+  console.error(
+    `nodeyard: cannot start ${node} (${error.message}). Run: npm rebuild node --ignore-scripts=false`,
+  );
+  process.exit(1);
+});
 child.on("exit", (code, signal) => {
-  if (signal !== null) process.kill(process.pid, signal);
-  process.exit(code ?? 1);
+  if (signal === null) process.exit(code ?? 1);
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
 });
