@@ -1,7 +1,6 @@
 import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord } from "@nodeyard/model";
 import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
 import { type Context, treeSeconds } from "./context.ts";
-import type { Held } from "./fence.ts";
 import { type HeldRequest, heldRequest } from "./records.ts";
 
 /** "busy": someone else has the lock. "changed": it is no longer what the plan was made for. "gone": deleted. */
@@ -42,14 +41,14 @@ export async function lockAndAccept(context: Context, id: string): Promise<HeldR
 /** Takes a request's lock, whether or not it has been locked before, and reads the record under it. */
 export async function lockRequest(context: Context, id: string): Promise<HeldRequest | NotHeld> {
   const parent = paths.requestLock(id);
-  let held: Held | "busy" | "gone" | "exists" | NotHeld = await context.fence.lockExisting(parent);
+  let held = await context.fence.lockExisting(parent);
   if (held === "gone") {
     const made = await lockFresh(context, id, [{ op: "check", path: paths.request(id) }]);
-    if (made === "exists") held = await context.fence.lockExisting(parent);
-    else held = typeof made === "string" ? made : made.held;
+    if (made === "gone" || made === "changed" || made === "busy") return made;
+    held = made === "exists" ? await context.fence.lockExisting(parent) : made.held;
   }
-  if (held === "gone" || held === "exists") return "busy";
-  if (typeof held === "string") return held;
+  if (held === "gone") return "busy";
+  if (held === "busy") return held;
   try {
     const found = await context.tree.get(paths.request(id));
     return heldRequest(context, held, id, decodeRequest(id, found.data), found.stat.version);

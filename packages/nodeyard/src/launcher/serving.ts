@@ -156,7 +156,12 @@ export class Serving {
     const { config } = served;
     this.providers.set(config.name, open);
     for (const pool of served.facts?.pools ?? []) {
-      const id = launcherPoolId(this.#identity.fqdn, config.name, pool.name, hexId(context.random));
+      const id = launcherPoolId({
+        fqdn: this.#identity.fqdn,
+        provider: config.name,
+        pool: pool.name,
+        hex: hexId(context.random),
+      });
       context.ledgers.setLimit(
         pool.key,
         pool.launches ? (pool.limits.instances ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,

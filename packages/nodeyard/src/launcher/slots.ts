@@ -20,16 +20,9 @@ const GIVEN_UP: ReadonlySet<string> = new Set(["building", "deleting", "deleted"
  */
 export function planSlots(items: readonly InventoryItem[], nodes: readonly NodeEntry[]): SlotPlan {
   const register: { item: InventoryItem; slots: number[] }[] = [];
-  const deregister: string[] = [];
   const update: { item: InventoryItem; node: string }[] = [];
-  const byHost = new Map<string, NodeEntry[]>();
-  for (const node of [...nodes].sort((a, b) => (a.id < b.id ? -1 : 1))) {
-    if (GIVEN_UP.has(node.record.state)) continue;
-    const key = hostKey(node.record.hostname, node.record.username, node.record.connectionPort);
-    const list = byHost.get(key);
-    if (list === undefined) byHost.set(key, [node]);
-    else list.push(node);
-  }
+  const byHost = groupByHost(nodes);
+  const unwanted: NodeEntry[] = [];
   for (const item of items) {
     const key = hostKey(
       item.machine.hostname ?? item.machine.interfaceIp,
@@ -38,15 +31,27 @@ export function planSlots(items: readonly InventoryItem[], nodes: readonly NodeE
     );
     const placed = place(item, byHost.get(key) ?? []);
     byHost.delete(key);
+    unwanted.push(...placed.excess);
     const empty = placed.slots.flatMap((node, slot) => (node === undefined ? [slot] : []));
     if (empty.length > 0) register.push({ item, slots: empty });
-    for (const node of placed.excess) if (isFree(node)) deregister.push(node.id);
-    for (const node of placed.slots)
+    for (const node of placed.slots) {
       if (node !== undefined && isFree(node) && differs(item, node)) update.push({ item, node: node.id });
+    }
   }
-  for (const orphans of byHost.values())
-    for (const node of orphans) if (isFree(node)) deregister.push(node.id);
-  return { register, deregister, update };
+  for (const orphans of byHost.values()) unwanted.push(...orphans);
+  return { register, deregister: unwanted.filter(isFree).map((node) => node.id), update };
+}
+
+function groupByHost(nodes: readonly NodeEntry[]): Map<string, NodeEntry[]> {
+  const byHost = new Map<string, NodeEntry[]>();
+  for (const node of [...nodes].sort((a, b) => (a.id < b.id ? -1 : 1))) {
+    if (GIVEN_UP.has(node.record.state)) continue;
+    const key = hostKey(node.record.hostname, node.record.username, node.record.connectionPort);
+    const list = byHost.get(key);
+    if (list === undefined) byHost.set(key, [node]);
+    else list.push(node);
+  }
+  return byHost;
 }
 
 function place(

@@ -30,7 +30,7 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
   if (after === undefined) state.nodes.delete(id);
   else state.nodes.set(id, after);
   indexAllocation(state, before, after);
-  account(state, turn, id, before, after);
+  account(state, id, before, after);
   reconsider(state, turn, id);
 }
 
@@ -149,7 +149,6 @@ function indexAllocation(state: State, before: NodeEntry | undefined, after: Nod
 /** Every state counts until the znode is gone (spec launcher.md 4.2); a new record takes its reservation's place. */
 function account(
   state: State,
-  turn: Turn,
   id: string,
   before: NodeEntry | undefined,
   after: NodeEntry | undefined,

@@ -1,0 +1,243 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Action } from "../../src/scheduler/index.ts";
+import { componentOf, Desk, node, policy, pool, request } from "./world.ts";
+
+/**
+ * A small world in which a scheduler's actions are carried out, late and in any order, while people and machines interfere.
+ * After every step the running sums must be what a fresh scheduler would compute from the same records.
+ */
+class World {
+  readonly main = pool({ limits: { instances: 4 } });
+  readonly lab = pool({
+    provider: "lab",
+    name: "desk",
+    launches: false,
+    labels: new Set(["board"]),
+    inventory: new Map([["board", 2]]),
+  });
+  readonly policy = policy([this.main, this.lab], { tenantLimits: new Map([["t1", { instances: 2 }]]) });
+  readonly desk = new Desk(this.policy);
+  readonly nodes = new Map<string, { fields: Record<string, unknown>; contenders: string[] }>();
+  readonly requests = new Map<string, Record<string, unknown>>();
+  readonly open: Action[] = [];
+  #next = 1;
+
+  put(id: string, fields: Record<string, unknown>, contenders: string[] = []): void {
+    this.nodes.set(id, { fields, contenders });
+    this.#take(this.desk.node(id, fields, contenders));
+  }
+
+  drop(id: string): void {
+    this.nodes.delete(id);
+    this.#take(this.desk.gone("node", id));
+  }
+
+  ask(id: string, fields: Record<string, unknown>): void {
+    this.requests.set(id, fields);
+    this.#take(this.desk.request(id, fields));
+  }
+
+  cancel(id: string): void {
+    this.requests.delete(id);
+    this.#take(this.desk.gone("request", id));
+  }
+
+  id(): string {
+    return String(this.#next++).padStart(10, "0");
+  }
+
+  /** Carries one open action out, whole. */
+  perform(pick: number): void {
+    const [action] = this.open.splice(pick % Math.max(1, this.open.length), 1);
+    if (action?.type === "accept") this.#accept(action);
+    else if (action?.type === "decline" || action?.type === "reset") {
+      const fields = this.requests.get(action.request);
+      const declined_by =
+        action.type === "decline" ? [...((fields?.declined_by as string[]) ?? []), ...action.pools] : [];
+      if (fields !== undefined)
+        this.ask(action.request, {
+          ...fields,
+          declined_by,
+          state: action.type === "decline" ? "failed" : "requested",
+        });
+      this.#take(this.desk.tell({ type: "handled", request: action.request }));
+    } else if (action?.type === "delete") {
+      if (this.nodes.get(action.node)?.contenders.length === 0) this.drop(action.node);
+      this.#take(this.desk.tell({ type: "deleted", node: action.node }));
+    } else if (action?.type === "deallocate") {
+      const found = this.nodes.get(action.node);
+      if (found !== undefined)
+        this.put(action.node, { ...found.fields, allocated_to: null }, found.contenders);
+      this.#take(this.desk.tell({ type: "deallocated", node: action.node }));
+    }
+  }
+
+  #accept(action: Extract<Action, { type: "accept" }>): void {
+    const fields = this.requests.get(action.request);
+    if (fields !== undefined) {
+      const ids: string[] = [];
+      for (const planned of action.nodes) {
+        const id = "reuse" in planned ? planned.reuse : this.id();
+        const known = this.nodes.get(id);
+        if (
+          "reuse" in planned &&
+          (known === undefined || known.contenders.length > 0 || known.fields.state !== "ready")
+        )
+          continue;
+        ids.push(id);
+        const [provider, poolName] = action.pool.split("/");
+        const base = known?.fields ?? {
+          provider,
+          pool: poolName,
+          type: [planned.label],
+          state: "init",
+          resources: null,
+        };
+        this.put(id, { ...base, allocated_to: action.request, tenant_name: fields.tenant_name ?? null });
+        this.put(id, {
+          ...base,
+          allocated_to: action.request,
+          tenant_name: fields.tenant_name ?? null,
+          state: "ready",
+        });
+      }
+      this.ask(action.request, {
+        ...fields,
+        state: ids.length === action.nodes.length ? "fulfilled" : "requested",
+        nodes: ids,
+      });
+    }
+    this.#take(this.desk.tell({ type: "handled", request: action.request }));
+  }
+
+  #take(actions: readonly Action[]): void {
+    this.open.push(...actions.filter((action) => action.type !== "pause" && action.type !== "min-ready"));
+  }
+}
+
+const labels = fc.array(fc.constantFrom("small", "large", "board", "nothing"), {
+  minLength: 1,
+  maxLength: 3,
+});
+const step = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("ask" as const),
+      labels,
+      tenant: fc.constantFrom(null, "t1"),
+      reuse: fc.boolean(),
+    }),
+  },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant("perform" as const), pick: fc.nat(50) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("cancel" as const), pick: fc.nat(50) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("use" as const), pick: fc.nat(50) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("board" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("vanish" as const), pick: fc.nat(50) }) },
+);
+
+const at = <T>(values: Iterable<T>, pick: number): T | undefined => {
+  const all = [...values];
+  return all[pick % Math.max(1, all.length)];
+};
+
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+function apply(world: World, taken: Step): void {
+  switch (taken.kind) {
+    case "ask":
+      return world.ask(`100-${world.id()}`, {
+        node_types: taken.labels,
+        tenant_name: taken.tenant,
+        reuse: taken.reuse,
+      });
+    case "perform":
+      return world.perform(taken.pick);
+    case "cancel": {
+      const id = at(world.requests.keys(), taken.pick);
+      return id === undefined ? undefined : world.cancel(id);
+    }
+    case "use": {
+      const id = at(world.nodes.keys(), taken.pick);
+      const found = id === undefined ? undefined : world.nodes.get(id);
+      if (id === undefined || found === undefined) return;
+      const next = (
+        { ready: ["in-use", ["user"]], "in-use": ["used", []] } as Record<string, [string, string[]]>
+      )[String(found.fields.state)];
+      if (next !== undefined) world.put(id, { ...found.fields, state: next[0] }, next[1]);
+      return;
+    }
+    case "board":
+      return world.put(world.id(), {
+        provider: "lab",
+        pool: "desk",
+        type: ["board"],
+        state: "ready",
+        resources: null,
+      });
+    case "vanish": {
+      const id = at(world.nodes.keys(), taken.pick);
+      return id === undefined ? undefined : world.drop(id);
+    }
+  }
+}
+
+describe("incremental equals from scratch", () => {
+  test("sums, idle nodes and waiting requests after any course of events", () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+        const world = new World();
+        for (const taken of steps) apply(world, taken);
+        for (let rounds = 0; world.open.length > 0; rounds++) {
+          if (rounds > 2_000) throw new Error(`never comes to rest: ${JSON.stringify(world.open)}`);
+          world.perform(0);
+        }
+        const fresh = new Desk(world.policy, [componentOf(world.main), componentOf(world.lab)]);
+        fresh.now = world.desk.now;
+        const events = [
+          ...[...world.nodes].map(([id, { fields, contenders }]) => ({
+            type: "node" as const,
+            id,
+            after: node(id, fields, contenders),
+          })),
+          ...[...world.requests].map(([id, fields]) => ({
+            type: "request" as const,
+            id,
+            after: request(id, fields),
+          })),
+        ];
+        fresh.tell({ type: "complete", complete: false });
+        const actions = fresh.tell(...events, { type: "complete", complete: true });
+        expect(actions.filter((action) => action.type !== "pause")).toEqual([]);
+        for (const key of [
+          "pool cloud/main",
+          "provider cloud",
+          "provider lab",
+          "tenant t1",
+          "launching cloud",
+        ]) {
+          expect([key, clean(world.desk.state.usage.of(key))]).toEqual([
+            key,
+            clean(fresh.state.usage.of(key)),
+          ]);
+        }
+        for (const key of ["cloud/main", "lab/desk"]) {
+          expect(world.desk.state.idle.ofPool(key)).toEqual(fresh.state.idle.ofPool(key));
+        }
+        expect(codes(world.desk)).toEqual(codes(fresh));
+        expect(world.desk.state.handling.size).toBe(0);
+        expect(world.desk.state.claimed.size).toBe(0);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+function clean(sums: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(sums).filter(([, amount]) => amount !== 0));
+}
+
+function codes(desk: Desk): string[] {
+  return [...desk.state.verdicts.keys()].sort();
+}

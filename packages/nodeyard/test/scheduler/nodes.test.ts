@@ -1,0 +1,119 @@
+import { describe, expect, test } from "vitest";
+import { Desk, policy, pool } from "./world.ts";
+
+describe("nodes that are done with", () => {
+  test.each(["used", "in-use", "building", "failed", "deleting", "deleted", "aborted"])(
+    "%s and unlocked: deleted",
+    (state) => {
+      const desk = new Desk(policy([pool()]));
+      expect(desk.node("0000000001", { state }, ["c"])).toEqual([]);
+      expect(desk.node("0000000001", { state })).toEqual([
+        { type: "delete", node: "0000000001", why: state },
+      ]);
+      expect(desk.tell({ type: "tick" })).toEqual([]);
+    },
+  );
+
+  test("nodes of providers that are not ours are left alone", () => {
+    const desk = new Desk(policy([pool()]));
+    expect(desk.node("0000000001", { state: "used", provider: "theirs" })).toEqual([]);
+  });
+
+  test("a failed deletion is tried again after its pause", () => {
+    const desk = new Desk(policy([pool()]));
+    desk.node("0000000001", { state: "used" });
+    expect(desk.tell({ type: "deleted", node: "0000000001", retryMs: 1000 })).toEqual([]);
+    expect(desk.wait(999)).toEqual([]);
+    expect(desk.wait(1)).toMatchObject([{ type: "delete", node: "0000000001" }]);
+  });
+
+  test("init: debris only when it was never locked for 30 s", () => {
+    const desk = new Desk(policy([pool()]));
+    expect(desk.node("0000000001", { state: "init", allocated_to: "100-0000000001" })).toEqual([]);
+    expect(desk.wait(29_999)).toEqual([]);
+    expect(desk.wait(1)).toMatchObject([{ type: "delete", why: "never locked after it was made" }]);
+  });
+
+  test("rule 1: a static host whose user vanished is kept back for 60 s; a used one is not", () => {
+    const lab = pool({ provider: "lab", launches: false, inventory: new Map([["small", 1]]) });
+    const desk = new Desk(policy([lab]));
+    const inUse = { state: "in-use", provider: "lab" };
+    desk.node("0000000001", inUse, ["c"]);
+    expect(desk.node("0000000001", inUse)).toEqual([]);
+    expect(desk.wait(59_999)).toEqual([]);
+    expect(desk.wait(1)).toMatchObject([{ type: "delete", node: "0000000001" }]);
+    expect(desk.node("0000000002", { state: "used", provider: "lab" })).toMatchObject([{ type: "delete" }]);
+  });
+
+  test("hold: the shorter of its own and the global limit; 0 and absent are none", () => {
+    const desk = new Desk(policy([pool()], { maxHoldAgeMs: 5_000 }));
+    desk.node("0000000001", { state: "hold", hold_expiration: 1 });
+    desk.node("0000000002", { state: "hold", hold_expiration: 180 });
+    expect(desk.wait(1_000)).toMatchObject([{ node: "0000000001" }]);
+    expect(desk.wait(4_000)).toMatchObject([{ node: "0000000002" }]);
+    const forever = new Desk(policy([pool()]));
+    forever.node("0000000001", { state: "hold", hold_expiration: "abc" });
+    expect(forever.wait(1e9)).toEqual([]);
+  });
+
+  test("max-ready-age: an idle node goes, an allocated one does not", () => {
+    const labels = new Map([["small", { name: "small", minReady: 0, maxReadyAgeMs: 2_000 }]]);
+    const desk = new Desk(policy([pool()], { labels }));
+    desk.request("100-0000000001", { state: "fulfilled" });
+    desk.node("0000000001");
+    desk.node("0000000002", { allocated_to: "100-0000000001" });
+    expect(desk.wait(2_000)).toEqual([
+      { type: "delete", node: "0000000001", why: "older than max-ready-age" },
+    ]);
+  });
+});
+
+describe("nodes of requests that are gone", () => {
+  test("a ready node is freed when its request goes, and offered again", () => {
+    const desk = new Desk(policy([pool()]));
+    desk.request("100-0000000001", { state: "fulfilled" });
+    desk.node("0000000001", { allocated_to: "100-0000000001" });
+    expect(desk.gone("request", "100-0000000001")).toEqual([{ type: "deallocate", node: "0000000001" }]);
+    desk.node("0000000001");
+    desk.tell({ type: "deallocated", node: "0000000001" });
+    expect(desk.request("100-0000000002")).toMatchObject([{ nodes: [{ reuse: "0000000001" }] }]);
+  });
+
+  test("a locked one is its user's: nothing happens before it is unlocked", () => {
+    const desk = new Desk(policy([pool()]));
+    desk.request("100-0000000001", { state: "fulfilled" });
+    desk.node("0000000001", { allocated_to: "100-0000000001" }, ["executor"]);
+    expect(desk.gone("request", "100-0000000001")).toEqual([]);
+    expect(desk.node("0000000001", { state: "used", allocated_to: "100-0000000001" })).toMatchObject([
+      { type: "delete" },
+    ]);
+  });
+});
+
+describe("min-ready", () => {
+  const labels = new Map([
+    ["small", { name: "small", minReady: 3, maxReadyAgeMs: Number.POSITIVE_INFINITY }],
+  ]);
+  const minReady = { requestor: "NodePool:min-ready", reuse: false };
+
+  test("asks for what lacks: idle nodes and open requests of anyone count", () => {
+    const desk = new Desk(policy([pool()], { labels }));
+    desk.tell({ type: "min-ready-requested", label: "small", retryMs: 1 });
+    desk.node("0000000001");
+    desk.tell({ type: "request", id: "900-0000000001", after: undefined });
+    const asked = desk.wait(1);
+    expect(asked).toEqual([{ type: "min-ready", label: "small", count: 2 }]);
+    desk.request("900-0000000001", { ...minReady, state: "pending" });
+    desk.request("900-0000000002", { ...minReady, state: "pending" });
+    expect(desk.tell({ type: "min-ready-requested", label: "small" })).toEqual([]);
+    desk.gone("request", "900-0000000002");
+    expect(desk.tell({ type: "tick" })).toEqual([]);
+    expect(desk.state.minReadyAsking.has("small")).toBe(true);
+  });
+
+  test("at capacity a min-ready request is declined, not queued (check 12)", () => {
+    const desk = new Desk(policy([pool({ limits: { instances: 1 } })]));
+    desk.node("0000000001", { state: "in-use" }, ["c"]);
+    expect(desk.request("900-0000000001", minReady)).toMatchObject([{ type: "decline" }]);
+  });
+});

@@ -1,0 +1,145 @@
+import { type ComponentRecord, decodeNode, decodeRequest, newComponent } from "@nodeyard/model";
+import {
+  type Action,
+  createState,
+  type LocalPool,
+  type Policy,
+  reduce,
+  type SchedulerEvent,
+  type State,
+} from "../../src/scheduler/index.ts";
+import type { ComponentEntry, NodeEntry, RequestEntry } from "../../src/view/index.ts";
+
+const bytes = (value: object) => new TextEncoder().encode(JSON.stringify(value));
+
+export function request(id: string, fields: object = {}): RequestEntry {
+  const record = decodeRequest(
+    id,
+    bytes({ state: "requested", state_time: 0, node_types: ["small"], ...fields }),
+  );
+  return { id, record, version: 0 };
+}
+
+export function node(id: string, fields: object = {}, contenders: readonly string[] = []): NodeEntry {
+  const record = decodeNode(
+    id,
+    bytes({
+      state: "ready",
+      state_time: 0,
+      provider: "cloud",
+      pool: "main",
+      type: ["small"],
+      resources: { instances: 1 },
+      ...fields,
+    }),
+  );
+  return { id, record, version: 0, contenders };
+}
+
+export function component(key: string, fields: Partial<ComponentRecord> = {}): ComponentEntry {
+  const record = newComponent({
+    hostname: "host",
+    kind: "pool",
+    id: `launcher-${key}`,
+    providerName: "cloud",
+    supportedLabels: ["small", "large"],
+    ...fields,
+  });
+  return { key, kind: "pool", record, version: 0 };
+}
+
+export function pool(fields: Partial<LocalPool> = {}): LocalPool {
+  const provider = fields.provider ?? "cloud";
+  const name = fields.name ?? "main";
+  return {
+    key: `${provider}/${name}`,
+    id: `launcher-${provider}/${name}`,
+    provider,
+    name,
+    labels: new Set(["small", "large"]),
+    priority: 100,
+    limits: {},
+    launches: true,
+    needs: new Map(),
+    unavailable: new Map(),
+    inventory: new Map(),
+    ...fields,
+  };
+}
+
+export function policy(pools: readonly LocalPool[], fields: Partial<Policy> = {}): Policy {
+  const providers = new Map(
+    pools.map(({ provider }) => [
+      provider,
+      { name: provider, maxConcurrency: Number.POSITIVE_INFINITY, quota: {} },
+    ]),
+  );
+  return {
+    pools,
+    providers,
+    labels: new Map(),
+    tenantLimits: new Map(),
+    maxHoldAgeMs: Number.POSITIVE_INFINITY,
+    maxStarting: 256,
+    ...fields,
+  };
+}
+
+/** A scheduler that is told things one after the other, with what it answered. */
+export class Desk {
+  readonly state: State = createState();
+  now = 0;
+
+  constructor(
+    given: Policy,
+    registered: readonly ComponentEntry[] = given.pools.map((local) => componentOf(local)),
+  ) {
+    this.tell({ type: "policy", policy: given });
+    for (const entry of registered) this.tell({ type: "component", key: entry.key, after: entry });
+    this.tell({ type: "complete", complete: true });
+  }
+
+  /** Feeds events and turns until nothing is left to do; returns all actions. */
+  tell(...events: SchedulerEvent[]): Action[] {
+    const actions: Action[] = [];
+    let output = reduce(this.state, events, this.now);
+    actions.push(...output.actions);
+    for (let turn = 0; output.more; turn++) {
+      if (turn > 10_000) throw new Error("the scheduler never comes to rest");
+      output = reduce(this.state, [{ type: "tick" }], this.now);
+      actions.push(...output.actions);
+    }
+    return actions;
+  }
+
+  request(id: string, fields: object = {}): Action[] {
+    return this.tell({ type: "request", id, after: request(id, fields) });
+  }
+
+  node(id: string, fields: object = {}, contenders: readonly string[] = []): Action[] {
+    return this.tell({ type: "node", id, after: node(id, fields, contenders) });
+  }
+
+  gone(what: "node" | "request", id: string): Action[] {
+    return this.tell({ type: what, id });
+  }
+
+  wait(ms: number): Action[] {
+    this.now += ms;
+    return this.tell({ type: "tick" });
+  }
+
+  code(id: string): string | undefined {
+    return this.state.verdicts.get(id)?.code;
+  }
+}
+
+export function componentOf(local: LocalPool): ComponentEntry {
+  return component(local.key, {
+    id: local.id,
+    providerName: local.provider,
+    name: local.name,
+    supportedLabels: [...local.labels],
+    priority: local.priority,
+  });
+}
