@@ -1,0 +1,13 @@
+import type { BenchClient, ClientName } from "./client.ts";
+
+export type { BenchClient, ClientName, Done, OperationName } from "./client.ts";
+
+/** In the order in which they are measured first. */
+export const CLIENTS: readonly ClientName[] = ["ours", "node-zookeeper-client", "zookeeper"];
+
+/** Loads only the client that is asked for, so that its process carries nothing of the others. */
+export async function connectClient(name: ClientName, servers: string): Promise<BenchClient> {
+  if (name === "ours") return (await import("./ours.ts")).connectOurs(servers);
+  if (name === "zookeeper") return (await import("./native.ts")).connectNative(servers);
+  return (await import("./pure.ts")).connectPure(servers);
+}
