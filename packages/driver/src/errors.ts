@@ -1,4 +1,4 @@
-import { NodeyardError } from "@nodeyard/runtime";
+import { messageOf, NodeyardError } from "@nodeyard/runtime";
 
 /**
  * quota: our share of the cloud is used up; re-plan. capacity: the cloud itself has none there; try elsewhere.
@@ -23,4 +23,10 @@ export class DriverError extends NodeyardError {
     super(`driver.${kind}`, message, options);
     this.kind = kind;
   }
+}
+
+/** A DriverError as it is; anything else as `fatal`, with `place` before its message. Mapped once, never twice. */
+export function asDriverError(error: unknown, place: string): DriverError {
+  if (error instanceof DriverError) return error;
+  return new DriverError("fatal", `${place}: ${messageOf(error)}`, { cause: error });
 }

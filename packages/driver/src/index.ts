@@ -1,5 +1,30 @@
+export * from "./config/common.ts";
 export type * from "./config/compiled.ts";
 export type * from "./config/driver-config.ts";
+export { Reader } from "./config/reader.ts";
+export * from "./config/vocabulary.ts";
 export type * from "./contract.ts";
-export { DriverError, type DriverErrorKind } from "./errors.ts";
+export {
+  type CallName,
+  type CallOutcome,
+  decorate,
+  inFlight,
+  type Layer,
+  limiting,
+  timing,
+  typedErrors,
+} from "./decorate.ts";
+export { asDriverError, DriverError, type DriverErrorKind } from "./errors.ts";
+export {
+  idText,
+  type KnownNodes,
+  leaked,
+  resourceKey,
+  type SweepContext,
+  type SweepVerdict,
+} from "./leaks/leaked.ts";
+export { RateLimiter, type RateLimiterOptions } from "./limits/rate-limiter.ts";
+export { SharedValue, type SharedValueOptions } from "./limits/shared-value.ts";
 export * from "./resources.ts";
+export { driverScanner } from "./scanner.ts";
+export { type RunOptions, runSteps } from "./steps/run.ts";

@@ -28,6 +28,11 @@ export interface DriverConfig<Config extends ProviderConfig = ProviderConfig> {
    * Source of validation, of the JSON Schema for editors and of the reference page.
    */
   readonly schema: ZodType;
+  /**
+   * Keys that the old validator rejects though they are documented and have effect, as paths with `*` for list indexes:
+   * "pools.*.nodes.*.ssh-port". `config-validate` warns of them and accepts the file.
+   */
+  readonly honoured?: readonly string[];
   /** Compiles what a tolerant loader accepts (verdict L). Throws nothing: an error finding makes the load fail. */
   load(raw: Readonly<Record<string, unknown>>, context: LoadContext): Config | undefined;
 }

@@ -1,0 +1,115 @@
+import type { ConfigFinding } from "./driver-config.ts";
+import { isMapping, toNumber } from "./vocabulary.ts";
+
+type Path = readonly (string | number)[];
+type Raw = Readonly<Record<string, unknown>>;
+
+/**
+ * Takes values out of one mapping the tolerant way (verdict L): unknown keys are not looked at, null means absent, and
+ * numerals are numbers. What cannot be used at all is reported as an error, and the default is returned.
+ */
+export class Reader {
+  readonly raw: Raw;
+  readonly path: Path;
+  readonly #report: (finding: ConfigFinding) => void;
+
+  constructor(raw: Raw, path: Path, report: (finding: ConfigFinding) => void) {
+    this.raw = raw;
+    this.path = path;
+    this.#report = report;
+  }
+
+  error(key: string | number | undefined, message: string): void {
+    this.#report({ severity: "error", path: this.#at(key), message });
+  }
+
+  warn(key: string | number | undefined, message: string): void {
+    this.#report({ severity: "warning", path: this.#at(key), message });
+  }
+
+  has(key: string): boolean {
+    return this.raw[key] !== undefined && this.raw[key] !== null;
+  }
+
+  /** Text, or the default when the key is absent or null. */
+  text<D extends string | null>(key: string, missing: D): string | D {
+    const value = this.raw[key];
+    if (value === undefined || value === null) return missing;
+    if (typeof value === "string") return value;
+    if (typeof value === "number" || typeof value === "boolean") return String(value);
+    this.error(key, "must be a string");
+    return missing;
+  }
+
+  /** Text that the loader cannot do without; undefined after an error. */
+  needed(key: string): string | undefined {
+    const value = this.text(key, null);
+    if (value === null || value === "") {
+      if (typeof this.raw[key] !== "object" || this.raw[key] === null)
+        this.error(key, "is missing and must be a string");
+      return undefined;
+    }
+    return value;
+  }
+
+  number(key: string, missing: number): number {
+    const value = this.raw[key];
+    if (value === undefined || value === null) return missing;
+    const number = toNumber(value);
+    if (number !== undefined && !Number.isNaN(number)) return number;
+    this.error(key, "must be a number");
+    return missing;
+  }
+
+  /** A duration in the file's seconds as milliseconds. */
+  milliseconds(key: string, missingSeconds: number): number {
+    return this.number(key, missingSeconds) * 1000;
+  }
+
+  flag(key: string, missing: boolean): boolean {
+    const value = this.raw[key];
+    if (value === undefined || value === null) return missing;
+    if (typeof value === "boolean") return value;
+    if (typeof value === "number") return value !== 0;
+    this.error(key, "must be true or false");
+    return missing;
+  }
+
+  mapping(key: string): Raw | null {
+    const value = this.raw[key];
+    if (value === undefined || value === null) return null;
+    if (isMapping(value)) return value;
+    this.error(key, "must be a mapping");
+    return null;
+  }
+
+  texts(key: string): readonly string[] {
+    return this.#list(key, false).flatMap((value, index) => {
+      if (typeof value === "string" || typeof value === "number") return [String(value)];
+      this.#report({ severity: "error", path: [...this.path, key, index], message: "must be a string" });
+      return [];
+    });
+  }
+
+  /** The mappings of a list, each with its own reader. `nullable`: a key without a value is an empty list. */
+  mappings(key: string, nullable = false): readonly Reader[] {
+    return this.#list(key, nullable).flatMap((value, index) => {
+      const path = [...this.path, key, index];
+      if (isMapping(value)) return [new Reader(value, path, this.#report)];
+      this.#report({ severity: "error", path, message: "must be a mapping" });
+      return [];
+    });
+  }
+
+  #list(key: string, nullable: boolean): readonly unknown[] {
+    const value = this.raw[key];
+    if (value === undefined || (value === null && nullable)) return [];
+    if (Array.isArray(value)) return value;
+    this.error(key, value === null ? "has no value; write a list, or leave the key out" : "must be a list");
+    return [];
+  }
+
+  #at(key: string | number | undefined): Path {
+    return key === undefined ? this.path : [...this.path, key];
+  }
+}

@@ -1,0 +1,183 @@
+import { z } from "zod";
+
+/**
+ * The type words of the file format (spec configuration.md section 0). They are stricter than JSON: an integer is no
+ * float and `1.0` is no integer, so the file's reader hands over `YamlFloat` and `YamlDate` where the text had such.
+ */
+
+/** A number that was written as a float: `10.0`, `.5`, `.inf`. */
+export class YamlFloat {
+  readonly value: number;
+
+  constructor(value: number) {
+    this.value = value;
+  }
+}
+
+/** A date or time; no key of the format takes one. */
+export class YamlDate {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** What a page or an editor says about a key. */
+export interface About {
+  readonly description: string;
+  /** The value that an absent key has, as text where it is no single value. */
+  readonly default?: unknown;
+  /** Unit of the value: "s", "MiB". */
+  readonly unit?: string;
+  /** Older spelling, or without effect. */
+  readonly deprecated?: boolean;
+}
+
+type Word = z.ZodType;
+
+const isInteger = (value: unknown) => typeof value === "number" || typeof value === "boolean";
+const isText = (value: unknown) => typeof value === "string";
+
+function word(check: (value: unknown) => boolean, must: string, json: object, about?: string | About): Word {
+  const facts = typeof about === "string" ? { description: about } : about;
+  return z.custom(check, { error: `must be ${must}` }).meta({ ...json, ...facts });
+}
+
+/** An integer, or a boolean (which the old reader takes for 0 and 1). */
+export const int = (about?: string | About): Word =>
+  word(isInteger, "an integer, without quotes or decimal point", { type: "integer" }, about);
+
+export const float = (about?: string | About): Word =>
+  word((value) => value instanceof YamlFloat, "a number with a decimal point", { type: "number" }, about);
+
+/** Whatever reads as a number, quoted or not. */
+export const numberish = (about?: string | About): Word =>
+  word((value) => toNumber(value) !== undefined, "a number", { type: ["number", "string"] }, about);
+
+export const bool = (about?: string | About): Word =>
+  word((value) => typeof value === "boolean", "true or false", { type: "boolean" }, about);
+
+export const str = (about?: string | About): Word => word(isText, "a string", { type: "string" }, about);
+
+export const strOrInt = (about?: string | About): Word =>
+  word(
+    (value) => isText(value) || isInteger(value),
+    "a string or an integer",
+    { type: ["string", "integer"] },
+    about,
+  );
+
+export const strOrStrs = (about?: string | About): Word =>
+  word(
+    (value) => isText(value) || (Array.isArray(value) && value.every(isText)),
+    "a string or a list of strings",
+    { type: ["string", "array"], items: { type: "string" } },
+    about,
+  );
+
+/** A mapping whose contents nobody checks. */
+export const dict = (about?: string | About): Word => word(isMapping, "a mapping", { type: "object" }, about);
+
+export const list = (about?: string | About): Word => word(Array.isArray, "a list", { type: "array" }, about);
+
+export function listOf(item: Word, about?: string | About): Word {
+  const schema = z.array(item, { error: "must be a list" });
+  return about === undefined ? schema : schema.meta(facts(about));
+}
+
+/** A mapping with string keys and one type of values. */
+export function mapOf(value: Word, about?: string | About): Word {
+  const schema = z
+    .record(z.string(), value, { error: "must be a mapping" })
+    .refine(
+      (mapping) => !hasOddKeys(mapping),
+      "must have only strings as keys; put quotes around the others",
+    );
+  return about === undefined ? schema : schema.meta(facts(about));
+}
+
+/** A mapping with these keys and no other; all are optional but the `required` ones. */
+export function closed(
+  shape: Readonly<Record<string, Word>>,
+  required: readonly string[] = [],
+  about?: string | About,
+): Word {
+  const keys = Object.keys(shape);
+  const entries = Object.entries(shape).map(([key, schema]) => [
+    key,
+    required.includes(key) ? schema : schema.optional(),
+  ]);
+  const schema = z.strictObject(Object.fromEntries(entries), {
+    error: (issue) =>
+      issue.code === "unrecognized_keys"
+        ? unknownKeys(issue.keys as readonly string[], keys)
+        : "must be a mapping",
+  });
+  return about === undefined ? schema : schema.meta(facts(about));
+}
+
+function facts(about: string | About): About {
+  return typeof about === "string" ? { description: about } : about;
+}
+
+/** A finite or infinite number from a number, boolean, float or numeral; undefined for anything else. */
+export function toNumber(value: unknown): number | undefined {
+  if (typeof value === "number") return value;
+  if (typeof value === "boolean") return Number(value);
+  if (value instanceof YamlFloat) return value.value;
+  if (typeof value !== "string" || !/^\s*[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$/.test(value))
+    return undefined;
+  return Number(value.replaceAll("_", ""));
+}
+
+export function isMapping(value: unknown): value is Record<string, unknown> {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof YamlFloat) &&
+    !(value instanceof YamlDate)
+  );
+}
+
+const mappingsWithOddKeys = new WeakSet<object>();
+
+/** Marks a mapping of which some keys were no strings in the file. */
+export function markOddKeys(mapping: object): void {
+  mappingsWithOddKeys.add(mapping);
+}
+
+export function hasOddKeys(mapping: object): boolean {
+  return mappingsWithOddKeys.has(mapping);
+}
+
+/** "unknown key", with the known key that is spelled most alike. */
+function unknownKeys(found: readonly string[], known: readonly string[]): string {
+  const hint = found.length === 1 ? nearest(found[0] as string, known) : undefined;
+  return hint === undefined ? "is not a key here" : `is not a key here; did you mean ${hint}?`;
+}
+
+/** The name in `known` that is at most a third of its letters away from `name`. */
+export function nearest(name: string, known: Iterable<string>): string | undefined {
+  let best: string | undefined;
+  let least = Math.floor(name.length / 3) + 1;
+  for (const candidate of known) {
+    const far = distance(name, candidate);
+    if (far < least) [best, least] = [candidate, far];
+  }
+  return best;
+}
+
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const swap = row[j - 1]! + Number(a[i - 1] !== b[j - 1]);
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, swap));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}

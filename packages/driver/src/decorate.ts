@@ -1,0 +1,108 @@
+import type { Clock } from "@nodeyard/runtime";
+import type { ExternalId, Machine, Provider, Step } from "./contract.ts";
+import { asDriverError, DriverError, type DriverErrorKind } from "./errors.ts";
+import type { RateLimiter } from "./limits/rate-limiter.ts";
+
+/** A call to the cloud; for `create` and `remove` it is one step of theirs. */
+export type CallName = "create" | "remove" | "find" | "list" | "removeResource" | "quota" | "need" | "probe";
+
+/** Runs around each call. */
+export type Layer = <T>(name: CallName, call: () => Promise<T>, signal: AbortSignal) => Promise<T>;
+
+/** How a call ended: "ok", the kind of its DriverError, or "aborted" by its caller. */
+export type CallOutcome = "ok" | "aborted" | DriverErrorKind;
+
+/** The provider inside layers, the first outermost. Drivers hold no metrics, logs or limits of their own. */
+export function decorate(provider: Provider, ...layers: readonly Layer[]): Provider {
+  return layers.reduceRight(around, provider);
+}
+
+/** Tells how long each call took and how it ended; milliseconds, monotonic. */
+export function timing(
+  clock: Clock,
+  observe: (name: CallName, outcome: CallOutcome, ms: number) => void,
+): Layer {
+  return async (name, call, signal) => {
+    const start = clock.monotonic();
+    try {
+      const value = await call();
+      observe(name, "ok", clock.monotonic() - start);
+      return value;
+    } catch (error) {
+      observe(name, outcomeOf(error, signal), clock.monotonic() - start);
+      throw error;
+    }
+  };
+}
+
+/** Counts calls under way: `change` is +1 when one starts and -1 when it ends. */
+export function inFlight(count: (name: CallName, change: 1 | -1) => void): Layer {
+  return async (name, call) => {
+    count(name, 1);
+    try {
+      return await call();
+    } finally {
+      count(name, -1);
+    }
+  };
+}
+
+/** Each call waits for its turn. */
+export function limiting(limiter: RateLimiter): Layer {
+  return async (name, call, signal) => {
+    // A probe talks to the machine, not to the cloud; what a label needs is worked out or cached.
+    if (name !== "probe" && name !== "need") await limiter.turn(signal);
+    return call();
+  };
+}
+
+/** Turns whatever is not a DriverError into a `fatal` one, unless the caller aborted: then its reason comes back. */
+export function typedErrors(providerName: string): Layer {
+  return async (name, call, signal) => {
+    try {
+      return await call();
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw asDriverError(error, `${providerName}: ${name}`);
+    }
+  };
+}
+
+function outcomeOf(error: unknown, signal: AbortSignal): CallOutcome {
+  if (signal.aborted) return "aborted";
+  return error instanceof DriverError ? error.kind : "fatal";
+}
+
+function around(inner: Provider, layer: Layer): Provider {
+  return {
+    create: (order, context) => steps<Machine>("create", inner.create(order, context), layer, context.signal),
+    remove: (tag, context) => steps<void>("remove", inner.remove(tag, context), layer, context.signal),
+    find: (tag, signal) => layer<ExternalId | undefined>("find", () => inner.find(tag, signal), signal),
+    list: (signal) => layer("list", () => inner.list(signal), signal),
+    removeResource: (resource, signal) =>
+      layer("removeResource", () => inner.removeResource(resource, signal), signal),
+    quota: (signal) => layer("quota", () => inner.quota(signal), signal),
+    need: (label, signal) => layer("need", () => inner.need(label, signal), signal),
+    inventory: () => inner.inventory(),
+    probe: (item, signal) => layer("probe", () => inner.probe(item, signal), signal),
+    close: () => inner.close(),
+  };
+}
+
+async function* steps<T>(
+  name: CallName,
+  inner: AsyncGenerator<Step, T, void>,
+  layer: Layer,
+  signal: AbortSignal,
+): AsyncGenerator<Step, T, void> {
+  try {
+    for (;;) {
+      const next = await layer(name, () => inner.next(), signal);
+      if (next.done) return next.value;
+      yield next.value;
+    }
+  } finally {
+    // The value is never seen: a generator that has ended ignores it, one that is closed early has no result.
+    await inner.return(undefined as T);
+  }
+}
