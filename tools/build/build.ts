@@ -1,0 +1,91 @@
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { builtManifest } from "./manifest.ts";
+import { readPackages, type SourcePackage } from "./packages.ts";
+import { rewriteTypes, rewriteUrls } from "./specifiers.ts";
+
+/**
+ * Builds every package of the workspace into its `dist`, which is a package of its own: JavaScript, declarations, README,
+ * licence and a package.json that points at them. Returns the folders. Throws when something does not compile.
+ */
+export function build(root: string): string[] {
+  mkdirSync(join(root, ".tmp"), { recursive: true });
+  const work = mkdtempSync(join(root, ".tmp", "build-"));
+  try {
+    const packages = readPackages(root);
+    compile(root, work);
+    return packages.map((one) => assemble(root, join(work, "out", one.folder, "src"), one));
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** One run of the compiler for all packages: they see each other's sources, and each file is read once. */
+function compile(root: string, work: string): void {
+  const up = relative(work, root);
+  const config = {
+    extends: `${up}/tsconfig.json`,
+    compilerOptions: {
+      noEmit: false,
+      declaration: true,
+      rootDir: `${up}/packages`,
+      outDir: "out",
+    },
+    include: [`${up}/packages/*/src`],
+  };
+  writeFileSync(join(work, "tsconfig.json"), JSON.stringify(config));
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  try {
+    execFileSync(process.execPath, [tsc, "-p", work], { cwd: root, encoding: "utf8", stdio: "pipe" });
+  } catch (error) {
+    const output = (error as { stdout?: string }).stdout;
+    throw new Error(`the packages do not compile:\n${output}`, { cause: error });
+  }
+}
+
+function assemble(root: string, compiled: string, source: SourcePackage): string {
+  const dist = join(source.path, "dist");
+  rmSync(dist, { recursive: true, force: true });
+  copyTree(compiled, dist, (name) => (name.endsWith(".d.ts") ? rewriteTypes : rewriteUrls));
+  copyTree(join(source.path, "src"), dist, (name) => (name.endsWith(".ts") ? "skip" : "as is"));
+  for (const name of ["README.md", "LICENSE"]) {
+    const file = [join(source.path, name), join(root, name)].find((path) => existsSync(path));
+    if (file !== undefined) copyFileSync(file, join(dist, name));
+  }
+  const manifest = builtManifest(source.manifest);
+  writeFileSync(join(dist, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  for (const program of Object.values(manifest.bin ?? {})) makeExecutable(join(dist, program));
+  return dist;
+}
+
+function makeExecutable(path: string): void {
+  if (!readFileSync(path, "utf8").startsWith("#!"))
+    throw new Error(`${path} does not start with #!/usr/bin/env node`);
+  chmodSync(path, 0o755);
+}
+
+type Treatment = "skip" | "as is" | ((text: string) => string);
+
+function copyTree(from: string, to: string, treatment: (name: string) => Treatment): void {
+  for (const entry of readdirSync(from, { withFileTypes: true, recursive: true })) {
+    if (!entry.isFile()) continue;
+    const how = treatment(entry.name);
+    if (how === "skip") continue;
+    const source = join(entry.parentPath, entry.name);
+    const target = join(to, relative(from, source));
+    mkdirSync(dirname(target), { recursive: true });
+    if (how === "as is") copyFileSync(source, target);
+    else writeFileSync(target, how(readFileSync(source, "utf8")));
+  }
+}

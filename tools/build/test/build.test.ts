@@ -1,0 +1,113 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { build } from "../build.ts";
+import { builtManifest } from "../manifest.ts";
+import { rewriteTypes, rewriteUrls } from "../specifiers.ts";
+import { verify } from "../verify.ts";
+
+const REPOSITORY = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** A workspace of a library with a worker and a program that uses it; `files` join or replace them. */
+function workspace(files: Readonly<Record<string, string>> = {}): string {
+  const root = mkdtempSync(join(tmpdir(), "nodeyard-build-"));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const all: Readonly<Record<string, string>> = {
+    "tsconfig.json": readFileSync(join(REPOSITORY, "tsconfig.json"), "utf8"),
+    LICENSE: "licence",
+    "packages/library/package.json": JSON.stringify({
+      name: "@test/library",
+      version: "1.2.3",
+      type: "module",
+      exports: { ".": "./src/index.ts" },
+      devDependencies: { vitest: "1" },
+    }),
+    "packages/library/README.md": "library",
+    "packages/library/src/table.txt": "a table",
+    "packages/library/src/index.ts": `
+      import { Worker } from "node:worker_threads";
+      export type { Answer } from "./answer.ts";
+      import type { Answer } from "./answer.ts";
+      export function ask(): Promise<Answer> {
+        return new Promise((resolve) =>
+          new Worker(new URL("./worker.ts", import.meta.url)).once("message", resolve));
+      }`,
+    "packages/library/src/answer.ts": "export interface Answer { readonly text: string }\n",
+    "packages/library/src/worker.ts": `
+      import { parentPort } from "node:worker_threads";
+      parentPort?.postMessage({ text: "1.2.3" });`,
+    "packages/program/package.json": JSON.stringify({
+      name: "program",
+      version: "1.2.3",
+      type: "module",
+      exports: { ".": "./src/index.ts" },
+      bin: { program: "./src/bin/program.ts" },
+      dependencies: { "@test/library": "1.2.3" },
+    }),
+    "packages/program/src/index.ts": 'export { ask } from "@test/library";\n',
+    "packages/program/src/bin/program.ts":
+      '#!/usr/bin/env node\nimport { ask } from "../index.ts";\nconsole.log((await ask()).text);\n',
+    ...files,
+  };
+  for (const [path, text] of Object.entries(all)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  mkdirSync(join(root, "node_modules/@test"), { recursive: true });
+  symlinkSync("../../packages/library", join(root, "node_modules/@test/library"));
+  for (const name of ["typescript", "@types", "@typescript", "undici-types"])
+    symlinkSync(join(REPOSITORY, "node_modules", name), join(root, "node_modules", name));
+  return root;
+}
+
+describe("build", () => {
+  it("makes packages that work when they are packed and installed elsewhere", () => {
+    const root = workspace();
+    const dists = build(root);
+    expect(dists).toEqual([join(root, "packages/library/dist"), join(root, "packages/program/dist")]);
+    const read = (path: string) => readFileSync(join(root, "packages", path), "utf8");
+    expect(read("library/dist/table.txt")).toBe("a table");
+    expect(read("library/dist/LICENSE")).toBe("licence");
+    expect(read("library/dist/index.d.ts")).toContain('from "./answer.js"');
+    expect(JSON.parse(read("library/dist/package.json"))).toEqual({
+      name: "@test/library",
+      version: "1.2.3",
+      type: "module",
+      exports: { ".": { types: "./index.d.ts", default: "./index.js" } },
+    });
+    expect(verify(root, dists)).toEqual(["import @test/library", "import program", "program --version"]);
+  });
+
+  it("fails with the compiler's words when something does not compile", () => {
+    const root = workspace({ "packages/library/src/answer.ts": "export const wrong: number = 'text';\n" });
+    expect(() => build(root)).toThrow(/answer\.ts.*TS2322/);
+  });
+
+  it("refuses a program that a shell could not start", () => {
+    const root = workspace({ "packages/program/src/bin/program.ts": "console.log(1);\n" });
+    expect(() => build(root)).toThrow("does not start with #!/usr/bin/env node");
+  });
+});
+
+describe("builtManifest", () => {
+  it("refuses a door outside src", () => {
+    const source = { name: "a", version: "1", exports: { ".": "./lib/index.ts" } };
+    expect(() => builtManifest(source)).toThrow("cannot build .: ./lib/index.ts is not below ./src/");
+  });
+});
+
+describe("specifiers", () => {
+  it("rewrites relative imports of types, and no text that looks like one", () => {
+    expect(rewriteTypes('export * from "./a.ts"; type B = import("../b.ts").B; import "pkg.ts";')).toBe(
+      'export * from "./a.js"; type B = import("../b.js").B; import "pkg.ts";',
+    );
+  });
+
+  it("rewrites the URLs of workers", () => {
+    expect(rewriteUrls('new URL("./w.ts", import.meta.url); "./w.ts"')).toBe(
+      'new URL("./w.js", import.meta.url); "./w.ts"',
+    );
+  });
+});
