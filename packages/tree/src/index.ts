@@ -1,2 +1,21 @@
 export type * from "./contract.ts";
+export {
+  type EmbeddedOptions,
+  type EmbeddedTree,
+  openEmbeddedTree,
+  restoreEmbeddedTree,
+  StoreRefused,
+  socketPath,
+} from "./embedded/index.ts";
 export * from "./errors.ts";
+export {
+  DEFAULT_LIMITS,
+  ListenRefused,
+  type ServerLimits,
+  type ServerTls,
+  startTreeServer,
+  type TcpOptions,
+  type TreeServer,
+  type TreeServerOptions,
+  unixConnector,
+} from "./server/index.ts";

@@ -1,4 +1,4 @@
-import { wire } from "@nodeyard/zookeeper";
+import { ProtocolError, wire } from "@nodeyard/zookeeper";
 import type { SessionRow } from "../embedded/store.ts";
 import { WIRE_EVENTS } from "./codes.ts";
 import type { Hub } from "./hub.ts";
@@ -8,7 +8,7 @@ import type { WatchEventType, Watcher } from "./watches.ts";
 
 const { ErrorCode, JuteReader, KeeperState, OpCode, Xid } = wire;
 
-/** Reads in flight that a paused connection works off before it is read from again. */
+/** Share of its outstanding requests that a paused connection has left when it is read from again. */
 const RESUME_SHARE = 0.5;
 const KNOWN_TYPES: ReadonlySet<number> = new Set(Object.values(OpCode));
 
@@ -29,6 +29,8 @@ export class Connection implements Watcher, PeerHandlers {
   #session: SessionRow | undefined;
   #outstanding = 0;
   #paused = false;
+  /** Frames that came in one piece with the one that filled the bounds; at most one read of the socket. */
+  #backlog: Buffer[] = [];
   #fresh = true;
   #over = false;
 
@@ -36,9 +38,10 @@ export class Connection implements Watcher, PeerHandlers {
     this.peer = peer;
     this.#hub = hub;
     const { limits, clock } = hub;
-    this.#splitter = new wire.FrameSplitter(limits.maxFrameBytes, (bytes, start, end) =>
-      this.#onFrame(bytes, start, end),
-    );
+    this.#splitter = new wire.FrameSplitter(limits.maxFrameBytes, (bytes, start, end) => {
+      if (this.#paused) this.#backlog.push(Buffer.from(bytes.subarray(start, end)));
+      else this.#onFrame(bytes, start, end);
+    });
     this.#handshake = clock.setTimer(limits.handshakeMs, () => this.cut("handshake"), { background: true });
   }
 
@@ -57,12 +60,7 @@ export class Connection implements Watcher, PeerHandlers {
         return;
       }
     }
-    try {
-      this.#splitter.push(bytes);
-    } catch {
-      // A frame too long, or one that makes no sense: what follows cannot be trusted either.
-      this.cut("frame");
-    }
+    this.#trusting(() => this.#splitter.push(bytes));
   }
 
   drained(): void {
@@ -106,6 +104,7 @@ export class Connection implements Watcher, PeerHandlers {
   #end(): void {
     if (this.#over) return;
     this.#over = true;
+    this.#backlog = [];
     this.#handshake.cancel();
     this.#splitter.stop();
     this.#hub.watches.removeAll(this);
@@ -193,7 +192,28 @@ export class Connection implements Watcher, PeerHandlers {
     if (this.#outstanding > limits.maxOutstanding * RESUME_SHARE) return;
     if (this.peer.queuedBytes > limits.maxQueuedBytes / 4) return;
     this.#paused = false;
-    this.peer.resume();
+    // Deferred: a reply that leaves at once asks to resume, and would work off the backlog one frame deeper each time.
+    queueMicrotask(() => this.#workOff());
+  }
+
+  #workOff(): void {
+    this.#trusting(() => {
+      while (!this.#paused && !this.#over && this.#backlog.length > 0) {
+        const frame = this.#backlog.shift()!;
+        this.#onFrame(frame, 0, frame.length);
+      }
+    });
+    if (!this.#paused && !this.#over) this.peer.resume();
+  }
+
+  /** What makes no sense, or is too long, ends the connection: what follows cannot be trusted either. */
+  #trusting(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      // Anything else is a fault of ours; it costs this client its connection, and nobody else theirs.
+      this.cut(error instanceof ProtocolError ? "frame" : "error");
+    }
   }
 }
 

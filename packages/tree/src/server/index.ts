@@ -1,3 +1,4 @@
+export { unixConnector } from "./edge/unix-connector.ts";
 export { ListenRefused } from "./errors.ts";
 export { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
 export type { ServerTls, TcpOptions } from "./peer.ts";

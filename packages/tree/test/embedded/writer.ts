@@ -1,0 +1,45 @@
+import { writeSync } from "node:fs";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { openEmbeddedTree } from "../../src/embedded/index.ts";
+
+/**
+ * A process that writes without end and says on stdout what was acknowledged, one line each: `n` for a commit that made
+ * `/pairs/n-a` and `/pairs/n-b` and set `/counter` to n. Arguments: folder, first n, bytes per znode.
+ */
+const [folder = "", first = "0", size = "100"] = process.argv.slice(2);
+const tree = await openEmbeddedTree({ folder, clock: systemClock, random: systemRandom });
+const say = (line: string) => writeSync(1, `${line}\n`);
+say(`zxid ${(await tree.create("/opened-", undefined, { sequential: true })).stat.czxid}`);
+if ((await tree.stat("/pairs")) === undefined) {
+  await tree.commit([
+    { op: "create", path: "/pairs" },
+    { op: "create", path: "/counter" },
+  ]);
+}
+await tree.create("/mine", undefined, { ephemeral: true });
+let next = Number(first);
+const data = new Uint8Array(Number(size)).fill(120);
+
+async function writer(): Promise<void> {
+  for (;;) {
+    const n = next++;
+    const results = await tree.commit([
+      { op: "create", path: `/pairs/${n}-a`, data },
+      { op: "set", path: "/counter", data: new TextEncoder().encode(String(n)) },
+      { op: "create", path: `/pairs/${n}-b`, data },
+    ]);
+    say(`${n} ${results[0].stat.czxid}`);
+  }
+}
+
+try {
+  await Promise.all(Array.from({ length: 8 }, writer));
+} catch (error) {
+  say(`failed ${(error as { code?: string }).code} ${(error as { outcome?: string }).outcome}`);
+  const later = await tree.set("/counter", data).then(
+    () => "acknowledged",
+    (refusal: { code?: string }) => refusal.code,
+  );
+  say(`later ${later} ${tree.session().state}`);
+  await tree.close();
+}

@@ -1,0 +1,38 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Bench, startBench } from "./bench.ts";
+
+const ZKCLI = "/usr/share/zookeeper/bin/zkCli.sh";
+const run = promisify(execFile);
+
+function missing(): boolean {
+  if (existsSync(ZKCLI)) return false;
+  const line = `this test needs ${ZKCLI}. Run: apt-get install zookeeper default-jre-headless`;
+  if (process.env.CI) throw new Error(line);
+  process.stderr.write(`SKIPPED: ${line}\n`);
+  return true;
+}
+
+describe.skipIf(missing())("zkCli.sh", () => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await startBench();
+  });
+  afterAll(() => bench.close());
+
+  async function zkCli(...command: string[]): Promise<string> {
+    const { stdout } = await run(ZKCLI, ["-server", bench.hosts, ...command], { timeout: 20_000 });
+    return stdout;
+  }
+
+  test("creates, lists and reads", async () => {
+    await zkCli("create", "/cli", "hello");
+    expect(await zkCli("ls", "/")).toContain("[cli]");
+    const got = await zkCli("get", "-s", "/cli");
+    expect(got).toContain("hello");
+    expect(got).toMatch(/dataVersion = 0/);
+    expect(await bench.tree.children("/")).toEqual(["cli"]);
+  });
+});
