@@ -1,14 +1,14 @@
 import { addChroot, stripChroot } from "../paths.ts";
-import type { MultiOpRequest, MultiResult, Request, Response } from "../wire/messages.ts";
+import type { MultiResult, Request, Response } from "../wire/messages.ts";
+
+/** The bit that all sequential modes share. */
+const SEQUENTIAL = 2;
 
 /** The request as the server of this chroot must see it. */
 export function chrootRequest(chroot: string, request: Request): Request {
   if (chroot === "") return request;
-  if ("path" in request) return { ...request, path: addChroot(chroot, request.path) };
-  if ("ops" in request) {
-    const ops = request.ops.map((op): MultiOpRequest => ({ ...op, path: addChroot(chroot, op.path) }));
-    return { ...request, ops };
-  }
+  if ("path" in request) return placed(chroot, request);
+  if ("ops" in request) return { ...request, ops: request.ops.map((op) => placed(chroot, op)) };
   if ("dataWatches" in request) {
     const all = (paths: readonly string[]) => paths.map((path) => addChroot(chroot, path));
     return {
@@ -21,6 +21,12 @@ export function chrootRequest(chroot: string, request: Request): Request {
     };
   }
   return request;
+}
+
+/** A sequential create of "/" makes a child of the chroot, not a sibling with the chroot's name before the digits. */
+function placed<R extends Extract<Request, { readonly path: string }>>(chroot: string, request: R): R {
+  const child = request.path === "/" && "flags" in request && (request.flags & SEQUENTIAL) !== 0;
+  return { ...request, path: child ? `${chroot}/` : addChroot(chroot, request.path) };
 }
 
 /** The response as the user of this chroot must see it. */
