@@ -83,6 +83,11 @@ export class Reader {
     return null;
   }
 
+  /** A reader of the mapping under `key`; of an empty one when there is none. */
+  inner(key: string): Reader {
+    return new Reader(this.mapping(key) ?? {}, [...this.path, key], this.#report);
+  }
+
   texts(key: string): readonly string[] {
     return this.#list(key, false).flatMap((value, index) => {
       if (typeof value === "string" || typeof value === "number") return [String(value)];

@@ -40,8 +40,7 @@ const isInteger = (value: unknown) => typeof value === "number" || typeof value 
 const isText = (value: unknown) => typeof value === "string";
 
 function word(check: (value: unknown) => boolean, must: string, json: object, about?: string | About): Word {
-  const facts = typeof about === "string" ? { description: about } : about;
-  return z.custom(check, { error: `must be ${must}` }).meta({ ...json, ...facts });
+  return z.custom(check, { error: `must be ${must}` }).meta({ ...json, ...facts(about ?? "") });
 }
 
 /** An integer, or a boolean (which the old reader takes for 0 and 1). */
@@ -117,8 +116,8 @@ export function closed(
   return about === undefined ? schema : schema.meta(facts(about));
 }
 
-function facts(about: string | About): About {
-  return typeof about === "string" ? { description: about } : about;
+function facts(about: string | About): Record<string, unknown> {
+  return typeof about === "string" ? { description: about } : { ...about };
 }
 
 /** A finite or infinite number from a number, boolean, float or numeral; undefined for anything else. */
