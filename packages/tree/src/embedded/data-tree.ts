@@ -27,7 +27,7 @@ export type Applied =
       readonly touched: Iterable<string>;
       readonly events: readonly TreeEvent[];
     }
-  | { readonly error: TreeError };
+  | { readonly error: CommitFailed };
 
 interface Znode {
   data: Uint8Array;
@@ -129,7 +129,7 @@ export class DataTree {
     this.#zxid++;
   }
 
-  /** All of `ops` in order, or none; `now` in ms becomes ctime and mtime. A refusal costs no zxid. */
+  /** All of `ops` in order, or none, with `CommitFailed`; `now` in ms becomes ctime and mtime. A refusal costs no zxid. */
   apply(ops: readonly Op[], session: bigint, now: number): Applied {
     const zxid = this.#zxid + 1n;
     const results: OpResult[] = [];
@@ -139,7 +139,7 @@ export class DataTree {
       } catch (error) {
         this.#rollBack();
         if (!(error instanceof TreeError)) throw error;
-        return { error: ops.length === 1 ? error : new CommitFailed(results.length, error) };
+        return { error: new CommitFailed(results.length, error) };
       }
     }
     // Checks alone change nothing.

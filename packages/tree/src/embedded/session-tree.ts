@@ -12,7 +12,7 @@ import type {
   TreeCapabilities,
   TreeCounters,
 } from "../contract.ts";
-import { BadArguments, CallEnded, NoNode, TreeClosed, type TreeError } from "../errors.ts";
+import { BadArguments, CallEnded, CommitFailed, NoNode, TreeClosed, type TreeError } from "../errors.ts";
 import type { TreeCore } from "./core.ts";
 import { CoreFeed } from "./feed.ts";
 
@@ -157,7 +157,8 @@ export class SessionTree implements Tree {
   #write(op: Op, options: CallOptions): Promise<OpResult> {
     return this.#call(`${op.op} ${op.path}`, "unknown", options, 1, () => {
       const outcome = this.core.commit(this.#id, [owned(op)]);
-      if (outcome.error !== undefined) throw outcome.error;
+      const { error } = outcome;
+      if (error !== undefined) throw error instanceof CommitFailed ? error.reason : error;
       return outcome.results[0]!;
     });
   }

@@ -146,12 +146,16 @@ function commit(
   } else if (outcome.error !== undefined) {
     client.reply(xid, wireCode(outcome.error));
   } else {
-    const results = outcome.results.map((result, index) => ({
-      type: request.ops[index]!.type,
-      ...responseOf(request.ops[index]!.type, result),
-    })) as wire.MultiResult[];
+    const results = outcome.results.map(multiResult);
     client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, OpCode.multi, { results }));
   }
+}
+
+/** A real server turns create2 within a multi into create, hence answers it without a Stat. */
+function multiResult(result: OpResult): wire.MultiResult {
+  if (result.op === "create") return { type: OpCode.create, path: result.path };
+  if (result.op === "set") return { type: OpCode.setData, stat: result.stat };
+  return { type: result.op === "delete" ? OpCode.delete : OpCode.check };
 }
 
 function replyRefused(client: Connection, xid: number, count: number, index: number, code: number): void {
