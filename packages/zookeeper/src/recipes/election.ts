@@ -1,7 +1,7 @@
 import type { ZooKeeperClient } from "../types.ts";
 import { type ContenderDetails, inspectLock, listContenders } from "./inspect.ts";
 import { type HeldLock, lock } from "./lock.ts";
-import type { LockOptions } from "./options.ts";
+import type { LockOptions, RecipeClient } from "./options.ts";
 
 export interface ElectionOptions extends Omit<LockOptions, "persistent" | "deadlineMs"> {
   /** How long to stand for election; default: until `signal` fires. */
@@ -15,7 +15,7 @@ export interface ElectionOptions extends Omit<LockOptions, "persistent" | "deadl
  * The line is that of a lock, so Python's elections take part in it.
  */
 export async function stand(
-  client: ZooKeeperClient,
+  client: RecipeClient,
   parent: string,
   options: ElectionOptions,
   lead: (term: AbortSignal) => Promise<void>,

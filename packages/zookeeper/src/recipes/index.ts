@@ -3,7 +3,7 @@ export { candidates, currentLeader, type ElectionOptions, stand } from "./electi
 export { LockLost, LockTimeout } from "./errors.ts";
 export { type ContenderDetails, inspectLock, listContenders } from "./inspect.ts";
 export { type HeldLock, lock, tryLock } from "./lock.ts";
-export type { LockOptions } from "./options.ts";
+export type { LockOptions, RecipeClient } from "./options.ts";
 export { openTreeCache } from "./tree-cache/tree-cache.ts";
 export type {
   CachedZnode,

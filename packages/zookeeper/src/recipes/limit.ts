@@ -1,8 +1,8 @@
 import { Aborted } from "../errors.ts";
 import type { Clock, OpOptions } from "../types.ts";
 
-/** Longer timers overflow in Node and fire at once; nobody waits for one of 24 days either. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Twelve days. Timers of more than twice that overflow in Node and fire at once. */
+const LONGEST_TIMER_MS = 2 ** 30;
 
 /** One deadline and one signal for a whole sequence of operations and waits. */
 export class Limit {

@@ -1,10 +1,15 @@
-import { systemClock, systemRandom } from "../edge/system.ts";
 import { Closed, NoNode, type ZooKeeperError } from "../errors.ts";
-import type { Clock, Status, ZooKeeperClient } from "../types.ts";
+import type { Clock, Status } from "../types.ts";
 import { contenderPrefix, sortContenders } from "./contenders.ts";
 import { LockLost, LockTimeout } from "./errors.ts";
 import { Limit } from "./limit.ts";
-import { DEFAULT_LOCK_DEADLINE_MS, type LockOptions } from "./options.ts";
+import {
+  clockOf,
+  DEFAULT_LOCK_DEADLINE_MS,
+  type LockOptions,
+  type RecipeClient,
+  randomOf,
+} from "./options.ts";
 import { type Entry, enterLine, isLate, isPassing, type Place } from "./place.ts";
 import { removeContender, sweepContenders } from "./removal.ts";
 
@@ -26,7 +31,7 @@ export interface HeldLock extends AsyncDisposable {
  * was last read: read it anew after winning, and release at once when it is gone.
  */
 export function tryLock(
-  client: ZooKeeperClient,
+  client: RecipeClient,
   parent: string,
   options: LockOptions = {},
 ): Promise<HeldLock | undefined> {
@@ -35,7 +40,7 @@ export function tryLock(
 
 /** Waits in the line under `parent` until the lock is ours. */
 export async function lock(
-  client: ZooKeeperClient,
+  client: RecipeClient,
   parent: string,
   options: LockOptions = {},
 ): Promise<HeldLock> {
@@ -44,17 +49,17 @@ export async function lock(
 }
 
 async function contend(
-  client: ZooKeeperClient,
+  client: RecipeClient,
   parent: string,
   options: LockOptions,
   patient: boolean,
 ): Promise<HeldLock | undefined> {
-  const clock = options.clock ?? systemClock;
+  const clock = clockOf(client, options);
   const ms = options.deadlineMs ?? DEFAULT_LOCK_DEADLINE_MS;
   const limit = new Limit(clock, ms, options.signal, parent, () => new LockTimeout(parent, ms));
   const entry: Entry = {
     parent,
-    prefix: contenderPrefix((options.random ?? systemRandom).uuid()),
+    prefix: contenderPrefix(randomOf(client, options).uuid()),
     data: toBytes(options.identifier),
     persistent: options.persistent ?? false,
     createParent: options.createParent === "parent-only",
@@ -86,7 +91,7 @@ async function contend(
 
 /** The contender right before `place`; "none" when it is first, "absent" when it is not in the line any more. */
 async function predecessor(
-  client: ZooKeeperClient,
+  client: RecipeClient,
   parent: string,
   place: Place,
   limit: Limit,
@@ -106,7 +111,7 @@ async function predecessor(
 }
 
 /** Returns when the contender at `path` is gone or changed, or when the session is another. */
-async function departure(client: ZooKeeperClient, path: string, limit: Limit): Promise<void> {
+async function departure(client: RecipeClient, path: string, limit: Limit): Promise<void> {
   await limit.wait((wake, fail) => {
     // A read of the data, since an exists watch on a znode that is gone already would stay for ever.
     client.get(path, { ...limit.options(), watch: wake }).catch((error: ZooKeeperError) => {
@@ -117,7 +122,7 @@ async function departure(client: ZooKeeperClient, path: string, limit: Limit): P
 }
 
 async function leave(
-  client: ZooKeeperClient,
+  client: RecipeClient,
   clock: Clock,
   entry: Entry,
   place?: Place,
@@ -127,11 +132,11 @@ async function leave(
   else if (place !== undefined) await removeContender(client, clock, place.path, ms);
 }
 
-function isCurrent(client: ZooKeeperClient, place: Place): boolean {
+function isCurrent(client: RecipeClient, place: Place): boolean {
   return place.owner === 0n || (place.owner === client.session.id && client.session.state !== "expired");
 }
 
-function hold(client: ZooKeeperClient, clock: Clock, entry: Entry, place: Place): HeldLock {
+function hold(client: RecipeClient, clock: Clock, entry: Entry, place: Place): HeldLock {
   const controller = new AbortController();
   const onStatus = (status: Status) => {
     const over = status.state === "expired" || status.state === "closed" || status.sessionId !== place.owner;

@@ -1,4 +1,16 @@
-import type { Clock, Random } from "../types.ts";
+import { systemClock, systemRandom } from "../edge/system.ts";
+import type { Clock, Random, ZooKeeperClient } from "../types.ts";
+
+/** A client; recipes take its time and chance unless they are given others, and the system's when it shows none. */
+export type RecipeClient = ZooKeeperClient & { readonly clock?: Clock; readonly random?: Random };
+
+export function clockOf(client: RecipeClient, options: { readonly clock?: Clock }): Clock {
+  return options.clock ?? client.clock ?? systemClock;
+}
+
+export function randomOf(client: RecipeClient, options: { readonly random?: Random }): Random {
+  return options.random ?? client.random ?? systemRandom;
+}
 
 export interface LockOptions {
   /** Data of the contender, which tells people who holds the lock. Default: empty. */

@@ -6,7 +6,7 @@ import {
   type TcpProxy,
   type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
-import { LockLost, listContenders, lock, stand, tryLock } from "../../src/index.ts";
+import { Aborted, LockLost, listContenders, lock, stand, tryLock } from "../../src/index.ts";
 import { closeAll, connect, freshPath, namesBelow, until } from "./support.ts";
 
 describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
@@ -56,6 +56,25 @@ describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
     await held.release();
     await cut;
     expect(await namesBelow(client, parent)).toEqual([]);
+  });
+
+  test.each([
+    ["ephemeral", false],
+    ["persistent", true],
+  ])("of an abandoned attempt nothing stays, though its reply never came: %s", async (_, persistent) => {
+    const [client, direct] = [await connect(proxy), await connect(server)];
+    const parent = await freshPath(direct);
+    const controller = new AbortController();
+    proxy.stall("to-client");
+    const attempt = lock(client, parent, { persistent, signal: controller.signal });
+    const failure = attempt.catch((error: unknown) => error);
+    await until("the server has made it", async () => (await namesBelow(direct, parent)).length === 1);
+    controller.abort(new Error("enough"));
+    expect(await failure).toBeInstanceOf(Aborted);
+    proxy.cut();
+    proxy.resume();
+    await until("it is gone", async () => (await namesBelow(direct, parent)).length === 0);
+    expect(client.session.state).toBe("connected");
   });
 
   test("a waiter survives a reconnect and hears of the release after it", async () => {

@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { NoNode, type Stat, type ZooKeeperClient } from "../../src/index.ts";
+import { Effects } from "../../src/recipes/tree-cache/effects.ts";
 import { FetchQueue } from "../../src/recipes/tree-cache/fetch-queue.ts";
 import { Fifo } from "../../src/recipes/tree-cache/fifo.ts";
+import { Intake } from "../../src/recipes/tree-cache/intake.ts";
 import { childOf, KnownPaths, parentOf } from "../../src/recipes/tree-cache/known-paths.ts";
 import { Playback } from "../../src/recipes/tree-cache/playback.ts";
 
@@ -71,6 +74,70 @@ describe("fetch queue", () => {
       expect(open.length).toBeLessThanOrEqual(2);
     }
     expect(sent).toEqual(["a", "b", "event", "c", "d"]);
+  });
+});
+
+describe("intake", () => {
+  /** A client whose reads answer when told, with what is true at that moment. */
+  function scene() {
+    const told: string[] = [];
+    const open: (() => void)[] = [];
+    let mzxid = 0n;
+    let exists = false;
+    const stat = () => ({ mzxid, pzxid: 0n }) as Stat;
+    const get = (path: string) =>
+      new Promise((resolve, reject) => {
+        open.push(() =>
+          exists ? resolve({ data: Buffer.alloc(0), stat: stat() }) : reject(new NoNode({ path })),
+        );
+      });
+    const known = new KnownPaths("/");
+    const effects = new Effects(known, (change) => told.push(change.type));
+    const fetches = new FetchQueue(1);
+    const playback = new Playback();
+    const client = { get } as unknown as ZooKeeperClient;
+    const machinery = {
+      client,
+      interest: () => "data" as const,
+      descend: () => true,
+      fetches,
+      playback,
+      effects,
+    } as const;
+    const intake = new Intake(machinery, (error) => {
+      throw error;
+    });
+    const happen = (type: "created" | "data" | "deleted") => {
+      mzxid++;
+      exists = type !== "deleted";
+      intake.take({ type, path: "/a", zxid: -1n });
+    };
+    const answer = async () => {
+      open.shift()?.();
+      for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+    };
+    return { told, open, happen, answer, fetches };
+  }
+
+  test("changes while a read waits to be sent ride on it", async () => {
+    const { told, happen, answer, fetches } = scene();
+    fetches.add("live", () => Promise.resolve());
+    for (const type of ["created", "data", "data", "data"] as const) happen(type);
+    expect(fetches.waiting).toBe(1);
+    await answer();
+    await answer();
+    expect(told).toEqual(["put"]);
+  });
+
+  test("a path that is made anew while the read of its former self waits to be sent is there in the end", async () => {
+    const { told, open, happen, answer, fetches } = scene();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    fetches.add("live", () => promise);
+    for (const type of ["created", "deleted", "created"] as const) happen(type);
+    resolve();
+    for (let turn = 0; turn < 5; turn++) await answer();
+    expect(open).toEqual([]);
+    expect(told.at(-1)).toBe("put");
   });
 });
 
