@@ -136,6 +136,7 @@ export class Session implements SessionInfo {
   /** Ends the session for good. Resolves when the server has said so, or could not for some seconds. */
   close(): Promise<void> {
     if (this.#closing !== undefined) return this.#closing.promise;
+    if (this.state === "closed") return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#closing = { done: resolve, promise };
     this.#dialer.stop();
