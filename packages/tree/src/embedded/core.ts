@@ -24,7 +24,7 @@ export class TreeCore {
   readonly #expiry: Expiry;
   readonly #sessions = new Map<bigint, SessionRow>();
   readonly #counts: Record<SessionKind, number> = { process: 0, wire: 0 };
-  readonly #eventListeners = new Set<(event: TreeEvent) => void>();
+  readonly #eventListeners = new Set<(events: readonly TreeEvent[]) => void>();
   readonly #sessionListeners = new Set<(id: bigint) => void>();
   readonly #failureListeners = new Set<(error: TreeError) => void>();
   #nextSession: bigint;
@@ -138,8 +138,8 @@ export class TreeCore {
     for (const tell of this.#sessionListeners) tell(id);
   }
 
-  /** Called synchronously at each change, in order, before its result is known: pass `release` before telling others. */
-  onEvent(listener: (event: TreeEvent) => void): () => void {
+  /** Called synchronously with the events of each change, before its result is known: pass `release` before telling others. */
+  onEvents(listener: (events: readonly TreeEvent[]) => void): () => void {
     this.#eventListeners.add(listener);
     return () => this.#eventListeners.delete(listener);
   }
@@ -177,6 +177,6 @@ export class TreeCore {
   #changed(touched: Iterable<string>, events: readonly TreeEvent[]): void {
     for (const path of touched) this.#committer.znode(path, this.#tree.row(path));
     this.#committer.mark(this.#tree.zxid);
-    for (const event of events) for (const tell of this.#eventListeners) tell(event);
+    for (const tell of this.#eventListeners) tell(events);
   }
 }

@@ -1,6 +1,7 @@
 import type { Change, Feed, FeedOptions } from "../contract.ts";
 import { TreeClosed } from "../errors.ts";
 import type { TreeCore } from "./core.ts";
+import type { TreeEvent } from "./data-tree.ts";
 
 /**
  * A feed inside the process. It needs no watches, no reads and no parking: events are told synchronously with the
@@ -27,9 +28,7 @@ export class CoreFeed implements Feed {
     this.synced = this.#synced.promise;
     // Whoever closes a feed early need not have waited for it.
     this.synced.catch(() => undefined);
-    this.#unsubscribe = core.onEvent((event) => {
-      if (event.type !== "childrenChanged" && this.#covers(event.path)) this.#note(event.type, event.path);
-    });
+    this.#unsubscribe = core.onEvents((events) => this.#follow(events));
     this.#walk(root);
     this.#tell({ type: "synced" }, () => this.#synced.resolve());
   }
@@ -37,7 +36,6 @@ export class CoreFeed implements Feed {
   async resync(): Promise<void> {
     if (this.#closed) throw new TreeClosed("resync");
     await new Promise<void>((resolve, reject) => {
-      this.#tell({ type: "gap" });
       this.#tell({ type: "synced" }, resolve, reject);
     });
   }
@@ -63,26 +61,37 @@ export class CoreFeed implements Feed {
 
   #walk(path: string): void {
     if (this.#core.stat(path) === undefined) return;
-    this.#note("created", path);
+    this.#put(path, true);
+    if (this.#options.descend?.(path) === false) return;
     const prefix = path === "/" ? "/" : `${path}/`;
     for (const name of this.#core.children(path)) this.#walk(prefix + name);
   }
 
-  #note(type: "created" | "changed" | "deleted", path: string): void {
-    const interest = this.#options.interest(path);
-    if (interest === "none") return;
-    this.#counted();
-    if (type === "deleted") this.#tell({ type: "remove", path });
-    else if (interest === "data") this.#tell(this.#put(path));
-    else if (type === "created") this.#tell({ type: "put", path });
+  /** One change may alter a path several times; what it left is told once. */
+  #follow(events: readonly TreeEvent[]): void {
+    const seen = new Set<string>();
+    for (const { type, path } of events) {
+      if (type === "childrenChanged" || seen.has(path) || !this.#covers(path)) continue;
+      seen.add(path);
+      if (this.#core.stat(path) !== undefined) this.#put(path, type !== "changed");
+      else if (type !== "created") this.#remove(path);
+    }
   }
 
-  /** The state at the moment of the event. A znode that a later part of the same commit deleted is only named. */
-  #put(path: string): Change {
+  /** `fresh`: the znode was not there before, or was another one. */
+  #put(path: string, fresh: boolean): void {
+    const interest = this.#options.interest(path);
+    if (interest === "none" || (interest === "name" && !fresh)) return;
+    this.#counted();
     const stat = this.#core.stat(path);
-    return stat === undefined
-      ? { type: "remove", path }
-      : { type: "put", path, data: this.#core.data(path), stat };
+    if (interest === "name" || stat === undefined) this.#tell({ type: "put", path });
+    else this.#tell({ type: "put", path, data: Uint8Array.from(this.#core.data(path)), stat });
+  }
+
+  #remove(path: string): void {
+    if (this.#options.interest(path) === "none") return;
+    this.#counted();
+    this.#tell({ type: "remove", path });
   }
 
   #tell(change: Change, then?: () => void, failed?: (error: Error) => void): void {

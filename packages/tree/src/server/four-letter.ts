@@ -5,7 +5,7 @@ const VERSION = "3.6.0-nodeyard";
 
 /** The answer to a four-letter word, as ZooKeeper formats it; undefined for what is none of ours. */
 export function fourLetterAnswer(word: string, hub: Hub): string | undefined {
-  if (word === "ruok") return hub.core.failure === undefined ? "imok" : "";
+  if (word === "ruok") return "imok";
   if (word === "srvr") return srvr(hub);
   if (word === "mntr") return mntr(hub);
   return undefined;

@@ -31,13 +31,20 @@ export class Hub {
     this.clock = clock;
     this.limits = limits;
     this.#unsubscribe = [
-      core.onEvent((event) => this.watches.trigger(event.type, event.path)),
+      core.onEvents((events) => {
+        for (const event of events) this.watches.trigger(event.type, event.path);
+      }),
+      core.onFailure(() => this.#cutAll("store")),
       core.onSessionClosed((id) => this.#attached.get(id)?.cut("expired")),
     ];
   }
 
-  /** Lets a client in, unless there are too many. */
+  /** Lets a client in, unless there are too many or the store has failed. */
   arrived(peer: Peer): Connection | undefined {
+    if (this.core.failure !== undefined) {
+      this.counted("store");
+      return undefined;
+    }
     if (this.connections.size >= this.limits.maxConnections) {
       this.counted("connections");
       return undefined;
@@ -97,6 +104,10 @@ export class Hub {
 
   close(): void {
     for (const end of this.#unsubscribe) end();
-    for (const connection of [...this.connections]) connection.cut("shutdown");
+    this.#cutAll("shutdown");
+  }
+
+  #cutAll(reason: string): void {
+    for (const connection of [...this.connections]) connection.cut(reason);
   }
 }

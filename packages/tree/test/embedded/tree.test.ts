@@ -106,6 +106,41 @@ test("a feed tells own writes once, before the writer hears of them", async () =
   await feed.close();
 });
 
+test("what one commit does to a path is told once, and what it made and unmade not at all", async () => {
+  const seen: Change[] = [];
+  const feed = tree.feed("/", {
+    interest: (path) => (path.endsWith("name") ? "name" : "data"),
+    descend: (path) => !path.endsWith("closed"),
+    onChange: (change) => seen.push(change),
+  });
+  await feed.synced;
+  seen.length = 0;
+  await tree.commit([
+    { op: "create", path: "/x", data: bytes("1") },
+    { op: "set", path: "/x", data: bytes("2") },
+    { op: "create", path: "/gone" },
+    { op: "delete", path: "/gone" },
+    { op: "create", path: "/name" },
+    { op: "set", path: "/name", data: bytes("2") },
+  ]);
+  expect(seen).toEqual([
+    { type: "put", path: "/x", data: bytes("2"), stat: await tree.stat("/x") },
+    { type: "put", path: "/name" },
+  ]);
+  seen.length = 0;
+  await tree.commit([
+    { op: "delete", path: "/x" },
+    { op: "create", path: "/x", data: bytes("3") },
+  ]);
+  expect(seen).toEqual([{ type: "put", path: "/x", data: bytes("3"), stat: await tree.stat("/x") }]);
+  await tree.create("/closed");
+  await tree.create("/closed/in");
+  seen.length = 0;
+  await feed.resync();
+  expect(seen).toEqual([{ type: "synced" }]);
+  await feed.close();
+});
+
 test("a second session has ephemerals of its own, which go when it is closed", async () => {
   const other = await tree.connect();
   await tree.create("/mine", bytes(""), { ephemeral: true });
