@@ -1,8 +1,8 @@
 import { type Clock, hexId, type Random } from "@nodeyard/runtime";
 import type { Op, OpResult, Stat } from "../contract.ts";
+import { DataTree, type TreeEvent } from "../engine/index.ts";
 import { SessionExpired, type TreeError } from "../errors.ts";
 import { Committer, type Released } from "./committer.ts";
-import { DataTree, type TreeEvent } from "./data-tree.ts";
 import { Expiry } from "./expiry.ts";
 import type { SessionKind, SessionRow, Snapshot, Store } from "./store.ts";
 

@@ -1,7 +1,7 @@
 import type { Change, Feed, FeedOptions } from "../contract.ts";
+import type { TreeEvent } from "../engine/index.ts";
 import { TreeClosed } from "../errors.ts";
 import type { TreeCore } from "./core.ts";
-import type { TreeEvent } from "./data-tree.ts";
 
 /**
  * A feed inside the process. It needs no watches, no reads and no parking: events are told synchronously with the

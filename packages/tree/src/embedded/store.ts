@@ -1,18 +1,4 @@
-/** A znode as the disk holds it. Times are milliseconds of the tree's own clock. */
-export interface ZnodeRow {
-  readonly path: string;
-  readonly data: Uint8Array;
-  readonly czxid: bigint;
-  readonly mzxid: bigint;
-  readonly pzxid: bigint;
-  readonly ctime: number;
-  readonly mtime: number;
-  readonly version: number;
-  readonly cversion: number;
-  readonly aversion: number;
-  /** Session that owns the znode; 0n for a durable one. */
-  readonly ephemeralOwner: bigint;
-}
+import type { ZnodeRow } from "../engine/index.ts";
 
 /** Sessions of roles inside the process end with it; those of wire clients outlive a restart of the server. */
 export type SessionKind = "process" | "wire";

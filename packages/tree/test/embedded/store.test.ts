@@ -5,7 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { prepareFolder, writePid } from "../../src/embedded/edge/state-folder.ts";
 import { openWorkerStore } from "../../src/embedded/edge/worker-store.ts";
-import type { Batch, ZnodeRow } from "../../src/embedded/store.ts";
+import type { Batch } from "../../src/embedded/store.ts";
+import type { ZnodeRow } from "../../src/engine/index.ts";
 
 let folder: string;
 let file: string;

@@ -1,7 +1,8 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { backup as copyOnline, DatabaseSync, type StatementSync } from "node:sqlite";
-import type { Batch, SessionRow, Snapshot, ZnodeRow } from "../store.ts";
+import type { ZnodeRow } from "../../engine/index.ts";
+import type { Batch, SessionRow, Snapshot } from "../store.ts";
 import { Refusal } from "./refusal.ts";
 import { migrate } from "./schema.ts";
 

@@ -1,0 +1,3 @@
+export { type Applied, DataTree, type TreeEvent } from "./data-tree.ts";
+export { checkPath, parentOf } from "./paths.ts";
+export type { ZnodeRow } from "./znode.ts";
