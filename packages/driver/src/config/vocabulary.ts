@@ -87,12 +87,10 @@ export function listOf(item: Word, about?: string | About): Word {
 
 /** A mapping with string keys and one type of values. */
 export function mapOf(value: Word, about?: string | About): Word {
+  const error = "must have only strings as keys; put quotes around the others";
   const schema = z
-    .record(z.string(), value, { error: "must be a mapping" })
-    .refine(
-      (mapping) => !hasOddKeys(mapping),
-      "must have only strings as keys; put quotes around the others",
-    );
+    .custom((mapping) => !isMapping(mapping) || !hasOddKeys(mapping), { error })
+    .pipe(z.record(z.string(), value, { error: "must be a mapping" }));
   return about === undefined ? schema : schema.meta(facts(about));
 }
 

@@ -1,0 +1,46 @@
+import type { Reader } from "@nodeyard/driver";
+import type { DiskimageConfig } from "../types.ts";
+
+const DEFAULTS = { username: "zuul", pythonPath: "auto", shellType: null };
+
+/** Non-abstract diskimages by name; of two with one name the last counts. */
+export function compileDiskimages(main: Reader): ReadonlyMap<string, DiskimageConfig> {
+  const entries = new Map<string, Reader>();
+  for (const from of main.mappings("diskimages", true)) {
+    const name = from.needed("name");
+    if (name === undefined) continue;
+    if (entries.has(name)) from.warn("name", `repeats diskimage ${name}; the last one counts`);
+    entries.set(name, from);
+  }
+  const compiled = new Map<string, DiskimageConfig>();
+  for (const [name, from] of entries) {
+    if (!from.flag("abstract", false)) compiled.set(name, { name, ...inherited(from, entries) });
+  }
+  return compiled;
+}
+
+/** Values from the root of the chain of parents down to the entry; empty ones do not override. */
+function inherited(leaf: Reader, entries: ReadonlyMap<string, Reader>): Omit<DiskimageConfig, "name"> {
+  const chain: Reader[] = [];
+  for (let from: Reader | undefined = leaf; from !== undefined; ) {
+    if (chain.includes(from)) {
+      leaf.error("parent", "leads back to the image itself; break the circle");
+      break;
+    }
+    chain.unshift(from);
+    const parent: string | null = from.text("parent", null);
+    const next: Reader | undefined = parent === null ? undefined : entries.get(parent);
+    if (parent !== null && next === undefined)
+      from.error("parent", `names ${parent}, which does not exist; add it, or remove the key`);
+    from = next;
+  }
+  let values: Omit<DiskimageConfig, "name"> = DEFAULTS;
+  for (const from of chain) {
+    values = {
+      username: from.text("username", null) || values.username,
+      pythonPath: from.text("python-path", null) || values.pythonPath,
+      shellType: from.text("shell-type", null) || values.shellType,
+    };
+  }
+  return values;
+}

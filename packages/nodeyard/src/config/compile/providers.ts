@@ -1,0 +1,58 @@
+import type { LoadContext, ProviderConfig, Reader } from "@nodeyard/driver";
+import type { Path } from "../findings.ts";
+import { resolveProvider } from "../providers.ts";
+import type { DiskimageConfig, DriverRegistry, LabelSettings } from "../types.ts";
+
+export interface ProviderFacts {
+  readonly labels: ReadonlyMap<string, LabelSettings>;
+  readonly diskimages: ReadonlyMap<string, DiskimageConfig>;
+  readonly drivers: DriverRegistry;
+  report(severity: "error" | "warning", path: Path, message: string): void;
+}
+
+/** Providers in the order of the file, each compiled by its driver. */
+export function compileProviders(main: Reader, facts: ProviderFacts): readonly ProviderConfig[] {
+  const value = main.raw.providers;
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) {
+    main.error("providers", "must be a list");
+    return [];
+  }
+  const compiled = value.flatMap((raw, index) => compileOne(raw, index, facts));
+  const keys = new Map<string, string>();
+  const names = new Set<string>();
+  for (const provider of compiled) {
+    if (names.has(provider.name))
+      main.error("providers", `has two with the name ${provider.name}; rename one`);
+    names.add(provider.name);
+    for (const pool of provider.pools) refuseClash(main, keys, provider.name, pool.name);
+  }
+  return compiled;
+}
+
+function compileOne(raw: unknown, index: number, facts: ProviderFacts): readonly ProviderConfig[] {
+  const error = (path: Path, message: string) => facts.report("error", path, message);
+  const resolved = resolveProvider(raw, index, facts.drivers, {
+    both: error,
+    load: error,
+    warn: (path, message) => facts.report("warning", path, message),
+  });
+  if (resolved === undefined) return [];
+  const context: LoadContext = {
+    labels: new Set(facts.labels.keys()),
+    diskimages: new Map(Array.from(facts.diskimages, ([name, { name: _, ...values }]) => [name, values])),
+    report: ({ severity, path, message }) => facts.report(severity, [...resolved.path, ...path], message),
+  };
+  const config = resolved.config.load(resolved.raw, context);
+  return config === undefined ? [] : [config];
+}
+
+/** Python launchers and metrics know a pool as `<provider>-<pool>`, which is ambiguous when names contain dashes. */
+function refuseClash(main: Reader, keys: Map<string, string>, provider: string, pool: string): void {
+  const [key, here] = [`${provider}-${pool}`, `pool ${pool} of ${provider}`];
+  const other = keys.get(key);
+  if (other !== undefined && other !== here) {
+    main.warn("providers", `has ${here} and ${other}, which share the name ${key} in metrics; rename one`);
+  }
+  keys.set(key, here);
+}

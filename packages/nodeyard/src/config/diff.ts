@@ -1,0 +1,51 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Config } from "./types.ts";
+
+/** What a reload changed, by name. */
+export interface ConfigDiff {
+  readonly providersAdded: readonly string[];
+  readonly providersRemoved: readonly string[];
+  /** Opened anew; what is under way on the old one is finished there. */
+  readonly providersChanged: readonly string[];
+  /** Top-level labels that were added, removed or have other settings. */
+  readonly labelsChanged: readonly string[];
+  /** Servers only: the live client is told. */
+  readonly zookeeperServersChanged: boolean;
+  /** Chroot, TLS or timeout: only a restart takes them up. */
+  readonly zookeeperNeedsRestart: boolean;
+  readonly webappNeedsRestart: boolean;
+  readonly limitsChanged: boolean;
+  readonly any: boolean;
+}
+
+/** Compares compiled values, so that the order of keys, defaults written out and comments change nothing. */
+export function diffConfig(before: Config, after: Config): ConfigDiff {
+  const [old, now] = [byName(before.providers), byName(after.providers)];
+  const changes = {
+    providersAdded: [...now.keys()].filter((name) => !old.has(name)),
+    providersRemoved: [...old.keys()].filter((name) => !now.has(name)),
+    providersChanged: [...now].flatMap(([name, provider]) =>
+      old.has(name) && !isDeepStrictEqual(old.get(name), provider) ? [name] : [],
+    ),
+    labelsChanged: [...new Set([...before.labels.keys(), ...after.labels.keys()])].filter(
+      (name) => !isDeepStrictEqual(before.labels.get(name), after.labels.get(name)),
+    ),
+    zookeeperServersChanged: !isDeepStrictEqual(before.zookeeper.servers, after.zookeeper.servers),
+    zookeeperNeedsRestart: !isDeepStrictEqual(
+      { ...before.zookeeper, servers: [] },
+      { ...after.zookeeper, servers: [] },
+    ),
+    webappNeedsRestart: !isDeepStrictEqual(before.webapp, after.webapp),
+    limitsChanged:
+      before.maxHoldAgeMs !== after.maxHoldAgeMs ||
+      !isDeepStrictEqual(before.tenantLimits, after.tenantLimits),
+  };
+  return {
+    ...changes,
+    any: Object.values(changes).some((change) => (Array.isArray(change) ? change.length > 0 : change)),
+  };
+}
+
+function byName<T extends { readonly name: string }>(items: readonly T[]): ReadonlyMap<string, T> {
+  return new Map(items.map((item) => [item.name, item]));
+}

@@ -1,0 +1,79 @@
+import type { Clock, Timer } from "@nodeyard/runtime";
+import { type ConfigDiff, diffConfig } from "../diff.ts";
+import { loadConfig } from "../load.ts";
+import type { Config, Finding } from "../types.ts";
+import { type ConfigFiles, type ConfigSurroundings, readConfig, stampOf } from "./read.ts";
+
+export interface WatchOptions extends ConfigFiles, ConfigSurroundings {
+  readonly clock: Clock;
+  /** What is in force now. */
+  readonly config: Config;
+  /** Time between two looks at the files, milliseconds; 1,000 when absent. */
+  readonly everyMs?: number;
+  /** A new configuration is in force. Called only when something differs. */
+  onChange(config: Config, diff: ConfigDiff, findings: readonly Finding[]): void;
+  /** The files cannot be used; what was in force stays. Called once per version of the files. */
+  onError(findings: readonly Finding[]): void;
+}
+
+/**
+ * Looks at the files' stamps, because a watch of the operating system misses what happens behind links and on network
+ * folders. Starts by looking at once: the files may have changed since they were read.
+ */
+export class ConfigWatch {
+  readonly #options: WatchOptions;
+  #config: Config;
+  #stamp: string | undefined;
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    this.#config = options.config;
+    this.#schedule(0);
+  }
+
+  get config(): Config {
+    return this.#config;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+  }
+
+  /** One look now. Never rejects. */
+  async check(): Promise<void> {
+    const stamp = await stampOf(this.#options);
+    if (stamp === this.#stamp || this.#closed) return;
+    const read = await readConfig(this.#options, this.#options);
+    if (this.#closed) return;
+    // Taken before the read: what is written in between is seen by the next look.
+    this.#stamp = stamp;
+    if ("unreadable" in read) {
+      this.#options.onError([read.unreadable]);
+      return;
+    }
+    const { config, findings } = loadConfig(read.input);
+    if (config === undefined) {
+      this.#options.onError(findings);
+      return;
+    }
+    const diff = diffConfig(this.#config, config);
+    this.#config = config;
+    if (diff.any) this.#options.onChange(config, diff, findings);
+  }
+
+  #schedule(ms: number): void {
+    if (this.#closed) return;
+    const look = async () => {
+      await this.check();
+      this.#schedule(this.#options.everyMs ?? 1000);
+    };
+    this.#timer = this.#options.clock.setTimer(ms, () => void look(), { background: true });
+  }
+}
+
+export function watchConfig(options: WatchOptions): ConfigWatch {
+  return new ConfigWatch(options);
+}

@@ -1,0 +1,112 @@
+import { YamlDate, YamlFloat } from "@nodeyard/driver";
+import type { z } from "zod";
+import type { Finding } from "./types.ts";
+import type { Position, SourceDocument } from "./yaml/document.ts";
+
+export type Path = readonly (string | number)[];
+
+/** Gathers what is found about one file, each with its place; the same thing is said once. */
+export class Findings {
+  readonly file: string;
+  readonly all: Finding[] = [];
+  readonly #document: SourceDocument;
+  readonly #root: unknown;
+  readonly #told = new Set<string>();
+
+  constructor(file: string, document: SourceDocument, root: unknown) {
+    this.file = file;
+    this.#document = document;
+    this.#root = root;
+  }
+
+  add(severity: Finding["severity"], source: Finding["source"], path: Path, message: string): void {
+    this.addAt(
+      this.#document.locate(path),
+      severity,
+      source,
+      nameOf(path, this.#root),
+      this.#sentence(path, message),
+    );
+  }
+
+  addAt(
+    at: Position,
+    severity: Finding["severity"],
+    source: Finding["source"],
+    path: string,
+    message: string,
+  ): void {
+    const key = `${severity} ${source} ${at.line} ${at.column} ${path} ${message}`;
+    if (this.#told.has(key)) return;
+    this.#told.add(key);
+    this.all.push({ severity, source, file: this.file, line: at.line, column: at.column, path, message });
+  }
+
+  /** Whether something was said about this very place already. */
+  knows(path: Path): boolean {
+    const name = nameOf(path, this.#root);
+    return this.all.some((finding) => finding.path === name);
+  }
+
+  /** "must be a string" becomes: is 5, but must be a string. */
+  #sentence(path: Path, message: string): string {
+    if (!message.startsWith("must ")) return message;
+    const value = valueAt(this.#root, path);
+    if (value === undefined) return `is missing and ${message}`;
+    if (value === null) return `has no value, but ${message}`;
+    return `is ${shown(value)}, but ${message}`;
+  }
+}
+
+/** The problems of one schema, with unknown keys one by one. */
+export function issuesOf(error: z.ZodError): readonly { readonly path: Path; readonly message: string }[] {
+  return error.issues.flatMap((issue) => {
+    const path = issue.path.filter((step) => typeof step !== "symbol");
+    if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
+    return issue.keys.map((key) => ({ path: [...path, key], message: issue.message }));
+  });
+}
+
+export function valueAt(root: unknown, path: Path): unknown {
+  let value = root;
+  for (const step of path) {
+    if (typeof value !== "object" || value === null) return undefined;
+    value = (value as Record<string | number, unknown>)[step];
+  }
+  return value;
+}
+
+/** `providers[2] "ec2": pools[0].labels[1].name` */
+function nameOf(path: Path, root: unknown): string {
+  const [first, second, ...rest] = path;
+  if (first !== "providers" || typeof second !== "number") return dotted(path);
+  const name = valueAt(root, [first, second, "name"]);
+  const provider =
+    typeof name === "string" ? `providers[${second}] ${JSON.stringify(name)}` : `providers[${second}]`;
+  return rest.length === 0 ? provider : `${provider}: ${dotted(rest)}`;
+}
+
+function dotted(path: Path): string {
+  let text = "";
+  for (const step of path) {
+    if (typeof step === "number") text += `[${step}]`;
+    else text += text === "" ? step : `.${step}`;
+  }
+  return text;
+}
+
+function shown(value: unknown): string {
+  if (value instanceof YamlFloat)
+    return Number.isInteger(value.value) ? value.value.toFixed(1) : String(value.value);
+  if (value instanceof YamlDate) return `the date ${value.text}`;
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object" && value !== null) return "a mapping";
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}
+
+/** Whether `path` is one of `patterns`, in which `*` stands for any list index. */
+export function matches(patterns: readonly string[], path: Path): boolean {
+  const text = path.map((step) => (typeof step === "number" ? "*" : step)).join(".");
+  return patterns.includes(text);
+}

@@ -1,0 +1,15 @@
+export { connectionString } from "./compile/zookeeper.ts";
+export { type ConfigDiff, diffConfig } from "./diff.ts";
+export { type ConfigFiles, type ConfigSurroundings, type ReadResult, readConfig } from "./edge/read.ts";
+export { ConfigWatch, type WatchOptions, watchConfig } from "./edge/watch.ts";
+export { type ConfigInput, type Loaded, loadConfig } from "./load.ts";
+export {
+  type Config,
+  type DiskimageConfig,
+  type DriverRegistry,
+  type Finding,
+  formatFinding,
+  type LabelSettings,
+  type ZookeeperConfig,
+} from "./types.ts";
+export { type Verdict, validateConfig } from "./validate.ts";

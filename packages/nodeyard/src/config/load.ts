@@ -1,0 +1,71 @@
+import { compile } from "./compile/compile.ts";
+import { readSource, type Source } from "./source.ts";
+import { judgeStrictly } from "./strict.ts";
+import type { Config, DriverRegistry, Finding } from "./types.ts";
+
+export interface ConfigInput {
+  /** The file's text, and the name that findings give it. */
+  readonly text: string;
+  readonly path: string;
+  readonly secureText?: string;
+  readonly securePath?: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly drivers: DriverRegistry;
+}
+
+export interface Loaded {
+  /** Undefined when there is an error among the findings. */
+  readonly config: Config | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Verdict L: accepts what the old loader accepts, and warns of what the strict verdict finds. Pure; throws nothing.
+ * `edge/read.ts` reads the files.
+ */
+export function loadConfig(input: ConfigInput): Loaded {
+  const { main, secure, config } = judge(input);
+  const findings = [...main.findings.all.map(tolerant), ...(secure?.findings.all ?? [])];
+  const failed = findings.some(({ severity }) => severity === "error");
+  return { config: failed ? undefined : config, findings: sorted(withoutEchoes(findings)) };
+}
+
+/** Both verdicts over the same parsed text, as findings of the two sources. */
+export function judge(input: ConfigInput): {
+  readonly main: Source;
+  readonly secure: Source | undefined;
+  readonly config: Config | undefined;
+} {
+  const main = readSource(input.path, input.text, input.env);
+  const secure =
+    input.secureText === undefined
+      ? undefined
+      : readSource(input.securePath ?? "secure file", input.secureText, input.env, { mayBeEmpty: true });
+  judgeStrictly(main, input.drivers);
+  return { main, secure, config: main.raw === undefined ? undefined : compile(main, secure, input.drivers) };
+}
+
+/** What only the strict verdict rejects does not keep the loader from working. */
+function tolerant(finding: Finding): Finding {
+  return finding.source === "schema" ? { ...finding, severity: "warning" } : finding;
+}
+
+/** One finding per place and severity is enough when both verdicts say something about it. */
+export function withoutEchoes(findings: readonly Finding[]): readonly Finding[] {
+  const place = ({ file, path, line }: Finding) => JSON.stringify([file, path, line]);
+  const errors = new Set(findings.filter(({ severity }) => severity === "error").map(place));
+  const seen = new Set<string>();
+  return findings.filter((finding) => {
+    if (finding.path === "" || finding.source === "syntax") return true;
+    const key = place(finding);
+    if (finding.severity === "warning" && errors.has(key)) return false;
+    if (seen.has(`${finding.source === "load"} ${key}`)) return true;
+    const echoed = seen.has(`${finding.source !== "load"} ${key}`);
+    seen.add(`${finding.source === "load"} ${key}`);
+    return !echoed;
+  });
+}
+
+export function sorted(findings: readonly Finding[]): readonly Finding[] {
+  return [...findings].sort((a, b) => (a.file === b.file ? a.line - b.line || a.column - b.column : 0));
+}

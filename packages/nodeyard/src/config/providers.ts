@@ -1,0 +1,84 @@
+import { type DriverConfig, isMapping, nearest } from "@nodeyard/driver";
+import type { Path } from "./findings.ts";
+import type { DriverRegistry } from "./types.ts";
+
+/** What a provider without `driver:` is for (spec configuration.md 3.2, rule 1). */
+const DEFAULT_DRIVER = "openstack";
+/** Rule 2: a provider whose name starts so is always this driver's. */
+const FAKE = "fake";
+
+type Raw = Readonly<Record<string, unknown>>;
+
+export type Resolved =
+  | {
+      readonly raw: Raw;
+      readonly path: Path;
+      readonly name: string;
+      readonly driver: string;
+      readonly config: DriverConfig;
+    }
+  /** Named, but nothing can be said about its keys. */
+  | undefined;
+
+/** Reports of a wrong name or driver are errors of both verdicts; a driver not built yet keeps only the loader out. */
+export interface ResolveReport {
+  both(path: Path, message: string): void;
+  load(path: Path, message: string): void;
+  warn(path: Path, message: string): void;
+}
+
+export function resolveProvider(
+  value: unknown,
+  index: number,
+  drivers: DriverRegistry,
+  report: ResolveReport,
+): Resolved {
+  const path = ["providers", index] as const;
+  if (!isMapping(value)) {
+    report.both(path, "must be a mapping");
+    return undefined;
+  }
+  if (typeof value.name !== "string" || value.name === "") {
+    report.both([...path, "name"], "must be a string");
+    return undefined;
+  }
+  const driver = driverOf(value, value.name, path, report);
+  const config = typeof driver === "string" ? drivers.get(driver) : undefined;
+  if (config === undefined) {
+    const hint = nearest(String(driver), drivers.names());
+    const known = hint === undefined ? `known here: ${drivers.names().join(", ")}` : `did you mean ${hint}?`;
+    report.both([...path, "driver"], `names driver ${String(driver)}, which does not exist; ${known}`);
+    return undefined;
+  }
+  if (config === "known-but-not-built") {
+    const message = `needs driver ${String(driver)}, which this version of Nodeyard does not have; remove the provider, or leave it to a launcher that has it`;
+    report.load([...path, ...("driver" in value ? ["driver"] : [])], message);
+    return undefined;
+  }
+  return { raw: value, path, name: value.name, driver: driver as string, config };
+}
+
+function driverOf(value: Raw, name: string, path: Path, report: ResolveReport): unknown {
+  const written = "driver" in value ? value.driver : DEFAULT_DRIVER;
+  if (!name.startsWith(FAKE)) return written;
+  if (written !== FAKE) {
+    const instead = "driver" in value ? `driver ${String(written)}` : `the default driver ${DEFAULT_DRIVER}`;
+    report.warn(
+      [...path, "name"],
+      `starts with ${FAKE}, so that driver ${FAKE} is used instead of ${instead}; rename it, or write driver: ${FAKE}`,
+    );
+  }
+  return FAKE;
+}
+
+/** The provider's mapping without the keys that all have, for the driver's own schema. */
+export function ownKeys(raw: Raw, common: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const own: Record<string, unknown> = Object.create(null);
+  for (const [key, value] of Object.entries(raw)) if (!(key in common)) own[key] = value;
+  return own;
+}
+
+/** Only the keys that all have. */
+export function commonKeys(raw: Raw, common: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.keys(common).flatMap((key) => (key in raw ? [[key, raw[key]]] : [])));
+}

@@ -1,0 +1,133 @@
+import { bool, closed, float, int, list, listOf, mapOf, str, strOrInt } from "@nodeyard/driver";
+import { z } from "zod";
+
+const server = closed({
+  host: str("Host name or address; IPv6 without brackets."),
+  port: int({ description: "Port.", default: 2281 }),
+  chroot: str("Path below which the tree is; the same on every server that has one."),
+});
+
+const tls = closed(
+  {
+    cert: str("PEM file of the client's certificate."),
+    key: str("PEM file of its key."),
+    ca: str("PEM file of the authority that signed the servers'."),
+  },
+  [],
+  "All three, or the connection is plain TCP.",
+);
+
+const label = closed(
+  {
+    name: str("What clients ask for."),
+    "min-ready": int({ description: "Ready nodes to keep in stock.", default: 0 }),
+    "max-ready-age": int({
+      description: "Ready nodes at least this old are replaced; 0: never.",
+      default: 0,
+      unit: "s",
+    }),
+  },
+  ["name"],
+);
+
+const diskimage = closed(
+  {
+    name: str("Name of the image."),
+    abstract: bool({ description: "Only a parent of others: never built.", default: false }),
+    parent: str("The entry whose values this one starts from."),
+    formats: listOf(str(), "Formats to build beside those that providers need."),
+    "keep-formats": listOf(str(), "Formats kept on disk despite `delete-after-upload`."),
+    "delete-after-upload": bool({
+      description: "Delete local files once uploaded everywhere.",
+      default: false,
+    }),
+    elements: listOf(str(), "Elements, after those of the parents."),
+    "env-vars": mapOf(str(), "Environment of the build, over that of the parents."),
+    release: strOrInt("Release of the distribution, for the build."),
+    "rebuild-age": int({ description: "Age at which a build is replaced.", default: 86_400, unit: "s" }),
+    "build-timeout": int({ description: "A build is ended after this.", default: 28_800, unit: "s" }),
+    pause: bool({ description: "No builds.", default: false }),
+    "dib-cmd": str({ description: "Build command.", default: "disk-image-create" }),
+    username: str({ description: "Login user of nodes.", default: "zuul" }),
+    "python-path": str({ description: "Ansible's interpreter on nodes.", default: "auto" }),
+    "shell-type": str("Ansible's shell type on nodes."),
+    metadata: z
+      .custom((value) => typeof value === "object" && value !== null && !Array.isArray(value), {
+        error: "must be a mapping",
+      })
+      .meta({ type: "object", description: "Metadata of uploads; never inherited." }),
+  },
+  ["name"],
+);
+
+const tenantLimits = mapOf(z.unknown(), "Keys of other resources are limits of their own name.")
+  .superRefine((value, context) => {
+    for (const [key, amount] of Object.entries(value as Record<string, unknown>)) {
+      const right =
+        key === "tenant-name" ? typeof amount === "string" : ["number", "boolean"].includes(typeof amount);
+      const message =
+        key === "tenant-name" ? "must be a string" : "must be an integer, without quotes or decimal point";
+      if (!right) context.addIssue({ code: "custom", path: [key], message, input: amount });
+    }
+  })
+  .meta({
+    type: "object",
+    properties: {
+      "tenant-name": { type: "string", description: "The tenant." },
+      "max-servers": { type: "integer", description: "Nodes at once.", default: "no limit" },
+      "max-cores": { type: "integer", description: "Cores at once.", default: "no limit" },
+      "max-ram": { type: "integer", description: "Memory at once.", unit: "MiB", default: "no limit" },
+      "max-volumes": { type: "integer", description: "Volumes at once.", default: "no limit" },
+      "max-volume-gb": {
+        type: "integer",
+        description: "Size of all volumes.",
+        unit: "GB",
+        default: "no limit",
+      },
+    },
+    additionalProperties: { type: "integer" },
+  });
+
+const webapp = closed(
+  {
+    port: int({ description: "Port.", default: 8005 }),
+    listen_address: str({ description: "Address to listen on.", default: "0.0.0.0" }),
+  },
+  [],
+  "The HTTP interface.",
+);
+
+/** The file but for the insides of providers (spec configuration.md section 2). */
+export const topSchema = closed({
+  "zookeeper-servers": listOf(server, "The ensemble."),
+  "zookeeper-tls": tls,
+  "zookeeper-timeout": float({ description: "Session timeout.", default: 10, unit: "s" }),
+  labels: listOf(label, "Labels that clients may ask for."),
+  diskimages: listOf(diskimage, "Images that the builder makes."),
+  providers: list("Where nodes come from; the keys depend on `driver`."),
+  webapp,
+  "elements-dir": str("Where build elements are looked for."),
+  "images-dir": str("Where built images are kept; the builder needs it."),
+  "build-log-dir": str({ description: "Where logs of builds go.", default: "/var/log/nodepool/builds" }),
+  "build-log-retention": int({ description: "Old logs kept per image.", default: 7 }),
+  "max-hold-age": int({
+    description: "Held nodes are deleted at this age; 0 or less: never.",
+    default: 0,
+    unit: "s",
+  }),
+  "tenant-resource-limits": listOf(tenantLimits, "What the nodes of one tenant may use together."),
+});
+
+/** Keys of every provider (spec configuration.md 3.1); `pools` and the rest are the driver's. */
+export const providerKeys = {
+  name: str("Unique name of the provider."),
+  driver: str({ description: "Which driver it is for.", default: "openstack" }),
+  "max-concurrency": int({
+    description: "Launches at once; negative: no limit, 0: no request is looked at.",
+    default: -1,
+  }),
+  priority: int({ description: "Lower is preferred.", default: 100 }),
+} as const;
+
+/** Keys that the old validator rejects though they are documented and have effect (spec configuration.md 4.3). */
+export const honoured: readonly string[] = ["diskimages.*.shell-type"];

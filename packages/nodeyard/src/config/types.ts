@@ -1,0 +1,70 @@
+import type { DriverConfig, ProviderConfig, Resources } from "@nodeyard/driver";
+
+/** The compiled file: every default applied, references resolved, nothing of the file's spelling left. */
+export interface Config {
+  readonly zookeeper: ZookeeperConfig;
+  readonly labels: ReadonlyMap<string, LabelSettings>;
+  /** Non-abstract ones by name. */
+  readonly diskimages: ReadonlyMap<string, DiskimageConfig>;
+  readonly providers: readonly ProviderConfig[];
+  /** Infinity: held nodes are kept for ever. */
+  readonly maxHoldAgeMs: number;
+  /** By tenant; absent names are unlimited. */
+  readonly tenantLimits: ReadonlyMap<string, Resources>;
+  readonly webapp: { readonly port: number; readonly listenAddress: string };
+}
+
+export interface ZookeeperConfig {
+  /** Empty: no ZooKeeper is configured. */
+  readonly servers: readonly { readonly host: string; readonly port: number }[];
+  /** Empty, or a path that starts with "/" and does not end with one. */
+  readonly chroot: string;
+  /** Paths of PEM files; null: plain TCP. */
+  readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | null;
+  /** Session timeout, milliseconds. */
+  readonly timeoutMs: number;
+}
+
+export interface LabelSettings {
+  readonly name: string;
+  /** At least 0. */
+  readonly minReady: number;
+  /** Infinity: never too old. */
+  readonly maxReadyAgeMs: number;
+}
+
+/** What labels need of a diskimage. */
+export interface DiskimageConfig {
+  readonly name: string;
+  readonly username: string;
+  readonly pythonPath: string;
+  readonly shellType: string | null;
+}
+
+/** Drivers by the value of `driver:`. */
+export interface DriverRegistry {
+  get(name: string): DriverConfig | "known-but-not-built" | undefined;
+  /** Names that `get` has a driver for, for messages. */
+  names(): readonly string[];
+}
+
+/** Something to know about a place in the file. */
+export interface Finding {
+  readonly severity: "error" | "warning";
+  /** syntax: no value could be read. schema: the strict verdict. load: what keeps a launcher from working with it. */
+  readonly source: "syntax" | "schema" | "load";
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+  /** `providers[2] "ec2": pools[0].name`; empty for the file as a whole. */
+  readonly path: string;
+  /** What is wrong with which value, and the mend. */
+  readonly message: string;
+}
+
+/** `file:line:column: path: message` */
+export function formatFinding(finding: Finding): string {
+  const path = finding.path === "" ? "" : `${finding.path}: `;
+  return `${finding.file}:${finding.line}:${finding.column}: ${path}${finding.message}`;
+}

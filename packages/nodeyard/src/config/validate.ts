@@ -1,0 +1,24 @@
+import { type ConfigInput, judge, sorted, withoutEchoes } from "./load.ts";
+import type { Finding } from "./types.ts";
+
+export interface Verdict {
+  readonly exitCode: 0 | 1;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * `config-validate` (spec configuration.md section 4): the strict verdict decides. What only keeps a launcher from loading
+ * the file is a warning, unless `strict` is set: then it fails as well, and so do keys without effect. The secure file
+ * is not read, like the old command.
+ */
+export function validateConfig(input: ConfigInput & { readonly strict?: boolean }): Verdict {
+  const { secureText: _text, securePath: _path, ...mainOnly } = input;
+  const { main } = judge(mainOnly);
+  const findings = main.findings.all.map((finding): Finding => {
+    if (finding.source !== "load") return finding;
+    const fails = input.strict === true && finding.severity === "error";
+    return { ...finding, severity: fails ? "error" : "warning" };
+  });
+  const failed = findings.some(({ severity }) => severity === "error");
+  return { exitCode: failed ? 1 : 0, findings: sorted(withoutEchoes(findings)) };
+}

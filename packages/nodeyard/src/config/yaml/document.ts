@@ -1,0 +1,111 @@
+import {
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type Document as YamlDocument,
+} from "yaml";
+
+export interface Position {
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface SyntaxProblem extends Position {
+  readonly message: string;
+}
+
+/** A parsed file of which places can be found by path. */
+export class SourceDocument {
+  readonly problems: readonly SyntaxProblem[];
+  readonly contents: Node | null;
+  readonly #document: YamlDocument.Parsed;
+  readonly #lines: LineCounter;
+
+  constructor(text: string) {
+    this.#lines = new LineCounter();
+    // Types of scalars are ours (yaml/scalars.ts): the library's YAML 1.1 differs from the old readers' in corners.
+    this.#document = parseDocument(text, {
+      version: "1.1",
+      schema: "failsafe",
+      resolveKnownTags: false,
+      uniqueKeys: false,
+      merge: false,
+      lineCounter: this.#lines,
+      prettyErrors: false,
+    });
+    this.contents = this.#document.contents;
+    this.problems = this.#document.errors.map((error) => ({
+      ...this.at(error.pos[0]),
+      message: error.message,
+    }));
+  }
+
+  at(offset: number): Position {
+    const { line, col } = this.#lines.linePos(offset);
+    return { line: Math.max(1, line), column: Math.max(1, col) };
+  }
+
+  /** The node itself, or what an alias stands for. */
+  resolve(node: unknown): unknown {
+    return isAlias(node) ? node.resolve(this.#document) : node;
+  }
+
+  /** Where the value under `path` stands, or, when it is absent, the nearest mapping or list around it. */
+  locate(path: readonly (string | number)[]): Position {
+    let node: unknown = this.contents;
+    let offset = offsetOf(node) ?? 0;
+    for (const step of path) {
+      const next = this.#step(this.resolve(node), step);
+      if (next === undefined) break;
+      node = next.node;
+      offset = next.offset;
+    }
+    return this.at(offset);
+  }
+
+  #step(
+    node: unknown,
+    step: string | number,
+  ): { readonly node: unknown; readonly offset: number } | undefined {
+    if (isSeq(node) && typeof step === "number") {
+      const item = node.items[step];
+      return item === undefined ? undefined : { node: item, offset: offsetOf(item) ?? 0 };
+    }
+    if (!isMap(node)) return undefined;
+    // The last of several equal keys is the one that counts.
+    const pair = node.items.findLast((item) => isPair(item) && keyText(item) === String(step));
+    if (pair !== undefined) return { node: pair.value, offset: offsetOf(pair.key) ?? 0 };
+    return this.#throughMerge(node.items, step);
+  }
+
+  #throughMerge(
+    items: readonly Pair[],
+    step: string | number,
+  ): { readonly node: unknown; readonly offset: number } | undefined {
+    for (const pair of items) {
+      if (keyText(pair) !== "<<") continue;
+      const merged = this.resolve(pair.value);
+      for (const source of isSeq(merged) ? merged.items : [merged]) {
+        const found = this.#step(this.resolve(source), step);
+        if (found !== undefined) return found;
+      }
+    }
+    return undefined;
+  }
+}
+
+function keyText(pair: Pair): string | undefined {
+  return isScalar(pair.key) ? String(pair.key.value) : undefined;
+}
+
+export function offsetOf(node: unknown): number | undefined {
+  const range = (node as { readonly range?: readonly [number, number, number] | null } | null)?.range;
+  return range?.[0];
+}

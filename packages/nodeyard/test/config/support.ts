@@ -1,0 +1,59 @@
+import type { DriverConfig } from "@nodeyard/driver";
+import { fakeConfig } from "@nodeyard/driver-fake";
+import { staticConfig } from "@nodeyard/driver-static";
+import {
+  type Config,
+  type DriverRegistry,
+  formatFinding,
+  loadConfig,
+  validateConfig,
+} from "../../src/config/index.ts";
+
+const built: Readonly<Record<string, DriverConfig>> = {
+  fake: fakeConfig as DriverConfig,
+  static: staticConfig as DriverConfig,
+};
+const planned = new Set(["openstack", "aws", "azure", "gce", "kubernetes", "metastatic"]);
+
+export const drivers: DriverRegistry = {
+  get: (name) => built[name] ?? (planned.has(name) ? "known-but-not-built" : undefined),
+  names: () => Object.keys(built),
+};
+
+type Env = Readonly<Record<string, string>>;
+
+/** Exit code of config-validate. */
+export function exitCode(
+  text: string,
+  options: { readonly env?: Env; readonly strict?: boolean } = {},
+): number {
+  const { env = {}, strict = false } = options;
+  return validateConfig({ text, path: "n.yaml", env, drivers, strict }).exitCode;
+}
+
+export function verdict(text: string, strict = false): string[] {
+  return validateConfig({ text, path: "n.yaml", env: {}, drivers, strict }).findings.map(told);
+}
+
+export function load(
+  text: string,
+  secureText?: string,
+  env: Env = {},
+): { config: Config | undefined; errors: string[]; warnings: string[] } {
+  const secure = secureText === undefined ? {} : { secureText, securePath: "secure.yaml" };
+  const { config, findings } = loadConfig({ text, path: "n.yaml", env, drivers, ...secure });
+  const of = (severity: string) =>
+    findings.filter((finding) => finding.severity === severity).map(formatFinding);
+  return { config, errors: of("error"), warnings: of("warning") };
+}
+
+/** The configuration of a text that must load. */
+export function loaded(text: string, secureText?: string, env: Env = {}): Config {
+  const { config, errors } = load(text, secureText, env);
+  if (config === undefined) throw new Error(errors.join("\n"));
+  return config;
+}
+
+function told(finding: Parameters<typeof formatFinding>[0]): string {
+  return `${finding.severity} ${formatFinding(finding)}`;
+}
