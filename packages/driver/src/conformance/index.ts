@@ -1,1 +1,42 @@
-export {};
+import type { Driver } from "../contract.ts";
+import { callTests, commonTests } from "./calls.ts";
+import { inventoryTests, noLaunchTests, probeTests } from "./inventory.ts";
+import { machineTests, removalTests } from "./machines.ts";
+import { ownershipTests } from "./ownership.ts";
+import { Bench, type ConformanceRig, type TestKit } from "./rig.ts";
+
+export type { ConformanceRig, TestKit };
+
+/**
+ * The tests that every driver passes: declare it in the driver's own test file with the runner's `describe`, `test` and
+ * `expect`. What a driver need not do is decided by its capabilities, and by nothing else.
+ */
+export function driverConformance(
+  name: string,
+  driver: Pick<Driver, "capabilities">,
+  setup: () => Promise<ConformanceRig>,
+  kit: TestKit,
+): void {
+  const run = (body: (bench: Bench) => Promise<void>) => async () => {
+    const rig = await setup();
+    try {
+      await body(new Bench(rig));
+    } finally {
+      await rig.stop();
+    }
+  };
+  const { launches, inventory, probes, tags } = driver.capabilities;
+  kit.describe(`driver conformance: ${name}`, () => {
+    commonTests(kit, run);
+    if (launches) {
+      machineTests(kit, run);
+      removalTests(kit, run);
+      callTests(kit, run);
+    } else {
+      noLaunchTests(kit, run);
+    }
+    if (launches && tags) ownershipTests(kit, run);
+    if (inventory) inventoryTests(kit, run);
+    if (probes) probeTests(kit, run);
+  });
+}

@@ -7,7 +7,7 @@ export interface SharedValueOptions<T> {
   readonly load: (signal: AbortSignal) => Promise<T>;
   /** What it is, for messages: "server list". */
   readonly what: string;
-  /** Up to this age the value is served as it is, milliseconds. */
+  /** Up to this age the value is served as it is, milliseconds; below 0 none is kept, loads are only shared. */
   readonly freshMs: number;
   /** Up to this age it is still served while a new one is loaded, milliseconds. Beyond it callers wait. */
   readonly staleMs: number;

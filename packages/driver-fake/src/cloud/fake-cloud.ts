@@ -1,0 +1,223 @@
+import { exceeded, type Resources, type Tag } from "@nodeyard/driver";
+import { type Clock, type Random, seededRandom } from "@nodeyard/runtime";
+import { type FakeKnobs, type FaultCounts, INSTANT, type Latency } from "../knobs.ts";
+import { CloudError } from "./errors.ts";
+import { decodeEvent, encodeEvent, type Journal } from "./journal.ts";
+import { type CloudEvent, type FakeServer, type Fate, Servers, type Status } from "./servers.ts";
+
+export interface CloudOptions {
+  readonly clock: Clock;
+  /** Gives machines their ids; must differ between processes that share a journal. */
+  readonly random: Random;
+  readonly knobs?: FakeKnobs;
+  readonly journal?: Journal;
+}
+
+export interface NewServer {
+  readonly name: string;
+  readonly tag: Tag | null;
+  readonly az: string | null;
+  readonly resources: Resources;
+  readonly networks: readonly string[];
+  readonly imageProperties: Readonly<Record<string, string>>;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/**
+ * A cloud in memory. A request that was sent takes effect whether or not its caller still waits, as with real clouds. All
+ * chance comes from the knobs' seed, all time from the clock; with the instant knobs no timer is set and no call
+ * takes more than a microtask.
+ */
+export class FakeCloud {
+  /** Faults still to come; tests may set them at any time. */
+  readonly faults: Mutable<FaultCounts>;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #chance: Random;
+  readonly #journal: Journal | undefined;
+  readonly #servers = new Servers();
+  #knobs: FakeKnobs;
+  #changes = 0;
+
+  constructor(options: CloudOptions) {
+    this.#clock = options.clock;
+    this.#random = options.random;
+    this.#knobs = options.knobs ?? INSTANT;
+    this.#chance = seededRandom(this.#knobs.seed);
+    this.#journal = options.journal;
+    this.faults = { ...this.#knobs.faults };
+  }
+
+  get knobs(): FakeKnobs {
+    return this.#knobs;
+  }
+
+  /** New knobs for the machines that are there, as after a change of the configuration; the faults start anew. */
+  adjust(knobs: FakeKnobs): void {
+    this.#knobs = knobs;
+    Object.assign(this.faults, knobs.faults);
+  }
+
+  /** Makes a machine, or returns the one that the tag has already: the tag is the request's idempotency token. */
+  create(order: NewServer, signal: AbortSignal): Promise<FakeServer> {
+    return this.#call("create", signal, () => this.#create(order));
+  }
+
+  /** Rejects with 404 for a machine that is not there. */
+  delete(id: string, signal: AbortSignal): Promise<void> {
+    return this.#call("delete", signal, () => this.#delete(id));
+  }
+
+  get(id: string, signal: AbortSignal): Promise<FakeServer | undefined> {
+    return this.#call("find", signal, () => this.#servers.get(id));
+  }
+
+  /** What carries the tag, as far as a listing shows it yet. */
+  findByTag(tag: Tag, signal: AbortSignal): Promise<FakeServer | undefined> {
+    return this.#call("find", signal, () => {
+      const server = this.#servers.ofTag(tag);
+      const visible = server !== undefined && this.#clock.now() >= server.createdAt + server.lagMs;
+      return visible ? server : undefined;
+    });
+  }
+
+  /** Machines that a listing shows now, those with status DELETED included. */
+  list(signal: AbortSignal): Promise<readonly FakeServer[]> {
+    return this.#call("list", signal, () => {
+      const now = this.#clock.now();
+      this.#servers.forget(now);
+      return this.#servers.listed(now);
+    });
+  }
+
+  status(server: FakeServer): Status {
+    return this.#servers.status(server, this.#clock.now());
+  }
+
+  /** The truth, for checks: every live machine, at once and without lag. */
+  inspect(): readonly FakeServer[] {
+    this.#catchUp();
+    return this.#servers.live();
+  }
+
+  #create(order: NewServer): FakeServer {
+    const existing = order.tag === null ? undefined : this.#servers.ofTag(order.tag);
+    if (existing !== undefined) return existing;
+    if (order.imageProperties.SHOULD_FAIL?.toLowerCase() === "true") {
+      throw new CloudError(500, "the image says SHOULD_FAIL");
+    }
+    if (this.#due("createFails")) throw new CloudError(500, "scripted: create fails");
+    const az = this.#place(order);
+    const now = this.#clock.now();
+    const server: FakeServer = {
+      id: this.#random.uuid(),
+      name: order.name,
+      tag: order.tag,
+      az,
+      resources: order.resources,
+      networks: order.networks,
+      createdAt: now,
+      bootMs: this.#draw(this.#knobs.latency.boot),
+      fate: this.#fate(),
+      lagMs: this.#lag(),
+    };
+    this.#record({ op: "create", at: now, server });
+    if (this.#due("createFailsWithExternalId"))
+      throw new CloudError(500, `scripted: no reply for ${server.id}`);
+    // With a journal another process may have been first; then the tag's machine is the other's.
+    return order.tag === null ? server : (this.#servers.ofTag(order.tag) ?? server);
+  }
+
+  #delete(id: string): void {
+    if (this.#servers.get(id) === undefined) throw new CloudError(404, `there is no server ${id}`);
+    if (this.#due("deleteFails")) throw new CloudError(500, "scripted: delete fails");
+    const keepsRecord = this.#due("deleteLeavesRecord");
+    this.#record({ op: "delete", at: this.#clock.now(), id, keepsRecord });
+  }
+
+  /** The zone for a new machine; throws where quota, zone or its room say no. */
+  #place(order: NewServer): string {
+    const { quota, availabilityZones, capacity } = this.#knobs;
+    const over = exceeded(quota as Resources, this.#servers.used, order.resources);
+    if (over !== undefined) throw new CloudError(403, `Quota exceeded for ${over}`);
+    if (order.az !== null && !availabilityZones.includes(order.az)) {
+      throw new CloudError(400, `there is no availability zone ${JSON.stringify(order.az)}`);
+    }
+    const zones = order.az === null ? availabilityZones : [order.az];
+    const room = (zone: string) => (capacity[zone] ?? Number.POSITIVE_INFINITY) > this.#servers.inZone(zone);
+    const free = zones.filter(room);
+    if (free.length === 0) throw new CloudError(503, `no room in ${zones.join(", ")}`);
+    return free[Math.floor(this.#chance.float() * free.length)]!;
+  }
+
+  #fate(): Fate {
+    if (this.#due("neverActive")) return "never";
+    return this.#due("endsInError") ? "error" : "active";
+  }
+
+  #due(fault: keyof FaultCounts): boolean {
+    if (this.faults[fault] <= 0) return false;
+    this.faults[fault]--;
+    return true;
+  }
+
+  #lag(): number {
+    const most = this.#knobs.consistencyDelayMs;
+    return most === 0 ? 0 : Math.floor(this.#chance.float() * most);
+  }
+
+  #draw({ minMs, maxMs }: Latency): number {
+    return maxMs <= 0 ? 0 : minMs + Math.floor(this.#chance.float() * (maxMs - minMs + 1));
+  }
+
+  /** Sends a request: it takes effect after its latency even when the caller has gone by then. */
+  async #call<T>(name: keyof FakeKnobs["errors"], signal: AbortSignal, effect: () => T): Promise<T> {
+    signal.throwIfAborted();
+    const { latency, errors } = this.#knobs;
+    const ms = this.#draw(name === "create" || name === "delete" ? latency[name] : latency.read);
+    const fails = errors[name] > 0 && this.#chance.float() < errors[name];
+    // Half of the failures are replies that get lost after the work was done.
+    const lost = fails && this.#chance.float() < 0.5;
+    const run = () => {
+      if (fails && !lost) throw new CloudError(500, `scripted: ${name} failed`);
+      this.#catchUp();
+      const value = effect();
+      if (lost) throw new CloudError(500, `scripted: the reply of ${name} was lost`);
+      return value;
+    };
+    return ms === 0 ? run() : this.#later(ms, signal, run);
+  }
+
+  #later<T>(ms: number, signal: AbortSignal, run: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const onAbort = () => reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#clock.setTimer(ms, () => {
+        signal.removeEventListener("abort", onAbort);
+        try {
+          resolve(run());
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  }
+
+  #record(event: CloudEvent): void {
+    if (this.#journal === undefined) {
+      this.#servers.apply(event);
+    } else {
+      this.#journal.append(encodeEvent(event));
+      this.#catchUp();
+    }
+    if (++this.#changes % 1_000 === 0) this.#servers.forget(this.#clock.now());
+  }
+
+  #catchUp(): void {
+    for (const line of this.#journal?.unread() ?? []) {
+      const event = decodeEvent(line);
+      if (event !== undefined) this.#servers.apply(event);
+    }
+  }
+}

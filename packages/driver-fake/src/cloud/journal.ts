@@ -1,0 +1,35 @@
+import type { CloudEvent } from "./servers.ts";
+
+/** Where a cloud keeps its events beyond the process. Calls are synchronous: one event is one line. */
+export interface Journal {
+  append(line: string): void;
+  /** Whole lines that were appended, by anyone, since the last call. */
+  unread(): readonly string[];
+}
+
+export function encodeEvent(event: CloudEvent): string {
+  return JSON.stringify(event);
+}
+
+/** Undefined for what is no event: a line that a killed process left unfinished. */
+export function decodeEvent(line: string): CloudEvent | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isEvent(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** All events of a journal's text, for whoever checks afterwards what was made and unmade. */
+export function readJournal(text: string): readonly CloudEvent[] {
+  return text
+    .split("\n")
+    .map(decodeEvent)
+    .filter((event) => event !== undefined);
+}
+
+function isEvent(value: unknown): value is CloudEvent {
+  if (typeof value !== "object" || value === null || !("op" in value)) return false;
+  return (value.op === "create" && "server" in value) || (value.op === "delete" && "id" in value);
+}

@@ -1,0 +1,130 @@
+import { add, type Resources, subtract, type Tag } from "@nodeyard/driver";
+
+/** What becomes of a machine after its BUILD. */
+export type Fate = "active" | "never" | "error";
+
+/** A machine as the cloud knows it. Times are wall time, milliseconds. */
+export interface FakeServer {
+  readonly id: string;
+  readonly name: string;
+  /** Metadata as given; null for machines that others made. */
+  readonly tag: Tag | null;
+  readonly az: string;
+  readonly resources: Resources;
+  readonly networks: readonly string[];
+  readonly createdAt: number;
+  readonly bootMs: number;
+  readonly fate: Fate;
+  /** How long find and list lag behind for this machine, milliseconds. */
+  readonly lagMs: number;
+}
+
+/** One line of the journal: everything that changes the cloud, in the order in which it did. */
+export type CloudEvent =
+  | { readonly op: "create"; readonly at: number; readonly server: FakeServer }
+  | { readonly op: "delete"; readonly at: number; readonly id: string; readonly keepsRecord: boolean };
+
+interface Entry {
+  readonly server: FakeServer;
+  deletedAt: number | undefined;
+  keepsRecord: boolean;
+}
+
+export type Status = "BUILD" | "ACTIVE" | "ERROR" | "DELETED";
+
+/**
+ * The state of a cloud as a fold over its events, so that every process that reads the same journal sees the same machines.
+ * One tag has at most one live machine: of two creates for a tag the first in the journal counts.
+ */
+export class Servers {
+  readonly #entries = new Map<string, Entry>();
+  readonly #byTag = new Map<string, Entry>();
+  readonly #live = new Set<Entry>();
+  readonly #zones = new Map<string, number>();
+  #used: Resources = {};
+
+  apply(event: CloudEvent): void {
+    if (event.op === "create") this.#create(event.server);
+    else this.#delete(event.id, event.at, event.keepsRecord);
+  }
+
+  /** Strongly consistent, as a read by id is. Undefined when it never was, or is gone. */
+  get(id: string): FakeServer | undefined {
+    const entry = this.#entries.get(id);
+    return entry === undefined || (entry.deletedAt !== undefined && !entry.keepsRecord)
+      ? undefined
+      : entry.server;
+  }
+
+  /** The live machine of a tag. */
+  ofTag(tag: Tag): FakeServer | undefined {
+    return this.#byTag.get(tagKey(tag))?.server;
+  }
+
+  /** What the live machines take together. */
+  get used(): Resources {
+    return this.#used;
+  }
+
+  /** Live machines in a zone. */
+  inZone(az: string): number {
+    return this.#zones.get(az) ?? 0;
+  }
+
+  live(): readonly FakeServer[] {
+    return Array.from(this.#live, (entry) => entry.server);
+  }
+
+  /** As a listing shows it at `now`: late by each machine's lag, for what appears and for what goes. */
+  listed(now: number): readonly FakeServer[] {
+    const shown: FakeServer[] = [];
+    for (const { server, deletedAt, keepsRecord } of this.#entries.values()) {
+      if (now < server.createdAt + server.lagMs) continue;
+      if (deletedAt !== undefined && !keepsRecord && now >= deletedAt + server.lagMs) continue;
+      shown.push(server);
+    }
+    return shown;
+  }
+
+  status(server: FakeServer, now: number): Status {
+    if (this.#entries.get(server.id)?.deletedAt !== undefined) return "DELETED";
+    if (server.fate === "never" || now < server.createdAt + server.bootMs) return "BUILD";
+    return server.fate === "error" ? "ERROR" : "ACTIVE";
+  }
+
+  /** Forgets the gone ones that no listing can still show, so that a long run does not grow. */
+  forget(now: number): void {
+    for (const [id, { server, deletedAt, keepsRecord }] of this.#entries) {
+      if (deletedAt !== undefined && !keepsRecord && now >= deletedAt + server.lagMs)
+        this.#entries.delete(id);
+    }
+  }
+
+  #create(server: FakeServer): void {
+    const key = server.tag === null ? undefined : tagKey(server.tag);
+    if (this.#entries.has(server.id) || (key !== undefined && this.#byTag.has(key))) return;
+    const entry: Entry = { server, deletedAt: undefined, keepsRecord: false };
+    this.#entries.set(server.id, entry);
+    this.#live.add(entry);
+    this.#used = add(this.#used, server.resources);
+    this.#zones.set(server.az, this.inZone(server.az) + 1);
+    if (key !== undefined) this.#byTag.set(key, entry);
+  }
+
+  #delete(id: string, at: number, keepsRecord: boolean): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.deletedAt !== undefined) return;
+    entry.deletedAt = at;
+    entry.keepsRecord = keepsRecord;
+    this.#live.delete(entry);
+    this.#used = subtract(this.#used, entry.server.resources);
+    this.#zones.set(entry.server.az, this.inZone(entry.server.az) - 1);
+    if (entry.server.tag !== null) this.#byTag.delete(tagKey(entry.server.tag));
+    if (!keepsRecord && entry.server.lagMs === 0) this.#entries.delete(id);
+  }
+}
+
+/** A pool may change its name; installation, provider and node do not. */
+export function tagKey(tag: Tag): string {
+  return `${tag.installation} ${tag.provider} ${tag.nodeId}`;
+}

@@ -1,0 +1,12 @@
+import { Clouds } from "../cloud/clouds.ts";
+import { fakeConfig } from "../config/index.ts";
+import { createFakeDriver } from "../driver.ts";
+import { FileJournal } from "./file-journal.ts";
+
+const clouds = new Clouds((path) => new FileJournal(path));
+
+/** The `fake` driver: clouds are shared by name within the process, and by their journal beyond it. */
+export const fakeDriver = createFakeDriver({
+  config: fakeConfig,
+  cloudOf: (own, clock, random) => clouds.open(own, clock, random),
+});

@@ -1,0 +1,52 @@
+import type { CreateOrder, Machine } from "@nodeyard/driver";
+import { seededRandom } from "@nodeyard/runtime";
+import type { FakeServer } from "./cloud/servers.ts";
+
+const IPV6_NETWORK = "fake-ipv6-network-name";
+const NO_PUBLIC_NETWORK = "no-auto-ip-network-name";
+
+/**
+ * A machine that is up. Addresses come from ranges that no network routes (RFC 2544, 3849), and the host key with
+ * the machine, so that nobody ever connects to what does not exist.
+ */
+export function describeMachine(server: FakeServer, order: CreateOrder, cloud: string): Machine {
+  const chance = seededRandom(hash(server.id));
+  const octet = () => Math.floor(chance.float() * 256);
+  const [a, b, c] = [octet(), octet(), octet()];
+  const network = server.networks[0];
+  const publicIpv4 = network === NO_PUBLIC_NETWORK ? null : `198.${18 + (a & 1)}.${b}.${c}`;
+  const privateIpv4 = `10.${a}.${b}.${c}`;
+  const publicIpv6 =
+    network === IPV6_NETWORK ? `2001:db8::${a.toString(16)}:${b.toString(16)}${c.toString(16)}` : null;
+  const { connection, hostKeyChecking } = order.label;
+  const ssh = connection.type === "ssh" || connection.type === "network_cli";
+  return {
+    externalId: server.id,
+    interfaceIp: publicIpv6 ?? publicIpv4 ?? privateIpv4,
+    publicIpv4,
+    privateIpv4,
+    publicIpv6,
+    hostname: server.name,
+    cloud,
+    region: "fake-region",
+    az: server.az,
+    hostId: `fake-host-${a}`,
+    resources: server.resources,
+    hostKeys: ssh && hostKeyChecking ? [hostKey(octet)] : [],
+  };
+}
+
+/** An Ed25519 key in form, owned by nobody: 4 bytes of length, the type, 4 bytes of length, 32 bytes. */
+function hostKey(octet: () => number): string {
+  const type = Buffer.from("ssh-ed25519");
+  const key = Buffer.from(Array.from({ length: 32 }, octet));
+  const blob = Buffer.concat([Buffer.from([0, 0, 0, 11]), type, Buffer.from([0, 0, 0, 32]), key]);
+  return `ssh-ed25519 ${blob.toString("base64")}`;
+}
+
+/** FNV-1a, for a seed. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (const unit of text) value = Math.imul(value ^ unit.codePointAt(0)!, 0x01000193) >>> 0;
+  return value;
+}

@@ -1,0 +1,30 @@
+import { driverConformance } from "@nodeyard/driver/conformance";
+import { describe, expect, test } from "vitest";
+import { type FakeKnobs, INSTANT } from "../src/index.ts";
+import { fakeRig } from "./rig.ts";
+
+const fake = { capabilities: { launches: true, inventory: false, probes: false, tags: true } };
+const kit = { describe, test, expect };
+
+const SLOW: FakeKnobs = {
+  ...INSTANT,
+  seed: 2,
+  latency: {
+    create: { minMs: 200, maxMs: 4_000 },
+    boot: { minMs: 1_000, maxMs: 20_000 },
+    delete: { minMs: 100, maxMs: 2_000 },
+    read: { minMs: 10, maxMs: 500 },
+  },
+};
+const LAGGING: FakeKnobs = { ...SLOW, seed: 3, consistencyDelayMs: 8_000 };
+const FAULTY: FakeKnobs = {
+  ...LAGGING,
+  seed: 4,
+  errors: { create: 0.2, delete: 0.2, find: 0.2, list: 0.2 },
+  faults: { ...INSTANT.faults, createFailsWithExternalId: 1, neverActive: 0, endsInError: 2, deleteFails: 1 },
+};
+
+driverConformance("fake, instant", fake, () => fakeRig(INSTANT), kit);
+driverConformance("fake, slow", fake, () => fakeRig(SLOW), kit);
+driverConformance("fake, lists that lag", fake, () => fakeRig(LAGGING), kit);
+driverConformance("fake, faulty", fake, () => fakeRig(FAULTY), kit);

@@ -1,0 +1,125 @@
+import type { Connection, DriverContext, LabelConfig } from "@nodeyard/driver";
+import { DriverError } from "@nodeyard/driver";
+import type { ConformanceRig } from "@nodeyard/driver/conformance";
+import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import {
+  createFakeDriver,
+  FakeCloud,
+  type FakeKnobs,
+  type FakeLabelOwn,
+  type FakePoolConfig,
+  type FakeProviderConfig,
+  INSTANT,
+} from "../src/index.ts";
+
+const CONNECTION: Connection = {
+  username: "zuul",
+  pythonPath: "auto",
+  shellType: null,
+  type: "ssh",
+  port: 22,
+};
+
+export const label: LabelConfig<FakeLabelOwn> = {
+  name: "fake-label",
+  hostKeyChecking: true,
+  connection: CONNECTION,
+  image: { kind: "cloud-image", name: "Fake Precise" },
+  own: { cores: 4, ram: 8192, imageProperties: {} },
+};
+
+export const pool: FakePoolConfig = {
+  name: "main",
+  limits: {},
+  priority: 100,
+  nodeAttributes: null,
+  labels: new Map([[label.name, label]]),
+  availabilityZones: [],
+  useInternalIp: false,
+  own: { networks: [] },
+};
+
+export function providerConfig(knobs: FakeKnobs, name = "fake-provider"): FakeProviderConfig {
+  return {
+    name,
+    driver: "fake",
+    maxConcurrency: Number.POSITIVE_INFINITY,
+    priority: 100,
+    pools: [pool],
+    launchTimeoutMs: 60_000,
+    bootTimeoutMs: 60_000,
+    launchAttempts: 3,
+    own: { cloud: "conformance", knobs, journal: null },
+  };
+}
+
+const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+
+export function contextFor(clock: VirtualClock, installation: string, seed = 99): DriverContext {
+  return {
+    clock,
+    random: seededRandom(seed),
+    log: quiet,
+    installation,
+    scan: { scan: () => Promise.reject(new DriverError("timeout", "nothing scans here")) },
+  };
+}
+
+/** Moves virtual time until `work` has settled. */
+export async function drive<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
+  let settled = false;
+  const done = () => {
+    settled = true;
+  };
+  work.then(done, done);
+  await clock.advance(0);
+  for (let step = 0; !settled && step < 20_000; step++) await clock.advance(25);
+  if (!settled) throw new Error("the work did not end within 500 virtual seconds");
+  return work;
+}
+
+export interface FakeRig extends ConformanceRig {
+  readonly cloud: FakeCloud;
+  readonly clock: VirtualClock;
+}
+
+export async function fakeRig(knobs: FakeKnobs = INSTANT): Promise<FakeRig> {
+  const clock = new VirtualClock();
+  const cloud = new FakeCloud({ clock, random: seededRandom(knobs.seed + 1), knobs });
+  const config = providerConfig(knobs);
+  const driver = createFakeDriver({ config: unusedConfig, cloudOf: () => cloud });
+  const signal = new AbortController().signal;
+  const make = (resources: Record<string, number>) =>
+    cloud.create(
+      { name: "theirs", tag: null, az: null, resources, networks: [], imageProperties: {} },
+      signal,
+    );
+  /** Until it is there: a scripted fault may make nothing, or only lose the reply. */
+  const persist = async (resources: Record<string, number>) => {
+    const wanted = cloud.inspect().length + 1;
+    while (cloud.inspect().length < wanted) await drive(clock, make(resources)).catch(() => {});
+  };
+  return {
+    driver,
+    cloud,
+    clock,
+    pool,
+    label,
+    providerName: config.name,
+    open: (installation) => driver.open(config, contextFor(clock, installation)),
+    drive: (work) => drive(clock, work),
+    settle: () => clock.advance(60_000),
+    truth: async () =>
+      cloud.inspect().map(({ id, tag, resources }) => ({ type: "instance", id, tag, resources })),
+    fillQuota: () => persist({ instances: knobs.quota.instances ?? 0 }),
+    breakList: () => cloud.adjust({ ...knobs, errors: { ...knobs.errors, list: 1 } }),
+    makeForeign: () => persist({ instances: 1 }),
+    stop: async () => {},
+  };
+}
+
+/** The suite opens drivers with compiled configuration; nothing is loaded. */
+const unusedConfig = {
+  schema: undefined as never,
+  load: () => undefined,
+};

@@ -1,0 +1,93 @@
+import { DriverError } from "../errors.ts";
+import { exceeded } from "../resources.ts";
+import type { Bench, TestKit } from "./rig.ts";
+
+type With = (body: (bench: Bench) => Promise<void>) => () => Promise<void>;
+
+/** Lists, amounts, errors and closing. */
+export function callTests({ test, expect }: TestKit, run: With): void {
+  test(
+    "a list is complete, or it rejects",
+    run(async (bench) => {
+      const provider = await bench.open();
+      const ids = ["0000000001", "0000000002", "0000000003"];
+      for (const id of ids) await bench.create(provider, id);
+      await bench.rig.settle();
+      const listed = await bench.call((signal) => provider.list(signal));
+      const nodes = listed.filter(({ type }) => type === "instance").map(({ tag }) => tag?.nodeId ?? "");
+      expect(nodes.sort()).toEqual(ids);
+      if (bench.rig.breakList === undefined) return;
+      bench.rig.breakList();
+      const failure = await bench.failure(provider.list(new AbortController().signal));
+      expect(failure).toBeInstanceOf(DriverError);
+    }),
+  );
+
+  test(
+    "a label needs at least one instance, no more than the quota has, and as much as its machine shows",
+    run(async (bench) => {
+      const provider = await bench.open();
+      const need = await bench.call((signal) => provider.need(bench.rig.label, signal));
+      const quota = await bench.call((signal) => provider.quota(signal));
+      expect(need.instances).toBe(1);
+      expect(exceeded(quota, {}, need)).toBe(undefined);
+      await bench.create(provider, "0000000001");
+      await bench.rig.settle();
+      const listed = await bench.call((signal) => provider.list(signal));
+      const mine = listed.find(({ type, tag }) => type === "instance" && tag?.nodeId === "0000000001");
+      expect(mine?.resources).toEqual(need);
+    }),
+  );
+
+  test(
+    "a create beyond the quota fails with kind quota and leaves nothing",
+    run(async (bench) => {
+      if (bench.rig.fillQuota === undefined) return;
+      const provider = await bench.open();
+      await bench.rig.fillQuota();
+      let kind = "none";
+      try {
+        await bench.create(provider, "0000000001");
+      } catch (error) {
+        kind = error instanceof DriverError ? error.kind : "untyped";
+      }
+      expect(kind).toBe("quota");
+      expect(await bench.machinesOf(provider, "0000000001")).toEqual([]);
+    }),
+  );
+}
+
+/** What holds for every driver, whatever it can do. */
+export function commonTests({ test, expect }: TestKit, run: With): void {
+  test(
+    "a call whose signal has aborted already ends at once",
+    run(async (bench) => {
+      const provider = await bench.open();
+      const reason = new DriverError("timeout", "too late");
+      const calls = [
+        () => provider.find(bench.tag("0000000001"), AbortSignal.abort(reason)),
+        () => provider.list(AbortSignal.abort(reason)),
+        () => provider.quota(AbortSignal.abort(reason)),
+      ];
+      for (const call of calls) expect(await bench.failure(call())).toBe(reason);
+    }),
+  );
+
+  test(
+    "closing twice does nothing more; every call afterwards rejects with a DriverError",
+    run(async (bench) => {
+      const provider = await bench.open();
+      await bench.rig.drive(provider.close());
+      await bench.rig.drive(provider.close());
+      const { signal } = new AbortController();
+      const steps = provider.create(bench.order("0000000001"), { signal, externalId: null });
+      const drain = async () => {
+        for await (const _ of steps);
+      };
+      const find = () => provider.find(bench.tag("0000000001"), signal);
+      for (const call of [drain, () => provider.list(signal), find]) {
+        expect(await bench.failure(call())).toBeInstanceOf(DriverError);
+      }
+    }),
+  );
+}

@@ -1,0 +1,99 @@
+import type { Provider, Resource } from "../contract.ts";
+import { leaked } from "../leaks/leaked.ts";
+import { Bench, INSTALLATION, OTHER_INSTALLATION, type TestKit } from "./rig.ts";
+
+type With = (body: (bench: Bench) => Promise<void>) => () => Promise<void>;
+
+/** Nothing is deleted but what is ours, and is known to be without a record. */
+export function ownershipTests({ test, expect }: TestKit, run: With): void {
+  test(
+    "two installations with one provider name and one node id never see each other's machine as theirs",
+    run(async (bench) => {
+      const other = new Bench(bench.rig, OTHER_INSTALLATION);
+      const [ours, theirs] = [await bench.open(), await other.open()];
+      const id = "0000000007";
+      const mine = await bench.create(ours, id);
+      const its = await other.create(theirs, id);
+      expect(JSON.stringify(mine.machine.externalId) === JSON.stringify(its.machine.externalId)).toBe(false);
+      // Even with the other's id in hand.
+      await bench.remove(ours, id, its.machine.externalId);
+      expect((await bench.machinesOf(ours, id)).length).toBe(0);
+      expect((await other.machinesOf(theirs, id)).length).toBe(1);
+      await other.remove(theirs, id, its.externalId);
+    }),
+  );
+
+  test(
+    "a leaked machine goes at the second sweep; foreign ones and another installation's stay",
+    run(async (bench) => {
+      const other = new Bench(bench.rig, OTHER_INSTALLATION);
+      const [ours, theirs] = [await bench.open(), await other.open()];
+      await bench.rig.makeForeign?.();
+      await bench.create(ours, "0000000001");
+      await bench.create(ours, "0000000002");
+      await other.create(theirs, "0000000009");
+      const before = (await bench.truth(ours)).length;
+      const known = new Set(["0000000001"]);
+      const first = await sweep(bench, ours, known, new Set());
+      expect(first.removed).toBe(0);
+      const second = await sweep(bench, ours, known, first.suspects);
+      expect(second.removed > 0).toBe(true);
+      expect((await bench.machinesOf(ours, "0000000002")).length).toBe(0);
+      expect((await bench.machinesOf(ours, "0000000001")).length).toBe(1);
+      expect((await other.machinesOf(theirs, "0000000009")).length).toBe(1);
+      expect((await bench.truth(ours)).length).toBe(before - second.removed);
+    }),
+  );
+
+  test(
+    "an empty tree (a new installation) and yesterday's tree (records lost) delete nothing of a running cloud",
+    run(async (bench) => {
+      const provider = await bench.open();
+      for (let node = 1; node <= 5; node++) await bench.create(provider, String(node).padStart(10, "0"));
+      const before = (await bench.truth(provider)).length;
+      const fresh = new Bench(bench.rig, OTHER_INSTALLATION);
+      const stranger = await fresh.open();
+      const looks = await sweep(fresh, stranger, new Set(), new Set());
+      await sweep(fresh, stranger, new Set(), looks.suspects);
+      const yesterday = await sweep(bench, provider, new Set(["0000000001"]), new Set());
+      const braked = await sweep(bench, provider, new Set(["0000000001"]), yesterday.suspects);
+      expect(braked.braked).toBe(true);
+      expect((await bench.truth(provider)).length).toBe(before);
+    }),
+  );
+
+  test(
+    "removing a leaked resource that has gone meanwhile ends normally",
+    run(async (bench) => {
+      const provider = await bench.open();
+      await bench.create(provider, "0000000003");
+      const [resource] = await bench.machinesOf(provider, "0000000003");
+      for (let twice = 0; twice < 2; twice++) {
+        await bench.call((signal) => provider.removeResource(resource as Resource, signal));
+      }
+      expect(await bench.machinesOf(provider, "0000000003")).toEqual([]);
+    }),
+  );
+}
+
+/** One sweep as the launcher does it. */
+async function sweep(
+  bench: Bench,
+  provider: Provider,
+  known: ReadonlySet<string>,
+  previous: ReadonlySet<string>,
+) {
+  await bench.rig.settle();
+  const resources = await bench.call((signal) => provider.list(signal));
+  const { providerName } = bench.rig;
+  const verdict = leaked(resources, known, {
+    installation: bench.installation ?? INSTALLATION,
+    provider: providerName,
+    previous,
+  });
+  for (const resource of verdict.remove) {
+    await bench.call((signal) => provider.removeResource(resource, signal));
+  }
+  await bench.rig.settle();
+  return { suspects: verdict.suspects, removed: verdict.remove.length, braked: verdict.braked };
+}

@@ -1,0 +1,175 @@
+import type { Clock } from "@nodeyard/runtime";
+import type { LabelConfig, PoolConfig } from "../config/compiled.ts";
+import type {
+  CreateOrder,
+  Driver,
+  ExternalId,
+  InventoryItem,
+  Machine,
+  Provider,
+  Resource,
+  Tag,
+} from "../contract.ts";
+import { asDriverError, DriverError } from "../errors.ts";
+import { runSteps } from "../steps/run.ts";
+
+/** What the suite needs of a driver and of the cloud behind it. Made anew for each test. */
+export interface ConformanceRig {
+  readonly driver: Driver;
+  readonly clock: Clock;
+  /** The provider's name in the configuration; tags carry it. */
+  readonly providerName: string;
+  readonly pool: PoolConfig;
+  readonly label: LabelConfig;
+  /** Opens the same provider over the same cloud, as another process or another installation does. */
+  open(installation: string): Promise<Provider>;
+  /** Runs `work` to its end, moving time as it needs to. */
+  drive<T>(work: Promise<T>): Promise<T>;
+  /** Lets everything that was sent to the cloud take effect and become visible. */
+  settle(): Promise<void>;
+  /** What there really is, at once and unfiltered. Default: the provider's own list, after `settle`. */
+  truth?(): Promise<readonly Resource[]>;
+  /** Uses the quota up, so that the next create must fail with kind `quota`. */
+  fillQuota?(): Promise<void>;
+  /** Makes the next list fail. */
+  breakList?(): void;
+  /** Makes a machine that carries no tag of ours. */
+  makeForeign?(): Promise<void>;
+  /** Makes the host of an inventory item silent or alive again. */
+  setAlive?(item: InventoryItem, alive: boolean): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The functions of a test runner that the suite uses; vitest's fit. */
+export interface TestKit {
+  describe(name: string, body: () => void): void;
+  test(name: string, body: () => Promise<void>): void;
+  expect(value: unknown): {
+    toEqual(expected: unknown): void;
+    toBe(expected: unknown): void;
+    toBeGreaterThan(expected: number): void;
+    toBeInstanceOf(expected: unknown): void;
+  };
+}
+
+export const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
+export const OTHER_INSTALLATION = "c2c4f8d0-3b7a-4d0e-8e0f-2a4f4f0b9e02";
+
+/** Calls in the tests that follow; one rig, one installation. */
+export class Bench {
+  readonly rig: ConformanceRig;
+  readonly installation: string;
+
+  constructor(rig: ConformanceRig, installation = INSTALLATION) {
+    this.rig = rig;
+    this.installation = installation;
+  }
+
+  open(): Promise<Provider> {
+    return this.rig.drive(this.rig.open(this.installation));
+  }
+
+  tag(nodeId: string): Tag {
+    const { providerName: provider, pool } = this.rig;
+    return { installation: this.installation, provider, pool: pool.name, nodeId };
+  }
+
+  order(nodeId: string, attempt = 1): CreateOrder {
+    const { pool, label } = this.rig;
+    return {
+      tag: this.tag(nodeId),
+      hostname: `np${nodeId}`,
+      pool,
+      label,
+      az: null,
+      imageExternalId: null,
+      request: REQUEST,
+      attempt,
+    };
+  }
+
+  /** Creates as the launcher does, with new attempts for what may pass. Returns the machine and what was saved. */
+  async create(provider: Provider, nodeId: string, saved: ExternalId | null = null) {
+    let externalId = saved;
+    const save = async (id: ExternalId) => {
+      externalId = id;
+    };
+    const machine = await this.persist((attempt) =>
+      this.#run<Machine>(
+        (context) => provider.create(this.order(nodeId, attempt), context),
+        externalId,
+        save,
+      ),
+    );
+    return { machine, externalId };
+  }
+
+  async remove(provider: Provider, nodeId: string, externalId: ExternalId | null): Promise<void> {
+    await this.persist(() =>
+      this.#run<void>((context) => provider.remove(this.tag(nodeId), context), externalId),
+    );
+  }
+
+  call<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return this.persist(() => this.rig.drive(call(new AbortController().signal)));
+  }
+
+  /** Instances that really carry the tag. */
+  async machinesOf(provider: Provider, nodeId: string): Promise<readonly Resource[]> {
+    return (await this.truth(provider)).filter(
+      ({ type, tag }) =>
+        type === "instance" && tag?.nodeId === nodeId && tag.installation === this.installation,
+    );
+  }
+
+  async truth(provider: Provider): Promise<readonly Resource[]> {
+    if (this.rig.truth !== undefined) return this.rig.truth();
+    await this.rig.settle();
+    return this.call((signal) => provider.list(signal));
+  }
+
+  /** Tries again what a DriverError ended that another try may mend. */
+  async persist<T>(work: (attempt: number) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work(attempt);
+      } catch (error) {
+        const again =
+          error instanceof DriverError && (error.kind === "transient" || error.kind === "timeout");
+        if (!again || attempt >= 50) throw error;
+      }
+    }
+  }
+
+  /** The error that the work ends with; it must be a DriverError. */
+  async failure(work: Promise<unknown>): Promise<DriverError> {
+    try {
+      await this.rig.drive(work);
+    } catch (error) {
+      if (error instanceof DriverError) return error;
+      throw asDriverError(error, "an error without a type");
+    }
+    throw new Error("the call should have failed");
+  }
+
+  #run<T>(
+    start: Parameters<typeof runSteps<T>>[0],
+    externalId: ExternalId | null,
+    save: (id: ExternalId) => Promise<void> = async () => {},
+  ): Promise<T> {
+    const { clock } = this.rig;
+    const signal = new AbortController().signal;
+    return this.rig.drive(runSteps<T>(start, { clock, signal, externalId, save }));
+  }
+}
+
+const REQUEST: CreateOrder["request"] = {
+  id: "100-0000000001",
+  labels: ["conformance"],
+  requestor: "conformance",
+  requestorData: null,
+  relativePriority: 0,
+  eventId: null,
+  createdTime: null,
+  tenantName: null,
+};
