@@ -1,0 +1,99 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Op } from "../../src/contract.ts";
+import { DataTree, type ZnodeRow } from "../../src/engine/index.ts";
+
+const PATHS = ["/a", "/b", "/a/c", "/a/d", "/a/c/e", "/b/f", "/"];
+const path = fc.constantFrom(...PATHS);
+const version = fc.constantFrom(undefined, undefined, 0, 1);
+const data = fc.uint8Array({ maxLength: 3 });
+
+const op: fc.Arbitrary<Op> = fc.oneof(
+  fc.record({
+    op: fc.constant("create" as const),
+    path,
+    data,
+    ephemeral: fc.boolean(),
+    sequential: fc.constantFrom(false, false, true),
+  }),
+  fc.record({ op: fc.constant("set" as const), path, data }),
+  fc
+    .tuple(path, version)
+    .map(([at, v]): Op => ({ op: "delete", path: at, ...(v !== undefined && { version: v }) })),
+  fc
+    .tuple(path, version)
+    .map(([at, v]): Op => ({ op: "check", path: at, ...(v !== undefined && { version: v }) })),
+);
+
+/** Everything that anybody can learn of a tree. */
+function pictureOf(tree: DataTree): unknown {
+  const picture: unknown[] = [tree.zxid, [...tree.ephemerals(1n)].sort(), [...tree.ephemerals(2n)].sort()];
+  const walk = (at: string): void => {
+    picture.push([at, tree.stat(at), tree.data(at), tree.row(at)]);
+    for (const name of (tree.children(at) ?? []).sort()) walk(at === "/" ? `/${name}` : `${at}/${name}`);
+  };
+  walk("/");
+  return picture;
+}
+
+const commits = fc.array(fc.tuple(fc.array(op, { minLength: 1, maxLength: 5 }), fc.constantFrom(1n, 2n)), {
+  maxLength: 30,
+});
+
+test("a refused commit leaves no trace, and names the first operation that refuses", () => {
+  fc.assert(
+    fc.property(commits, (script) => {
+      const tree = new DataTree(1_000);
+      for (const [ops, session] of script) {
+        const before = pictureOf(tree);
+        const applied = tree.apply(ops, session, 5);
+        if (applied.error === undefined) continue;
+        expect(pictureOf(tree)).toEqual(before);
+        const upTo = ops.slice(0, applied.error.index);
+        if (upTo.length > 0) expect(tree.apply(upTo, session, 5).error).toBeUndefined();
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a tree that is kept by its touched rows alone comes back the same", () => {
+  fc.assert(
+    fc.property(commits, (script) => {
+      const tree = new DataTree(1_000);
+      const rows = new Map<string, ZnodeRow>();
+      const keep = (touched: Iterable<string>) => {
+        for (const at of touched) {
+          const row = tree.row(at);
+          if (row === undefined) rows.delete(at);
+          else rows.set(at, row);
+        }
+      };
+      for (const [ops, session] of script) {
+        const applied = tree.apply(ops, session, 5);
+        if (applied.error === undefined) keep(applied.touched);
+      }
+      keep(tree.endSession(2n).touched);
+      const again = new DataTree(1_000);
+      again.load([...rows.values()].reverse(), tree.zxid);
+      expect(pictureOf(again)).toEqual(pictureOf(tree));
+      expect(tree.ephemerals(2n)).toEqual([]);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test.each(["", "a", "/a/", "//a", "/a//b", "/a/.", "/../a", "/a\u0000", "/a\u0085", "/\ud800", "/\uffff"])(
+  "%j is no path",
+  (bad) => {
+    const { error } = new DataTree(10).apply([{ op: "create", path: bad }], 1n, 0);
+    expect(error?.reason.code).toBe("tree.bad_arguments");
+  },
+);
+
+test("a sequential name may be the digits alone, at the root too", () => {
+  const tree = new DataTree(10);
+  const made = tree.apply([{ op: "create", path: "/", sequential: true }], 1n, 0);
+  expect(made.error).toBeUndefined();
+  expect(tree.children("/")).toEqual(["0000000000"]);
+});
