@@ -2,6 +2,7 @@ import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord 
 import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
 import { type Context, treeSeconds } from "./context.ts";
 import { type HeldRequest, heldRequest } from "./records.ts";
+import { withRoot } from "./roots.ts";
 
 /** "busy": someone else has the lock. "changed": it is no longer what the plan was made for. "gone": deleted. */
 export type NotHeld = "busy" | "changed" | "gone";
@@ -65,7 +66,9 @@ async function lockFresh(
   more: Parameters<Context["fence"]["lockFresh"]>[1],
 ): Promise<Exclude<Awaited<ReturnType<Context["fence"]["lockFresh"]>>, never> | NotHeld> {
   try {
-    return await context.fence.lockFresh(paths.requestLock(id), more);
+    return await withRoot(context.tree, paths.requestsLock, () =>
+      context.fence.lockFresh(paths.requestLock(id), more),
+    );
   } catch (error) {
     if (!(error instanceof CommitFailed) || error.index < 2) throw error;
     return error.reason.code === "tree.no_node" ? "gone" : "changed";

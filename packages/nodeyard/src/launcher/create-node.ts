@@ -6,6 +6,7 @@ import { type Context, type ServingPool, treeSeconds } from "./context.ts";
 import { FenceLost } from "./fence.ts";
 import type { HeldNode, HeldRequest } from "./records.ts";
 import { heldNode } from "./records.ts";
+import { withRoot } from "./roots.ts";
 
 /** Looks for a record whose creation was not answered, at most. */
 const LOOKS = 20;
@@ -54,12 +55,14 @@ async function createRecord(
   const { epoch } = request.held;
   const data = encodeNode(init);
   try {
-    const path = await context.ledgers.createUnder(pool, {
-      op: "create",
-      path: `${paths.nodes}/`,
-      data,
-      sequential: true,
-    });
+    const path = await withRoot(context.tree, paths.nodes, () =>
+      context.ledgers.createUnder(pool, {
+        op: "create",
+        path: `${paths.nodes}/`,
+        data,
+        sequential: true,
+      }),
+    );
     return path.slice(path.lastIndexOf("/") + 1);
   } catch (error) {
     if (!(error instanceof TreeError) || error.outcome !== "unknown") throw error;

@@ -4,6 +4,7 @@ import { backoff, jitter, messageOf } from "@nodeyard/runtime";
 import { type Context, type OpenProvider, treeSeconds } from "./context.ts";
 import { Election } from "./election.ts";
 import { lockNode } from "./node-lock.ts";
+import { withRoot } from "./roots.ts";
 import { planSlots } from "./slots.ts";
 
 /** Hosts contacted at once. */
@@ -152,7 +153,10 @@ export class InventoryKeeper {
         },
         treeSeconds(context),
       );
-      await context.tree.create(`${paths.nodes}/`, encodeNode(record), { sequential: true });
+      const data = encodeNode(record);
+      await withRoot(context.tree, paths.nodes, () =>
+        context.tree.create(`${paths.nodes}/`, data, { sequential: true }),
+      );
     }
     context.log.info(
       { provider: this.#open.config.name, host: item.key, slots: slots.length },

@@ -84,10 +84,10 @@ async function attemptLaunch(
   try {
     const order = orderFor(context, pool, request, node, label, attempt);
     context.fence.demand(node.held);
-    const steps = provider.create(order, { signal: limit.signal, externalId: node.record.externalId });
-    const machine = await runSteps(steps, {
+    const machine = await runSteps((step) => provider.create(order, step), {
       clock: context.clock,
       signal: limit.signal,
+      externalId: node.record.externalId,
       save: async (externalId) => {
         await node.write({ externalId });
         context.fence.demand(node.held);

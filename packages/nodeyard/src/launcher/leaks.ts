@@ -69,7 +69,7 @@ export class LeakSweep {
       if (verdict.braked) {
         counters.add("launcher.leak_brake", 1, { provider: name });
         log.error(
-          { provider: name, wouldDelete: verdict.remove.length, listed: resources.length },
+          { provider: name, wouldDelete: verdict.wouldRemove, listed: resources.length },
           "a leak sweep would delete too much and deletes nothing: is this the right tree for this cloud?",
         );
         return;

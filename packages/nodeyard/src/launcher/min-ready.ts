@@ -4,6 +4,7 @@ import { type Op, TreeError } from "@nodeyard/tree";
 import { MIN_READY } from "../scheduler/index.ts";
 import type { RequestEntry } from "../view/index.ts";
 import { type Context, treeSeconds } from "./context.ts";
+import { withRoot } from "./roots.ts";
 
 /** Writes `count` one-node requests of priority 900 that end with this session (spec zookeeper.md 5.5). */
 export async function requestMinReady(context: Context, label: string, count: number): Promise<void> {
@@ -19,10 +20,12 @@ export async function requestMinReady(context: Context, label: string, count: nu
         },
         treeSeconds(context),
       );
-      const made = await context.tree.create(`${paths.requests}/900-`, encodeRequest(record), {
-        ephemeral: true,
-        sequential: true,
-      });
+      const made = await withRoot(context.tree, paths.requests, () =>
+        context.tree.create(`${paths.requests}/900-`, encodeRequest(record), {
+          ephemeral: true,
+          sequential: true,
+        }),
+      );
       context.ownMinReady.add(made.path.slice(made.path.lastIndexOf("/") + 1));
     }),
   );

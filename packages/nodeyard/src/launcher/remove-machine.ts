@@ -9,6 +9,10 @@ export async function removeMachine(
   externalId: ExternalId | null,
   signal: AbortSignal,
 ): Promise<void> {
-  const steps = open.provider.remove(tag, { signal, externalId });
-  await runSteps(steps, { clock: context.clock, signal, save: async () => {} });
+  await runSteps((step) => open.provider.remove(tag, step), {
+    clock: context.clock,
+    signal,
+    externalId,
+    save: async () => {},
+  });
 }

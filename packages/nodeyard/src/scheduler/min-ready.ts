@@ -29,7 +29,11 @@ function servable(state: State, label: string): boolean {
       blocked !== undefined
     )
       continue;
-    if ((policy.limits.instances ?? Number.POSITIVE_INFINITY) > (state.usage.of(`pool ${policy.key}`).instances ?? 0)) return true;
+    if (
+      (policy.limits.instances ?? Number.POSITIVE_INFINITY) >
+      (state.usage.of(`pool ${policy.key}`).instances ?? 0)
+    )
+      return true;
   }
   return false;
 }

@@ -1,4 +1,6 @@
 export { type CounterName, Counters, counterNames } from "./counters.ts";
+export { type FileJournal, openJournal } from "./edge/journal-file.ts";
+export { createLog, type LogOptions } from "./edge/pino-log.ts";
 export {
   type Journal,
   type JournalEvent,

@@ -1,0 +1,76 @@
+import { UsageError } from "./errors.ts";
+
+const MAX_NODES = 1_000;
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** Old clients say "high"; the number is the prefix of the request's id (spec zookeeper.md 2.2). */
+const PRIORITIES: Readonly<Record<string, string>> = { high: "100", normal: "200", low: "300" };
+
+/** `LABEL[:N]...` as one entry per node, in the order given. A label may itself contain colons. */
+export function parseLabels(words: readonly string[]): readonly string[] {
+  const labels = words.flatMap((word) => {
+    const counted = /^(.+):(\d+)$/.exec(word);
+    const label = counted?.[1] ?? word;
+    const count = counted === null ? 1 : Number(counted[2]);
+    if (label === "" || label.endsWith(":"))
+      throw new UsageError(
+        `${JSON.stringify(word)} is not LABEL or LABEL:N; an example: nodeyard request ubuntu-noble:2`,
+      );
+    if (count < 1 || count > MAX_NODES)
+      throw new UsageError(`${JSON.stringify(word)} asks for ${count} nodes; give 1 to ${MAX_NODES}`);
+    return Array.from({ length: count }, () => label);
+  });
+  if (labels.length > MAX_NODES)
+    throw new UsageError(`${labels.length} nodes are more than the ${MAX_NODES} of one request`);
+  return labels;
+}
+
+/** "90s", "10m", "1h30m", "2d"; a bare number is seconds. Returns milliseconds. */
+export function parseDuration(text: string): number {
+  const whole = /^(\d+)$/.exec(text);
+  if (whole !== null) return positive(text, Number(text) * 1_000);
+  const parts = [...text.matchAll(/(\d+)([smhd])/g)];
+  if (parts.length === 0 || parts.map((part) => part[0]).join("") !== text)
+    throw new UsageError(`${JSON.stringify(text)} is not a duration; examples: 90s, 10m, 1h30m, 2d`);
+  const ms = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * UNITS[unit!]!, 0);
+  return positive(text, ms);
+}
+
+function positive(text: string, ms: number): number {
+  if (ms > 0 && ms <= 365 * UNITS.d!) return ms;
+  throw new UsageError(`${JSON.stringify(text)} is not a duration between one second and 365 days`);
+}
+
+/** high, normal, low, or three digits of one's own. */
+export function parsePriority(text: string): string {
+  const value = PRIORITIES[text] ?? text;
+  if (/^\d{3}$/.test(value)) return value;
+  throw new UsageError(
+    `priority ${JSON.stringify(text)}: give high, normal, low or three digits (100 first)`,
+  );
+}
+
+/** `HOST:PORT`, `[::1]:PORT`, or a port alone, which means loopback. */
+export function parseAddress(text: string): { readonly host: string; readonly port: number } {
+  const match = /^(?:(?:\[([^\]]+)\]|([^:[\]]+)):)?(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535)
+    throw new UsageError(`${JSON.stringify(text)} is not HOST:PORT; an example: 127.0.0.1:2181`);
+  return { host: match[1] ?? match[2] ?? "127.0.0.1", port };
+}
+
+/** A node id as people type it: the zeros in front may be left out. */
+export function parseNodeId(text: string): string {
+  if (!/^\d{1,10}$/.test(text))
+    throw new UsageError(
+      `${JSON.stringify(text)} is not a node id: up to ten digits, as "nodeyard list" shows`,
+    );
+  return text.padStart(10, "0");
+}
+
+export function parseLeaseId(text: string): string {
+  if (!/^[0-9a-f]{12}$/.test(text))
+    throw new UsageError(
+      `${JSON.stringify(text)} is not a lease id: twelve digits of 0-9 and a-f, as "nodeyard list --leases" shows`,
+    );
+  return text;
+}

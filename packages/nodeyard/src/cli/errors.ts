@@ -1,0 +1,11 @@
+import { NodeyardError } from "@nodeyard/runtime";
+
+/** A command line that makes no sense: exit code 2, where every other failure is 1. */
+export class UsageError extends NodeyardError {
+  constructor(message: string) {
+    super("cli.usage", message);
+  }
+}
+
+/** A command that was understood and could not do what was asked. */
+export class CommandError extends NodeyardError {}

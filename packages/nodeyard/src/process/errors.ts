@@ -1,0 +1,18 @@
+import { NodeyardError } from "@nodeyard/runtime";
+import { type Finding, formatFinding } from "../config/index.ts";
+
+/** A process cannot be put together or reached as it was asked for. */
+export class ProcessError extends NodeyardError {}
+
+/** A configuration that no launcher can work with. `findings` has all of it; the message is the first error. */
+export class ConfigRefused extends NodeyardError {
+  readonly findings: readonly Finding[];
+
+  constructor(findings: readonly Finding[]) {
+    const errors = findings.filter(({ severity }) => severity === "error");
+    const more =
+      errors.length > 1 ? ` (and ${errors.length - 1} more; see nodeyard config-validate --strict)` : "";
+    super("process.config_refused", `${errors[0] === undefined ? "" : formatFinding(errors[0])}${more}`);
+    this.findings = findings;
+  }
+}

@@ -1,0 +1,20 @@
+import type { Clock, Random } from "@nodeyard/runtime";
+
+/** What a process knows of the machine and the person it runs for; only the entry points make one. */
+export interface Machine {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  readonly user: string;
+  readonly hostname: string;
+  readonly isRoot: boolean;
+  readonly pid: number;
+  /**
+   * Calls `fn` at SIGINT and SIGTERM with how many came before; returns what ends that. While someone listens, a signal
+   * does not end the process by itself.
+   */
+  onSignal(fn: (signal: "SIGINT" | "SIGTERM", before: number) => void): () => void;
+  /** Ends the process at once. */
+  exit(code: number): never;
+}

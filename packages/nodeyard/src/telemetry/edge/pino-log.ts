@@ -1,0 +1,30 @@
+import pino from "pino";
+import type { Log } from "../log.ts";
+import { textLine } from "../text-line.ts";
+
+export interface LogOptions {
+  readonly level: "debug" | "info" | "warn" | "error";
+  /** json: one object per line, for machines. text: time, level, message and facts, for people. */
+  readonly format: "json" | "text";
+  /** File descriptor; default 2, stderr. */
+  readonly descriptor?: number;
+}
+
+/** The program's log. Written at once, so that the last line before a crash is there. */
+export function createLog(options: LogOptions): Log {
+  const destination = pino.destination({ fd: options.descriptor ?? 2, sync: true });
+  const stream =
+    options.format === "json"
+      ? destination
+      : { write: (line: string) => void destination.write(textLine(line)) };
+  return pino(
+    {
+      level: options.level,
+      base: null,
+      messageKey: "message",
+      timestamp: () => `,"time":"${new Date(Date.now()).toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    stream,
+  );
+}
