@@ -1,0 +1,57 @@
+import { IDLE_LABEL, LABEL } from "./records.ts";
+
+export interface BenchConfig {
+  /** `host:port` of the ZooKeeper server. */
+  readonly address: string;
+  /** Nodes of the label to keep ready. */
+  readonly minReady?: number;
+  /** Hosts of the static driver instead of the fake cloud. */
+  readonly staticHosts?: number;
+}
+
+/** A `nodepool.yaml`: one provider, one pool, one label, quota out of the way, machines that are there at once. */
+export function launcherConfig({ address, minReady = 0, staticHosts }: BenchConfig): string {
+  const [host, port] = address.split(":");
+  const provider = staticHosts === undefined ? fakeProvider() : staticProvider(staticHosts);
+  const config = {
+    "zookeeper-servers": [{ host, port: Number(port) }],
+    labels: [{ name: LABEL, "min-ready": minReady }, { name: IDLE_LABEL }],
+    providers: [provider],
+  };
+  // JSON is YAML.
+  return JSON.stringify(config, null, 1);
+}
+
+function fakeProvider() {
+  return {
+    name: "fake-bench",
+    driver: "fake",
+    cloud: "bench",
+    "cloud-images": [{ name: "bench-image", "image-id": "fake-image-id" }],
+    pools: [
+      {
+        name: "main",
+        "max-servers": 100_000,
+        labels: [LABEL, IDLE_LABEL].map((name) => ({
+          name,
+          "cloud-image": "bench-image",
+          "min-ram": 8192,
+          "flavor-name": "Fake",
+        })),
+      },
+    ],
+  };
+}
+
+function staticProvider(hosts: number) {
+  const nodes = Array.from({ length: hosts }, (_, index) => ({
+    name: `127.0.${Math.floor(index / 250)}.${(index % 250) + 1}`,
+    labels: [LABEL, IDLE_LABEL],
+    username: "bench",
+    "connection-port": 22,
+    // No live check and no key scan: the hosts do not exist.
+    "host-key-checking": false,
+    "liveness-check": false,
+  }));
+  return { name: "bench-static", driver: "static", pools: [{ name: "main", nodes }] };
+}

@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { ZooKeeper } from "@nodeyard/zookeeper";
+import { cpuMs, peakMemoryMib } from "./process-usage.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+const POOLS = "/nodepool/components/pool";
+const START_LIMIT_MS = 120_000;
+const LOG_KEPT = 20_000;
+
+export interface LauncherProcess extends AsyncDisposable {
+  readonly pid: number;
+  /** From the start of the process until its pools were registered, in milliseconds. */
+  readonly startMs: number;
+  /** CPU used so far, in milliseconds. */
+  cpuMs(): number;
+  /** Peak resident memory so far, in MiB. */
+  peakMemoryMib(): number;
+  /** The end of its log. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+/** Starts the launcher as a user does, in a process of its own, and waits until it has registered `pools` pools. */
+export async function startLauncher(
+  client: ZooKeeper,
+  config: string,
+  pools: number,
+): Promise<LauncherProcess> {
+  const folder = await mkdtemp(join(tmpdir(), "nodeyard-bench-"));
+  await writeFile(join(folder, "nodepool.yaml"), config);
+  const before = await registered(client);
+  const started = performance.now();
+  const args = [
+    "--disable-warning=ExperimentalWarning",
+    PROGRAM,
+    "launcher",
+    "-c",
+    join(folder, "nodepool.yaml"),
+  ];
+  const profile =
+    process.env.BENCH_CPU_PROFILE === undefined
+      ? []
+      : ["--cpu-prof", `--cpu-prof-dir=${process.env.BENCH_CPU_PROFILE}`];
+  const child = spawn(process.execPath, [...profile, ...args], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let log = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      log = (log + text).slice(-LOG_KEPT);
+    });
+  const stop = async () => {
+    await end(child);
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    while ((await registered(client)) < before + pools) {
+      if (child.exitCode !== null) throw new Error(`the launcher ended with ${child.exitCode}:\n${log}`);
+      if (performance.now() - started > START_LIMIT_MS)
+        throw new Error(`no pool after ${START_LIMIT_MS} ms:\n${log}`);
+      await sleep(5);
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const pid = child.pid!;
+  return {
+    pid,
+    startMs: performance.now() - started,
+    cpuMs: () => cpuMs(pid),
+    peakMemoryMib: () => peakMemoryMib(pid),
+    log: () => log,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function registered(client: ZooKeeper): Promise<number> {
+  return (await client.exists(POOLS))?.numChildren ?? 0;
+}
+
+/** SIGTERM, and SIGKILL when that does not end it within ten seconds. */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, "exit");
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), 10_000);
+  await exit;
+  clearTimeout(timer);
+}

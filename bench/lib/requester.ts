@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { WatchEvent, ZooKeeper } from "@nodeyard/zookeeper";
+import { inParallel } from "../floor.ts";
+import { zuulRequest } from "./records.ts";
+
+export const REQUESTS = "/nodepool/requests";
+export const NODES = "/nodepool/nodes";
+/** A request that nothing happens to is looked at this often, should its last event have been missed. */
+const LOOK_MS = 1_000;
+const READS_IN_FLIGHT = 256;
+
+export interface Fulfilled {
+  readonly id: string;
+  /** By the tree's own clock, in milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly fulfilledAt: number;
+  readonly nodes: readonly string[];
+}
+
+/** Asks for nodes as Zuul does, and reads off the tree when it got them. */
+export class Requester {
+  readonly #client: ZooKeeper;
+  readonly #events = new Map<string, number>();
+  #changed: () => void = () => {};
+  #number = 0;
+
+  constructor(client: ZooKeeper) {
+    this.#client = client;
+  }
+
+  /** A requester that sees what happens to requests from now on. */
+  static async open(client: ZooKeeper): Promise<Requester> {
+    const requester = new Requester(client);
+    await client.ensurePath(REQUESTS);
+    await client.addWatch(REQUESTS, "persistent-recursive", (event) => requester.#seen(event));
+    return requester;
+  }
+
+  /** Writes `count` requests of one node at once; returns their ids. */
+  async submit(label: string, count: number): Promise<string[]> {
+    const created = Array.from({ length: count }, () => {
+      const data = zuulRequest(label, Date.now() / 1_000, ++this.#number);
+      return this.#client.create(`${REQUESTS}/100-`, data, { sequential: true });
+    });
+    return (await Promise.all(created)).map(({ path }) => path.slice(REQUESTS.length + 1));
+  }
+
+  /** Resolves when all are fulfilled; rejects when one failed or `limitMs` have passed. */
+  async fulfilled(ids: readonly string[], limitMs: number): Promise<Fulfilled[]> {
+    const done: Fulfilled[] = [];
+    const open = new Set(ids);
+    const limit = performance.now() + limitMs;
+    let lookAt = performance.now() + LOOK_MS;
+    while (open.size > 0) {
+      const now = performance.now();
+      if (now > limit) throw new Error(`${open.size} of ${ids.length} requests open after ${limitMs} ms`);
+      const all = now >= lookAt;
+      if (all) lookAt = now + LOOK_MS;
+      // A request is written twice on its way, pending and fulfilled: before that there is nothing to read.
+      const due = [...open].filter((id) => all || (this.#events.get(id) ?? 0) >= 2);
+      for (const id of due) this.#events.delete(id);
+      await inParallel(due, READS_IN_FLIGHT, async (id) => {
+        const result = await this.#read(id);
+        if (result === undefined) return;
+        done.push(result);
+        open.delete(id);
+      });
+      if (open.size > 0 && due.length === 0) await this.#nextEvent(50);
+    }
+    return done;
+  }
+
+  async #read(id: string): Promise<Fulfilled | undefined> {
+    const { data, stat } = await this.#client.get(`${REQUESTS}/${id}`);
+    const record: { state: string; nodes?: string[] } = JSON.parse(data.toString());
+    if (record.state === "failed") throw new Error(`request ${id} failed`);
+    if (record.state !== "fulfilled") return undefined;
+    return { id, createdAt: stat.ctime, fulfilledAt: stat.mtime, nodes: record.nodes ?? [] };
+  }
+
+  /** Hands nodes back unused: the requests go, then every node says `used`. */
+  async giveBack(requests: readonly Fulfilled[]): Promise<void> {
+    await inParallel(requests, READS_IN_FLIGHT, async ({ id, nodes }) => {
+      await this.#client.delete(`${REQUESTS}/${id}`);
+      for (const node of nodes) await setState(this.#client, node, "used");
+    });
+  }
+
+  #seen(event: WatchEvent): void {
+    if (event.type !== "data") return;
+    const id = event.path.slice(REQUESTS.length + 1);
+    this.#events.set(id, (this.#events.get(id) ?? 0) + 1);
+    this.#changed();
+  }
+
+  /** An event gets here before the reply it overtook; waiting a moment after it costs the measurement nothing. */
+  #nextEvent(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#changed = () => {
+        clearTimeout(timer);
+        setImmediate(resolve);
+      };
+    });
+  }
+}
+
+/** Rewrites a node's state as Zuul does: the whole record, whatever its version. */
+export async function setState(client: ZooKeeper, node: string, state: string): Promise<void> {
+  const { data } = await client.get(`${NODES}/${node}`);
+  const record = { ...JSON.parse(data.toString()), state, state_time: Date.now() / 1_000, id: node };
+  await client.set(`${NODES}/${node}`, Buffer.from(JSON.stringify(record)));
+}
+
+/** Resolves when exactly `count` nodes are in the tree. */
+export async function nodesLeft(client: ZooKeeper, count: number, limitMs: number): Promise<void> {
+  const limit = performance.now() + limitMs;
+  for (;;) {
+    const left = (await client.exists(NODES))?.numChildren ?? 0;
+    if (left === count) return;
+    if (performance.now() > limit) throw new Error(`${left} nodes instead of ${count} after ${limitMs} ms`);
+    await sleep(10);
+  }
+}

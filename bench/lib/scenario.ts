@@ -1,0 +1,10 @@
+/** One line of the bench's output. Fields are numbers except names. */
+export type Figure = Readonly<Record<string, string | number>> & { readonly scenario: string };
+
+export interface Scenario {
+  readonly name: string;
+  /** What happens, in one line. */
+  readonly about: string;
+  /** Runs it on servers and launchers of its own. */
+  run(options: { readonly rounds: number }): AsyncIterable<Figure> | Iterable<Figure>;
+}

@@ -1,0 +1,63 @@
+import type { ZooKeeper } from "@nodeyard/zookeeper";
+import { inParallel } from "../floor.ts";
+import { FOREIGN_LABEL, IDLE_LABEL, idleNode, zuulRequest } from "./records.ts";
+import { NODES, REQUESTS } from "./requester.ts";
+
+const WRITES_IN_FLIGHT = 1_024;
+
+/**
+ * Fills a tree as a large installation has it: `nodes` idle nodes with lock parents, and `requests` open requests for a
+ * label that only another launcher serves. That launcher registers a pool, so that ours declines and none of them fails.
+ */
+export async function fillTree(client: ZooKeeper, nodes: number, requests: number): Promise<void> {
+  for (const path of [NODES, REQUESTS, "/nodepool/requests-lock", "/nodepool/components/pool"])
+    await client.ensurePath(path);
+  await registerForeignPool(client);
+  const numbers = Array.from({ length: Math.max(nodes, requests) }, (_, index) => index);
+  const at = Date.now() / 1_000;
+  await inParallel(numbers, WRITES_IN_FLIGHT, async (number) => {
+    if (number < nodes) {
+      const { path } = await client.create(`${NODES}/`, idleNode(IDLE_LABEL, at, number), {
+        sequential: true,
+      });
+      await client.create(`${path}/lock`);
+    }
+    if (number < requests)
+      await client.create(`${REQUESTS}/100-`, zuulRequest(FOREIGN_LABEL, at, number), { sequential: true });
+  });
+}
+
+async function registerForeignPool(client: ZooKeeper): Promise<void> {
+  const pool = {
+    hostname: "another-launcher",
+    id: "another-launcher-PoolWorker.bench-elsewhere-main-00000000000000000000000000000000",
+    kind: "pool",
+    model_api: 0,
+    name: "main",
+    paused: false,
+    priority: 100,
+    provider_name: "bench-elsewhere",
+    state: "running",
+    supported_labels: [FOREIGN_LABEL],
+    version: "11.0.0",
+  };
+  await client.create("/nodepool/components/pool/another-launcher", Buffer.from(JSON.stringify(pool)), {
+    ephemeral: true,
+    sequential: true,
+  });
+}
+
+/** Reads everything once as quickly as the client can: one getData per record, one getChildren per lock parent. */
+export async function readEverything(client: ZooKeeper): Promise<number> {
+  const started = performance.now();
+  const [nodes, requests] = await Promise.all([client.children(NODES), client.children(REQUESTS)]);
+  const reads = [
+    ...nodes.children.flatMap((id) => [
+      () => client.get(`${NODES}/${id}`),
+      () => client.children(`${NODES}/${id}/lock`),
+    ]),
+    ...requests.children.map((id) => () => client.get(`${REQUESTS}/${id}`)),
+  ];
+  await inParallel(reads, WRITES_IN_FLIGHT, async (read) => void (await read()));
+  return performance.now() - started;
+}

@@ -1,0 +1,115 @@
+import type { Figure } from "./lib/scenario.ts";
+
+export interface Limit {
+  readonly name: string;
+  /** The figure that is judged: the last one with these fields. */
+  readonly of: Readonly<Record<string, string | number>>;
+  readonly field: string;
+  /** Compared with a field of another figure instead of with a number alone. */
+  readonly against?: Readonly<Record<string, string | number>>;
+  readonly most?: number;
+  readonly least?: number;
+}
+
+export interface Verdict {
+  readonly limit: string;
+  readonly value: number;
+  readonly allowed: string;
+  readonly ok: boolean;
+}
+
+/** What a release must show. The launcher that this one replaces made 37 requests per second at 14 to 24 ms of CPU. */
+export const LIMITS: readonly Limit[] = [
+  {
+    name: "idle round trips until fulfilled",
+    of: { scenario: "operations", case: "idle" },
+    field: "roundTrips",
+    most: 7,
+  },
+  {
+    name: "idle latency, against seven raw round trips",
+    of: { scenario: "latency" },
+    field: "ratio",
+    most: 2,
+  },
+  {
+    name: "1,000 at once, share of the floor",
+    of: { scenario: "throughput", requests: 1_000 },
+    field: "ratio",
+    least: 0.4,
+  },
+  {
+    name: "1,000 at once, CPU ms per request",
+    of: { scenario: "throughput", requests: 1_000 },
+    field: "cpuMsPerRequest",
+    most: 1.5,
+  },
+  {
+    name: "10,000 at once, CPU per request against 1,000",
+    of: { scenario: "throughput", requests: 10_000 },
+    field: "cpuMsPerRequest",
+    against: { scenario: "throughput", requests: 1_000 },
+    most: 1.3,
+  },
+  ...["at once", "lock parents exist"].flatMap((which): Limit[] => [
+    {
+      name: `packets per request, ${which}`,
+      of: { scenario: "operations", case: which },
+      field: "packetsPerRequest",
+      most: 10,
+    },
+    {
+      name: `sub-operations per request, ${which}`,
+      of: { scenario: "operations", case: which },
+      field: "subOperationsPerRequest",
+      most: 20,
+    },
+  ]),
+  {
+    name: "full tree, CPU against empty",
+    of: { scenario: "full-tree", nodes: 5_000 },
+    field: "cpuRatio",
+    most: 1.2,
+  },
+  {
+    name: "full tree, packets against empty",
+    of: { scenario: "full-tree", nodes: 5_000 },
+    field: "packetRatio",
+    most: 1.2,
+  },
+  {
+    name: "full tree, sub-operations against empty",
+    of: { scenario: "full-tree", nodes: 5_000 },
+    field: "subOperationRatio",
+    most: 1.2,
+  },
+  {
+    name: "start on a full tree, against reading it once",
+    of: { scenario: "startup", nodes: 5_000 },
+    field: "ratio",
+    most: 3,
+  },
+];
+
+/** Verdicts on the limits whose figures were measured; a figure without its field is a miss. */
+export function judge(figures: readonly Figure[], limits: readonly Limit[] = LIMITS): Verdict[] {
+  return limits.flatMap((limit) => {
+    const figure = find(figures, limit.of);
+    const base = limit.against === undefined ? undefined : find(figures, limit.against);
+    if (figure === undefined || (limit.against !== undefined && base === undefined)) return [];
+    const value = Number(figure[limit.field]) / (base === undefined ? 1 : Number(base[limit.field]));
+    const ok =
+      value <= (limit.most ?? Number.POSITIVE_INFINITY) && value >= (limit.least ?? Number.NEGATIVE_INFINITY);
+    const allowed = limit.most === undefined ? `at least ${limit.least}` : `at most ${limit.most}`;
+    return [{ limit: limit.name, value: Number(value.toFixed(3)), allowed, ok }];
+  });
+}
+
+function find(
+  figures: readonly Figure[],
+  fields: Readonly<Record<string, string | number>>,
+): Figure | undefined {
+  return figures.findLast((figure) =>
+    Object.entries(fields).every(([name, value]) => figure[name] === value),
+  );
+}

@@ -1,0 +1,63 @@
+/**
+ * `npm run bench [-- SCENARIO...] [--rounds N]`: one JSON line per figure, then one per limit that these figures decide.
+ * Exit code 1 when a limit was missed or a scenario could not be run.
+ */
+import { parseArgs } from "node:util";
+import type { Figure, Scenario } from "./lib/scenario.ts";
+import { judge } from "./limits.ts";
+import { cycle } from "./scenarios/cycle.ts";
+import { floor } from "./scenarios/floor.ts";
+import { fullTree } from "./scenarios/full-tree.ts";
+import { latency } from "./scenarios/latency.ts";
+import { operations } from "./scenarios/operations.ts";
+import { reuse, staticNodes } from "./scenarios/reuse.ts";
+import { startup } from "./scenarios/startup.ts";
+import { throughput } from "./scenarios/throughput.ts";
+
+const SCENARIOS: readonly Scenario[] = [
+  floor,
+  operations,
+  latency,
+  throughput,
+  cycle,
+  reuse,
+  staticNodes,
+  startup,
+  fullTree,
+];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: "string", default: "5" }, help: { type: "boolean", default: false } },
+});
+
+function chosen(): readonly Scenario[] {
+  const unknown = positionals.filter((name) => !SCENARIOS.some((scenario) => scenario.name === name));
+  if (values.help || unknown.length > 0) {
+    for (const name of unknown) process.stderr.write(`no scenario ${name}\n`);
+    for (const { name, about } of SCENARIOS) process.stdout.write(`${name.padEnd(12)} ${about}\n`);
+    process.exit(unknown.length > 0 ? 2 : 0);
+  }
+  return SCENARIOS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+}
+
+async function main(): Promise<void> {
+  const figures: Figure[] = [];
+  let failed = false;
+  for (const scenario of chosen()) {
+    try {
+      for await (const figure of scenario.run({ rounds: Number(values.rounds) })) {
+        figures.push(figure);
+        process.stdout.write(`${JSON.stringify(figure)}\n`);
+      }
+    } catch (error) {
+      failed = true;
+      process.stderr.write(`${scenario.name}: ${error instanceof Error ? error.stack : error}\n`);
+    }
+  }
+  const verdicts = judge(figures);
+  for (const verdict of verdicts) process.stdout.write(`${JSON.stringify(verdict)}\n`);
+  if (failed || verdicts.some((verdict) => !verdict.ok)) process.exitCode = 1;
+}
+
+await main();
