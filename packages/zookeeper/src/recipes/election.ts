@@ -1,6 +1,7 @@
 import type { ZooKeeperClient } from "../types.ts";
+import type { HeldLock } from "./held-lock.ts";
 import { type ContenderDetails, inspectLock, listContenders } from "./inspect.ts";
-import { type HeldLock, lock } from "./lock.ts";
+import { lock } from "./lock.ts";
 import type { LockOptions, RecipeClient } from "./options.ts";
 
 export interface ElectionOptions extends Omit<LockOptions, "persistent" | "deadlineMs"> {

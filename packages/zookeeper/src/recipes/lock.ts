@@ -1,7 +1,8 @@
-import { Closed, NoNode, type ZooKeeperError } from "../errors.ts";
-import type { Clock, Status } from "../types.ts";
+import { NoNode, type ZooKeeperError } from "../errors.ts";
 import { contenderPrefix, sortContenders } from "./contenders.ts";
-import { LockLost, LockTimeout } from "./errors.ts";
+import { type Entry, isLate, isPassing, type Place } from "./entry.ts";
+import { LockTimeout } from "./errors.ts";
+import { type HeldLock, hold } from "./held-lock.ts";
 import { Limit } from "./limit.ts";
 import {
   clockOf,
@@ -10,21 +11,8 @@ import {
   type RecipeClient,
   randomOf,
 } from "./options.ts";
-import { type Entry, enterLine, isLate, isPassing, type Place } from "./place.ts";
-import { removeContender, sweepContenders } from "./removal.ts";
-
-/** A lock that we won. Exclusive, not re-entrant. */
-export interface HeldLock extends AsyncDisposable {
-  /** Path of our contender: a `check` of it in a multi fences what else the multi writes. */
-  readonly path: string;
-  /** Aborts, with a LockLost, when the session of an ephemeral contender ends before `release`. */
-  readonly lost: AbortSignal;
-  /**
-   * Gives the lock back, over broken connections; a contender that is gone already is no error. May be called again
-   * after it has failed.
-   */
-  release(options?: { readonly deadlineMs?: number }): Promise<void>;
-}
+import { enterLine } from "./place.ts";
+import { leave, removalLimit } from "./removal.ts";
 
 /**
  * The lock under `parent` if it is free now, otherwise undefined. What it protects may have changed or gone since it
@@ -78,13 +66,13 @@ async function contend(
       } else if (patient) {
         await departure(client, `${parent}/${before.name}`, limit);
       } else {
-        await leave(client, clock, entry, place);
+        await leave(client, entry, place, limit);
         return undefined;
       }
     }
   } catch (error) {
     // In the background: the caller's deadline has passed or may soon, and the contender must go even after it.
-    leave(client, clock, entry, place).catch(() => undefined);
+    leave(client, entry, place, removalLimit(clock, parent)).catch(() => undefined);
     throw isLate(error) ? new LockTimeout(parent, ms, error) : error;
   }
 }
@@ -121,43 +109,8 @@ async function departure(client: RecipeClient, path: string, limit: Limit): Prom
   });
 }
 
-async function leave(
-  client: RecipeClient,
-  clock: Clock,
-  entry: Entry,
-  place?: Place,
-  ms?: number,
-): Promise<void> {
-  if (entry.doubtful) await sweepContenders(client, clock, entry.parent, entry.prefix, ms);
-  else if (place !== undefined) await removeContender(client, clock, place.path, ms);
-}
-
 function isCurrent(client: RecipeClient, place: Place): boolean {
   return place.owner === 0n || (place.owner === client.session.id && client.session.state !== "expired");
-}
-
-function hold(client: RecipeClient, clock: Clock, entry: Entry, place: Place): HeldLock {
-  const controller = new AbortController();
-  const onStatus = (status: Status) => {
-    const over = status.state === "expired" || status.state === "closed" || status.sessionId !== place.owner;
-    if (!over) return;
-    unsubscribe();
-    controller.abort(new LockLost(place.path, { cause: status.cause }));
-  };
-  const unsubscribe = place.owner === 0n ? () => undefined : client.onStatus(onStatus);
-  let released: Promise<void> | undefined;
-
-  function release(options: { readonly deadlineMs?: number } = {}): Promise<void> {
-    unsubscribe();
-    released ??= leave(client, clock, entry, place, options.deadlineMs).catch((error: unknown) => {
-      released = undefined;
-      // The session ends with its client, and the contender with the session.
-      if (error instanceof Closed && place.owner !== 0n) return;
-      throw error;
-    });
-    return released;
-  }
-  return { path: place.path, lost: controller.signal, release, [Symbol.asyncDispose]: () => release() };
 }
 
 function toBytes(identifier: string | Uint8Array | undefined): Uint8Array {

@@ -34,6 +34,3 @@ export interface LockOptions {
 }
 
 export const DEFAULT_LOCK_DEADLINE_MS = 60_000;
-
-/** How long a contender that nobody wants any more is chased when the connection fails. */
-export const CLEAN_UP_MS = 120_000;

@@ -1,34 +1,7 @@
-import {
-  ConnectionLost,
-  DeadlineExceeded,
-  NodeExists,
-  NoNode,
-  SessionExpired,
-  ZooKeeperError,
-} from "../errors.ts";
+import { NodeExists, NoNode, ZooKeeperError } from "../errors.ts";
 import type { OpOptions, ZooKeeperClient } from "../types.ts";
+import { type Entry, isPassing, ownContenders, type Place } from "./entry.ts";
 import type { Limit } from "./limit.ts";
-import { ownContenders } from "./removal.ts";
-
-/** A contender of ours in the line of a lock. */
-export interface Place {
-  readonly name: string;
-  readonly path: string;
-  /** Session that the contender ends with; 0n for a persistent one. */
-  readonly owner: bigint;
-}
-
-/** What stays the same over all tries of one attempt. */
-export interface Entry {
-  readonly parent: string;
-  /** `<32 hex>__lock__`: whoever lost a reply finds his contender by it. */
-  readonly prefix: string;
-  readonly data: Uint8Array;
-  readonly persistent: boolean;
-  readonly createParent: boolean;
-  /** Set when a create may have left a contender that we have not seen. */
-  doubtful: boolean;
-}
 
 /** Puts a contender into the line, or finds the one that an earlier try has put there unnoticed. */
 export async function enterLine(client: ZooKeeperClient, entry: Entry, limit: Limit): Promise<Place> {
@@ -79,14 +52,4 @@ async function createParent(client: ZooKeeperClient, entry: Entry, limit: Limit)
   } catch (error) {
     if (!(error instanceof NodeExists || isPassing(error))) throw error;
   }
-}
-
-/** Errors after which the next try waits for a connection by itself. */
-export function isPassing(error: unknown): boolean {
-  return error instanceof ConnectionLost || error instanceof SessionExpired;
-}
-
-/** The operation's deadline was what was left of the whole attempt. */
-export function isLate(error: unknown): boolean {
-  return error instanceof DeadlineExceeded;
 }

@@ -1,66 +1,61 @@
-import { ConnectionLost, DeadlineExceeded, NoNode, SessionExpired } from "../errors.ts";
+import { DeadlineExceeded, NoNode } from "../errors.ts";
 import type { Clock, OpOptions, ZooKeeperClient } from "../types.ts";
-import { CLEAN_UP_MS } from "./options.ts";
+import { type Entry, isPassing, ownContenders, type Place } from "./entry.ts";
+import { Limit } from "./limit.ts";
 
-/** Repeats `once` while the connection breaks under it, until `deadlineMs` have passed. */
-async function insist(
-  clock: Clock,
-  deadlineMs: number,
-  once: (options: OpOptions) => Promise<void>,
-): Promise<void> {
-  const end = clock.monotonic() + deadlineMs;
+/** How long a contender that nobody wants any more is chased while the connection fails. */
+const CLEAN_UP_MS = 120_000;
+
+/** The limit of a removal that has one of its own, and not that of the attempt which it ends. */
+export function removalLimit(clock: Clock, parent: string, ms: number = CLEAN_UP_MS): Limit {
+  return new Limit(
+    clock,
+    ms,
+    undefined,
+    parent,
+    () => new DeadlineExceeded(ms, { op: "release", path: parent }),
+  );
+}
+
+/** Repeats `once` while the connection breaks under it. */
+async function insist(limit: Limit, once: (options: OpOptions) => Promise<void>): Promise<void> {
   for (;;) {
-    const left = end - clock.monotonic();
-    if (left <= 0) throw new DeadlineExceeded(deadlineMs, { op: "delete" });
     try {
       // Operations wait in the client while it is disconnected, so this loop turns once per connection at most.
-      await once({ deadlineMs: left });
+      await once(limit.options());
       return;
     } catch (error) {
-      if (!(error instanceof ConnectionLost || error instanceof SessionExpired)) throw error;
+      if (!isPassing(error)) throw error;
     }
   }
 }
 
-/** Deletes a contender, over broken connections; one that is gone already is no error. */
-export function removeContender(
+/** Takes us out of the line, over broken connections; what is gone already is no error. */
+export async function leave(
   client: ZooKeeperClient,
-  clock: Clock,
-  path: string,
-  deadlineMs: number = CLEAN_UP_MS,
+  entry: Entry,
+  place: Place | undefined,
+  limit: Limit,
 ): Promise<void> {
-  return insist(clock, deadlineMs, (options) => client.delete(path, options).catch(ignoreNoNode));
+  if (entry.doubtful) await sweepContenders(client, entry.parent, entry.prefix, limit);
+  else if (place !== undefined) await removeContender(client, place.path, limit);
+}
+
+function removeContender(client: ZooKeeperClient, path: string, limit: Limit): Promise<void> {
+  return insist(limit, (options) => client.delete(path, options).catch(ignoreNoNode));
 }
 
 /** Deletes every contender whose name starts with `prefix`: what a create of unknown outcome may have left. */
-export function sweepContenders(
+function sweepContenders(
   client: ZooKeeperClient,
-  clock: Clock,
   parent: string,
   prefix: string,
-  deadlineMs: number = CLEAN_UP_MS,
+  limit: Limit,
 ): Promise<void> {
-  return insist(clock, deadlineMs, async (options) => {
+  return insist(limit, async (options) => {
     const names = await ownContenders(client, parent, prefix, options);
     await Promise.all(names.map((name) => client.delete(`${parent}/${name}`, options).catch(ignoreNoNode)));
   });
-}
-
-/** Names below `parent` that start with `prefix`, once this server has seen all that was sent before. */
-export async function ownContenders(
-  client: ZooKeeperClient,
-  parent: string,
-  prefix: string,
-  options: OpOptions,
-): Promise<string[]> {
-  await client.sync(parent, options);
-  try {
-    const { children } = await client.children(parent, options);
-    return children.filter((name) => name.startsWith(prefix)).sort();
-  } catch (error) {
-    if (error instanceof NoNode) return [];
-    throw error;
-  }
 }
 
 function ignoreNoNode(error: unknown): void {

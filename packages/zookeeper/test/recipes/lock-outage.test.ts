@@ -6,7 +6,7 @@ import {
   type TcpProxy,
   type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
-import { Aborted, LockLost, listContenders, lock, stand, tryLock } from "../../src/index.ts";
+import { Aborted, LockLost, LockTimeout, listContenders, lock, stand, tryLock } from "../../src/index.ts";
 import { closeAll, connect, freshPath, namesBelow, until } from "./support.ts";
 
 describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
@@ -75,6 +75,22 @@ describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
     proxy.resume();
     await until("it is gone", async () => (await namesBelow(direct, parent)).length === 0);
     expect(client.session.state).toBe("connected");
+  });
+
+  test("a loser keeps the deadline though the server does not answer, and leaves the line later", async () => {
+    const [client, direct] = [await connect(proxy), await connect(server)];
+    const parent = await freshPath(direct);
+    await lock(direct, parent);
+    const remove = client.delete;
+    client.delete = (...args) => {
+      proxy.stall("to-server");
+      client.delete = remove;
+      return remove.apply(client, args);
+    };
+    await expect(tryLock(client, parent, { deadlineMs: 250 })).rejects.toThrow(LockTimeout);
+    expect(await namesBelow(direct, parent)).toHaveLength(2);
+    proxy.resume();
+    await until("it has left", async () => (await namesBelow(direct, parent)).length === 1);
   });
 
   test("a waiter survives a reconnect and hears of the release after it", async () => {

@@ -150,6 +150,29 @@ describe.skipIf(requireZooKeeper())("lock", () => {
     expect(`${parent}/${line[0]!.name}`).toBe(held!.path);
   });
 
+  test("a long line is inspected whole and in order, with who left meanwhile left out", async () => {
+    const client = await connect(server);
+    const parent = await freshPath(client);
+    const made = Array.from({ length: 250 }, (_, i) =>
+      client.create(`${parent}/x__lock__`, Buffer.from(`${i}`), { sequential: true, ephemeral: i % 2 === 0 }),
+    );
+    await Promise.all(made);
+    const line = await inspectLock(client, parent);
+    expect(line.map(({ identifier }) => identifier)).toEqual(Array.from({ length: 250 }, (_, i) => `${i}`));
+    expect(line.map(({ owner }) => owner)).toEqual(
+      line.map((_, i) => (i % 2 === 0 ? client.session.id : 0n)),
+    );
+    const other = await connect(server);
+    const { children } = client;
+    client.children = async (...args) => {
+      const listing = await children.apply(client, args);
+      await other.delete(`${parent}/${line[7]!.name}`);
+      return listing;
+    };
+    const shorter = await inspectLock(client, parent);
+    expect(shorter.map(({ name }) => name)).toEqual(line.map(({ name }) => name).filter((_, i) => i !== 7));
+  });
+
   test("a check of the contender fences a multi", async () => {
     const client = await connect(server);
     const parent = await freshPath(client);

@@ -206,6 +206,24 @@ c.stop()
     expect(cache.backlog).toEqual({ fetches: 0, playback: 0 });
   });
 
+  test("a walk that is cut off again and again gets through in the end, and removes nothing on its way", async () => {
+    const count = 1_000;
+    const made = Array.from({ length: count }, (_, i) => put(`n${i}`, `${i}`));
+    await Promise.all(made);
+    const client = await connect(proxy);
+    const { cache, changes } = record(client, root, { concurrency: 16 });
+    for (const bytes of [3_000, 17, 20_000, 9_001, 40_000]) {
+      const cut = proxy.cutAfter("to-client", bytes);
+      await Promise.race([cut, cache.synced]);
+    }
+    await cache.synced;
+    expect(proxy.accepted).toBeGreaterThan(3);
+    expect(cache.size).toBe(count);
+    expect(changes.filter(({ type }) => type === "remove")).toEqual([]);
+    expect(changes.filter(({ type }) => type === "put")).toHaveLength(count);
+    for (let i = 0; i < count; i += 97) expect(contents(cache)[`n${i}`]).toBe(`${i}`);
+  });
+
   test("closed, it tells nothing more and rejects who waits", async () => {
     const { cache, changes } = record(await connect(server), root);
     const waiting = cache.synced;
