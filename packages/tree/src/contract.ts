@@ -103,6 +103,11 @@ export interface FeedOptions {
   /** Must be pure. "name" and "none" paths are never fetched. A path whose interest is "none" hides nothing beneath it. */
   readonly interest: (path: string) => Interest;
   /**
+   * Whether anything of interest can be beneath a path; absent: always. Must be pure. A walk does not list the children
+   * of a path for which it says no, which spares one read per leaf whose data is not fetched.
+   */
+  readonly descend?: (path: string) => boolean;
+  /**
    * Called for each change, synchronously and in order; must not throw.
    *
    * Promised: per path versions grow; the last state always arrives; own writes arrive from their replies (before the
@@ -116,7 +121,7 @@ export interface FeedOptions {
 export interface Feed {
   /** Resolves when the first `synced` has been told; rejects when the feed is closed before. */
   readonly synced: Promise<void>;
-  /** Compares the whole subtree with what was told and tells the differences between a `gap` and a `synced`. */
+  /** Compares the whole subtree with what was told and tells the differences, then `synced`. */
   resync(): Promise<void>;
   close(): Promise<void>;
 }

@@ -54,8 +54,10 @@ export class BadArguments extends TreeError {
 }
 
 export class TooLarge extends TreeError {
-  constructor(path: string, bytes: number, limit: number) {
-    super("tree.too_large", `${path}: ${bytes} bytes are more than the ${limit} that one znode holds`);
+  constructor(path: string, bytes: number, limit: number, cause?: unknown) {
+    super("tree.too_large", `${path}: ${bytes} bytes are more than the ${limit} that one znode holds`, {
+      cause,
+    });
   }
 }
 
@@ -67,21 +69,15 @@ export class NotAllowed extends TreeError {
 
 /** The connection went before the reply came; a write may have happened. */
 export class ConnectionLost extends TreeError {
-  constructor(what: string, cause?: unknown) {
-    super("tree.connection_lost", `connection to the tree lost during ${what}`, {
-      outcome: "unknown",
-      cause,
-    });
+  constructor(what: string, cause?: unknown, outcome: Outcome = "unknown") {
+    super("tree.connection_lost", `connection to the tree lost during ${what}`, { outcome, cause });
   }
 }
 
 /** The session ended; everything ephemeral of it is gone. A write in flight may have happened. */
 export class SessionExpired extends TreeError {
-  constructor(what: string, cause?: unknown) {
-    super("tree.session_expired", `the session with the tree ended during ${what}`, {
-      outcome: "unknown",
-      cause,
-    });
+  constructor(what: string, cause?: unknown, outcome: Outcome = "unknown") {
+    super("tree.session_expired", `the session with the tree ended during ${what}`, { outcome, cause });
   }
 }
 
@@ -93,8 +89,8 @@ export class CallEnded extends TreeError {
 }
 
 export class TreeClosed extends TreeError {
-  constructor(what: string) {
-    super("tree.closed", `${what}: the tree is closed`);
+  constructor(what: string, outcome: Outcome = "none", cause?: unknown) {
+    super("tree.closed", `${what}: the tree is closed`, { outcome, cause });
   }
 }
 

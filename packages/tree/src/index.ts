@@ -19,3 +19,5 @@ export {
   type TreeServerOptions,
   unixConnector,
 } from "./server/index.ts";
+export * from "./lock/index.ts";
+export * from "./memory/index.ts";

@@ -1,0 +1,107 @@
+import { NotAllowed, type TreeError } from "../errors.ts";
+import type { Port } from "../remote/port.ts";
+import type { Reads } from "./reads.ts";
+import type { Told } from "./told.ts";
+
+/**
+ * Compares the subtree with what was told. What is known is asked for its stat, and read only when that changed; what
+ * is new is read at once. Children are listed only where a stat has not shown that there are none.
+ */
+export class Walk {
+  /** Whoever waits for the end of this walk. */
+  waiters: PromiseWithResolvers<void>[] = [];
+  readonly #port: Port;
+  readonly #told: Told;
+  readonly #reads: Reads;
+  readonly #descend: ((path: string) => boolean) | undefined;
+  readonly #onError: (error: TreeError) => void;
+
+  constructor(
+    port: Port,
+    told: Told,
+    reads: Reads,
+    descend: ((path: string) => boolean) | undefined,
+    onError: (error: TreeError) => void,
+  ) {
+    this.#port = port;
+    this.#told = told;
+    this.#reads = reads;
+    this.#descend = descend;
+    this.#onError = onError;
+  }
+
+  begin(root: string): void {
+    this.#told.beginWalk();
+    if (this.#told.interest(root) === "data") this.#compare(root);
+    else this.#list(root, true);
+    this.#reads.pump();
+  }
+
+  #visit(path: string): void {
+    switch (this.#told.interest(path)) {
+      case "data":
+        this.#compare(path);
+        return;
+      case "name":
+        this.#told.name(path);
+        this.#below(path);
+        return;
+      case "none":
+        this.#below(path);
+    }
+  }
+
+  #compare(path: string): void {
+    this.#reads.walk((done) => {
+      if (this.#told.has(path)) this.#stat(path, done);
+      else this.#get(path, done, true);
+    });
+  }
+
+  #stat(path: string, done: () => void): void {
+    this.#port.stat(path, (error, stat) => {
+      if (this.#broken(error)) return done();
+      if (stat !== undefined) {
+        if (stat.numChildren > 0) this.#below(path);
+        if (!this.#told.isCurrent(path, stat)) this.#reads.walk((end) => this.#get(path, end, false));
+      }
+      done();
+    });
+  }
+
+  #get(path: string, done: () => void, descend: boolean): void {
+    this.#port.get(path, (error, found) => {
+      if (this.#broken(error)) return done();
+      if (found !== undefined) {
+        this.#told.put(path, found.data, found.stat);
+        if (descend && found.stat.numChildren > 0) this.#below(path);
+      }
+      done();
+    });
+  }
+
+  #below(path: string): void {
+    if (this.#descend === undefined || this.#descend(path)) this.#list(path, false);
+  }
+
+  #list(path: string, isRoot: boolean): void {
+    this.#reads.walk((done) => {
+      this.#port.children(path, (error, names) => {
+        if (this.#broken(error)) return done();
+        if (names !== undefined) {
+          if (isRoot && this.#told.interest(path) === "name") this.#told.name(path);
+          const prefix = path === "/" ? "/" : `${path}/`;
+          for (const name of names) this.#visit(prefix + name);
+        }
+        done();
+      });
+    });
+  }
+
+  /** What we may not read is not there for us; every other failure ends the walk. */
+  #broken(error: TreeError | undefined): boolean {
+    if (error === undefined) return false;
+    if (!(error instanceof NotAllowed)) this.#onError(error);
+    return true;
+  }
+}

@@ -1,0 +1,317 @@
+import type { Clock, Timer } from "@nodeyard/runtime";
+import type {
+  CallOptions,
+  Op,
+  OpResult,
+  Session,
+  SessionState,
+  Stat,
+  TreeCapabilities,
+} from "../contract.ts";
+import { ConnectionLost, SessionExpired, TreeClosed, type TreeError } from "../errors.ts";
+import type { Found, Port, PortEvent, Reply } from "../remote/port.ts";
+import { Call, type CallInfo } from "./call.ts";
+import type { MemoryServer } from "./server.ts";
+import { Wire } from "./wire.ts";
+
+/** What becomes of a call: all is well, the connection breaks before or after it is carried out, or it takes longer. */
+export type Fault = "lose-request" | "lose-reply" | { readonly delayMs: number } | undefined;
+
+export interface MemoryPortOptions {
+  readonly client: string;
+  readonly clock: Clock;
+  readonly server: MemoryServer;
+  readonly capabilities: TreeCapabilities;
+  readonly sessionTimeoutMs: number;
+  /** Time from the loss of a connection to the next one, ms. */
+  readonly reconnectMs: () => number;
+  readonly latency: (() => number) | undefined;
+  readonly fault: (call: CallInfo) => Fault;
+}
+
+interface Watching {
+  readonly root: string;
+  readonly onEvent: (event: PortEvent) => void;
+  readonly onReady: () => void;
+  /** Ends the server's part; set while it stands. */
+  stop: (() => void) | undefined;
+}
+
+/** A client's end of a simulated connection. */
+export class MemoryPort implements Port {
+  readonly capabilities: TreeCapabilities;
+  readonly #options: MemoryPortOptions;
+  readonly #listeners = new Set<(session: Session) => void>();
+  readonly #watches = new Set<Watching>();
+  #waiting: Call[] = [];
+  #inFlight = new Set<Call>();
+  #up: Wire;
+  #down: Wire;
+  /** Counts connections; what belongs to an earlier one never arrives. */
+  #link = 0;
+  #id = 0n;
+  #epoch = 0;
+  #state: SessionState = "connecting";
+  #heardAt = Number.NEGATIVE_INFINITY;
+  #reconnect: Timer | undefined;
+  #held = false;
+  #dead = false;
+  #offset = 0;
+
+  constructor(options: MemoryPortOptions) {
+    this.#options = options;
+    this.capabilities = options.capabilities;
+    this.#up = this.#wire();
+    this.#down = this.#wire();
+    this.connect();
+  }
+
+  session(): Session {
+    const { clock, sessionTimeoutMs } = this.#options;
+    // Pings are not simulated one by one: a connection that stands was heard of within a third of the timeout.
+    const pinged = clock.monotonic() - sessionTimeoutMs / 3;
+    const heard = this.#state === "connected" ? Math.max(this.#heardAt, pinged) : this.#heardAt;
+    const over = this.#state === "closed" || this.#state === "expired";
+    return {
+      id: this.#id,
+      epoch: this.#epoch,
+      state: this.#state,
+      trustedUntil: over ? Number.NEGATIVE_INFINITY : heard + (2 / 3) * sessionTimeoutMs,
+    };
+  }
+
+  onSession(listener: (session: Session) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  clockOffset(): number {
+    return this.#offset;
+  }
+
+  write(ops: readonly Op[], reply: Reply<readonly OpResult[]>, options: CallOptions | undefined): void {
+    const { server, clock } = this.#options;
+    // What the server keeps must not change under the caller's hand.
+    const own = ops.map((op) =>
+      "data" in op && op.data !== undefined ? { ...op, data: Uint8Array.from(op.data) } : op,
+    );
+    const run = () => {
+      const answer = server.write(this.#id, own);
+      if (answer.error !== undefined) return answer.error;
+      const offset = server.now() - clock.now();
+      return () => {
+        this.#offset = offset;
+        reply(undefined, answer.results);
+      };
+    };
+    this.#call("write", ops[0]?.path ?? "", own, run, reply, options);
+  }
+
+  get(path: string, reply: Reply<Found>, options?: CallOptions): void {
+    const { tree } = this.#options.server;
+    this.#read("get", path, reply, options, () => {
+      const stat = tree.stat(path);
+      return stat && { data: Uint8Array.from(tree.data(path) ?? []), stat };
+    });
+  }
+
+  stat(path: string, reply: Reply<Stat>, options?: CallOptions): void {
+    this.#read("stat", path, reply, options, () => this.#options.server.tree.stat(path));
+  }
+
+  children(path: string, reply: Reply<readonly string[]>, options?: CallOptions): void {
+    this.#read("children", path, reply, options, () => this.#options.server.tree.children(path));
+  }
+
+  sync(path: string, reply: Reply<true>, options?: CallOptions): void {
+    this.#read("sync", path, reply, options, () => true as const);
+  }
+
+  watch(root: string, onEvent: (event: PortEvent) => void, onReady: () => void): () => Promise<void> {
+    const watching: Watching = { root, onEvent, onReady, stop: undefined };
+    this.#watches.add(watching);
+    const run = () => {
+      if (!this.#watches.has(watching)) return () => {};
+      this.#stand(watching);
+      return onReady;
+    };
+    // Lost with its connection, it is set again with all others on the next one.
+    if (this.#state === "connected") this.#call("watch", root, [], run, () => {}, undefined);
+    return async () => {
+      this.#watches.delete(watching);
+      watching.stop?.();
+    };
+  }
+
+  async close(): Promise<void> {
+    if (this.#state === "closed" || this.#dead) return;
+    const { server } = this.#options;
+    this.#reconnect?.cancel();
+    this.#cut((call) => new TreeClosed(call.what, call.outcome));
+    for (const call of this.#waiting.splice(0)) call.fail(new TreeClosed(call.what));
+    server.end(this.#id);
+    this.#become("closed");
+  }
+
+  /** Breaks the connection. It comes back by itself, unless it is `held` until `connect`. */
+  disconnect(held = false): void {
+    if (this.#dead || this.#state === "closed") return;
+    this.#held = held;
+    this.#reconnect?.cancel();
+    const stood = this.#state === "connected";
+    this.#cut((call) => new ConnectionLost(call.what, undefined, call.outcome));
+    if (stood) {
+      this.#options.server.detach(this.#id);
+      this.#become("suspended");
+    }
+    if (!this.#held)
+      this.#reconnect = this.#options.clock.setTimer(this.#options.reconnectMs(), () => this.connect(), {
+        background: true,
+      });
+  }
+
+  /** Connects now, with the old session if the server still has it. */
+  connect(): void {
+    if (this.#dead || this.#state === "connected" || this.#state === "closed") return;
+    const { server, client, sessionTimeoutMs, clock } = this.#options;
+    this.#held = false;
+    this.#reconnect?.cancel();
+    if (this.#epoch > 0 && !server.has(this.#id)) this.#become("expired");
+    if (!server.has(this.#id)) {
+      this.#id = server.open(client, sessionTimeoutMs);
+      this.#epoch++;
+    }
+    server.attach(this.#id);
+    this.#heardAt = clock.monotonic();
+    for (const watching of this.#watches) this.#stand(watching);
+    this.#become("connected");
+    const link = this.#link;
+    for (const watching of this.#watches) if (link === this.#link) watching.onReady();
+    for (const call of this.#waiting.splice(0)) this.#send(call);
+  }
+
+  /** The server ends the session, and the connection with it. */
+  expire(): void {
+    const { server } = this.#options;
+    this.#cut((call) => new SessionExpired(call.what, undefined, call.outcome));
+    server.end(this.#id);
+    this.disconnect();
+  }
+
+  /** The process dies: none of its calls ever settles, nothing is told to it; the server notices by the session's timeout. */
+  crash(): void {
+    if (this.#dead || this.#state === "closed") return;
+    this.#dead = true;
+    this.#reconnect?.cancel();
+    this.#listeners.clear();
+    for (const call of [...this.#inFlight, ...this.#waiting]) call.forget();
+    this.#waiting = [];
+    this.#cut(() => undefined);
+    this.#options.server.detach(this.#id);
+  }
+
+  #read<T>(
+    kind: CallInfo["kind"],
+    path: string,
+    reply: Reply<T>,
+    options: CallOptions | undefined,
+    look: () => T | undefined,
+  ): void {
+    const run = () => {
+      const value = look();
+      return () => reply(undefined, value);
+    };
+    this.#call(kind, path, [], run, reply, options);
+  }
+
+  #call(
+    kind: CallInfo["kind"],
+    path: string,
+    ops: readonly Op[],
+    run: () => (() => void) | TreeError,
+    reply: (error: TreeError | undefined, value: undefined) => void,
+    options: CallOptions | undefined,
+  ): void {
+    if (this.#dead) return;
+    const { client, clock } = this.#options;
+    if (this.#state === "closed") {
+      reply(new TreeClosed(`${kind} ${path}`), undefined);
+      return;
+    }
+    const call = new Call(
+      { client, kind, path, ops },
+      run,
+      (error) => reply(error, undefined),
+      clock,
+      options,
+    );
+    if (this.#state === "connected") this.#send(call);
+    else this.#waiting.push(call);
+  }
+
+  #send(call: Call): void {
+    if (call.ended) return;
+    if (this.#state !== "connected") {
+      this.#waiting.push(call);
+      return;
+    }
+    call.sent = true;
+    call.sentAt = this.#options.clock.monotonic();
+    this.#inFlight.add(call);
+    const fault = this.#options.fault(call.info);
+    const delay = typeof fault === "object" ? fault.delayMs : 0;
+    this.#over(this.#up, () => this.#serve(call, fault), delay);
+  }
+
+  #serve(call: Call, fault: Fault): void {
+    if (fault === "lose-request") return this.disconnect();
+    const answer = call.run();
+    if (fault === "lose-reply") return this.disconnect();
+    this.#over(this.#down, () => {
+      this.#inFlight.delete(call);
+      this.#heardAt = Math.max(this.#heardAt, call.sentAt);
+      if (typeof answer === "function") call.answer(answer);
+      else call.fail(answer);
+    });
+  }
+
+  /** Lets something arrive, unless its connection is gone by then. */
+  #over(wire: Wire, arrive: () => void, delayMs = 0): void {
+    const link = this.#link;
+    wire.send(() => {
+      if (link === this.#link) arrive();
+    }, delayMs);
+  }
+
+  #stand(watching: Watching): void {
+    const { root, onEvent } = watching;
+    const prefix = root === "/" ? "/" : `${root}/`;
+    watching.stop?.();
+    watching.stop = this.#options.server.onEvent((event) => {
+      if (event.path === root || event.path.startsWith(prefix)) this.#over(this.#down, () => onEvent(event));
+    });
+  }
+
+  #cut(error: (call: Call) => TreeError | undefined): void {
+    this.#link++;
+    this.#up = this.#wire();
+    this.#down = this.#wire();
+    for (const watching of this.#watches) watching.stop?.();
+    const lost = [...this.#inFlight];
+    this.#inFlight = new Set();
+    for (const call of lost) {
+      const why = error(call);
+      if (why !== undefined) call.fail(why);
+    }
+  }
+
+  #wire(): Wire {
+    return new Wire(this.#options.clock, this.#options.latency);
+  }
+
+  #become(state: SessionState): void {
+    this.#state = state;
+    const session = this.session();
+    for (const tell of [...this.#listeners]) tell(session);
+  }
+}

@@ -1,0 +1,265 @@
+import type { Clock, Random } from "@nodeyard/runtime";
+import type {
+  CallOptions,
+  CommitResult,
+  Feed,
+  FeedOptions,
+  Op,
+  OpResult,
+  Session,
+  Stat,
+  Tree,
+  TreeCapabilities,
+  TreeCounters,
+} from "../contract.ts";
+import { checkPath } from "../engine/index.ts";
+import { BadArguments, CallEnded, CommitFailed, NoNode, TooLarge, TreeClosed, TreeError } from "../errors.ts";
+import { RemoteFeed } from "../feed/remote-feed.ts";
+import { OwnWrites } from "./own-writes.ts";
+import type { Port, Reply } from "./port.ts";
+
+const NOTHING = new Uint8Array(0);
+
+export interface RemoteTreeOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** After a reconnect feeds compare themselves with the tree at a moment in this span (ms), so that not all processes do at once. */
+  readonly resyncSpreadMs: number;
+}
+
+/** The contract over a connection. Stores differ in their `Port` alone. */
+export class RemoteTree implements Tree {
+  readonly capabilities: TreeCapabilities;
+  readonly counters: TreeCounters & { calls: number; operations: number; events: number } = {
+    calls: 0,
+    operations: 0,
+    events: 0,
+  };
+  readonly #port: Port;
+  readonly #options: RemoteTreeOptions;
+  readonly #own = new OwnWrites();
+  readonly #feeds = new Set<RemoteFeed>();
+  #closing: Promise<void> | undefined;
+
+  constructor(port: Port, options: RemoteTreeOptions) {
+    this.#port = counted(port, this.counters);
+    this.#options = options;
+    this.capabilities = port.capabilities;
+  }
+
+  session(): Session {
+    return this.#port.session();
+  }
+
+  onSession(listener: (session: Session) => void): () => void {
+    return this.#port.onSession(listener);
+  }
+
+  clockOffset(): number {
+    return this.#port.clockOffset();
+  }
+
+  async create(
+    path: string,
+    data: Uint8Array = NOTHING,
+    options: CallOptions & { readonly ephemeral?: boolean; readonly sequential?: boolean } = {},
+  ): Promise<{ readonly path: string; readonly stat: Stat }> {
+    const { ephemeral = false, sequential = false } = options;
+    const [result] = await this.#write([{ op: "create", path, data, ephemeral, sequential }], options);
+    const { path: made, stat } = result as Extract<OpResult, { op: "create" }>;
+    return { path: made, stat };
+  }
+
+  async get(
+    path: string,
+    options?: CallOptions,
+  ): Promise<{ readonly data: Uint8Array; readonly stat: Stat }> {
+    const found = await this.#read<{ data: Uint8Array; stat: Stat }>("get", path, options, (reply) =>
+      this.#port.get(path, reply, options),
+    );
+    if (found === undefined) throw new NoNode(path);
+    return found;
+  }
+
+  stat(path: string, options?: CallOptions): Promise<Stat | undefined> {
+    return this.#read("stat", path, options, (reply) => this.#port.stat(path, reply, options));
+  }
+
+  async set(
+    path: string,
+    data: Uint8Array,
+    options: CallOptions & { readonly version?: number } = {},
+  ): Promise<Stat> {
+    const [result] = await this.#write([{ op: "set", path, data, ...versionOf(options) }], options);
+    return (result as Extract<OpResult, { op: "set" }>).stat;
+  }
+
+  async delete(path: string, options: CallOptions & { readonly version?: number } = {}): Promise<void> {
+    await this.#write([{ op: "delete", path, ...versionOf(options) }], options);
+  }
+
+  async children(path: string, options?: CallOptions): Promise<readonly string[]> {
+    const names = await this.#read<readonly string[]>("children", path, options, (reply) =>
+      this.#port.children(path, reply, options),
+    );
+    if (names === undefined) throw new NoNode(path);
+    return names;
+  }
+
+  commit<const T extends readonly Op[]>(ops: T, options?: CallOptions): Promise<CommitResult<T>> {
+    if (ops.length === 0) return Promise.resolve([] as unknown as CommitResult<T>);
+    return this.#write(ops, options, true) as unknown as Promise<CommitResult<T>>;
+  }
+
+  async sync(path: string, options?: CallOptions): Promise<void> {
+    await this.#read<true>("sync", path, options, (reply) => this.#port.sync(path, reply, options));
+  }
+
+  feed(root: string, options: FeedOptions): Feed {
+    if (this.#closing !== undefined) throw new TreeClosed(`feed ${root}`);
+    checkPath(root, false);
+    const feed: RemoteFeed = new RemoteFeed(this.#port, this.#own, root, options, {
+      ...this.#options,
+      left: () => this.#feeds.delete(feed),
+    });
+    this.#feeds.add(feed);
+    feed.start();
+    return feed;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    for (const feed of [...this.#feeds]) feed.end();
+    await this.#port.close();
+  }
+
+  /** Feeds see the result of a write before its promise resolves. */
+  #write(ops: readonly Op[], options: CallOptions | undefined, commit = false): Promise<readonly OpResult[]> {
+    return new Promise((resolve, reject) => {
+      if (this.#closing !== undefined) throw new TreeClosed(describe(ops));
+      if (options?.signal?.aborted) throw new CallEnded(describe(ops), "none", options.signal.reason);
+      this.#check(ops, commit);
+      this.#own.begin(ops);
+      this.#port.write(
+        ops,
+        (error, results) => {
+          this.#own.end(ops);
+          for (const feed of this.#feeds) feed.ownWrite(ops, results, error);
+          if (error === undefined) resolve(results as readonly OpResult[]);
+          else reject(commit && ops.length === 1 && isRefusal(error) ? new CommitFailed(0, error) : error);
+        },
+        options,
+      );
+    });
+  }
+
+  /** What the store would refuse anyway is refused here, in words that name the place. */
+  #check(ops: readonly Op[], commit: boolean): void {
+    const limit = this.capabilities.maxDataBytes;
+    for (let index = 0; index < ops.length; index++) {
+      const op = ops[index] as Op;
+      try {
+        checkPath(op.path, op.op === "create" && op.sequential === true);
+        if (op.op === "delete" && op.path === "/")
+          throw new BadArguments(op.path, "the root cannot be deleted");
+        const bytes = "data" in op && op.data !== undefined ? op.data.length : 0;
+        if (bytes > limit) throw new TooLarge(op.path, bytes, limit);
+      } catch (error) {
+        throw commit && error instanceof TreeError ? new CommitFailed(index, error) : error;
+      }
+    }
+  }
+
+  #read<T>(
+    what: string,
+    path: string,
+    options: CallOptions | undefined,
+    start: (reply: Reply<T>) => void,
+  ): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      if (this.#closing !== undefined) throw new TreeClosed(`${what} ${path}`);
+      if (options?.signal?.aborted) throw new CallEnded(`${what} ${path}`, "none", options.signal.reason);
+      checkPath(path, false);
+      start((error, value) => (error === undefined ? resolve(value) : reject(error)));
+    });
+  }
+}
+
+/** Whether the tree said no to an op, as against a call that broke. */
+function isRefusal(error: TreeError): boolean {
+  switch (error.code) {
+    case "tree.no_node":
+    case "tree.node_exists":
+    case "tree.bad_version":
+    case "tree.not_empty":
+    case "tree.no_children_for_ephemerals":
+    case "tree.bad_arguments":
+    case "tree.too_large":
+    case "tree.not_allowed":
+      return true;
+    default:
+      return false;
+  }
+}
+
+function versionOf(options: { readonly version?: number }): { version?: number } {
+  return options.version === undefined ? {} : { version: options.version };
+}
+
+function describe(ops: readonly Op[]): string {
+  const first = ops[0];
+  return ops.length === 1 && first !== undefined
+    ? `${first.op} ${first.path}`
+    : `a commit of ${ops.length} operations`;
+}
+
+/** The port, with every call and event counted, those of feeds included. */
+function counted(port: Port, counters: { calls: number; operations: number; events: number }): Port {
+  const read = () => {
+    counters.calls++;
+    counters.operations++;
+  };
+  return {
+    capabilities: port.capabilities,
+    session: () => port.session(),
+    onSession: (listener) => port.onSession(listener),
+    clockOffset: () => port.clockOffset(),
+    write: (ops, reply, options) => {
+      counters.calls++;
+      counters.operations += ops.length;
+      port.write(ops, reply, options);
+    },
+    get: (path, reply, options) => {
+      read();
+      port.get(path, reply, options);
+    },
+    stat: (path, reply, options) => {
+      read();
+      port.stat(path, reply, options);
+    },
+    children: (path, reply, options) => {
+      read();
+      port.children(path, reply, options);
+    },
+    sync: (path, reply, options) => {
+      read();
+      port.sync(path, reply, options);
+    },
+    watch: (root, onEvent, onReady) => {
+      const tell = (event: Parameters<typeof onEvent>[0]) => {
+        counters.events++;
+        onEvent(event);
+      };
+      return port.watch(root, tell, onReady);
+    },
+    close: () => port.close(),
+  };
+}
