@@ -1,0 +1,122 @@
+import { sleep, VirtualClock } from "@nodeyard/runtime";
+import { describe, expect, test } from "vitest";
+import {
+  type CreateOrder,
+  DriverError,
+  decorate,
+  driverScanner,
+  inFlight,
+  limiting,
+  type Provider,
+  RateLimiter,
+  timing,
+  typedErrors,
+} from "../src/index.ts";
+
+const signal = new AbortController().signal;
+
+function provider(clock: VirtualClock, changes: Partial<Provider> = {}): Provider {
+  return {
+    async *create() {
+      yield { step: "server", deadlineMs: 1 };
+      await sleep(clock, 30);
+      yield { step: "wait", deadlineMs: 1 };
+      return { externalId: "x", interfaceIp: null };
+    },
+    async *remove() {},
+    find: async () => "x",
+    list: async () => [],
+    removeResource: async () => {},
+    quota: async () => ({}),
+    need: async () => ({ instances: 1 }),
+    inventory: () => [],
+    probe: async () => ({ alive: false, why: "" }),
+    close: async () => {},
+    ...changes,
+  };
+}
+
+describe("decorate", () => {
+  test("times and counts every call, each step of a generator by itself, and says how it ended", async () => {
+    const clock = new VirtualClock();
+    const seen: unknown[] = [];
+    let most = 0;
+    let now = 0;
+    const layers = [
+      timing(clock, (...call) => void seen.push(call)),
+      inFlight((_name, change) => {
+        now += change;
+        most = Math.max(most, now);
+      }),
+    ];
+    const quota = () => Promise.reject(new DriverError("transient", "later"));
+    const wrapped = decorate(provider(clock, { quota }), ...layers);
+    const steps = wrapped.create({} as CreateOrder, { signal, externalId: null });
+    await steps.next();
+    const second = steps.next();
+    await clock.advance(30);
+    await second;
+    expect(await steps.next()).toEqual({ done: true, value: { externalId: "x", interfaceIp: null } });
+    await expect(wrapped.quota(signal)).rejects.toThrow("later");
+    expect(seen).toEqual([
+      ["create", "ok", 0],
+      ["create", "ok", 30],
+      ["create", "ok", 0],
+      ["quota", "transient", 0],
+    ]);
+    expect([now, most]).toEqual([0, 1]);
+  });
+
+  test("closing a wrapped generator closes the driver's", async () => {
+    let closed = false;
+    const inner = provider(new VirtualClock(), {
+      async *remove() {
+        try {
+          yield { step: "delete", deadlineMs: 1 };
+        } finally {
+          closed = true;
+        }
+      },
+    });
+    const tag = { installation: "i", provider: "p", pool: "m", nodeId: "1" };
+    const steps = decorate(inner, typedErrors("p")).remove(tag, { signal, externalId: null });
+    await steps.next();
+    await steps.return();
+    expect(closed).toBe(true);
+  });
+
+  test("limits the cloud's calls, not the machine's; the first layer is the outermost", async () => {
+    const clock = new VirtualClock();
+    const limiter = new RateLimiter({ clock, intervalMs: 100 });
+    const took: number[] = [];
+    const observe = timing(clock, (_name, _outcome, ms) => void took.push(ms));
+    const wrapped = decorate(provider(clock), observe, limiting(limiter));
+    const calls = [wrapped.list(signal), wrapped.list(signal), wrapped.need({} as never, signal)];
+    await clock.advance(100);
+    await Promise.all(calls);
+    expect(took).toEqual([0, 0, 100]);
+  });
+
+  test("errors without a type get one, with provider and call; an aborted call gives the reason", async () => {
+    const broken = () => Promise.reject(new TypeError("boom"));
+    const wrapped = decorate(provider(new VirtualClock(), { list: broken }), typedErrors("cloud"));
+    await expect(wrapped.list(signal)).rejects.toMatchObject({ kind: "fatal", message: "cloud: list: boom" });
+    const reason = new Error("stop");
+    await expect(wrapped.list(AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+});
+
+describe("driverScanner", () => {
+  const failing = (code: string) =>
+    driverScanner({ scan: () => Promise.reject(Object.assign(new Error("no"), { code })) });
+  const target = { host: "h", port: 22, keys: true, timeoutMs: 1 };
+
+  test.each([
+    ["keyscan.timeout", "timeout"],
+    ["keyscan.host_key_proof", "host-key"],
+    ["keyscan.queue_full", "transient"],
+    ["anything", "fatal"],
+  ])("%s becomes %s", async (code, kind) => {
+    await expect(failing(code).scan(target)).rejects.toMatchObject({ kind, message: "no" });
+  });
+});
