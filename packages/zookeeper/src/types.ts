@@ -171,7 +171,10 @@ export interface Status {
   readonly readOnly: boolean;
   /** With "connected": false for a new session, true for the old one on a new connection. */
   readonly reattached: boolean;
-  /** Why, with "suspended", "connecting" after a failed attempt, "expired" and "closed". */
+  /**
+   * Why: with "suspended", "expired" and "closed", and with "connecting" or "suspended" once more after each round in
+   * which no server could be reached.
+   */
   readonly cause?: Error;
 }
 

@@ -8,8 +8,14 @@ const DIGEST_URI = "zookeeper/zk-sasl-md5";
 const FIRST_USE = "00000001";
 const PAIR = /\s*([a-zA-Z0-9-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^",\s]*))\s*(?:,|$)/y;
 
+export interface Answer {
+  readonly token: string;
+  /** What the server's last word must be, if it knows the password too. */
+  readonly serverProof: string;
+}
+
 /** Answers a server's challenge. `cnonce` must be fresh. Throws AuthFailed for a challenge that asks too much. */
-export function answerChallenge(challenge: string, credentials: Credentials, cnonce: string): string {
+export function answerChallenge(challenge: string, credentials: Credentials, cnonce: string): Answer {
   const asked = parseDirectives(challenge);
   const nonce = asked.get("nonce");
   if (nonce === undefined) throw new AuthFailed("the server's DIGEST-MD5 challenge has no nonce");
@@ -22,9 +28,11 @@ export function answerChallenge(challenge: string, credentials: Credentials, cno
   const realm = asked.get("realm") ?? "";
   const secret = md5(`${credentials.username}:${realm}:${credentials.password}`);
   const a1 = md5(Buffer.concat([secret, Buffer.from(`:${nonce}:${cnonce}`)])).toString("hex");
-  const a2 = md5(`AUTHENTICATE:${DIGEST_URI}`).toString("hex");
-  const response = md5(`${a1}:${nonce}:${FIRST_USE}:${cnonce}:auth:${a2}`).toString("hex");
-  return [
+  const proof = (a2: string) => {
+    const hashed = md5(a2).toString("hex");
+    return md5(`${a1}:${nonce}:${FIRST_USE}:${cnonce}:auth:${hashed}`).toString("hex");
+  };
+  const fields = [
     "charset=utf-8",
     `username=${quote(credentials.username)}`,
     `realm=${quote(realm)}`,
@@ -33,9 +41,10 @@ export function answerChallenge(challenge: string, credentials: Credentials, cno
     `cnonce=${quote(cnonce)}`,
     `digest-uri=${quote(DIGEST_URI)}`,
     "maxbuf=65536",
-    `response=${response}`,
+    `response=${proof(`AUTHENTICATE:${DIGEST_URI}`)}`,
     "qop=auth",
-  ].join(",");
+  ];
+  return { token: fields.join(","), serverProof: `rspauth=${proof(`:${DIGEST_URI}`)}` };
 }
 
 function parseDirectives(text: string): Map<string, string> {

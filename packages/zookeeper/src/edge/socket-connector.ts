@@ -21,7 +21,8 @@ export class SocketConnector implements Connector {
 
   open(endpoint: Endpoint, handlers: LinkHandlers): Link {
     const tls = this.#tls;
-    return tls === undefined ? openPlain(endpoint, handlers) : openSecure(endpoint, handlers, tls);
+    if (tls !== undefined) return openSecure(endpoint, handlers, tls);
+    return openPlain({ host: endpoint.address, port: endpoint.port, noDelay: true }, handlers);
   }
 
   /**
@@ -33,14 +34,33 @@ export class SocketConnector implements Connector {
   }
 }
 
-function openPlain(endpoint: Endpoint, handlers: LinkHandlers): Link {
+/** A Unix socket at `path`, whatever servers the connection string names. */
+export class UnixConnector extends SocketConnector {
+  readonly #path: string;
+
+  constructor(path: string) {
+    super();
+    this.#path = path;
+  }
+
+  override async resolve(): Promise<readonly string[]> {
+    return [this.#path];
+  }
+
+  override open(_endpoint: Endpoint, handlers: LinkHandlers): Link {
+    return openPlain({ path: this.#path }, handlers);
+  }
+}
+
+type Place =
+  | { readonly path: string }
+  | { readonly host: string; readonly port: number; readonly noDelay: true };
+
+function openPlain(place: Place, handlers: LinkHandlers): Link {
   // One buffer for all reads: a buffer per read is a good part of what a small reply costs.
   const buffer = Buffer.allocUnsafeSlow(READ_BUFFER);
   const socket = connectTcp({
-    host: endpoint.address,
-    port: endpoint.port,
-    noDelay: true,
-    keepAlive: true,
+    ...place,
     onread: {
       buffer,
       callback(count) {
@@ -84,6 +104,7 @@ class SocketLink implements Link {
   readonly #socket: Socket;
   readonly #handlers: LinkHandlers;
   readonly #written: () => void;
+  #opened = false;
   #waiting = false;
   #over = false;
   #error: Error | undefined;
@@ -97,6 +118,7 @@ class SocketLink implements Link {
       handlers.drained();
     };
     socket.once(ready, () => {
+      this.#opened = true;
       if (!this.#over) handlers.opened();
     });
     socket.on("error", (error) => {
@@ -125,8 +147,8 @@ class SocketLink implements Link {
   destroy(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#socket.destroySoon();
-    // What cannot be handed over (a peer that does not read) must not keep the socket.
-    if (this.#socket.writableLength > 0) this.#socket.destroy();
+    // Neither an address that does not answer nor a peer that does not read may keep the socket.
+    if (this.#opened && this.#socket.writableLength === 0) this.#socket.destroySoon();
+    else this.#socket.destroy();
   }
 }

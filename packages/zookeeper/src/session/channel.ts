@@ -1,7 +1,7 @@
 import { errorFromCode, ProtocolError, TooLarge, type ZooKeeperError } from "../errors.ts";
 import type { Counters, Endpoint, Link } from "../types.ts";
 import { FrameSplitter } from "../wire/frames.ts";
-import type { ConnectRequest, Request, WatcherEvent } from "../wire/messages.ts";
+import type { ConnectRequest, Request, Response, WatcherEvent } from "../wire/messages.ts";
 import { ErrorCode, opName, Xid } from "../wire/op-code.ts";
 import { JuteReader } from "../wire/reader.ts";
 import { readWatcherEvent } from "../wire/records.ts";
@@ -222,24 +222,25 @@ export class Channel {
     }
   }
 
+  /** A reply that makes no sense leaves its operation in flight, to end with the connection. */
   #reply(xid: number, err: number, reader: JuteReader): void {
-    const pending = this.inFlight.shift();
+    const pending = this.inFlight.peek();
     if (pending === undefined || pending.xid !== xid) {
       throw new ProtocolError(`reply ${xid} where ${pending?.xid ?? "none"} was due`);
     }
+    let response: Response | undefined;
+    if (err === ErrorCode.ok && !pending.settled) {
+      response = readResponse(reader, pending.request.type);
+      if (this.#chroot !== "") response = unchrootResponse(this.#chroot, response);
+    }
+    this.inFlight.shift();
     this.answeredSentAt = pending.sentAt;
     const { hooks } = this.#settings;
     if (hooks.roundTrip !== undefined) {
       hooks.roundTrip(pending.request.type, this.lastReceivedAt - pending.sentAt, err);
     }
-    if (pending.settled) return;
-    if (err !== ErrorCode.ok) {
-      pending.settle(errorOf(err, pending), undefined);
-      return;
-    }
-    let response = readResponse(reader, pending.request.type);
-    if (this.#chroot !== "") response = unchrootResponse(this.#chroot, response);
-    pending.settle(undefined, response);
+    if (response !== undefined) pending.settle(undefined, response);
+    else if (!pending.settled) pending.settle(errorOf(err, pending), undefined);
   }
 }
 

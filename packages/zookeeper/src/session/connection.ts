@@ -1,5 +1,5 @@
 import { answerChallenge } from "../auth/digest-md5.ts";
-import { AuthFailed, ConnectionLost, ZooKeeperError } from "../errors.ts";
+import { AuthFailed, ConnectionLost, errorFromCode, ZooKeeperError } from "../errors.ts";
 import type { AuthInfo, Credentials, Endpoint, Timer } from "../types.ts";
 import type { ConnectRequest, ConnectResponse, WatcherEvent } from "../wire/messages.ts";
 import { OpCode, Xid } from "../wire/op-code.ts";
@@ -122,7 +122,12 @@ export class Connection {
   #startSasl(credentials: Credentials): void {
     this.#sasl(Buffer.alloc(0), (challenge) => {
       const cnonce = this.#settings.random.uuid().replaceAll("-", "");
-      this.#sasl(Buffer.from(answerChallenge(challenge, credentials, cnonce)), () => this.#ready());
+      const answer = answerChallenge(challenge, credentials, cnonce);
+      this.#sasl(Buffer.from(answer.token), (proof) => {
+        if (proof !== answer.serverProof)
+          throw new AuthFailed("the server does not know the SASL password itself");
+        this.#ready();
+      });
     });
   }
 
@@ -150,9 +155,12 @@ export class Connection {
       const sentAt = this.#heartbeat?.pong();
       if (sentAt !== undefined && sentAt > this.channel.answeredSentAt) this.channel.answeredSentAt = sentAt;
     } else if (xid === Xid.auth) {
-      const scheme =
+      const refusal =
         err === 0 ? undefined : new AuthFailed(`the server refuses the credentials (error ${err})`);
-      this.#authWaiting.shift()?.(scheme);
+      this.#authWaiting.shift()?.(refusal);
+    } else if (err !== 0) {
+      // Watches that were not set again would be missed in silence.
+      this.end(errorFromCode(err, { op: "setWatches2" }));
     }
   }
 

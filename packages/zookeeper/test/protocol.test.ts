@@ -1,0 +1,242 @@
+import { describe, expect, test } from "vitest";
+import {
+  ConnectionLost,
+  NoNode,
+  ProtocolError,
+  wire,
+  ZooKeeper,
+  type ZooKeeperOptions,
+} from "../src/index.ts";
+import { FakeServer, ManualClock, reply, STAT, settle } from "./fake-server.ts";
+import { errorOf, states } from "./support.ts";
+
+const { OpCode } = wire;
+
+async function start(options: ZooKeeperOptions = {}, hosts = "a:1") {
+  const clock = new ManualClock();
+  const server = new FakeServer();
+  const zk = new ZooKeeper(hosts, {
+    clock,
+    connector: server,
+    random: { float: () => 0.5, uuid: () => "00000000-0000-4000-8000-000000000000" },
+    ...options,
+  });
+  return { clock, server, zk, changes: states(zk) };
+}
+
+async function started(options: ZooKeeperOptions = {}) {
+  const made = await start(options);
+  await made.zk.connect();
+  return made;
+}
+
+describe("the wire", () => {
+  test("events and replies of one packet are handed out in order, each before the next is looked at", async () => {
+    const { zk, server } = await started();
+    const order: string[] = [];
+    zk.onWatchEvent(({ type, path }) => order.push(`${type} ${path}`));
+    const read = { type: OpCode.getData, path: "/a", watch: true } as const;
+    zk.submit(read, (_, response) => order.push(`reply ${response?.data}`));
+    zk.submit(read, (_, response) => order.push(`reply ${response?.data}`));
+    await settle();
+    const [first, second] = server.heard;
+    const event = (type: number) => (w: wire.JuteWriter) => {
+      wire.writeReplyHeader(w, -1, -1n, 0);
+      wire.writeWatcherEvent(w, { type, state: 3, path: "/a" });
+    };
+    server.frame(
+      event(3),
+      reply(first!.xid, OpCode.getData, { data: Buffer.from("1"), stat: STAT }),
+      event(2),
+      reply(second!.xid, OpCode.getData, { data: Buffer.from("2"), stat: STAT }),
+    );
+    await settle();
+    expect(order).toEqual(["data /a", "reply 1", "deleted /a", "reply 2"]);
+  });
+
+  test("operations of one turn leave in one write, in order", async () => {
+    const { zk, server } = await started();
+    for (const path of ["/a", "/b", "/c"]) void zk.exists(path).catch(() => undefined);
+    expect(server.heard).toEqual([]);
+    await settle();
+    expect(server.heard.map(({ xid, request }) => [xid, (request as { path: string }).path])).toEqual([
+      [1, "/a"],
+      [2, "/b"],
+      [3, "/c"],
+    ]);
+  });
+
+  test("a reply out of turn ends the connection, and the operation's outcome is unknown", async () => {
+    const { zk, server, changes } = await started();
+    const lost = errorOf(zk.set("/a", Buffer.alloc(0)));
+    await settle();
+    server.frame(reply(99, OpCode.setData, { stat: STAT }));
+    const error = await lost;
+    expect(error).toBeInstanceOf(ConnectionLost);
+    expect(error).toMatchObject({ outcome: "unknown", cause: { code: "zookeeper.protocol" } });
+    expect(changes[1]).toMatchObject({ state: "suspended" });
+  });
+
+  test("a frame beyond the limit and a reply that is cut short end the connection", async () => {
+    for (const answer of ["long", "short"]) {
+      const { zk, server } = await started({ maxResponseBytes: 1_000 });
+      const lost = errorOf(zk.get("/a"));
+      await settle();
+      if (answer === "long") server.raw(Buffer.from([0x7f, 0, 0, 0]));
+      else server.frame((w) => wire.writeReplyHeader(w, server.heard[0]!.xid, 1n, 0));
+      expect(((await lost) as Error).cause).toBeInstanceOf(ProtocolError);
+    }
+  });
+
+  test("an answer to an operation that was given up goes to nobody, and the next gets its own", async () => {
+    const { zk, server, clock } = await started();
+    const late = errorOf(zk.get("/a", { deadlineMs: 100 }));
+    const next = zk.get("/b");
+    await clock.pass(101);
+    expect(await late).toMatchObject({ code: "zookeeper.deadline_exceeded" });
+    server.frame(
+      ...server.heard.map(({ xid, request }) =>
+        reply(xid, OpCode.getData, { data: Buffer.from((request as { path: string }).path), stat: STAT }),
+      ),
+    );
+    expect((await next).data.toString()).toBe("/b");
+  });
+
+  test("an error of the server becomes its class, and exists makes nothing of it", async () => {
+    const { zk, server } = await started();
+    const failed = errorOf(zk.get("/a"));
+    const exists = zk.exists("/a");
+    await settle();
+    server.frame(
+      ...server.heard.map(
+        ({ xid }) =>
+          (w: wire.JuteWriter) =>
+            wire.writeReplyHeader(w, xid, 5n, -101),
+      ),
+    );
+    expect(await failed).toBeInstanceOf(NoNode);
+    expect(await exists).toBeUndefined();
+    expect(zk.lastZxid).toBe(5n);
+  });
+});
+
+describe("time", () => {
+  test("pings come after a third of the timeout without a packet; trust counts from when they were sent", async () => {
+    const { zk, server, clock } = await started();
+    expect(zk.session).toMatchObject({ timeoutMs: 9_000, lastAnsweredSentAt: 0 });
+    await clock.pass(2_999);
+    expect(server.heard).toEqual([]);
+    await clock.pass(1);
+    const ping = server.last(OpCode.ping);
+    expect(ping.xid).toBe(-2);
+    await clock.pass(500);
+    expect(zk.session.lastAnsweredSentAt).toBe(0);
+    server.frame((w) => wire.writeReplyHeader(w, -2, 1n, 0));
+    await settle();
+    expect(zk.session.lastAnsweredSentAt).toBe(3_000);
+  });
+
+  test("an answer moves trust to when its request was sent, not to when it came", async () => {
+    const { zk, server, clock } = await started();
+    await clock.pass(1_000);
+    const done = zk.get("/a");
+    await clock.pass(700);
+    server.frame(reply(server.heard[0]!.xid, OpCode.getData, { data: Buffer.alloc(0), stat: STAT }));
+    await done;
+    expect(zk.session.lastAnsweredSentAt).toBe(1_000);
+  });
+
+  test("silence for two thirds of the timeout ends the connection", async () => {
+    const { zk, server, clock, changes } = await started();
+    server.welcome = undefined;
+    await clock.pass(5_999);
+    expect(zk.session.state).toBe("connected");
+    await clock.pass(2);
+    expect(changes.map(({ state }) => state).slice(0, 2)).toEqual(["connected", "suspended"]);
+    expect(zk.session.lastAnsweredSentAt).toBe(0);
+  });
+
+  test("every server is tried in turn; then the delays double up to their limit", async () => {
+    const { zk, server, clock } = await start({ reconnectMaxMs: 400 }, "a:1,b:1");
+    server.welcome = undefined;
+    server.addresses = { a: ["10.0.0.1", "10.0.0.2"], b: [] };
+    const known = () => server.endpoints.length;
+    void zk.connect().catch(() => undefined);
+    await clock.pass(0);
+    const times = [clock.monotonic()];
+    while (clock.monotonic() < 1_600) {
+      const before = known();
+      await clock.pass(1);
+      if (known() > before) times.push(clock.monotonic());
+    }
+    // 0.5 is no jitter: rounds at 0, 100, 300, 700, 1,100, 1,500 ms.
+    expect(times.length).toBe(6);
+    expect(times.map((at, i) => at - (times[i - 1] ?? 0)).slice(1)).toEqual([100, 200, 400, 400, 400]);
+    expect(new Set(server.endpoints.map(({ address }) => address))).toEqual(
+      new Set(["10.0.0.1", "10.0.0.2"]),
+    );
+    await zk.close();
+  });
+
+  test("a server that takes the connection and says nothing is left after the connect timeout", async () => {
+    const { zk, server, clock } = await start({ connectTimeoutMs: 500 }, "a:1,b:1");
+    const { welcome } = server;
+    server.welcome = () => undefined as never;
+    const connecting = zk.connect();
+    await clock.pass(400);
+    expect(server.endpoints.length).toBe(1);
+    server.welcome = welcome;
+    await clock.pass(101);
+    await connecting;
+    expect(server.endpoints.length).toBe(2);
+  });
+});
+
+describe("servers", () => {
+  const readOnly = {
+    protocolVersion: 0,
+    timeOut: 9_000,
+    sessionId: 8n,
+    passwd: Buffer.alloc(16),
+    readOnly: true,
+  };
+
+  test("a read-only server is refused unless asked for, and its session is not taken elsewhere", async () => {
+    const { zk, server, clock } = await start({}, "a:1,b:1");
+    const { welcome } = server;
+    server.welcome = () => readOnly;
+    void zk.connect().catch(() => undefined);
+    await clock.pass(1);
+    expect(zk.session).toMatchObject({ state: "connecting", epoch: 0 });
+
+    const lenient = await started({ allowReadOnly: true, connector: server });
+    expect(lenient.zk.session).toMatchObject({ state: "connected", readOnly: true, id: 8n });
+    server.welcome = welcome;
+    server.cut();
+    await lenient.clock.pass(200);
+    expect(server.connects.at(-1)).toMatchObject({ sessionId: 0n, readOnly: true });
+    expect(lenient.zk.session).toMatchObject({ state: "connected", readOnly: false, id: 7n, epoch: 2 });
+    await zk.close();
+  });
+
+  test("a reconnect shows the session's password and the last zxid", async () => {
+    const { zk, server, clock } = await started();
+    const done = zk.get("/a");
+    await settle();
+    const answer = reply(
+      server.heard[0]!.xid,
+      OpCode.getData,
+      { data: Buffer.alloc(0), stat: STAT },
+      0x1_8000_0001n,
+    );
+    server.frame(answer);
+    await done;
+    server.cut();
+    await clock.pass(200);
+    expect(server.connects[1]).toMatchObject({
+      sessionId: 7n,
+      lastZxidSeen: 0x1_8000_0001n,
+      passwd: Buffer.alloc(16, 1),
+    });
+  });
+});
