@@ -16,8 +16,9 @@ import { readPackages, type SourcePackage } from "./packages.ts";
 import { rewriteTypes, rewriteUrls } from "./specifiers.ts";
 
 /**
- * Builds every package of the workspace into its `dist`, which is a package of its own: JavaScript, declarations, README,
- * licence and a package.json that points at them. Returns the folders. Throws when something does not compile.
+ * Builds every package of the workspace into its `dist`, which is a package of its own: JavaScript and declarations below
+ * `src` (so that relative paths, that of package.json too, mean the same), README, licence, and a package.json that points
+ * at them. Returns the folders. Throws when something does not compile.
  */
 export function build(root: string): string[] {
   mkdirSync(join(root, ".tmp"), { recursive: true });
@@ -57,8 +58,8 @@ function compile(root: string, work: string): void {
 function assemble(root: string, compiled: string, source: SourcePackage): string {
   const dist = join(source.path, "dist");
   rmSync(dist, { recursive: true, force: true });
-  copyTree(compiled, dist, (name) => (name.endsWith(".d.ts") ? rewriteTypes : rewriteUrls));
-  copyTree(join(source.path, "src"), dist, (name) => (name.endsWith(".ts") ? "skip" : "as is"));
+  copyTree(compiled, join(dist, "src"), (name) => (name.endsWith(".d.ts") ? rewriteTypes : rewriteUrls));
+  copyTree(join(source.path, "src"), join(dist, "src"), (name) => (name.endsWith(".ts") ? "skip" : "as is"));
   for (const name of ["README.md", "LICENSE"]) {
     const file = [join(source.path, name), join(root, name)].find((path) => existsSync(path));
     if (file !== undefined) copyFileSync(file, join(dist, name));

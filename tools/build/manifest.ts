@@ -11,18 +11,13 @@ export function builtManifest(source: PackageJson): PackageJson {
 }
 
 function door(path: string, key: string): unknown {
-  if (!path.endsWith(".ts")) return outOfSource(path, key);
-  const built = outOfSource(path, key).slice(0, -".ts".length);
-  return { types: `${built}.d.ts`, default: `${built}.js` };
+  const built = program(path, key);
+  return built === path ? path : { types: path.replace(/\.ts$/, ".d.ts"), default: built };
 }
 
 function program(path: string, key: string): string {
-  return outOfSource(path, key).replace(/\.ts$/, ".js");
-}
-
-function outOfSource(path: string, key: string): string {
   if (!path.startsWith("./src/")) throw new Error(`cannot build ${key}: ${path} is not below ./src/`);
-  return `./${path.slice("./src/".length)}`;
+  return path.replace(/\.ts$/, ".js");
 }
 
 function mapValues<T>(

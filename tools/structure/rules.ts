@@ -56,7 +56,7 @@ const EVERY_ROOM = [
   "view",
 ] as const;
 
-/** The rooms of the program. `bin` puts them together; nobody imports `bin`. */
+/** The rooms of the program. `process` puts them together, `bin` starts it; nobody else imports these two. */
 export const ROOMS: Readonly<Record<string, Room>> = {
   telemetry: { rooms: [], packages: ["@nodeyard/model", "@nodeyard/runtime"] },
   // No driver by name: drivers hand their part of the schema over through the contract.
@@ -100,7 +100,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     rooms: ["api", "config", "operations", "telemetry", "view"],
     packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
   },
-  bin: { rooms: EVERY_ROOM, packages: PACKAGES[PROGRAM]! },
+  process: { rooms: EVERY_ROOM, packages: PACKAGES[PROGRAM]! },
+  bin: { rooms: [...EVERY_ROOM, "process"], packages: PACKAGES[PROGRAM]! },
 };
 
 /** Dependencies that a package loads by a name from its configuration, so that no import shows them. */

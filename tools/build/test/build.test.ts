@@ -48,7 +48,8 @@ function workspace(files: Readonly<Record<string, string>> = {}): string {
     }),
     "packages/program/src/index.ts": 'export { ask } from "@test/library";\n',
     "packages/program/src/bin/program.ts":
-      '#!/usr/bin/env node\nimport { ask } from "../index.ts";\nconsole.log((await ask()).text);\n',
+      '#!/usr/bin/env node\nimport { ask } from "../index.ts";\nimport own from "../../package.json" with { type: "json" };\n' +
+      "console.log((await ask()).text, own.name);\n",
     ...files,
   };
   for (const [path, text] of Object.entries(all)) {
@@ -68,14 +69,14 @@ describe("build", () => {
     const dists = build(root);
     expect(dists).toEqual([join(root, "packages/library/dist"), join(root, "packages/program/dist")]);
     const read = (path: string) => readFileSync(join(root, "packages", path), "utf8");
-    expect(read("library/dist/table.txt")).toBe("a table");
+    expect(read("library/dist/src/table.txt")).toBe("a table");
     expect(read("library/dist/LICENSE")).toBe("licence");
-    expect(read("library/dist/index.d.ts")).toContain('from "./answer.js"');
+    expect(read("library/dist/src/index.d.ts")).toContain('from "./answer.js"');
     expect(JSON.parse(read("library/dist/package.json"))).toEqual({
       name: "@test/library",
       version: "1.2.3",
       type: "module",
-      exports: { ".": { types: "./index.d.ts", default: "./index.js" } },
+      exports: { ".": { types: "./src/index.d.ts", default: "./src/index.js" } },
     });
     expect(verify(root, dists)).toEqual(["import @test/library", "import program", "program --version"]);
   });

@@ -12,6 +12,8 @@ import {
   type Workspace,
 } from "../workspace.ts";
 
+const ROOM_DOOR = new RegExp(`^packages/${PROGRAM}/src/[^/]+/index\\.ts$`);
+
 /** Which package and which room may import which, and that it goes through doors only. */
 export function checkBoundaries(workspace: Workspace): Finding[] {
   return [
@@ -69,15 +71,17 @@ function checkRelative(file: SourceFile, one: Import): Finding[] {
   const target = resolveRelative(file, one.specifier);
   if (!/\.(ts|json)$/.test(target)) return [finding(file, one, `${one.specifier} needs its ending (.ts)`)];
   const owner = file.package?.folder;
-  if (owner === undefined)
-    return target.startsWith("packages/")
-      ? [finding(file, one, `reaches into ${target}; import the package by its name`)]
-      : [];
+  if (owner === undefined) {
+    // The program is no library: its rooms' doors are all that a generator can ask for the schema.
+    const reaches = target.startsWith("packages/") && !ROOM_DOOR.test(target);
+    return reaches ? [finding(file, one, `reaches into ${target}; import the package by its name`)] : [];
+  }
   if (!target.startsWith(`${owner}/`)) {
     const shared = file.part === "test" && !target.startsWith("packages/");
     return shared ? [] : [finding(file, one, `leaves ${owner}; import packages by their name`)];
   }
   if (file.part !== "src") return [];
+  if (target === `${owner}/package.json`) return [];
   if (!target.startsWith(`${owner}/src/`)) return [finding(file, one, `src must not import ${target}`)];
   return file.package?.name === PROGRAM ? checkRoom(file, one, target) : [];
 }

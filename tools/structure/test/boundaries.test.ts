@@ -34,7 +34,8 @@ describe("boundaries", () => {
       ...program({ "@nodeyard/model": "1" }),
       "packages/nodeyard/src/index.ts":
         'export { two } from "@nodeyard/model/src/index.ts";\nexport { one } from "../../runtime/src/index.ts";\n',
-      "bench/main.ts": 'import "../packages/model/src/index.ts";\n',
+      "bench/main.ts":
+        'import "../packages/model/src/index.ts";\nimport "../packages/nodeyard/src/view/index.ts";\n',
     };
     expect(findingsIn(files)).toEqual([
       expect.stringContaining(
