@@ -2,13 +2,18 @@ import type { Clock, Timer } from "@nodeyard/runtime";
 
 /** Deadlines are rounded up to this, so that many sessions cost few wake-ups. */
 const TICK_MS = 100;
+/** A wake-up later than this means that the process stood still: what its clients said meanwhile is still unread. */
+const LATE_MS = 250;
 
 interface Entry {
   timeoutMs: number;
   deadline: number;
 }
 
-/** Says which sessions were not heard of for their timeout. Works on the monotonic clock: wall time may jump. */
+/**
+ * Says which sessions were not heard of for their timeout. Works on the monotonic clock: wall time may jump. A process
+ * that stood still counts every timeout anew; a session that lives longer than asked harms nobody.
+ */
 export class Expiry {
   readonly #clock: Clock;
   readonly #onExpired: (id: bigint) => void;
@@ -57,9 +62,12 @@ export class Expiry {
   }
 
   #wake(): void {
+    const now = this.#clock.monotonic();
+    const late = now - this.#wakeAt;
     this.#wakeAt = Number.POSITIVE_INFINITY;
     this.#timer = undefined;
-    const now = this.#clock.monotonic();
+    if (late > LATE_MS)
+      for (const entry of this.#entries.values()) entry.deadline = this.#deadline(entry.timeoutMs);
     const expired: bigint[] = [];
     let next = Number.POSITIVE_INFINITY;
     for (const [id, entry] of this.#entries) {

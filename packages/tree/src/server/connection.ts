@@ -134,10 +134,15 @@ export class Connection implements Watcher, PeerHandlers {
       this.cut("ahead");
       return;
     }
-    const session =
-      request.sessionId === 0n
-        ? this.#hub.openSession(request.timeOut)
-        : this.#hub.takeUp(request.sessionId, request.passwd);
+    const fresh = request.sessionId === 0n;
+    const session = fresh
+      ? this.#hub.openSession(request.timeOut)
+      : this.#hub.takeUp(request.sessionId, request.passwd);
+    if (fresh && session === undefined) {
+      // No answer at all: one that says "expired" would make clients try again at once.
+      this.cut("sessions");
+      return;
+    }
     this.#hub.core.release((error) => {
       if (error === undefined) this.#write((writer) => wire.writeConnectResponse(writer, connected(session)));
     });

@@ -62,10 +62,7 @@ export class Hub {
 
   /** A new session, its timeout clamped; undefined when there are too many. */
   openSession(wantedMs: number): SessionRow | undefined {
-    if (this.core.sessionCount("wire") >= this.limits.maxSessions) {
-      this.counted("sessions");
-      return undefined;
-    }
+    if (this.core.sessionCount("wire") >= this.limits.maxSessions) return undefined;
     const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.limits;
     return this.core.openSession(
       "wire",

@@ -96,13 +96,35 @@ test("sessions, ephemerals and watches live on over a restart of the server", as
   await zk.addWatch("/s", "persistent-recursive", (event) => events.push(event));
   await zk.create("/s", undefined, { ephemeral: true });
   await zk.create("/missed");
-  await zk.get("/missed", { watch: (event) => events.push(event) });
+  const note = (event: WatchEvent) => events.push(event);
+  await zk.get("/missed", { watch: note });
+  await zk.create("/parent");
+  await zk.children("/parent", { watch: note });
+  await zk.create("/quiet");
+  await zk.get("/quiet", { watch: note });
+  await zk.create("/doomed");
+  await zk.get("/doomed", { watch: note });
+  await zk.exists("/later", { watch: note });
+  events.length = 0;
   await bench.restart();
   await bench.tree.set("/missed", text("while away"));
+  await bench.tree.create("/parent/child");
+  await bench.tree.delete("/doomed");
+  await bench.tree.create("/later");
   expect((await zk.exists("/s"))?.ephemeralOwner).toBe(id);
   expect(zk.session.id).toBe(id);
   await zk.set("/s", text("x"));
-  expect(brief(events)).toEqual(["created /s", "data /missed", "data /s"]);
+  expect(brief(events).sort()).toEqual([
+    "children /parent",
+    "created /later",
+    "data /missed",
+    "data /s",
+    "deleted /doomed",
+  ]);
+  events.length = 0;
+  await zk.set("/quiet", text("x"));
+  await zk.set("/missed", text("x"));
+  expect(brief(events)).toEqual(["data /quiet"]);
 });
 
 test("a session that nobody takes up again after a restart ends with its timeout counted anew", async () => {
