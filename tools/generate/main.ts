@@ -1,9 +1,12 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { configurationPage, configurationSchema } from "./configuration.ts";
 import { statesPage } from "./states.ts";
 
 /** Files that are made from code, by path below the repository's root. */
 const generated: Readonly<Record<string, () => string>> = {
+  "docs/reference/configuration.md": configurationPage,
+  "docs/reference/nodepool.schema.json": configurationSchema,
   "docs/reference/states.md": statesPage,
 };
 

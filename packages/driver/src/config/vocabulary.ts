@@ -40,7 +40,9 @@ const isInteger = (value: unknown) => typeof value === "number" || typeof value 
 const isText = (value: unknown) => typeof value === "string";
 
 function word(check: (value: unknown) => boolean, must: string, json: object, about?: string | About): Word {
-  return z.custom(check, { error: `must be ${must}` }).meta({ ...json, ...facts(about ?? "") });
+  return z
+    .custom(check, { error: `must be ${must}` })
+    .meta({ ...json, ...(about === undefined ? {} : facts(about)) });
 }
 
 /** An integer, or a boolean (which the old reader takes for 0 and 1). */

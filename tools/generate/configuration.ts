@@ -1,0 +1,19 @@
+import type { DriverConfig } from "@nodeyard/driver";
+import { fakeConfig } from "@nodeyard/driver-fake";
+import { staticConfig } from "@nodeyard/driver-static";
+import { jsonSchema, referencePage } from "nodeyard/config";
+
+const drivers: readonly (readonly [string, DriverConfig])[] = [
+  ["fake", fakeConfig as DriverConfig],
+  ["static", staticConfig as DriverConfig],
+];
+
+/** `docs/reference/configuration.md` */
+export function configurationPage(): string {
+  return referencePage(drivers);
+}
+
+/** `docs/reference/nodepool.schema.json`, for editors. */
+export function configurationSchema(): string {
+  return `${JSON.stringify(jsonSchema(drivers), null, 2)}\n`;
+}
