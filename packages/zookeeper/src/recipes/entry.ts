@@ -1,4 +1,4 @@
-import { ConnectionLost, DeadlineExceeded, NoNode, SessionExpired } from "../errors.ts";
+import { ConnectionLost, DeadlineExceeded, NoNode, SessionExpired, SessionMoved } from "../errors.ts";
 import type { OpOptions, ZooKeeperClient } from "../types.ts";
 
 /** A contender of ours in the line of a lock. */
@@ -40,7 +40,7 @@ export async function ownContenders(
 
 /** Errors after which the next try waits for a connection by itself. */
 export function isPassing(error: unknown): boolean {
-  return error instanceof ConnectionLost || error instanceof SessionExpired;
+  return error instanceof ConnectionLost || error instanceof SessionExpired || error instanceof SessionMoved;
 }
 
 /** The operation's deadline was what was left of the whole attempt. */

@@ -232,9 +232,12 @@ c.stop()
     await expect(cache.resync()).rejects.toThrow(Closed);
     await put("a", "1");
     expect(changes).toEqual([]);
-    const other = record(await connect(server), root);
+    const client = await connect(server);
+    const other = record(client, root);
     await other.cache.synced;
     await closeAll();
     await expect(other.cache.resync()).rejects.toThrow(Closed);
+    const late = record(client, root);
+    await expect(late.cache.synced).rejects.toThrow(Closed);
   });
 });

@@ -129,7 +129,9 @@ class Cache implements TreeCache {
         else this.#startWalk();
         return;
       } catch (error) {
+        if (error instanceof Closed) this.#end();
         if (isDisconnect(error)) continue;
+        if (this.#closed) return;
         this.#problem(error);
         await this.#pause();
       }
@@ -208,6 +210,7 @@ class Cache implements TreeCache {
   }
 }
 
+/** A reconnect or a new session follows, and a walk with it. */
 function isDisconnect(error: unknown): boolean {
   return error instanceof ConnectionLost || error instanceof SessionExpired;
 }

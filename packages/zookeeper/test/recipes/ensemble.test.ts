@@ -1,0 +1,49 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { type Ensemble, requireZooKeeper, startEnsemble } from "../../../../testing/zookeeper/index.ts";
+import { connect as connectTo, lock, tryLock, type ZooKeeperClient } from "../../src/index.ts";
+import { until } from "./support.ts";
+import { contents, record } from "./tree-cache-support.ts";
+
+describe.skipIf(requireZooKeeper())("recipes on an ensemble", () => {
+  let ensemble: Ensemble;
+  let clients: ZooKeeperClient[] = [];
+  beforeAll(async () => {
+    ensemble = await startEnsemble(3);
+  });
+  afterEach(async () => {
+    await Promise.all(clients.map((client) => client.close()));
+    clients = [];
+  });
+  afterAll(() => ensemble.stop());
+
+  async function connect(): Promise<ZooKeeperClient> {
+    const client = await connectTo(ensemble.connectionString, { sessionTimeoutMs: 20_000 });
+    clients.push(client);
+    return client;
+  }
+
+  test("a killed leader costs no lock, no place in line and no change", async () => {
+    const [holder, waiter, follower] = [await connect(), await connect(), await connect()];
+    await holder.create("/root");
+    await holder.create("/root/a", Buffer.from("1"));
+    const held = await lock(holder, "/root/a/lock", { createParent: "parent-only" });
+    const attempt = lock(waiter, "/root/a/lock");
+    const { cache, changes } = record(follower, "/root");
+    await cache.synced;
+    await until("the waiter is seen in line", () => cache.size === 3);
+
+    const leader = await ensemble.leader();
+    await leader.kill();
+    await holder.set("/root/a", Buffer.from("2")).catch(() => holder.set("/root/a", Buffer.from("2")));
+    await until("the change is seen", () => contents(cache).a === "2");
+    expect(held.lost.aborted).toBe(false);
+    expect(await tryLock(follower, "/root/a/lock")).toBeUndefined();
+
+    await held.release();
+    const second = await attempt;
+    expect(second.lost.aborted).toBe(false);
+    await until("one contender is left in the cache", () => cache.size === 2);
+    expect(cache.get(second.path)).toEqual({});
+    expect(changes.filter((change) => change.type === "remove" && change.path === "/root/a")).toEqual([]);
+  });
+});
