@@ -9,3 +9,13 @@ export class UsageError extends NodeyardError {
 
 /** A command that was understood and could not do what was asked. */
 export class CommandError extends NodeyardError {}
+
+/** A command that has said itself what is wrong; only the exit code is left. */
+export class CommandFailed extends Error {
+  readonly exitCode: number;
+
+  constructor(exitCode: number) {
+    super(`exit code ${exitCode}`);
+    this.exitCode = exitCode;
+  }
+}

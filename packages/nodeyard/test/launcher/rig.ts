@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Driver, DriverError, type ProviderConfig } from "@nodeyard/driver";
-import { createFakeDriver, FakeCloud, type FakeKnobs, INSTANT } from "@nodeyard/driver-fake";
+import { createFakeDriver, FakeCloud, type FakeKnobs, fakeConfig, INSTANT } from "@nodeyard/driver-fake";
+import { staticConfig, staticDriver } from "@nodeyard/driver-static";
 import { decodeNode, decodeRequest, type NodeRecord, paths, type RequestRecord } from "@nodeyard/model";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { type EmbeddedTree, openEmbeddedTree, type Tree, TreeError } from "@nodeyard/tree";
-import { fakeConfig } from "../../../driver-fake/src/config/index.ts";
 import { Launcher, type LauncherConfig, type LauncherOptions } from "../../src/launcher/index.ts";
 import { Counters, type LogLine, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 
@@ -38,6 +38,20 @@ export function fakeProvider(name = "cloud", fields: object = {}, pool: object =
     diskimages: new Map(),
     report: (finding) =>
       void (finding.severity === "error" && problems.push(`${finding.path.join(".")}: ${finding.message}`)),
+  });
+  if (config === undefined || problems.length > 0)
+    throw new Error(`bad test configuration: ${problems.join("; ")}`);
+  return config;
+}
+
+/** A static provider's configuration; `nodes` as in the file. */
+export function staticProvider(nodes: readonly object[], name = "lab"): ProviderConfig {
+  const raw = { name, driver: "static", pools: [{ name: "main", nodes }] };
+  const problems: string[] = [];
+  const config = staticConfig.load(raw, {
+    labels: new Set(LABELS),
+    diskimages: new Map(),
+    report: (finding) => void (finding.severity === "error" && problems.push(finding.message)),
   });
   if (config === undefined || problems.length > 0)
     throw new Error(`bad test configuration: ${problems.join("; ")}`);
@@ -100,7 +114,7 @@ export async function startRig(
       journal: memoryJournal(),
       counters,
       identity: { hostname: "host", fqdn: "host.example", version: "0.0.0" },
-      driverOf: async () => driver,
+      driverOf: async (name) => (name === "static" ? (staticDriver as unknown as Driver) : driver),
       config: given,
     };
     const launcher = await Launcher.start(handles);

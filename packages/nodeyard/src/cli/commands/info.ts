@@ -1,0 +1,32 @@
+import type { Command } from "commander";
+import { providerInfo } from "../../operations/index.ts";
+import { printSkipped } from "../listing.ts";
+import { type Session, withTree } from "../session.ts";
+import { plain, renderTable } from "../table.ts";
+
+export function addInfo(program: Command, session: Session): void {
+  program
+    .command("info")
+    .description("show what the tree holds of a provider, configured or not")
+    .argument("<provider>", "name of a provider")
+    .option("--json", "an object on stdout")
+    .action((provider: string, { json }: { readonly json?: boolean }) =>
+      withTree(session, async (handles) => {
+        const { io } = session;
+        const { images, nodes } = await providerInfo(handles, provider);
+        const rows = nodes.items.map((node) => ({ id: node.id, server_id: node.externalId }));
+        if (json === true) {
+          const builds = images.map(({ image, build, uploads }) => ({ image, build, uploads }));
+          io.out(`${JSON.stringify({ provider, images: builds, nodes: rows }, null, 2)}\n`);
+        } else {
+          io.out(`ZooKeeper data for provider ${plain(provider)}\n\nImage data:\n`);
+          const imageRows = images.map(({ image, build, uploads }) => [image, build, uploads]);
+          io.out(renderTable(["Image Name", "Build ID", "Upload IDs"], imageRows));
+          io.out("\nNodes:\n");
+          const nodeRows = rows.map((row) => [row.id, row.server_id]);
+          io.out(renderTable(["ID", "Server ID"], nodeRows));
+        }
+        printSkipped(io, nodes.skipped);
+      }),
+    );
+}

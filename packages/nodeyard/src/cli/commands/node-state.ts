@@ -1,0 +1,47 @@
+import type { Command } from "commander";
+import { deleteNode, holdNode, listedNode, type OperationHandles, treeNow } from "../../operations/index.ts";
+import { parseDuration, parseNodeId } from "../arguments.ts";
+import { printRows } from "../listing.ts";
+import { nodeColumns, nodeRow } from "../rows.ts";
+import { type Session, withTree } from "../session.ts";
+
+interface HoldOptions {
+  readonly comment?: string;
+  readonly for?: number;
+}
+
+export function addDelete(program: Command, session: Session): void {
+  program
+    .command("delete")
+    .description("mark a node for deletion; a launcher that serves its provider carries it out")
+    .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
+    .action((id: string) =>
+      withTree(session, async (handles) => {
+        await deleteNode(handles, id);
+        await printNode(session, handles, id);
+      }),
+    );
+}
+
+export function addHold(program: Command, session: Session): void {
+  program
+    .command("hold")
+    .description("keep a node for a person to look at; nobody else gets it")
+    .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
+    .option("--comment <text>", "why, for the next person")
+    .option("--for <duration>", "at most so long; default: the configuration's max-hold-age", parseDuration)
+    .action((id: string, options: HoldOptions) =>
+      withTree(session, async (handles) => {
+        const comment = options.comment ?? `held by ${session.machine.user}@${session.machine.hostname}`;
+        await holdNode(handles, id, { comment, forSeconds: Math.ceil((options.for ?? 0) / 1000) });
+        await printNode(session, handles, id);
+      }),
+    );
+}
+
+/** The node's row of `list`; an empty table when it is gone already. */
+async function printNode({ io }: Session, handles: OperationHandles, id: string): Promise<void> {
+  const node = await listedNode(handles, id);
+  const rows = node === undefined ? [] : [nodeRow(node, treeNow(handles))];
+  printRows(io, rows, nodeColumns, {});
+}

@@ -1,0 +1,19 @@
+import type { Command } from "commander";
+import { listRequests } from "../../operations/index.ts";
+import { printRows, printSkipped } from "../listing.ts";
+import { requestColumns, requestRow } from "../rows.ts";
+import { type Session, withTree } from "../session.ts";
+
+export function addRequestList(program: Command, session: Session): void {
+  program
+    .command("request-list")
+    .description("list the node requests that are not answered yet, of Zuul and of everyone else")
+    .option("--json", "an array of objects on stdout")
+    .action(({ json }: { readonly json?: boolean }) =>
+      withTree(session, async (handles) => {
+        const { items, skipped } = await listRequests(handles);
+        printRows(session.io, items.map(requestRow), requestColumns, { json: json === true });
+        printSkipped(session.io, skipped);
+      }),
+    );
+}

@@ -1,0 +1,28 @@
+import type { Io } from "./io.ts";
+import { type Column, pick, type Row } from "./rows.ts";
+import { plain, renderTable } from "./table.ts";
+
+/** Prints rows as a table or, with `json`, as an array of objects whose keys never change. */
+export function printRows(
+  io: Io,
+  rows: readonly Row[],
+  columns: readonly Column[],
+  options: { readonly json?: boolean; readonly jsonAlso?: readonly string[] },
+): void {
+  if (options.json === true) {
+    const wanted = [...columns, ...(options.jsonAlso ?? []).map((key) => ({ heading: key, key }))];
+    io.out(`${JSON.stringify(rows.map((row) => pick(row, wanted)), null, 2)}\n`);
+    return;
+  }
+  io.out(
+    renderTable(
+      columns.map(({ heading }) => heading),
+      rows.map((row) => columns.map(({ key }) => row[key])),
+    ),
+  );
+}
+
+/** Records that make no sense are told apart, and are never a reason to show nothing. */
+export function printSkipped(io: Io, skipped: readonly { readonly path: string; readonly why: string }[]): void {
+  for (const { path, why } of skipped) io.err(`nodeyard: left out ${plain(path)}: ${plain(why)}\n`);
+}

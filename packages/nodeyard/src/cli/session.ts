@@ -1,0 +1,65 @@
+import type { OperationHandles } from "../operations/index.ts";
+import {
+  Drivers,
+  loadModule,
+  type Machine,
+  openTree,
+  stateFolder,
+  type TreePlace,
+} from "../process/index.ts";
+import { createLog, type Log } from "../telemetry/index.ts";
+import type { Io } from "./io.ts";
+
+/** Options that stand before the command. */
+export interface GlobalOptions {
+  readonly config?: string;
+  readonly secure?: string;
+  readonly state?: string;
+  readonly debug?: boolean;
+  readonly logFormat?: "json" | "text";
+}
+
+/** What every command is given. */
+export interface Session {
+  readonly io: Io;
+  readonly machine: Machine;
+  readonly options: () => GlobalOptions;
+}
+
+export function logOf({ io, options }: Session, quiet: "info" | "warn" = "info"): Log {
+  const { debug, logFormat } = options();
+  return createLog({
+    level: debug === true ? "debug" : quiet,
+    format: logFormat ?? (io.isTerminal ? "text" : "json"),
+  });
+}
+
+export function stateOf({ machine, options }: Session): string {
+  return stateFolder({ option: options().state, ...machine });
+}
+
+/** Where the tree is looked for: `-c` names it, else a Nodeyard that runs on the state folder. */
+export function placeOf(session: Session): TreePlace {
+  const { config, secure } = session.options();
+  const folder = stateOf(session);
+  if (config === undefined) return { stateFolder: folder };
+  return {
+    stateFolder: folder,
+    files: { path: config, ...(secure === undefined ? {} : { securePath: secure }) },
+  };
+}
+
+/** Runs `command` with a connection to the tree, and ends that whatever happens. */
+export async function withTree<T>(
+  session: Session,
+  command: (handles: OperationHandles) => Promise<T>,
+): Promise<T> {
+  const { machine } = session;
+  const { clock, random } = machine;
+  const tree = await openTree(placeOf(session), machine, new Drivers(loadModule), logOf(session, "warn"));
+  try {
+    return await command({ tree, clock, random });
+  } finally {
+    await tree.close();
+  }
+}

@@ -1,0 +1,104 @@
+import { decodeNode, decodeRequest, type NodeRecord, paths, type RequestRecord } from "@nodeyard/model";
+import type { Change, Feed } from "@nodeyard/tree";
+import { type OperationHandles, orUndefined } from "./handles.ts";
+import { decodeLease, type Lease, LeaseError, leasePath } from "./lease.ts";
+
+/** What is known of a lease on its way to nodes. */
+export interface LeaseProgress {
+  readonly lease: Lease;
+  /** Absent before it is written, and after the nodes were handed over. */
+  readonly request: RequestRecord | undefined;
+  /** Nodes made or taken for it so far, by id. */
+  readonly nodes: ReadonlyMap<string, NodeRecord>;
+}
+
+export interface Following {
+  /** Resolves with the lease when it is granted or has failed; rejects when it is taken back before, or by `close`. */
+  readonly ended: Promise<Lease>;
+  close(): Promise<void>;
+}
+
+/**
+ * Follows a lease by events. Of the nodes only those are read that are younger than `firstNode`: older ones that are
+ * reused for it appear when it is granted.
+ */
+export function followLease(
+  { tree }: Pick<OperationHandles, "tree">,
+  asked: Lease,
+  firstNode: string,
+  onChange: (progress: LeaseProgress) => void,
+): Following {
+  const places = { lease: leasePath(asked.id), request: paths.request(asked.request ?? "") };
+  const nodes = new Map<string, NodeRecord>();
+  const ended = Promise.withResolvers<Lease>();
+  ended.promise.catch(() => {});
+  let progress: LeaseProgress = { lease: asked, request: undefined, nodes };
+
+  function take(change: Change): void {
+    if (change.type === "remove") removed(change.path);
+    else if (change.type === "put" && change.data !== undefined) put(change.path, change.data);
+  }
+
+  function put(path: string, data: Uint8Array): void {
+    try {
+      if (path === places.lease) progress = { ...progress, lease: decodeLease(asked.id, data) };
+      else if (path === places.request)
+        progress = { ...progress, request: decodeRequest(asked.request ?? "", data) };
+      else if (!putNode(nameOf(path), data)) return;
+    } catch {
+      // A record that makes no sense is the launcher's to report; here it only means that there is nothing to show.
+      return;
+    }
+    onChange(progress);
+    const { state } = progress.lease;
+    if (state === "granted" || state === "failed") ended.resolve(progress.lease);
+    else if (state === "released") ended.reject(gone(asked.id));
+  }
+
+  function putNode(id: string, data: Uint8Array): boolean {
+    const node = decodeNode(id, data);
+    if (node.allocatedTo !== asked.request) return nodes.delete(id);
+    nodes.set(id, node);
+    return true;
+  }
+
+  function removed(path: string): void {
+    if (path === places.lease) ended.reject(gone(asked.id));
+    else if (path === places.request) progress = { ...progress, request: undefined };
+    else if (nodes.delete(nameOf(path))) onChange(progress);
+  }
+
+  const interest = (path: string) => {
+    if (path === places.lease || path === places.request) return "data";
+    return path.startsWith(`${paths.nodes}/`) && isRecord(path) && nameOf(path) > firstNode ? "data" : "none";
+  };
+  const feeds: Feed[] = [places.lease, places.request, paths.nodes].map((root) =>
+    tree.feed(root, { interest, onChange: take }),
+  );
+  for (const feed of feeds) feed.synced.catch(ended.reject);
+  return {
+    ended: ended.promise,
+    async close() {
+      ended.reject(new LeaseError("lease.not_followed", `lease ${asked.id} is no longer followed`));
+      await Promise.all(feeds.map((feed) => feed.close()));
+    },
+  };
+}
+
+/** The youngest node there is, or "" when there is none. */
+export async function youngestNode({ tree }: Pick<OperationHandles, "tree">): Promise<string> {
+  const ids = (await orUndefined(tree.children(paths.nodes))) ?? [];
+  return ids.reduce((youngest, id) => (id > youngest ? id : youngest), "");
+}
+
+function isRecord(path: string): boolean {
+  return path.indexOf("/", paths.nodes.length + 1) === -1;
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+function gone(id: string): LeaseError {
+  return new LeaseError("lease.gone", `lease ${id} was released or has expired before its nodes arrived`);
+}

@@ -1,0 +1,95 @@
+import { driverScanner } from "@nodeyard/driver";
+import { createScanner } from "@nodeyard/keyscan";
+import { messageOf } from "@nodeyard/runtime";
+import type { Tree } from "@nodeyard/tree";
+import { type Config, type ConfigFiles, type ConfigWatch, watchConfig } from "../config/index.ts";
+import { Launcher } from "../launcher/index.ts";
+import { Counters, type FileJournal, type Log, openJournal } from "../telemetry/index.ts";
+import type { Drivers } from "./driver-registry.ts";
+import type { Machine } from "./machine.ts";
+import { launcherConfig, logFindings } from "./open-config.ts";
+import { VERSION } from "./version.ts";
+
+export interface LauncherParts {
+  readonly machine: Machine;
+  readonly tree: Tree;
+  readonly config: Config;
+  readonly files: ConfigFiles;
+  readonly drivers: Drivers;
+  readonly log: Log;
+  /** An existing folder; the journal is kept there. */
+  readonly stateFolder: string;
+}
+
+/** A launcher with everything around it: journal, host key scanner, and the watch of its configuration. */
+export class RunningLauncher {
+  readonly #launcher: Launcher;
+  readonly #journal: FileJournal;
+  readonly #watch: ConfigWatch;
+  #reloading: Promise<void> = Promise.resolve();
+
+  /** Resolves when its pools are registered. */
+  static async start(parts: LauncherParts): Promise<RunningLauncher> {
+    const { machine, tree, config, drivers, log, stateFolder } = parts;
+    const { clock, random, hostname } = machine;
+    const journal = openJournal({ file: `${stateFolder}/journal.sqlite` }, { clock, log });
+    try {
+      const launcher = await Launcher.start({
+        tree,
+        clock,
+        random,
+        scan: driverScanner(createScanner({ clock, random })),
+        log,
+        journal,
+        counters: new Counters(),
+        identity: { hostname, fqdn: hostname, version: VERSION },
+        driverOf: async (name) => drivers.driver(name),
+        config: launcherConfig(config),
+      });
+      return new RunningLauncher(parts, launcher, journal);
+    } catch (error) {
+      await journal.close();
+      throw error;
+    }
+  }
+
+  private constructor(parts: LauncherParts, launcher: Launcher, journal: FileJournal) {
+    const { machine, config, files, drivers, log } = parts;
+    this.#launcher = launcher;
+    this.#journal = journal;
+    this.#watch = watchConfig({
+      ...files,
+      env: machine.env,
+      drivers,
+      clock: machine.clock,
+      config,
+      onChange: (next, diff, findings) => {
+        logFindings(log, findings);
+        const { any: _, ...changes } = diff;
+        log.info(changes, "the configuration changed");
+        if (diff.zookeeperNeedsRestart || diff.zookeeperServersChanged)
+          log.warn({}, "changes of zookeeper-servers, -tls and -timeout are taken up by the next start");
+        this.#take(next, log);
+      },
+      onError: (findings) => {
+        logFindings(log, findings);
+        log.error({ path: files.path }, "the changed configuration cannot be used; the former one stays in force");
+      },
+    });
+  }
+
+  /** One reload after the other. */
+  #take(config: Config, log: Log): void {
+    this.#reloading = this.#reloading
+      .then(() => this.#launcher.reconfigure(launcherConfig(config)))
+      .catch((error) => log.error({ error: messageOf(error) }, "taking up the changed configuration failed"));
+  }
+
+  /** Ends it in good order; work that takes longer than `graceMs` is given up, as after a crash. */
+  async close(graceMs: number): Promise<void> {
+    this.#watch.close();
+    await this.#reloading;
+    await this.#launcher.close(graceMs);
+    await this.#journal.close();
+  }
+}

@@ -1,0 +1,70 @@
+import { type EmbeddedTree, openEmbeddedTree, socketPath, startTreeServer, type TcpOptions, type TreeServer } from "@nodeyard/tree";
+import type { ConfigFiles } from "../config/index.ts";
+import type { Log } from "../telemetry/index.ts";
+import { Drivers } from "./driver-registry.ts";
+import { makeStateFolder } from "./edge/files.ts";
+import { loadModule } from "./edge/load-module.ts";
+import { ProcessError } from "./errors.ts";
+import type { Machine } from "./machine.ts";
+import { logFindings, openConfig } from "./open-config.ts";
+import { RunningLauncher } from "./running-launcher.ts";
+
+export interface UpOptions {
+  readonly stateFolder: string;
+  readonly files: ConfigFiles;
+  /** Lets clients in by TCP besides the Unix socket. */
+  readonly listen?: TcpOptions;
+}
+
+export interface Up {
+  /** Where clients find the tree: `unix:/path`, `host:port`. */
+  readonly addresses: readonly string[];
+  close(graceMs: number): Promise<void>;
+}
+
+/** All roles in one process on an embedded tree. Resolves when its pools are registered and clients are let in. */
+export async function startUp(options: UpOptions, machine: Machine, log: Log): Promise<Up> {
+  const { stateFolder, files, listen } = options;
+  const drivers = new Drivers(loadModule);
+  const { config, warnings } = await openConfig(files, machine, drivers);
+  logFindings(log, warnings);
+  if (config.zookeeper.servers.length > 0)
+    throw new ProcessError(
+      "process.two_trees",
+      `${files.path} names zookeeper-servers: start it with "nodeyard launcher -c ${files.path}", or remove them to use the embedded tree`,
+    );
+  makeStateFolder(stateFolder);
+  const { clock, random } = machine;
+  const tree = await openEmbeddedTree({ folder: stateFolder, clock, random });
+  const opened: { server?: TreeServer; launcher?: RunningLauncher } = {};
+  try {
+    const parts = { machine, tree, config, files, drivers, log, stateFolder };
+    opened.launcher = await RunningLauncher.start(parts);
+    opened.server = await serve(tree, options, machine, listen);
+  } catch (error) {
+    await close(tree, opened, 0);
+    throw error;
+  }
+  return { addresses: opened.server.addresses, close: (graceMs) => close(tree, opened, graceMs) };
+}
+
+function serve(
+  tree: EmbeddedTree,
+  { stateFolder }: UpOptions,
+  { clock }: Machine,
+  tcp: TcpOptions | undefined,
+): Promise<TreeServer> {
+  const socket = socketPath(stateFolder);
+  return startTreeServer({ core: tree.core, clock, socket, ...(tcp === undefined ? {} : { tcp }) });
+}
+
+/** The launcher first: while it ends, its clients can still see what becomes of their nodes. */
+async function close(
+  tree: EmbeddedTree,
+  { server, launcher }: { readonly server?: TreeServer; readonly launcher?: RunningLauncher },
+  graceMs: number,
+): Promise<void> {
+  await launcher?.close(graceMs);
+  await server?.close();
+  await tree.close();
+}

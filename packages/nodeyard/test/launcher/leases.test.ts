@@ -1,0 +1,75 @@
+import { paths } from "@nodeyard/model";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { describe, expect, test } from "vitest";
+import { askForNodes, readLease, releaseLease } from "../../src/operations/index.ts";
+import { fakeProvider, launcherConfig, type Rig, startRig, until } from "./rig.ts";
+
+const handles = (rig: Rig) => ({ tree: rig.tree, clock: systemClock, random: systemRandom });
+
+async function granted(rig: Rig, id: string) {
+  return until("the lease is granted", async () => {
+    const lease = await readLease(handles(rig), id);
+    return lease?.state === "granted" ? lease : undefined;
+  });
+}
+
+describe("leases", () => {
+  test("hold nodes without a session: in-use under a durable contender, until they are released", async () => {
+    await using rig = await startRig(launcherConfig([fakeProvider()]));
+    const asked = await askForNodes(handles(rig), {
+      labels: ["small", "large"],
+      owner: "me@here",
+      forMs: 600_000,
+    });
+    const lease = await granted(rig, asked.id);
+    expect(lease.nodes).toHaveLength(2);
+    for (const id of lease.nodes) {
+      expect((await rig.node(id))?.state).toBe("in-use");
+      const [contender] = await rig.contenders(id);
+      const found = await rig.tree.get(`${paths.nodeLock(id)}/${contender}`);
+      expect(Buffer.from(found.data).toString()).toBe(`Nodeyard:lease:${lease.id}`);
+      expect(found.stat.ephemeralOwner).toBe(0n);
+    }
+    expect(await rig.request(asked.request!)).toBeUndefined();
+    expect(await releaseLease(handles(rig), lease.id)).toBe("released");
+    await until(
+      "nodes and lease are gone",
+      async () => (await rig.nodes()).length === 0 && (await readLease(handles(rig), lease.id)) === undefined,
+    );
+    expect(rig.cloud.inspect()).toEqual([]);
+    expect(await releaseLease(handles(rig), lease.id)).toBe("unknown");
+  });
+
+  test("end at their expiry, whatever their owner does", async () => {
+    await using rig = await startRig(launcherConfig([fakeProvider()]));
+    const asked = await askForNodes(handles(rig), { labels: ["small"], owner: "me@here", forMs: 1_500 });
+    await granted(rig, asked.id);
+    await until(
+      "all is returned",
+      async () => (await rig.nodes()).length === 0 && (await readLease(handles(rig), asked.id)) === undefined,
+    );
+  });
+
+  test("fail with their request; a released one that still waits takes its request with it", async () => {
+    await using rig = await startRig(launcherConfig([fakeProvider("cloud", {}, { "max-servers": 1 })]));
+    const impossible = await askForNodes(handles(rig), { labels: ["nothing"], owner: "me", forMs: 60_000 });
+    await until("it failed", async () => (await readLease(handles(rig), impossible.id))?.state === "failed");
+    const first = await askForNodes(handles(rig), { labels: ["small"], owner: "me", forMs: 60_000 });
+    await granted(rig, first.id);
+    const waiting = await askForNodes(handles(rig), { labels: ["small"], owner: "me", forMs: 60_000 });
+    await releaseLease(handles(rig), waiting.id);
+    await until("its request is gone", async () => (await rig.request(waiting.request!)) === undefined);
+    expect((await readLease(handles(rig), first.id))?.state).toBe("granted");
+  });
+
+  test("survive the launcher: another one holds, expires and returns them", async () => {
+    await using rig = await startRig(launcherConfig([fakeProvider()]));
+    const asked = await askForNodes(handles(rig), { labels: ["small"], owner: "me", forMs: 600_000 });
+    const lease = await granted(rig, asked.id);
+    await rig.launcher.close(100);
+    await rig.another();
+    expect((await rig.node(lease.nodes[0]!))?.state).toBe("in-use");
+    await releaseLease(handles(rig), lease.id);
+    await until("the node is gone", async () => (await rig.nodes()).length === 0);
+  });
+});
