@@ -192,6 +192,39 @@ describe("time", () => {
   });
 });
 
+describe("deadlines", () => {
+  test.each([2 ** 31, 2 ** 53, Number.POSITIVE_INFINITY])(
+    "%d ms is a deadline like any other",
+    async (deadlineMs) => {
+      const timers: number[] = [];
+      const clock = new ManualClock();
+      const set = clock.setTimer.bind(clock);
+      clock.setTimer = (ms, fn) => {
+        timers.push(ms);
+        return set(ms, fn);
+      };
+      const { zk, server } = await started({ clock });
+      const done = zk.get("/a", { deadlineMs });
+      await settle();
+      server.frame(reply(1, OpCode.getData, { data: Buffer.alloc(0), stat: STAT }));
+      await done;
+      expect(Math.max(...timers)).toBeLessThan(2 ** 31);
+    },
+  );
+
+  test("operations that are given up leave room in the queue for others", async () => {
+    const { zk, clock } = await start({ maxQueued: 100 });
+    for (let round = 0; round < 5; round++) {
+      const ended = Array.from({ length: 90 }, () => errorOf(zk.get("/a", { deadlineMs: 10 })));
+      await clock.pass(11);
+      for (const error of await Promise.all(ended)) {
+        expect(error).toMatchObject({ code: "zookeeper.deadline_exceeded", outcome: "none" });
+      }
+    }
+    expect(zk.queued).toBe(0);
+  });
+});
+
 describe("servers", () => {
   const readOnly = {
     protocolVersion: 0,
@@ -209,6 +242,12 @@ describe("servers", () => {
     await clock.pass(1);
     expect(zk.session).toMatchObject({ state: "connecting", epoch: 0 });
 
+    // Refused again and again, but without a storm.
+    const attempts = server.endpoints.length;
+    await clock.pass(1_000);
+    expect(server.endpoints.length - attempts).toBeLessThan(10);
+    await zk.close();
+
     const lenient = await started({ allowReadOnly: true, connector: server });
     expect(lenient.zk.session).toMatchObject({ state: "connected", readOnly: true, id: 8n });
     server.welcome = welcome;
@@ -216,7 +255,7 @@ describe("servers", () => {
     await lenient.clock.pass(200);
     expect(server.connects.at(-1)).toMatchObject({ sessionId: 0n, readOnly: true });
     expect(lenient.zk.session).toMatchObject({ state: "connected", readOnly: false, id: 7n, epoch: 2 });
-    await zk.close();
+    expect(lenient.changes.map(({ state }) => state)).toContain("expired");
   });
 
   test("a reconnect shows the session's password and the last zxid", async () => {

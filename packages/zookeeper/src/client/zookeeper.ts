@@ -48,7 +48,6 @@ export class ZooKeeper implements Api.ZooKeeperClient {
     return this.#session.queue.inFlight;
   }
 
-  /** The chance and the time that recipes on this client use. */
   get random(): Api.Random {
     return this.#random;
   }

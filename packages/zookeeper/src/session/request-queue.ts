@@ -15,6 +15,8 @@ import type { Settings } from "./settings.ts";
 
 /** Deadlines are looked at no more often than this (milliseconds): one timer serves all operations. */
 const DEADLINE_GRAIN = 5;
+/** Timers hold no more milliseconds than this; one that fires early is set again. */
+const LONGEST_TIMER = 2 ** 31 - 1;
 const NO_OPTIONS: OpOptions = {};
 
 /** Operations on their way to a channel: room, deadlines, abort signals, and what happens when the channel is gone. */
@@ -166,7 +168,7 @@ export class RequestQueue {
   #arm(deadline: number, now: number): void {
     this.#earliest = deadline;
     this.#timer?.cancel();
-    const wait = Math.max(deadline - now, DEADLINE_GRAIN);
+    const wait = Math.min(Math.max(deadline - now, DEADLINE_GRAIN), LONGEST_TIMER);
     this.#timer = this.#settings.clock.setTimer(wait, () => this.#expire(), { background: true });
   }
 

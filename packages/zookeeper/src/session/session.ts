@@ -162,7 +162,7 @@ export class Session implements SessionInfo {
     const connection = new Connection(endpoint, limitMs, this.#settings, this.chroot, this.#auth, this.sums, {
       connectRequest: () => this.#connectRequest(),
       welcomed: (response) => {
-        expired = response.timeOut <= 0;
+        expired = response.timeOut <= 0 && this.#rejoinable;
         reattached = this.epoch > 0 && response.sessionId === this.id;
         return this.#welcomed(response);
       },
@@ -234,7 +234,10 @@ export class Session implements SessionInfo {
       this.#finish(cause);
     } else if (this.#closing) this.#finish();
     else if (expired) this.#expired(cause);
-    else if (ready) this.#suspended(cause);
+    else if (ready) {
+      this.#suspended(cause);
+      if (!this.#rejoinable) this.#expired(cause);
+    }
   }
 
   #suspended(cause: Error): void {
