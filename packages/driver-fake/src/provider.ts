@@ -28,7 +28,9 @@ export class FakeProvider implements Provider {
   readonly #cloud: FakeCloud;
   readonly #config: FakeProviderConfig;
   readonly #clock: Clock;
-  readonly #closed = new AbortController();
+  // Not AbortSignal.any: a signal that lives as long as the provider would gather a trace of every call.
+  readonly #inFlight = new Set<AbortController>();
+  #closed: DriverError | undefined;
 
   constructor(cloud: FakeCloud, config: FakeProviderConfig, clock: Clock) {
     this.#cloud = cloud;
@@ -104,7 +106,8 @@ export class FakeProvider implements Provider {
   }
 
   async close(): Promise<void> {
-    this.#closed.abort(new DriverError("transient", `provider ${this.#config.name} is closed`));
+    this.#closed ??= new DriverError("transient", `provider ${this.#config.name} is closed`);
+    for (const call of this.#inFlight) call.abort(this.#closed);
   }
 
   /** The machine of the tag: by the stored id where that is really its own, else by the tag. */
@@ -141,13 +144,20 @@ export class FakeProvider implements Provider {
 
   /** A call to the cloud that ends with the caller's signal or with `close`; errors are DriverErrors from here on. */
   async #call<T>(place: string, signal: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    this.#closed.signal.throwIfAborted();
-    const own = AbortSignal.any([signal, this.#closed.signal]);
+    if (this.#closed !== undefined) throw this.#closed;
+    const own = new AbortController();
+    const onAbort = () => own.abort(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#inFlight.add(own);
     try {
-      own.throwIfAborted();
-      return await call(own);
+      own.signal.throwIfAborted();
+      return await call(own.signal);
     } catch (error) {
-      throw mapError(error, `${this.#config.name}: ${place}`, own);
+      throw mapError(error, `${this.#config.name}: ${place}`, own.signal);
+    } finally {
+      this.#inFlight.delete(own);
+      signal.removeEventListener("abort", onAbort);
     }
   }
 }
