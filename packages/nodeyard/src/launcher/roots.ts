@@ -8,7 +8,7 @@ export async function withRoot<T>(tree: Tree, root: string, work: () => Promise<
   try {
     return await work();
   } catch (error) {
-    if (!isMissing(error) || (await tree.stat(root)) !== undefined) throw error;
+    if (!isMissing(error)) throw error;
   }
   await makePath(tree, root);
   return work();
@@ -25,7 +25,8 @@ export async function makePath(tree: Tree, path: string): Promise<void> {
   }
 }
 
+/** The first operation is the one that needs the root; any other that misses something means something else. */
 function isMissing(error: unknown): boolean {
-  if (error instanceof CommitFailed) return error.reason.code === "tree.no_node";
+  if (error instanceof CommitFailed) return error.index === 0 && error.reason.code === "tree.no_node";
   return error instanceof TreeError && error.code === "tree.no_node";
 }
