@@ -1,1 +1,0 @@
-export * from "../engine/data-tree.ts";
