@@ -59,7 +59,7 @@ describe("the secure file", () => {
     const main = "diskimages: [{name: a}, {name: base, abstract: true}]";
     expect(load(main, "diskimages: [{name: a, env-vars: {K: v}}]").errors).toEqual([]);
     expect(load(main, "diskimages: [{name: base, env-vars: {K: v}}]").errors[0]).toMatch(
-      /^secure.yaml:1:14: .*base/,
+      /^secure\.yaml:1:\d+: diskimages\[0\]\.name: names diskimage base/,
     );
     expect(load(main, "diskimages: [{name: a}]").errors[0]).toContain("env-vars");
   });
@@ -120,7 +120,7 @@ describe("the rest of the top level", () => {
       "break the circle",
     );
     expect(load("diskimages: [{name: a, parent: x}]").errors).toEqual([
-      "n.yaml:1:24: diskimages[0].parent: names parent x of a, which does not exist; add it, or remove the key",
+      "n.yaml:1:24: diskimages[0].parent: names x, which does not exist; add it, or remove the key",
     ]);
   });
 

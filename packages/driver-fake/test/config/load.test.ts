@@ -1,0 +1,123 @@
+import type { ConfigFinding } from "@nodeyard/driver";
+import { describe, expect, it } from "vitest";
+import { type FakeProviderConfig, fakeConfig, INSTANT } from "../../src/index.ts";
+
+function load(raw: object): { config: FakeProviderConfig | undefined; told: string[] } {
+  const told: string[] = [];
+  const report = ({ severity, path, message }: ConfigFinding) =>
+    told.push(`${severity} ${path.join(".")}: ${message}`);
+  const diskimages = new Map([["built", { username: "top", pythonPath: "/p", shellType: "sh" }]]);
+  const context = { labels: new Set(["a"]), diskimages, report };
+  return { config: fakeConfig.load({ name: "fake-1", ...raw }, context), told };
+}
+
+const withLabel = (label: object, more: object = {}) =>
+  load({ ...more, pools: [{ name: "main", labels: [{ name: "a", ...label }] }] });
+
+describe("the fake driver's configuration", () => {
+  it("has a default for everything", () => {
+    const { config, told } = load({});
+    expect(told).toEqual([]);
+    expect(config).toEqual({
+      name: "fake-1",
+      driver: "fake",
+      maxConcurrency: Number.POSITIVE_INFINITY,
+      priority: 100,
+      pools: [],
+      launchTimeoutMs: 3_600_000,
+      bootTimeoutMs: 60_000,
+      launchAttempts: 3,
+      own: { cloud: "fake-1", knobs: INSTANT, journal: null },
+    });
+  });
+
+  it("compiles knobs", () => {
+    const { config, told } = load({
+      fake: {
+        seed: 7,
+        quota: { instances: -1, cores: 8 },
+        capacity: { az1: 2 },
+        latency: { create: [20, 80], boot: 5 },
+        errors: { create: 0.5 },
+        faults: { "create-fails": 2, "never-active": -1 },
+        "consistency-delay": 100,
+        journal: "/x",
+      },
+    });
+    expect(told).toEqual([]);
+    expect(config?.own.knobs).toMatchObject({
+      seed: 7,
+      quota: { cores: 8, ram: 1_000_000 },
+      capacity: { az1: 2 },
+      latency: {
+        create: { minMs: 20, maxMs: 80 },
+        boot: { minMs: 5, maxMs: 5 },
+        delete: { minMs: 0, maxMs: 0 },
+      },
+      errors: { create: 0.5, delete: 0 },
+      faults: { createFails: 2, neverActive: Number.POSITIVE_INFINITY },
+      consistencyDelayMs: 100,
+    });
+    expect(config?.own.knobs.quota).not.toHaveProperty("instances");
+    expect(config?.own.journal).toBe("/x");
+  });
+
+  it("compiles a pool and a label of a cloud image", () => {
+    const { config, told } = load({
+      "max-concurrency": 0,
+      priority: 50,
+      "launch-retries": 0,
+      "cloud-images": [{ name: "c", username: "u", "connection-type": "winrm" }],
+      pools: [
+        {
+          name: "main",
+          "max-servers": 3,
+          "max-cores": 9,
+          "availability-zones": ["az1"],
+          labels: [{ name: "a", "cloud-image": "c", "min-ram": 9000 }],
+        },
+      ],
+    });
+    expect(told).toEqual([]);
+    expect(config).toMatchObject({ maxConcurrency: 0, launchAttempts: 1 });
+    const pool = config?.pools[0];
+    expect(pool).toMatchObject({
+      priority: 50,
+      availabilityZones: ["az1"],
+      limits: { instances: 3, cores: 9, ram: Number.POSITIVE_INFINITY },
+    });
+    expect(pool?.labels.get("a")).toEqual({
+      name: "a",
+      hostKeyChecking: true,
+      connection: { username: "u", pythonPath: "auto", shellType: null, type: "winrm", port: 5986 },
+      image: { kind: "cloud-image", name: "c" },
+      own: { cores: 4, ram: 9000, imageProperties: {} },
+    });
+  });
+
+  it("takes the connection of a diskimage from the top level and the provider's entry", () => {
+    const images = {
+      diskimages: [{ name: "built", "connection-port": 2222, meta: { SHOULD_FAIL: "true" } }],
+    };
+    const { config, told } = withLabel({ diskimage: "built" }, images);
+    expect(told).toEqual([]);
+    expect(config?.pools[0]?.labels.get("a")).toMatchObject({
+      connection: { username: "top", pythonPath: "/p", shellType: "sh", type: "ssh", port: 2222 },
+      own: { imageProperties: { SHOULD_FAIL: "true" } },
+    });
+  });
+
+  it("reports references that lead nowhere", () => {
+    expect(withLabel({ "cloud-image": "x" }).told[0]).toMatch(
+      /^error pools\.0\.labels\.0\.cloud-image: names x/,
+    );
+    expect(withLabel({ diskimage: "x" }).told[0]).toMatch(/^error pools\.0\.labels\.0\.diskimage: names x/);
+    expect(withLabel({ diskimage: "built" }).told[0]).toMatch(/^warning .*no upload of it will ever exist/);
+    expect(load({ diskimages: [{ name: "x" }] }).told[0]).toMatch(
+      /^error diskimages\.0\.name: names diskimage x/,
+    );
+    expect(load({ pools: [{ name: "main", labels: [{ name: "b" }] }] }).told[0]).toMatch(
+      /^error pools\.0\.labels\.0\.name: names label b/,
+    );
+  });
+});

@@ -1,0 +1,93 @@
+import type { ConfigFinding } from "@nodeyard/driver";
+import { describe, expect, it } from "vitest";
+import { type StaticProviderConfig, staticConfig } from "../../src/index.ts";
+
+function load(
+  nodes: readonly object[],
+  pool: object = {},
+): { config: StaticProviderConfig | undefined; told: string[] } {
+  const told: string[] = [];
+  const report = ({ severity, path, message }: ConfigFinding) =>
+    told.push(`${severity} ${path.join(".")}: ${message}`);
+  const raw = { name: "lab", pools: [{ name: "main", nodes, ...pool }] };
+  const config = staticConfig.load(raw, { labels: new Set(["a", "b"]), diskimages: new Map(), report });
+  return { config, told };
+}
+
+describe("the static driver's configuration", () => {
+  it("38: compiles a host with every default", () => {
+    const { config, told } = load([
+      { name: "h", labels: ["a", "b"], "max-parallel-jobs": 3, "host-key-checking": false },
+    ]);
+    expect(told).toEqual([]);
+    expect(config).toMatchObject({
+      name: "lab",
+      driver: "static",
+      maxConcurrency: Number.POSITIVE_INFINITY,
+      priority: 100,
+    });
+    expect(config?.pools[0]?.own.hosts).toEqual([
+      {
+        name: "h",
+        labels: ["a", "b"],
+        connection: { username: "zuul", pythonPath: "auto", shellType: null, type: "ssh", port: 22 },
+        slots: 3,
+        hostKeyChecking: false,
+        hostKeys: [],
+        timeoutMs: 5000,
+      },
+    ]);
+    expect([...(config?.pools[0]?.labels.keys() ?? [])]).toEqual(["a", "b"]);
+  });
+
+  it("takes the port of winrm hosts from the file only, and the old alias", () => {
+    const { config } = load([
+      { name: "h", labels: "a", "connection-type": "winrm" },
+      { name: "h", labels: "a", "ssh-port": 23 },
+      { name: "h", labels: "a", "ssh-port": 23, "connection-port": 24 },
+    ]);
+    expect(config?.pools[0]?.own.hosts.map(({ connection }) => connection.port)).toEqual([22, 23, 24]);
+  });
+
+  it("splits labels at white space everywhere alike, and says so", () => {
+    const { config, told } = load([{ name: "h", labels: " a  b " }]);
+    expect(config?.pools[0]?.own.hosts[0]?.labels).toEqual(["a", "b"]);
+    expect([...(config?.pools[0]?.labels.keys() ?? [])]).toEqual(["a", "b"]);
+    expect(told).toEqual(["warning pools.0.nodes.0.labels: is split into a and b; write a list instead"]);
+  });
+
+  it("refuses the same host, user and port twice, and takes another user", () => {
+    const host = { name: "h", labels: ["a"] };
+    const { told } = load([host, { ...host, username: "other" }, { ...host, "connection-port": 22 }]);
+    expect(told).toEqual([
+      "error pools.0.nodes.2.name: repeats zuul@h port 22 of pools.0.nodes.0; use max-parallel-jobs for several slots",
+    ]);
+  });
+
+  it("refuses labels that the top level does not have, missing names and labels, and a pool without a name", () => {
+    expect(load([{ name: "h", labels: ["c"] }]).told[0]).toMatch(
+      /^error pools\.0\.nodes\.0\.labels: names label c/,
+    );
+    expect(load([{ labels: ["a"] }]).told[0]).toMatch(/^error pools\.0\.nodes\.0\.name: is missing/);
+    expect(load([{ name: "h" }]).told[0]).toMatch(/^error pools\.0\.nodes\.0\.labels: is missing/);
+    expect(load([], { name: null }).told[0]).toMatch(/^error pools\.0\.name: is missing/);
+  });
+
+  it("warns of a host that nobody can ask for", () => {
+    expect(load([{ name: "h", labels: [] }]).told).toEqual([
+      "warning pools.0.nodes.0.labels: is empty: nobody can ask for this host",
+    ]);
+    expect(load([{ name: "h", labels: "a", "max-parallel-jobs": 0 }]).told[0]).toContain("is below 1");
+  });
+
+  it("takes host keys as one string or a list", () => {
+    const { config } = load([
+      { name: "h", labels: "a", "host-key": "ssh-ed25519 AAAA" },
+      { name: "i", labels: "a", "host-key": ["ssh-rsa B", "ssh-ed25519 C"] },
+    ]);
+    expect(config?.pools[0]?.own.hosts.map(({ hostKeys }) => hostKeys)).toEqual([
+      ["ssh-ed25519 AAAA"],
+      ["ssh-rsa B", "ssh-ed25519 C"],
+    ]);
+  });
+});
