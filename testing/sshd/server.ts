@@ -25,6 +25,8 @@ export interface SshdOptions {
 export interface Sshd {
   readonly host: string;
   readonly port: number;
+  /** Holds its configuration and keys; gone after `stop`. */
+  readonly folder: string;
   /** "<type> <base64>" each, in the order of `hostKeyTypes`. */
   readonly hostKeys: readonly string[];
   /** What the server has written so far. */
@@ -125,7 +127,7 @@ async function started(
   };
   for (let attempt = 0; attempt < 500; attempt++) {
     if (!running) break;
-    if (await accepts(host, port)) return { host, port, hostKeys, log: () => text, stop };
+    if (await accepts(host, port)) return { host, port, folder, hostKeys, log: () => text, stop };
     await sleep(20);
   }
   await stop();

@@ -1,5 +1,5 @@
-import type { Driver, DriverConfig } from "@nodeyard/driver";
-import type { Clock, Random } from "@nodeyard/runtime";
+import { type Driver, type DriverConfig, DriverError } from "@nodeyard/driver";
+import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
 import type { FakeProviderConfig, FakeProviderOwn } from "./own.ts";
 import { FakeProvider } from "./provider.ts";
@@ -16,6 +16,20 @@ export function createFakeDriver(options: FakeDriverOptions): Driver<FakeProvide
     capabilities: { launches: true, inventory: false, probes: false, tags: true },
     config: options.config,
     open: async (config, { clock, random }) =>
-      new FakeProvider(options.cloudOf(config.own, clock, random), config, clock),
+      new FakeProvider(cloudFor(options, config, clock, random), config, clock),
   };
+}
+
+function cloudFor(
+  options: FakeDriverOptions,
+  config: FakeProviderConfig,
+  clock: Clock,
+  random: Random,
+): FakeCloud {
+  try {
+    return options.cloudOf(config.own, clock, random);
+  } catch (error) {
+    const why = `provider ${config.name}: journal ${config.own.journal}: ${messageOf(error)}`;
+    throw new DriverError("configuration", why, { cause: error });
+  }
 }

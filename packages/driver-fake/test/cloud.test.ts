@@ -5,14 +5,17 @@ import { join } from "node:path";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import {
+  Clouds,
   FakeCloud,
   type FakeKnobs,
   FileJournal,
+  fakeDriver,
   INSTANT,
+  MemoryJournal,
   type NewServer,
   readJournal,
 } from "../src/index.ts";
-import { drive, fakeRig, label, pool } from "./rig.ts";
+import { contextFor, drive, fakeRig, label, pool, providerConfig } from "./rig.ts";
 
 const signal = new AbortController().signal;
 
@@ -148,6 +151,50 @@ describe("a journal", () => {
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
+  });
+});
+
+describe("clouds of one process", () => {
+  test("two providers of one cloud share it, another clock or name has its own; new knobs apply to all", async () => {
+    const base = providerConfig(INSTANT);
+    const named = (cloud: string, knobs = INSTANT) => ({ ...base, own: { cloud, knobs, journal: null } });
+    const clock = new VirtualClock();
+    const clouds = new Clouds(() => {
+      throw new Error("no journal was asked for");
+    });
+    const open = (name: string, at = clock, knobs = INSTANT) =>
+      clouds.open(named(name, knobs).own, at, seededRandom(1));
+    await open("one").create(order("1"), signal);
+    expect(open("one").inspect()).toHaveLength(1);
+    expect(open("two").inspect()).toHaveLength(0);
+    expect(open("one", new VirtualClock()).inspect()).toHaveLength(0);
+    open("one", clock, { ...INSTANT, quota: { instances: 1 } });
+    await expect(
+      open("one", clock, { ...INSTANT, quota: { instances: 1 } }).create(order("2"), signal),
+    ).rejects.toThrow("Quota exceeded");
+  });
+
+  test("two simulated processes share a journal in memory, and its events tell what happened", async () => {
+    const clock = new VirtualClock();
+    const journal = new MemoryJournal();
+    const process = (seed: number) =>
+      new FakeCloud({ clock, random: seededRandom(seed), journal: journal.open() });
+    const [one, two] = [process(1), process(2)];
+    const [a, b] = await Promise.all([one.create(order("1"), signal), two.create(order("1"), signal)]);
+    expect(a).toEqual(b);
+    await two.delete(a.id, signal);
+    expect(one.inspect()).toEqual([]);
+    expect(journal.events().map(({ op }) => op)).toEqual(["create", "delete"]);
+  });
+
+  test("a journal that cannot be opened is a fault of the configuration", async () => {
+    const config = providerConfig(INSTANT);
+    const own = { ...config.own, journal: join(tmpdir(), "no-such-folder", "cloud.jsonl") };
+    const opened = fakeDriver.open({ ...config, own }, contextFor(new VirtualClock(), "i"));
+    await expect(opened).rejects.toMatchObject({
+      kind: "configuration",
+      message: expect.stringContaining("no-such-folder"),
+    });
   });
 });
 

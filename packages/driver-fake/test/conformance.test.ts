@@ -1,3 +1,4 @@
+import { decorate, inFlight, limiting, RateLimiter, timing, typedErrors } from "@nodeyard/driver";
 import { driverConformance } from "@nodeyard/driver/conformance";
 import { describe, expect, test } from "vitest";
 import { type FakeKnobs, INSTANT } from "../src/index.ts";
@@ -28,3 +29,21 @@ driverConformance("fake, instant", fake, () => fakeRig(INSTANT), kit);
 driverConformance("fake, slow", fake, () => fakeRig(SLOW), kit);
 driverConformance("fake, lists that lag", fake, () => fakeRig(LAGGING), kit);
 driverConformance("fake, faulty", fake, () => fakeRig(FAULTY), kit);
+
+/** The layers of the SDK change nothing that the contract promises. */
+async function layeredRig() {
+  const rig = await fakeRig(SLOW);
+  const { clock } = rig;
+  const layers = [
+    typedErrors(rig.providerName),
+    timing(clock, () => {}),
+    inFlight(() => {}),
+    limiting(new RateLimiter({ clock, intervalMs: 20 })),
+  ];
+  return {
+    ...rig,
+    open: async (installation: string) => decorate(await rig.open(installation), ...layers),
+  };
+}
+
+driverConformance("fake, inside all layers", fake, layeredRig, kit);

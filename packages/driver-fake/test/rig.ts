@@ -9,6 +9,7 @@ import {
   type FakeLabelOwn,
   type FakePoolConfig,
   type FakeProviderConfig,
+  fakeConfig,
   INSTANT,
 } from "../src/index.ts";
 
@@ -87,7 +88,7 @@ export async function fakeRig(knobs: FakeKnobs = INSTANT): Promise<FakeRig> {
   const clock = new VirtualClock();
   const cloud = new FakeCloud({ clock, random: seededRandom(knobs.seed + 1), knobs });
   const config = providerConfig(knobs);
-  const driver = createFakeDriver({ config: unusedConfig, cloudOf: () => cloud });
+  const driver = createFakeDriver({ config: fakeConfig, cloudOf: () => cloud });
   const signal = new AbortController().signal;
   const make = (resources: Record<string, number>) =>
     cloud.create(
@@ -100,7 +101,6 @@ export async function fakeRig(knobs: FakeKnobs = INSTANT): Promise<FakeRig> {
     while (cloud.inspect().length < wanted) await drive(clock, make(resources)).catch(() => {});
   };
   return {
-    driver,
     cloud,
     clock,
     pool,
@@ -117,9 +117,3 @@ export async function fakeRig(knobs: FakeKnobs = INSTANT): Promise<FakeRig> {
     stop: async () => {},
   };
 }
-
-/** The suite opens drivers with compiled configuration; nothing is loaded. */
-const unusedConfig = {
-  schema: undefined as never,
-  load: () => undefined,
-};

@@ -88,7 +88,6 @@ export async function staticRig(): Promise<ConformanceRig> {
     own: undefined,
   };
   return {
-    driver: staticDriver,
     clock: systemClock,
     providerName: compiled.name,
     pool: pool!,

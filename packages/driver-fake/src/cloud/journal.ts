@@ -7,6 +7,29 @@ export interface Journal {
   unread(): readonly string[];
 }
 
+/** A journal that several clouds of one process share, as processes share a file: for simulations. */
+export class MemoryJournal {
+  readonly #lines: string[] = [];
+
+  /** A journal for one cloud; each has its own place in the lines. */
+  open(): Journal {
+    let next = 0;
+    return {
+      append: (line) => void this.#lines.push(line),
+      unread: () => {
+        const lines = this.#lines.slice(next);
+        next = this.#lines.length;
+        return lines;
+      },
+    };
+  }
+
+  /** Everything that was made and unmade, in order. */
+  events(): readonly CloudEvent[] {
+    return readJournal(this.#lines.join("\n"));
+  }
+}
+
 export function encodeEvent(event: CloudEvent): string {
   return JSON.stringify(event);
 }

@@ -2,7 +2,6 @@ import type { Clock } from "@nodeyard/runtime";
 import type { LabelConfig, PoolConfig } from "../config/compiled.ts";
 import type {
   CreateOrder,
-  Driver,
   ExternalId,
   InventoryItem,
   Machine,
@@ -15,7 +14,6 @@ import { runSteps } from "../steps/run.ts";
 
 /** What the suite needs of a driver and of the cloud behind it. Made anew for each test. */
 export interface ConformanceRig {
-  readonly driver: Driver;
   readonly clock: Clock;
   /** The provider's name in the configuration; tags carry it. */
   readonly providerName: string;
