@@ -8,9 +8,14 @@ export {
   socketPath,
 } from "./embedded/index.ts";
 export * from "./errors.ts";
+export * from "./lock/index.ts";
+export * from "./memory/index.ts";
 export {
+  type AttachOptions,
+  attachEmbeddedTree,
   DEFAULT_LIMITS,
   ListenRefused,
+  NotServed,
   type ServerLimits,
   type ServerTls,
   startTreeServer,
@@ -19,5 +24,4 @@ export {
   type TreeServerOptions,
   unixConnector,
 } from "./server/index.ts";
-export * from "./lock/index.ts";
-export * from "./memory/index.ts";
+export * from "./zookeeper/index.ts";

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "@nodeyard/runtime";
 import type { Op, OpResult } from "../contract.ts";
 import { DataTree, type TreeEvent } from "../engine/index.ts";
-import { SessionExpired, type TreeError } from "../errors.ts";
+import { CommitFailed, SessionExpired, type TreeError } from "../errors.ts";
 import type { PortEvent } from "../remote/port.ts";
 
 /** Something that changed the tree, for checkers that look at a whole run afterwards. */
@@ -96,7 +96,8 @@ export class MemoryServer {
     if (found === undefined) return { error: new SessionExpired("a write", undefined, "none") };
     const before = this.tree.zxid;
     const applied = this.tree.apply(ops, session, this.now());
-    if (applied.error !== undefined) return applied;
+    if (applied.error !== undefined)
+      return { error: ops.length === 1 ? reasonOf(applied.error) : applied.error };
     if (this.tree.zxid !== before)
       this.#record({ client: found.client, session, ops, results: applied.results });
     this.#tell(applied.events);
@@ -119,4 +120,8 @@ export class MemoryServer {
       for (const tell of this.#watchers) tell({ type, path });
     }
   }
+}
+
+function reasonOf(error: TreeError): TreeError {
+  return error instanceof CommitFailed ? error.reason : error;
 }

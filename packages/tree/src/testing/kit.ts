@@ -1,0 +1,134 @@
+import { type Clock, sleep } from "@nodeyard/runtime";
+import type { Change, FeedOptions, Stat, Tree } from "../contract.ts";
+
+/** What the suite needs of a test runner; vitest's and jest's own functions fit. */
+export interface Runner {
+  describe(name: string, body: () => void): void;
+  test(name: string, body: () => Promise<void>, timeoutMs?: number): void;
+  beforeAll(body: () => Promise<void>, timeoutMs?: number): void;
+  afterAll(body: () => Promise<void>, timeoutMs?: number): void;
+  expect: Expect;
+}
+
+interface Matchers {
+  toBe(value: unknown): void;
+  toEqual(value: unknown): void;
+  toMatchObject(value: object): void;
+  toMatch(pattern: RegExp): void;
+  toBeUndefined(): void;
+  toBeDefined(): void;
+  toBeGreaterThan(value: number | bigint): void;
+  toBeGreaterThanOrEqual(value: number | bigint): void;
+  toBeLessThan(value: number | bigint): void;
+}
+
+interface AsyncMatchers {
+  toMatchObject(value: object): Promise<void>;
+  toBeDefined(): Promise<void>;
+}
+
+export type Expect = (
+  value: unknown,
+  message?: string,
+) => Matchers & {
+  readonly rejects: AsyncMatchers;
+  readonly resolves: AsyncMatchers;
+};
+
+/** A store under test. */
+export interface Target {
+  readonly clock: Clock;
+  /** A further session with the same tree, as another process would have. The suite closes it. */
+  connect(): Promise<Tree>;
+  /** Breaks the connection of a session and resolves when the session knows; it comes back by itself. */
+  disconnect?(tree: Tree): Promise<void> | void;
+  /** Ends a session at the store. Both are absent where such things cannot happen. */
+  expire?(tree: Tree): Promise<void> | void;
+  stop(): Promise<void>;
+}
+
+/** What every part of the suite is given. */
+export interface Context {
+  readonly run: Runner;
+  /** A test with a session and an empty place of its own in the tree. */
+  check(name: string, body: (place: Place) => Promise<void>): void;
+  has(feature: "disconnect" | "expire"): boolean;
+}
+
+export interface Place {
+  readonly target: Target;
+  readonly tree: Tree;
+  /** Path of an empty znode that nobody else uses. */
+  readonly root: string;
+  /** Another session. */
+  other(): Promise<Tree>;
+  /** Waits until `holds` does, and fails saying `what` after 10 s. */
+  until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
+}
+
+const PATIENCE_MS = 10_000;
+const LOOK_AGAIN_MS = 5;
+
+export async function until(
+  clock: Clock,
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const limit = clock.monotonic() + PATIENCE_MS;
+  while (!(await holds())) {
+    if (clock.monotonic() > limit) throw new Error(`still not so after ${PATIENCE_MS} ms: ${what}`);
+    await sleep(clock, LOOK_AGAIN_MS);
+  }
+}
+
+export function bytes(value: string): Uint8Array {
+  return new TextEncoder().encode(value);
+}
+
+export function text(value: Uint8Array | undefined): string {
+  return new TextDecoder().decode(value);
+}
+
+/** Follows a feed: what it said, and the picture that follows from it. */
+export class Follower {
+  readonly changes: Change[] = [];
+  /** Data by path; "" for a path of which only the name is told. */
+  readonly picture = new Map<string, string>();
+  readonly stats = new Map<string, Stat>();
+  /** Broken promises: versions that went back, a path told gone that was never there. */
+  readonly faults: string[] = [];
+  /** The last transaction told of each path, kept over removals. */
+  readonly #last = new Map<string, bigint>();
+
+  options(more: Partial<FeedOptions> = {}): FeedOptions {
+    return { interest: () => "data", ...more, onChange: (change) => this.take(change) };
+  }
+
+  take(change: Change): void {
+    this.changes.push(change);
+    if (change.type === "put") this.#put(change);
+    else if (change.type === "remove") {
+      if (!this.picture.delete(change.path)) this.faults.push(`${change.path} removed twice`);
+      this.stats.delete(change.path);
+    }
+  }
+
+  #put({ path, data, stat }: Extract<Change, { type: "put" }>): void {
+    this.picture.set(path, data === undefined ? "" : text(data));
+    if (stat === undefined) return;
+    const before = this.stats.get(path);
+    if (before !== undefined && before.czxid === stat.czxid && stat.version <= before.version)
+      this.faults.push(`${path} went from version ${before.version} to ${stat.version}`);
+    if (stat.mzxid < (this.#last.get(path) ?? -1n)) this.faults.push(`${path} went back in time`);
+    this.#last.set(path, stat.mzxid);
+    this.stats.set(path, stat);
+  }
+
+  /** Everything said since the beginning, or since `from`, in short words. */
+  said(from = 0): string[] {
+    return this.changes.slice(from).map((change) => {
+      if (change.type === "put") return `put ${change.path}=${text(change.data)}`;
+      return change.type === "remove" ? `remove ${change.path}` : change.type;
+    });
+  }
+}

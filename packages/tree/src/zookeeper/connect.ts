@@ -1,0 +1,69 @@
+import type { Clock, Random } from "@nodeyard/runtime";
+import { type Hooks, type TlsOptions, ZooKeeper, type ZooKeeperOptions } from "@nodeyard/zookeeper";
+import type { Tree } from "../contract.ts";
+import { RemoteTree } from "../remote/remote-tree.ts";
+import { type ClientError, treeError } from "./errors.ts";
+import { ZooKeeperPort } from "./port.ts";
+
+/** What one znode holds, bytes: a server's default `jute.maxbuffer` (0xfffff) less room for a path and headers. */
+const MAX_DATA_BYTES = 0xfffff - 1_024;
+const CONNECT_MS = 30_000;
+const RESYNC_SPREAD_MS = 2_000;
+
+export interface ZooKeeperTreeOptions {
+  /** "host:port,host:port"; a chroot may follow it, or be given apart. */
+  readonly servers: string;
+  /** Path below which everything lives; must exist. */
+  readonly chroot?: string;
+  readonly tls?: TlsOptions;
+  /** addauth, or SASL DIGEST-MD5. */
+  readonly auth?: ZooKeeperOptions["auth"];
+  readonly sasl?: ZooKeeperOptions["sasl"];
+  /** Default 10,000; servers may clamp it. */
+  readonly sessionTimeoutMs?: number;
+  /** Limit for the first connection; default 30,000. */
+  readonly connectDeadlineMs?: number;
+  /** Limit of calls that name none; default 60,000. */
+  readonly callDeadlineMs?: number;
+  /** Span after a reconnect in which feeds begin to compare themselves with the tree; default 2,000. */
+  readonly resyncSpreadMs?: number;
+  /** Largest data of one znode, bytes; raise it together with the servers' `jute.maxbuffer`. Default 1,047,551. */
+  readonly maxDataBytes?: number;
+  readonly connector?: ZooKeeperOptions["connector"];
+  readonly hooks?: Hooks;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Opens a session with ZooKeeper servers. Rejects when none lets us in before the deadline; nothing is left of it then. */
+export async function connectZooKeeperTree(options: ZooKeeperTreeOptions): Promise<Tree> {
+  const { servers, chroot = "", clock, random, maxDataBytes = MAX_DATA_BYTES } = options;
+  const client = new ZooKeeper(`${servers}${chroot === "/" ? "" : chroot}`, clientOptions(options));
+  const port = new ZooKeeperPort(client, clock, maxDataBytes);
+  const resyncSpreadMs = options.resyncSpreadMs ?? RESYNC_SPREAD_MS;
+  const tree = new RemoteTree(port, { clock, random, resyncSpreadMs });
+  try {
+    await client.connect({ deadlineMs: options.connectDeadlineMs ?? CONNECT_MS });
+  } catch (error) {
+    await client.close();
+    throw treeError(error as ClientError, `connecting to ${servers}`, chroot || "/", 0, 0);
+  }
+  return tree;
+}
+
+function clientOptions(options: ZooKeeperTreeOptions): ZooKeeperOptions {
+  const { clock, random, tls, auth, sasl, sessionTimeoutMs, callDeadlineMs, connector, hooks } = options;
+  const { maxDataBytes = MAX_DATA_BYTES } = options;
+  return {
+    clock,
+    random,
+    maxRequestBytes: maxDataBytes + 1_024,
+    ...(tls && { tls }),
+    ...(auth && { auth }),
+    ...(sasl && { sasl }),
+    ...(connector && { connector }),
+    ...(hooks && { hooks }),
+    ...(sessionTimeoutMs !== undefined && { sessionTimeoutMs }),
+    ...(callDeadlineMs !== undefined && { operationTimeoutMs: callDeadlineMs }),
+  };
+}

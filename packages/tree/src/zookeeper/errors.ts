@@ -1,0 +1,83 @@
+import type { Op } from "../contract.ts";
+import {
+  BadArguments,
+  BadVersion,
+  CallEnded,
+  ConnectionLost,
+  NoChildrenForEphemerals,
+  NodeExists,
+  NoNode,
+  NotAllowed,
+  NotEmpty,
+  type Outcome,
+  SessionExpired,
+  StoreFailed,
+  TooLarge,
+  TreeClosed,
+  type TreeError,
+} from "../errors.ts";
+
+/** What the client's errors have in common; its classes are told apart by their stable codes. */
+export interface ClientError extends Error {
+  readonly code: string;
+  readonly outcome: Outcome;
+}
+
+/**
+ * The one place where the client's errors become ours. `what` names the call, `path` the znode; `bytes` and `limit` are
+ * figures for a request that was too long.
+ */
+export function treeError(
+  error: ClientError,
+  what: string,
+  path: string,
+  bytes: number,
+  limit: number,
+): TreeError {
+  const { outcome } = error;
+  switch (error.code) {
+    case "zookeeper.no_node":
+      return new NoNode(path, error);
+    case "zookeeper.node_exists":
+      return new NodeExists(path, error);
+    case "zookeeper.bad_version":
+      return new BadVersion(path, error);
+    case "zookeeper.not_empty":
+      return new NotEmpty(path, error);
+    case "zookeeper.no_children_for_ephemerals":
+      return new NoChildrenForEphemerals(path, error);
+    case "zookeeper.bad_arguments":
+      return new BadArguments(path, "the tree refuses the arguments", error);
+    case "zookeeper.no_auth":
+    case "zookeeper.invalid_acl":
+      return new NotAllowed(path, error);
+    case "zookeeper.too_large":
+      return new TooLarge(path, bytes, limit);
+    case "zookeeper.connection_lost":
+    case "zookeeper.session_moved":
+      return new ConnectionLost(what, error, outcome);
+    case "zookeeper.session_expired":
+      return new SessionExpired(what, error, outcome);
+    case "zookeeper.deadline_exceeded":
+      return new CallEnded(what, outcome, error);
+    case "zookeeper.aborted":
+      return new CallEnded(what, outcome, error.cause ?? error);
+    case "zookeeper.closed":
+      return new TreeClosed(what, outcome, error);
+    default:
+      return new StoreFailed(what, outcome, error);
+  }
+}
+
+export function describe(ops: readonly Op[]): string {
+  const first = ops[0];
+  return ops.length === 1 && first !== undefined
+    ? `${first.op} ${first.path}`
+    : `a commit of ${ops.length} operations`;
+}
+
+export function bytesOf(ops: readonly Op[]): number {
+  let sum = 0;
+  for (const op of ops) sum += op.path.length + ("data" in op && op.data !== undefined ? op.data.length : 0);
+  return sum;
+}

@@ -1,0 +1,1 @@
+export { connectZooKeeperTree, type ZooKeeperTreeOptions } from "./connect.ts";

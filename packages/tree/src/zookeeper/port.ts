@@ -1,0 +1,209 @@
+import type { Clock } from "@nodeyard/runtime";
+import { wire, type ZooKeeper } from "@nodeyard/zookeeper";
+import type { CallOptions, Op, OpResult, Session, Stat, TreeCapabilities } from "../contract.ts";
+import { parentOf } from "../engine/index.ts";
+import type { TreeError } from "../errors.ts";
+import type { Found, Port, PortEvent, Reply } from "../remote/port.ts";
+import { bytesOf, type ClientError, describe, treeError } from "./errors.ts";
+import { multiRequest, requestOf } from "./requests.ts";
+import { multiError, multiResults } from "./results.ts";
+import { WatchKeeper } from "./watch-keeper.ts";
+
+const { OpCode } = wire;
+/** Share of the session timeout for which locks are trusted after the last answered request (design, rule 1). */
+const TRUST = 2 / 3;
+
+/** A connection to ZooKeeper servers. Writes are sent so that their replies say all that a feed needs. */
+export class ZooKeeperPort implements Port {
+  readonly capabilities: TreeCapabilities;
+  readonly #client: ZooKeeper;
+  readonly #clock: Clock;
+  readonly #watches: WatchKeeper;
+  readonly #listeners = new Set<(session: Session) => void>();
+  #offset = 0;
+
+  constructor(client: ZooKeeper, clock: Clock, maxDataBytes: number) {
+    this.#client = client;
+    this.#clock = clock;
+    this.capabilities = { shared: true, durable: true, maxDataBytes };
+    this.#watches = new WatchKeeper(client, clock);
+    client.onStatus((status) => {
+      const session = this.session();
+      for (const tell of [...this.#listeners]) tell(session);
+      if (status.state === "connected") this.#watches.connected();
+    });
+  }
+
+  session(): Session {
+    const { id, epoch, state, lastAnsweredSentAt, timeoutMs } = this.#client.session;
+    const over = state === "closed" || state === "expired";
+    return {
+      id,
+      epoch,
+      state,
+      trustedUntil: over ? Number.NEGATIVE_INFINITY : lastAnsweredSentAt + TRUST * timeoutMs,
+    };
+  }
+
+  onSession(listener: (session: Session) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  clockOffset(): number {
+    return this.#offset;
+  }
+
+  write(ops: readonly Op[], reply: Reply<readonly OpResult[]>, options: CallOptions | undefined): void {
+    const first = ops[0] as Op;
+    if (ops.length === 1 && first.op !== "check") this.#single(first, reply, options);
+    else this.#multi(ops, reply, options);
+  }
+
+  get(path: string, reply: Reply<Found>, options?: CallOptions): void {
+    this.#client.submit(
+      { type: OpCode.getData, path, watch: false },
+      (error, found) => {
+        if (error === undefined) reply(undefined, found);
+        else this.#absent(error, "get", path, reply);
+      },
+      options,
+    );
+  }
+
+  stat(path: string, reply: Reply<Stat>, options?: CallOptions): void {
+    this.#client.submit(
+      { type: OpCode.exists, path, watch: false },
+      (error, found) => {
+        if (error === undefined) reply(undefined, (found as { readonly stat: Stat }).stat);
+        else this.#absent(error, "stat", path, reply);
+      },
+      options,
+    );
+  }
+
+  children(path: string, reply: Reply<readonly string[]>, options?: CallOptions): void {
+    this.#client.submit(
+      { type: OpCode.getChildren, path, watch: false },
+      (error, found) => {
+        if (error === undefined)
+          reply(undefined, (found as { readonly children: readonly string[] }).children);
+        else this.#absent(error, "children", path, reply);
+      },
+      options,
+    );
+  }
+
+  sync(path: string, reply: Reply<true>, options?: CallOptions): void {
+    this.#client.submit(
+      { type: OpCode.sync, path },
+      (error) => {
+        if (error === undefined) reply(undefined, true);
+        else reply(treeError(error, `sync ${path}`, path, 0, 0), undefined);
+      },
+      options,
+    );
+  }
+
+  watch(root: string, onEvent: (event: PortEvent) => void, onReady: () => void): () => Promise<void> {
+    return this.#watches.add(root, onEvent, onReady);
+  }
+
+  close(): Promise<void> {
+    this.#watches.close();
+    return this.#client.close();
+  }
+
+  #single(
+    op: Exclude<Op, { op: "check" }>,
+    reply: Reply<readonly OpResult[]>,
+    options: CallOptions | undefined,
+  ): void {
+    const sentAt = this.#clock.now();
+    this.#submit(
+      [op],
+      requestOf(op),
+      (error, response) => {
+        if (error !== undefined) {
+          reply(this.#refusal(error, [op]), undefined);
+          return;
+        }
+        const { path, stat } = response as { readonly path: string; readonly stat: Stat };
+        if (op.op === "delete") {
+          reply(undefined, [{ op: "delete" }]);
+          return;
+        }
+        this.#learn(stat.mtime, sentAt);
+        reply(undefined, op.op === "create" ? [{ op: "create", path, stat }] : [{ op: "set", stat }]);
+      },
+      reply,
+      options,
+    );
+  }
+
+  #multi(ops: readonly Op[], reply: Reply<readonly OpResult[]>, options: CallOptions | undefined): void {
+    const sentAt = this.#clock.now();
+    this.#submit(
+      ops,
+      multiRequest(ops),
+      (error, response) => {
+        if (error !== undefined) {
+          reply(this.#refusal(error, ops), undefined);
+          return;
+        }
+        const { results } = response as { readonly results: readonly wire.MultiResult[] };
+        const refusal = multiError(ops, results, this.capabilities.maxDataBytes);
+        if (refusal !== undefined) {
+          reply(refusal, undefined);
+          return;
+        }
+        const client = this.#client;
+        const done = multiResults(ops, results, {
+          zxid: client.lastZxid,
+          session: client.session.id,
+          now: Math.round(this.#clock.now() + this.#offset),
+        });
+        for (const result of done) {
+          if (result.op !== "set") continue;
+          this.#learn(result.stat.mtime, sentAt);
+          break;
+        }
+        reply(undefined, done);
+      },
+      reply,
+      options,
+    );
+  }
+
+  /** What cannot be encoded is a refusal like any other. */
+  #submit(
+    ops: readonly Op[],
+    request: Parameters<ZooKeeper["submit"]>[0],
+    onReply: (error: ClientError | undefined, response: unknown) => void,
+    reply: Reply<readonly OpResult[]>,
+    options: CallOptions | undefined,
+  ): void {
+    try {
+      this.#client.submit(request, onReply, options);
+    } catch (error) {
+      reply(this.#refusal(error as ClientError, ops), undefined);
+    }
+  }
+
+  /** A refused create means its parent: that is what is missing. */
+  #refusal(error: ClientError, ops: readonly Op[]): TreeError {
+    const op = ops[0] as Op;
+    const path = error.code === "zookeeper.no_node" && op.op === "create" ? parentOf(op.path) : op.path;
+    return treeError(error, describe(ops), path, bytesOf(ops), this.capabilities.maxDataBytes);
+  }
+
+  #absent<T>(error: ClientError, what: string, path: string, reply: Reply<T>): void {
+    if (error.code === "zookeeper.no_node") reply(undefined, undefined);
+    else reply(treeError(error, `${what} ${path}`, path, 0, 0), undefined);
+  }
+
+  /** The server's time lies between the sending and now; the middle is off by half a round trip at most. */
+  #learn(treeTime: number, sentAt: number): void {
+    this.#offset = treeTime - (sentAt + this.#clock.now()) / 2;
+  }
+}

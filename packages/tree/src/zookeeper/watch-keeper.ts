@@ -1,0 +1,90 @@
+import type { Clock, Timer } from "@nodeyard/runtime";
+import type { Watch, WatchEvent, ZooKeeper } from "@nodeyard/zookeeper";
+import type { PortEvent } from "../remote/port.ts";
+
+/** Time until a watch that a server refused to set is asked for again. */
+const RETRY_MS = 1_000;
+
+interface Kept {
+  readonly root: string;
+  readonly onReady: () => void;
+  readonly listener: (event: WatchEvent) => void;
+  watch: Watch | undefined;
+  setting: boolean;
+  timer: Timer | undefined;
+  ended: boolean;
+}
+
+/**
+ * Sees to it that every watch stands. The client sets them again with each connection, before anything else is sent; only
+ * those that never stood, because the connection broke meanwhile, are asked for again here.
+ */
+export class WatchKeeper {
+  readonly #client: ZooKeeper;
+  readonly #clock: Clock;
+  readonly #kept = new Set<Kept>();
+
+  constructor(client: ZooKeeper, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  add(root: string, onEvent: (event: PortEvent) => void, onReady: () => void): () => Promise<void> {
+    const kept: Kept = {
+      root,
+      onReady,
+      listener: ({ type, path }) => {
+        if (type === "data") onEvent({ type: "changed", path });
+        else if (type === "created" || type === "deleted") onEvent({ type, path });
+      },
+      watch: undefined,
+      setting: false,
+      timer: undefined,
+      ended: false,
+    };
+    this.#kept.add(kept);
+    if (this.#client.session.state === "connected") void this.#set(kept);
+    return () => this.#end(kept);
+  }
+
+  /** A connection stands: what was missed meanwhile must be looked for. */
+  connected(): void {
+    for (const kept of [...this.#kept]) {
+      if (kept.watch === undefined) void this.#set(kept);
+      else kept.onReady();
+    }
+  }
+
+  close(): void {
+    for (const kept of this.#kept) {
+      kept.ended = true;
+      kept.timer?.cancel();
+    }
+    this.#kept.clear();
+  }
+
+  async #set(kept: Kept): Promise<void> {
+    if (kept.setting || kept.ended) return;
+    kept.setting = true;
+    kept.timer?.cancel();
+    try {
+      const watch = await this.#client.addWatch(kept.root, "persistent-recursive", kept.listener);
+      kept.watch = watch;
+      if (kept.ended) await watch.remove();
+      else kept.onReady();
+    } catch {
+      // Asked for again with the next connection; where this one stands, after a while.
+      if (!kept.ended)
+        kept.timer = this.#clock.setTimer(RETRY_MS, () => void this.#set(kept), { background: true });
+    } finally {
+      kept.setting = false;
+    }
+  }
+
+  async #end(kept: Kept): Promise<void> {
+    kept.ended = true;
+    kept.timer?.cancel();
+    this.#kept.delete(kept);
+    await kept.watch?.remove().catch(() => undefined);
+  }
+}
