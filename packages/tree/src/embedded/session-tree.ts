@@ -12,7 +12,8 @@ import type {
   TreeCapabilities,
   TreeCounters,
 } from "../contract.ts";
-import { BadArguments, CallEnded, CommitFailed, NoNode, TreeClosed, type TreeError } from "../errors.ts";
+import { checkPath } from "../engine/index.ts";
+import { CallEnded, CommitFailed, NoNode, TreeClosed, type TreeError } from "../errors.ts";
 import type { TreeCore } from "./core.ts";
 import { CoreFeed } from "./feed.ts";
 
@@ -76,6 +77,7 @@ export class SessionTree implements Tree {
 
   get(path: string, options?: CallOptions): Promise<{ readonly data: Uint8Array; readonly stat: Stat }> {
     return this.#call(`get ${path}`, "none", options, 1, () => {
+      checkPath(path, false);
       const stat = this.core.stat(path);
       if (stat === undefined) throw new NoNode(path);
       // A copy: what the tree holds must not change under a caller's hand.
@@ -84,7 +86,10 @@ export class SessionTree implements Tree {
   }
 
   stat(path: string, options?: CallOptions): Promise<Stat | undefined> {
-    return this.#call(`stat ${path}`, "none", options, 1, () => this.core.stat(path));
+    return this.#call(`stat ${path}`, "none", options, 1, () => {
+      checkPath(path, false);
+      return this.core.stat(path);
+    });
   }
 
   async set(
@@ -102,6 +107,7 @@ export class SessionTree implements Tree {
 
   children(path: string, options?: CallOptions): Promise<readonly string[]> {
     return this.#call(`children ${path}`, "none", options, 1, () => {
+      checkPath(path, false);
       if (this.core.stat(path) === undefined) throw new NoNode(path);
       return this.core.children(path);
     });
@@ -109,6 +115,7 @@ export class SessionTree implements Tree {
 
   commit<const T extends readonly Op[]>(ops: T, options?: CallOptions): Promise<CommitResult<T>> {
     return this.#call("commit", "unknown", options, ops.length, () => {
+      ops.forEach(checkOpAt);
       const outcome = this.core.commit(this.#id, ops.map(owned));
       if (outcome.error !== undefined) throw outcome.error;
       return outcome.results as CommitResult<T>;
@@ -117,13 +124,12 @@ export class SessionTree implements Tree {
 
   /** Every read passes the gate, so a place in the queue is all that a sync needs. */
   sync(path: string, options?: CallOptions): Promise<void> {
-    return this.#call(`sync ${path}`, "none", options, 1, () => undefined);
+    return this.#call(`sync ${path}`, "none", options, 1, () => checkPath(path, false));
   }
 
   feed(root: string, options: FeedOptions): Feed {
     if (this.#closed) throw new TreeClosed(`feed ${root}`);
-    if (!root.startsWith("/") || (root.length > 1 && root.endsWith("/")))
-      throw new BadArguments(root, 'the root of a feed begins with "/" and does not end with it');
+    checkPath(root, false);
     const feed: CoreFeed = new CoreFeed(
       this.core,
       root,
@@ -156,6 +162,7 @@ export class SessionTree implements Tree {
 
   #write(op: Op, options: CallOptions): Promise<OpResult> {
     return this.#call(`${op.op} ${op.path}`, "unknown", options, 1, () => {
+      checkOp(op);
       const outcome = this.core.commit(this.#id, [owned(op)]);
       const { error } = outcome;
       if (error !== undefined) throw error instanceof CommitFailed ? error.reason : error;
@@ -204,6 +211,19 @@ export class SessionTree implements Tree {
         signal?.removeEventListener("abort", onAbort);
       };
     });
+  }
+}
+
+/** A path that is none is said to be so, also where ZooKeeper would first miss its parent. */
+function checkOp(op: Op): void {
+  checkPath(op.path, op.op === "create" && op.sequential === true);
+}
+
+function checkOpAt(op: Op, index: number): void {
+  try {
+    checkOp(op);
+  } catch (error) {
+    throw new CommitFailed(index, error as TreeError);
   }
 }
 

@@ -148,14 +148,14 @@ export class DataTree {
   }
 
   #create(op: CreateOp, session: bigint, zxid: bigint, now: number): OpResult {
-    const sequential = op.sequential === true;
-    checkPath(op.path, sequential);
     const data = op.data ?? NOTHING;
     this.#checkSize(op.path, data);
     const parentPath = parentOf(op.path);
     const parent = this.#znodes.get(parentPath);
     if (parent === undefined) throw new NoNode(parentPath);
-    const path = sequential ? op.path + String(parent.created).padStart(SEQUENCE_DIGITS, "0") : op.path;
+    const path = op.sequential ? op.path + digits(parent.created) : op.path;
+    // The finished name counts: "/." is no path, "/.0000000000" is one.
+    checkPath(path, false);
     if (this.#znodes.has(path)) throw new NodeExists(path);
     if (parent.owner !== 0n) throw new NoChildrenForEphemerals(path);
     if (op.ephemeral && session === 0n) throw new SessionExpired(`create ${path}`);
@@ -206,6 +206,7 @@ export class DataTree {
   }
 
   #demand(path: string, version: number | undefined): Znode {
+    checkPath(path, false);
     const node = this.#znodes.get(path);
     if (node === undefined) throw new NoNode(path);
     if (version !== undefined && version !== node.version) throw new BadVersion(path);
@@ -249,6 +250,10 @@ export class DataTree {
     this.#before = new Map();
     this.#events = [];
   }
+}
+
+function digits(count: number): string {
+  return String(count).padStart(SEQUENCE_DIGITS, "0");
 }
 
 function nameOf(path: string): string {

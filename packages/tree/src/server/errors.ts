@@ -6,3 +6,10 @@ export class ListenRefused extends TreeError {
     super("tree.listen_refused", message, { cause });
   }
 }
+
+/** No process serves the tree of a state folder. */
+export class NotServed extends TreeError {
+  constructor(folder: string, cause: unknown) {
+    super("tree.not_served", `no running Nodeyard serves ${folder}; start one with: nodeyard up`, { cause });
+  }
+}

@@ -1,5 +1,6 @@
+export { type AttachOptions, attachEmbeddedTree } from "./attach.ts";
 export { unixConnector } from "./edge/unix-connector.ts";
-export { ListenRefused } from "./errors.ts";
+export { ListenRefused, NotServed } from "./errors.ts";
 export { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
 export type { ServerTls, TcpOptions } from "./peer.ts";
 export { startTreeServer, type TreeServer, type TreeServerOptions } from "./server.ts";

@@ -173,6 +173,22 @@ test("a backup is restored whole, and zxids go on above everything the lost tree
   expect((await tree.create("/d")).stat.czxid >> 32n).toBe(once >> 32n);
 });
 
+test("a path that is none is refused by every call", async () => {
+  const refusal = { code: "tree.bad_arguments" };
+  await expect(tree.create("/none/")).rejects.toMatchObject(refusal);
+  await expect(tree.get("none")).rejects.toMatchObject(refusal);
+  await expect(tree.stat("//")).rejects.toMatchObject(refusal);
+  await expect(tree.children("/.")).rejects.toMatchObject(refusal);
+  await expect(tree.delete("/")).rejects.toMatchObject(refusal);
+  await expect(
+    tree.commit([
+      { op: "create", path: "/fine" },
+      { op: "check", path: "bad" },
+    ]),
+  ).rejects.toMatchObject({ code: "tree.commit_failed", index: 1, reason: refusal });
+  expect(await tree.stat("/fine")).toBeUndefined();
+});
+
 test("data over the limit is refused", async () => {
   const most = tree.capabilities.maxDataBytes;
   await tree.create("/big", new Uint8Array(most));

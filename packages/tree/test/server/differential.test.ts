@@ -11,6 +11,8 @@ import { type Bench, startBench } from "./bench.ts";
 const { CreateFlag, OpCode } = wire;
 const OPEN = [{ perms: 31, scheme: "world", id: "anyone" }];
 const NAMES = ["a", "b", "a/c", "a/d", "b/e", "a/c/f"];
+/** What is no path: a real server says NoNode when asked to delete it, ours BadArguments as for everything else. */
+const ODD_NAMES = ["a//c", "b/."];
 const STEPS = 400;
 
 interface Step {
@@ -45,7 +47,8 @@ describe.skipIf(requireZooKeeper())("beside a real ZooKeeper", () => {
 function script(seed: number, root: string): Step[] {
   const random = seededRandom(seed);
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random.float() * from.length)]!;
-  const path = () => `${root}/${pick(NAMES)}`;
+  const good = () => `${root}/${pick(NAMES)}`;
+  const path = () => (random.float() < 0.05 ? `${root}/${pick(ODD_NAMES)}` : good());
   const version = () => pick([-1, -1, 0, 1]);
   const write = (): wire.MultiOpRequest => {
     const what = random.float();
@@ -59,7 +62,7 @@ function script(seed: number, root: string): Step[] {
     }
     if (what < 0.65)
       return { type: OpCode.setData, path: path(), data: new Uint8Array(2), version: version() };
-    if (what < 0.9) return { type: OpCode.delete, path: path(), version: version() };
+    if (what < 0.9) return { type: OpCode.delete, path: good(), version: version() };
     return { type: OpCode.check, path: path(), version: version() };
   };
   const request = (): wire.Request => {

@@ -14,6 +14,18 @@ export function unixConnector(path: string): Connector {
   };
 }
 
+/** Resolves with nothing when somebody listens on the socket, with the reason when nobody does. */
+export function reachable(path: string): Promise<Error | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    socket.once("error", resolve);
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(undefined);
+    });
+  });
+}
+
 class UnixLink implements Link {
   readonly #socket: Socket;
   readonly #handlers: LinkHandlers;
