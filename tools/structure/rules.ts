@@ -56,7 +56,7 @@ const EVERY_ROOM = [
   "view",
 ] as const;
 
-/** The rooms of the program. `process` puts them together, `bin` starts it; nobody else imports these two. */
+/** The rooms of the program. `process` puts them together; `cli` and `bin` start what it makes, and nobody imports `bin`. */
 export const ROOMS: Readonly<Record<string, Room>> = {
   telemetry: { rooms: [], packages: ["@nodeyard/model", "@nodeyard/runtime"] },
   // No driver by name: drivers hand their part of the schema over through the contract.
@@ -97,10 +97,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
   },
   cli: {
-    rooms: ["api", "config", "operations", "telemetry", "view"],
+    rooms: ["api", "config", "operations", "process", "telemetry", "view"],
     packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
   },
-  process: { rooms: EVERY_ROOM, packages: PACKAGES[PROGRAM]! },
+  process: { rooms: EVERY_ROOM.filter((room) => room !== "cli"), packages: PACKAGES[PROGRAM]! },
   bin: { rooms: [...EVERY_ROOM, "process"], packages: PACKAGES[PROGRAM]! },
 };
 

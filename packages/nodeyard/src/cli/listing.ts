@@ -11,7 +11,13 @@ export function printRows(
 ): void {
   if (options.json === true) {
     const wanted = [...columns, ...(options.jsonAlso ?? []).map((key) => ({ heading: key, key }))];
-    io.out(`${JSON.stringify(rows.map((row) => pick(row, wanted)), null, 2)}\n`);
+    io.out(
+      `${JSON.stringify(
+        rows.map((row) => pick(row, wanted)),
+        null,
+        2,
+      )}\n`,
+    );
     return;
   }
   io.out(
@@ -23,6 +29,9 @@ export function printRows(
 }
 
 /** Records that make no sense are told apart, and are never a reason to show nothing. */
-export function printSkipped(io: Io, skipped: readonly { readonly path: string; readonly why: string }[]): void {
+export function printSkipped(
+  io: Io,
+  skipped: readonly { readonly path: string; readonly why: string }[],
+): void {
   for (const { path, why } of skipped) io.err(`nodeyard: left out ${plain(path)}: ${plain(why)}\n`);
 }

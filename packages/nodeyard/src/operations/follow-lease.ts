@@ -88,7 +88,7 @@ export function followLease(
 /** The youngest node there is, or "" when there is none. */
 export async function youngestNode({ tree }: Pick<OperationHandles, "tree">): Promise<string> {
   const ids = (await orUndefined(tree.children(paths.nodes))) ?? [];
-  return ids.reduce((youngest, id) => (id > youngest ? id : youngest), "");
+  return [...ids].sort().at(-1) ?? "";
 }
 
 function isRecord(path: string): boolean {

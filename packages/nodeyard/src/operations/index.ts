@@ -5,9 +5,9 @@ export {
   youngestNode,
 } from "./follow-lease.ts";
 export type { OperationHandles } from "./handles.ts";
-export { ensurePath } from "./handles.ts";
+export { ensurePath, treeNow } from "./handles.ts";
 export * from "./lease.ts";
 export * from "./listing.ts";
 export { deleteNode, holdNode, NodeOperationError } from "./node-state.ts";
-export { type AskOptions, askForNodes, releaseLease } from "./request.ts";
 export { type ProviderInfo, providerInfo, type UploadedImage } from "./provider-info.ts";
+export { type AskOptions, askForNodes, releaseLease } from "./request.ts";

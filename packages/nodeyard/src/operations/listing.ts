@@ -17,8 +17,18 @@ export interface Listing<T> {
 export async function listNodes({ tree }: OperationHandles): Promise<Listing<ListedNode>> {
   return readAll(tree, paths.nodes, async (id, data) => ({
     record: decodeNode(id, data),
-    locked: ((await orUndefined(tree.children(paths.nodeLock(id)))) ?? []).length > 0,
+    locked: await isLocked(tree, id),
   }));
+}
+
+/** One node as `listNodes` has it; undefined when there is none. */
+export async function listedNode(handles: OperationHandles, id: string): Promise<ListedNode | undefined> {
+  const record = await readNode(handles, id);
+  return record && { record, locked: await isLocked(handles.tree, id) };
+}
+
+async function isLocked(tree: OperationHandles["tree"], id: string): Promise<boolean> {
+  return ((await orUndefined(tree.children(paths.nodeLock(id)))) ?? []).length > 0;
 }
 
 export async function listRequests({ tree }: OperationHandles): Promise<Listing<RequestRecord>> {

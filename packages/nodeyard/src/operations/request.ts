@@ -64,7 +64,12 @@ export async function askForNodes(handles: OperationHandles, options: AskOptions
     { sequential: true },
   );
   const asked: Lease = { ...lease, request: path.slice(path.lastIndexOf("/") + 1) };
-  await tree.set(leasePath(id), encodeLease(asked), { version: 0 });
+  try {
+    await tree.set(leasePath(id), encodeLease(asked), { version: 0 });
+  } catch (error) {
+    // A launcher was quicker: it found the request by its requestor, and its state of the lease is the newer one.
+    if (!(error instanceof TreeError) || error.code !== "tree.bad_version") throw error;
+  }
   return asked;
 }
 

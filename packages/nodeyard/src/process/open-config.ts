@@ -1,4 +1,11 @@
-import { type Config, type ConfigFiles, type Finding, formatFinding, loadConfig, readConfig } from "../config/index.ts";
+import {
+  type Config,
+  type ConfigFiles,
+  type Finding,
+  formatFinding,
+  loadConfig,
+  readConfig,
+} from "../config/index.ts";
 import type { LauncherConfig } from "../launcher/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";

@@ -73,7 +73,10 @@ export class RunningLauncher {
       },
       onError: (findings) => {
         logFindings(log, findings);
-        log.error({ path: files.path }, "the changed configuration cannot be used; the former one stays in force");
+        log.error(
+          { path: files.path },
+          "the changed configuration cannot be used; the former one stays in force",
+        );
       },
     });
   }

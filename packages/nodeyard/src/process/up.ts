@@ -1,4 +1,11 @@
-import { type EmbeddedTree, openEmbeddedTree, socketPath, startTreeServer, type TcpOptions, type TreeServer } from "@nodeyard/tree";
+import {
+  type EmbeddedTree,
+  openEmbeddedTree,
+  socketPath,
+  startTreeServer,
+  type TcpOptions,
+  type TreeServer,
+} from "@nodeyard/tree";
 import type { ConfigFiles } from "../config/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import { Drivers } from "./driver-registry.ts";

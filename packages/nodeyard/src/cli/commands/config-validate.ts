@@ -12,7 +12,10 @@ export function addConfigValidate(program: Command, session: Session): void {
   program
     .command("config-validate")
     .description("check the configuration; exit code 1 when it is wrong (nodeyard -c FILE config-validate)")
-    .option("--strict", "fail also for what keeps a launcher from loading the file, and for keys without effect")
+    .option(
+      "--strict",
+      "fail also for what keeps a launcher from loading the file, and for keys without effect",
+    )
     .action(({ strict }: { readonly strict?: boolean }) => validate(session, strict === true));
 }
 

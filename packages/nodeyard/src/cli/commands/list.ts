@@ -17,7 +17,9 @@ export function addList(program: Command, session: Session): void {
     .option("--detail", "all columns")
     .option("--leases", "list leases instead of nodes")
     .option("--json", "an array of objects on stdout")
-    .action((options: ListOptions) => (options.leases === true ? leases(session, options) : nodes(session, options)));
+    .action((options: ListOptions) =>
+      options.leases === true ? leases(session, options) : nodes(session, options),
+    );
 }
 
 function nodes(session: Session, { detail, json }: ListOptions): Promise<void> {

@@ -1,0 +1,144 @@
+import type { Command } from "commander";
+import {
+  askForNodes,
+  followLease,
+  type Lease,
+  type OperationHandles,
+  readNode,
+  releaseLease,
+  youngestNode,
+} from "../../operations/index.ts";
+import { parseDuration, parseLabels, parsePriority } from "../arguments.ts";
+import { CommandError } from "../errors.ts";
+import { Progress } from "../progress.ts";
+import { accessRow } from "../rows.ts";
+import { type Session, withTree } from "../session.ts";
+import { sshLine } from "../ssh-line.ts";
+import { plain } from "../table.ts";
+
+interface RequestOptions {
+  readonly for: number;
+  readonly priority: string;
+  readonly wait?: boolean;
+  readonly keep?: boolean;
+  readonly json?: boolean;
+}
+
+const HOUR_MS = 3_600_000;
+
+export function addRequest(program: Command, session: Session): void {
+  program
+    .command("request")
+    .description(
+      "ask for nodes, all together or not at all; they are yours until the lease is released or ends",
+    )
+    .argument("<label...>", "LABEL or LABEL:N, for instance ubuntu-noble:2 arm-board")
+    .option(
+      "--for <duration>",
+      "how long you may keep them, waiting included (90s, 10m, 1h30m, 2d)",
+      parseDuration,
+      HOUR_MS,
+    )
+    .option("--priority <level>", "high, normal, low, or three digits", parsePriority, "100")
+    .option("--wait", "wait for the nodes and show how they come; Ctrl-C gives the request back")
+    .option("--keep", "with --wait: Ctrl-C only ends the waiting")
+    .option("--json", "one object on stdout")
+    .action((words: readonly string[], options: RequestOptions) => {
+      const labels = parseLabels(words);
+      return withTree(session, (handles) => request(session, handles, labels, options));
+    });
+}
+
+async function request(
+  session: Session,
+  handles: OperationHandles,
+  labels: readonly string[],
+  options: RequestOptions,
+): Promise<void> {
+  const { io, machine } = session;
+  const youngest = options.wait === true ? await youngestNode(handles) : "";
+  const lease = await askForNodes(handles, {
+    labels,
+    owner: `${machine.user}@${machine.hostname}`,
+    forMs: options.for,
+    priority: options.priority,
+  });
+  if (options.wait === true) {
+    io.err(`lease ${lease.id} asks for ${labels.map(plain).join(", ")}\n`);
+    await printGranted(session, handles, await arrival(session, handles, lease, youngest, options), options);
+  } else if (options.json === true) printJson(session, lease, []);
+  else io.out(`${lease.id}\n`);
+}
+
+/** Resolves with the granted lease. A signal gives the lease back first, unless it is to be kept. */
+async function arrival(
+  { io, machine }: Session,
+  handles: OperationHandles,
+  lease: Lease,
+  youngest: string,
+  { keep }: RequestOptions,
+): Promise<Lease> {
+  const start = machine.clock.monotonic();
+  const progress = new Progress(io.err, () => machine.clock.monotonic() - start);
+  const following = followLease(handles, lease, youngest, (state) => progress.show(state));
+  const interrupted = Promise.withResolvers<never>();
+  const ignore = machine.onSignal((signal, before) => {
+    if (before > 0) machine.exit(1);
+    interrupted.reject(new CommandError("cli.interrupted", `${signal} ended the waiting`));
+  });
+  try {
+    const ended = await Promise.race([following.ended, interrupted.promise]);
+    if (ended.state === "granted") return ended;
+    throw new CommandError(
+      "cli.declined",
+      `lease ${lease.id} failed: every pool declined ${lease.labels.join(", ")}; "nodeyard list" shows what exists, and the launcher's log says why`,
+    );
+  } catch (error) {
+    if (error instanceof CommandError && error.code === "cli.interrupted") {
+      if (keep === true)
+        io.err(`lease ${lease.id} goes on; give it back with: nodeyard release ${lease.id}\n`);
+      else {
+        await releaseLease(handles, lease.id);
+        io.err(`released ${lease.id}\n`);
+      }
+    }
+    if (error instanceof CommandError && error.code === "cli.declined") await releaseLease(handles, lease.id);
+    throw error;
+  } finally {
+    ignore();
+    await following.close();
+  }
+}
+
+async function printGranted(
+  session: Session,
+  handles: OperationHandles,
+  lease: Lease,
+  { json }: RequestOptions,
+): Promise<void> {
+  const { io } = session;
+  const nodes = (await Promise.all(lease.nodes.map((id) => readNode(handles, id)))).filter(
+    (node) => node !== undefined,
+  );
+  if (json === true) {
+    printJson(session, lease, nodes.map(accessRow));
+    return;
+  }
+  io.out(`lease ${lease.id} holds until ${new Date(lease.expires).toISOString()}\n`);
+  for (const node of nodes) {
+    io.out(
+      `  ${node.id}  ${plain(node.type.join(","))}  ${plain(node.provider ?? "")}  ${sshLine(node) ?? plain(node.interfaceIp ?? "")}\n`,
+    );
+  }
+  io.out(`give back with: nodeyard release ${lease.id}\n`);
+}
+
+function printJson({ io }: Session, lease: Lease, nodes: readonly object[]): void {
+  const { id, state, owner, labels, request, expires } = lease;
+  const text = JSON.stringify(
+    { lease: id, state, owner, labels, request, expires: new Date(expires).toISOString(), nodes },
+    null,
+    2,
+  );
+  io.out(`${text}\n`);
+}

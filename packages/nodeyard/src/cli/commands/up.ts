@@ -1,0 +1,59 @@
+import type { Command } from "commander";
+import {
+  DEFAULT_CONFIG,
+  GRACE_MS,
+  readText,
+  startUp,
+  type TcpOptions,
+  untilStopped,
+} from "../../process/index.ts";
+import { parseAddress } from "../arguments.ts";
+import { CommandFailed, UsageError } from "../errors.ts";
+import { logOf, placeOf, type Session, stateOf } from "../session.ts";
+
+interface UpOptions {
+  readonly listen?: { readonly host: string; readonly port: number };
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly tlsCa?: string;
+}
+
+export function addUp(program: Command, session: Session): void {
+  program
+    .command("up")
+    .description("run everything in this process on a tree of its own: no ZooKeeper is needed")
+    .option("--listen <host:port>", "let ZooKeeper clients in by TCP besides the Unix socket", parseAddress)
+    .option("--tls-cert <file>", "PEM; anything but loopback demands all three")
+    .option("--tls-key <file>", "PEM")
+    .option("--tls-ca <file>", "PEM; who may connect")
+    .action((options: UpOptions) => up(session, options));
+}
+
+async function up(session: Session, options: UpOptions): Promise<void> {
+  const { machine } = session;
+  const log = logOf(session);
+  const { files = { path: DEFAULT_CONFIG } } = placeOf(session);
+  const stateFolder = stateOf(session);
+  const listen = tcpOf(options);
+  const running = await startUp(
+    { stateFolder, files, ...(listen === undefined ? {} : { listen }) },
+    machine,
+    log,
+  );
+  log.info({ state: stateFolder, addresses: running.addresses }, "Nodeyard is up");
+  const exitCode = await untilStopped(machine, log, () => running.close(GRACE_MS));
+  if (exitCode !== 0) throw new CommandFailed(exitCode);
+}
+
+function tcpOf({ listen, tlsCert, tlsKey, tlsCa }: UpOptions): TcpOptions | undefined {
+  const given = [tlsCert, tlsKey, tlsCa].filter((file) => file !== undefined).length;
+  if (given === 0) return listen;
+  if (listen === undefined || tlsCert === undefined || tlsKey === undefined || tlsCa === undefined)
+    throw new UsageError("--tls-cert, --tls-key and --tls-ca go together, and with --listen HOST:PORT");
+  const tls = {
+    cert: readText(tlsCert, "the certificate"),
+    key: readText(tlsKey, "the key"),
+    ca: readText(tlsCa, "the authority"),
+  };
+  return { ...listen, tls };
+}

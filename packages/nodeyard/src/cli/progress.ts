@@ -1,0 +1,38 @@
+import type { LeaseProgress } from "../operations/index.ts";
+import { plain } from "./table.ts";
+
+/** Turns what is known of a lease into lines, each said once: what its request waits for, and each node's way. */
+export class Progress {
+  readonly #say: (line: string) => void;
+  readonly #elapsedMs: () => number;
+  readonly #told = new Map<string, string>();
+
+  constructor(say: (line: string) => void, elapsedMs: () => number) {
+    this.#say = say;
+    this.#elapsedMs = elapsedMs;
+  }
+
+  show({ lease, request, nodes }: LeaseProgress): void {
+    for (const node of nodes.values()) {
+      const where = [node.provider, node.pool].filter((name) => name !== null).join("/");
+      this.#tell(`node ${node.id}`, `${node.state}  ${node.type.join(",")}  ${where}`);
+    }
+    if (request !== undefined) this.#tell(`request ${request.id}`, meaning(request));
+    if (lease.state !== "waiting") this.#tell(`lease ${lease.id}`, lease.state);
+  }
+
+  #tell(what: string, text: string): void {
+    if (this.#told.get(what) === text) return;
+    this.#told.set(what, text);
+    const seconds = (this.#elapsedMs() / 1000).toFixed(1).padStart(7);
+    this.#say(`${seconds}s  ${what}  ${plain(text)}\n`);
+  }
+}
+
+function meaning({ state, declinedBy }: NonNullable<LeaseProgress["request"]>): string {
+  const declined = declinedBy.length === 0 ? "" : `; declined by ${declinedBy.length} so far`;
+  if (state === "requested") return `requested  waiting for a pool to take it${declined}`;
+  if (state === "pending") return `pending  a pool has taken it${declined}`;
+  if (state === "failed") return `failed  declined by every pool: ${declinedBy.join(", ")}`;
+  return state;
+}

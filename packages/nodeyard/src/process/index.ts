@@ -1,0 +1,13 @@
+export type { TcpOptions } from "@nodeyard/tree";
+export { Drivers, type LoadModule } from "./driver-registry.ts";
+export { makeStateFolder, readText } from "./edge/files.ts";
+export { loadModule } from "./edge/load-module.ts";
+export { systemMachine } from "./edge/machine.ts";
+export { ConfigRefused, ProcessError } from "./errors.ts";
+export type { Machine } from "./machine.ts";
+export { DEFAULT_CONFIG, openTree, type TreePlace } from "./open-tree.ts";
+export { type LauncherProcess, startLauncher } from "./start-launcher.ts";
+export { type StatePlaces, stateFolder } from "./state-folder.ts";
+export { GRACE_MS, STOP_MS, untilStopped } from "./until-stopped.ts";
+export { startUp, type Up, type UpOptions } from "./up.ts";
+export { VERSION } from "./version.ts";

@@ -1,0 +1,107 @@
+import { messageOf } from "@nodeyard/runtime";
+import { connectZooKeeperTree, socketPath, type Tree, unixConnector } from "@nodeyard/tree";
+import { type ConfigFiles, connectionString, type ZookeeperConfig } from "../config/index.ts";
+import type { Log } from "../telemetry/index.ts";
+import type { Drivers } from "./driver-registry.ts";
+import { fileExists, isSocket, readText } from "./edge/files.ts";
+import { ProcessError } from "./errors.ts";
+import type { Machine } from "./machine.ts";
+import { openConfig } from "./open-config.ts";
+
+/** Where the old launcher keeps its file. */
+export const DEFAULT_CONFIG = "/etc/nodepool/nodepool.yaml";
+/** A person waits: a tree that does not answer within this is not there. */
+const CONNECT_MS = 10_000;
+
+/** Where a tree is looked for. */
+export interface TreePlace {
+  readonly stateFolder: string;
+  /** A configuration that was named: its ZooKeeper is used when it has one. */
+  readonly files?: ConfigFiles;
+}
+
+/**
+ * The tree that the user means: the ZooKeeper of the configuration named, else the Nodeyard that runs on the state folder, else
+ * the ZooKeeper of the file where the old launcher keeps it. Both stores are reached by the same client.
+ */
+export async function openTree(
+  place: TreePlace,
+  machine: Machine,
+  drivers: Drivers,
+  log: Log,
+): Promise<Tree> {
+  const socket = socketPath(place.stateFolder);
+  const files =
+    place.files ?? (isSocket(socket) || !fileExists(DEFAULT_CONFIG) ? undefined : { path: DEFAULT_CONFIG });
+  if (files !== undefined) {
+    const { config } = await openConfig(files, machine, drivers);
+    if (config.zookeeper.servers.length > 0) return connectZooKeeper(config.zookeeper, machine, log);
+  }
+  return connectEmbedded(place.stateFolder, machine);
+}
+
+/** Rejects with ProcessError when no server lets us in within the time. */
+export async function connectZooKeeper(config: ZookeeperConfig, machine: Machine, log: Log): Promise<Tree> {
+  const { clock, random } = machine;
+  const servers = connectionString({ ...config, chroot: "" });
+  if (config.tls === null)
+    log.warn({ servers }, "the connection to ZooKeeper is plain TCP, because no zookeeper-tls is configured");
+  try {
+    return await connectZooKeeperTree({
+      servers,
+      chroot: config.chroot,
+      clock,
+      random,
+      sessionTimeoutMs: config.timeoutMs,
+      connectDeadlineMs: CONNECT_MS,
+      ...(config.tls === null ? {} : { tls: tlsOf(config.tls) }),
+    });
+  } catch (error) {
+    if (error instanceof ProcessError) throw error;
+    throw new ProcessError(
+      "process.no_zookeeper",
+      `no ZooKeeper answers at ${servers} within ${CONNECT_MS / 1000} s (${reasonOf(error)}); see zookeeper-servers in the configuration`,
+      { cause: error },
+    );
+  }
+}
+
+function tlsOf({ cert, key, ca }: NonNullable<ZookeeperConfig["tls"]>) {
+  return {
+    cert: readText(cert, "zookeeper-tls cert"),
+    key: readText(key, "zookeeper-tls key"),
+    ca: readText(ca, "zookeeper-tls ca"),
+    // Zuul's and the old launcher's clients do not compare names, so certificates in use may carry none.
+    verifyHost: false,
+  };
+}
+
+async function connectEmbedded(stateFolder: string, { clock, random }: Machine): Promise<Tree> {
+  const socket = socketPath(stateFolder);
+  const mend = `start one with "nodeyard up", name its state folder with --state DIR, or a configuration with zookeeper-servers with -c FILE`;
+  if (!isSocket(socket))
+    throw new ProcessError("process.no_tree", `no Nodeyard runs on the state folder ${stateFolder}; ${mend}`);
+  try {
+    return await connectZooKeeperTree({
+      // The connector goes to the socket, whatever stands here.
+      servers: "localhost:2181",
+      connector: unixConnector(socket),
+      clock,
+      random,
+      connectDeadlineMs: CONNECT_MS,
+    });
+  } catch (error) {
+    throw new ProcessError(
+      "process.no_tree",
+      `nothing answers on ${socket} (${reasonOf(error)}): the Nodeyard there is gone or stuck; ${mend}`,
+      { cause: error },
+    );
+  }
+}
+
+/** The innermost cause says what the system said. */
+function reasonOf(error: unknown): string {
+  let innermost = error;
+  while (innermost instanceof Error && innermost.cause !== undefined) innermost = innermost.cause;
+  return messageOf(innermost);
+}
