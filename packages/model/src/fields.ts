@@ -28,23 +28,25 @@ export function readFields<T>(
   into: Mutable,
 ): void {
   let oddities: string[] | undefined;
+  let key = "";
+  const note = () => {
+    oddities ??= [];
+    oddities.push(key);
+  };
   for (const name in fields) {
     const field = fields[name] as Field<unknown>;
-    const raw = object[field.key];
+    key = field.key;
+    const raw = object[key];
     if (raw === undefined) {
       into[name] = field.missing;
       continue;
     }
-    const note = () => {
-      oddities ??= [];
-      oddities.push(field.key);
-    };
     const value = field.read(raw, note);
     if (value === odd) {
       if (field.strict) {
         throw new RecordError(
           "record.bad_field",
-          `${what}: ${field.key} is ${shown(raw)}, which makes no sense there`,
+          `${what}: ${key} is ${shown(raw)}, which makes no sense there`,
         );
       }
       note();

@@ -33,6 +33,8 @@ export interface DriverConfig<Config extends ProviderConfig = ProviderConfig> {
    * "pools.*.nodes.*.ssh-port". `config-validate` warns of them and accepts the file.
    */
   readonly honoured?: readonly string[];
+  /** Keys of the provider that are accepted and have no effect; `config-validate --strict` fails for them. */
+  readonly withoutEffect?: readonly string[];
   /** Compiles what a tolerant loader accepts (verdict L). Throws nothing: an error finding makes the load fail. */
   load(raw: Readonly<Record<string, unknown>>, context: LoadContext): Config | undefined;
 }

@@ -41,6 +41,9 @@ export function judgeStrictly({ strict, findings }: Source, drivers: DriverRegis
     const { raw, path, config } = resolved;
     judge(commonSchema, commonKeys(raw, providerKeys), path, []);
     judge(config.schema, ownKeys(raw, providerKeys), path, config.honoured ?? []);
+    for (const key of config.withoutEffect ?? []) {
+      if (key in raw) findings.add("warning", "effect", [...path, key], "has no effect; remove it");
+    }
   });
 }
 

@@ -51,8 +51,11 @@ export interface DriverRegistry {
 /** Something to know about a place in the file. */
 export interface Finding {
   readonly severity: "error" | "warning";
-  /** syntax: no value could be read. schema: the strict verdict. load: what keeps a launcher from working with it. */
-  readonly source: "syntax" | "schema" | "load";
+  /**
+   * syntax: no value could be read. schema: the strict verdict. load: what a launcher thinks of it. effect: accepted by
+   * both, and without effect.
+   */
+  readonly source: "syntax" | "schema" | "load" | "effect";
   readonly file: string;
   /** From 1. */
   readonly line: number;

@@ -15,8 +15,8 @@ export function validateConfig(input: ConfigInput & { readonly strict?: boolean 
   const { secureText: _text, securePath: _path, ...mainOnly } = input;
   const { main } = judge(mainOnly);
   const findings = main.findings.all.map((finding): Finding => {
-    if (finding.source !== "load") return finding;
-    const fails = input.strict === true && finding.severity === "error";
+    if (finding.source === "syntax" || finding.source === "schema") return finding;
+    const fails = input.strict === true && (finding.severity === "error" || finding.source === "effect");
     return { ...finding, severity: fails ? "error" : "warning" };
   });
   const failed = findings.some(({ severity }) => severity === "error");

@@ -105,6 +105,16 @@ describe("both verdicts", () => {
     ]);
   });
 
+  it("a key without effect is a warning, and fails under --strict", () => {
+    const text = "providers: [{name: fake-x, driver: fake, cloud: c, nodepool-id: x}]";
+    expect(verdict(text)).toEqual([
+      'warning n.yaml:1:52: providers[0] "fake-x": nodepool-id: has no effect; remove it',
+    ]);
+    expect(exitCode(text)).toBe(0);
+    expect(exitCode(text, { strict: true })).toBe(1);
+    expect(load(text).config).toBeDefined();
+  });
+
   it("drivers of the old product that are not built keep the loader out with one line", () => {
     const text = "providers:\n  - name: ec2\n    driver: aws\n    pools: []\n";
     expect(exitCode(text)).toBe(0);
