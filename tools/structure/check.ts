@@ -3,6 +3,7 @@ import { checkCycles } from "./checks/cycles.ts";
 import { checkDependencies } from "./checks/dependencies.ts";
 import { checkEffects } from "./checks/effects.ts";
 import { checkErrorCodes } from "./checks/error-codes.ts";
+import { checkLinks } from "./checks/links.ts";
 import { checkShape } from "./checks/shape.ts";
 import type { Finding } from "./findings.ts";
 import type { Workspace } from "./workspace.ts";
@@ -14,6 +15,7 @@ const CHECKS: readonly ((workspace: Workspace) => Finding[])[] = [
   checkEffects,
   checkShape,
   checkErrorCodes,
+  checkLinks,
 ];
 
 /** All findings of all checks. */

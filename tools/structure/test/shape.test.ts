@@ -46,6 +46,15 @@ describe("shape", () => {
   });
 });
 
+describe("links", () => {
+  it("lead to files that exist, or outside", () => {
+    const page = "[a](docs/a.md#part) [b](docs/b.md)\n[c](https://example.org) [d](#here)\n";
+    expect(findingsIn({ "README.md": page, "docs/a.md": "[back](../README.md)" })).toEqual([
+      "link README.md:1 links to docs/b.md, which does not exist",
+    ]);
+  });
+});
+
 describe("error codes", () => {
   const lost = (name: string) =>
     `export class ${name} extends NodeyardError { constructor() { super("model.lost", "lost"); } }\n`;
