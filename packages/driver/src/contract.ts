@@ -44,7 +44,10 @@ export interface Log {
   error(facts: object, text: string): void;
 }
 
-/** Proof that a machine answers. Rejects with a DriverError of kind "timeout" or "host-key". */
+/**
+ * Proof that a machine answers. Rejects with a DriverError of kind "timeout" or "host-key" (`driverScanner` makes one of a
+ * scanner with other errors), or with the signal's reason.
+ */
 export interface Scanner {
   /** TCP connect and, with `keys`, every host key the server shows as "<type> <base64>", each once. */
   scan(target: {
