@@ -47,4 +47,18 @@ describe.skipIf(requireZooKeeper())("large things", () => {
     expect(new Set(children).size).toBe(count);
     expect(seen).toBe(count);
   });
+
+  test("a deep and wide tree is deleted whole", async () => {
+    const parent = await freshPath(zk);
+    const paths = [""];
+    // Five levels of six children each; the list grows while it is walked.
+    for (const base of paths) if (base.length < 10) for (let i = 0; i < 6; i++) paths.push(`${base}/${i}`);
+    for (let i = 1; i < paths.length; i += 1_000) {
+      const ops = paths.slice(i, i + 1_000).map((path) => ({ op: "create" as const, path: parent + path }));
+      await zk.multi(ops);
+    }
+    expect(paths.length).toBeGreaterThan(9_000);
+    await zk.deleteRecursive(parent);
+    expect(await zk.exists(parent)).toBeUndefined();
+  });
 });

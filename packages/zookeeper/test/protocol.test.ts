@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   ConnectionLost,
@@ -117,6 +118,40 @@ describe("the wire", () => {
     expect(await failed).toBeInstanceOf(NoNode);
     expect(await exists).toBeUndefined();
     expect(zk.lastZxid).toBe(5n);
+  });
+});
+
+describe("a server that talks nonsense", () => {
+  test("ends connections, but every operation ends too, and nothing else is thrown", async () => {
+    const header = fc.record({
+      xid: fc.integer({ min: -10, max: 4 }),
+      err: fc.constantFrom(0, -4, -101, -999),
+    });
+    const frame = fc.tuple(header, fc.uint8Array({ maxLength: 120 }));
+    await fc.assert(
+      fc.asyncProperty(fc.array(frame, { minLength: 1, maxLength: 6 }), async (frames) => {
+        const { zk, server } = await started();
+        const noise = (xid: number, err: number, body: Uint8Array) => (w: wire.JuteWriter) => {
+          wire.writeReplyHeader(w, xid, 1n, err);
+          for (const byte of body) w.bool(byte > 127);
+        };
+        const ops = [
+          zk.get("/a"),
+          zk.children("/a"),
+          zk.multi([{ op: "check", path: "/a" }]),
+          zk.addWatch("/a", "persistent", () => undefined),
+        ];
+        const ends = Promise.allSettled(ops);
+        await settle();
+        server.frame(...frames.map(([{ xid, err }, body]) => noise(xid, err, body)));
+        await settle();
+        const closed = zk.close();
+        server.cut();
+        await closed;
+        expect((await ends).length).toBe(4);
+      }),
+      { numRuns: 200 },
+    );
   });
 });
 

@@ -8,7 +8,7 @@ type Deleter = Pick<ZooKeeperClient, "children" | "delete">;
 
 /** Others may go on creating below what is being deleted; at some point that is theirs to settle. */
 const DELETE_ROUNDS = 10;
-const SIBLINGS_AT_ONCE = 256;
+const AT_ONCE = 256;
 
 /** Creates what is missing of a path, from the top; the usual case, all but the last there, costs one request. */
 export async function ensurePath(
@@ -28,11 +28,11 @@ export async function ensurePath(
   }
 }
 
-/** Deletes from the leaves up, siblings side by side. */
+/** Deletes from the leaves up. */
 export async function deleteRecursive(client: Deleter, path: string, options: OpOptions = {}): Promise<void> {
   if (path === "/") throw new BadArguments("the root cannot be deleted", { op: "deleteRecursive", path });
   for (let round = 1; ; round++) {
-    // Most znodes are leaves: try first, ask for children only when there are some.
+    // Most znodes are leaves: try first, look for children only when there are some.
     try {
       await client.delete(path, options);
       return;
@@ -40,12 +40,29 @@ export async function deleteRecursive(client: Deleter, path: string, options: Op
       if (error instanceof NoNode) return;
       if (!(error instanceof NotEmpty) || round === DELETE_ROUNDS) throw error;
     }
-    const children = await childrenOf(client, path, options);
-    for (let i = 0; i < children.length; i += SIBLINGS_AT_ONCE) {
-      const some = children.slice(i, i + SIBLINGS_AT_ONCE);
-      await Promise.all(some.map((child) => deleteRecursive(client, `${path}/${child}`, options)));
-    }
+    const below = await descendants(client, path, options);
+    // Requests are served in the order of the calls, so a parent may be asked for in the same batch as its children.
+    await inBatches(below.reverse(), (one) => client.delete(one, options).catch(ignore(NoNode, NotEmpty)));
   }
+}
+
+/** Everything below a path, parents before their children. */
+async function descendants(client: Deleter, path: string, options: OpOptions): Promise<string[]> {
+  const found: string[] = [];
+  let level = [path];
+  while (level.length > 0) {
+    const next: string[] = [];
+    await inBatches(level, async (parent) => {
+      for (const child of await childrenOf(client, parent, options)) next.push(`${parent}/${child}`);
+    });
+    for (const one of next) found.push(one);
+    level = next;
+  }
+  return found;
+}
+
+async function inBatches(paths: readonly string[], work: (path: string) => Promise<void>): Promise<void> {
+  for (let i = 0; i < paths.length; i += AT_ONCE) await Promise.all(paths.slice(i, i + AT_ONCE).map(work));
 }
 
 async function childrenOf(client: Deleter, path: string, options: OpOptions): Promise<readonly string[]> {
@@ -57,8 +74,8 @@ async function childrenOf(client: Deleter, path: string, options: OpOptions): Pr
   }
 }
 
-function ignore(kind: new (...args: never[]) => ZooKeeperError): (error: unknown) => void {
+function ignore(...kinds: (new (...args: never[]) => ZooKeeperError)[]): (error: unknown) => void {
   return (error) => {
-    if (!(error instanceof kind)) throw error;
+    if (!kinds.some((kind) => error instanceof kind)) throw error;
   };
 }
