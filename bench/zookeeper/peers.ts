@@ -1,13 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
 import { delimiter, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
-const HEADERS = fileURLToPath(
-  new URL(`../../node_modules/node/node_modules/node-linux-${process.arch}`, import.meta.url),
-);
+/** Carries the headers of the Node that runs this; a dependency of this folder for nothing else, of the same major version. */
+const HEADERS = `${HERE}node_modules/node-linux-${process.arch}`;
 const PEERS = ["node-zookeeper-client", "zookeeper"] as const;
 
 /**
@@ -15,15 +12,18 @@ const PEERS = ["node-zookeeper-client", "zookeeper"] as const;
  * one cannot be had: a bench without its peers proves nothing.
  */
 export function installPeers(): void {
-  if (!PEERS.every(loads)) install();
+  if (PEERS.some((peer) => whyNotLoaded(peer) !== undefined)) install();
   for (const peer of PEERS) {
-    if (!loads(peer)) throw new Error(`bench/zookeeper: the peer ${peer} was installed but does not load`);
+    const why = whyNotLoaded(peer);
+    if (why !== undefined) {
+      throw new Error(`bench/zookeeper: the peer ${peer} was installed but does not load:\n${why}`);
+    }
   }
 }
 
 function install(): void {
-  // The native peer is compiled for the Node that runs this, whose headers come with the npm package `node`.
-  const headers = existsSync(`${HEADERS}/include/node/node.h`) ? { npm_config_nodedir: HEADERS } : {};
+  // npm unpacks everything before it compiles the native peer. Elsewhere that finds headers or a prebuilt binary itself.
+  const headers = process.platform === "linux" ? { npm_config_nodedir: HEADERS } : {};
   const path = [dirname(process.execPath), process.env.PATH].join(delimiter);
   const result = spawnSync(
     "npm",
@@ -41,11 +41,11 @@ function install(): void {
   }
 }
 
-function loads(peer: string): boolean {
-  try {
-    createRequire(import.meta.url).resolve(peer);
-  } catch {
-    return false;
-  }
-  return spawnSync(process.execPath, ["-e", `require(${JSON.stringify(peer)})`], { cwd: HERE }).status === 0;
+/** What Node says when it loads the peer in a process of its own; undefined when all is well. */
+function whyNotLoaded(peer: string): string | undefined {
+  const result = spawnSync(process.execPath, ["-e", `require(${JSON.stringify(peer)})`], {
+    cwd: HERE,
+    encoding: "utf8",
+  });
+  return result.status === 0 ? undefined : result.stderr;
 }
