@@ -53,6 +53,8 @@ describe("YAML 1.1", () => {
     ["!!float 10", new YamlFloat(10)],
     ["2020-01-01", new YamlDate("2020-01-01")],
     ["2020-01-01T10:00:00Z", new YamlDate("2020-01-01T10:00:00Z")],
+    ["2020-1-1 1:02:03", new YamlDate("2020-1-1 1:02:03")],
+    ["2020-1-1", "2020-1-1"],
     ["2020-01", "2020-01"],
   ])("%s", (text, value) => {
     expect(scalar(text)).toStrictEqual(value);
@@ -65,6 +67,7 @@ describe("YAML 1.1", () => {
     ["own tag", "a: !x 1"],
     ["unquoted =", "a: ="],
     ["lone <<", "a: <<"],
+    ["a number without digits", "a: 0b_"],
     ["unquoted %", "a: %(FOO)"],
     ["alias of nothing", "a: *nope"],
     ["alias of itself", "a: &a [*a]"],

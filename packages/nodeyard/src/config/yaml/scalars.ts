@@ -7,7 +7,7 @@ const forms = {
   int: /^[-+]?(?:0b[01_]+|0x[\da-fA-F_]+|0[0-7_]*|[1-9][\d_]*|[1-9][\d_]*(?::[0-5]?\d)+)$/,
   float:
     /^(?:[-+]?\d[\d_]*\.[\d_]*(?:[eE][-+]\d+)?|\.\d[\d_]*(?:[eE][-+]\d+)?|[-+]?\d[\d_]*(?::[0-5]?\d)+\.[\d_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/,
-  date: /^\d{4}-\d\d?-\d\d?(?:(?:[Tt]|[ \t]+)\d\d?:\d\d:\d\d(?:\.\d*)?(?:[ \t]*(?:Z|[-+]\d\d?(?::\d\d)?))?)?$/,
+  date: /^(?:\d{4}-\d\d-\d\d|\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d\d?:\d\d:\d\d(?:\.\d*)?(?:[ \t]*(?:Z|[-+]\d\d?(?::\d\d)?))?)$/,
 } as const;
 
 const TAG = "tag:yaml.org,2002:";
@@ -60,9 +60,12 @@ function isYes(text: string): boolean {
 
 function toInteger(text: string): number {
   const [sign, digits] = unsigned(text);
-  if (digits.includes(":")) return sign * base60(digits);
-  if (/^0[bx]/.test(digits)) return sign * Number(digits);
-  return sign * (digits.length > 1 && digits.startsWith("0") ? Number.parseInt(digits, 8) : Number(digits));
+  const isOctal = digits.length > 1 && /^\d+$/.test(digits) && digits.startsWith("0");
+  let value = Number(digits);
+  if (digits.includes(":")) value = base60(digits);
+  else if (isOctal) value = Number.parseInt(digits, 8);
+  if (Number.isNaN(value)) throw new ScalarError(`${text} is no number`);
+  return sign * value;
 }
 
 function toFloat(text: string): number {
