@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { seededRandom, systemClock, systemRandom } from "@nodeyard/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openEmbeddedTree } from "../../src/embedded/index.ts";
+import { attachEmbeddedTree } from "../../src/server/index.ts";
 
 const WRITER = new URL("./writer.ts", import.meta.url).pathname;
-const KILLS = 12;
+const KILLS = 10;
 
 let folder: string;
 beforeEach(() => {
@@ -49,10 +50,10 @@ test("after kill -9 every acknowledged commit is there, none is there by half, z
     });
     const exited = once(child, "exit");
     const lines = linesOf(child);
-    await lines.some(2 + Math.floor(random.float() * 120));
+    await lines.some(3 + Math.floor(random.float() * 120));
     child.kill("SIGKILL");
     await exited;
-    const [opened, ...commits] = lines.all();
+    const [opened, , ...commits] = lines.all();
     // The first zxid of a process is above all that earlier ones told.
     const zxid = BigInt(opened!.split(" ")[1]!);
     expect(zxid).toBeGreaterThan(seen);
@@ -77,6 +78,34 @@ test("after kill -9 every acknowledged commit is there, none is there by half, z
   await tree.close();
 });
 
+test("kill -9 of the server costs its clients neither session nor ephemerals, and nobody else gets in meanwhile", async () => {
+  const start = async (first: number) => {
+    const child = spawn(process.execPath, [WRITER, folder, String(first), "100", "serve"], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await linesOf(child).some(3);
+    return { child, exited: once(child, "exit") };
+  };
+  const options = { folder, clock: systemClock, random: systemRandom };
+  const one = await start(0);
+  await expect(openEmbeddedTree(options)).rejects.toMatchObject({
+    code: "tree.store_in_use",
+    message: expect.stringContaining(`in use by process ${one.child.pid};`),
+  });
+  const client = await attachEmbeddedTree(options);
+  const { stat } = await client.create("/client", undefined, { ephemeral: true });
+  const { epoch } = client.session();
+  one.child.kill("SIGKILL");
+  await one.exited;
+  // Its socket is still there, and must not stop the next.
+  const two = await start(1_000_000);
+  expect(await client.stat("/client")).toEqual(stat);
+  expect(client.session().epoch).toBe(epoch);
+  await client.close();
+  two.child.kill("SIGKILL");
+  await two.exited;
+});
+
 test("a full disk stops the tree: refused, never acknowledged, and whole at the next opening", async () => {
   // The limit on file sizes is the kernel's; ignoring its signal turns it into a failed write, as a full disk gives.
   const child = spawn(
@@ -88,7 +117,7 @@ test("a full disk stops the tree: refused, never acknowledged, and whole at the 
   await once(child, "close");
   const said = lines.all();
   expect(said.slice(-2)).toEqual(["failed tree.store_failed unknown", "later tree.store_failed closed"]);
-  const acknowledged = said.slice(1, -2).map((line) => line.split(" ")[0]!);
+  const acknowledged = said.slice(2, -2).map((line) => line.split(" ")[0]!);
   expect(acknowledged.length).toBeGreaterThan(0);
   const tree = await openEmbeddedTree({ folder, clock: systemClock, random: systemRandom });
   const names = new Set(await tree.children("/pairs"));

@@ -1,11 +1,11 @@
 import { systemClock, systemRandom } from "@nodeyard/runtime";
-import { openEmbeddedTree } from "../../src/embedded/index.ts";
+import { openEmbeddedTree, socketPath } from "../../src/embedded/index.ts";
 
 /**
  * A process that writes without end and says on stdout what was acknowledged, one line each: `n` for a commit that made
- * `/pairs/n-a` and `/pairs/n-b` and set `/counter` to n. Arguments: folder, first n, bytes per znode.
+ * `/pairs/n-a` and `/pairs/n-b` and set `/counter` to n. Arguments: folder, first n, bytes per znode, "serve" to serve the tree as well.
  */
-const [folder = "", first = "0", size = "100"] = process.argv.slice(2);
+const [folder = "", first = "0", size = "100", serve] = process.argv.slice(2);
 const tree = await openEmbeddedTree({ folder, clock: systemClock, random: systemRandom });
 // What was acknowledged and not yet said when the process dies is simply not looked for.
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -17,6 +17,12 @@ if ((await tree.stat("/pairs")) === undefined) {
   ]);
 }
 await tree.create("/mine", undefined, { ephemeral: true });
+if (serve) {
+  // Loaded only here: most runs of this process last milliseconds.
+  const { startTreeServer } = await import("../../src/server/index.ts");
+  await startTreeServer({ core: tree.core, clock: systemClock, socket: socketPath(folder) });
+}
+say("ready");
 let next = Number(first);
 const data = new Uint8Array(Number(size)).fill(120);
 
