@@ -167,7 +167,8 @@ export class RemoteTree implements Tree {
     for (let index = 0; index < ops.length; index++) {
       const op = ops[index] as Op;
       try {
-        checkPath(op.path, op.op === "create" && op.sequential === true);
+        // The finished name counts, and digits make a name of anything.
+        checkPath(op.op === "create" && op.sequential ? `${op.path}0` : op.path, false);
         if (op.op === "delete" && op.path === "/")
           throw new BadArguments(op.path, "the root cannot be deleted");
         const bytes = "data" in op && op.data !== undefined ? op.data.length : 0;

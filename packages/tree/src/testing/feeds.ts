@@ -127,19 +127,18 @@ export function feeds({ run, check, has }: Context): void {
     await expect(feed.resync()).rejects.toMatchObject({ code: "tree.closed" });
   });
 
-  check(
-    "resync tells the differences between a gap and a synced: here there are none",
-    async ({ tree, root }) => {
-      await tree.create(`${root}/a`, bytes("1"));
-      const follower = new Follower();
-      const feed = tree.feed(root, follower.options());
-      await feed.synced;
-      const from = follower.changes.length;
-      await feed.resync();
-      expect(follower.said(from)).toEqual(["gap", "synced"]);
-      await feed.close();
-    },
-  );
+  check("resync ends with synced, and tells nothing where nothing differs", async ({ tree, root }) => {
+    await tree.create(`${root}/a`, bytes("1"));
+    const follower = new Follower();
+    const feed = tree.feed(root, follower.options());
+    await feed.synced;
+    const from = follower.changes.length;
+    await feed.resync();
+    // A store that can lose nothing may spare the gap.
+    expect(follower.said(from).filter((word) => word !== "gap")).toEqual(["synced"]);
+    expect(follower.said(from).at(-1)).toBe("synced");
+    await feed.close();
+  });
 
   check("several feeds, one within another, each tell everything", async ({ tree, root, other, until }) => {
     const second = await other();
