@@ -3,7 +3,8 @@ import type { Tree } from "../contract.ts";
 import type { DataTree } from "../engine/index.ts";
 import { RemoteTree } from "../remote/remote-tree.ts";
 import type { CallInfo } from "./call.ts";
-import { type Fault, MemoryPort } from "./port.ts";
+import type { Fault } from "./options.ts";
+import { MemoryPort } from "./port.ts";
 import { type AppliedWrite, MemoryServer } from "./server.ts";
 
 const MAX_DATA_BYTES = 0xfffff - 1_024;

@@ -6,5 +6,5 @@ export {
   type MemoryTree,
   type MemoryTreeOptions,
 } from "./cluster.ts";
-export type { Fault } from "./port.ts";
+export type { Fault } from "./options.ts";
 export type { AppliedWrite } from "./server.ts";

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "@nodeyard/runtime";
+import type { Timer } from "@nodeyard/runtime";
 import type {
   CallOptions,
   Op,
@@ -11,23 +11,8 @@ import type {
 import { ConnectionLost, SessionExpired, TreeClosed, type TreeError } from "../errors.ts";
 import type { Found, Port, PortEvent, Reply } from "../remote/port.ts";
 import { Call, type CallInfo } from "./call.ts";
-import type { MemoryServer } from "./server.ts";
+import type { Fault, MemoryPortOptions } from "./options.ts";
 import { Wire } from "./wire.ts";
-
-/** What becomes of a call: all is well, the connection breaks before or after it is carried out, or it takes longer. */
-export type Fault = "lose-request" | "lose-reply" | { readonly delayMs: number } | undefined;
-
-export interface MemoryPortOptions {
-  readonly client: string;
-  readonly clock: Clock;
-  readonly server: MemoryServer;
-  readonly capabilities: TreeCapabilities;
-  readonly sessionTimeoutMs: number;
-  /** Time from the loss of a connection to the next one, ms. */
-  readonly reconnectMs: () => number;
-  readonly latency: (() => number) | undefined;
-  readonly fault: (call: CallInfo) => Fault;
-}
 
 interface Watching {
   readonly root: string;

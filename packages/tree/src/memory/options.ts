@@ -1,0 +1,19 @@
+import type { Clock } from "@nodeyard/runtime";
+import type { TreeCapabilities } from "../contract.ts";
+import type { CallInfo } from "./call.ts";
+import type { MemoryServer } from "./server.ts";
+
+/** What becomes of a call: all is well, the connection breaks before or after it is carried out, or it takes longer. */
+export type Fault = "lose-request" | "lose-reply" | { readonly delayMs: number } | undefined;
+
+export interface MemoryPortOptions {
+  readonly client: string;
+  readonly clock: Clock;
+  readonly server: MemoryServer;
+  readonly capabilities: TreeCapabilities;
+  readonly sessionTimeoutMs: number;
+  /** Time from the loss of a connection to the next one, ms. */
+  readonly reconnectMs: () => number;
+  readonly latency: (() => number) | undefined;
+  readonly fault: (call: CallInfo) => Fault;
+}
