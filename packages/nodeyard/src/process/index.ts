@@ -3,6 +3,7 @@ export { Drivers, type LoadModule } from "./driver-registry.ts";
 export { makeStateFolder, readText } from "./edge/files.ts";
 export { loadModule } from "./edge/load-module.ts";
 export { systemMachine } from "./edge/machine.ts";
+export { type LocalSshd, makeKey, missingForSshd, runOverSsh, startLocalSshd } from "./edge/sshd.ts";
 export { ConfigRefused, ProcessError } from "./errors.ts";
 export type { Machine } from "./machine.ts";
 export { DEFAULT_CONFIG, openTree, type TreePlace } from "./open-tree.ts";

@@ -1,0 +1,49 @@
+import { decodeNode, paths } from "@nodeyard/model";
+import { deadline, NodeyardError } from "@nodeyard/runtime";
+import { Drivers, loadModule, type Machine, openTree } from "../../process/index.ts";
+import { memoryLog } from "../../telemetry/index.ts";
+
+const LIMIT_MS = 30_000;
+
+/** Resolves when each node is gone or ready for the next one; rejects after half a minute with what is left. */
+export async function untilReturned(
+  stateFolder: string,
+  machine: Machine,
+  ids: readonly string[],
+): Promise<void> {
+  const tree = await openTree({ stateFolder }, machine, new Drivers(loadModule), memoryLog());
+  const busy = new Map(ids.map((id) => [id, "unknown"]));
+  const done = Promise.withResolvers<void>();
+  const feed = tree.feed(paths.nodes, {
+    interest: (path) => (busy.has(nameOf(path)) ? "data" : "none"),
+    onChange(change) {
+      if (change.type === "synced") {
+        // What the first walk did not tell is not there.
+        for (const [id, state] of busy) if (state === "unknown") busy.delete(id);
+      } else if (change.type === "remove") busy.delete(nameOf(change.path));
+      else if (change.type === "put" && change.data !== undefined) {
+        const id = nameOf(change.path);
+        const { state } = decodeNode(id, change.data);
+        if (state === "ready") busy.delete(id);
+        else busy.set(id, state);
+      }
+      if (busy.size === 0) done.resolve();
+    },
+  });
+  const limit = deadline(machine.clock, LIMIT_MS, () => {
+    const left = [...busy].map(([id, state]) => `${id} (${state})`).join(", ");
+    return new NodeyardError("demo.not_returned", `nodes not returned within ${LIMIT_MS / 1000} s: ${left}`);
+  });
+  limit.signal.addEventListener("abort", () => done.reject(limit.signal.reason));
+  try {
+    await done.promise;
+  } finally {
+    limit.cancel();
+    await feed.close();
+    await tree.close();
+  }
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
