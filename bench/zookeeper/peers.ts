@@ -32,11 +32,12 @@ function install(): void {
       cwd: HERE,
       env: { ...process.env, ...headers, PATH: path },
       encoding: "utf8",
+      maxBuffer: 64 << 20,
     },
   );
   if (result.status !== 0) {
     throw new Error(
-      `bench/zookeeper: the peers do not install (a C compiler and make are needed):\n${result.stdout}${result.stderr}`,
+      `bench/zookeeper: the peers do not install (a C compiler and make are needed):\n${result.error ?? ""}${result.stdout}${result.stderr}`,
     );
   }
 }
