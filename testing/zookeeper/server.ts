@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Certificates, makeCertificates } from "./certificates.ts";
-import { adopt } from "./children.ts";
 import { fourLetter, mntr } from "./four-letter.ts";
 import { JVM_OPTIONS, MAIN_CLASS } from "./jvm.ts";
+import { adopt, removeFolder, temporaryFolder } from "./leftovers.ts";
 import { freePort } from "./ports.ts";
 
 export interface ServerOptions {
@@ -57,7 +56,7 @@ const LOG_KEPT = 200_000;
 
 /** Starts a ZooKeeper server of its own in a temporary folder, on loopback. */
 export async function startZooKeeper(options: ServerOptions = {}): Promise<ZooKeeperServer> {
-  const folder = await mkdtemp(join(tmpdir(), "nodeyard-zookeeper-"));
+  const folder = await temporaryFolder("nodeyard-zookeeper-");
   const dataDir = join(folder, "data");
   await mkdir(dataDir);
   if (options.myid !== undefined) await writeFile(join(dataDir, "myid"), String(options.myid));
@@ -115,7 +114,7 @@ export async function startZooKeeper(options: ServerOptions = {}): Promise<ZooKe
     kill,
     stop: async () => {
       await kill();
-      await rm(folder, { recursive: true, force: true });
+      await removeFolder(folder);
     },
     restart: async () => {
       await kill();
