@@ -129,7 +129,14 @@ export class Committer {
       const next = this.#held[this.#heldFrom]!;
       if (next.mark > this.#durable) break;
       this.#heldFrom++;
-      next.released(undefined);
+      try {
+        next.released(undefined);
+      } catch (error) {
+        // A listener that throws breaks its promise. It must be heard of, but nobody else may wait for ever.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
     }
     if (this.#heldFrom === this.#held.length) {
       this.#held = [];

@@ -29,6 +29,7 @@ export interface TreeServer extends AsyncDisposable {
 /** Serves a tree to clients that speak ZooKeeper's protocol. Rejects with `ListenRefused`. */
 export async function startTreeServer(options: TreeServerOptions): Promise<TreeServer> {
   const hub = new Hub(options.core, options.clock, { ...DEFAULT_LIMITS, ...options.limits });
+  const most = hub.limits.maxConnections;
   const listeners: Listener[] = [];
   async function close(): Promise<void> {
     // Stop listening first, then end the connections: the listeners wait for them.
@@ -38,8 +39,9 @@ export async function startTreeServer(options: TreeServerOptions): Promise<TreeS
   }
   try {
     if (options.socket !== false)
-      listeners.push(await listenUnix(options.socket, (peer) => hub.arrived(peer)));
-    if (options.tcp !== undefined) listeners.push(await listenTcp(options.tcp, (peer) => hub.arrived(peer)));
+      listeners.push(await listenUnix(options.socket, most, (peer) => hub.arrived(peer)));
+    if (options.tcp !== undefined)
+      listeners.push(await listenTcp(options.tcp, most, (peer) => hub.arrived(peer)));
   } catch (error) {
     await close();
     throw error;

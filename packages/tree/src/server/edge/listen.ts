@@ -7,6 +7,8 @@ import type { Listener, OnPeer, Peer, TcpOptions } from "../peer.ts";
 /** Longest path of a Unix socket: `sun_path` holds 108 bytes with the final zero. */
 const MAX_SOCKET_PATH = 107;
 const HANDSHAKE_LIMIT_MS = 10_000;
+/** Connections beyond the limit that may be in the midst of a handshake; the system refuses more. */
+const SPARE_CONNECTIONS = 64;
 /** A client that was told goodbye and does not hang up is cut off after this. */
 const LINGER_MS = 2_000;
 
@@ -14,13 +16,14 @@ const LINGER_MS = 2_000;
  * Listens on a Unix socket of mode 0600. A file that is already there is removed: whoever calls holds the tree's lock,
  * so nobody can be listening on it.
  */
-export async function listenUnix(path: string, onPeer: OnPeer): Promise<Listener> {
+export async function listenUnix(path: string, maxConnections: number, onPeer: OnPeer): Promise<Listener> {
   if (Buffer.byteLength(path) > MAX_SOCKET_PATH)
     throw new ListenRefused(
       `${path} is longer than the ${MAX_SOCKET_PATH} bytes of a Unix socket's path; choose a shorter state folder`,
     );
   rmSync(path, { force: true });
   const server = createServer((socket) => adopt(socket, "unix", onPeer));
+  server.maxConnections = maxConnections + SPARE_CONNECTIONS;
   await started(server, path, () => {
     // The socket is made within this call, with the mode that the umask leaves: nobody gets in before the chmod.
     const umask = process.umask(0o177);
@@ -35,7 +38,11 @@ export async function listenUnix(path: string, onPeer: OnPeer): Promise<Listener
 }
 
 /** Listens on TCP: with TLS and client certificates, or in the clear on loopback only. */
-export async function listenTcp(options: TcpOptions, onPeer: OnPeer): Promise<Listener> {
+export async function listenTcp(
+  options: TcpOptions,
+  maxConnections: number,
+  onPeer: OnPeer,
+): Promise<Listener> {
   const { host, port, tls } = options;
   if (tls === undefined && !isLoopback(host))
     throw new ListenRefused(
@@ -56,6 +63,7 @@ export async function listenTcp(options: TcpOptions, onPeer: OnPeer): Promise<Li
           },
           take,
         );
+  server.maxConnections = maxConnections + SPARE_CONNECTIONS;
   await started(server, `${host}:${port}`, () => server.listen(port, host));
   const bound = (server.address() as AddressInfo).port;
   return listener(server, `${isIP(host) === 6 ? `[${host}]` : host}:${bound}`, bound);
