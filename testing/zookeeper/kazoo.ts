@@ -1,7 +1,7 @@
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { adopt } from "./leftovers.ts";
+import { adopt } from "./children.ts";
 
 const run = promisify(execFile);
 const RUN_LIMIT_MS = 30_000;

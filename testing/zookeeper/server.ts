@@ -3,9 +3,9 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Certificates, makeCertificates } from "./certificates.ts";
+import { adopt, removeFolder, temporaryFolder } from "./children.ts";
 import { fourLetter, mntr } from "./four-letter.ts";
 import { JVM_OPTIONS, MAIN_CLASS } from "./jvm.ts";
-import { adopt, removeFolder, temporaryFolder } from "./leftovers.ts";
 import { freePort } from "./ports.ts";
 
 export interface ServerOptions {
