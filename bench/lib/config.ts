@@ -27,11 +27,12 @@ function fakeProvider() {
     name: "fake-bench",
     driver: "fake",
     cloud: "bench",
+    // Below zero: no limit.
+    fake: { quota: { instances: -1, cores: -1, ram: -1 } },
     "cloud-images": [{ name: "bench-image", "image-id": "fake-image-id" }],
     pools: [
       {
         name: "main",
-        "max-servers": 100_000,
         labels: [LABEL, IDLE_LABEL].map((name) => ({
           name,
           "cloud-image": "bench-image",

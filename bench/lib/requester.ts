@@ -21,7 +21,9 @@ export interface Fulfilled {
 export class Requester {
   readonly #client: ZooKeeper;
   readonly #events = new Map<string, number>();
-  #changed: () => void = () => {};
+  /** Requests to look at: written twice on their way, pending and fulfilled. Before that there is nothing to read. */
+  readonly #due = new Set<string>();
+  readonly #waiting = new Set<() => void>();
   #number = 0;
 
   constructor(client: ZooKeeper) {
@@ -54,11 +56,8 @@ export class Requester {
     while (open.size > 0) {
       const now = performance.now();
       if (now > limit) throw new Error(`${open.size} of ${ids.length} requests open after ${limitMs} ms`);
-      const all = now >= lookAt;
-      if (all) lookAt = now + LOOK_MS;
-      // A request is written twice on its way, pending and fulfilled: before that there is nothing to read.
-      const due = [...open].filter((id) => all || (this.#events.get(id) ?? 0) >= 2);
-      for (const id of due) this.#events.delete(id);
+      const due = now >= lookAt ? [...open] : this.#takeDue(open);
+      if (now >= lookAt) lookAt = now + LOOK_MS;
       await inParallel(due, READS_IN_FLIGHT, async (id) => {
         const result = await this.#read(id);
         if (result === undefined) return;
@@ -68,6 +67,13 @@ export class Requester {
       if (open.size > 0 && due.length === 0) await this.#nextEvent(50);
     }
     return done;
+  }
+
+  #takeDue(open: ReadonlySet<string>): string[] {
+    const [few, many] = open.size < this.#due.size ? [open, this.#due] : [this.#due, open];
+    const due = [...few].filter((id) => many.has(id));
+    for (const id of due) this.#due.delete(id);
+    return due;
   }
 
   async #read(id: string): Promise<Fulfilled | undefined> {
@@ -81,6 +87,7 @@ export class Requester {
   /** Hands nodes back unused: the requests go, then every node says `used`. */
   async giveBack(requests: readonly Fulfilled[]): Promise<void> {
     await inParallel(requests, READS_IN_FLIGHT, async ({ id, nodes }) => {
+      this.#events.delete(id);
       await this.#client.delete(`${REQUESTS}/${id}`);
       for (const node of nodes) await setState(this.#client, node, "used");
     });
@@ -89,18 +96,23 @@ export class Requester {
   #seen(event: WatchEvent): void {
     if (event.type !== "data") return;
     const id = event.path.slice(REQUESTS.length + 1);
-    this.#events.set(id, (this.#events.get(id) ?? 0) + 1);
-    this.#changed();
+    const events = (this.#events.get(id) ?? 0) + 1;
+    this.#events.set(id, events);
+    if (events < 2) return;
+    this.#due.add(id);
+    for (const wake of this.#waiting) wake();
   }
 
   /** An event gets here before the reply it overtook; waiting a moment after it costs the measurement nothing. */
   #nextEvent(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#changed = () => {
+      const wake = () => {
         clearTimeout(timer);
+        this.#waiting.delete(wake);
         setImmediate(resolve);
       };
+      const timer = setTimeout(wake, ms);
+      this.#waiting.add(wake);
     });
   }
 }
