@@ -138,7 +138,7 @@ test("a session that nobody takes up again after a restart ends with its timeout
       return { write: () => true, destroy: () => undefined };
     },
   };
-  const zk = await connect("localhost", { connector: mortal, sessionTimeoutMs: 400 });
+  const zk = await connect("localhost", { connector: mortal, sessionTimeoutMs: 1_500 });
   clients.push(zk);
   await zk.create("/gone", undefined, { ephemeral: true });
   dead = true;

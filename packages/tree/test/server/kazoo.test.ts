@@ -143,7 +143,7 @@ say(events.empty())
 
   test("locks, between two clients and past the death of the first", async () => {
     const script = `
-zk = client(args[0], timeout=0.6)
+zk = client(args[0], timeout=1.5)
 lock = zk.Lock('/lock', args[1])
 while True:
     heard = hear()
