@@ -41,7 +41,7 @@ function readDiskimages(provider: Reader, context: LoadContext): ReadonlyMap<str
       continue;
     }
     const meta = Object.entries(from.mapping("meta") ?? {}).map(
-      ([key, value]) => [key, String(value)] as const,
+      ([key, value]) => [key, typeof value === "object" ? JSON.stringify(value) : String(value)] as const,
     );
     images.set(name, {
       connection: { ...top, ...readConnection(from) },

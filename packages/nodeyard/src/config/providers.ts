@@ -39,30 +39,37 @@ export function resolveProvider(
     return undefined;
   }
   if (typeof value.name !== "string" || value.name === "") {
-    report.both([...path, "name"], "must be a string");
+    report.both([...path, "name"], "must be a string, and not empty");
     return undefined;
   }
   const driver = driverOf(value, value.name, path, report);
-  const config = typeof driver === "string" ? drivers.get(driver) : undefined;
+  if (typeof driver !== "string") {
+    report.both([...path, "driver"], "must be a string");
+    return undefined;
+  }
+  const config = drivers.get(driver);
   if (config === undefined) {
-    const hint = nearest(String(driver), drivers.names());
+    const hint = nearest(driver, drivers.names());
     const known = hint === undefined ? `known here: ${drivers.names().join(", ")}` : `did you mean ${hint}?`;
-    report.both([...path, "driver"], `names driver ${String(driver)}, which does not exist; ${known}`);
+    report.both([...path, "driver"], `names driver ${driver}, which does not exist; ${known}`);
     return undefined;
   }
   if (config === "known-but-not-built") {
-    const message = `needs driver ${String(driver)}, which this version of Nodeyard does not have; remove the provider, or leave it to a launcher that has it`;
+    const message = `needs driver ${driver}, which this version of Nodeyard does not have; remove the provider, or leave it to a launcher that has it`;
     report.load([...path, ...("driver" in value ? ["driver"] : [])], message);
     return undefined;
   }
-  return { raw: value, path, name: value.name, driver: driver as string, config };
+  return { raw: value, path, name: value.name, driver, config };
 }
 
 function driverOf(value: Raw, name: string, path: Path, report: ResolveReport): unknown {
   const written = "driver" in value ? value.driver : DEFAULT_DRIVER;
   if (!name.startsWith(FAKE)) return written;
   if (written !== FAKE) {
-    const instead = "driver" in value ? `driver ${String(written)}` : `the default driver ${DEFAULT_DRIVER}`;
+    const instead =
+      "driver" in value
+        ? `driver ${typeof written === "string" ? written : "of another type"}`
+        : `the default driver ${DEFAULT_DRIVER}`;
     report.warn(
       [...path, "name"],
       `starts with ${FAKE}, so that driver ${FAKE} is used instead of ${instead}; rename it, or write driver: ${FAKE}`,
@@ -74,11 +81,13 @@ function driverOf(value: Raw, name: string, path: Path, report: ResolveReport): 
 /** The provider's mapping without the keys that all have, for the driver's own schema. */
 export function ownKeys(raw: Raw, common: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const own: Record<string, unknown> = Object.create(null);
-  for (const [key, value] of Object.entries(raw)) if (!(key in common)) own[key] = value;
+  for (const [key, value] of Object.entries(raw)) if (!Object.hasOwn(common, key)) own[key] = value;
   return own;
 }
 
 /** Only the keys that all have. */
 export function commonKeys(raw: Raw, common: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.keys(common).flatMap((key) => (key in raw ? [[key, raw[key]]] : [])));
+  return Object.fromEntries(
+    Object.keys(common).flatMap((key) => (Object.hasOwn(raw, key) ? [[key, raw[key]]] : [])),
+  );
 }

@@ -84,7 +84,8 @@ function crossCheck(strict: Raw, findings: Source["findings"]): void {
   images.forEach((image, index) => {
     const parent = image?.parent;
     if (typeof parent !== "string" || names.has(parent)) return;
-    const message = `names parent ${parent} of ${String(image?.name)}, which does not exist; add it, or remove the key`;
+    const of = typeof image?.name === "string" ? ` of ${image.name}` : "";
+    const message = `names parent ${parent}${of}, which does not exist; add it, or remove the key`;
     findings.add("error", "schema", ["diskimages", index, "parent"], message);
   });
 }

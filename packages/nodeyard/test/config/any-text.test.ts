@@ -3,55 +3,14 @@ import { describe, expect, it } from "vitest";
 import { loadConfig, validateConfig } from "../../src/config/index.ts";
 import { drivers } from "./support.ts";
 
-const keys = [
-  ...[
-    "name",
-    "driver",
-    "labels",
-    "providers",
-    "pools",
-    "nodes",
-    "diskimages",
-    "cloud-images",
-    "parent",
-    "max-servers",
-  ],
-  ...[
-    "zookeeper-servers",
-    "zookeeper-tls",
-    "zookeeper-timeout",
-    "webapp",
-    "host",
-    "port",
-    "chroot",
-    "fake",
-    "latency",
-  ],
-  ...[
-    "tenant-resource-limits",
-    "tenant-name",
-    "host-key",
-    "node-attributes",
-    "priority",
-    "cloud",
-    "image",
-    "capacity",
-  ],
-];
+const keys = (
+  "name driver labels providers pools nodes diskimages cloud-images parent max-servers zookeeper-servers zookeeper-tls " +
+  "zookeeper-timeout webapp host port chroot fake latency tenant-resource-limits tenant-name host-key node-attributes " +
+  "priority cloud diskimage capacity meta constructor __proto__"
+).split(" ");
 const scalar = fc.constantFrom(
-  "a",
-  "fake",
-  "static",
-  "fake-x",
-  1,
-  -1,
-  1.5,
-  true,
-  null,
-  "1.5",
-  "",
-  "/x",
-  "a b",
+  ...["a", "fake", "static", "fake-x", "1.5", "", "/x", "a b"],
+  ...[1, -1, 1.5, true, null],
 );
 const { tree } = fc.letrec((tie) => ({
   tree: fc.oneof({ depthSize: "medium", withCrossShrink: true }, scalar, tie("map"), tie("list")),
@@ -61,8 +20,12 @@ const { tree } = fc.letrec((tie) => ({
 const mapping = fc.dictionary(fc.constantFrom(...keys), tree, { maxKeys: 8 });
 const provider = fc.record({
   name: fc.constant("s"),
-  driver: fc.constantFrom("static", "fake"),
+  driver: fc.oneof({ weight: 9, arbitrary: fc.constantFrom("static", "fake") }, tree),
   pools: fc.array(mapping, { maxLength: 2 }),
+  diskimages: fc.constantFrom([], [{ name: "i", meta: { a: {} } }], null),
+  "cloud-images": tree,
+  fake: tree,
+  "max-concurrency": tree,
 });
 const text = fc.oneof(
   fc.string({ maxLength: 80 }),
@@ -90,7 +53,11 @@ const text = fc.oneof(
   }),
   mapping.map((value) => JSON.stringify(value)),
   fc
-    .record({ providers: fc.array(provider, { maxLength: 2 }), labels: fc.constant([{ name: "a" }]) })
+    .record({
+      providers: fc.array(provider, { maxLength: 2 }),
+      labels: fc.constant([{ name: "a" }]),
+      diskimages: fc.constant([{ name: "i" }]),
+    })
     .map((value) => JSON.stringify(value)),
 );
 

@@ -120,7 +120,7 @@ describe("the rest of the top level", () => {
       "break the circle",
     );
     expect(load("diskimages: [{name: a, parent: x}]").errors).toEqual([
-      "n.yaml:1:24: diskimages[0].parent: names x, which does not exist; add it, or remove the key",
+      "n.yaml:1:24: diskimages[0].parent: names parent x of a, which does not exist; add it, or remove the key",
     ]);
   });
 

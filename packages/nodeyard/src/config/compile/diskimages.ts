@@ -31,7 +31,10 @@ function inherited(leaf: Reader, entries: ReadonlyMap<string, Reader>): Omit<Dis
     const parent: string | null = from.text("parent", null);
     const next: Reader | undefined = parent === null ? undefined : entries.get(parent);
     if (parent !== null && next === undefined)
-      from.error("parent", `names ${parent}, which does not exist; add it, or remove the key`);
+      from.error(
+        "parent",
+        `names parent ${parent} of ${from.text("name", "")}, which does not exist; add it, or remove the key`,
+      );
     from = next;
   }
   let values: Omit<DiskimageConfig, "name"> = DEFAULTS;

@@ -41,13 +41,14 @@ export function compileTenantLimits(main: Reader): ReadonlyMap<string, Resources
     const amounts: Record<string, number> = {};
     for (const key of Object.keys(from.raw)) {
       if (key === "tenant-name" || !from.has(key)) continue;
-      if (key.startsWith("max-") && RESOURCES[key] === undefined) {
+      const resource = Object.hasOwn(RESOURCES, key) ? RESOURCES[key]! : key;
+      if (key.startsWith("max-") && resource === key) {
         from.warn(
           key,
           `limits a resource of the name ${key}, which no driver has; known: ${Object.keys(RESOURCES).join(", ")}`,
         );
       }
-      amounts[RESOURCES[key] ?? key] = from.number(key, Number.POSITIVE_INFINITY);
+      amounts[resource] = from.number(key, Number.POSITIVE_INFINITY);
     }
     limits.set(tenant, amounts);
   }

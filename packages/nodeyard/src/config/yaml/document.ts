@@ -27,6 +27,7 @@ export class SourceDocument {
   readonly contents: Node | null;
   readonly #document: YamlDocument.Parsed;
   readonly #lines: LineCounter;
+  readonly #targets = new Map<unknown, unknown>();
 
   constructor(text: string) {
     this.#lines = new LineCounter();
@@ -54,7 +55,10 @@ export class SourceDocument {
 
   /** The node itself, or what an alias stands for. */
   resolve(node: unknown): unknown {
-    return isAlias(node) ? node.resolve(this.#document) : node;
+    if (!isAlias(node)) return node;
+    // The library searches the whole document each time.
+    if (!this.#targets.has(node)) this.#targets.set(node, node.resolve(this.#document));
+    return this.#targets.get(node);
   }
 
   /** Where the value under `path` stands, or, when it is absent, the nearest mapping or list around it. */

@@ -4,7 +4,7 @@ import { offsetOf, type SourceDocument, type SyntaxProblem } from "./document.ts
 import { plainScalar, ScalarError, taggedScalar } from "./scalars.ts";
 
 /** Values in one file, at most: aliases of aliases could ask for any number. */
-const MOST_VALUES = 1_000_000;
+const MOST_VALUES = 200_000;
 const DEEPEST = 200;
 
 /** The file's value with floats and dates told apart, or what keeps it from having one. */
