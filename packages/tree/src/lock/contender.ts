@@ -3,6 +3,9 @@ import { contenderPrefix, holderOf } from "@nodeyard/zookeeper";
 import type { CallOptions, CreateOp, Tree } from "../contract.ts";
 import { CommitFailed, NodeExists, NoNode, TreeError } from "../errors.ts";
 
+/** How often an attempt is made again after the connection broke under it. */
+const ATTEMPTS = 8;
+
 export interface ContendOptions {
   readonly random: Random;
   /** Data of the contender, for whoever asks who holds the lock; empty by default. */
@@ -41,27 +44,50 @@ export async function contend(
     ephemeral: !durable,
     sequential: true,
   };
-  for (;;) {
+  try {
+    return await join(tree, parent, op, createParent, call);
+  } catch (error) {
+    // Whoever gave up while the outcome was open must not leave a contender that blocks the line.
+    void sweep(tree, parent, op.path).catch(() => undefined);
+    throw error instanceof CommitFailed ? error.reason : error;
+  }
+}
+
+async function join(
+  tree: Tree,
+  parent: string,
+  op: CreateOp,
+  createParent: "never" | "parent-only",
+  call: CallOptions,
+): Promise<Contender> {
+  let withParent = false;
+  for (let attempt = 1; ; attempt++) {
     const { epoch } = tree.session();
     try {
-      const [made] = await tree.commit([op], call);
-      return { path: made.path, epoch, fresh: false };
+      const path = await create(tree, withParent ? parent : undefined, op, call);
+      return { path, epoch, fresh: withParent };
     } catch (error) {
-      const adopted = await adopt(tree, parent, op.path, error, call);
-      if (adopted !== undefined) return { path: adopted, epoch, fresh: false };
-      if (isUnknown(error)) continue;
-      if (createParent === "never" || !isRefusal(error, NoNode)) throw reasonOf(error);
-    }
-    try {
-      const [, made] = await tree.commit([{ op: "create", path: parent }, op], call);
-      return { path: made.path, epoch, fresh: true };
-    } catch (error) {
-      const adopted = await adopt(tree, parent, op.path, error, call);
-      if (adopted !== undefined) return { path: adopted, epoch, fresh: false };
-      // Someone made the parent meanwhile: its line is there to be joined.
-      if (!isUnknown(error) && !isRefusal(error, NodeExists)) throw reasonOf(error);
+      if (isUnknown(error)) {
+        const adopted = await adopt(tree, parent, op.path, error, call);
+        if (adopted !== undefined) return { path: adopted, epoch, fresh: false };
+      } else if (createParent !== "never" && isRefusal(error, withParent ? NodeExists : NoNode)) {
+        // The parent is missing, or someone made it meanwhile and its line is there to be joined.
+        withParent = !withParent;
+      } else throw error;
+      if (attempt >= ATTEMPTS) throw error;
     }
   }
+}
+
+async function create(
+  tree: Tree,
+  parent: string | undefined,
+  op: CreateOp,
+  call: CallOptions,
+): Promise<string> {
+  const ops = parent === undefined ? [op] : [{ op: "create" as const, path: parent }, op];
+  const made = (await tree.commit(ops, call)).at(-1);
+  return (made as { readonly path: string }).path;
 }
 
 /** Whether a contender is the first of its line; undefined when it is not in it any more. */
@@ -79,15 +105,24 @@ export async function isHead(
   return names.includes(own) ? holderOf(names) === own : undefined;
 }
 
-/** Deletes a contender, however often the connection breaks; rejects when the call's own limit ends. */
+/** Deletes a contender, also over a connection that breaks meanwhile; rejects when the call's own limit ends. */
 export async function leave(tree: Tree, contender: string, call: CallOptions): Promise<void> {
-  for (;;) {
+  await persist(async () => {
     try {
       await tree.delete(contender, call);
-      return;
     } catch (error) {
-      if (error instanceof NoNode) return;
-      if (!isLost(error)) throw error;
+      if (!(error instanceof NoNode)) throw error;
+    }
+  });
+}
+
+/** Repeats what is safe to repeat while the connection is to blame. Calls wait for the next one, which is the back-off. */
+export async function persist<T>(action: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await action();
+    } catch (error) {
+      if (!isLost(error) || attempt >= ATTEMPTS) throw error;
     }
   }
 }
@@ -100,28 +135,30 @@ async function adopt(
   error: unknown,
   call: CallOptions,
 ): Promise<string | undefined> {
-  if (!isUnknown(error)) return undefined;
-  if (!isLost(error)) {
-    // The caller gave up: what may have been made must not stay in the line.
-    await sweep(tree, parent, prefix).catch(() => undefined);
-    throw error;
-  }
-  for (;;) {
-    try {
-      const names = await tree.children(parent, call);
-      const name = names.find((child) => `${parent}/${child}`.startsWith(prefix));
-      return name === undefined ? undefined : `${parent}/${name}`;
-    } catch (failure) {
-      if (failure instanceof NoNode) return undefined;
-      if (!isLost(failure)) throw failure;
-    }
-  }
+  // The caller gave up, or the tree is closed: there is nobody to adopt it.
+  if (!isLost(error)) throw error;
+  const own = await persist(() => ownContenders(tree, parent, prefix, call));
+  return own[0];
 }
 
 async function sweep(tree: Tree, parent: string, prefix: string): Promise<void> {
-  const names = await tree.children(parent);
-  for (const child of names)
-    if (`${parent}/${child}`.startsWith(prefix)) await leave(tree, `${parent}/${child}`, {});
+  const own = await persist(() => ownContenders(tree, parent, prefix, {}));
+  for (const path of own) await leave(tree, path, {});
+}
+
+async function ownContenders(
+  tree: Tree,
+  parent: string,
+  prefix: string,
+  call: CallOptions,
+): Promise<string[]> {
+  try {
+    const names = await tree.children(parent, call);
+    return names.map((name) => `${parent}/${name}`).filter((path) => path.startsWith(prefix));
+  } catch (error) {
+    if (error instanceof NoNode) return [];
+    throw error;
+  }
 }
 
 function isUnknown(error: unknown): boolean {
@@ -129,7 +166,7 @@ function isUnknown(error: unknown): boolean {
 }
 
 /** Whether the connection or the session is to blame; the tree heals both by itself, so the call may be made again. */
-export function isLost(error: unknown): boolean {
+function isLost(error: unknown): boolean {
   return (
     error instanceof TreeError &&
     (error.code === "tree.connection_lost" || error.code === "tree.session_expired")
@@ -138,8 +175,4 @@ export function isLost(error: unknown): boolean {
 
 function isRefusal(error: unknown, kind: typeof NoNode | typeof NodeExists): boolean {
   return error instanceof CommitFailed && error.reason instanceof kind;
-}
-
-function reasonOf(error: unknown): unknown {
-  return error instanceof CommitFailed ? error.reason : error;
 }

@@ -1,11 +1,13 @@
-import { type Clock, deadline } from "@nodeyard/runtime";
+import { type Clock, deadline, sleep } from "@nodeyard/runtime";
 import { holderOf } from "@nodeyard/zookeeper";
 import type { CallOptions, CheckOp, Tree } from "../contract.ts";
 import { CallEnded } from "../errors.ts";
-import { type Contender, type ContendOptions, contend, isHead, isLost, leave } from "./contender.ts";
+import { type Contender, type ContendOptions, contend, isHead, leave, persist } from "./contender.ts";
 import { LockTimeout } from "./errors.ts";
 
 const DEFAULT_WAIT_MS = 60_000;
+/** How long an attempt that failed waits to see itself out of the line, ms. */
+const DEPART_MS = 2_000;
 
 export type TryLockOptions = ContendOptions & CallOptions;
 
@@ -45,20 +47,15 @@ export async function tryLock(
   };
   const contender = await contend(tree, parent, options, call);
   if (contender.fresh) return held(tree, parent, contender);
+  let head: boolean | undefined;
   try {
-    for (;;) {
-      try {
-        if (await isHead(tree, parent, contender.path, call)) return held(tree, parent, contender);
-        break;
-      } catch (error) {
-        if (!isLost(error)) throw error;
-      }
-    }
+    head = await persist(() => isHead(tree, parent, contender.path, call));
   } catch (error) {
-    await leave(tree, contender.path, {}).catch(() => undefined);
+    void leave(tree, contender.path, {}).catch(() => undefined);
     throw error;
   }
-  await leave(tree, contender.path, {});
+  if (head) return held(tree, parent, contender);
+  await leave(tree, contender.path, call);
   return undefined;
 }
 
@@ -75,13 +72,21 @@ export async function lock(tree: Tree, parent: string, options: LockOptions): Pr
         return held(tree, parent, contender);
     }
   } catch (error) {
-    if (contender !== undefined) await leave(tree, contender.path, {}).catch(() => undefined);
+    if (contender !== undefined) await depart(tree, contender.path, clock);
     const { reason } = limit.signal;
     if (!limit.signal.aborted) throw error;
     throw reason instanceof LockTimeout ? reason : new CallEnded(`lock ${parent}`, "none", reason);
   } finally {
     limit.cancel();
   }
+}
+
+/** Leaves the line; where the connection is gone that goes on behind the caller's back. */
+async function depart(tree: Tree, contender: string, clock: Clock): Promise<void> {
+  const left = leave(tree, contender, {}).catch(() => undefined);
+  const patience = new AbortController();
+  await Promise.race([left, sleep(clock, DEPART_MS, patience.signal).catch(() => undefined)]);
+  patience.abort();
 }
 
 /** Waits until a contender is first; false when it left the line, with its session or by another's hand. */

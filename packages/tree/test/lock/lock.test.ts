@@ -71,6 +71,86 @@ describe("tryLock", () => {
   });
 });
 
+test.each(["lose-request", "lose-reply"] as const)("%s of parent and contender together", async (fault) => {
+  let faults = 1;
+  const { clock, random, cluster, a } = setup((call) =>
+    call.ops.length === 2 && faults-- > 0 ? fault : undefined,
+  );
+  await a.create("/object");
+  const held = await settle(clock, tryLock(a, PARENT, { random, createParent: "parent-only" }));
+  expect(cluster.znodes.children(PARENT)).toEqual([held?.contender.slice(PARENT.length + 1)]);
+});
+
+test("an attempt given up while its outcome is open leaves nothing in the line", async () => {
+  let faults = 1;
+  const { clock, random, cluster, a } = setup((call) =>
+    call.ops.some((op) => op.op === "create" && op.sequential) && faults-- > 0 ? { delayMs: 500 } : undefined,
+  );
+  await a.create("/object");
+  await a.create(PARENT);
+  const attempt = lock(a, PARENT, { clock, random, deadlineMs: 100 });
+  await expect(settle(clock, attempt, 3_000)).rejects.toThrow(LockTimeout);
+  expect(cluster.log.some(({ ops }) => ops[0]?.op === "create" && ops[0].sequential)).toBe(true);
+  expect(cluster.znodes.children(PARENT)).toEqual([]);
+});
+
+test("whatever breaks, a fenced write is only ever that of the head of the line", async () => {
+  for (let seed = 1; seed <= 15; seed++) {
+    const clock = new VirtualClock();
+    const random = seededRandom(seed);
+    const chance = seededRandom(seed + 1_000);
+    const cluster = createMemoryTree({
+      clock,
+      random,
+      latencyMs: [0, 5],
+      faults: () => {
+        const draw = chance.float();
+        return draw < 0.04 ? "lose-reply" : draw < 0.08 ? "lose-request" : undefined;
+      },
+    });
+    const clients = [1, 2, 3].map(() => cluster.connect({ sessionTimeoutMs: 300 }));
+    const setUp = clients[0]!.create("/object").catch(() => undefined);
+    await clock.advance(1_000);
+    await setUp;
+    let written = 0;
+    const work = async (tree: (typeof clients)[number]) => {
+      for (let round = 0; round < 6; round++) {
+        const held = await lock(tree, PARENT, { clock, random, createParent: "parent-only" }).catch(
+          () => undefined,
+        );
+        const data = Buffer.from(held?.contender ?? "");
+        // Broken on the way: the next round is another attempt.
+        if (held === undefined) continue;
+        const ops = [held.fence, { op: "set", path: "/object", data }] as const;
+        const done = await tree.commit(ops).catch(() => undefined);
+        if (done !== undefined) written++;
+        await held.release().catch(() => undefined);
+        if (chance.float() < 0.2) tree.expire();
+      }
+    };
+    const all = Promise.all(clients.map(work));
+    await clock.advance(600_000);
+    await all;
+    expect(written, `seed ${seed}`).toBeGreaterThan(3);
+    checkLine(cluster.log);
+    expect(cluster.znodes.children(PARENT), `seed ${seed}`).toEqual([]);
+  }
+});
+
+/** Plays the log: at each fenced write, the contender that it names must be the first of its line. */
+function checkLine(log: ReturnType<typeof createMemoryTree>["log"]): void {
+  const line = new Set<string>();
+  for (const { ops, results } of log) {
+    ops.forEach((op, index) => {
+      const result = results[index];
+      if (result?.op === "create" && result.path.includes("__lock__")) line.add(result.path);
+      if (op.op === "delete") line.delete(op.path);
+      if (op.op === "check")
+        expect(op.path).toBe([...line].sort((x, y) => (x.slice(-10) < y.slice(-10) ? -1 : 1))[0]);
+    });
+  }
+}
+
 describe("lock", () => {
   test("waits for its turn, in the order of the line", async () => {
     const { clock, random, a, b, cluster } = setup();
