@@ -32,6 +32,10 @@ export async function startBench(
       socket: join(folder, "tree.sock"),
       tcp: { host: "127.0.0.1", port, ...options.tcp },
       ...(options.limits === undefined ? {} : { limits: options.limits }),
+    }).catch(async (error: unknown) => {
+      await tree.close();
+      rmSync(folder, { recursive: true, force: true });
+      throw error;
     });
     return { tree, server };
   };
