@@ -148,14 +148,14 @@ export class DataTree {
   }
 
   #create(op: CreateOp, session: bigint, zxid: bigint, now: number): OpResult {
+    // The finished name counts: "/." is no path, "/.0000000000" is one.
+    checkPath(op.sequential ? op.path + digits(0) : op.path, false);
     const data = op.data ?? NOTHING;
     this.#checkSize(op.path, data);
     const parentPath = parentOf(op.path);
     const parent = this.#znodes.get(parentPath);
     if (parent === undefined) throw new NoNode(parentPath);
     const path = op.sequential ? op.path + digits(parent.created) : op.path;
-    // The finished name counts: "/." is no path, "/.0000000000" is one.
-    checkPath(path, false);
     if (this.#znodes.has(path)) throw new NodeExists(path);
     if (parent.owner !== 0n) throw new NoChildrenForEphemerals(path);
     if (op.ephemeral && session === 0n) throw new SessionExpired(`create ${path}`);
