@@ -8,6 +8,8 @@ export interface ErrorUse {
   readonly className?: string;
   /** The class's doc comment. */
   readonly doc?: string;
+  /** Its message, with an ellipsis for what the program fills in; empty when it is made elsewhere. */
+  readonly message: string;
   readonly path: string;
   readonly line: number;
 }
@@ -34,7 +36,7 @@ function usesIn(file: SourceFile): ErrorUse[] {
     const of = inSuper
       ? { className: owner!.name, ...(owner!.doc === undefined ? {} : { doc: owner!.doc }) }
       : {};
-    found.push({ code, path, line: token.line, ...of });
+    found.push({ code, message: messageAt(tokens, at + 2), path, line: token.line, ...of });
   });
   return found;
 }
@@ -51,4 +53,23 @@ function codeAt(tokens: readonly Token[], at: number): string | undefined {
   const token = tokens[at];
   if (token?.kind !== "string" || !CODE.test(token.text)) return undefined;
   return token.text.endsWith(".") ? `${token.text}*` : token.text;
+}
+
+/** The strings of the argument after the one at `at`, put together. */
+function messageAt(tokens: readonly Token[], at: number): string {
+  let start = at + 1;
+  while (start < tokens.length && tokens[start]!.text !== "," && tokens[start]!.text !== ")") start++;
+  let message = "";
+  let filled = false;
+  let depth = 0;
+  for (const { kind, text } of tokens.slice(start + 1)) {
+    if (kind === "mark" && (text === ")" || text === "]") && depth-- === 0) break;
+    if (kind === "mark" && text === "," && depth === 0) break;
+    if (kind === "mark" && (text === "(" || text === "[")) depth++;
+    if (kind === "string" && depth === 0) {
+      message += filled && text !== "" ? `…${text}` : text;
+      filled &&= text === "";
+    } else filled ||= text !== "+";
+  }
+  return message === "" ? "" : `${message}${filled ? "…" : ""}`;
 }
