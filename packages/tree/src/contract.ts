@@ -148,7 +148,8 @@ export interface TreeCounters {
 
 /**
  * Every method rejects with a `TreeError`; `error.outcome` says whether the write may have happened all the same.
- * Calls that are started in order are carried out in order.
+ * Calls that are started in order are carried out in order. Bytes that were given to a write belong to the tree: feeds
+ * tell them on, so they must not be changed afterwards.
  */
 export interface Tree extends AsyncDisposable {
   readonly capabilities: TreeCapabilities;

@@ -1,5 +1,6 @@
 import type { Clock } from "@nodeyard/runtime";
 import type { TreeCapabilities } from "../contract.ts";
+import type { PortEvent } from "../remote/port.ts";
 import type { CallInfo } from "./call.ts";
 import type { MemoryServer } from "./server.ts";
 
@@ -16,4 +17,13 @@ export interface MemoryPortOptions {
   readonly reconnectMs: () => number;
   readonly latency: (() => number) | undefined;
   readonly fault: (call: CallInfo) => Fault;
+}
+
+/** A watch of a client. */
+export interface Watching {
+  readonly root: string;
+  readonly onEvent: (event: PortEvent) => void;
+  readonly onReady: () => void;
+  /** Ends the server's part; set while it stands. */
+  stop: (() => void) | undefined;
 }

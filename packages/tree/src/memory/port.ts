@@ -11,16 +11,8 @@ import type {
 import { ConnectionLost, SessionExpired, TreeClosed, type TreeError } from "../errors.ts";
 import type { Found, Port, PortEvent, Reply } from "../remote/port.ts";
 import { Call, type CallInfo } from "./call.ts";
-import type { Fault, MemoryPortOptions } from "./options.ts";
+import type { Fault, MemoryPortOptions, Watching } from "./options.ts";
 import { Wire } from "./wire.ts";
-
-interface Watching {
-  readonly root: string;
-  readonly onEvent: (event: PortEvent) => void;
-  readonly onReady: () => void;
-  /** Ends the server's part; set while it stands. */
-  stop: (() => void) | undefined;
-}
 
 /** A client's end of a simulated connection. */
 export class MemoryPort implements Port {

@@ -1,0 +1,75 @@
+import { readFile } from "node:fs/promises";
+import { seededRandom, systemClock } from "@nodeyard/runtime";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  requireZooKeeper,
+  startZooKeeper,
+  type ZooKeeperServer,
+} from "../../../../testing/zookeeper/index.ts";
+import { TreeError } from "../../src/errors.ts";
+import { connectZooKeeperTree } from "../../src/zookeeper/index.ts";
+
+const handles = { clock: systemClock, random: seededRandom(1) };
+
+describe.skipIf(requireZooKeeper())("a tree on ZooKeeper", () => {
+  let server: ZooKeeperServer;
+  beforeAll(async () => {
+    server = await startZooKeeper({ tls: true });
+  });
+  afterAll(() => server?.stop());
+
+  const plain = () => ({ ...handles, servers: `127.0.0.1:${server.plainPort}` });
+
+  test("lives below its chroot", async () => {
+    await using whole = await connectZooKeeperTree(plain());
+    await whole.create("/below");
+    await using tree = await connectZooKeeperTree({ ...plain(), chroot: "/below" });
+    await tree.create("/a");
+    expect(await whole.stat("/below/a")).toEqual(await tree.stat("/a"));
+  });
+
+  test("is reached over TLS with a client certificate, and not without", async () => {
+    const { ca, cert, key } = server.tls!;
+    const secure = { ...handles, servers: `127.0.0.1:${server.port}` };
+    const [caPem, certPem, keyPem] = await Promise.all([ca, cert, key].map((path) => readFile(path)));
+    await using tree = await connectZooKeeperTree({
+      ...secure,
+      tls: { ca: caPem!, cert: certPem!, key: keyPem! },
+    });
+    expect(await tree.stat("/")).toBeDefined();
+    const bare = connectZooKeeperTree({ ...secure, tls: { ca: caPem! }, connectDeadlineMs: 1_000 });
+    await expect(bare).rejects.toBeInstanceOf(TreeError);
+  });
+
+  test("says in one line that nobody lets it in", async () => {
+    const nobody = connectZooKeeperTree({ ...handles, servers: "127.0.0.1:1", connectDeadlineMs: 300 });
+    await expect(nobody).rejects.toMatchObject({
+      code: "tree.call_ended",
+      message: expect.stringContaining("connecting to 127.0.0.1:1"),
+    });
+  });
+
+  test("refuses a commit whose parts fit but whose sum does not, and stays connected", async () => {
+    await using tree = await connectZooKeeperTree(plain());
+    const data = new Uint8Array(tree.capabilities.maxDataBytes / 2 + 2_000);
+    const commit = tree.commit([
+      { op: "create", path: "/big-1", data },
+      { op: "create", path: "/big-2", data },
+    ]);
+    await expect(commit).rejects.toMatchObject({ outcome: "none" });
+    await expect(commit).rejects.toBeInstanceOf(TreeError);
+    expect(await tree.stat("/big-1")).toBeUndefined();
+    expect(tree.session().epoch).toBe(1);
+  });
+
+  test("knows a commit's time from a set within it, to the millisecond", async () => {
+    await using tree = await connectZooKeeperTree(plain());
+    await tree.create("/timed");
+    const [, made] = await tree.commit([
+      { op: "set", path: "/timed", data: new Uint8Array(1) },
+      { op: "create", path: "/timed/child" },
+    ]);
+    expect(await tree.stat("/timed/child")).toEqual(made.stat);
+    expect(Math.abs(tree.clockOffset())).toBeLessThan(1_000);
+  });
+});
