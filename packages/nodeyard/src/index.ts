@@ -1,1 +1,3 @@
-export {};
+export * from "./launcher/index.ts";
+export * from "./operations/index.ts";
+export { Counters, type Journal, type Log, memoryJournal, memoryLog } from "./telemetry/index.ts";

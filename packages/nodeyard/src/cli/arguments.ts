@@ -11,7 +11,7 @@ export function parseLabels(words: readonly string[]): readonly string[] {
     const counted = /^(.+):(\d+)$/.exec(word);
     const label = counted?.[1] ?? word;
     const count = counted === null ? 1 : Number(counted[2]);
-    if (label === "" || label.endsWith(":"))
+    if (label === "" || label.startsWith(":") || label.endsWith(":"))
       throw new UsageError(
         `${JSON.stringify(word)} is not LABEL or LABEL:N; an example: nodeyard request ubuntu-noble:2`,
       );

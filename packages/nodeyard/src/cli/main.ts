@@ -9,10 +9,6 @@ import { plain } from "./table.ts";
 /** Runs one command line, without the program's own name, and returns the exit code. Never rejects. */
 export async function main(words: readonly string[], io: Io, machine: Machine): Promise<number> {
   const program = createProgram({ io, machine });
-  if (words.length === 0) {
-    io.out(program.helpInformation());
-    return 1;
-  }
   try {
     await program.parseAsync(words, { from: "user" });
     return 0;
@@ -22,8 +18,11 @@ export async function main(words: readonly string[], io: Io, machine: Machine): 
 }
 
 function codeOf(error: unknown, io: Io, debug: boolean): number {
-  // Commander has said it already; 0 is for help and version.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  // Commander has said it already. 0 is for help and version that were asked for; without a command help is a failure.
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0;
+    return error.code === "commander.help" ? 1 : 2;
+  }
   if (error instanceof CommandFailed) return error.exitCode;
   io.err(`nodeyard: ${plain(messageOf(error))}\n`);
   if (debug && error instanceof Error) io.err(`${error.stack}\n`);

@@ -39,7 +39,7 @@ export interface Context {
   readonly ledgers: Ledgers;
   /** UUID of the installation, from `/nodeyard/installation`. */
   readonly installation: string;
-  /** Ids of min-ready requests that this session wrote. */
+  /** Event ids of the min-ready requests that this session wrote or may have written: noted before the tree is asked. */
   readonly ownMinReady: Set<string>;
   /** Pools being served, by key. */
   readonly pools: ReadonlyMap<string, ServingPool>;

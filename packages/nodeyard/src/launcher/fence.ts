@@ -1,6 +1,7 @@
 import { type Clock, hexId, messageOf, NodeyardError, type Random, sleep } from "@nodeyard/runtime";
 import { CommitFailed, type Op, type OpResult, type Tree, TreeError } from "@nodeyard/tree";
 import { holderOf } from "@nodeyard/zookeeper";
+import { isInterrupted } from "./interrupted.ts";
 
 /** A lock that we hold: the contender's path is what fenced writes check. */
 export interface Held {
@@ -127,7 +128,7 @@ export class Fence {
     } catch (error) {
       if (!(error instanceof TreeError)) throw error;
       if (error.code === "tree.no_node") return;
-      if (error.outcome !== "unknown") throw error;
+      if (!isInterrupted(error)) throw error;
       await this.#dropContender(held.contender, held.parent, held.epoch);
     }
   }

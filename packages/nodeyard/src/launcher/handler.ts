@@ -8,7 +8,7 @@ import { createNode } from "./create-node.ts";
 import { FenceLost } from "./fence.ts";
 import { decline, fulfil, putBack, releaseNodes } from "./finish.ts";
 import { launchNode } from "./launch.ts";
-import { LimitReached } from "./ledger.ts";
+import { LimitReached } from "./ledger-book.ts";
 import type { HeldNode, HeldRequest } from "./records.ts";
 
 /** How the work on a request ended. "replan": it is `requested` again and to be planned anew after a pause. */
@@ -147,7 +147,10 @@ export async function handleDecline(
     await context.fence.release(request.held);
     return "changed";
   }
-  const state = await decline(context, request, pools);
+  const state = await decline(context, request, pools).catch(async (error: unknown) => {
+    await context.fence.release(request.held);
+    throw error;
+  });
   context.log.info({ request: id, pools, reason, state }, "declined a request");
   context.journal.write({ event: "request.declined", request: id, facts: { pools, reason, state } });
   return state === "failed" ? "failed" : "declined";

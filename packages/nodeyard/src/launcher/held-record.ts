@@ -1,6 +1,7 @@
 import { type Clock, sleep } from "@nodeyard/runtime";
 import { CommitFailed, type Op, type Tree, TreeError } from "@nodeyard/tree";
 import { FenceLost, type Held } from "./fence.ts";
+import { isInterrupted } from "./interrupted.ts";
 
 /** How to read, change and write one kind of record. */
 export interface RecordKind<R, P> {
@@ -77,7 +78,7 @@ export class HeldRecord<R, P> {
         return;
       } catch (error) {
         if (!(error instanceof TreeError)) throw error;
-        if (error.outcome === "unknown") {
+        if (isInterrupted(error)) {
           if (await this.#happened(data, error)) {
             this.#record = next;
             return;
@@ -107,7 +108,7 @@ export class HeldRecord<R, P> {
         this.#adopt(found.data, found.stat.version);
         return false;
       } catch (error) {
-        if (!(error instanceof TreeError) || error.outcome !== "unknown") throw asFenceLost(error, this.path);
+        if (!isInterrupted(error)) throw asFenceLost(error, this.path);
         await sleep(this.#clock, Math.min(5_000, 100 * 2 ** look));
       }
     }

@@ -22,6 +22,7 @@ import { Ledgers } from "./ledger.ts";
 import { LockParentSweep } from "./lock-parents.ts";
 import { Loop } from "./loop.ts";
 import { MinReadyOwner } from "./min-ready-owner.ts";
+import { persevere } from "./persevere.ts";
 import { Registration } from "./registration.ts";
 import { type Identity, Serving } from "./serving.ts";
 import { Tasks } from "./tasks.ts";
@@ -72,7 +73,7 @@ export class Launcher {
 
   /** Connects the parts and starts to serve; resolves when every provider was tried and the pools are registered. */
   static async start(options: LauncherOptions): Promise<Launcher> {
-    const installation = await openInstallation(options.tree, options.random);
+    const installation = await persevere(options, () => openInstallation(options.tree, options.random));
     const launcher = new Launcher(options, installation);
     await launcher.#begin();
     return launcher;
@@ -84,8 +85,8 @@ export class Launcher {
     const { tree, clock, random, scan, log, journal, counters } = options;
     this.#epoch = tree.session().epoch;
     this.view = new View({ tree, clock, random, log, counters });
-    this.#ledgers = new Ledgers(tree, clock, this.view, log);
-    this.#registration = new Registration(tree, log, options.identity.hostname);
+    this.#ledgers = new Ledgers({ tree, view: this.view, clock, random, log });
+    this.#registration = new Registration({ tree, clock, random, log }, options.identity.hostname);
     const fence = new Fence(tree, clock, random);
     const context = {
       tree,
@@ -124,6 +125,11 @@ export class Launcher {
     return this.#loop.verdict(request);
   }
 
+  /** What is going on, for people and checks: tasks under way and what the scheduler holds. */
+  inspect(): { readonly tasks: readonly string[]; readonly complete: boolean } & ReturnType<Loop["inspect"]> {
+    return { tasks: this.#tasks.list(), complete: this.view.complete, ...this.#loop.inspect() };
+  }
+
   /** Takes a new configuration without a restart of what did not change. */
   async reconfigure(config: LauncherConfig): Promise<void> {
     this.#config = config;
@@ -156,12 +162,12 @@ export class Launcher {
 
   async #begin(): Promise<void> {
     const { tree, identity } = this.#options;
-    await this.#registration.prepare();
+    await persevere(this.#options, () => this.#registration.prepare());
     await this.view.start();
     this.#seed();
     this.view.onEvent((event) => this.#onView(event));
     this.#unsubscribe = tree.onSession((session) => this.#onSession(session));
-    await announceMember(tree, this.#memberName(), identity.version);
+    await persevere(this.#options, () => announceMember(tree, this.#memberName(), identity.version));
     const { hostname, version } = identity;
     await this.#registration.register(
       "launcher",

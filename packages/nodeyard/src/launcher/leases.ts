@@ -155,12 +155,17 @@ export class LeaseKeeper {
       data: Buffer.from(leaseRequestor(lease.id)),
       sequential: true,
     };
-    await node.write({ state: "in-use" }, (set) => [
-      { op: "check", path: node.held.contender },
-      durable,
-      set,
-      { op: "delete", path: node.held.contender },
-    ]);
+    await node
+      .write({ state: "in-use" }, (set) => [
+        { op: "check", path: node.held.contender },
+        durable,
+        set,
+        { op: "delete", path: node.held.contender },
+      ])
+      .catch(async (error: unknown) => {
+        await context.fence.release(node.held);
+        throw error;
+      });
   }
 
   /** Returns the nodes, then forgets the lease. Its request goes too when it was never fulfilled. */

@@ -1,46 +1,33 @@
-import type { NodeRecord } from "@nodeyard/model";
-import { type Clock, messageOf, NodeyardError, sleep } from "@nodeyard/runtime";
-import { CommitFailed, type CreateOp, type Op, type OpResult, type Tree, TreeError } from "@nodeyard/tree";
+import { decodeNode, type NodeRecord, paths } from "@nodeyard/model";
+import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
+import { type CreateOp, type Op, type OpResult, type Tree, TreeError } from "@nodeyard/tree";
 import type { Log } from "../telemetry/index.ts";
 import { poolKey, type View } from "../view/index.ts";
 import type { ServingPool } from "./context.ts";
-
-/** The pool's limit is used up by what all Nodeyard launchers made. */
-export class LimitReached extends NodeyardError {
-  constructor(scope: string, limit: number, count: number) {
-    super("launcher.limit_reached", `pool ${scope}: ${count} of ${limit} nodes exist (max-servers)`);
-  }
-}
-
-interface Book {
-  readonly path: string;
-  count: number;
-  version: number;
-  /** The write that the next one must follow; sets are pipelined with versions that follow each other. */
-  ready: Promise<void> | undefined;
-}
+import { LedgerBook } from "./ledger-book.ts";
 
 const ROOT = "/nodeyard/limits";
-const TRIES = 8;
+
+export interface LedgerHandles {
+  readonly tree: Tree;
+  readonly view: View;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
 
 /**
- * Limits that several launchers share, exact among Nodeyard's: `/nodeyard/limits/<provider>/<pool>` holds how many node
- * records exist, and its versioned set is part of the commit that creates or deletes one. Pools without a limit have
- * no ledger. What Python launchers do is only seen: `audit` corrects the count from the records at each resync.
+ * Limits that several launchers share, exact among Nodeyard's (design, rule 3). Pools without a limit have no ledger. What
+ * Python launchers create or delete is only seen: `audit` sets the count right when it was off twice in a row.
  */
 export class Ledgers {
-  readonly #tree: Tree;
-  readonly #clock: Clock;
-  readonly #view: View;
-  readonly #log: Log;
-  readonly #books = new Map<string, Book>();
+  readonly #handles: LedgerHandles;
+  readonly #books = new Map<string, LedgerBook>();
   readonly #limits = new Map<string, number>();
+  readonly #off = new Map<string, number>();
 
-  constructor(tree: Tree, clock: Clock, view: View, log: Log) {
-    this.#tree = tree;
-    this.#clock = clock;
-    this.#view = view;
-    this.#log = log;
+  constructor(handles: LedgerHandles) {
+    this.#handles = handles;
   }
 
   /** Sets a pool's limit; Infinity: no ledger is kept. */
@@ -52,131 +39,79 @@ export class Ledgers {
   /** Creates a node record, counted. Rejects with LimitReached. Returns the path. */
   async createUnder(pool: ServingPool, create: CreateOp): Promise<string> {
     const limit = this.#limits.get(pool.key);
-    if (limit === undefined)
-      return (await this.#tree.create(create.path, create.data, { sequential: true })).path;
-    const results = await this.#counted(pool.key, 1, limit, [create]);
-    return (results[0] as Extract<OpResult, { op: "create" }>).path;
+    if (limit === undefined) {
+      return (await this.#handles.tree.create(create.path, create.data, { sequential: true })).path;
+    }
+    const [result] = await this.#book(pool.key).commit(1, limit, [create]);
+    return (result as Extract<OpResult, { op: "create" }>).path;
   }
 
   /** Carries out the commit that deletes a node record, counted. */
   async deleteFrom(record: NodeRecord, ops: readonly Op[]): Promise<void> {
     const key = poolKey(record.provider, record.pool);
-    if (!this.#limits.has(key)) await this.#tree.commit(ops);
-    else await this.#counted(key, -1, Number.POSITIVE_INFINITY, ops);
+    if (this.#limits.has(key)) await this.#book(key).commit(-1, Number.POSITIVE_INFINITY, ops);
+    else await this.#handles.tree.commit(ops);
   }
 
-  /**
-   * Compares every ledger with the records; one that is off twice in a row is set right. To be called at each resync,
-   * with a complete view.
-   */
+  /** Compares every ledger with the view; one that is off twice in a row is counted anew. To be called at each resync. */
   async audit(): Promise<void> {
+    const { tree, view, log } = this.#handles;
     for (const key of this.#limits.keys()) {
-      const seen = this.#view.nodes.byPool.get(key).size;
-      const book = await this.#open(key);
-      if (book.count === seen) {
-        this.#off.delete(key);
+      const found = await tree.get(pathOf(key)).catch(() => undefined);
+      if (found === undefined || !view.complete) continue;
+      const { instances } = JSON.parse(Buffer.from(found.data).toString()) as { instances?: number };
+      const off = (instances ?? 0) - view.nodes.byPool.get(key).size;
+      if (off === 0 || this.#off.get(key) === undefined) {
+        if (off === 0) this.#off.delete(key);
+        else this.#off.set(key, off);
         continue;
       }
-      if (this.#off.get(key) === book.count - seen) {
-        this.#log.warn(
-          { pool: key, ledger: book.count, records: seen },
-          "a ledger was off twice in a row; it is set to what exists",
-        );
-        await this.#counted(key, seen - book.count, Number.POSITIVE_INFINITY, []).catch((error) =>
-          this.#log.warn({ pool: key, error: messageOf(error) }, "could not set a ledger right"),
-        );
-        this.#off.delete(key);
-      } else this.#off.set(key, book.count - seen);
-    }
-  }
-  readonly #off = new Map<string, number>();
-
-  async #counted(
-    key: string,
-    change: number,
-    limit: number,
-    ops: readonly Op[],
-  ): Promise<readonly OpResult[]> {
-    for (let attempt = 0; ; attempt++) {
-      const book = await this.#open(key);
-      const count = Math.max(0, book.count + change);
-      if (change > 0 && count > limit) throw new LimitReached(key, limit, book.count);
-      const version = book.version;
-      book.count = count;
-      book.version = version + 1;
+      this.#off.delete(key);
       try {
-        const results = await this.#tree.commit([
-          ...ops,
-          { op: "set", path: book.path, data: encode(count), version },
-        ]);
-        return results.slice(0, ops.length);
+        const corrected = await this.#book(key).recount();
+        if (corrected) log.warn({ pool: key, off: corrected }, "a ledger was off and is set to what exists");
       } catch (error) {
-        this.#books.delete(key);
-        const stale =
-          error instanceof CommitFailed &&
-          (error.index === ops.length || error.reason.code === "tree.rolled_back");
-        if (!stale || attempt >= TRIES) throw error;
-        await sleep(this.#clock, 5 * 2 ** attempt);
+        log.warn(
+          { pool: key, error: messageOf(error) },
+          "could not set a ledger right; the next sweep tries again",
+        );
       }
     }
   }
 
-  /** The ledger as last known; read, or made from the records, when it is not. */
-  async #open(key: string): Promise<Book> {
+  #book(key: string): LedgerBook {
     const known = this.#books.get(key);
-    if (known !== undefined) {
-      await known.ready;
-      return this.#books.get(key) ?? this.#open(key);
-    }
-    const book: Book = { path: pathOf(key), count: 0, version: 0, ready: undefined };
+    if (known !== undefined) return known;
+    const { tree } = this.#handles;
+    const book = new LedgerBook(tree, this.#handles, { scope: key, path: pathOf(key) }, () =>
+      countRecords(tree, key),
+    );
     this.#books.set(key, book);
-    book.ready = this.#load(key, book);
-    try {
-      await book.ready;
-    } catch (error) {
-      if (this.#books.get(key) === book) this.#books.delete(key);
-      throw error;
-    }
     return book;
   }
+}
 
-  async #load(key: string, book: Book): Promise<void> {
-    for (;;) {
+/** How many records a pool has, read from the tree itself: the view may be behind. */
+async function countRecords(tree: Tree, key: string): Promise<number> {
+  const ids = await tree.children(paths.nodes).catch((error: unknown): readonly string[] => {
+    if (error instanceof TreeError && error.code === "tree.no_node") return [];
+    throw error;
+  });
+  const owners = await Promise.all(
+    ids.map(async (id) => {
       try {
-        const found = await this.#tree.get(book.path);
-        book.count = decode(found.data, this.#view.nodes.byPool.get(key).size);
-        book.version = found.stat.version;
-        return;
+        const { provider, pool } = decodeNode(id, (await tree.get(paths.node(id))).data);
+        return poolKey(provider, pool);
       } catch (error) {
-        if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
-        const parents = ["/nodeyard", ROOT, book.path.slice(0, book.path.lastIndexOf("/"))];
-        for (const path of parents) await this.#tree.create(path).catch(ignoreExisting);
-        await this.#tree
-          .create(book.path, encode(this.#view.nodes.byPool.get(key).size))
-          .catch(ignoreExisting);
+        if (error instanceof TreeError && error.code !== "tree.no_node") throw error;
+        return undefined;
       }
-    }
-  }
+    }),
+  );
+  return owners.filter((owner) => owner === key).length;
 }
 
 function pathOf(key: string): string {
   const [provider, pool] = key.split("/") as [string, string];
   return `${ROOT}/${encodeURIComponent(provider)}/${encodeURIComponent(pool)}`;
-}
-
-function encode(count: number): Uint8Array {
-  return Buffer.from(JSON.stringify({ v: 1, instances: count }));
-}
-
-function decode(data: Uint8Array, fallback: number): number {
-  try {
-    const { instances } = JSON.parse(Buffer.from(data).toString()) as { instances?: unknown };
-    return typeof instances === "number" && instances >= 0 ? instances : fallback;
-  } catch {
-    return fallback;
-  }
-}
-
-function ignoreExisting(error: unknown): void {
-  if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
 }

@@ -52,6 +52,16 @@ export class Loop {
     return this.#state.verdicts.get(request);
   }
 
+  /** Ids that controllers work on, and how much waits. */
+  inspect(): {
+    readonly handling: readonly string[];
+    readonly busyNodes: readonly string[];
+    readonly waiting: number;
+  } {
+    const { handling, busyNodes, waiting } = this.#state;
+    return { handling: [...handling.keys()], busyNodes: [...busyNodes], waiting: waiting.size };
+  }
+
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();

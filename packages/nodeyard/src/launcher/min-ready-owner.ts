@@ -6,7 +6,7 @@ import { retireMinReady } from "./min-ready.ts";
 
 /**
  * The requestor of this session's min-ready requests: when one ends, its nodes are freed and the request goes. Whose
- * request it is shows in nothing but its session, so the ids are remembered from the answers to their creation.
+ * request it is shows in its event id, which is noted before the request is written: a lost reply orphans nothing.
  */
 export class MinReadyOwner {
   readonly #context: Context;
@@ -26,20 +26,22 @@ export class MinReadyOwner {
   }
 
   sweep(): void {
-    for (const id of this.#context.ownMinReady) {
-      const entry = this.#context.view.requests.byId.get(id);
-      if (entry === undefined) this.#context.ownMinReady.delete(id);
-      else this.#look(entry);
-    }
+    const { requests } = this.#context.view;
+    for (const id of requests.byRequestor.get(MIN_READY)) this.#look(requests.byId.get(id)!);
   }
 
   #look(entry: RequestEntry): void {
     const { record, id } = entry;
-    if (record.requestor !== MIN_READY || !this.#context.ownMinReady.has(id) || this.#busy.has(id)) return;
+    if (
+      record.requestor !== MIN_READY ||
+      !this.#context.ownMinReady.has(record.eventId ?? "") ||
+      this.#busy.has(id)
+    )
+      return;
     if (record.state !== "fulfilled" && record.state !== "failed") return;
     this.#busy.add(id);
     retireMinReady(this.#context, entry)
-      .then(() => this.#context.ownMinReady.delete(id))
+      .then(() => this.#context.ownMinReady.delete(record.eventId ?? ""))
       .catch((error) =>
         this.#context.log.warn(
           { request: id, error: messageOf(error) },

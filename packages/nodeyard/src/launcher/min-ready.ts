@@ -10,23 +10,21 @@ import { withRoot } from "./roots.ts";
 export async function requestMinReady(context: Context, label: string, count: number): Promise<void> {
   await Promise.all(
     Array.from({ length: count }, async () => {
+      const eventId = hexId(context.random);
       const record = newRequest(
-        {
-          state: "requested",
-          nodeTypes: [label],
-          requestor: MIN_READY,
-          reuse: false,
-          eventId: hexId(context.random),
-        },
+        { state: "requested", nodeTypes: [label], requestor: MIN_READY, reuse: false, eventId },
         treeSeconds(context),
       );
-      const made = await withRoot(context.tree, paths.requests, () =>
-        context.tree.create(`${paths.requests}/900-`, encodeRequest(record), {
-          ephemeral: true,
-          sequential: true,
-        }),
-      );
-      context.ownMinReady.add(made.path.slice(made.path.lastIndexOf("/") + 1));
+      const data = encodeRequest(record);
+      context.ownMinReady.add(eventId);
+      try {
+        await withRoot(context.tree, paths.requests, () =>
+          context.tree.create(`${paths.requests}/900-`, data, { ephemeral: true, sequential: true }),
+        );
+      } catch (error) {
+        if (error instanceof TreeError && error.outcome === "none") context.ownMinReady.delete(eventId);
+        throw error;
+      }
     }),
   );
 }

@@ -1,5 +1,5 @@
 import { decodeNode, paths } from "@nodeyard/model";
-import { TreeError } from "@nodeyard/tree";
+import { CommitFailed, TreeError } from "@nodeyard/tree";
 import type { Context } from "./context.ts";
 import type { Held } from "./fence.ts";
 import { type HeldNode, heldNode } from "./records.ts";
@@ -26,7 +26,7 @@ async function lockParent(context: Context, id: string): Promise<Held | "busy" |
     const made = await context.fence.lockFresh(parent, []);
     return made === "exists" ? await context.fence.lockExisting(parent) : made.held;
   } catch (error) {
-    if (error instanceof TreeError && error.outcome === "none") return "gone";
+    if (error instanceof CommitFailed && error.reason.code === "tree.no_node") return "gone";
     throw error;
   }
 }

@@ -1,7 +1,8 @@
 import { type ComponentRecord, changeComponent, encodeComponent, newComponent, paths } from "@nodeyard/model";
-import { messageOf } from "@nodeyard/runtime";
+import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import { type Tree, TreeError } from "@nodeyard/tree";
 import type { Log } from "../telemetry/index.ts";
+import { persevere } from "./persevere.ts";
 
 /** One znode under /nodepool/components that says what this process offers. */
 interface Registered {
@@ -9,8 +10,17 @@ interface Registered {
   path: string;
   version: number;
   epoch: number;
+  /** The epoch in which its creation was tried last. */
+  tried: number;
   /** Writes of one component follow each other. */
   tail: Promise<void>;
+}
+
+export interface RegistrationHandles {
+  readonly tree: Tree;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
 }
 
 /**
@@ -18,14 +28,14 @@ interface Registered {
  * after a lost session, rewritten only when a value changes.
  */
 export class Registration {
-  readonly #tree: Tree;
+  readonly #handles: RegistrationHandles;
   readonly #log: Log;
   readonly #hostname: string;
   readonly #components = new Map<string, Registered>();
 
-  constructor(tree: Tree, log: Log, hostname: string) {
-    this.#tree = tree;
-    this.#log = log;
+  constructor(handles: RegistrationHandles, hostname: string) {
+    this.#handles = handles;
+    this.#log = handles.log;
     this.#hostname = hostname;
   }
 
@@ -36,12 +46,19 @@ export class Registration {
       paths.components,
       ...["pool", "launcher", "builder"].map((kind) => `${paths.components}/${kind}`),
     ]) {
-      await this.#tree.create(path).catch(ignoreExisting);
+      await this.#handles.tree.create(path).catch(ignoreExisting);
     }
   }
 
   async register(name: string, record: ComponentRecord): Promise<void> {
-    const component: Registered = { record, path: "", version: 0, epoch: -1, tail: Promise.resolve() };
+    const component: Registered = {
+      record,
+      path: "",
+      version: 0,
+      epoch: -1,
+      tried: -1,
+      tail: Promise.resolve(),
+    };
     this.#components.set(name, component);
     component.tail = this.#create(component);
     await component.tail;
@@ -64,7 +81,7 @@ export class Registration {
 
   /** After a lost session: everything again, under new sequence numbers. */
   async renew(): Promise<void> {
-    const { epoch } = this.#tree.session();
+    const { epoch } = this.#handles.tree.session();
     await Promise.all(
       [...this.#components.values()]
         .filter((component) => component.epoch !== epoch)
@@ -77,7 +94,7 @@ export class Registration {
     if (component === undefined) return;
     this.#components.delete(name);
     await component.tail.catch(() => {});
-    if (component.path !== "") await this.#tree.delete(component.path).catch(() => {});
+    if (component.path !== "") await this.#handles.tree.delete(component.path).catch(() => {});
   }
 
   names(): readonly string[] {
@@ -85,23 +102,52 @@ export class Registration {
   }
 
   async #create(component: Registered): Promise<void> {
-    const { epoch } = this.#tree.session();
-    const prefix = `${paths.components}/${component.record.kind}/${this.#hostname}`;
-    const made = await this.#tree.create(prefix, encodeComponent(component.record), {
-      ephemeral: true,
-      sequential: true,
+    await persevere(this.#handles, async () => {
+      const { tree } = this.#handles;
+      const { epoch } = tree.session();
+      const found = component.tried === epoch ? await this.#find(component) : undefined;
+      component.tried = epoch;
+      const made =
+        found ??
+        (
+          await tree.create(this.#prefix(component), encodeComponent(component.record), {
+            ephemeral: true,
+            sequential: true,
+          })
+        ).path;
+      component.path = made;
+      component.version = 0;
+      component.epoch = epoch;
     });
-    component.path = made.path;
-    component.version = 0;
-    component.epoch = epoch;
+  }
+
+  #prefix({ record }: Registered): string {
+    return `${paths.component(record.kind)}/${this.#hostname}`;
+  }
+
+  /** After a lost reply: the znode with our bytes and of our session, if it was made. */
+  async #find(component: Registered): Promise<string | undefined> {
+    const { tree } = this.#handles;
+    const parent = paths.component(component.record.kind);
+    const data = encodeComponent(component.record);
+    for (const name of await tree.children(parent)) {
+      const path = `${parent}/${name}`;
+      if (!path.startsWith(this.#prefix(component))) continue;
+      const found = await tree.get(path).catch(() => undefined);
+      if (found?.stat.ephemeralOwner === tree.session().id && Buffer.compare(found.data, data) === 0)
+        return path;
+    }
+    return undefined;
   }
 
   async #change(component: Registered, patch: Partial<ComponentRecord>): Promise<void> {
     const next = changeComponent(component.record, patch);
     if (Buffer.compare(encodeComponent(next), encodeComponent(component.record)) === 0) return;
     component.record = next;
-    if (component.epoch !== this.#tree.session().epoch) return;
-    const stat = await this.#tree.set(component.path, encodeComponent(next), { version: component.version });
+    if (component.epoch !== this.#handles.tree.session().epoch) return;
+    const stat = await this.#handles.tree.set(component.path, encodeComponent(next), {
+      version: component.version,
+    });
     component.version = stat.version;
   }
 }

@@ -14,11 +14,16 @@ export async function resetLost(context: Context, id: string): Promise<Handled> 
     await context.fence.release(request.held);
     return "changed";
   }
-  await Promise.all([...context.view.nodes.byRequest.get(id)].map((node) => takeBack(context, id, node)));
-  await request.write({ state: "requested", nodes: [] }, (set) => [
-    set,
-    { op: "delete", path: request.held.contender },
-  ]);
+  try {
+    await Promise.all([...context.view.nodes.byRequest.get(id)].map((node) => takeBack(context, id, node)));
+    await request.write({ state: "requested", nodes: [] }, (set) => [
+      set,
+      { op: "delete", path: request.held.contender },
+    ]);
+  } catch (error) {
+    await context.fence.release(request.held);
+    throw error;
+  }
   context.log.info({ request: id }, "put back a request that had lost its launcher");
   context.journal.write({ event: "request.reset", request: id, facts: {} });
   return "replan";

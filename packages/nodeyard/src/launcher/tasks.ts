@@ -18,7 +18,7 @@ export class Tasks {
   readonly #context: Context;
   readonly #report: (event: SchedulerEvent) => void;
   readonly #pause: (pool: string, paused: boolean) => void;
-  readonly #running = new Set<Promise<void>>();
+  readonly #running = new Map<Promise<void>, string>();
   readonly #failures = new Map<string, number>();
   #session = new AbortController();
 
@@ -69,12 +69,13 @@ export class Tasks {
     const abort = () => this.#session.abort(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) abort();
-    while (this.#running.size > 0) await Promise.all(this.#running);
+    while (this.#running.size > 0) await Promise.all(this.#running.keys());
     signal.removeEventListener("abort", abort);
   }
 
-  get running(): number {
-    return this.#running.size;
+  /** Ids of what is being worked on. */
+  list(): readonly string[] {
+    return [...this.#running.values()];
   }
 
   #run(id: string, work: (signal: AbortSignal) => Promise<SchedulerEvent>): void {
@@ -92,7 +93,7 @@ export class Tasks {
         this.#running.delete(task);
         if (event !== undefined && !signal.aborted) this.#report(event);
       });
-    this.#running.add(task);
+    this.#running.set(task, id);
   }
 
   async #accept(action: Extract<Action, { type: "accept" }>, signal: AbortSignal): Promise<SchedulerEvent> {

@@ -81,6 +81,7 @@ function lookAtEverything(state: State): void {
 function onSessionLost(state: State): void {
   for (const [id, handling] of state.handling) {
     for (const launch of handling.reserved) state.usage.delete(launch.node);
+    if (state.requests.get(id)?.record.state === "pending") state.pending.add(id);
     state.recheck.add(id);
   }
   for (const node of state.claimed.keys()) state.recheckNodes.add(node);

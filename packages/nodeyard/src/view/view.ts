@@ -52,6 +52,7 @@ export class View {
       this.#feeds.push(
         this.#options.tree.feed(root, {
           interest: interestOf,
+          descend: (path) => placeOf(path).kind !== "contender",
           onChange: (change) => this.#take(root, change),
           concurrency: 1024,
         }),
@@ -197,6 +198,6 @@ export function interestOf(path: string): Interest {
     case "contender":
       return "name";
     case "other":
-      return path.startsWith("/nodeyard/leases/") || path.startsWith("/nodeyard/limits/") ? "data" : "none";
+      return path.startsWith("/nodeyard/leases/") ? "data" : "none";
   }
 }

@@ -226,6 +226,7 @@ describe("incremental equals from scratch", () => {
           expect(world.desk.state.idle.ofPool(key)).toEqual(fresh.state.idle.ofPool(key));
         }
         expect(codes(world.desk)).toEqual(codes(fresh));
+        expect([...world.desk.state.pending].sort()).toEqual([...fresh.state.pending].sort());
         expect(world.desk.state.handling.size).toBe(0);
         expect(world.desk.state.claimed.size).toBe(0);
       }),

@@ -15,7 +15,8 @@ async function launcher(session: Session): Promise<void> {
   const log = logOf(session);
   const { files = { path: DEFAULT_CONFIG } } = placeOf(session);
   const running = await startLauncher({ stateFolder: stateOf(session), files }, machine, log);
+  const stopped = untilStopped(machine, log, () => running.close(GRACE_MS));
   log.info({ config: files.path }, "the launcher runs");
-  const exitCode = await untilStopped(machine, log, () => running.close(GRACE_MS));
+  const exitCode = await stopped;
   if (exitCode !== 0) throw new CommandFailed(exitCode);
 }

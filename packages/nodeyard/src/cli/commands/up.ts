@@ -40,8 +40,9 @@ async function up(session: Session, options: UpOptions): Promise<void> {
     machine,
     log,
   );
+  const stopped = untilStopped(machine, log, () => running.close(GRACE_MS));
   log.info({ state: stateFolder, addresses: running.addresses }, "Nodeyard is up");
-  const exitCode = await untilStopped(machine, log, () => running.close(GRACE_MS));
+  const exitCode = await stopped;
   if (exitCode !== 0) throw new CommandFailed(exitCode);
 }
 

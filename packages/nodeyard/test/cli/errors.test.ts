@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fakeConfig, Site } from "./nodeyard.ts";
+
+let site: Site;
+beforeAll(() => {
+  site = new Site(fakeConfig());
+});
+afterAll(() => site.close());
+
+/** One line on stderr, nothing on stdout. */
+async function failure(...words: readonly string[]) {
+  const { code, out, err } = await site.run(...words);
+  expect(out).toBe("");
+  expect(err).toMatch(/^nodeyard: [^\n]+\n$/);
+  return { code, line: err.trim().slice("nodeyard: ".length) };
+}
+
+describe("help and usage", () => {
+  test("no command prints help and fails, like the old one", async () => {
+    const { code, err } = await site.run();
+    expect(code).toBe(1);
+    expect(err).toContain("Usage: nodeyard");
+  });
+  test("--help teaches by example", async () => {
+    const { code, out } = await site.run("--help");
+    expect(code).toBe(0);
+    expect(out).toContain("$ nodeyard request fake-small:2 --wait");
+  });
+  test("--version", async () => {
+    expect(await site.run("--version")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^Nodeyard version: \d+\./),
+    });
+  });
+  test.each([
+    [["bogus"], "unknown command 'bogus'"],
+    [["lst"], "(Did you mean list?)"],
+    [["list", "--bogus"], "unknown option '--bogus'"],
+    [["request"], "missing required argument 'label'"],
+    [["release"], "missing required argument 'lease'"],
+    [["request", "a:0"], '"a:0" asks for 0 nodes'],
+    [["request", "a", "--for", "soon"], '"soon" is not a duration'],
+    [["release", "nonsense"], '"nonsense" is not a lease id'],
+    [["delete", "x"], '"x" is not a node id'],
+    [["up", "--listen", "nowhere"], '"nowhere" is not HOST:PORT'],
+    [["up", "--tls-cert", "x"], "go together"],
+  ])("%j is not understood: exit code 2", async (words, text) => {
+    const { code, out, err } = await site.run(...words);
+    expect([code, out]).toEqual([2, ""]);
+    expect(err).toMatch(/^nodeyard: /);
+    expect(err).toContain(text);
+  });
+});
+
+describe("what cannot be done: exit code 1 and one line", () => {
+  test("no Nodeyard runs", async () => {
+    const { code, line } = await failure("list");
+    expect(code).toBe(1);
+    expect(line).toContain(
+      `no Nodeyard runs on the state folder ${site.state}; start one with "nodeyard up"`,
+    );
+  });
+  test("no such file", async () => {
+    const { code, line } = await failure("-c", "/no/such.yaml", "list");
+    expect(code).toBe(1);
+    expect(line).toMatch(/^\/no\/such\.yaml:1:1: the file cannot be read: ENOENT/);
+  });
+  test("a configuration that cannot be used names file, line, key and mend", async () => {
+    site.write("labels: []\nproviders:\n  - name: cloud\n    driver: bogus\n    pools: []\n");
+    const { code, line } = await failure("-c", site.config, "up");
+    expect(code).toBe(1);
+    expect(line).toMatch(
+      /nodepool\.yaml:4:\d+: providers\[0\] "cloud": driver: names driver bogus, which does not exist; /,
+    );
+  });
+  test("a configuration for ZooKeeper is not run on an embedded tree", async () => {
+    site.write(fakeConfig({ extra: "zookeeper-servers:\n  - host: 127.0.0.1\n    port: 2181\n" }));
+    const { code, err } = await site.run("-c", site.config, "up");
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /nodeyard: .*nodepool\.yaml names zookeeper-servers: start it with "nodeyard launcher -c /,
+    );
+  });
+  test("a state folder that cannot be", async () => {
+    site.write(fakeConfig());
+    const { code, line } = await failure("--state", "/dev/null/x", "-c", site.config, "up");
+    expect(code).toBe(1);
+    expect(line).toMatch(
+      /^cannot use the state folder \/dev\/null\/x \(.*\); name another with --state DIR$/,
+    );
+  });
+});
+
+describe("config-validate", () => {
+  const validate = (...words: readonly string[]) => site.run("-c", site.config, "config-validate", ...words);
+
+  test("a good file: 0, and one line in the old shape", async () => {
+    site.write(fakeConfig());
+    const { code, out, err } = await validate("--strict");
+    expect([code, out]).toEqual([0, ""]);
+    expect(err).toMatch(
+      /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO nodepool\.cmd\.config_validator: validating .*nodepool\.yaml\n$/,
+    );
+  });
+  test("every error of a bad file: 1", async () => {
+    site.write(`${fakeConfig()}    bogus: 1\nunheard-of: 2\n`);
+    const { code, err } = await validate();
+    expect(code).toBe(1);
+    expect(err.match(/ ERROR nodepool\.cmd\.config_validator: /g)?.length).toBeGreaterThanOrEqual(2);
+    expect(err).toContain("unheard-of");
+    expect(err).toContain("bogus");
+  });
+  test("what keeps a launcher from loading it fails only with --strict", async () => {
+    site.write(fakeConfig().replace("  - name: large\n", ""));
+    expect((await validate()).code).toBe(0);
+    expect((await validate()).err).toContain(" WARNING ");
+    expect((await validate("--strict")).code).toBe(1);
+  });
+  test("a file that is not there: 1", async () => {
+    const { code, err } = await site.run("-c", "/no/such.yaml", "config-validate");
+    expect(code).toBe(1);
+    expect(err).toContain("ERROR");
+  });
+});

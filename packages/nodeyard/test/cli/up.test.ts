@@ -1,0 +1,114 @@
+import { statSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fakeConfig, type Running, Site } from "./nodeyard.ts";
+
+interface Granted {
+  readonly lease: string;
+  readonly state: string;
+  readonly nodes: readonly {
+    readonly id: string;
+    readonly label: readonly string[];
+    readonly host_keys: readonly string[];
+  }[];
+}
+interface ListedNode {
+  readonly id: string;
+  readonly state: string;
+  readonly locked: string;
+}
+
+describe("a Nodeyard of one process, and its clients", () => {
+  let site: Site;
+  let up: Running;
+  beforeAll(async () => {
+    site = new Site(fakeConfig({ latency: "{boot: 100}" }));
+    up = await site.up();
+  });
+  afterAll(() => site.close());
+
+  test("only its owner can enter the state folder and its socket", () => {
+    expect(statSync(site.state).mode & 0o777).toBe(0o700);
+    expect(statSync(`${site.state}/tree.sock`).mode & 0o777).toBe(0o600);
+  });
+
+  test("nodes are asked for, listed, and given back", async () => {
+    const asked = site.start("request", "small:2", "large", "--wait", "--json");
+    const { code, out, err } = await asked.ended;
+    expect(code).toBe(0);
+    const granted = JSON.parse(out) as Granted;
+    expect(granted.state).toBe("granted");
+    expect(granted.nodes.map(({ label }) => label)).toEqual([["small"], ["small"], ["large"]]);
+    expect(granted.nodes.every(({ host_keys }) => host_keys.length > 0)).toBe(true);
+    for (const { id } of granted.nodes)
+      expect(err).toMatch(new RegExp(`node ${id}  (building|ready|in-use)  `));
+    expect(err).toMatch(/lease [0-9a-f]{12} {2}granted/);
+
+    const nodes = await site.json<ListedNode[]>("list");
+    const ours = nodes.filter(({ id }) => granted.nodes.some((node) => node.id === id));
+    expect(ours.map(({ state, locked }) => [state, locked])).toEqual(Array(3).fill(["in-use", "locked"]));
+    expect(await site.json("request-list")).toEqual([]);
+    expect(await site.json("list", "--leases")).toMatchObject([{ id: granted.lease, state: "granted" }]);
+    const info = await site.json<{ nodes: readonly object[] }>("info", "fake-cloud");
+    expect(info.nodes).toHaveLength(3);
+
+    expect(await site.run("release", granted.lease)).toMatchObject({
+      code: 0,
+      out: `released ${granted.lease}\n`,
+    });
+    await up.told("ended a lease");
+    expect(await site.json("list", "--leases")).toEqual([]);
+    const again = await site.run("release", granted.lease);
+    expect([again.code, again.out]).toEqual([1, ""]);
+    expect(again.err).toMatch(/^nodeyard: there is no lease [0-9a-f]{12}: .*\n$/);
+  });
+
+  test("without --wait the lease's id is all", async () => {
+    const { code, out } = await site.run("request", "small", "--for", "10m");
+    expect(code).toBe(0);
+    expect(out).toMatch(/^[0-9a-f]{12}\n$/);
+    expect((await site.run("release", out.trim())).code).toBe(0);
+  });
+
+  test("a label that nobody has fails, and says so", async () => {
+    const { code, err, out } = await site.run("request", "nothing-like-it", "--wait");
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toMatch(/nodeyard: lease [0-9a-f]{12} failed: every pool declined nothing-like-it;/);
+  });
+
+  test("Ctrl-C while waiting gives the request back", async () => {
+    // More than the pool may ever have is declined; as much as it may have, twice, has to wait.
+    const first = await site.json<Granted>("request", "small:5", "--wait");
+    const second = site.start("request", "small:5", "--wait");
+    await second.told("asks for");
+    const ended = await second.kill("SIGINT");
+    expect(ended.code).toBe(1);
+    expect(ended.err).toMatch(/\nreleased [0-9a-f]{12}\nnodeyard: SIGINT ended the waiting\n$/);
+    await site.run("release", first.lease);
+  });
+
+  test("a held node is nobody else's, and a deleted one goes", async () => {
+    const { nodes, lease } = await site.json<Granted>("request", "large", "--wait");
+    const { id } = nodes[0]!;
+    const busy = site.run("hold", id);
+    const unknown = await site.run("delete", "999");
+    expect([unknown.code, unknown.err]).toEqual([1, "nodeyard: there is no node 0000000999\n"]);
+    expect((await busy).err).toMatch(/^nodeyard: node \d{10} is locked by someone else for more than 5 s: /);
+    await site.run("release", lease);
+  });
+
+  test("--listen lets clients in by TCP; beyond loopback only with certificates", async () => {
+    const open = new Site(fakeConfig());
+    try {
+      const refused = await open.run("-c", open.config, "up", "--listen", "0.0.0.0:0");
+      expect([refused.code, refused.signal]).toEqual([1, null]);
+      expect(refused.err).toMatch(
+        /nodeyard: 0\.0\.0\.0:0 can be reached from other machines: give a certificate/,
+      );
+      const listening = open.start("-c", open.config, "up", "--listen", "127.0.0.1:0");
+      await listening.told("Nodeyard is up");
+      expect(listening.err).toMatch(/"addresses":\["unix:[^"]+","127\.0\.0\.1:\d+"\]/);
+    } finally {
+      await open.close();
+    }
+  });
+});
