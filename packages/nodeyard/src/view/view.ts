@@ -52,7 +52,7 @@ export class View {
       this.#feeds.push(
         this.#options.tree.feed(root, {
           interest: interestOf,
-          descend: (path) => placeOf(path).kind !== "contender",
+          descend: (path) => mayHold(placeOf(path).kind),
           onChange: (change) => this.#take(root, change),
           concurrency: 1024,
         }),
@@ -185,6 +185,11 @@ export class View {
     if (event === undefined) return;
     for (const listener of this.#listeners) listener(event);
   }
+}
+
+/** Contenders, requests and components have no children that anybody wants. */
+function mayHold(kind: ReturnType<typeof placeOf>["kind"]): boolean {
+  return kind === "node" || kind === "other";
 }
 
 /** Lock contenders are wanted by name only, so that no lock znode is ever fetched. */

@@ -233,9 +233,9 @@ export class RemoteFeed implements Feed {
     this.#walk.waiters = [];
   }
 
+  /** A comparison that was only asked for is no gap: nothing is known to be missing. */
   #begin(): void {
     this.#timer?.cancel();
-    this.#tellGap();
     this.#walking = true;
     this.#walk.waiters = this.#waiters;
     this.#waiters = [];

@@ -45,10 +45,8 @@ test("a later walk asks for stats, and reads only what changed", async () => {
   const before = calls();
   tree.reconnect();
   await feed.resync();
-  const [from, walks] = [
-    follower.said().indexOf("gap"),
-    follower.said().filter((word) => word === "gap").length,
-  ];
+  const from = follower.said().indexOf("gap");
+  const walks = follower.said(from).filter((word) => word === "synced").length;
   expect(follower.said(from).filter((word) => word.startsWith("put"))).toEqual(["put /nodes/7=new"]);
   expect(calls() - before).toBe(walks * (1 + 3 * NODES) + 1);
 });
