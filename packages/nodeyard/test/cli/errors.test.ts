@@ -111,7 +111,7 @@ describe("config-validate", () => {
     expect(err).toContain("bogus");
   });
   test("what keeps a launcher from loading it fails only with --strict", async () => {
-    site.write(fakeConfig().replace("  - name: large\n", ""));
+    site.write(fakeConfig().replace("  - {name: large, min-ready: 0}\n", ""));
     expect((await validate()).code).toBe(0);
     expect((await validate()).err).toContain(" WARNING ");
     expect((await validate("--strict")).code).toBe(1);

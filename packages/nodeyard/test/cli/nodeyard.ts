@@ -119,12 +119,13 @@ export function fakeConfig(
     readonly extra?: string;
     readonly latency?: string;
     readonly journal?: string;
+    readonly minReady?: number;
   } = {},
 ): string {
-  const { labels = ["small", "large"], extra = "", latency = "{}", journal } = options;
+  const { labels = ["small", "large"], extra = "", latency = "{}", journal, minReady = 0 } = options;
   return `${extra}
 labels:
-${labels.map((label) => `  - name: ${label}\n`).join("")}
+${labels.map((label) => `  - {name: ${label}, min-ready: ${minReady}}\n`).join("")}
 providers:
   - name: fake-cloud
     driver: fake

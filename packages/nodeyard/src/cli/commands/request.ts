@@ -8,6 +8,7 @@ import {
   releaseLease,
   youngestNode,
 } from "../../operations/index.ts";
+import type { Machine } from "../../process/index.ts";
 import { parseDuration, parseLabels, parsePriority } from "../arguments.ts";
 import { CommandError } from "../errors.ts";
 import { Progress } from "../progress.ts";
@@ -56,18 +57,41 @@ async function request(
   options: RequestOptions,
 ): Promise<void> {
   const { io, machine } = session;
-  const youngest = options.wait === true ? await youngestNode(handles) : "";
-  const lease = await askForNodes(handles, {
-    labels,
-    owner: `${machine.user}@${machine.hostname}`,
-    forMs: options.for,
-    priority: options.priority,
-  });
-  if (options.wait === true) {
+  const ask = () =>
+    askForNodes(handles, {
+      labels,
+      owner: `${machine.user}@${machine.hostname}`,
+      forMs: options.for,
+      priority: options.priority,
+    });
+  if (options.wait !== true) {
+    const lease = await ask();
+    if (options.json === true) printJson(session, lease, []);
+    else io.out(`${lease.id}\n`);
+    return;
+  }
+  const youngest = await youngestNode(handles);
+  // Before the lease is made: a signal that comes in between must not leave it behind.
+  const signals = listen(machine);
+  try {
+    const lease = await ask();
     io.err(`lease ${lease.id} asks for ${labels.map(plain).join(", ")}\n`);
-    await printGranted(session, handles, await arrival(session, handles, lease, youngest, options), options);
-  } else if (options.json === true) printJson(session, lease, []);
-  else io.out(`${lease.id}\n`);
+    const granted = await arrival(session, handles, lease, youngest, signals.interrupted, options);
+    await printGranted(session, handles, granted, options);
+  } finally {
+    signals.ignore();
+  }
+}
+
+/** A promise that rejects at the first SIGINT or SIGTERM; the second ends the process. */
+function listen(machine: Machine): { readonly interrupted: Promise<never>; ignore(): void } {
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => {});
+  const ignore = machine.onSignal((signal, before) => {
+    if (before > 0) machine.exit(1);
+    reject(new CommandError("cli.interrupted", `${signal} ended the waiting`));
+  });
+  return { interrupted: promise, ignore };
 }
 
 /** Resolves with the granted lease. A signal gives the lease back first, unless it is to be kept. */
@@ -76,19 +100,16 @@ async function arrival(
   handles: OperationHandles,
   lease: Lease,
   youngest: string,
+  interrupted: Promise<never>,
   { keep }: RequestOptions,
 ): Promise<Lease> {
   const start = machine.clock.monotonic();
   const progress = new Progress(io.err, () => machine.clock.monotonic() - start);
   const following = followLease(handles, lease, youngest, (state) => progress.show(state));
-  const interrupted = Promise.withResolvers<never>();
-  const ignore = machine.onSignal((signal, before) => {
-    if (before > 0) machine.exit(1);
-    interrupted.reject(new CommandError("cli.interrupted", `${signal} ended the waiting`));
-  });
   try {
-    const ended = await Promise.race([following.ended, interrupted.promise]);
+    const ended = await Promise.race([interrupted, following.ended]);
     if (ended.state === "granted") return ended;
+    await releaseLease(handles, lease.id);
     throw new CommandError(
       "cli.declined",
       `lease ${lease.id} failed: every pool declined ${lease.labels.join(", ")}; "nodeyard list" shows what exists, and the launcher's log says why`,
@@ -102,10 +123,8 @@ async function arrival(
         io.err(`released ${lease.id}\n`);
       }
     }
-    if (error instanceof CommandError && error.code === "cli.declined") await releaseLease(handles, lease.id);
     throw error;
   } finally {
-    ignore();
     await following.close();
   }
 }
