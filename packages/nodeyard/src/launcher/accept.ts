@@ -39,8 +39,15 @@ export async function lockAndAccept(context: Context, id: string): Promise<HeldR
   );
 }
 
-/** Takes a request's lock, whether or not it has been locked before, and reads the record under it. */
-export async function lockRequest(context: Context, id: string): Promise<HeldRequest | NotHeld> {
+/**
+ * Takes a request's lock, whether or not it has been locked before. The record is the view's, since the first write checks its
+ * version; `fresh` reads it under the lock, for work that does other things first.
+ */
+export async function lockRequest(
+  context: Context,
+  id: string,
+  fresh = false,
+): Promise<HeldRequest | NotHeld> {
   const parent = paths.requestLock(id);
   let held = await context.fence.lockExisting(parent);
   if (held === "gone") {
@@ -50,6 +57,8 @@ export async function lockRequest(context: Context, id: string): Promise<HeldReq
   }
   if (held === "gone") return "busy";
   if (held === "busy") return held;
+  const entry = context.view.requests.byId.get(id);
+  if (entry !== undefined && !fresh) return heldRequest(context, held, id, entry.record, entry.version);
   try {
     const found = await context.tree.get(paths.request(id));
     return heldRequest(context, held, id, decodeRequest(id, found.data), found.stat.version);

@@ -4,10 +4,15 @@ import type { Context } from "./context.ts";
 import type { Held } from "./fence.ts";
 import { type HeldNode, heldNode } from "./records.ts";
 
-/** Takes a node's lock without waiting, never making the node's own path, and reads the record under it. */
+/**
+ * Takes a node's lock without waiting, never making the node's own path. The record is the view's: the first write checks its
+ * version, and reads it anew when someone was quicker.
+ */
 export async function lockNode(context: Context, id: string): Promise<HeldNode | "busy" | "gone"> {
   const held = await lockParent(context, id);
   if (typeof held === "string") return held;
+  const entry = context.view.nodes.byId.get(id);
+  if (entry !== undefined) return heldNode(context, held, id, entry.record, entry.version);
   try {
     const found = await context.tree.get(paths.node(id));
     return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);

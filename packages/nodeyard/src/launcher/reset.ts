@@ -8,7 +8,7 @@ import { lockNode } from "./node-lock.ts";
  * plan (spec launcher.md 2.12, task 3). `declined_by` stays.
  */
 export async function resetLost(context: Context, id: string): Promise<Handled> {
-  const request = await lockRequest(context, id);
+  const request = await lockRequest(context, id, true);
   if (typeof request === "string") return request === "gone" ? "vanished" : request;
   if (request.record.state !== "pending") {
     await context.fence.release(request.held);

@@ -17,6 +17,9 @@ export interface ViewOptions {
   readonly resyncMs?: number;
 }
 
+/** Beneath a node there is nothing of interest but its lock. */
+const LOCK_ONLY: readonly string[] = ["lock"];
+
 type Listener = (event: ViewEvent) => void;
 
 const ROOTS = ["/nodepool/nodes", "/nodepool/requests", "/nodepool/components", "/nodeyard"] as const;
@@ -53,6 +56,7 @@ export class View {
         this.#options.tree.feed(root, {
           interest: interestOf,
           descend: (path) => mayHold(placeOf(path).kind),
+          only: (path) => (placeOf(path).kind === "node" ? LOCK_ONLY : undefined),
           onChange: (change) => this.#take(root, change),
           concurrency: 1024,
         }),

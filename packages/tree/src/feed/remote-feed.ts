@@ -59,7 +59,7 @@ export class RemoteFeed implements Feed {
       (path, done) => this.#fetch(path, done),
       () => this.#walked(),
     );
-    this.#walk = new Walk(port, this.#told, this.#reads, feed.descend, (error) => this.#failed(error));
+    this.#walk = new Walk(port, this.#told, this.#reads, feed, (error) => this.#failed(error));
     this.synced = this.#first.promise;
     // Whoever closes a feed early need not have waited for it.
     this.synced.catch(() => undefined);

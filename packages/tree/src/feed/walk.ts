@@ -1,3 +1,4 @@
+import type { FeedOptions } from "../contract.ts";
 import { NotAllowed, type TreeError } from "../errors.ts";
 import type { Port } from "../remote/port.ts";
 import type { Reads } from "./reads.ts";
@@ -13,20 +14,20 @@ export class Walk {
   readonly #port: Port;
   readonly #told: Told;
   readonly #reads: Reads;
-  readonly #descend: ((path: string) => boolean) | undefined;
+  readonly #options: Pick<FeedOptions, "descend" | "only">;
   readonly #onError: (error: TreeError) => void;
 
   constructor(
     port: Port,
     told: Told,
     reads: Reads,
-    descend: ((path: string) => boolean) | undefined,
+    options: Pick<FeedOptions, "descend" | "only">,
     onError: (error: TreeError) => void,
   ) {
     this.#port = port;
     this.#told = told;
     this.#reads = reads;
-    this.#descend = descend;
+    this.#options = options;
     this.#onError = onError;
   }
 
@@ -81,7 +82,10 @@ export class Walk {
   }
 
   #below(path: string): void {
-    if (this.#descend === undefined || this.#descend(path)) this.#list(path, false);
+    if (this.#options.descend?.(path) === false) return;
+    const only = this.#options.only?.(path);
+    if (only === undefined) this.#list(path, false);
+    else for (const name of only) this.#visit(path === "/" ? `/${name}` : `${path}/${name}`);
   }
 
   #list(path: string, isRoot: boolean): void {
