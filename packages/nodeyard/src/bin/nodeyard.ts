@@ -24,4 +24,5 @@ function write(descriptor: number, text: string): void {
   }
 }
 
-process.exitCode = await main(process.argv.slice(2), io, systemMachine());
+// Everything is written and closed by now; nothing that was forgotten may keep the process.
+process.exit(await main(process.argv.slice(2), io, systemMachine()));

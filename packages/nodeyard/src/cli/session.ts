@@ -1,5 +1,7 @@
 import type { OperationHandles } from "../operations/index.ts";
 import {
+  type ConfigFiles,
+  DEFAULT_CONFIG,
   Drivers,
   loadModule,
   type Machine,
@@ -38,15 +40,17 @@ export function stateOf({ machine, options }: Session): string {
   return stateFolder({ option: options().state, ...machine });
 }
 
+/** The configuration to run by: `-c`, else where the old launcher keeps it. */
+export function filesOf({ options }: Session): ConfigFiles {
+  const { config = DEFAULT_CONFIG, secure } = options();
+  return secure === undefined ? { path: config } : { path: config, securePath: secure };
+}
+
 /** Where the tree is looked for: `-c` names it, else a Nodeyard that runs on the state folder. */
 export function placeOf(session: Session): TreePlace {
   const { config, secure } = session.options();
-  const folder = stateOf(session);
-  if (config === undefined) return { stateFolder: folder };
-  return {
-    stateFolder: folder,
-    files: { path: config, ...(secure === undefined ? {} : { securePath: secure }) },
-  };
+  if (config === undefined && secure === undefined) return { stateFolder: stateOf(session) };
+  return { stateFolder: stateOf(session), files: filesOf(session) };
 }
 
 /** Runs `command` with a connection to the tree, and ends that whatever happens. */

@@ -47,6 +47,19 @@ export async function askForNodes(handles: OperationHandles, options: AskOptions
   await ensurePath(tree, LEASES);
   await ensurePath(tree, paths.requests);
   await tree.create(leasePath(id), encodeLease(lease));
+  try {
+    return await writeRequest(handles, lease, options);
+  } catch (error) {
+    // Whether the request stands may be unknown. Who is told of a failure must not be left with nodes.
+    await releaseLease(handles, id).catch(() => {});
+    throw error;
+  }
+}
+
+async function writeRequest(handles: OperationHandles, lease: Lease, options: AskOptions): Promise<Lease> {
+  const { tree, random } = handles;
+  const { id } = lease;
+  const now = treeNow(handles);
   const record = newRequest(
     {
       state: "requested",

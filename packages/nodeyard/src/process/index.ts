@@ -1,4 +1,5 @@
 export type { TcpOptions } from "@nodeyard/tree";
+export type { ConfigFiles } from "../config/index.ts";
 export { Drivers, type LoadModule } from "./driver-registry.ts";
 export { makeStateFolder, readText } from "./edge/files.ts";
 export { loadModule } from "./edge/load-module.ts";

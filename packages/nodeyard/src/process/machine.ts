@@ -11,8 +11,8 @@ export interface Machine {
   readonly isRoot: boolean;
   readonly pid: number;
   /**
-   * Calls `fn` at SIGINT and SIGTERM with how many came before; returns what ends that. While someone listens, a signal
-   * does not end the process by itself.
+   * Calls `fn` at SIGINT (or SIGUSR1, which counts as one) and SIGTERM with how many came before; returns what ends that.
+   * While someone listens, a signal does not end the process by itself.
    */
   onSignal(fn: (signal: "SIGINT" | "SIGTERM", before: number) => void): () => void;
   /** Ends the process at once. */

@@ -19,7 +19,10 @@ export async function openConfig(
   drivers: Drivers,
 ): Promise<{ readonly config: Config; readonly warnings: readonly Finding[] }> {
   const read = await readConfig(files, { env, drivers });
-  if ("unreadable" in read) throw new ConfigRefused([read.unreadable]);
+  if ("unreadable" in read) {
+    const { message, ...finding } = read.unreadable;
+    throw new ConfigRefused([{ ...finding, message: `${message}; name the configuration with -c FILE` }]);
+  }
   const { config, findings } = loadConfig(read.input);
   if (config === undefined) throw new ConfigRefused(findings);
   return { config, warnings: findings };

@@ -45,9 +45,10 @@ export async function startUp(options: UpOptions, machine: Machine, log: Log): P
   const tree = await openEmbeddedTree({ folder: stateFolder, clock, random });
   const opened: { server?: TreeServer; launcher?: RunningLauncher } = {};
   try {
+    // First: while a provider is slow to open, clients can already see and ask.
+    opened.server = await serve(tree, options, machine, listen);
     const parts = { machine, tree, config, files, drivers, log, stateFolder };
     opened.launcher = await RunningLauncher.start(parts);
-    opened.server = await serve(tree, options, machine, listen);
   } catch (error) {
     await close(tree, opened, 0);
     throw error;

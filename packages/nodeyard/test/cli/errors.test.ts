@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { fakeConfig, Site } from "./nodeyard.ts";
+import { main } from "../../src/cli/index.ts";
+import { systemMachine } from "../../src/process/index.ts";
+import { type Ended, fakeConfig, Site } from "./nodeyard.ts";
 
 let site: Site;
 beforeAll(() => {
@@ -7,9 +9,26 @@ beforeAll(() => {
 });
 afterAll(() => site.close());
 
+/** Runs a command in this process: what is wrong is found before anything starts. */
+async function run(...words: readonly string[]): Promise<Pick<Ended, "code" | "out" | "err">> {
+  const text = { out: "", err: "" };
+  const io = {
+    out: (part: string) => {
+      text.out += part;
+    },
+    err: (part: string) => {
+      text.err += part;
+    },
+    isTerminal: false,
+    columns: 100,
+  };
+  const code = await main(["--state", site.state, ...words], io, systemMachine());
+  return { code, ...text };
+}
+
 /** One line on stderr, nothing on stdout. */
 async function failure(...words: readonly string[]) {
-  const { code, out, err } = await site.run(...words);
+  const { code, out, err } = await run(...words);
   expect(out).toBe("");
   expect(err).toMatch(/^nodeyard: [^\n]+\n$/);
   return { code, line: err.trim().slice("nodeyard: ".length) };
@@ -17,12 +36,12 @@ async function failure(...words: readonly string[]) {
 
 describe("help and usage", () => {
   test("no command prints help and fails, like the old one", async () => {
-    const { code, err } = await site.run();
+    const { code, err } = await run();
     expect(code).toBe(1);
     expect(err).toContain("Usage: nodeyard");
   });
   test("--help teaches by example", async () => {
-    const { code, out } = await site.run("--help");
+    const { code, out } = await run("--help");
     expect(code).toBe(0);
     expect(out).toContain("$ nodeyard request fake-small:2 --wait");
   });
@@ -45,7 +64,7 @@ describe("help and usage", () => {
     [["up", "--listen", "nowhere"], '"nowhere" is not HOST:PORT'],
     [["up", "--tls-cert", "x"], "go together"],
   ])("%j is not understood: exit code 2", async (words, text) => {
-    const { code, out, err } = await site.run(...words);
+    const { code, out, err } = await run(...words);
     expect([code, out]).toEqual([2, ""]);
     expect(err).toMatch(/^nodeyard: /);
     expect(err).toContain(text);
@@ -75,7 +94,7 @@ describe("what cannot be done: exit code 1 and one line", () => {
   });
   test("a configuration for ZooKeeper is not run on an embedded tree", async () => {
     site.write(fakeConfig({ extra: "zookeeper-servers:\n  - host: 127.0.0.1\n    port: 2181\n" }));
-    const { code, err } = await site.run("-c", site.config, "up");
+    const { code, err } = await run("-c", site.config, "up");
     expect(code).toBe(1);
     expect(err).toMatch(
       /nodeyard: .*nodepool\.yaml names zookeeper-servers: start it with "nodeyard launcher -c /,
@@ -92,7 +111,7 @@ describe("what cannot be done: exit code 1 and one line", () => {
 });
 
 describe("config-validate", () => {
-  const validate = (...words: readonly string[]) => site.run("-c", site.config, "config-validate", ...words);
+  const validate = (...words: readonly string[]) => run("-c", site.config, "config-validate", ...words);
 
   test("a good file: 0, and one line in the old shape", async () => {
     site.write(fakeConfig());
@@ -117,7 +136,7 @@ describe("config-validate", () => {
     expect((await validate("--strict")).code).toBe(1);
   });
   test("a file that is not there: 1", async () => {
-    const { code, err } = await site.run("-c", "/no/such.yaml", "config-validate");
+    const { code, err } = await run("-c", "/no/such.yaml", "config-validate");
     expect(code).toBe(1);
     expect(err).toContain("ERROR");
   });

@@ -86,19 +86,6 @@ describe("a Nodeyard of one process, and its clients", () => {
     await site.run("release", first.lease);
   });
 
-  test("a node in use can be neither held nor deleted", async () => {
-    const { nodes, lease } = await site.json<Granted>("request", "large", "--wait");
-    const busy = await site.run("hold", nodes[0]!.id);
-    expect([busy.code, busy.out]).toEqual([1, ""]);
-    expect(busy.err).toMatch(/^nodeyard: node \d{10} is locked by someone else for more than 5 s: /);
-    await site.run("release", lease);
-  });
-
-  test("no such node", async () => {
-    const unknown = await site.run("delete", "999");
-    expect([unknown.code, unknown.err]).toEqual([1, "nodeyard: there is no node 0000000999\n"]);
-  });
-
   test("--listen lets clients in by TCP; beyond loopback only with certificates", async () => {
     const open = new Site(fakeConfig());
     try {
@@ -115,35 +102,3 @@ describe("a Nodeyard of one process, and its clients", () => {
     }
   });
 });
-
-test("a held node is nobody else's until it is deleted", async () => {
-  const site = new Site(fakeConfig({ labels: ["kept"], minReady: 1 }));
-  try {
-    await site.up();
-    const asked = await site.json<Granted>("request", "kept", "--wait");
-    // The next one that is kept ready; the one in use is locked.
-    const [spare] = await ready(site);
-    const held = await site.run("hold", String(Number(spare!.id)), "--comment", "look at it", "--for", "1h");
-    expect(held.code).toBe(0);
-    expect(held.out).toMatch(new RegExp(`\\| ${spare!.id} \\| fake-cloud \\| kept .* \\| hold `));
-    const detail = await site.json<(ListedNode & { comment: string })[]>("list", "--detail");
-    expect(detail.find(({ id }) => id === spare!.id)?.comment).toBe("look at it");
-    const other = await site.json<Granted>("request", "kept", "--wait");
-    expect(other.nodes[0]!.id).not.toBe(spare!.id);
-
-    const deleted = await site.run("delete", spare!.id);
-    expect(deleted.code).toBe(0);
-    expect(deleted.out).toMatch(/^\+-/);
-    await site.run("release", asked.lease, other.lease);
-    for (;;) if (!(await site.json<ListedNode[]>("list")).some(({ id }) => id === spare!.id)) break;
-  } finally {
-    await site.close();
-  }
-});
-
-async function ready(site: Site): Promise<readonly ListedNode[]> {
-  for (;;) {
-    const found = (await site.json<ListedNode[]>("list")).filter(({ state }) => state === "ready");
-    if (found.length > 0) return found;
-  }
-}

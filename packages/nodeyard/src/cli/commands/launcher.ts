@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { DEFAULT_CONFIG, GRACE_MS, startLauncher, untilStopped } from "../../process/index.ts";
+import { GRACE_MS, startLauncher, untilStopped } from "../../process/index.ts";
 import { CommandFailed } from "../errors.ts";
-import { logOf, placeOf, type Session, stateOf } from "../session.ts";
+import { filesOf, logOf, type Session, stateOf } from "../session.ts";
 
 export function addLauncher(program: Command, session: Session): void {
   program
@@ -13,7 +13,7 @@ export function addLauncher(program: Command, session: Session): void {
 async function launcher(session: Session): Promise<void> {
   const { machine } = session;
   const log = logOf(session);
-  const { files = { path: DEFAULT_CONFIG } } = placeOf(session);
+  const files = filesOf(session);
   const running = await startLauncher({ stateFolder: stateOf(session), files }, machine, log);
   const stopped = untilStopped(machine, log, () => running.close(GRACE_MS));
   log.info({ config: files.path }, "the launcher runs");

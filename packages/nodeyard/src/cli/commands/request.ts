@@ -40,7 +40,7 @@ export function addRequest(program: Command, session: Session): void {
       parseDuration,
       HOUR_MS,
     )
-    .option("--priority <level>", "high, normal, low, or three digits", parsePriority, "100")
+    .option("--priority <level>", "high, normal (default), low, or three digits", parsePriority, "200")
     .option("--wait", "wait for the nodes and show how they come; Ctrl-C gives the request back")
     .option("--keep", "with --wait: Ctrl-C only ends the waiting")
     .option("--json", "one object on stdout")

@@ -1,15 +1,8 @@
 import type { Command } from "commander";
-import {
-  DEFAULT_CONFIG,
-  GRACE_MS,
-  readText,
-  startUp,
-  type TcpOptions,
-  untilStopped,
-} from "../../process/index.ts";
+import { GRACE_MS, readText, startUp, type TcpOptions, untilStopped } from "../../process/index.ts";
 import { parseAddress } from "../arguments.ts";
 import { CommandFailed, UsageError } from "../errors.ts";
-import { logOf, placeOf, type Session, stateOf } from "../session.ts";
+import { filesOf, logOf, type Session, stateOf } from "../session.ts";
 
 interface UpOptions {
   readonly listen?: { readonly host: string; readonly port: number };
@@ -32,7 +25,7 @@ export function addUp(program: Command, session: Session): void {
 async function up(session: Session, options: UpOptions): Promise<void> {
   const { machine } = session;
   const log = logOf(session);
-  const { files = { path: DEFAULT_CONFIG } } = placeOf(session);
+  const files = filesOf(session);
   const stateFolder = stateOf(session);
   const listen = tcpOf(options);
   const running = await startUp(

@@ -17,8 +17,10 @@ export function systemMachine(): Machine {
       let before = 0;
       const interrupted = () => fn("SIGINT", before++);
       const terminated = () => fn("SIGTERM", before++);
-      process.on("SIGINT", interrupted).on("SIGTERM", terminated);
-      return () => void process.off("SIGINT", interrupted).off("SIGTERM", terminated);
+      // The old launcher stops at SIGUSR1; left alone, Node would open its debugger.
+      process.on("SIGINT", interrupted).on("SIGTERM", terminated).on("SIGUSR1", interrupted);
+      return () =>
+        void process.off("SIGINT", interrupted).off("SIGTERM", terminated).off("SIGUSR1", interrupted);
     },
     exit: (code) => process.exit(code),
   };

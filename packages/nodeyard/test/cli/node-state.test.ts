@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { fakeConfig, Site } from "./nodeyard.ts";
+
+interface Granted {
+  readonly lease: string;
+  readonly nodes: readonly { readonly id: string }[];
+}
+interface ListedNode {
+  readonly id: string;
+  readonly state: string;
+}
+
+let site: Site;
+beforeEach(async () => {
+  site = new Site(fakeConfig({ labels: ["kept"], minReady: 1 }));
+  await site.up();
+});
+afterEach(() => site.close());
+
+test("a node in use can be neither held nor deleted", async () => {
+  const { nodes, lease } = await site.json<Granted>("request", "kept", "--wait");
+  const busy = await site.run("hold", nodes[0]!.id);
+  expect([busy.code, busy.out]).toEqual([1, ""]);
+  expect(busy.err).toMatch(/^nodeyard: node \d{10} is locked by someone else for more than 5 s: /);
+  await site.run("release", lease);
+});
+
+test("no such node", async () => {
+  const unknown = await site.run("delete", "999");
+  expect([unknown.code, unknown.err]).toEqual([1, "nodeyard: there is no node 0000000999\n"]);
+});
+
+test("a held node is nobody else's until it is deleted", async () => {
+  const asked = await site.json<Granted>("request", "kept", "--wait");
+  // The next one that is kept ready; the one in use is locked.
+  const [spare] = await ready();
+  const held = await site.run("hold", String(Number(spare!.id)), "--comment", "look at it", "--for", "1h");
+  expect(held.code).toBe(0);
+  expect(held.out).toMatch(new RegExp(`\\| ${spare!.id} \\| fake-cloud \\| kept .* \\| hold `));
+  const detail = await site.json<(ListedNode & { comment: string })[]>("list", "--detail");
+  expect(detail.find(({ id }) => id === spare!.id)?.comment).toBe("look at it");
+  const other = await site.json<Granted>("request", "kept", "--wait");
+  expect(other.nodes[0]!.id).not.toBe(spare!.id);
+
+  const deleted = await site.run("delete", spare!.id);
+  expect(deleted.code).toBe(0);
+  expect(deleted.out).toMatch(/^\+-/);
+  await site.run("release", asked.lease, other.lease);
+  for (;;) if (!(await site.json<ListedNode[]>("list")).some(({ id }) => id === spare!.id)) break;
+});
+
+async function ready(): Promise<readonly ListedNode[]> {
+  for (;;) {
+    const found = (await site.json<ListedNode[]>("list")).filter(({ state }) => state === "ready");
+    if (found.length > 0) return found;
+  }
+}
