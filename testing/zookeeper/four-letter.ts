@@ -1,12 +1,14 @@
 import { connect } from "node:net";
 
 /** Sends a four-letter command to the plain client port and returns the whole answer. */
-export function fourLetter(port: number, command: string): Promise<string> {
+export function fourLetter(port: number, command: string, limitMs = 5_000): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: "127.0.0.1" });
     let text = "";
     socket.setEncoding("utf8");
-    socket.setTimeout(5_000, () => socket.destroy(new Error(`${command} on port ${port}: no answer in 5 s`)));
+    socket.setTimeout(limitMs, () =>
+      socket.destroy(new Error(`${command} on port ${port}: no answer in ${limitMs} ms`)),
+    );
     socket.once("connect", () => socket.write(command));
     socket.on("data", (part) => {
       text += part;

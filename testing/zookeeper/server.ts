@@ -90,7 +90,8 @@ export async function startZooKeeper(options: ServerOptions = {}): Promise<ZooKe
     while (performance.now() < limit) {
       if (child?.exitCode !== null || child.signalCode !== null)
         throw new Error(`ZooKeeper on port ${plainPort} ended:\n${log}`);
-      const answer = await fourLetter(plainPort, "srvr").catch(() => "");
+      // A server that is just starting may accept a connection and never answer on it.
+      const answer = await fourLetter(plainPort, "srvr", 250).catch(() => "");
       if (answer.includes("Mode:")) return;
       await sleep(15);
     }

@@ -1,16 +1,20 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { errorsPage } from "../structure/errors-page.ts";
+import { readWorkspace } from "../structure/workspace.ts";
 import { configurationPage, configurationSchema } from "./configuration.ts";
 import { statesPage } from "./states.ts";
+
+const root = resolve(import.meta.dirname, "../..");
 
 /** Files that are made from code, by path below the repository's root. */
 const generated: Readonly<Record<string, () => string>> = {
   "docs/reference/configuration.md": configurationPage,
   "docs/reference/nodepool.schema.json": configurationSchema,
+  "docs/reference/errors.md": () => errorsPage(readWorkspace(root)),
   "docs/reference/states.md": statesPage,
 };
 
-const root = resolve(import.meta.dirname, "../..");
 const check = process.argv.includes("--check");
 const stale: string[] = [];
 
