@@ -28,10 +28,11 @@ export interface Session {
   readonly options: () => GlobalOptions;
 }
 
-export function logOf({ io, options }: Session, quiet: "info" | "warn" = "info"): Log {
+/** The log of a process that stays: commands that come and go have none. */
+export function logOf({ io, options }: Session): Log {
   const { debug, logFormat } = options();
   return createLog({
-    level: debug === true ? "debug" : quiet,
+    level: debug === true ? "debug" : "info",
     format: logFormat ?? (io.isTerminal ? "text" : "json"),
   });
 }
@@ -60,7 +61,7 @@ export async function withTree<T>(
 ): Promise<T> {
   const { machine } = session;
   const { clock, random } = machine;
-  const tree = await openTree(placeOf(session), machine, new Drivers(loadModule), logOf(session, "warn"));
+  const tree = await openTree(placeOf(session), machine, new Drivers(loadModule));
   try {
     return await command({ tree, clock, random });
   } finally {

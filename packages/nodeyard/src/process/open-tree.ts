@@ -1,7 +1,6 @@
 import { messageOf } from "@nodeyard/runtime";
 import { connectZooKeeperTree, socketPath, type Tree, unixConnector } from "@nodeyard/tree";
 import { type ConfigFiles, connectionString, type ZookeeperConfig } from "../config/index.ts";
-import type { Log } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { fileExists, isSocket, readText } from "./edge/files.ts";
 import { ProcessError } from "./errors.ts";
@@ -24,28 +23,21 @@ export interface TreePlace {
  * The tree that the user means: the ZooKeeper of the configuration named, else the Nodeyard that runs on the state folder, else
  * the ZooKeeper of the file where the old launcher keeps it. Both stores are reached by the same client.
  */
-export async function openTree(
-  place: TreePlace,
-  machine: Machine,
-  drivers: Drivers,
-  log: Log,
-): Promise<Tree> {
+export async function openTree(place: TreePlace, machine: Machine, drivers: Drivers): Promise<Tree> {
   const socket = socketPath(place.stateFolder);
   const files =
     place.files ?? (isSocket(socket) || !fileExists(DEFAULT_CONFIG) ? undefined : { path: DEFAULT_CONFIG });
   if (files !== undefined) {
     const { config } = await openConfig(files, machine, drivers);
-    if (config.zookeeper.servers.length > 0) return connectZooKeeper(config.zookeeper, machine, log);
+    if (config.zookeeper.servers.length > 0) return connectZooKeeper(config.zookeeper, machine);
   }
   return connectEmbedded(place.stateFolder, machine);
 }
 
 /** Rejects with ProcessError when no server lets us in within the time. */
-export async function connectZooKeeper(config: ZookeeperConfig, machine: Machine, log: Log): Promise<Tree> {
+export async function connectZooKeeper(config: ZookeeperConfig, machine: Machine): Promise<Tree> {
   const { clock, random } = machine;
   const servers = connectionString({ ...config, chroot: "" });
-  if (config.tls === null)
-    log.warn({ servers }, "the connection to ZooKeeper is plain TCP, because no zookeeper-tls is configured");
   try {
     return await connectZooKeeperTree({
       servers,

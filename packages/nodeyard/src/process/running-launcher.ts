@@ -2,7 +2,13 @@ import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
 import { messageOf } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
-import { type Config, type ConfigFiles, type ConfigWatch, watchConfig } from "../config/index.ts";
+import {
+  type Config,
+  type ConfigDiff,
+  type ConfigFiles,
+  type ConfigWatch,
+  watchConfig,
+} from "../config/index.ts";
 import { Launcher } from "../launcher/index.ts";
 import { Counters, type FileJournal, type Log, openJournal } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
@@ -65,8 +71,7 @@ export class RunningLauncher {
       config,
       onChange: (next, diff, findings) => {
         logFindings(log, findings);
-        const { any: _, ...changes } = diff;
-        log.info(changes, "the configuration changed");
+        log.info(changesIn(diff), "the configuration changed");
         if (diff.zookeeperNeedsRestart || diff.zookeeperServersChanged)
           log.warn({}, "changes of zookeeper-servers, -tls and -timeout are taken up by the next start");
         this.#take(next, log);
@@ -95,4 +100,12 @@ export class RunningLauncher {
     await this.#launcher.close(graceMs);
     await this.#journal.close();
   }
+}
+
+/** Only what did change. */
+function changesIn({ any: _, ...diff }: ConfigDiff): object {
+  const changed = Object.entries(diff).filter(([, value]) =>
+    Array.isArray(value) ? value.length > 0 : value,
+  );
+  return Object.fromEntries(changed);
 }

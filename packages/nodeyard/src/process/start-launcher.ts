@@ -34,7 +34,7 @@ export async function startLauncher(
   const { config, warnings } = await openConfig(files, machine, drivers);
   logFindings(log, warnings);
   makeStateFolder(stateFolder);
-  const tree = await patiently(machine, log, () => openTree(options, machine, drivers, log));
+  const tree = await patiently(machine, log, () => openTree(options, machine, drivers));
   try {
     const parts = { machine, tree, config, files, drivers, log, stateFolder };
     const launcher = await RunningLauncher.start(parts);

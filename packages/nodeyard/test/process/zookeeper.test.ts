@@ -39,16 +39,18 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
     await launcher.told("ended a lease");
   });
 
-  test("plain TCP works, with a warning", async () => {
+  test("plain TCP works; a launcher warns of it", async () => {
     const plain = new Site(
       fakeConfig({
         extra: `zookeeper-servers:\n  - {host: ${zookeeper.host}, port: ${zookeeper.plainPort}}\n`,
       }),
     );
     try {
-      const { code, err } = await plain.run("-c", plain.config, "list");
-      expect(code).toBe(0);
-      expect(err).toMatch(/"level":"warn".*plain TCP/);
+      expect(await plain.run("-c", plain.config, "list")).toMatchObject({ code: 0, err: "" });
+      const second = plain.start("-c", plain.config, "launcher");
+      await second.told("the launcher runs");
+      expect(second.err).toMatch(/"level":"warn".*plain TCP/);
+      expect((await second.kill("SIGTERM")).code).toBe(0);
     } finally {
       await plain.close();
     }

@@ -1,7 +1,6 @@
 import { decodeNode, paths } from "@nodeyard/model";
 import { deadline, NodeyardError } from "@nodeyard/runtime";
 import { Drivers, loadModule, type Machine, openTree } from "../../process/index.ts";
-import { memoryLog } from "../../telemetry/index.ts";
 
 const LIMIT_MS = 30_000;
 
@@ -11,7 +10,7 @@ export async function untilReturned(
   machine: Machine,
   ids: readonly string[],
 ): Promise<void> {
-  const tree = await openTree({ stateFolder }, machine, new Drivers(loadModule), memoryLog());
+  const tree = await openTree({ stateFolder }, machine, new Drivers(loadModule));
   const busy = new Map(ids.map((id) => [id, "unknown"]));
   const done = Promise.withResolvers<void>();
   const feed = tree.feed(paths.nodes, {

@@ -1,0 +1,18 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { loadConfig, validateConfig } from "../../src/config/index.ts";
+import { Drivers, loadModule } from "../../src/process/index.ts";
+
+const folder = fileURLToPath(new URL("../../../../examples/", import.meta.url));
+const files = readdirSync(folder).filter((name) => name.endsWith(".yaml"));
+
+describe("examples", () => {
+  test("there are some", () => expect(files.length).toBeGreaterThan(0));
+  test.each(files)("%s is right in every way", (name) => {
+    const text = readFileSync(folder + name, "utf8");
+    const input = { text, path: name, env: {}, drivers: new Drivers(loadModule) };
+    expect(validateConfig({ ...input, strict: true })).toEqual({ exitCode: 0, findings: [] });
+    expect(loadConfig(input)).toMatchObject({ config: expect.anything(), findings: [] });
+  });
+});
