@@ -12,6 +12,7 @@ export async function claimNode(
   pool: ServingPool,
   request: HeldRequest,
   id: string,
+  signal: AbortSignal,
 ): Promise<HeldNode | undefined> {
   const entry = context.view.nodes.byId.get(id);
   if (entry === undefined || entry.record.state !== "ready" || entry.record.allocatedTo !== null)
@@ -23,7 +24,7 @@ export async function claimNode(
       await context.fence.release(node.held);
       return undefined;
     }
-    if (!(await isAlive(context, pool, node))) return undefined;
+    if (!(await isAlive(context, pool, node, signal))) return undefined;
     const { record } = request;
     await node.write({ allocatedTo: request.id, tenantName: record.tenantName, requestor: record.requestor });
     return node;
@@ -38,7 +39,12 @@ export async function claimNode(
 }
 
 /** Hosts that exist on their own are asked whether they answer before they are given away. */
-async function isAlive(context: Context, pool: ServingPool, node: HeldNode): Promise<boolean> {
+async function isAlive(
+  context: Context,
+  pool: ServingPool,
+  node: HeldNode,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { driver, provider } = pool.open;
   if (!driver.capabilities.probes) return true;
   const { record } = node;
@@ -53,7 +59,7 @@ async function isAlive(context: Context, pool: ServingPool, node: HeldNode): Pro
   const verdict =
     item === undefined
       ? ({ alive: false, why: "it is no longer in the configuration" } as const)
-      : await provider.probe(item, AbortSignal.any([]));
+      : await provider.probe(item, signal);
   if (verdict.alive) return true;
   context.log.warn(
     { node: node.id, host: record.hostname, why: verdict.why },

@@ -74,7 +74,7 @@ async function obtainNodes(
       let begun = false;
       try {
         if ("reuse" in planned) {
-          node = await claimNode(context, pool, request, planned.reuse);
+          node = await claimNode(context, pool, request, planned.reuse, signal);
           return { node, result: node === undefined ? "taken" : "ready" };
         }
         const label = pool.open.config.pools

@@ -16,7 +16,7 @@ import { type Context, treeNow } from "./context.ts";
  * Never waits; a turn is bounded, so that pings are answered in time however much there is to do.
  */
 export class Loop {
-  readonly #context: Pick<Context, "clock" | "tree" | "log" | "counters">;
+  readonly #context: Pick<Context, "clock" | "tree" | "log" | "counters" | "journal">;
   readonly #perform: (action: Action) => void;
   readonly #state: State = createState();
   #events: SchedulerEvent[] = [];
@@ -25,7 +25,7 @@ export class Loop {
   #timer: Timer | undefined;
 
   constructor(
-    context: Pick<Context, "clock" | "tree" | "log" | "counters">,
+    context: Pick<Context, "clock" | "tree" | "log" | "counters" | "journal">,
     perform: (action: Action) => void,
   ) {
     this.#context = context;
@@ -83,6 +83,11 @@ export class Loop {
         "the scheduler failed on an event",
       );
       return;
+    }
+    for (const { request, verdict } of output.verdicts) {
+      if (verdict === undefined) continue;
+      this.#context.journal.write({ event: "request.waits", request, facts: { ...verdict } });
+      this.#context.log.info({ request, code: verdict.code, ...verdict.facts }, "a request waits");
     }
     for (const action of output.actions) this.#perform(action);
     this.#wake(output);

@@ -150,9 +150,11 @@ export function setVerdict(
   nextTry?: number,
 ): void {
   const before = state.verdicts.get(request);
-  const since = before?.code === code ? before.since : turn.now;
+  const same = before?.code === code;
+  const since = same ? before.since : turn.now;
   state.verdicts.set(request, { code, facts, since, ...(nextTry === undefined ? {} : { nextTry }) });
-  turn.changedVerdicts.add(request);
+  // Facts move with every node that comes or goes; only another reason is news.
+  if (!same) turn.changedVerdicts.add(request);
 }
 
 export function clearVerdict(state: State, turn: Turn, request: string): void {
