@@ -24,6 +24,13 @@ export function parseLabels(words: readonly string[]): readonly string[] {
   return labels;
 }
 
+/** The short form again: each label once, with its count. */
+export function labelsText(labels: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
+  return [...counts].map(([label, count]) => (count === 1 ? label : `${label}:${count}`)).join(", ");
+}
+
 /** "90s", "10m", "1h30m", "2d"; a bare number is seconds. Returns milliseconds. */
 export function parseDuration(text: string): number {
   const whole = /^(\d+)$/.exec(text);

@@ -18,7 +18,8 @@ export class Progress {
       this.#tell(`node ${node.id}`, `${node.state}  ${node.type.join(",")}  ${where}`);
     }
     if (request !== undefined) this.#tell(`request ${request.id}`, meaning(request));
-    if (lease.state !== "waiting") this.#tell(`lease ${lease.id}`, lease.state);
+    // Released is what the command itself does, and says.
+    if (lease.state === "granted" || lease.state === "failed") this.#tell(`lease ${lease.id}`, lease.state);
   }
 
   #tell(what: string, text: string): void {

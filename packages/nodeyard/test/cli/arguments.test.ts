@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  labelsText,
   parseAddress,
   parseDuration,
   parseLabels,
@@ -11,7 +12,9 @@ import { UsageError } from "../../src/cli/errors.ts";
 
 describe("labels", () => {
   test("a count repeats its label, and the order stays", () => {
-    expect(parseLabels(["noble:2", "arm", "noble"])).toEqual(["noble", "noble", "arm", "noble"]);
+    const labels = parseLabels(["noble:2", "arm", "noble"]);
+    expect(labels).toEqual(["noble", "noble", "arm", "noble"]);
+    expect(labelsText(labels)).toBe("noble:3, arm");
   });
   test("only the last number is a count: a label may have colons", () => {
     expect(parseLabels(["ubuntu:24.04", "board:v2:3"])).toEqual([

@@ -9,7 +9,7 @@ import {
   youngestNode,
 } from "../../operations/index.ts";
 import type { Machine } from "../../process/index.ts";
-import { parseDuration, parseLabels, parsePriority } from "../arguments.ts";
+import { labelsText, parseDuration, parseLabels, parsePriority } from "../arguments.ts";
 import { CommandError } from "../errors.ts";
 import { Progress } from "../progress.ts";
 import { accessRow } from "../rows.ts";
@@ -75,7 +75,7 @@ async function request(
   const signals = listen(machine);
   try {
     const lease = await ask();
-    io.err(`lease ${lease.id} asks for ${labels.map(plain).join(", ")}\n`);
+    io.err(`lease ${lease.id} asks for ${plain(labelsText(labels))}\n`);
     const granted = await arrival(session, handles, lease, youngest, signals.interrupted, options);
     await printGranted(session, handles, granted, options);
   } finally {
@@ -112,7 +112,7 @@ async function arrival(
     await releaseLease(handles, lease.id);
     throw new CommandError(
       "cli.declined",
-      `lease ${lease.id} failed: every pool declined ${lease.labels.join(", ")}; "nodeyard list" shows what exists, and the launcher's log says why`,
+      `lease ${lease.id} failed: every pool declined ${labelsText(lease.labels)}; "nodeyard list" shows what exists, and the launcher's log says why`,
     );
   } catch (error) {
     if (error instanceof CommandError && error.code === "cli.interrupted") {
