@@ -26,7 +26,12 @@ export async function lockAndAccept(context: Context, id: string): Promise<HeldR
       await context.fence.release(request.held);
       return "changed";
     }
-    await request.write({ state: "pending" });
+    try {
+      await request.write({ state: "pending" });
+    } catch (error) {
+      await context.fence.release(request.held);
+      throw error;
+    }
     return request;
   }
   if (typeof locked === "string") return locked;

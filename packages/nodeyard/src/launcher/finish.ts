@@ -53,11 +53,22 @@ export async function decline(
 ): Promise<"requested" | "failed"> {
   const declinedBy = [...request.record.declinedBy];
   for (const id of pools) if (!declinedBy.includes(id)) declinedBy.push(id);
-  const registered = [...context.view.components.values()].filter((component) => component.kind === "pool");
-  const all =
-    registered.length > 0 &&
-    registered.every(({ record }) => record.id !== null && declinedBy.includes(record.id));
-  const state = all ? "failed" : "requested";
+  const state = everyoneDeclined(context, declinedBy) ? "failed" : "requested";
   await request.write({ state, declinedBy }, (set) => [set, unlock(request)]);
   return state;
+}
+
+/**
+ * Whether all registered pools are among `declinedBy`. A component without an id can never decline and decides nothing;
+ * nor does a registry that we do not see whole, since it may lack a pool that says yes.
+ */
+export function everyoneDeclined({ view }: Pick<Context, "view">, declinedBy: readonly string[]): boolean {
+  if (!view.complete) return false;
+  let pools = 0;
+  for (const { kind, record } of view.components.values()) {
+    if (kind !== "pool" || record.id === null) continue;
+    if (!declinedBy.includes(record.id)) return false;
+    pools++;
+  }
+  return pools > 0;
 }

@@ -6,7 +6,7 @@ import { claimNode } from "./claim.ts";
 import type { Context, ServingPool } from "./context.ts";
 import { createNode } from "./create-node.ts";
 import { FenceLost } from "./fence.ts";
-import { decline, fulfil, putBack, releaseNodes } from "./finish.ts";
+import { decline, everyoneDeclined, fulfil, putBack, releaseNodes } from "./finish.ts";
 import { launchNode } from "./launch.ts";
 import { LimitReached } from "./ledger-book.ts";
 import type { HeldNode, HeldRequest } from "./records.ts";
@@ -146,6 +146,10 @@ export async function handleDecline(
   ) {
     await context.fence.release(request.held);
     return "changed";
+  }
+  if (pools.length === 0 && !everyoneDeclined(context, record.declinedBy)) {
+    await context.fence.release(request.held);
+    return "busy";
   }
   const state = await decline(context, request, pools).catch(async (error: unknown) => {
     await context.fence.release(request.held);

@@ -120,7 +120,7 @@ export class Launcher {
     this.#lockParents = new LockParentSweep(this.#serving.context);
   }
 
-  /** Why a request is not served now; undefined when nothing holds it up here. */
+  /** Why a request is not served now; undefined when it has ended or is not known. */
   verdict(request: string): Verdict | undefined {
     return this.#loop.verdict(request);
   }

@@ -2,6 +2,7 @@ import { messageOf, type Timer } from "@nodeyard/runtime";
 import {
   type Action,
   createState,
+  explain,
   type Output,
   reduce,
   type SchedulerEvent,
@@ -49,7 +50,7 @@ export class Loop {
   }
 
   verdict(request: string): Verdict | undefined {
-    return this.#state.verdicts.get(request);
+    return explain(this.#state, request);
   }
 
   /** Ids that controllers work on, and how much waits. */

@@ -61,9 +61,8 @@ function carryOut(
     case "tenant": {
       pool.queue.delete(waiting);
       const tenant = waiting.record.tenantName ?? "";
-      const held = state.tenantWaiting.get(tenant) ?? new Map<string, string>();
-      state.tenantWaiting.set(tenant, held);
-      held.set(waiting.id, pool.policy.key);
+      const held = state.tenantWaiting.get(tenant) ?? new Set<string>();
+      state.tenantWaiting.set(tenant, held.add(waiting.id));
       return setVerdict(state, turn, waiting.id, "capacity.tenant", plan.facts);
     }
   }

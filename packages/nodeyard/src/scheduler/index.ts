@@ -1,3 +1,4 @@
+export { explain } from "./explain.ts";
 export { reduce } from "./reduce.ts";
 export { MIN_READY } from "./requests.ts";
 export { createState, type State } from "./state.ts";

@@ -2,7 +2,7 @@ import { reconsider } from "./nodes.ts";
 import { SortedQueue } from "./sorted-queue.ts";
 import { compareWaiting, type State, type Turn, type Waiting } from "./state.ts";
 import type { Policy } from "./types.ts";
-import { dequeue } from "./waiting.ts";
+import { dequeue, wakeAllForPool } from "./waiting.ts";
 
 /** Takes a new configuration or new facts of a provider. Queues are rebuilt only when the set of pools or labels moved. */
 export function onPolicy(state: State, turn: Turn, policy: Policy): void {
@@ -11,6 +11,7 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
   const keys = new Set(policy.pools.map((pool) => pool.key));
   for (const [key, pool] of state.pools) {
     if (keys.has(key)) continue;
+    wakeAllForPool(state, pool);
     for (const waiting of [...pool.queue]) dequeue(state, waiting);
     state.pools.delete(key);
   }

@@ -39,7 +39,9 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       return;
     case "complete":
       state.complete = event.complete;
-      if (event.complete) lookAtEverything(state);
+      if (!event.complete) return;
+      lookAtEverything(state);
+      if (state.sweepDue) resetLost(state, turn);
       return;
     case "session-lost":
       return onSessionLost(state);
@@ -122,6 +124,8 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
     return forget(state, turn, request);
   if (event.retryMs !== undefined) {
     const nextTry = turn.now + event.retryMs;
+    // One that we gave up half-way need not wait for a sweep; one of another launcher's is not asked for twice a minute.
+    if (entry.record.state === "pending" && handling.pool === "") return;
     state.timetable.set(`request ${request}`, nextTry);
     setVerdict(state, turn, request, "retry.later", {}, nextTry);
   } else state.recheck.add(request);
@@ -139,11 +143,15 @@ function onNodeDone(state: State, turn: Turn, node: string, retryMs: number | un
 
 /** Pending requests that nobody here handles may have lost their handler; whoever gets their lock resets them. */
 function resetLost(state: State, turn: Turn): void {
-  for (const request of state.pending) {
-    if (state.handling.has(request)) continue;
-    state.handling.set(request, { pool: "", reserved: [], claimed: [], starting: false });
-    turn.actions.push({ type: "reset", request });
-  }
+  state.sweepDue = !state.complete;
+  if (!state.complete) return;
+  for (const request of state.pending) reset(state, turn, request);
+}
+
+function reset(state: State, turn: Turn, request: string): void {
+  if (state.handling.has(request)) return;
+  state.handling.set(request, { pool: "", reserved: [], claimed: [], starting: false });
+  turn.actions.push({ type: "reset", request });
 }
 
 function fireTimers(state: State, turn: Turn): void {
@@ -160,6 +168,7 @@ function fireTimers(state: State, turn: Turn): void {
         break;
       case "request":
         state.recheck.add(id);
+        if (state.complete && state.pending.has(id)) reset(state, turn, id);
         break;
       case "label":
         state.dirtyLabels.add(id);

@@ -28,6 +28,11 @@ export class SortedQueue<T> {
     return true;
   }
 
+  has(item: T): boolean {
+    const found = this.#items[this.#lowerBound(item)];
+    return found !== undefined && this.#compare(found, item) === 0;
+  }
+
   /** False when it was not in. */
   delete(item: T): boolean {
     const index = this.#lowerBound(item);

@@ -44,6 +44,8 @@ export interface Handling {
 export interface State {
   policy: Policy;
   complete: boolean;
+  /** A sweep came while the picture was not complete: it is made up for when it is. */
+  sweepDue: boolean;
   readonly pools: Map<string, PoolState>;
   readonly registry: Registry;
   readonly requests: Map<string, RequestEntry>;
@@ -75,7 +77,7 @@ export interface State {
   /** Requests that wait for an idle node of a label, by `<pool key> <label>`. */
   readonly wanting: Map<string, SortedQueue<Waiting>>;
   /** Requests held back by their tenant's limit. */
-  readonly tenantWaiting: Map<string, Map<string, string>>;
+  readonly tenantWaiting: Map<string, Set<string>>;
   /** Pools with something to try. */
   readonly dirty: Set<string>;
   /** Min-ready labels to look at. */
@@ -110,6 +112,7 @@ export function createState(): State {
   return {
     policy: emptyPolicy,
     complete: false,
+    sweepDue: false,
     pools: new Map(),
     registry: new Registry(),
     requests: new Map(),

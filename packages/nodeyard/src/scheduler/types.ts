@@ -124,6 +124,13 @@ export const verdictCodes = {
   "provider.inert": "max-concurrency is 0: the provider looks at no request",
   "retry.later": "The last try failed; it is tried again",
   handling: "Nodes are being made or claimed",
+  "queue.next": "It is first in this pool and about to be looked at",
+  "declined.here": "Every pool of this launcher has declined; pools of others have not decided yet",
+  "pending.elsewhere":
+    "Another launcher has accepted it, or did and died: then it is put back within a minute",
+  "pools.none": "This launcher serves no pool at the moment",
+  "tree.incomplete":
+    "The launcher is comparing itself with the tree, or waits for its pools to be registered",
 } as const;
 
 export type VerdictCode = keyof typeof verdictCodes;

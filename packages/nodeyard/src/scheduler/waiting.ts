@@ -25,7 +25,9 @@ export function dequeue(state: State, waiting: Waiting): void {
     }
   }
   const tenant = waiting.record.tenantName;
-  if (tenant !== null) state.tenantWaiting.get(tenant)?.delete(waiting.id);
+  if (tenant === null) return;
+  const held = state.tenantWaiting.get(tenant);
+  if (held?.delete(waiting.id) && held.size === 0) state.tenantWaiting.delete(tenant);
 }
 
 /** Moves a request from the queue to the line for idle nodes of one label. */
@@ -50,7 +52,7 @@ export function wakeForLabels(state: State, pool: PoolState, labels: readonly st
   }
 }
 
-/** Puts everyone who waits for a label in this pool back into the queue (the pool's settings changed). */
+/** Puts everyone who waits for a label in this pool back into the queue (the pool goes). */
 export function wakeAllForPool(state: State, pool: PoolState): void {
   const prefix = `${pool.policy.key} `;
   for (const [key, line] of [...state.wanting]) {
@@ -60,13 +62,10 @@ export function wakeAllForPool(state: State, pool: PoolState): void {
   }
 }
 
+/** Every pool that could serve them looks again at the requests that the tenant's limit held back. */
 export function wakeTenant(state: State, tenant: string): void {
   const held = state.tenantWaiting.get(tenant);
   if (held === undefined) return;
   state.tenantWaiting.delete(tenant);
-  for (const [id, poolKey] of held) {
-    const pool = state.pools.get(poolKey);
-    const waiting = state.waiting.get(id);
-    if (pool !== undefined && waiting !== undefined) enqueue(state, pool, waiting);
-  }
+  for (const id of held) state.recheck.add(id);
 }

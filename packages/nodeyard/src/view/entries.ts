@@ -16,7 +16,7 @@ export interface RequestEntry {
   readonly version: number;
 }
 
-/** A registered component; `key` is its znode's name. */
+/** A registered component; `key` is `<kind>/<name of its znode>`: each kind numbers its own. */
 export interface ComponentEntry {
   readonly key: string;
   readonly kind: string;

@@ -22,7 +22,9 @@ export function placeOf(path: string): Place {
     case "requests":
       return parts.length === 4 ? { kind: "request", id: first } : other;
     case "components":
-      return parts.length === 5 ? { kind: "component", componentKind: first, key: second! } : other;
+      return parts.length === 5
+        ? { kind: "component", componentKind: first, key: `${first}/${second}` }
+        : other;
     default:
       return other;
   }

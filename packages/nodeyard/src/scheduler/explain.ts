@@ -1,0 +1,45 @@
+import type { State } from "./state.ts";
+import type { Verdict } from "./types.ts";
+
+/**
+ * Why a request is not served now: what the scheduler noted, or else what its place says. Undefined only for a request
+ * that has ended or is not known. Costs nothing until somebody asks, so that a long queue needs no note per request.
+ */
+export function explain(state: State, id: string): Verdict | undefined {
+  const entry = state.requests.get(id);
+  if (entry === undefined) return undefined;
+  const { record } = entry;
+  if (record.state !== "requested" && record.state !== "pending") return undefined;
+  const since = (record.stateTime ?? 0) * 1000;
+  const handling = state.handling.get(id);
+  if (handling !== undefined) return { code: "handling", facts: { pool: handling.pool }, since };
+  const noted = state.verdicts.get(id);
+  if (noted !== undefined) return noted;
+  if (record.state === "pending") return { code: "pending.elsewhere", facts: {}, since };
+  if (!state.complete) return { code: "tree.incomplete", facts: {}, since };
+  return inQueue(state, id, since) ?? outsideQueues(state, id, since);
+}
+
+function inQueue(state: State, id: string, since: number): Verdict | undefined {
+  const waiting = state.waiting.get(id);
+  if (waiting === undefined) return undefined;
+  for (const pool of state.pools.values()) {
+    if (!pool.queue.has(waiting)) continue;
+    const head = pool.queue.at(0)?.id;
+    const code = head === id ? "queue.next" : "queue.behind";
+    return { code, facts: { pool: pool.policy.key, head }, since };
+  }
+  return undefined;
+}
+
+function outsideQueues(state: State, id: string, since: number): Verdict {
+  const { declinedBy } = state.requests.get(id)!.record;
+  const pools = [...state.pools.values()].map(({ policy }) => policy);
+  const inert = pools.filter(({ provider }) => state.policy.providers.get(provider)?.maxConcurrency === 0);
+  if (inert.length > 0 && inert.length === pools.length) {
+    return { code: "provider.inert", facts: { providers: inert.map(({ provider }) => provider) }, since };
+  }
+  if (pools.length === 0) return { code: "pools.none", facts: {}, since };
+  const undecided = state.registry.ids().filter((pool) => !declinedBy.includes(pool));
+  return { code: "declined.here", facts: { undecided }, since };
+}

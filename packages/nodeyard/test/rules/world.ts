@@ -1,0 +1,201 @@
+import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
+import { createFakeDriver, FakeCloud, type FakeKnobs, fakeConfig, INSTANT } from "@nodeyard/driver-fake";
+import { staticDriver } from "@nodeyard/driver-static";
+import { paths } from "@nodeyard/model";
+import { type Clock, seededRandom, VirtualClock } from "@nodeyard/runtime";
+import {
+  type CallInfo,
+  createMemoryTree,
+  type Fault,
+  type MemoryCluster,
+  type MemoryTree,
+} from "@nodeyard/tree";
+import { Launcher, type LauncherConfig } from "../../src/launcher/index.ts";
+import { Counters, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
+
+export { fakeProvider, LABELS, launcherConfig, staticProvider } from "../launcher/rig.ts";
+
+export type Json = Record<string, unknown>;
+
+/** One launcher process of a world, with its own session and its own view of time. */
+export interface Member {
+  readonly name: string;
+  readonly tree: MemoryTree;
+  readonly launcher: Launcher;
+  readonly log: ReturnType<typeof memoryLog>;
+  readonly counters: Counters;
+}
+
+export interface MemberOptions {
+  readonly wrap?: (driver: Driver) => Driver;
+  readonly clock?: Clock;
+  readonly sessionTimeoutMs?: number;
+  readonly scan?: Scanner;
+}
+
+const answers: Scanner = { scan: async ({ host }) => ({ address: host, family: 4, hostKeys: [] }) };
+
+/** Launchers, a fake cloud and a tree that tears, delays and loses on demand, all in virtual time. */
+export class World {
+  readonly clock = new VirtualClock();
+  readonly cluster: MemoryCluster;
+  readonly cloud: FakeCloud;
+  /** A client without faults: Zuul, an operator, whoever interferes. */
+  readonly other: MemoryTree;
+  /** Asked for each call of a launcher. */
+  fault: (call: CallInfo) => Fault = () => undefined;
+  readonly members: Member[] = [];
+
+  constructor(knobs: Partial<FakeKnobs> = {}) {
+    this.cluster = createMemoryTree({
+      clock: this.clock,
+      random: seededRandom(1),
+      latencyMs: [1, 4],
+      faults: (call) => (call.client === "other" ? undefined : this.fault(call)),
+    });
+    this.cloud = new FakeCloud({
+      clock: this.clock,
+      random: seededRandom(2),
+      knobs: { ...INSTANT, quota: {}, ...knobs },
+    });
+    this.other = this.cluster.connect({ name: "other", sessionTimeoutMs: 600_000, latencyMs: [0, 0] });
+  }
+
+  /** Starts a launcher without waiting for it. */
+  launch(name: string, config: LauncherConfig, options: MemberOptions = {}) {
+    const tree = this.cluster.connect({ name, sessionTimeoutMs: options.sessionTimeoutMs ?? 10_000 });
+    const fake = createFakeDriver({ config: fakeConfig, cloudOf: () => this.cloud }) as unknown as Driver;
+    const [log, counters] = [memoryLog(), new Counters()];
+    const wrap = options.wrap ?? ((driver) => driver);
+    const starting = Launcher.start({
+      tree,
+      clock: options.clock ?? this.clock,
+      random: seededRandom(10 + this.members.length),
+      scan: options.scan ?? answers,
+      log,
+      journal: memoryJournal(1_000),
+      counters,
+      identity: { hostname: name, fqdn: `${name}.example`, version: "0" },
+      driverOf: async (driver) => wrap(driver === "static" ? (staticDriver as unknown as Driver) : fake),
+      config,
+    }).then((launcher): Member => {
+      const member = { name, tree, launcher, log, counters };
+      this.members.push(member);
+      return member;
+    });
+    starting.catch(() => {});
+    return { tree, log, counters, starting };
+  }
+
+  start(name: string, config: LauncherConfig, options: MemberOptions = {}): Promise<Member> {
+    return this.settle(this.launch(name, config, options).starting);
+  }
+
+  run(ms: number): Promise<void> {
+    return this.clock.advance(ms);
+  }
+
+  /** Moves time on until `promise` settles. */
+  async settle<T>(promise: Promise<T>, limitMs = 120_000): Promise<T> {
+    let done = false;
+    const end = () => {
+      done = true;
+    };
+    promise.then(end, end);
+    for (let at = 0; !done; at += 5) {
+      if (at > limitMs) throw new Error(`not settled within ${limitMs} ms of virtual time`);
+      await this.run(5);
+    }
+    return promise;
+  }
+
+  /** Moves time on until `look` returns something. */
+  async until<T>(what: string, look: () => T | undefined | false, limitMs = 60_000): Promise<T> {
+    for (let at = 0; at <= limitMs; at += 5) {
+      const found = look();
+      if (found !== undefined && found !== false) return found;
+      await this.run(5);
+    }
+    const lines = this.members.flatMap(({ name, log }) =>
+      log.lines
+        .slice(-12)
+        .map((line) => `\n  ${name} ${line.level} ${line.text} ${JSON.stringify(line.facts)}`),
+    );
+    throw new Error(`it never happened within ${limitMs} ms of virtual time: ${what}${lines.join("")}`);
+  }
+
+  /** What a znode holds now, as text; undefined where there is none. */
+  text(path: string): string | undefined {
+    const data = this.cluster.znodes.data(path);
+    return data === undefined ? undefined : Buffer.from(data).toString();
+  }
+
+  json(path: string): Json | undefined {
+    const text = this.text(path);
+    return text === undefined || text === "" ? undefined : (JSON.parse(text) as Json);
+  }
+
+  request(id: string): Json | undefined {
+    return this.json(paths.request(id));
+  }
+
+  node(id: string): Json | undefined {
+    return this.json(paths.node(id));
+  }
+
+  children(path: string): string[] {
+    return [...(this.cluster.znodes.children(path) ?? [])].sort();
+  }
+
+  nodes(): (Json & { id: string })[] {
+    return this.children(paths.nodes).flatMap((id) => {
+      const record = this.node(id);
+      return record === undefined ? [] : [{ ...record, id }];
+    });
+  }
+
+  /** Writes without a fence, as anybody may. */
+  async put(path: string, value: unknown): Promise<void> {
+    const data = Buffer.from(typeof value === "string" ? value : JSON.stringify(value));
+    await this.folder(path.slice(0, path.lastIndexOf("/")));
+    if (this.cluster.znodes.stat(path) === undefined) await this.settle(this.other.create(path, data));
+    else await this.settle(this.other.set(path, data));
+  }
+
+  async folder(path: string): Promise<void> {
+    let at = "";
+    for (const part of path.split("/").slice(1)) {
+      at += `/${part}`;
+      if (this.cluster.znodes.stat(at) === undefined) await this.settle(this.other.create(at));
+    }
+  }
+
+  async ask(fields: Json | string = {}, prefix = "100"): Promise<string> {
+    await this.folder(paths.requests);
+    const base = {
+      state: "requested",
+      state_time: 1,
+      node_types: ["small"],
+      requestor: "test",
+      event_id: "e",
+    };
+    const text = typeof fields === "string" ? fields : JSON.stringify({ ...base, ...fields });
+    const { path } = await this.settle(
+      this.other.create(`${paths.requests}/${prefix}-`, Buffer.from(text), { sequential: true }),
+    );
+    return path.slice(path.lastIndexOf("/") + 1);
+  }
+
+  async contend(parent: string, data?: Uint8Array): Promise<string> {
+    await this.folder(parent);
+    const options = { ephemeral: data === undefined, sequential: true };
+    return (await this.settle(this.other.create(`${parent}/${"b".repeat(32)}__lock__`, data, options))).path;
+  }
+
+  fulfilled(id: string, limitMs?: number): Promise<Json> {
+    const look = () => (this.request(id)?.state === "fulfilled" ? this.request(id) : undefined);
+    return this.until(`request ${id} is fulfilled (now ${this.text(paths.request(id))})`, look, limitMs);
+  }
+}
+
+export type { ProviderConfig };
