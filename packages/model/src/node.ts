@@ -150,7 +150,7 @@ export function changeNode(record: NodeRecord, patch: NodePatch, nowSeconds: num
 }
 
 export function encodeNode(record: NodeRecord): Uint8Array {
-  return encodeRecord(record);
+  return encodeRecord(kind, record);
 }
 
 /** A node to be created; its id is empty until the tree has given one. */

@@ -111,7 +111,7 @@ export function changeRequest(record: RequestRecord, patch: RequestPatch, nowSec
 }
 
 export function encodeRequest(record: RequestRecord): Uint8Array {
-  return encodeRecord(record);
+  return encodeRecord(kind, record);
 }
 
 /** A request to be created; its id is empty until the tree has given one. */
