@@ -22,6 +22,13 @@ export class Progress {
     if (lease.state === "granted" || lease.state === "failed") this.#tell(`lease ${lease.id}`, lease.state);
   }
 
+  /** A tree that went away is worth a line: everything said before may be old. */
+  connection(state: string): void {
+    if (state === "connected" && !this.#told.has("connection")) return;
+    const text = state === "connected" ? "is back" : "is lost; waiting for it to come back";
+    if (state !== "closed") this.#tell("connection", text);
+  }
+
   #tell(what: string, text: string): void {
     if (this.#told.get(what) === text) return;
     this.#told.set(what, text);

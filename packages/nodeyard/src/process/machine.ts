@@ -15,6 +15,10 @@ export interface Machine {
    * While someone listens, a signal does not end the process by itself.
    */
   onSignal(fn: (signal: "SIGINT" | "SIGTERM", before: number) => void): () => void;
+  /** Calls `fn` at SIGUSR2, where the old launcher dumps its stacks; returns what ends that. */
+  onDump(fn: () => void): () => void;
+  /** Memory in use, bytes. */
+  memory(): { readonly resident: number; readonly heap: number };
   /** Ends the process at once. */
   exit(code: number): never;
 }

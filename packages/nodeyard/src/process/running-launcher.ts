@@ -12,6 +12,7 @@ import {
 import { Launcher } from "../launcher/index.ts";
 import { Counters, type FileJournal, type Log, openJournal } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
+import { dump } from "./dump.ts";
 import type { Machine } from "./machine.ts";
 import { launcherConfig, logFindings } from "./open-config.ts";
 import { VERSION } from "./version.ts";
@@ -32,6 +33,7 @@ export class RunningLauncher {
   readonly #launcher: Launcher;
   readonly #journal: FileJournal;
   readonly #watch: ConfigWatch;
+  readonly #ignoreDump: () => void;
   #reloading: Promise<void> = Promise.resolve();
 
   /** Resolves when its pools are registered. */
@@ -39,6 +41,7 @@ export class RunningLauncher {
     const { machine, tree, config, drivers, log, stateFolder } = parts;
     const { clock, random, hostname } = machine;
     const journal = openJournal({ file: `${stateFolder}/journal.sqlite` }, { clock, log });
+    const counters = new Counters();
     try {
       const launcher = await Launcher.start({
         tree,
@@ -47,22 +50,23 @@ export class RunningLauncher {
         scan: driverScanner(createScanner({ clock, random })),
         log,
         journal,
-        counters: new Counters(),
+        counters,
         identity: { hostname, fqdn: hostname, version: VERSION },
         driverOf: async (name) => drivers.driver(name),
         config: launcherConfig(config),
       });
-      return new RunningLauncher(parts, launcher, journal);
+      return new RunningLauncher(parts, launcher, journal, counters);
     } catch (error) {
       await journal.close();
       throw error;
     }
   }
 
-  private constructor(parts: LauncherParts, launcher: Launcher, journal: FileJournal) {
+  private constructor(parts: LauncherParts, launcher: Launcher, journal: FileJournal, counters: Counters) {
     const { machine, config, files, drivers, log } = parts;
     this.#launcher = launcher;
     this.#journal = journal;
+    this.#ignoreDump = machine.onDump(() => dump(launcher, counters, machine, log));
     this.#watch = watchConfig({
       ...files,
       env: machine.env,
@@ -98,6 +102,7 @@ export class RunningLauncher {
     this.#watch.close();
     await this.#reloading;
     await this.#launcher.close(graceMs);
+    this.#ignoreDump();
     await this.#journal.close();
   }
 }

@@ -5,10 +5,6 @@ interface Granted {
   readonly lease: string;
   readonly nodes: readonly { readonly id: string }[];
 }
-interface ListedNode {
-  readonly id: string;
-  readonly state: string;
-}
 
 let site: Site;
 beforeEach(() => {
@@ -38,27 +34,13 @@ describe("the life of a process", () => {
     expect(err).toContain("stopping at once, because a second signal came");
   });
 
-  test("kill -9: leases and nodes are there again after a restart, and can be given back", async () => {
-    const first = await site.up();
-    const granted = await site.json<Granted>("request", "small", "large", "--wait");
-    await first.kill("SIGKILL");
-    const second = await site.up();
-    expect(await site.json("list", "--leases")).toMatchObject([
-      { id: granted.lease, state: "granted", nodes: granted.nodes.map(({ id }) => id) },
-    ]);
-    const nodes = await site.json<ListedNode[]>("list");
-    expect(nodes.map(({ id, state }) => [id, state])).toEqual(
-      granted.nodes.map(({ id }) => [id, "in-use"]).sort(),
-    );
-    expect((await site.run("release", granted.lease)).code).toBe(0);
-    await second.told("ended a lease");
-  });
-
-  test("a second one on the same state folder is refused, and the first goes on", async () => {
-    const first = await site.up();
-    const { code, err } = await site.run("-c", site.config, "up");
-    expect(code).toBe(1);
-    expect(err).toMatch(new RegExp(`nodeyard: .*${first.child.pid}`));
+  test("SIGUSR2 shows what it is busy with, and ends nothing", async () => {
+    const up = await site.up();
+    // Together more than the pool holds: one of them waits.
+    await Promise.all([site.run("request", "large:5"), site.run("request", "small:5")]);
+    up.child.kill("SIGUSR2");
+    await up.told("dump: this process");
+    await up.told("dump: a request");
     expect((await site.run("list")).code).toBe(0);
   });
 

@@ -1,3 +1,4 @@
+import { deadline } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import {
   askForNodes,
@@ -26,6 +27,8 @@ interface RequestOptions {
 }
 
 const HOUR_MS = 3_600_000;
+/** A lease's end is told by a launcher; only when none tells it, the waiting ends by itself. */
+const EXPIRY_SLACK_MS = 10_000;
 
 export function addRequest(program: Command, session: Session): void {
   program
@@ -106,8 +109,19 @@ async function arrival(
   const start = machine.clock.monotonic();
   const progress = new Progress(io.err, () => machine.clock.monotonic() - start);
   const following = followLease(handles, lease, youngest, (state) => progress.show(state));
+  // While nobody answers, the end of the lease is known here alone.
+  const limit = deadline(
+    machine.clock,
+    lease.expires - lease.created + EXPIRY_SLACK_MS,
+    () => new CommandError("cli.expired", `lease ${lease.id} is over, and its nodes did not come`),
+  );
+  const over = new Promise<never>((_, reject) => {
+    limit.signal.addEventListener("abort", () => reject(limit.signal.reason));
+  });
+  over.catch(() => {});
+  const unwatch = handles.tree.onSession(({ state }) => progress.connection(state));
   try {
-    const ended = await Promise.race([interrupted, following.ended]);
+    const ended = await Promise.race([interrupted, following.ended, over]);
     if (ended.state === "granted") return ended;
     await releaseLease(handles, lease.id);
     throw new CommandError(
@@ -125,6 +139,8 @@ async function arrival(
     }
     throw error;
   } finally {
+    limit.cancel();
+    unwatch();
     await following.close();
   }
 }

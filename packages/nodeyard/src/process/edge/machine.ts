@@ -22,6 +22,14 @@ export function systemMachine(): Machine {
       return () =>
         void process.off("SIGINT", interrupted).off("SIGTERM", terminated).off("SIGUSR1", interrupted);
     },
+    onDump(fn) {
+      process.on("SIGUSR2", fn);
+      return () => void process.off("SIGUSR2", fn);
+    },
+    memory() {
+      const { rss, heapUsed } = process.memoryUsage();
+      return { resident: rss, heap: heapUsed };
+    },
     exit: (code) => process.exit(code),
   };
 }
