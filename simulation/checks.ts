@@ -13,6 +13,9 @@ export class Broken extends Error {
   }
 }
 
+/** Holder of a durable contender: any launcher may act for a lease, and what it writes checks the record's version. */
+const LEASE = "a lease";
+
 interface Znode {
   readonly data: Record<string, unknown>;
   readonly version: number;
@@ -100,7 +103,7 @@ export class LogCheck {
     held: ReadonlySet<string>,
   ): void {
     const lock = NODE_LOCK.exec(path);
-    if (lock) return contend(this.#nodeLocks, lock[1]!, lock[2]!, write.client);
+    if (lock) return contend(this.#nodeLocks, lock[1]!, lock[2]!, isLease(text) ? LEASE : write.client);
     const requestLock = REQUEST_LOCK.exec(path);
     if (requestLock) return contend(this.#requestLocks, requestLock[1]!, requestLock[2]!, write.client);
     const node = NODE.exec(path);
@@ -121,7 +124,8 @@ export class LogCheck {
       if (from !== state && !mayGo("node", from, state))
         throw new Broken("nodes go only where the table says", write, `${id}: ${from} -> ${state}`);
       const own = this.#nodeLocks.get(id);
-      const locked = held.has(`node ${id}`) || own?.get(head(own) ?? "") === write.client;
+      const holder = own?.get(head(own) ?? "");
+      const locked = held.has(`node ${id}`) || holder === write.client || holder === LEASE;
       const freed =
         before.data.allocated_to !== null &&
         data.allocated_to === null &&
@@ -199,6 +203,10 @@ export class LogCheck {
         throw new Broken("limits are never exceeded", write, `${key}: ${counts.get(key)} of ${limit}`);
     }
   }
+}
+
+function isLease(identifier: string): boolean {
+  return identifier.startsWith("Nodeyard:lease:");
 }
 
 function contend(locks: Map<string, Map<string, string>>, id: string, name: string, client: string): void {

@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { paths } from "@nodeyard/model";
+import { type Random, seededRandom } from "@nodeyard/runtime";
+import type { Tree } from "@nodeyard/tree";
+import { LAST_WORDS } from "./inside/trigger.ts";
+import { Load } from "./load.ts";
+import { until } from "./patience.ts";
+import { killPlan } from "./plan.ts";
+import { openSite, type Site, type StoreName } from "./site.ts";
+import { checkCloud, checkLog, excerpt, ledgerSums, leftovers } from "./verdict.ts";
+import type { KillPoint, Victim } from "./victim.ts";
+
+export interface CampaignOptions {
+  readonly store: StoreName;
+  readonly kills: number;
+  readonly seed: number;
+  /** Told of each death. */
+  readonly onKill?: (what: string) => void;
+}
+
+export interface CampaignResult {
+  readonly kills: number;
+  /** Of them at a named effect. */
+  readonly atEffects: number;
+  readonly used: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  readonly leases: number;
+  readonly writes: number;
+  readonly machines: number;
+}
+
+/** A place of the plan that does not come within this is given up, and the process is killed from outside. */
+const REACH_MS = 8_000;
+const CLEAN_MS = 60_000;
+
+/** Kills launchers while requests arrive, then looks at what the tree and the cloud went through. Throws when a rule is broken. */
+export async function campaign(options: CampaignOptions): Promise<CampaignResult> {
+  const { store, kills, seed, onKill = () => {} } = options;
+  const random = seededRandom(seed);
+  const site = await openSite(store);
+  let launcher: Victim | undefined;
+  try {
+    const plan = killPlan(kills, random);
+    launcher = site.start(plan[0]);
+    if (!(await launcher.told(site.ready)) && plan[0]?.effect !== "pool.register")
+      throw new Error(launcher.errors);
+    const tree = await site.connect();
+    const load = new Load(tree, seededRandom(seed + 1));
+    const watch = new InFlight(tree);
+    let atEffects = 0;
+    for (const [index, point] of plan.entries()) {
+      const how = await die(site, launcher, point, watch, random);
+      if (how === "effect") atEffects++;
+      if (load.complaints.length > 0) throw load.complaints[0];
+      onKill(
+        `${index + 1}/${kills} ${point === undefined ? "outside" : `${point.effect} ${point.moment}`}: ${how}`,
+      );
+      site.buried();
+      launcher = site.start(plan[index + 1]);
+    }
+    await load.stop();
+    if (load.complaints.length > 0) throw load.complaints[0];
+    await until(
+      async () => (await leftovers(tree)).length === 0,
+      CLEAN_MS,
+      async () => (await leftovers(tree)).join(", "),
+    );
+    const result = await judge(site, tree, load);
+    await watch.close();
+    await tree.close();
+    return { kills, atEffects, ...result };
+  } catch (error) {
+    throw new Error(
+      `seed ${seed}, ${store}: ${(error as Error).message}\n${history(site, error)}\nlauncher:\n${launcher?.errors.slice(-3_000)}`,
+      {
+        cause: error,
+      },
+    );
+  } finally {
+    await launcher?.signal("SIGKILL");
+    await site.close();
+  }
+}
+
+/** Waits for the death at `point`, or brings it from outside. */
+async function die(
+  site: Site,
+  launcher: Victim,
+  point: KillPoint | undefined,
+  watch: InFlight,
+  random: Random,
+): Promise<"effect" | "outside"> {
+  if (point !== undefined) {
+    const patience = new AbortController();
+    const late = sleep(REACH_MS, undefined, { signal: patience.signal }).catch(() => {});
+    await Promise.race([launcher.ended, late]);
+    patience.abort();
+    if (launcher.dead) {
+      if (launcher.errors.includes(LAST_WORDS)) return "effect";
+      throw new Error(`the launcher ended by itself with ${launcher.exitCode}`);
+    }
+  } else {
+    if (!(await launcher.told(site.ready))) throw new Error("the launcher ended by itself");
+    await sleep(random.float() * 1_000);
+  }
+  await until(
+    () => watch.both,
+    20_000,
+    () => watch.describe(),
+  );
+  await launcher.signal("SIGKILL");
+  return "outside";
+}
+
+async function judge(site: Site, tree: Tree, load: Load) {
+  const writes = site.log();
+  const check = checkLog(writes);
+  if (check.nodes.size + check.requests.size > 0)
+    throw new Error(
+      `the log ends with nodes ${[...check.nodes.keys()]} and requests ${[...check.requests.keys()]}`,
+    );
+  const alive = checkCloud(site.cloud);
+  if (alive.size > 0)
+    throw new Error(
+      `machines outlive their records: ${[...alive].map(([id, node]) => `${id} of node ${node}`).join(", ")}`,
+    );
+  await until(
+    async () => (await ledgerSums(tree)).length === 0,
+    1_000,
+    async () => `ledgers: ${await ledgerSums(tree)}`,
+  );
+  const of = (result: string) => load.zuul.ended.filter((asked) => asked.result === result).length;
+  const machines = writes
+    .flatMap(({ ops }) => ops)
+    .filter((op) => op.op === "create" && /^\/nodepool\/nodes\/\d{10}$/.test(op.path)).length;
+  return {
+    used: of("used"),
+    failed: of("failed"),
+    cancelled: of("cancelled"),
+    leases: load.leases,
+    writes: writes.length,
+    machines,
+  };
+}
+
+function history(site: Site, error: unknown): string {
+  const id = /\d{10}/.exec((error as Error).message)?.[0];
+  try {
+    return excerpt(site.log(), id).join("\n");
+  } catch {
+    return "(no history)";
+  }
+}
+
+/** What is being launched and deleted, by the records. */
+class InFlight {
+  readonly #states = new Map<string, unknown>();
+  readonly #feed;
+
+  constructor(tree: Tree) {
+    this.#feed = tree.feed(paths.nodes, {
+      interest: (path) => (/^\/nodepool\/nodes\/\d{10}$/.test(path) ? "data" : "none"),
+      onChange: (change) => {
+        if (change.type === "remove") this.#states.delete(change.path);
+        else if (change.type === "put" && change.data !== undefined && change.data.length > 0)
+          this.#states.set(
+            change.path,
+            (JSON.parse(Buffer.from(change.data).toString()) as { state: unknown }).state,
+          );
+      },
+    });
+    this.#feed.synced.catch(() => {});
+  }
+
+  get both(): boolean {
+    const states = [...this.#states.values()];
+    return states.includes("building") && states.includes("deleting");
+  }
+
+  describe(): string {
+    return `no launch and delete in flight together: ${[...this.#states].map((entry) => entry.join(" ")).join(", ")}`;
+  }
+
+  close(): Promise<void> {
+    return this.#feed.close();
+  }
+}

@@ -1,0 +1,36 @@
+import * as original from "@nodeyard/tree";
+import { effectsOf } from "./effects.ts";
+import { recordCore } from "./record.ts";
+import { perform } from "./trigger.ts";
+
+export * from "@nodeyard/tree";
+
+// Names of this module stand before those that it passes on.
+export const connectZooKeeperTree: typeof original.connectZooKeeperTree = async (options) =>
+  mined(await original.connectZooKeeperTree(options));
+
+export const openEmbeddedTree: typeof original.openEmbeddedTree = async (options) => {
+  const tree = await original.openEmbeddedTree(options);
+  recordCore(tree.core);
+  return mined(tree);
+};
+
+/** The same tree, whose writes pass the places of the kill plan. */
+function mined<T extends original.Tree>(tree: T): T {
+  const writes: Partial<original.Tree> = {
+    create: (path, data = new Uint8Array(0), options) =>
+      perform(effectsOf([{ op: "create", path, data }]), () => tree.create(path, data, options)),
+    set: (path, data, options) =>
+      perform(effectsOf([{ op: "set", path, data }]), () => tree.set(path, data, options)),
+    delete: (path, options) => perform(effectsOf([{ op: "delete", path }]), () => tree.delete(path, options)),
+    commit: (ops, options) => perform(effectsOf(ops), () => tree.commit(ops, options)),
+  };
+  return new Proxy(tree, {
+    get(target, name) {
+      const own = writes[name as keyof original.Tree];
+      if (own !== undefined) return own;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

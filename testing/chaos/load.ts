@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Random, systemClock, systemRandom } from "@nodeyard/runtime";
+import type { Tree } from "@nodeyard/tree";
+import { askForNodes, type Lease, releaseLease } from "nodeyard";
+import { orNothing, patiently } from "./patience.ts";
+import { LABELS } from "./site.ts";
+import { Zuul } from "./zuul.ts";
+
+const ZUUL_LIVES = 5;
+const LEASE_LIVES = 2;
+
+/** Clients that never stop asking until they are told: Zuul's requests and leases, each life after the other. */
+export class Load {
+  readonly zuul: Zuul;
+  /** What clients complained about. */
+  readonly complaints: unknown[] = [];
+  leases = 0;
+  readonly #tree: Tree;
+  readonly #random: Random;
+  readonly #lives: readonly Promise<void>[];
+  #stopping = false;
+
+  constructor(tree: Tree, random: Random) {
+    this.#tree = tree;
+    this.#random = random;
+    this.zuul = new Zuul(tree, random);
+    this.#lives = [
+      ...Array.from({ length: ZUUL_LIVES }, () => this.#repeat(() => this.zuul.life(this.#labels()))),
+      ...Array.from({ length: LEASE_LIVES }, () => this.#repeat(() => this.#lease())),
+    ];
+  }
+
+  /** No new lives; resolves when all that began have ended. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await Promise.all(this.#lives);
+  }
+
+  async #repeat(life: () => Promise<unknown>): Promise<void> {
+    while (!this.#stopping && this.complaints.length === 0) {
+      try {
+        await life();
+      } catch (error) {
+        this.complaints.push(error);
+      }
+      await sleep(this.#random.float() * 100);
+    }
+  }
+
+  #labels(): string[] {
+    const count = this.#random.float() < 0.3 ? 2 : 1;
+    return Array.from({ length: count }, () => LABELS[Math.floor(this.#random.float() * LABELS.length)]!);
+  }
+
+  /** A client without a session of its own: asks, is granted, uses, gives back. */
+  async #lease(): Promise<void> {
+    const handles = { tree: this.#tree, clock: systemClock, random: systemRandom };
+    let lease: Lease;
+    try {
+      lease = await askForNodes(handles, { labels: this.#labels(), owner: "chaos", forMs: 600_000 });
+    } catch (error) {
+      // Who is told of a failure has nothing; that nothing is left of it is checked in the end.
+      if ((error as { outcome?: unknown }).outcome === undefined) throw error;
+      return;
+    }
+    const path = `/nodeyard/leases/${lease.id}`;
+    const limit = performance.now() + 90_000;
+    for (;;) {
+      const found = await orNothing(() => this.#tree.get(path));
+      const state = found && (JSON.parse(Buffer.from(found.data).toString()) as Lease).state;
+      if (state === "granted") break;
+      if (state === undefined || state === "failed")
+        throw new Error(`lease ${lease.id} is ${state ?? "gone"}`);
+      if (performance.now() > limit)
+        throw new Error(`lease ${lease.id} (request ${lease.request}) is ${state} after 90 s`);
+      await sleep(50);
+    }
+    await sleep(100 + this.#random.float() * 200);
+    await patiently(() => releaseLease(handles, lease.id));
+    this.leases++;
+  }
+}

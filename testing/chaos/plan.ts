@@ -1,0 +1,24 @@
+import type { Random } from "@nodeyard/runtime";
+import { EFFECTS, MOMENTS } from "./inside/effects.ts";
+import type { KillPoint } from "./victim.ts";
+
+/** Every fifth kill comes from outside, at a random moment. */
+const OUTSIDE_EVERY = 5;
+
+/** Where each process of a campaign dies; undefined: from outside. The same seed gives the same plan. */
+export function killPlan(kills: number, random: Random): readonly (KillPoint | undefined)[] {
+  const plan: (KillPoint | undefined)[] = [];
+  let places: Omit<KillPoint, "count">[] = [];
+  for (let index = 0; index < kills; index++) {
+    if (index % OUTSIDE_EVERY === OUTSIDE_EVERY - 1) {
+      plan.push(undefined);
+      continue;
+    }
+    // All places come once before any comes twice.
+    if (places.length === 0)
+      places = EFFECTS.flatMap((effect) => MOMENTS.map((moment) => ({ effect, moment })));
+    const [place] = places.splice(Math.floor(random.float() * places.length), 1);
+    plan.push({ ...place!, count: 1 + Math.floor(random.float() * 3) });
+  }
+  return plan;
+}

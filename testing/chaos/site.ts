@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { type AppliedWrite, attachEmbeddedTree, connectZooKeeperTree, type Tree } from "@nodeyard/tree";
+import { startZooKeeper } from "../zookeeper/index.ts";
+import { EmbeddedLog, readDisk } from "./raw-log/embedded.ts";
+import { readZooKeeperLog } from "./raw-log/zookeeper.ts";
+import { type KillPoint, Victim } from "./victim.ts";
+
+export type StoreName = "zookeeper" | "embedded";
+
+export const LABELS = ["small", "large"];
+/** Nodes of the pool at most. */
+export const LIMIT = 10;
+export const POOL = "fake-cloud/main";
+
+/** A store, a cloud that is a file, and the launcher processes on them. */
+export interface Site {
+  readonly store: StoreName;
+  /** The fake cloud's file. */
+  readonly cloud: string;
+  start(kill?: KillPoint): Victim;
+  /** Text of a launcher's log once it serves. */
+  readonly ready: string;
+  /** A session of a client, which outlives everything here. */
+  connect(): Promise<Tree>;
+  /** To be called after each death, before the next start. */
+  buried(): void;
+  /** Everything that was done to the tree. */
+  log(): readonly AppliedWrite[];
+  close(): Promise<void>;
+}
+
+const CLIENT_SESSION_MS = 60_000;
+/** A launcher's session: what a killed one held is free again after this, seconds. */
+const SESSION_S = 4;
+
+export function openSite(store: StoreName): Promise<Site> {
+  return store === "zookeeper" ? onZooKeeper() : onEmbedded();
+}
+
+async function onZooKeeper(): Promise<Site> {
+  const zookeeper = await startZooKeeper();
+  const folder = mkdtempSync(join(tmpdir(), "nodeyard-chaos-"));
+  const cloud = join(folder, "cloud.journal");
+  const config = join(folder, "nodepool.yaml");
+  const { host, port, dataDir } = zookeeper;
+  writeFileSync(
+    config,
+    `zookeeper-servers: [{host: ${host}, port: ${port}}]\nzookeeper-timeout: ${SESSION_S}\n${configOf(cloud)}`,
+  );
+  return {
+    store: "zookeeper",
+    cloud,
+    ready: "the launcher runs",
+    start: (kill) =>
+      new Victim(
+        ["--state", join(folder, "state"), "-c", config, "launcher"],
+        kill === undefined ? {} : { kill },
+      ),
+    connect: () =>
+      connectZooKeeperTree({
+        servers: `${host}:${port}`,
+        clock: systemClock,
+        random: systemRandom,
+        sessionTimeoutMs: CLIENT_SESSION_MS,
+      }),
+    buried: () => {},
+    log: () => readZooKeeperLog(dataDir),
+    async close() {
+      await zookeeper.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function onEmbedded(): Promise<Site> {
+  const folder = mkdtempSync(join(tmpdir(), "nodeyard-chaos-"));
+  const [cloud, config, state, lines] = ["cloud.journal", "nodepool.yaml", "state", "tree.log"].map((name) =>
+    join(folder, name),
+  ) as [string, string, string, string];
+  writeFileSync(config, configOf(cloud));
+  const log = new EmbeddedLog(lines);
+  return {
+    store: "embedded",
+    cloud,
+    ready: "Nodeyard is up",
+    start: (kill) =>
+      new Victim(["--state", state, "-c", config, "up"], {
+        log: lines,
+        ...(kill === undefined ? {} : { kill }),
+      }),
+    connect: () =>
+      attachEmbeddedTree({
+        folder: state,
+        clock: systemClock,
+        random: systemRandom,
+        sessionTimeoutMs: CLIENT_SESSION_MS,
+      }),
+    buried: () => log.died(readDisk(state)),
+    log: () => log.all(),
+    async close() {
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Nodes that nobody uses go soon, so that in the end nothing may be left. */
+function configOf(cloud: string): string {
+  return `
+labels:
+${LABELS.map((label) => `  - {name: ${label}, max-ready-age: 2}\n`).join("")}
+providers:
+  - name: fake-cloud
+    driver: fake
+    cloud: shared
+    fake:
+      latency: {create: [50, 300], boot: [0, 100], delete: [50, 300], read: [1, 10]}
+      journal: ${cloud}
+    cloud-images: [{name: debian, username: zuul}]
+    pools:
+      - name: main
+        max-servers: ${LIMIT}
+        labels:
+${LABELS.map((label) => `          - {name: ${label}, cloud-image: debian, min-ram: 1024}\n`).join("")}`;
+}

@@ -1,0 +1,20 @@
+import { describe, expect, test } from "vitest";
+import { requireZooKeeper } from "../../zookeeper/index.ts";
+import { campaign } from "../campaign.ts";
+import type { StoreName } from "../site.ts";
+
+const KILLS = 10;
+
+async function survives(store: StoreName, seed: number): Promise<void> {
+  const said: string[] = [];
+  const result = await campaign({ store, kills: KILLS, seed, onKill: (what) => said.push(what) });
+  // The rules are held against the raw logs inside; here only that something happened at all.
+  expect(result.atEffects, said.join("\n")).toBeGreaterThanOrEqual(KILLS / 2);
+  expect(result.used).toBeGreaterThan(0);
+  expect(result.leases).toBeGreaterThan(0);
+}
+
+describe(`kill -9 of the launcher ${KILLS} times, a launch and a delete in flight, requests arriving`, () => {
+  test("the embedded tree, in the same process", () => survives("embedded", 1), 120_000);
+  test.skipIf(requireZooKeeper())("ZooKeeper", () => survives("zookeeper", 2), 120_000);
+});

@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { Effect, Moment } from "./inside/effects.ts";
+
+const BIN = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+const INSIDE = fileURLToPath(new URL("./inside/register.ts", import.meta.url));
+const ERRORS_KEPT = 40_000;
+
+export interface KillPoint {
+  readonly effect: Effect;
+  readonly moment: Moment;
+  /** How many times it is let pass before. */
+  readonly count: number;
+}
+
+const living = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of living) child.kill("SIGKILL");
+});
+
+/** A real process of the program that is about to die. */
+export class Victim {
+  readonly ended: Promise<void>;
+  /** The end of its log. */
+  errors = "";
+  readonly #child: ChildProcess;
+  readonly #listeners = new Set<() => void>();
+
+  /** `words`: the command line. With `kill` it kills itself there. `log`: where an embedded tree's changes are written. */
+  constructor(words: readonly string[], options: { readonly kill?: KillPoint; readonly log?: string } = {}) {
+    const { kill, log } = options;
+    this.#child = spawn(
+      process.execPath,
+      ["--disable-warning=ExperimentalWarning", "--import", INSIDE, BIN, ...words],
+      {
+        env: {
+          ...process.env,
+          NODEYARD_STATE: "",
+          NODEYARD_CHAOS_KILL: kill === undefined ? "" : `${kill.effect}:${kill.moment}:${kill.count}`,
+          ...(log === undefined ? {} : { NODEYARD_CHAOS_LOG: log }),
+        },
+        stdio: ["ignore", "ignore", "pipe"],
+      },
+    );
+    living.add(this.#child);
+    this.#child.stderr!.setEncoding("utf8").on("data", (text: string) => {
+      this.errors = (this.errors + text).slice(-ERRORS_KEPT);
+      for (const look of this.#listeners) look();
+    });
+    this.ended = new Promise((resolve) => {
+      this.#child.once("close", () => {
+        living.delete(this.#child);
+        resolve();
+        for (const look of this.#listeners) look();
+      });
+    });
+  }
+
+  get dead(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  get exitCode(): number | null {
+    return this.#child.exitCode;
+  }
+
+  /** Resolves with whether its log has `text`; false when it ended without. */
+  told(text: string): Promise<boolean> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (!this.errors.includes(text) && !this.dead) return;
+        this.#listeners.delete(look);
+        resolve(this.errors.includes(text));
+      };
+      this.#listeners.add(look);
+      look();
+    });
+  }
+
+  signal(name: NodeJS.Signals): Promise<void> {
+    this.#child.kill(name);
+    return this.ended;
+  }
+}
