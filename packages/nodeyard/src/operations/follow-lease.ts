@@ -32,6 +32,7 @@ export function followLease(
   const nodes = new Map<string, NodeRecord>();
   const ended = Promise.withResolvers<Lease>();
   ended.promise.catch(() => {});
+  let leaseSeen = false;
   let progress: LeaseProgress = { lease: asked, request: undefined, nodes };
 
   function take(change: Change): void {
@@ -41,8 +42,10 @@ export function followLease(
 
   function put(path: string, data: Uint8Array): void {
     try {
-      if (path === places.lease) progress = { ...progress, lease: decodeLease(asked.id, data) };
-      else if (path === places.request)
+      if (path === places.lease) {
+        leaseSeen = true;
+        progress = { ...progress, lease: decodeLease(asked.id, data) };
+      } else if (path === places.request)
         progress = { ...progress, request: decodeRequest(asked.request ?? "", data) };
       else if (!putNode(nameOf(path), data)) return;
     } catch {
@@ -76,6 +79,11 @@ export function followLease(
     tree.feed(root, { interest, onChange: take }),
   );
   for (const feed of feeds) feed.synced.catch(ended.reject);
+  // A lease that ended before the walk came by was never told, so that nothing takes it back.
+  feeds[0]!.synced.then(
+    () => leaseSeen || ended.reject(gone(asked.id)),
+    () => {},
+  );
   return {
     ended: ended.promise,
     async close() {
