@@ -11,6 +11,8 @@ export interface OpenProvider {
   readonly config: ProviderConfig;
   readonly driver: Driver;
   readonly provider: Provider;
+  /** What goes on with it: a provider that is replaced is closed when that has ended. */
+  readonly work: Set<Promise<unknown>>;
 }
 
 /** One pool of an open provider, as controllers need it. */
@@ -45,6 +47,8 @@ export interface Context {
   readonly pools: ReadonlyMap<string, ServingPool>;
   /** Open providers, by name. */
   readonly providers: ReadonlyMap<string, OpenProvider>;
+  /** To be told when a cloud refuses for quota. */
+  quotaRefused(provider: string): void;
 }
 
 /** Tree time now, in milliseconds. */

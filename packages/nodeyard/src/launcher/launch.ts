@@ -41,6 +41,7 @@ export async function launchNode(
       if (!(error instanceof DriverError))
         context.counters.add("launcher.unexpected", 1, { place: "launch" });
       count(context, config.name, kind);
+      if (kind === "quota") context.quotaRefused(config.name);
       const facts = {
         node: node.id,
         request: request.id,

@@ -68,6 +68,9 @@ export class Launcher {
   readonly #stop = new AbortController();
   #config: LauncherConfig;
   #epoch: number;
+  /** Whether our components stand in this session: no pool accepts anything before. */
+  #registered = false;
+  #complete = false;
   #sweepTimer: Timer | undefined;
   #unsubscribe: () => void = () => {};
 
@@ -173,6 +176,9 @@ export class Launcher {
       "launcher",
       newComponent({ kind: "launcher", hostname, version, state: "running" }),
     );
+    // What follows a session that was lost meanwhile is up to #renew.
+    this.#registered = tree.session().epoch === this.#epoch && tree.session().state !== "expired";
+    this.#tellComplete();
     await this.#serving.apply(this.#config.providers);
     this.#loop.push({ type: "sweep" });
     this.#leases.sweep();
@@ -184,11 +190,19 @@ export class Launcher {
     for (const [id, after] of this.view.nodes.byId) this.#loop.push({ type: "node", id, after });
     for (const [id, after] of this.view.requests.byId) this.#loop.push({ type: "request", id, after });
     for (const [key, after] of this.view.components) this.#loop.push({ type: "component", key, after });
-    this.#loop.push({ type: "complete", complete: this.view.complete });
+  }
+
+  /** The scheduler acts only on a whole picture, and only while others can see which pools it acts for. */
+  #tellComplete(): void {
+    const complete = this.view.complete && this.#registered;
+    if (complete === this.#complete) return;
+    this.#complete = complete;
+    this.#loop.push({ type: "complete", complete });
   }
 
   #onView(event: ViewEvent): void {
-    this.#loop.pushView(event);
+    if (event.type === "complete") this.#tellComplete();
+    else this.#loop.pushView(event);
     this.#leases.onEvent(event);
     this.#minReady.onEvent(event);
     if (event.type === "node" && event.before !== undefined && event.after === undefined) {
@@ -205,6 +219,8 @@ export class Launcher {
       );
       this.#tasks.abandon();
       this.#minReady.forget();
+      this.#registered = false;
+      this.#tellComplete();
       this.#loop.push({ type: "session-lost" });
     }
     if (session.state === "connected" && session.epoch !== this.#epoch) {
@@ -221,6 +237,9 @@ export class Launcher {
       try {
         await this.#registration.renew();
         await announceMember(tree, this.#memberName(), identity.version);
+        if (epoch !== tree.session().epoch) return;
+        this.#registered = true;
+        this.#tellComplete();
         this.#loop.push({ type: "sweep" });
         return;
       } catch (error) {

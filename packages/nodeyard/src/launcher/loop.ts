@@ -42,9 +42,8 @@ export class Loop {
 
   /** The view's events are the scheduler's, but for what only others use. */
   pushView(event: ViewEvent): void {
-    if (event.type === "own") return;
-    if (event.type === "complete") this.push(event);
-    else if (event.type === "component") this.push({ type: "component", key: event.key, after: event.after });
+    if (event.type === "own" || event.type === "complete") return;
+    if (event.type === "component") this.push({ type: "component", key: event.key, after: event.after });
     else if (event.type === "node") this.push({ type: "node", id: event.id, after: event.after });
     else this.push({ type: "request", id: event.id, after: event.after });
   }

@@ -2,8 +2,9 @@ import type { Driver, Provider, ProviderConfig, Resources, Scanner } from "@node
 import { backoff, type Clock, deadline, messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
 import type { LocalPool, LocalProvider } from "../scheduler/index.ts";
 import type { Log } from "../telemetry/index.ts";
-import { poolKey } from "../view/index.ts";
+import { poolKey, type View } from "../view/index.ts";
 import type { OpenProvider } from "./context.ts";
+import { inTime } from "./within.ts";
 
 /** A question to a cloud, at most. */
 const ANSWER_MS = 60_000;
@@ -20,6 +21,8 @@ export interface ProviderHandles {
   readonly log: Log;
   readonly scan: Scanner;
   readonly installation: string;
+  /** Tells machines with a record from others. */
+  readonly view: View;
 }
 
 /** Opens a provider and learns its limits. Rejects with the driver's error; the caller tries again. */
@@ -29,15 +32,24 @@ export async function openProvider(
   handles: ProviderHandles,
   signal: AbortSignal,
 ): Promise<OpenProvider> {
-  const provider = await driver.open(config, {
+  const opening = driver.open(config, {
     clock: handles.clock,
     random: handles.random,
     scan: handles.scan,
     installation: handles.installation,
     log: handles.log,
   });
+  const late = () => silent(config.name, "open");
+  const provider = await inTime(handles.clock, ANSWER_MS, opening, late, (tooLate) => void tooLate.close());
   if (signal.aborted) await provider.close();
-  return { config, driver, provider };
+  return { config, driver, provider, work: new Set() };
+}
+
+function silent(provider: string, what: string): NodeyardError {
+  return new NodeyardError(
+    "launcher.provider_silent",
+    `provider ${provider} did not answer within ${ANSWER_MS} ms (${what})`,
+  );
 }
 
 /** Asks the cloud for its quota and for what each label takes. A label that can never work is left out with its reason. */
@@ -46,24 +58,37 @@ export async function learnFacts(
   handles: ProviderHandles,
   parent: AbortSignal,
 ): Promise<ProviderFacts> {
-  const { config, driver, provider } = open;
-  const limit = deadline(
-    handles.clock,
-    ANSWER_MS,
-    () =>
-      new NodeyardError(
-        "launcher.provider_silent",
-        `provider ${config.name} did not answer within ${ANSWER_MS} ms`,
-      ),
-    parent,
-  );
+  const { config, driver } = open;
+  const limit = deadline(handles.clock, ANSWER_MS, () => silent(config.name, "quota and labels"), parent);
   try {
-    const quota = driver.capabilities.launches ? await provider.quota(limit.signal) : {};
+    const quota = driver.capabilities.launches ? await freeQuota(open, handles, limit.signal) : {};
     const pools = await Promise.all(config.pools.map((pool) => poolFacts(open, pool, handles, limit.signal)));
     return { local: { name: config.name, maxConcurrency: config.maxConcurrency, quota }, pools };
   } finally {
     limit.cancel();
   }
+}
+
+/**
+ * What the cloud lets us have: its limits less what others use (spec launcher.md 4.2). Others are everything that does not
+ * stand for a record of ours: foreign machines, other installations, and what leaked until it is deleted.
+ */
+async function freeQuota(
+  { config, driver, provider }: OpenProvider,
+  handles: ProviderHandles,
+  signal: AbortSignal,
+): Promise<Resources> {
+  const limits = await provider.quota(signal);
+  if (!driver.capabilities.tags || Object.keys(limits).length === 0) return limits;
+  const free: Record<string, number> = { ...limits };
+  for (const { tag, resources } of await provider.list(signal)) {
+    const ours = tag?.installation === handles.installation && tag.provider === config.name;
+    if (ours && handles.view.nodes.byId.has(tag.nodeId)) continue;
+    for (const [name, amount] of Object.entries(resources)) {
+      if (free[name] !== undefined) free[name] = Math.max(0, free[name] - amount);
+    }
+  }
+  return free;
 }
 
 async function poolFacts(

@@ -1,8 +1,12 @@
 import { type ComponentRecord, changeComponent, encodeComponent, newComponent, paths } from "@nodeyard/model";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
-import { type Tree, TreeError } from "@nodeyard/tree";
+import { type Stat, type Tree, TreeError } from "@nodeyard/tree";
 import type { Log } from "../telemetry/index.ts";
 import { persevere } from "./persevere.ts";
+import { settledWithin } from "./within.ts";
+
+/** Leaving politely is worth this much, milliseconds: the end of the session does it too. */
+const LEAVE_MS = 2_000;
 
 /** One znode under /nodepool/components that says what this process offers. */
 interface Registered {
@@ -60,32 +64,29 @@ export class Registration {
       tail: Promise.resolve(),
     };
     this.#components.set(name, component);
-    component.tail = this.#create(component);
-    await component.tail;
+    await this.#enqueue(component, () => this.#create(component));
   }
 
   /** Rewrites a component when `patch` changes anything. */
   update(name: string, patch: Partial<ComponentRecord>): Promise<void> {
     const component = this.#components.get(name);
     if (component === undefined) return Promise.resolve();
-    component.tail = component.tail
-      .then(() => this.#change(component, patch))
-      .catch((error) => {
-        this.#log.warn(
-          { component: name, error: messageOf(error) },
-          "could not update a component; the next session will",
-        );
-      });
-    return component.tail;
+    return this.#enqueue(component, () => this.#change(component, patch)).catch((error) => {
+      this.#log.warn(
+        { component: name, error: messageOf(error) },
+        "could not update a component; its next change or the next session will",
+      );
+    });
   }
 
   /** After a lost session: everything again, under new sequence numbers. */
   async renew(): Promise<void> {
-    const { epoch } = this.#handles.tree.session();
     await Promise.all(
-      [...this.#components.values()]
-        .filter((component) => component.epoch !== epoch)
-        .map((component) => this.#create(component)),
+      [...this.#components.values()].map((component) =>
+        this.#enqueue(component, async () => {
+          if (component.epoch !== this.#handles.tree.session().epoch) await this.#create(component);
+        }),
+      ),
     );
   }
 
@@ -93,8 +94,15 @@ export class Registration {
     const component = this.#components.get(name);
     if (component === undefined) return;
     this.#components.delete(name);
-    await component.tail.catch(() => {});
-    if (component.path !== "") await this.#handles.tree.delete(component.path).catch(() => {});
+    await settledWithin(this.#handles.clock, LEAVE_MS, component.tail);
+    if (component.path === "") return;
+    await this.#handles.tree.delete(component.path, { deadlineMs: LEAVE_MS }).catch(() => {});
+  }
+
+  #enqueue(component: Registered, work: () => Promise<void>): Promise<void> {
+    const next = component.tail.then(work);
+    component.tail = next.catch(() => {});
+    return next;
   }
 
   names(): readonly string[] {
@@ -107,17 +115,14 @@ export class Registration {
       const { epoch } = tree.session();
       const found = component.tried === epoch ? await this.#find(component) : undefined;
       component.tried = epoch;
+      const data = encodeComponent(component.record);
       const made =
-        found ??
-        (
-          await tree.create(this.#prefix(component), encodeComponent(component.record), {
-            ephemeral: true,
-            sequential: true,
-          })
-        ).path;
-      component.path = made;
+        found ?? (await tree.create(this.#prefix(component), data, { ephemeral: true, sequential: true }));
+      component.path = made.path;
       component.version = 0;
-      component.epoch = epoch;
+      // A call that waited for the connection may have been sent in the session after the one it was made in.
+      const session = tree.session();
+      component.epoch = made.stat.ephemeralOwner === session.id ? session.epoch : epoch;
     });
   }
 
@@ -126,7 +131,7 @@ export class Registration {
   }
 
   /** After a lost reply: the znode with our bytes and of our session, if it was made. */
-  async #find(component: Registered): Promise<string | undefined> {
+  async #find(component: Registered): Promise<{ readonly path: string; readonly stat: Stat } | undefined> {
     const { tree } = this.#handles;
     const parent = paths.component(component.record.kind);
     const data = encodeComponent(component.record);
@@ -135,7 +140,7 @@ export class Registration {
       if (!path.startsWith(this.#prefix(component))) continue;
       const found = await tree.get(path).catch(() => undefined);
       if (found?.stat.ephemeralOwner === tree.session().id && Buffer.compare(found.data, data) === 0)
-        return path;
+        return { path, stat: found.stat };
     }
     return undefined;
   }
@@ -144,11 +149,24 @@ export class Registration {
     const next = changeComponent(component.record, patch);
     if (Buffer.compare(encodeComponent(next), encodeComponent(component.record)) === 0) return;
     component.record = next;
-    if (component.epoch !== this.#handles.tree.session().epoch) return;
-    const stat = await this.#handles.tree.set(component.path, encodeComponent(next), {
-      version: component.version,
-    });
-    component.version = stat.version;
+    await persevere(this.#handles, () => this.#write(component));
+  }
+
+  /** Nobody else writes our component: a version that moved is our own write, whose reply was lost. */
+  async #write(component: Registered): Promise<void> {
+    const { tree } = this.#handles;
+    if (component.epoch !== tree.session().epoch) return;
+    const data = encodeComponent(component.record);
+    const { path, version } = component;
+    try {
+      component.version = (await tree.set(path, data, { version })).version;
+    } catch (error) {
+      if (!(error instanceof TreeError) || error.code !== "tree.bad_version") throw error;
+      const found = await tree.get(path);
+      component.version = found.stat.version;
+      if (Buffer.compare(found.data, data) !== 0)
+        component.version = (await tree.set(path, data, { version: found.stat.version })).version;
+    }
   }
 }
 

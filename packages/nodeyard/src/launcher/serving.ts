@@ -3,14 +3,18 @@ import type { Driver, ProviderConfig } from "@nodeyard/driver";
 import { launcherPoolId } from "@nodeyard/model";
 import { hexId, messageOf, type Timer } from "@nodeyard/runtime";
 import type { LocalPool, LocalProvider } from "../scheduler/index.ts";
-import { poolKey } from "../view/index.ts";
 import type { Context, OpenProvider, ServingPool } from "./context.ts";
 import { InventoryKeeper } from "./inventory.ts";
 import { LeakSweep } from "./leaks.ts";
 import { learnFacts, openPause, openProvider, type ProviderFacts } from "./providers.ts";
 import { poolComponent, type Registration } from "./registration.ts";
+import { settledWithin } from "./within.ts";
 
 const FACTS_MS = 300_000;
+/** After a refusal for quota the limits are asked again this soon, and no sooner. */
+const REFUSED_MS = 2_000;
+/** How long the work under way with a provider that was replaced or removed may go on, milliseconds. */
+const RETIRE_MS = 3_600_000;
 
 /** Who this process is, for the records it writes. */
 export interface Identity {
@@ -22,12 +26,16 @@ export interface Identity {
 interface Served {
   readonly config: ProviderConfig;
   readonly stop: AbortController;
+  /** Ids of its pools that stand in the registry or may. */
+  readonly registered: string[];
   open: OpenProvider | undefined;
   facts: ProviderFacts | undefined;
   inventory: InventoryKeeper | undefined;
   leaks: LeakSweep | undefined;
   timer: Timer | undefined;
   attempt: number;
+  /** A refusal for quota is being looked into. */
+  refused: boolean;
 }
 
 /**
@@ -43,16 +51,22 @@ export class Serving {
   readonly #identity: Identity;
   readonly #driverOf: (name: string) => Promise<Driver>;
   readonly #onChange: () => void;
+  #applying: Promise<void> = Promise.resolve();
 
   constructor(parts: {
-    readonly context: Omit<Context, "pools" | "providers">;
+    readonly context: Omit<Context, "pools" | "providers" | "quotaRefused">;
     readonly registration: Registration;
     readonly identity: Identity;
     readonly driverOf: (name: string) => Promise<Driver>;
     /** Pools or facts changed: the scheduler's policy is to be made anew. */
     readonly onChange: () => void;
   }) {
-    this.#context = { ...parts.context, pools: this.pools, providers: this.providers };
+    this.#context = {
+      ...parts.context,
+      pools: this.pools,
+      providers: this.providers,
+      quotaRefused: (provider) => this.quotaRefused(provider),
+    };
     this.#registration = parts.registration;
     this.#identity = parts.identity;
     this.#driverOf = parts.driverOf;
@@ -80,13 +94,19 @@ export class Serving {
 
   /** Makes what is served match `configs`; resolves when every provider was tried once. */
   async apply(configs: readonly ProviderConfig[]): Promise<void> {
+    const next = this.#applying.then(() => this.#apply(configs));
+    this.#applying = next.catch(() => {});
+    return next;
+  }
+
+  async #apply(configs: readonly ProviderConfig[]): Promise<void> {
     const wanted = new Map(configs.map((config) => [config.name, config]));
-    const replaced = [...this.#served.values()].filter(
-      ({ config }) => !isDeepStrictEqual(config, wanted.get(config.name)),
+    const gone = [...this.#served.values()].filter(({ config }) => !wanted.has(config.name));
+    await Promise.all(gone.map((served) => this.#retire(served)));
+    const changed = configs.filter(
+      (config) => !isDeepStrictEqual(config, this.#served.get(config.name)?.config),
     );
-    await Promise.all(replaced.map((served) => this.#retire(served)));
-    const fresh = configs.filter((config) => !this.#served.has(config.name));
-    await Promise.all(fresh.map((config) => this.#serve(config)));
+    await Promise.all(changed.map((config) => this.#serve(config, this.#served.get(config.name))));
     this.#onChange();
   }
 
@@ -95,32 +115,53 @@ export class Serving {
     this.#served.get(provider ?? "")?.inventory?.wake();
   }
 
+  /** The cloud said that the quota is used up: what we believe of it is wrong. */
+  quotaRefused(provider: string): void {
+    const served = this.#served.get(provider);
+    if (served?.open === undefined || served.refused) return;
+    served.refused = true;
+    served.timer?.cancel();
+    served.timer = this.#context.clock.setTimer(
+      REFUSED_MS,
+      () => {
+        served.refused = false;
+        void this.#refresh(served);
+      },
+      { background: true },
+    );
+  }
+
   async setPaused(key: string, paused: boolean): Promise<void> {
-    await this.#registration.update(key, { paused });
+    const pool = this.pools.get(key);
+    if (pool !== undefined) await this.#registration.update(pool.id, { paused });
   }
 
   /** Pools leave the registry, so that nobody waits for them. */
   async unregister(): Promise<void> {
-    await Promise.all([...this.pools.keys()].map((key) => this.#registration.unregister(key)));
+    await Promise.all([...this.pools.values()].map(({ id }) => this.#registration.unregister(id)));
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#served.values()].map((served) => this.#retire(served)));
+    await Promise.all([...this.#served.values()].map((served) => this.#retire(served, 0)));
   }
 
-  async #serve(config: ProviderConfig): Promise<void> {
+  /** What it replaces goes last, so that nobody sees a moment without a pool and takes a request for declined by all. */
+  async #serve(config: ProviderConfig, before: Served | undefined): Promise<void> {
     const served: Served = {
       config,
       stop: new AbortController(),
+      registered: [],
       open: undefined,
       facts: undefined,
       inventory: undefined,
       leaks: undefined,
       timer: undefined,
       attempt: 0,
+      refused: false,
     };
     this.#served.set(config.name, served);
     await this.#tryOpen(served);
+    if (before !== undefined) await this.#retire(before);
   }
 
   async #tryOpen(served: Served): Promise<void> {
@@ -129,14 +170,16 @@ export class Serving {
     try {
       const driver = await this.#driverOf(config.driver);
       const open = await openProvider(driver, config, context, stop.signal);
-      const facts = await learnFacts(open, context, stop.signal).catch(async (error) => {
+      try {
+        const facts = await learnFacts(open, context, stop.signal);
+        stop.signal.throwIfAborted();
+        await this.#register(served, open, facts);
+      } catch (error) {
+        await this.#unregister(served);
         await open.provider.close();
         throw error;
-      });
-      if (stop.signal.aborted) return open.provider.close();
-      served.open = open;
-      served.facts = facts;
-      await this.#register(served, open);
+      }
+      this.#onChange();
       this.#refreshLater(served);
     } catch (error) {
       if (stop.signal.aborted) return;
@@ -145,17 +188,18 @@ export class Serving {
         { provider: config.name, error: messageOf(error), retryMs: Math.round(pause) },
         "a provider could not be opened; the others go on",
       );
-      served.timer = context.clock.setTimer(pause, () => void this.#tryOpen(served).then(this.#onChange), {
+      served.timer = context.clock.setTimer(pause, () => void this.#tryOpen(served), {
         background: true,
       });
     }
   }
 
-  async #register(served: Served, open: OpenProvider): Promise<void> {
+  /** Each pool is served from the moment that its component stands, and not before. */
+  async #register(served: Served, open: OpenProvider, learnt: ProviderFacts): Promise<void> {
     const context = this.#context;
     const { config } = served;
-    this.providers.set(config.name, open);
-    for (const pool of served.facts?.pools ?? []) {
+    const pools: ServingPool[] = [];
+    for (const pool of learnt.pools) {
       const id = launcherPoolId({
         fqdn: this.#identity.fqdn,
         provider: config.name,
@@ -166,7 +210,6 @@ export class Serving {
         pool.key,
         pool.launches ? (pool.limits.instances ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
       );
-      this.pools.set(pool.key, { key: pool.key, id, name: pool.name, open });
       const facts = {
         ...this.#identity,
         id,
@@ -175,8 +218,15 @@ export class Serving {
         labels: [...pool.labels].sort(),
         priority: pool.priority,
       };
-      await this.#registration.register(pool.key, poolComponent(facts));
+      served.registered.push(id);
+      await this.#registration.register(id, poolComponent(facts));
+      served.stop.signal.throwIfAborted();
+      pools.push({ key: pool.key, id, name: pool.name, open });
     }
+    served.open = open;
+    served.facts = learnt;
+    this.providers.set(config.name, open);
+    for (const pool of pools) this.pools.set(pool.key, pool);
     if (open.driver.capabilities.inventory) {
       served.inventory = new InventoryKeeper(context, open);
       served.inventory.start();
@@ -207,20 +257,25 @@ export class Serving {
     if (!stop.signal.aborted) this.#refreshLater(served);
   }
 
-  async #retire(served: Served): Promise<void> {
-    const { config, open } = served;
-    served.stop.abort(new Error(`provider ${config.name} is stopped`));
+  /** Work under way goes on for `graceMs` at most before the provider is closed under it. */
+  async #retire(served: Served, graceMs = RETIRE_MS): Promise<void> {
+    const { config, open, stop } = served;
+    stop.abort(new Error(`provider ${config.name} is stopped`));
     served.timer?.cancel();
     served.leaks?.close();
-    this.#served.delete(config.name);
-    this.providers.delete(config.name);
-    for (const pool of config.pools) {
-      const key = poolKey(config.name, pool.name);
-      this.pools.delete(key);
-      await this.#registration.unregister(key);
-    }
+    if (this.#served.get(config.name) === served) this.#served.delete(config.name);
+    if (this.providers.get(config.name) === open) this.providers.delete(config.name);
+    for (const [key, pool] of this.pools) if (pool.open === open) this.pools.delete(key);
     this.#onChange();
+    await this.#unregister(served);
     await served.inventory?.close();
-    await open?.provider.close();
+    if (open === undefined) return;
+    const { clock } = this.#context;
+    if (open.work.size === 0 || graceMs === 0) return open.provider.close();
+    void settledWithin(clock, graceMs, Promise.allSettled(open.work)).then(() => open.provider.close());
+  }
+
+  async #unregister(served: Served): Promise<void> {
+    await Promise.all(served.registered.splice(0).map((id) => this.#registration.unregister(id)));
   }
 }

@@ -6,9 +6,12 @@ import { deleteNode } from "./delete-node.ts";
 import { type Handled, handleDecline, handleRequest } from "./handler.ts";
 import { requestMinReady } from "./min-ready.ts";
 import { resetLost } from "./reset.ts";
+import { settledWithin } from "./within.ts";
 
 /** Failures in a row per request, node or label, at most this many remembered. */
 const REMEMBERED = 50_000;
+/** Time for work that was aborted to end, milliseconds. */
+const GIVE_UP_MS = 2_000;
 
 /**
  * Carries the scheduler's actions out and tells it how each ended. Every task belongs to one session: when that ends, its
@@ -64,13 +67,18 @@ export class Tasks {
     this.#session = new AbortController();
   }
 
-  /** Resolves when all tasks have ended; after `signal` aborts they are aborted too. */
+  /** Resolves when all tasks have ended; after `signal` aborts they are aborted too, and left behind if that ends them not. */
   async drain(signal: AbortSignal): Promise<void> {
     const abort = () => this.#session.abort(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) abort();
-    while (this.#running.size > 0) await Promise.all(this.#running.keys());
+    while (this.#running.size > 0 && !signal.aborted)
+      await Promise.race([Promise.all(this.#running.keys()), aborted(signal)]);
     signal.removeEventListener("abort", abort);
+    const { clock, log } = this.#context;
+    const rest = Promise.all(this.#running.keys());
+    if (!(await settledWithin(clock, GIVE_UP_MS, rest)))
+      log.warn({ ids: this.list().slice(0, 20), count: this.#running.size }, "gave up work that did not end");
   }
 
   /** Ids of what is being worked on. */
@@ -102,10 +110,10 @@ export class Tasks {
     const started = () => {
       if (!signal.aborted) this.#report({ type: "started", request: action.request });
     };
-    return this.#ending(
-      action.request,
-      handleRequest(this.#context, pool, action.request, action.nodes, signal, started),
-    );
+    const work = handleRequest(this.#context, pool, action.request, action.nodes, signal, started);
+    const noted = work.catch(() => {}).finally(() => pool.open.work.delete(noted));
+    pool.open.work.add(noted);
+    return this.#ending(action.request, work);
   }
 
   /** What a request's outcome means for when it is looked at again. */
@@ -173,4 +181,8 @@ export class Tasks {
     this.#failures.set(key, attempt + 1);
     return backoff(this.#context.random, attempt, base, cap);
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }

@@ -25,7 +25,11 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
         blocked: undefined,
         paused: false,
       });
-    } else known.policy = pool;
+    } else {
+      // A new component says that it is not paused.
+      if (known.policy.id !== pool.id) known.paused = false;
+      known.policy = pool;
+    }
     state.dirty.add(pool.key);
   }
   for (const id of state.requests.keys()) if (!state.handling.has(id)) state.recheck.add(id);

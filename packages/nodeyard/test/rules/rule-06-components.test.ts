@@ -1,0 +1,224 @@
+import type { Driver } from "@nodeyard/driver";
+import { paths } from "@nodeyard/model";
+import type { AppliedWrite } from "@nodeyard/tree";
+import { describe, expect, test } from "vitest";
+import { fakeProvider, launcherConfig, World } from "./world.ts";
+
+const POOLS = "/nodepool/components/pool";
+
+const isPoolCreate = (write: AppliedWrite) =>
+  write.ops.some((op) => op.op === "create" && op.path.startsWith(`${POOLS}/`));
+
+const isAccept = (write: AppliedWrite) =>
+  write.ops.some(
+    (op) =>
+      op.op === "set" &&
+      /^\/nodepool\/requests\/./.test(op.path) &&
+      JSON.parse(Buffer.from(op.data).toString()).state === "pending",
+  );
+
+/** Each acceptance must find a component of its own session. */
+function expectRegisteredBeforeAccepting(world: World): number {
+  const registered = new Set<bigint>();
+  let accepts = 0;
+  for (const write of world.cluster.log) {
+    if (isPoolCreate(write)) registered.add(write.session);
+    if (!isAccept(write)) continue;
+    accepts++;
+    expect(registered.has(write.session)).toBe(true);
+  }
+  return accepts;
+}
+
+/** A driver whose `open` for one provider takes as long as it is told to. */
+function slow(provider: string, ms: number, world: World): (driver: Driver) => Driver {
+  return (driver) => ({
+    ...driver,
+    open: async (config, context) => {
+      if (config.name === provider)
+        await new Promise<void>((resolve) => void world.clock.setTimer(ms, resolve));
+      return driver.open(config, context);
+    },
+  });
+}
+
+describe("components are registered per pool before the first accept", () => {
+  test("also when another provider is ready while this one still registers", async () => {
+    const world = new World();
+    world.fault = ({ path }) => (path.startsWith(`${POOLS}/`) ? { delayMs: 3_000 } : undefined);
+    const ids = [await world.ask(), await world.ask()];
+    const providers = [fakeProvider("one"), fakeProvider("two"), fakeProvider("three")];
+    await world.start("a", launcherConfig(providers), { wrap: slow("two", 1_000, world) });
+    for (const id of ids) await world.fulfilled(id);
+    expect(expectRegisteredBeforeAccepting(world)).toBe(2);
+  });
+
+  test("a provider that is slow to open, or never does, holds up nobody else", async () => {
+    const world = new World();
+    const providers = [fakeProvider("one"), fakeProvider("stuck")];
+    const { starting, log } = world.launch("a", launcherConfig(providers), {
+      wrap: slow("stuck", 10_000_000, world),
+    });
+    await world.fulfilled(await world.ask(), 5_000);
+    await world.settle(starting, 120_000);
+    expect(log.lines.filter(({ level }) => level === "error")[0]?.facts).toMatchObject({ provider: "stuck" });
+  });
+
+  test("and again first thing after a lost session, whatever waits", async () => {
+    const world = new World();
+    const { tree } = await world.start("a", launcherConfig([fakeProvider()]));
+    await world.fulfilled(await world.ask());
+    world.fault = ({ path, kind }) =>
+      kind === "write" && path.startsWith(`${POOLS}/`) ? { delayMs: 5_000 } : undefined;
+    tree.expire();
+    const ids = [await world.ask(), await world.ask()];
+    for (const id of ids) await world.fulfilled(id);
+    expect(expectRegisteredBeforeAccepting(world)).toBe(3);
+    expect(world.children(POOLS)).toHaveLength(1);
+  });
+
+  test("once each, also when replies are lost and sessions end in the midst of it", async () => {
+    const world = new World();
+    let losses = 3;
+    world.fault = ({ path, kind }) =>
+      kind === "write" && path.startsWith("/nodepool/components/") && losses-- > 0 ? "lose-reply" : undefined;
+    const { tree } = await world.start("a", launcherConfig([fakeProvider()]));
+    expect(losses).toBeLessThan(1);
+    expect(world.children(POOLS)).toHaveLength(1);
+    for (let round = 0; round < 4; round++) {
+      losses = 1;
+      tree.expire();
+      await world.run(round * 45);
+      tree.expire();
+      await world.run(10_000);
+      expect(world.children(POOLS)).toHaveLength(1);
+      expect(world.children("/nodepool/components/launcher")).toHaveLength(1);
+    }
+  });
+});
+
+describe("the registry", () => {
+  test("components of several kinds with one name are several", async () => {
+    const world = new World();
+    // The first pool and the first launcher of a host both are called <host>0000000000.
+    const { launcher } = await world.start("a", launcherConfig([fakeProvider()]));
+    await world.put("/nodepool/components/builder/a0000000000", { kind: "builder", state: "stopped" });
+    await world.until("three are seen", () => launcher.view.components.size === 3, 2_000);
+    await world.settle(world.other.delete("/nodepool/components/builder/a0000000000"));
+    const id = await world.ask({ node_types: ["nobody-has-it"] });
+    await world.until("it failed, by our pool", () => world.request(id)?.state === "failed");
+    expect(world.request(id)!.declined_by).toHaveLength(1);
+  });
+
+  test("`paused` tells when we skip, also after lost replies", async () => {
+    const world = new World();
+    await world.start("a", launcherConfig([fakeProvider("cloud", {}, { "max-servers": 1 })]));
+    const component = `${POOLS}/${world.children(POOLS)[0]}`;
+    const paused = () => world.json(component)?.paused;
+    let losses = 0;
+    world.fault = ({ path, kind }) =>
+      kind === "write" && path === component && losses-- > 0 ? "lose-reply" : undefined;
+    for (let round = 0; round < 3; round++) {
+      losses = 1;
+      const first = await world.ask();
+      const { nodes } = await world.fulfilled(first);
+      const second = await world.ask();
+      await world.until("paused", () => paused() === true);
+      losses = 1;
+      await world.settle(world.other.delete(paths.request(second)));
+      await world.until("not paused", () => paused() === false);
+      await world.settle(world.other.delete(paths.request(first)));
+      const [node] = nodes as string[];
+      await world.put(paths.node(node!), { ...world.node(node!), state: "used" });
+      await world.until("the node is gone", () => world.node(node!) === undefined);
+    }
+  });
+
+  test("requests that everyone declined are judged again when the registry changes", async () => {
+    const world = new World();
+    await world.start("a", launcherConfig([fakeProvider()]));
+    const component = {
+      id: "python-pool",
+      kind: "pool",
+      provider_name: "p",
+      supported_labels: [],
+      priority: 100,
+    };
+    await world.put(`${POOLS}/python0000000009`, { ...component, paused: false, state: "running" });
+    const id = await world.ask({ node_types: ["nobody-has-it"] });
+    await world.until("ours declined", () => (world.request(id)?.declined_by as string[])?.length === 1);
+    await world.run(5_000);
+    expect(world.request(id)?.state).toBe("requested");
+    await world.settle(world.other.delete(`${POOLS}/python0000000009`));
+    await world.until("it failed", () => world.request(id)?.state === "failed", 5_000);
+  });
+
+  test("while it is not seen whole, nobody fails a request by it", async () => {
+    const world = new World();
+    const { tree } = await world.start("a", launcherConfig([fakeProvider()]));
+    tree.disconnect(true);
+    // This pool could say yes, and is registered while we cannot see it.
+    await world.put(`${POOLS}/python0000000009`, {
+      id: "python-pool",
+      kind: "pool",
+      provider_name: "p",
+      supported_labels: ["only-python"],
+      priority: 100,
+      paused: false,
+      state: "running",
+    });
+    const id = await world.ask({ node_types: ["only-python"] });
+    world.fault = ({ path, kind }) =>
+      kind !== "write" && path.startsWith("/nodepool/components") ? { delayMs: 4_000 } : undefined;
+    tree.reconnect();
+    await world.run(20_000);
+    expect(world.request(id)?.state).toBe("requested");
+  });
+});
+
+describe("a new configuration", () => {
+  test("never leaves a moment without a pool, in which others would fail a request", async () => {
+    const world = new World();
+    await world.start(
+      "b",
+      launcherConfig([
+        fakeProvider(
+          "other",
+          {},
+          { labels: [{ name: "small", "cloud-image": "image", "flavor-name": "f" }] },
+        ),
+      ]),
+    );
+    const { launcher } = await world.start("a", launcherConfig([fakeProvider("cloud")]), {
+      wrap: slow("cloud", 2_000, world),
+    });
+    const reloading = launcher.reconfigure(launcherConfig([fakeProvider("cloud", { "launch-retries": 7 })]));
+    await world.run(500);
+    const id = await world.ask({ node_types: ["large"] });
+    await world.settle(reloading);
+    await world.fulfilled(id);
+    expect(world.children(POOLS)).toHaveLength(2);
+    await world.settle(launcher.reconfigure(launcherConfig([])));
+    expect(world.children(POOLS)).toHaveLength(1);
+  });
+
+  test("does not break off the launches under way", async () => {
+    const world = new World({
+      latency: {
+        create: { minMs: 3_000, maxMs: 3_000 },
+        boot: { minMs: 0, maxMs: 0 },
+        delete: { minMs: 0, maxMs: 0 },
+        read: { minMs: 0, maxMs: 0 },
+      },
+    });
+    const { launcher, counters } = await world.start("a", launcherConfig([fakeProvider("cloud")]));
+    const id = await world.ask();
+    await world.run(500);
+    await world.settle(
+      launcher.reconfigure(launcherConfig([fakeProvider("cloud", { "launch-retries": 7 })])),
+    );
+    await world.fulfilled(id);
+    expect(counters.value("launcher.launches", { result: "ready" })).toBe(1);
+    expect(counters.value("launcher.launches")).toBe(1);
+  });
+});
