@@ -1,6 +1,6 @@
 import { mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { messageOf } from "@nodeyard/runtime";
 import {
   GRACE_MS,
@@ -28,7 +28,8 @@ import { untilReturned } from "./demo/returned.ts";
 const once = process.argv.includes("--once");
 const machine = systemMachine();
 const say = (text: string) => void process.stdout.write(text);
-const stateFolder = once ? mkdtempSync(join(tmpdir(), "nodeyard-demo-")) : resolve(".nodeyard");
+// Relative, because the path of the socket in it must be short.
+const stateFolder = once ? mkdtempSync(join(tmpdir(), "nodeyard-demo-")) : ".nodeyard";
 const logFile = join(stateFolder, "nodeyard.log");
 const sshds: LocalSshd[] = [];
 let up: Up | undefined;
@@ -46,7 +47,7 @@ async function demo(): Promise<number> {
   writeConfiguration(config, {
     hosts: sshds,
     user: machine.user,
-    cloudFile: join(stateFolder, "fake-cloud.journal"),
+    cloudFile: resolve(stateFolder, "fake-cloud.journal"),
   });
   const log = createLog({ level: "info", format: "text", descriptor: openSync(logFile, "a", 0o600) });
   up = await startUp({ stateFolder, files: { path: config } }, machine, log);
@@ -88,7 +89,7 @@ async function startHosts(): Promise<string | undefined> {
     return undefined;
   }
   const key = await makeKey(stateFolder, "ssh_key");
-  for (const name of ["host-1", "host-2"]) sshds.push(await startLocalSshd(join(stateFolder, name), key));
+  for (const name of ["host-1", "host-2"]) sshds.push(await startLocalSshd(resolve(stateFolder, name), key));
   say(`Two hosts to hand out: ${sshds.map(({ host, port }) => `sshd on ${host}:${port}`).join(", ")}\n`);
   return key;
 }
@@ -108,8 +109,7 @@ async function greet({ nodes }: Granted, key: string): Promise<void> {
 }
 
 function whatNext(key: string | undefined): string {
-  const state = relative(process.cwd(), stateFolder) || ".";
-  const nodeyard = `npx nodeyard --state ${state}`;
+  const nodeyard = `npx nodeyard --state ${stateFolder}`;
   return `
 Nodeyard stays up until Ctrl-C. In another terminal, in this folder:
 
@@ -117,8 +117,8 @@ Nodeyard stays up until Ctrl-C. In another terminal, in this folder:
   ${nodeyard} list --leases                  who has it
   ${nodeyard} request fake-small:3 --wait    more of it; give back with "release LEASE"
   ${nodeyard} hold NODE                      keep one to look at
-${key === undefined ? "" : `  ssh -i ${state}/ssh_key -p ${sshds[0]?.port} ${machine.user}@127.0.0.1     log in to a static host\n`}
-Configuration: ${state}/nodepool.yaml (edit it: changes are taken up within a second). Log: ${state}/nodeyard.log
+${key === undefined ? "" : `  ssh -i ${stateFolder}/ssh_key -p ${sshds[0]?.port} ${machine.user}@127.0.0.1     log in to a static host\n`}
+Configuration: ${stateFolder}/nodepool.yaml (edit it: changes are taken up within a second). Log: ${stateFolder}/nodeyard.log
 `;
 }
 

@@ -4,6 +4,7 @@ import { connect, createServer } from "node:net";
 import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { messageOf } from "@nodeyard/runtime";
 import { ProcessError } from "../errors.ts";
 
 const run = promisify(execFile);
@@ -94,8 +95,18 @@ export async function runOverSsh(
     String(node.port),
     ...options.flatMap((option) => ["-o", option]),
   ];
-  const { stdout } = await run("ssh", [...words, "--", ...target], { timeout: 20_000 });
-  return stdout.trim();
+  try {
+    const { stdout } = await run("ssh", [...words, "--", ...target], { timeout: 20_000 });
+    return stdout.trim();
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout?: string; stderr?: string };
+    const said = `${stdout ?? ""}\n${stderr ?? ""}`.trim().split("\n").at(-1);
+    throw new ProcessError(
+      "process.ssh_failed",
+      `ssh to ${node.username}@${node.host}:${node.port} failed: ${said === "" ? messageOf(error) : said}`,
+      { cause: error },
+    );
+  }
 }
 
 function configuration(folder: string, port: number): string {
@@ -106,12 +117,23 @@ function configuration(folder: string, port: number): string {
     `AuthorizedKeysFile ${join(folder, "authorized_keys")}`,
     "PidFile none",
     "StrictModes no",
-    "UsePAM no",
+    // Without PAM the server turns away accounts whose password is locked, as root's is on some systems.
+    `UsePAM ${isLocked(process.getuid?.() ?? -1) ? "yes" : "no"}`,
     "PasswordAuthentication no",
     "KbdInteractiveAuthentication no",
     "PermitRootLogin prohibit-password",
     "MaxStartups 100",
   ].join("\n")}\n`;
+}
+
+/** Whether the account's password begins with "!"; only root can see that, and only root's servers look at it. */
+function isLocked(uid: number): boolean {
+  if (uid !== 0) return false;
+  try {
+    return /^root:!/m.test(readFileSync("/etc/shadow", "utf8"));
+  } catch {
+    return false;
+  }
 }
 
 async function started(child: ChildProcess, port: number, hostKey: string): Promise<LocalSshd> {
