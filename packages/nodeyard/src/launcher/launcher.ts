@@ -169,6 +169,7 @@ export class Launcher {
     await this.view.start();
     this.#seed();
     this.view.onEvent((event) => this.#onView(event));
+    this.#epoch = tree.session().epoch;
     this.#unsubscribe = tree.onSession((session) => this.#onSession(session));
     await persevere(this.#options, () => announceMember(tree, this.#memberName(), identity.version));
     const { hostname, version } = identity;

@@ -68,13 +68,26 @@ describe("components are registered per pool before the first accept", () => {
     const world = new World();
     const { tree } = await world.start("a", launcherConfig([fakeProvider()]));
     await world.fulfilled(await world.ask());
+    let losses = 6;
     world.fault = ({ path, kind }) =>
-      kind === "write" && path.startsWith(`${POOLS}/`) ? { delayMs: 5_000 } : undefined;
+      kind === "write" && path.startsWith(`${POOLS}/`) && losses-- > 0 ? "lose-request" : undefined;
     tree.expire();
     const ids = [await world.ask(), await world.ask()];
     for (const id of ids) await world.fulfilled(id);
+    expect(losses).toBeLessThan(1);
     expect(expectRegisteredBeforeAccepting(world)).toBe(3);
     expect(world.children(POOLS)).toHaveLength(1);
+  });
+
+  test("a session that is lost while the launcher starts only delays it", async () => {
+    for (const after of [5, 12, 20, 30, 45, 60]) {
+      const world = new World();
+      const { tree } = world.launch("a", launcherConfig([fakeProvider()]));
+      await world.run(after);
+      tree.expire();
+      await world.fulfilled(await world.ask());
+      expectRegisteredBeforeAccepting(world);
+    }
   });
 
   test("once each, also when replies are lost and sessions end in the midst of it", async () => {
