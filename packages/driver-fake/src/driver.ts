@@ -13,6 +13,7 @@ export interface FakeDriverOptions {
 export function createFakeDriver(options: FakeDriverOptions): Driver<FakeProviderConfig> {
   return {
     name: "fake",
+    contract: 1,
     capabilities: { launches: true, inventory: false, probes: false, tags: true },
     config: options.config,
     open: async (config, { clock, random }) =>

@@ -8,8 +8,10 @@ import type { Resources } from "./resources.ts";
  * node, and never decides policy.
  */
 export interface Driver<Config extends ProviderConfig = ProviderConfig> {
-  /** The value of `driver:` in the configuration. */
+  /** What `driver:` in the configuration calls it: lower-case letters, digits and dashes. */
   readonly name: string;
+  /** The contract that it was written for, this one; a launcher that knows another does not load it. */
+  readonly contract: 1;
   readonly capabilities: Capabilities;
   readonly config: DriverConfig<Config>;
   /** Connects. May reject with a DriverError; the provider is then left out and tried again with back-off. */

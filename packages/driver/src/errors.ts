@@ -15,9 +15,20 @@ export type DriverErrorKind =
   | "host-key"
   | "fatal";
 
+const BRAND = Symbol.for("nodeyard.DriverError");
+
 /** The only class that a driver's methods throw. `code` is `driver.<kind>`. */
 export class DriverError extends NodeyardError {
   readonly kind: DriverErrorKind;
+
+  /** A driver from outside may bring a copy of this package along; its errors are DriverErrors all the same. */
+  static override [Symbol.hasInstance](value: unknown): value is DriverError {
+    return typeof value === "object" && value !== null && BRAND in value;
+  }
+
+  get [BRAND](): true {
+    return true;
+  }
 
   constructor(kind: DriverErrorKind, message: string, options?: { readonly cause?: unknown }) {
     super(`driver.${kind}`, message, options);

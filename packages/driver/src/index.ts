@@ -1,3 +1,6 @@
+// What the handles of DriverContext are and need, so that a driver depends on this package alone.
+export { backoff, type Clock, messageOf, type Random, sleep } from "@nodeyard/runtime";
+export { CONTRACT, driverProblem, METHODS, providerProblem } from "./check.ts";
 export * from "./config/common.ts";
 export type * from "./config/compiled.ts";
 export type * from "./config/driver-config.ts";

@@ -1,3 +1,4 @@
+import { driverProblem, providerProblem } from "../check.ts";
 import { DriverError } from "../errors.ts";
 import { exceeded } from "../resources.ts";
 import type { Bench, TestKit } from "./rig.ts";
@@ -58,7 +59,15 @@ export function callTests({ test, expect }: TestKit, run: With): void {
 }
 
 /** What holds for every driver, whatever it can do. */
-export function commonTests({ test, expect }: TestKit, run: With): void {
+export function commonTests({ test, expect }: TestKit, run: With, driver: object): void {
+  test(
+    "a launcher loads the driver, and its provider has all methods",
+    run(async (bench) => {
+      if ("open" in driver) expect(driverProblem(driver)).toBe(undefined);
+      expect(providerProblem(await bench.open())).toBe(undefined);
+    }),
+  );
+
   test(
     "a call whose signal has aborted already ends at once",
     run(async (bench) => {

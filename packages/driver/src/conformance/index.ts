@@ -27,7 +27,7 @@ export function driverConformance(
   };
   const { launches, inventory, probes, tags } = driver.capabilities;
   kit.describe(`driver conformance: ${name}`, () => {
-    commonTests(kit, run);
+    commonTests(kit, run, driver);
     if (launches) {
       machineTests(kit, run);
       removalTests(kit, run);

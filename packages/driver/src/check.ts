@@ -1,0 +1,71 @@
+import type { Capabilities, Driver, Provider } from "./contract.ts";
+
+/** The contract that this version of the SDK describes. A change that breaks drivers makes it the next number. */
+export const CONTRACT: Driver["contract"] = 1;
+
+const CAPABILITIES: Readonly<Record<keyof Capabilities, true>> = {
+  launches: true,
+  inventory: true,
+  probes: true,
+  tags: true,
+};
+
+/** Typed by the contract, so that a method added there is asked for here. */
+const PROVIDER: Readonly<Record<keyof Provider, true>> = {
+  create: true,
+  remove: true,
+  find: true,
+  list: true,
+  removeResource: true,
+  quota: true,
+  need: true,
+  inventory: true,
+  probe: true,
+  close: true,
+};
+
+/** The names of a provider's methods. */
+export const METHODS = Object.keys(PROVIDER) as readonly (keyof Provider)[];
+
+type Loose = Readonly<Record<string, unknown>>;
+
+/** Why `value` is no driver of this contract, as the end of a sentence about it; undefined: it is one. */
+export function driverProblem(value: unknown): string | undefined {
+  if (!isObject(value)) return "is no object";
+  const { name, contract, open, config } = value;
+  if (typeof name !== "string" || !/^[a-z][a-z0-9-]*$/.test(name))
+    return `has ${show(name)} for a name; it must be lower-case letters, digits and dashes`;
+  // First: what another contract asks for is not known here.
+  if (contract !== CONTRACT)
+    return `was written for driver contract ${show(contract)}, and this Nodeyard has ${CONTRACT}; install versions that fit`;
+  if (typeof open !== "function") return "has no method open";
+  if (!isObject(config) || typeof config.load !== "function") return "has no config.load";
+  if (!isObject(config.schema) || typeof config.schema.safeParse !== "function")
+    return "has no config.schema; make it with closed() of @nodeyard/driver";
+  return capabilitiesProblem(value.capabilities);
+}
+
+function capabilitiesProblem(value: unknown): string | undefined {
+  if (!isObject(value)) return "declares no capabilities";
+  const missing = Object.keys(CAPABILITIES).find((name) => typeof value[name] !== "boolean");
+  if (missing !== undefined) return `must declare capabilities.${missing} as true or false`;
+  const { launches, inventory, probes } = value;
+  if (!launches && !inventory) return "declares neither launches nor inventory, so it has nothing to offer";
+  if (probes && !inventory) return "declares probes without inventory, and nothing else is ever probed";
+  return undefined;
+}
+
+/** Why what `open` resolved with is no provider, as the end of a sentence about it; undefined: it is one. */
+export function providerProblem(value: unknown): string | undefined {
+  if (!isObject(value)) return "is no object";
+  const missing = METHODS.filter((name) => typeof value[name] !== "function");
+  return missing.length === 0 ? undefined : `has no method ${missing.join(", ")}`;
+}
+
+function isObject(value: unknown): value is Loose {
+  return typeof value === "object" && value !== null;
+}
+
+function show(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value) : value === undefined ? "nothing" : String(value);
+}

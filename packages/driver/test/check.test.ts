@@ -1,0 +1,59 @@
+import { runInNewContext } from "node:vm";
+import { describe, expect, test } from "vitest";
+import { closed, DriverError, driverProblem, METHODS, providerProblem } from "../src/index.ts";
+
+const good = {
+  name: "lab",
+  contract: 1,
+  capabilities: { launches: true, inventory: false, probes: false, tags: true },
+  config: { schema: closed({}), load: () => undefined },
+  open: async () => ({}),
+};
+const with_ = (fields: object) => ({ ...good, capabilities: { ...good.capabilities, ...fields } });
+
+describe("a driver is refused for", () => {
+  test("nothing, when it is right", () => expect(driverProblem(good)).toBeUndefined());
+
+  test.each([
+    [undefined, "is no object"],
+    [{ ...good, name: "Lab 1" }, 'has "Lab 1" for a name; it must be lower-case letters, digits and dashes'],
+    [
+      { ...good, contract: 2 },
+      "was written for driver contract 2, and this Nodeyard has 1; install versions that fit",
+    ],
+    [
+      { name: "lab", open() {} },
+      "was written for driver contract nothing, and this Nodeyard has 1; install versions that fit",
+    ],
+    [{ ...good, open: undefined }, "has no method open"],
+    [{ ...good, config: {} }, "has no config.load"],
+    [
+      { ...good, config: { ...good.config, schema: {} } },
+      "has no config.schema; make it with closed() of @nodeyard/driver",
+    ],
+    [{ ...good, capabilities: undefined }, "declares no capabilities"],
+    [with_({ tags: undefined }), "must declare capabilities.tags as true or false"],
+    [with_({ launches: false }), "declares neither launches nor inventory, so it has nothing to offer"],
+    [with_({ probes: true }), "declares probes without inventory, and nothing else is ever probed"],
+  ])("%j", (value, why) => expect(driverProblem(value)).toBe(why));
+});
+
+test("a provider has ten methods, and each that it lacks is named", () => {
+  expect(METHODS).toHaveLength(10);
+  const whole = Object.fromEntries(METHODS.map((name) => [name, () => {}]));
+  expect(providerProblem(whole)).toBeUndefined();
+  expect(providerProblem({ ...whole, find: undefined, close: 1 })).toBe("has no method find, close");
+  expect(providerProblem(null)).toBe("is no object");
+});
+
+test("a DriverError of another copy of the package is one here; other errors are not", () => {
+  const brand = Symbol.for("nodeyard.DriverError");
+  const foreign = runInNewContext("Object.assign(new Error('full'), { kind: 'quota', [brand]: true })", {
+    brand,
+  });
+  expect(foreign instanceof Error).toBe(false);
+  expect(foreign instanceof DriverError).toBe(true);
+  expect(new DriverError("quota", "full") instanceof DriverError).toBe(true);
+  for (const other of [new Error("full"), undefined, null, "full", {}])
+    expect(other instanceof DriverError).toBe(false);
+});
