@@ -91,8 +91,10 @@ export class Connection implements Watcher, PeerHandlers {
     this.#send(xid, this.#hub.core.zxid, err, body);
   }
 
-  /** Sends what was answered so far, then ends the connection. */
+  /** Sends what was answered so far, then ends the connection. What the client says after this is not listened to. */
   finish(): void {
+    this.#backlog = [];
+    this.#splitter.stop();
     this.#hub.core.release(() => this.#finish());
   }
 
@@ -144,7 +146,8 @@ export class Connection implements Watcher, PeerHandlers {
       return;
     }
     this.#hub.core.release((error) => {
-      if (error === undefined) this.#write((writer) => wire.writeConnectResponse(writer, connected(session)));
+      if (error === undefined && !this.#over)
+        this.#write((writer) => wire.writeConnectResponse(writer, connected(session)));
     });
     if (session === undefined) {
       this.finish();
@@ -177,8 +180,14 @@ export class Connection implements Watcher, PeerHandlers {
     const { writer, limits } = this.#hub;
     writer.reset();
     const mark = writer.beginFrame();
-    body(writer);
-    writer.endFrame(mark);
+    try {
+      body(writer);
+      writer.endFrame(mark);
+    } catch {
+      // Such as an answer longer than a buffer can be. This runs behind the gate, where nobody above would catch it.
+      this.cut("error");
+      return;
+    }
     this.#hub.sent++;
     this.peer.write(Buffer.from(writer.written()));
     if (this.peer.queuedBytes > limits.maxQueuedBytes) this.cut("slow");

@@ -14,6 +14,8 @@ const OPEN_ACL: readonly wire.Acl[] = [{ perms: 31, scheme: "world", id: "anyone
 /** Create flags 0 to 3 are the sums of these two; higher ones are containers and TTL znodes, which we don't have. */
 const EPHEMERAL = 1;
 const SEQUENTIAL = 2;
+/** The length that stands before each name in a list, bytes. */
+const NAME_OVERHEAD = 4;
 
 /** Answers one request of an attached client. */
 export function answer(
@@ -237,17 +239,30 @@ function read(hub: Hub, client: Connection, xid: number, request: wire.ReadReque
   client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, type, response as never));
 }
 
+/** One short request may name a large znode thousands of times, so the answer is measured while it is put together. */
 function readMany(hub: Hub, client: Connection, xid: number, request: wire.MultiReadRequest): void {
-  const { core } = hub;
-  const results = request.ops.map((op): wire.MultiResult => {
-    const stat = core.stat(op.path);
-    if (op.type !== OpCode.getData && op.type !== OpCode.getChildren)
-      return { type: "error", err: ErrorCode.unimplemented };
-    if (stat === undefined) return { type: "error", err: ErrorCode.noNode };
-    if (op.type === OpCode.getChildren) return { type: op.type, children: core.children(op.path) };
-    return { type: op.type, data: core.data(op.path) as Buffer, stat };
-  });
+  const results: wire.MultiResult[] = [];
+  let bytes = 0;
+  for (const op of request.ops) {
+    const result = readOne(hub, op);
+    if ("data" in result) bytes += result.data.length;
+    else if ("children" in result) for (const name of result.children) bytes += NAME_OVERHEAD + name.length;
+    if (bytes > hub.limits.maxQueuedBytes) {
+      client.reply(xid, ErrorCode.quotaExceeded);
+      return;
+    }
+    results.push(result);
+  }
   client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, OpCode.multiRead, { results }));
+}
+
+function readOne({ core }: Hub, op: wire.MultiOpRequest): wire.MultiResult {
+  if (op.type !== OpCode.getData && op.type !== OpCode.getChildren)
+    return { type: "error", err: ErrorCode.unimplemented };
+  const stat = core.stat(op.path);
+  if (stat === undefined) return { type: "error", err: ErrorCode.noNode };
+  if (op.type === OpCode.getChildren) return { type: op.type, children: core.children(op.path) };
+  return { type: op.type, data: core.data(op.path) as Buffer, stat };
 }
 
 function addWatch(hub: Hub, client: Connection, xid: number, request: wire.AddWatchRequest): void {

@@ -131,7 +131,11 @@ function adopt(socket: Socket, name: string, onPeer: OnPeer): void {
     resume: () => socket.resume(),
     end() {
       socket.end();
-      socket.setTimeout(LINGER_MS, () => socket.destroy());
+      // Not the socket's own timeout: that one starts anew with every byte of a client that dribbles.
+      const patience = setTimeout(() => socket.destroy(), LINGER_MS);
+      socket.once("close", () => clearTimeout(patience));
+      // Its goodbye is behind what it sent and nobody reads.
+      socket.resume();
     },
     destroy: () => socket.destroy(),
   };
