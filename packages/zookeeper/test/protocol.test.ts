@@ -171,6 +171,26 @@ describe("time", () => {
     expect(zk.session.lastAnsweredSentAt).toBe(3_000);
   });
 
+  test("a server that tells much on its own delays no ping: trust never runs out on a sound connection", async () => {
+    const { server, clock, zk } = await started();
+    const event = { type: wire.EventType.nodeCreated, state: 3, path: "/busy" };
+    let answered = 0;
+    for (let ms = 0; ms < 40_000; ms += 100) {
+      await clock.pass(100);
+      for (const { xid } of server.heard.slice(answered)) {
+        server.frame((w) => wire.writeReplyHeader(w, xid, 1n, 0));
+      }
+      answered = server.heard.length;
+      server.frame((w) => {
+        wire.writeReplyHeader(w, wire.Xid.event, -1n, 0);
+        wire.writeWatcherEvent(w, event);
+      });
+      await clock.pass(0);
+      expect(zk.session.lastAnsweredSentAt + 6_000).toBeGreaterThan(clock.monotonic());
+    }
+    expect(answered).toBeGreaterThan(10);
+  });
+
   test("an answer moves trust to when its request was sent, not to when it came", async () => {
     const { zk, server, clock } = await started();
     await clock.pass(1_000);

@@ -63,8 +63,11 @@ export class Heartbeat {
       this.#pingSentAt = this.#beating.ping();
     }
     const untilDead = lastReceivedAt + this.#deadAfter - now;
-    const untilPing = this.#beating.lastSentAt + this.#pingAfter - now;
-    this.#arm(this.#pingSentAt === undefined ? Math.min(untilPing, untilDead) : untilDead);
+    // With a ping under way another look comes all the same: its answer does not wake us, and what the server tells on
+    // its own puts `untilDead` off, while trust counts from our own last answered request.
+    const untilPing =
+      this.#pingSentAt === undefined ? this.#beating.lastSentAt + this.#pingAfter - now : this.#pingAfter;
+    this.#arm(Math.min(untilPing, untilDead));
   }
 
   #arm(ms: number): void {
