@@ -1,13 +1,17 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { writeSync } from "node:fs";
+import { isatty } from "node:tty";
 import { type Io, main } from "../cli/index.ts";
 import { systemMachine } from "../process/index.ts";
+
+const nap = new Int32Array(new SharedArrayBuffer(4));
 
 const io: Io = {
   out: (text) => write(1, text),
   err: (text) => write(2, text),
-  isTerminal: process.stderr.isTTY,
-  columns: process.stdout.columns ?? 100,
+  isTerminal: isatty(2),
+  // A pipe is not asked: Node would make it one that does not wait for its reader.
+  columns: isatty(1) ? process.stdout.columns : 100,
 };
 
 /** At once and whole, also into a pipe: the process may end right after. A reader that has gone is no error. */
@@ -20,6 +24,8 @@ function write(descriptor: number, text: string): void {
       const { code } = error as NodeJS.ErrnoException;
       if (code === "EPIPE") return;
       if (code !== "EAGAIN") throw error;
+      // The pipe was made not to wait by whoever started us.
+      Atomics.wait(nap, 0, 0, 5);
     }
   }
 }
