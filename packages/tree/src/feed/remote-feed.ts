@@ -34,8 +34,8 @@ export class RemoteFeed implements Feed {
   readonly #told: Told;
   readonly #reads: Reads;
   readonly #walk: Walk;
-  /** Paths with events that wait for the reply of a write of ours. */
-  readonly #parked = new Set<string>();
+  /** Paths with events that wait for replies to writes of ours, and the last write that was begun before the first event. */
+  readonly #parked = new Map<string, number>();
   #waiters: PromiseWithResolvers<void>[] = [];
   #unwatch: () => Promise<void> = async () => {};
   #unsubscribe: () => void = () => {};
@@ -121,8 +121,8 @@ export class RemoteFeed implements Feed {
         this.#dirty(path);
       }
     }
-    for (const path of this.#parked) {
-      if (this.#own.inFlight(path)) continue;
+    for (const [path, ticket] of this.#parked) {
+      if (this.#own.inFlight(path, true, ticket)) continue;
       this.#parked.delete(path);
       this.#dirty(path);
     }
@@ -141,10 +141,15 @@ export class RemoteFeed implements Feed {
     if (this.#ended || !this.#ready) return;
     const interest = this.#told.interest(path);
     if (interest === "none") return;
-    if (this.#own.inFlight(path)) this.#parked.add(path);
+    if (this.#own.inFlight(path, type === "created")) this.#park(path);
     else if (type === "deleted") this.#gone(path);
     else if (interest === "data") this.#reads.live(path);
     else if (type === "created") this.#told.name(path);
+  }
+
+  /** Later events on the path do not make the first one wait longer: once its time has come the newest state is read. */
+  #park(path: string): void {
+    if (!this.#parked.has(path)) this.#parked.set(path, this.#own.last);
   }
 
   #gone(path: string): void {

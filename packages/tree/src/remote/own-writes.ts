@@ -3,38 +3,65 @@ import type { Op } from "../contract.ts";
 const DIGITS = 10;
 const SEQUENTIAL = /-?[0-9]{10}$/;
 
+/** Tickets of the writes in flight on a path or prefix, oldest first. */
+type Tickets = Map<string, Set<number>>;
+
 /**
  * The paths on which a write of our own is in flight. A sequential create does not know its path yet, so it is known by
- * what stands before the digits; another's create with the same prefix is then held back too, which only delays it.
+ * what stands before the digits; another's create with the same prefix is then held back too. That delays it by one
+ * reply, not by as many as we keep in flight: an event can only come from a write that was begun before it, so it waits
+ * for those alone.
  */
 export class OwnWrites {
-  readonly #paths = new Map<string, number>();
-  readonly #prefixes = new Map<string, number>();
+  readonly #paths: Tickets = new Map();
+  readonly #prefixes: Tickets = new Map();
+  #last = 0;
 
-  begin(ops: readonly Op[]): void {
+  /** The ticket of the last write that was begun. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Returns the write's ticket, to be given back to `end`. */
+  begin(ops: readonly Op[]): number {
+    const ticket = ++this.#last;
     for (const op of ops) {
       if (op.op === "check") continue;
-      count(op.op === "create" && op.sequential === true ? this.#prefixes : this.#paths, op.path, 1);
+      const tickets = this.#of(op);
+      const found = tickets.get(op.path);
+      if (found === undefined) tickets.set(op.path, new Set([ticket]));
+      else found.add(ticket);
+    }
+    return ticket;
+  }
+
+  end(ops: readonly Op[], ticket: number): void {
+    for (const op of ops) {
+      if (op.op === "check") continue;
+      const tickets = this.#of(op);
+      const found = tickets.get(op.path);
+      found?.delete(ticket);
+      if (found?.size === 0) tickets.delete(op.path);
     }
   }
 
-  end(ops: readonly Op[]): void {
-    for (const op of ops) {
-      if (op.op === "check") continue;
-      count(op.op === "create" && op.sequential === true ? this.#prefixes : this.#paths, op.path, -1);
-    }
-  }
-
-  inFlight(path: string): boolean {
-    if (this.#paths.has(path)) return true;
-    if (this.#prefixes.size === 0 || !SEQUENTIAL.test(path)) return false;
+  /** Whether a write begun no later than `upTo` is in flight that could have changed `path`, or, if `created`, made it. */
+  inFlight(path: string, created: boolean, upTo: number = this.#last): boolean {
+    if (reaches(this.#paths.get(path), upTo)) return true;
+    if (!created || this.#prefixes.size === 0 || !SEQUENTIAL.test(path)) return false;
     const prefix = path.slice(0, -DIGITS);
-    return this.#prefixes.has(prefix) || (prefix.endsWith("-") && this.#prefixes.has(prefix.slice(0, -1)));
+    return (
+      reaches(this.#prefixes.get(prefix), upTo) ||
+      (prefix.endsWith("-") && reaches(this.#prefixes.get(prefix.slice(0, -1)), upTo))
+    );
+  }
+
+  #of(op: Op): Tickets {
+    return op.op === "create" && op.sequential === true ? this.#prefixes : this.#paths;
   }
 }
 
-function count(map: Map<string, number>, key: string, change: 1 | -1): void {
-  const sum = (map.get(key) ?? 0) + change;
-  if (sum > 0) map.set(key, sum);
-  else map.delete(key);
+function reaches(tickets: Set<number> | undefined, upTo: number): boolean {
+  for (const oldest of tickets ?? []) return oldest <= upTo;
+  return false;
 }

@@ -147,11 +147,11 @@ export class RemoteTree implements Tree {
       if (this.#closing !== undefined) throw new TreeClosed(describe(ops));
       if (options?.signal?.aborted) throw new CallEnded(describe(ops), "none", options.signal.reason);
       this.#check(ops, commit);
-      this.#own.begin(ops);
+      const ticket = this.#own.begin(ops);
       this.#port.write(
         ops,
         (error, results) => {
-          this.#own.end(ops);
+          this.#own.end(ops, ticket);
           for (const feed of this.#feeds) feed.ownWrite(ops, results, error);
           if (error === undefined) resolve(results as readonly OpResult[]);
           else reject(commit && ops.length === 1 && isRefusal(error) ? new CommitFailed(0, error) : error);

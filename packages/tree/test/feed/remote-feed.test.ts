@@ -165,6 +165,32 @@ describe("a sequential create", () => {
     expect(port.waiting).toEqual([]);
   });
 
+  test("another's with the same prefix waits for the writes before it, not for those after", () => {
+    const create = () => void tree.create("/r/s-", data("own"), { sequential: true });
+    create();
+    port.event({ type: "created", path: "/r/s-0000000003" });
+    create();
+    port.event({ type: "created", path: "/r/s-0000000004" });
+    expect(port.waiting).toEqual(["write /r/s-", "write /r/s-"]);
+    port.answer([{ op: "create", path: "/r/s-0000000002", stat: stat(20n, 0) }]);
+    // Another write of ours is in flight, but it was begun after the first event, so that event is not its own.
+    expect(port.waiting).toEqual(["write /r/s-", "get /r/s-0000000003"]);
+    port.answer([{ op: "create", path: "/r/s-0000000004", stat: stat(22n, 0) }]);
+    port.answer(found("3", 21n, 0));
+    expect(port.waiting).toEqual([]);
+    expect(follower.said(2).sort()).toEqual([
+      "put /r/s-0000000002=own",
+      "put /r/s-0000000003=3",
+      "put /r/s-0000000004=own",
+    ]);
+  });
+
+  test("a sequential create of ours holds back no change and no end of what others made before", () => {
+    void tree.create("/r/s-", data("own"), { sequential: true });
+    port.event({ type: "changed", path: "/r/s-0000000001" });
+    expect(port.waiting).toEqual(["write /r/s-", "get /r/s-0000000001"]);
+  });
+
   test("another's with the same prefix is only delayed", () => {
     tree.create("/r/s-", data("own"), { sequential: true });
     port.event({ type: "created", path: "/r/s-0000000006" });
