@@ -1,3 +1,4 @@
+import { dirname, isAbsolute, join } from "node:path/posix";
 import { type DriverConfig, isMapping, nearest } from "@nodeyard/driver";
 import type { Path } from "./findings.ts";
 import type { DriverRegistry } from "./types.ts";
@@ -14,6 +15,7 @@ export type Resolved =
       readonly raw: Raw;
       readonly path: Path;
       readonly name: string;
+      /** What the registry knows it by: paths start from the file's folder no more. */
       readonly driver: string;
       readonly config: DriverConfig;
     }
@@ -27,10 +29,12 @@ export interface ResolveReport {
   warn(path: Path, message: string): void;
 }
 
+/** `file` is the path of the configuration: where drivers that are named by a relative path are looked for. */
 export function resolveProvider(
   value: unknown,
   index: number,
   drivers: DriverRegistry,
+  file: string,
   report: ResolveReport,
 ): Resolved {
   const path = ["providers", index] as const;
@@ -42,16 +46,21 @@ export function resolveProvider(
     report.both([...path, "name"], "must be a string, and not empty");
     return undefined;
   }
-  const driver = driverOf(value, value.name, path, report);
-  if (typeof driver !== "string") {
+  const written = driverOf(value, value.name, path, report);
+  if (typeof written !== "string") {
     report.both([...path, "driver"], "must be a string");
     return undefined;
   }
+  const driver = fromFolderOf(file, written);
   const config = drivers.get(driver);
   if (config === undefined) {
     const hint = nearest(driver, drivers.names());
     const known = hint === undefined ? `known here: ${drivers.names().join(", ")}` : `did you mean ${hint}?`;
     report.both([...path, "driver"], `names driver ${driver}, which does not exist; ${known}`);
+    return undefined;
+  }
+  if (typeof config === "object" && "trouble" in config) {
+    report.both([...path, "driver"], config.trouble);
     return undefined;
   }
   if (config === "known-but-not-built") {
@@ -60,6 +69,13 @@ export function resolveProvider(
     return undefined;
   }
   return { raw: value, path, name: value.name, driver, config };
+}
+
+/** `./lab.ts` beside `/etc/nodeyard/nodepool.yaml` is `/etc/nodeyard/lab.ts`; anything else is as it was written. */
+function fromFolderOf(file: string, written: string): string {
+  if (!/^\.\.?\//.test(written)) return written;
+  const path = join(dirname(file), written);
+  return isAbsolute(path) || path.startsWith("../") ? path : `./${path}`;
 }
 
 function driverOf(value: Raw, name: string, path: Path, report: ResolveReport): unknown {

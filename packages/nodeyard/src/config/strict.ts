@@ -32,7 +32,7 @@ export function judgeStrictly({ strict, findings }: Source, drivers: DriverRegis
   crossCheck(strict, findings);
   const providers = Array.isArray(strict.providers) ? strict.providers : [];
   providers.forEach((value, index) => {
-    const resolved = resolveProvider(value, index, drivers, {
+    const resolved = resolveProvider(value, index, drivers, findings.file, {
       both: (path, message) => findings.add("error", "schema", path, message),
       load: () => {},
       warn: () => {},

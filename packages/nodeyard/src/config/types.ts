@@ -41,9 +41,10 @@ export interface DiskimageConfig {
   readonly shellType: string | null;
 }
 
-/** Drivers by the value of `driver:`. */
+/** Drivers by the value of `driver:`; relative paths are relative to where the process runs. */
 export interface DriverRegistry {
-  get(name: string): DriverConfig | "known-but-not-built" | undefined;
+  /** `trouble`: it is there and cannot be used, or could never be; one sentence that names it. Throws nothing. */
+  get(name: string): DriverConfig | { readonly trouble: string } | "known-but-not-built" | undefined;
   /** Names that `get` has a driver for, for messages. */
   names(): readonly string[];
 }

@@ -1,6 +1,15 @@
-import type { Driver } from "@nodeyard/driver";
+import {
+  type Driver,
+  DriverError,
+  decorate,
+  driverProblem,
+  type Provider,
+  providerProblem,
+  typedErrors,
+} from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import type { DriverRegistry } from "../config/index.ts";
+import { type DriverSource, driverSource, SPELLING } from "./driver-source.ts";
 import { ProcessError } from "./errors.ts";
 
 /** Drivers of the old launcher that have no package yet. A file that names one is not wrong. */
@@ -17,12 +26,12 @@ const NOT_BUILT: ReadonlySet<string> = new Set([
 ]);
 const SHIPPED = ["static", "fake"] as const;
 
-/** Loads a module by its name, at once. */
+/** Loads a module by its name or path, at once. */
 export type LoadModule = (specifier: string) => unknown;
 
 /**
- * Drivers by name, each from its package `@nodeyard/driver-<name>` and loaded only when a configuration names it, so that
- * nobody pays for a cloud that is not used.
+ * Drivers by the value of `driver:`, each loaded only when a configuration names it, so that nobody pays for a cloud that
+ * is not used, and judged before it is handed out.
  */
 export class Drivers implements DriverRegistry {
   readonly #load: LoadModule;
@@ -33,12 +42,14 @@ export class Drivers implements DriverRegistry {
   }
 
   /** For the configuration: what is not installed is unknown there, and the file's place is named. */
-  get(name: string): Driver["config"] | "known-but-not-built" | undefined {
+  get(value: string): ReturnType<DriverRegistry["get"]> {
     try {
-      return this.driver(name).config;
+      return this.driver(value).config;
     } catch (error) {
-      if (!(error instanceof ProcessError) || error.code !== "process.driver_missing") throw error;
-      return NOT_BUILT.has(name) ? "known-but-not-built" : undefined;
+      if (!(error instanceof ProcessError)) throw error;
+      if (NOT_BUILT.has(value) && error.code === "process.driver_missing") return "known-but-not-built";
+      const unknown = error.code === "process.driver_missing" && !/[/:]/.test(value);
+      return unknown ? undefined : { trouble: error.message };
     }
   }
 
@@ -46,45 +57,91 @@ export class Drivers implements DriverRegistry {
     return [...new Set([...SHIPPED, ...this.#loaded.keys()])].sort();
   }
 
-  /** Throws ProcessError when the package is not there or exports no such driver. */
-  driver(name: string): Driver {
-    const known = this.#loaded.get(name);
+  /** Throws ProcessError when there is no such module, when it cannot be loaded, or when it holds no driver for us. */
+  driver(value: string): Driver {
+    const known = this.#loaded.get(value);
     if (known !== undefined) return known;
-    const specifier = `@nodeyard/driver-${name}`;
-    // The name comes from a file and must not reach beyond our own packages.
-    const module = /^[a-z][a-z0-9-]*$/.test(name) ? this.#module(name, specifier) : undefined;
-    if (module === undefined)
-      throw new ProcessError(
-        "process.driver_missing",
-        `driver ${JSON.stringify(name)} is not installed: there is no package ${specifier}`,
-      );
-    const driver = Object.values(module).find((value) => isDriver(value, name));
-    if (driver === undefined)
-      throw new ProcessError("process.driver_broken", `${specifier} exports no driver named ${name}`);
-    this.#loaded.set(name, driver as Driver);
-    return driver as Driver;
+    const source = driverSource(value);
+    // The value comes from a file: what follows no rule must not reach the loader.
+    if (source === undefined) throw missing(value, SPELLING);
+    const driver = guarded(this.#find(value, source));
+    this.#loaded.set(value, driver);
+    return driver;
   }
 
-  #module(name: string, specifier: string): object | undefined {
+  #find(value: string, source: DriverSource): Driver {
+    for (const specifier of source.specifiers) {
+      const module = this.#module(value, specifier);
+      if (module === undefined) continue;
+      const drivers = driversIn(module, source.name);
+      const [driver] = drivers;
+      const named = source.name === null ? "" : ` named ${source.name}`;
+      if (driver === undefined) throw broken(value, specifier, `exports no driver${named}`);
+      if (drivers.length > 1)
+        throw broken(value, specifier, `exports ${drivers.length} drivers; one module is one driver`);
+      const problem = driverProblem(driver);
+      if (problem !== undefined) throw broken(value, specifier, problem);
+      return driver as Driver;
+    }
+    const [first, second] = source.specifiers;
+    if (source.name !== null) throw missing(value, `there is no package ${first} or ${second}`);
+    throw missing(value, `there is no ${value.startsWith("npm:") ? "package" : "file"} ${first}`);
+  }
+
+  /** Undefined: there is no such module. One that lacks something of its own is there, and broken. */
+  #module(value: string, specifier: string): object | undefined {
     try {
       return this.#load(specifier) as object;
     } catch (error) {
-      const missing = (error as { code?: unknown }).code === "MODULE_NOT_FOUND";
-      if (missing && messageOf(error).includes(`'${specifier}'`)) return undefined;
-      throw new ProcessError(
-        "process.driver_broken",
-        `driver ${name} (${specifier}) cannot be loaded: ${messageOf(error).split("\n", 1)[0]}`,
-        { cause: error },
-      );
+      const code = String((error as { code?: unknown }).code);
+      const line = messageOf(error).split("\n", 1)[0]!;
+      const wanted = specifier.replace(/^(\.{1,2}\/)+/, "");
+      if (code === "MODULE_NOT_FOUND" && line.endsWith(`${wanted}'`)) return undefined;
+      throw broken(value, specifier, `cannot be loaded: ${MENDS[code] ?? line}`, error);
     }
   }
 }
 
-function isDriver(value: unknown, name: string): value is Driver {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    (value as Partial<Driver>).name === name &&
-    typeof (value as Partial<Driver>).open === "function"
+/** Where what Node says does not tell a driver's author what to do. */
+const MENDS: Readonly<Record<string, string>> = {
+  ERR_REQUIRE_ASYNC_MODULE: "it, or what it imports, has a top-level await; wait in open() instead",
+  ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING:
+    "it is TypeScript, which Node does not run below node_modules; publish the package as JavaScript",
+};
+
+/** What a module exports that means to be a driver; with `name`, only one that is called so. */
+function driversIn(module: object, name: string | null): readonly unknown[] {
+  const all = [...new Set(Object.values(module))].filter(
+    (value) => typeof value === "object" && value !== null && "open" in value && "name" in value,
   );
+  return name === null ? all : all.filter((value) => (value as Partial<Driver>).name === name);
+}
+
+/** The driver with a judged provider: whatever it throws is a DriverError from here on. */
+function guarded(driver: Driver): Driver {
+  const { name, contract, capabilities, config } = driver;
+  return {
+    name,
+    contract,
+    capabilities,
+    config,
+    async open(provider, context) {
+      const opened: Provider = await driver.open(provider, context);
+      const problem = providerProblem(opened);
+      if (problem === undefined) return decorate(opened, typedErrors(provider.name));
+      throw new DriverError("configuration", `driver ${name}: what open resolves with ${problem}`);
+    },
+  };
+}
+
+function missing(value: string, why: string): ProcessError {
+  return new ProcessError(
+    "process.driver_missing",
+    `driver ${JSON.stringify(value)} is not installed: ${why}`,
+  );
+}
+
+function broken(value: string, specifier: string, why: string, cause?: unknown): ProcessError {
+  const from = value === specifier ? value : `${value} (${specifier})`;
+  return new ProcessError("process.driver_broken", `driver ${from} ${why}`, { cause });
 }

@@ -23,24 +23,37 @@ test("one of the old launcher is known; any other is not", () => {
   expect(drivers.get("openstack")).toBe("known-but-not-built");
   expect(drivers.get("opnstack")).toBeUndefined();
   expect(() => drivers.driver("openstack")).toThrow(
-    'driver "openstack" is not installed: there is no package @nodeyard/driver-openstack',
+    'driver "openstack" is not installed: there is no package @nodeyard/driver-openstack or nodeyard-driver-openstack',
   );
 });
 
-test("a name cannot reach beyond our packages", () => {
+test("a value that follows no rule never reaches the loader", () => {
   const drivers = new Drivers((specifier) => {
     throw new Error(`loaded ${specifier}`);
   });
-  for (const name of ["../../evil", "fake/../../evil", "", "A", "constructor/x"])
-    expect(drivers.get(name)).toBeUndefined();
+  for (const value of ["", "A", "-x", "fake "]) expect(drivers.get(value)).toBeUndefined();
+  for (const value of [
+    "fake/../../evil",
+    "constructor/x",
+    "@acme/lab",
+    "npm:../evil",
+    "npm:",
+    "node:fs",
+    "npm:a/b",
+  ])
+    expect(drivers.get(value)).toEqual({
+      trouble: `driver ${JSON.stringify(value)} is not installed: a driver is named by its name, by npm:PACKAGE, or by a path that starts with "./", "../" or "/"`,
+    });
 });
 
 test("a package that breaks says so, and is not taken for a missing one", () => {
   const broken = new Drivers(() => {
     throw Object.assign(new Error("Cannot find module 'some-sdk'"), { code: "MODULE_NOT_FOUND" });
   });
-  expect(() => broken.get("fake")).toThrow(ProcessError);
-  expect(() => broken.get("fake")).toThrow("cannot be loaded: Cannot find module 'some-sdk'");
+  expect(() => broken.driver("fake")).toThrow(ProcessError);
+  expect(broken.get("fake")).toEqual({
+    trouble: "driver fake (@nodeyard/driver-fake) cannot be loaded: Cannot find module 'some-sdk'",
+  });
   const other = new Drivers(() => ({ driver: { name: "other", open() {} } }));
-  expect(() => other.get("fake")).toThrow("exports no driver named fake");
+  expect(() => other.driver("fake")).toThrow("exports no driver named fake");
 });

@@ -22,6 +22,7 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
       labels,
       diskimages,
       drivers,
+      file: main.findings.file,
       report: (severity, path, message) => main.findings.add(severity, "load", path, message),
     }),
     maxHoldAgeMs: ageMs(from, "max-hold-age"),

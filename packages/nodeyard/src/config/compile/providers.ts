@@ -7,6 +7,8 @@ export interface ProviderFacts {
   readonly labels: ReadonlyMap<string, LabelSettings>;
   readonly diskimages: ReadonlyMap<string, DiskimageConfig>;
   readonly drivers: DriverRegistry;
+  /** Path of the configuration. */
+  readonly file: string;
   report(severity: "error" | "warning", path: Path, message: string): void;
 }
 
@@ -32,7 +34,7 @@ export function compileProviders(main: Reader, facts: ProviderFacts): readonly P
 
 function compileOne(raw: unknown, index: number, facts: ProviderFacts): readonly ProviderConfig[] {
   const error = (path: Path, message: string) => facts.report("error", path, message);
-  const resolved = resolveProvider(raw, index, facts.drivers, {
+  const resolved = resolveProvider(raw, index, facts.drivers, facts.file, {
     both: error,
     load: error,
     warn: (path, message) => facts.report("warning", path, message),
@@ -44,7 +46,8 @@ function compileOne(raw: unknown, index: number, facts: ProviderFacts): readonly
     report: ({ severity, path, message }) => facts.report(severity, [...resolved.path, ...path], message),
   };
   const config = resolved.config.load(resolved.raw, context);
-  return config === undefined ? [] : [config];
+  // A driver writes its own name there; the launcher asks the registry, which knows it by what the file says.
+  return config === undefined ? [] : [{ ...config, driver: resolved.driver }];
 }
 
 /** Python launchers and metrics know a pool as `<provider>-<pool>`, which is ambiguous when names contain dashes. */

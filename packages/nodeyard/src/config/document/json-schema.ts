@@ -18,6 +18,9 @@ export interface JsonSchema {
 
 type Drivers = readonly (readonly [name: string, config: DriverConfig])[];
 
+/** A driver that is named by its package or its path; its keys are not known here. */
+const FROM_OUTSIDE = "^(npm:|\\.{0,2}/)";
+
 /** JSON Schema of the file, for editors: the schemas that judge it, with each driver's keys where `driver` names it. */
 export function jsonSchema(drivers: Drivers): JsonSchema {
   const top = convert(topSchema);
@@ -26,7 +29,10 @@ export function jsonSchema(drivers: Drivers): JsonSchema {
   const provider = {
     type: "object",
     required: ["name"],
-    properties: { ...common.properties, driver: { ...common.properties?.driver, enum: names } },
+    properties: {
+      ...common.properties,
+      driver: { ...common.properties?.driver, anyOf: [{ enum: names }, { pattern: FROM_OUTSIDE }] },
+    },
     allOf: drivers.map(([name, config]) => ({
       if: { properties: { driver: { const: name } }, required: ["driver"] },
       // biome-ignore lint/suspicious/noThenProperty: JSON Schema's keyword

@@ -121,7 +121,11 @@ export const topSchema = closed({
 /** Keys of every provider (spec configuration.md 3.1); `pools` and the rest are the driver's. */
 export const providerKeys = {
   name: str("Unique name of the provider."),
-  driver: str({ description: "Which driver it is for.", default: "openstack" }),
+  driver: str({
+    description:
+      "Which driver it is for: a name, `npm:PACKAGE`, or a path that starts with `./`, `../` or `/`.",
+    default: "openstack",
+  }),
   "max-concurrency": int({
     description: "Launches at once; negative: no limit, 0: no request is looked at.",
     default: -1,
