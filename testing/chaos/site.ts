@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { type AppliedWrite, attachEmbeddedTree, connectZooKeeperTree, type Tree } from "@nodeyard/tree";
-import { startZooKeeper } from "../zookeeper/index.ts";
+import { startZooKeeper, type ZooKeeperServer } from "../zookeeper/index.ts";
 import { EmbeddedLog, readDisk } from "./raw-log/embedded.ts";
 import { readZooKeeperLog } from "./raw-log/zookeeper.ts";
 import { type KillPoint, Victim } from "./victim.ts";
@@ -36,19 +36,27 @@ const CLIENT_SESSION_MS = 60_000;
 /** A launcher's session: what a killed one held is free again after this, seconds. */
 const SESSION_S = 4;
 
-export function openSite(store: StoreName): Promise<Site> {
-  return store === "zookeeper" ? onZooKeeper() : onEmbedded();
+export async function openSite(store: StoreName): Promise<Site> {
+  return store === "zookeeper" ? onZooKeeper(await startZooKeeper()) : onEmbedded();
 }
 
-async function onZooKeeper(): Promise<Site> {
-  const zookeeper = await startZooKeeper();
+export interface SiteOptions {
+  /** Where launchers find the ZooKeeper, when that is not its own port. */
+  readonly launcherPort?: number;
+  /** Of the fake cloud, as in the configuration. */
+  readonly latency?: string;
+}
+
+/** A site that owns a ZooKeeper server and stops it in the end. */
+export function onZooKeeper(zookeeper: ZooKeeperServer, options: SiteOptions = {}): Site {
+  const { launcherPort = zookeeper.port, latency } = options;
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-chaos-"));
   const cloud = join(folder, "cloud.journal");
   const config = join(folder, "nodepool.yaml");
   const { host, port, dataDir } = zookeeper;
   writeFileSync(
     config,
-    `zookeeper-servers: [{host: ${host}, port: ${port}}]\nzookeeper-timeout: ${SESSION_S}\n${configOf(cloud)}`,
+    `zookeeper-servers: [{host: ${host}, port: ${launcherPort}}]\nzookeeper-timeout: ${SESSION_S}\n${configOf(cloud, latency)}`,
   );
   return {
     store: "zookeeper",
@@ -106,8 +114,10 @@ async function onEmbedded(): Promise<Site> {
   };
 }
 
+const LATENCY = "{create: [50, 300], boot: [0, 100], delete: [50, 300], read: [1, 10]}";
+
 /** Nodes that nobody uses go soon, so that in the end nothing may be left. */
-function configOf(cloud: string): string {
+function configOf(cloud: string, latency = LATENCY): string {
   return `
 labels:
 ${LABELS.map((label) => `  - {name: ${label}, max-ready-age: 2}\n`).join("")}
@@ -116,7 +126,7 @@ providers:
     driver: fake
     cloud: shared
     fake:
-      latency: {create: [50, 300], boot: [0, 100], delete: [50, 300], read: [1, 10]}
+      latency: ${latency}
       journal: ${cloud}
     cloud-images: [{name: debian, username: zuul}]
     pools:

@@ -18,6 +18,17 @@ process.on("exit", () => {
   for (const child of living) child.kill("SIGKILL");
 });
 
+export interface VictimOptions {
+  /** It kills itself there. */
+  readonly kill?: KillPoint;
+  /** File to which an embedded tree's changes are written. */
+  readonly log?: string;
+  /** The executable's source; default: that of this checkout. */
+  readonly bin?: string;
+  /** Whether the kill plan is loaded into it; default true. */
+  readonly inside?: boolean;
+}
+
 /** A real process of the program that is about to die. */
 export class Victim {
   readonly ended: Promise<void>;
@@ -26,12 +37,12 @@ export class Victim {
   readonly #child: ChildProcess;
   readonly #listeners = new Set<() => void>();
 
-  /** `words`: the command line. With `kill` it kills itself there. `log`: where an embedded tree's changes are written. */
-  constructor(words: readonly string[], options: { readonly kill?: KillPoint; readonly log?: string } = {}) {
-    const { kill, log } = options;
+  /** `words`: the command line. */
+  constructor(words: readonly string[], options: VictimOptions = {}) {
+    const { kill, log, bin = BIN, inside = true } = options;
     this.#child = spawn(
       process.execPath,
-      ["--disable-warning=ExperimentalWarning", "--import", INSIDE, BIN, ...words],
+      ["--disable-warning=ExperimentalWarning", ...(inside ? ["--import", INSIDE] : []), bin, ...words],
       {
         env: {
           ...process.env,

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { paths } from "@nodeyard/model";
 import { hexId, type Random, systemClock, systemRandom } from "@nodeyard/runtime";
-import { lock, type Tree } from "@nodeyard/tree";
+import { lock, type Tree, TreeError } from "@nodeyard/tree";
+import { ensurePath } from "nodeyard";
 import { orNothing, patiently } from "./patience.ts";
 
 type Fields = Record<string, unknown>;
@@ -58,7 +59,8 @@ export class Zuul {
         const { path } = await this.#tree.create(`${paths.requests}/200-`, data, { sequential: true });
         return path.slice(path.lastIndexOf("/") + 1);
       } catch (error) {
-        if ((error as { outcome?: unknown }).outcome === undefined) throw error;
+        if (!(error instanceof TreeError)) throw error;
+        if (error.code === "tree.no_node") await patiently(() => ensurePath(this.#tree, paths.requests));
         const found = await this.#find(eventId);
         if (found !== undefined) return found;
         await sleep(POLL_MS);
