@@ -3,6 +3,7 @@ import type { Clock, Random } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import type { Counters, Journal, Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
+import type { AgeClock } from "./age-clock.ts";
 import type { Fence } from "./fence.ts";
 import type { Ledgers } from "./ledger.ts";
 
@@ -38,6 +39,8 @@ export interface Context {
   readonly journal: Journal;
   readonly counters: Counters;
   readonly fence: Fence;
+  /** Tree time for ages and waits; `treeNow` is for what records say. */
+  readonly ages: AgeClock;
   readonly ledgers: Ledgers;
   /** UUID of the installation, from `/nodeyard/installation`. */
   readonly installation: string;

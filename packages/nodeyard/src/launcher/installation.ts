@@ -29,11 +29,17 @@ export async function openInstallation(tree: Tree, random: Random): Promise<stri
   return id;
 }
 
-/** Says for as long as the session lives what this process can read and write. */
+/** Says for as long as the session lives what this process can read and write. Always a write: its reply tells the tree's time. */
 export async function announceMember(tree: Tree, member: string, version: string): Promise<void> {
   await tree.create("/nodeyard/members").catch(ignoreExisting);
   const data = Buffer.from(JSON.stringify({ v: 1, version, reads: LAYOUT, writes: LAYOUT }));
-  await tree.create(`/nodeyard/members/${member}`, data, { ephemeral: true }).catch(ignoreExisting);
+  const path = `/nodeyard/members/${member}`;
+  try {
+    await tree.create(path, data, { ephemeral: true });
+  } catch (error) {
+    ignoreExisting(error);
+    await tree.set(path, data);
+  }
 }
 
 async function ensure(tree: Tree, path: string, text: string): Promise<string> {

@@ -14,6 +14,7 @@ import type { Session, Tree } from "@nodeyard/tree";
 import type { LabelPolicy, Policy, Verdict } from "../scheduler/index.ts";
 import type { Counters, Journal, Log } from "../telemetry/index.ts";
 import { View, type ViewEvent } from "../view/index.ts";
+import { AgeClock } from "./age-clock.ts";
 import { Fence } from "./fence.ts";
 import { removeGhosts } from "./ghosts.ts";
 import { announceMember, openInstallation } from "./installation.ts";
@@ -65,6 +66,7 @@ export class Launcher {
   readonly #minReady: MinReadyOwner;
   readonly #lockParents: LockParentSweep;
   readonly #ledgers: Ledgers;
+  readonly #ages: AgeClock;
   readonly #stop = new AbortController();
   #config: LauncherConfig;
   #epoch: number;
@@ -87,6 +89,7 @@ export class Launcher {
     this.#config = options.config;
     const { tree, clock, random, scan, log, journal, counters } = options;
     this.#epoch = tree.session().epoch;
+    this.#ages = new AgeClock({ tree, clock });
     this.view = new View({ tree, clock, random, log, counters });
     this.#ledgers = new Ledgers({ tree, view: this.view, clock, random, log });
     this.#registration = new Registration({ tree, clock, random, log }, options.identity.hostname);
@@ -101,6 +104,7 @@ export class Launcher {
       journal,
       counters,
       fence,
+      ages: this.#ages,
       ledgers: this.#ledgers,
       installation,
       ownMinReady: new Set<string>(),
@@ -178,6 +182,7 @@ export class Launcher {
       newComponent({ kind: "launcher", hostname, version, state: "running" }),
     );
     // What follows a session that was lost meanwhile is up to #renew.
+    this.#ages.start();
     this.#registered = tree.session().epoch === this.#epoch && tree.session().state !== "expired";
     this.#tellComplete();
     await this.#serving.apply(this.#config.providers);
@@ -285,6 +290,11 @@ export class Launcher {
   /** The slow resync of everything that events drive. Each part fails alone. */
   async #sweep(): Promise<void> {
     if (!this.view.complete) return;
+    const { tree, identity } = this.#options;
+    if (!this.#ages.trusted) {
+      await announceMember(tree, this.#memberName(), identity.version);
+      this.#ages.sweep();
+    }
     this.#loop.push({ type: "sweep" });
     this.#leases.sweep();
     this.#minReady.sweep();

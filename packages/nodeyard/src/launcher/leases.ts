@@ -1,6 +1,6 @@
 import { paths } from "@nodeyard/model";
-import { hexId, messageOf } from "@nodeyard/runtime";
-import { type Op, TreeError } from "@nodeyard/tree";
+import { backoff, hexId, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { CommitFailed, type Op, TreeError } from "@nodeyard/tree";
 import {
   decodeLease,
   encodeLease,
@@ -11,7 +11,8 @@ import {
   leaseRequestor,
 } from "../operations/index.ts";
 import type { OwnEntry, RequestEntry, ViewEvent } from "../view/index.ts";
-import { type Context, treeNow } from "./context.ts";
+import type { Context } from "./context.ts";
+import { FenceLost } from "./fence.ts";
 import { lockNode } from "./node-lock.ts";
 import { heldNode } from "./records.ts";
 
@@ -24,6 +25,10 @@ export class LeaseKeeper {
   readonly #context: Context;
   readonly #timers = new Map<string, { cancel(): void }>();
   readonly #running = new Map<string, boolean>();
+  /** Failures in a row of those that failed last. */
+  readonly #failures = new Map<string, number>();
+  /** Versions of records that make no sense: each is said once. */
+  readonly #senseless = new Map<string, number>();
   #closed = false;
 
   constructor(context: Context) {
@@ -68,13 +73,13 @@ export class LeaseKeeper {
     this.#timers.delete(id);
     this.#running.set(id, false);
     void this.#step(id)
-      .catch((error) => {
-        this.#context.log.warn(
-          { lease: id, error: messageOf(error) },
-          "keeping a lease failed; it is tried again",
-        );
-        return 2_000;
-      })
+      .then(
+        (again) => {
+          this.#failures.delete(id);
+          return again;
+        },
+        (error: unknown) => this.#failed(id, error),
+      )
       .then((again) => {
         const soon = this.#running.get(id) === true;
         this.#running.delete(id);
@@ -83,33 +88,78 @@ export class LeaseKeeper {
       });
   }
 
+  /** All launchers look after all leases: one that was slower than another has nothing to report. Returns the pause. */
+  #failed(id: string, error: unknown): number {
+    const { log, random } = this.#context;
+    const attempt = this.#failures.get(id) ?? 0;
+    this.#failures.set(id, attempt + 1);
+    const pause = backoff(random, attempt, 500, 60_000);
+    const overtaken = error instanceof FenceLost || error instanceof CommitFailed || error instanceof Busy;
+    const level = overtaken && attempt < 5 ? "debug" : "warn";
+    const facts = { lease: id, attempt, retryMs: Math.round(pause), error: messageOf(error) };
+    log[level](facts, "keeping a lease failed; it is tried again");
+    return pause;
+  }
+
   /** One step towards what the lease should be. Returns after how many milliseconds to look again, if by time. */
   async #step(id: string): Promise<number | undefined> {
     const { view } = this.#context;
     if (!view.complete) return undefined;
     const entry = view.own.get(leasePath(id));
-    if (entry === undefined) return undefined;
-    const lease = decodeLease(id, entry.data);
-    const left = lease.expires - treeNow(this.#context);
-    if (lease.state === "released" || left <= 0) return this.#end(lease, entry);
+    if (entry === undefined) return this.#forget(id);
+    const lease = this.#decode(id, entry);
+    if (lease === undefined) return undefined;
+    const { ages } = this.#context;
+    const left = lease.expires - ages.now();
+    if (lease.state === "released" || (left <= 0 && ages.trusted)) return this.#end(lease, entry);
     if (lease.state === "waiting") await this.#grant(lease, entry);
-    return Math.max(left, 1);
+    return left > 0 ? left : 60_000;
+  }
+
+  #decode(id: string, entry: OwnEntry): Lease | undefined {
+    try {
+      const lease = decodeLease(id, entry.data);
+      this.#senseless.delete(id);
+      return lease;
+    } catch (error) {
+      if (this.#senseless.get(id) === entry.version) return undefined;
+      this.#senseless.set(id, entry.version);
+      const { code = "unknown" } = error as { code?: string };
+      this.#context.counters.add("view.records_skipped", 1, { kind: "lease", code });
+      this.#context.log.warn(
+        { lease: id, code, error: messageOf(error) },
+        "skipped a lease that makes no sense",
+      );
+      return undefined;
+    }
+  }
+
+  /** The lease is gone. A request that was written for it all the same is nobody's: its record always comes second. */
+  async #forget(id: string): Promise<undefined> {
+    const { tree, view, log } = this.#context;
+    this.#senseless.delete(id);
+    for (const request of [...view.requests.byRequestor.get(leaseRequestor(id))]) {
+      if ((await tree.stat(leasePath(id))) !== undefined) return;
+      await tree.delete(paths.request(request)).catch(undefinedWhenMissing);
+      log.info({ lease: id, request }, "took back a request whose lease is gone");
+    }
   }
 
   async #grant(lease: Lease, entry: OwnEntry): Promise<void> {
     const { tree, log, journal } = this.#context;
     const request = this.#requestOf(lease);
     if (request === undefined) return;
-    if (request.record.state === "failed") {
-      const failed: Lease = { ...lease, state: "failed" };
-      await tree.commit([
-        { op: "set", path: entry.path, data: encodeLease(failed), version: entry.version },
-        { op: "delete", path: paths.request(request.id) },
-      ]);
-      return;
-    }
+    if (request.record.state === "failed") return this.#fail(lease, entry, request);
     if (request.record.state !== "fulfilled") return;
-    for (const id of request.record.nodes) await this.#hold(lease, request.id, id);
+    for (const id of request.record.nodes) {
+      if (await this.#hold(lease, request.id, id)) continue;
+      log.warn(
+        { lease: lease.id, request: request.id, node: id },
+        "a node of a lease is gone before it was held",
+      );
+      for (const held of request.record.nodes) await this.#giveBack(lease, held);
+      return this.#fail(lease, entry, request);
+    }
     const granted: Lease = { ...lease, state: "granted", nodes: [...request.record.nodes] };
     await tree.commit([
       { op: "set", path: entry.path, data: encodeLease(granted), version: entry.version },
@@ -123,6 +173,14 @@ export class LeaseKeeper {
     });
   }
 
+  async #fail(lease: Lease, entry: OwnEntry, request: RequestEntry): Promise<void> {
+    const failed: Lease = { ...lease, state: "failed" };
+    await this.#context.tree.commit([
+      { op: "set", path: entry.path, data: encodeLease(failed), version: entry.version },
+      { op: "delete", path: paths.request(request.id) },
+    ]);
+  }
+
   /** By its requestor, not by the lease's own field: the client may have died before it wrote that. */
   #requestOf(lease: Lease): RequestEntry | undefined {
     const { requests } = this.#context.view;
@@ -130,24 +188,24 @@ export class LeaseKeeper {
     return undefined;
   }
 
-  /** `in-use`, under a contender that outlives every session; entered twice, it finds its own. */
-  async #hold(lease: Lease, request: string, id: string): Promise<void> {
+  /**
+   * `in-use`, under a contender that outlives every session; entered twice, it finds its own. False when there is no such
+   * node any more, or no longer for this request.
+   */
+  async #hold(lease: Lease, request: string, id: string): Promise<boolean> {
     const context = this.#context;
     const parent = paths.nodeLock(id);
     const names = await context.tree.children(parent).catch(emptyWhenMissing);
     for (const name of names) {
       const found = await context.tree.get(`${parent}/${name}`).catch(undefinedWhenMissing);
-      if (found !== undefined && Buffer.from(found.data).toString() === leaseRequestor(lease.id)) return;
+      if (found !== undefined && Buffer.from(found.data).toString() === leaseRequestor(lease.id)) return true;
     }
     const node = await lockNode(context, id);
-    if (typeof node === "string")
-      throw new TreeError("launcher.lease_node", `node ${id} of lease ${lease.id} is ${node}`);
+    if (node === "gone") return false;
+    if (node === "busy") throw new Busy(id, lease.id);
     if (node.record.allocatedTo !== request) {
       await context.fence.release(node.held);
-      throw new TreeError(
-        "launcher.lease_node",
-        `node ${id} of lease ${lease.id} is allocated to ${node.record.allocatedTo}`,
-      );
+      return false;
     }
     const durable: Op = {
       op: "create",
@@ -166,6 +224,7 @@ export class LeaseKeeper {
         await context.fence.release(node.held);
         throw error;
       });
+    return true;
   }
 
   /** Returns the nodes, then forgets the lease. Its request goes too when it was never fulfilled. */
@@ -214,6 +273,12 @@ export class LeaseKeeper {
     const held = { parent: paths.nodeLock(id), contender, epoch: context.tree.session().epoch };
     const node = heldNode(context, held, id, entry.record, entry.version);
     await node.write({ state: "used" }, (set) => [set, { op: "delete", path: contender }]);
+  }
+}
+
+class Busy extends NodeyardError {
+  constructor(node: string, lease: string) {
+    super("launcher.lease_node_busy", `node ${node} of lease ${lease} is locked by someone else`);
   }
 }
 

@@ -1,52 +1,54 @@
-import { paths } from "@nodeyard/model";
+import { parseRequestId, paths } from "@nodeyard/model";
 import { TreeError } from "@nodeyard/tree";
-import { type Context, treeNow } from "./context.ts";
+import type { Context } from "./context.ts";
 
 /** Rule 7 of spec zookeeper.md section 9: lock parents are kept this long after the request is gone. */
 const KEEP_MS = 8 * 3_600_000;
-/** Parents looked at in one sweep, at most: the rest is for the next one. */
-const PER_SWEEP = 256;
+/** Parents removed in one sweep, at most: the rest is for the next one. */
+const PER_SWEEP = 4_096;
+const AT_ONCE = 32;
 
-/** Removes lock parents of requests that are long gone, a bounded number at a time. */
+/** Removes lock parents of requests that are long gone, oldest first, so that a sweep looks at no more than it removes. */
 export class LockParentSweep {
   readonly #context: Context;
-  /** Ages learnt, so that each parent is read once and not at every sweep. */
-  readonly #made = new Map<string, number>();
 
   constructor(context: Context) {
     this.#context = context;
   }
 
   async sweep(): Promise<void> {
-    const { tree, view } = this.#context;
-    if (!view.complete) return;
+    const { tree, view, ages } = this.#context;
+    if (!view.complete || !ages.trusted) return;
     const names = await tree.children(paths.requestsLock).catch((error: unknown) => {
       if (error instanceof TreeError && error.code === "tree.no_node") return [];
       throw error;
     });
-    const gone = names.filter((name) => !view.requests.byId.has(name));
-    for (const name of this.#made.keys()) if (view.requests.byId.has(name)) this.#made.delete(name);
-    let looks = PER_SWEEP;
-    for (const name of gone) {
-      const parent = paths.requestLock(name);
-      if (!this.#made.has(name)) {
-        if (looks-- <= 0) break;
-        const stat = await tree.stat(parent);
-        if (stat !== undefined) this.#made.set(name, stat.mtime);
-      }
-      const made = this.#made.get(name);
-      if (made !== undefined && treeNow(this.#context) - made > KEEP_MS) await this.#remove(name, parent);
+    const gone = names.filter((name) => !view.requests.byId.has(name)).sort(bySequence);
+    for (let at = 0; at < Math.min(gone.length, PER_SWEEP); at += AT_ONCE) {
+      const old = await Promise.all(gone.slice(at, at + AT_ONCE).map((name) => this.#removeIfOld(name)));
+      if (old.includes(false)) return;
     }
   }
 
-  async #remove(name: string, parent: string): Promise<void> {
-    const { tree } = this.#context;
+  /** False for one that is to be kept; those after it are younger. */
+  async #removeIfOld(name: string): Promise<boolean> {
+    const { tree, ages } = this.#context;
+    const parent = paths.requestLock(name);
+    const stat = await tree.stat(parent);
+    if (stat === undefined) return true;
+    if (ages.now() - stat.mtime <= KEEP_MS) return false;
     try {
       for (const contender of await tree.children(parent)) await tree.delete(`${parent}/${contender}`);
       await tree.delete(parent);
     } catch (error) {
       if (!(error instanceof TreeError) || error.outcome === "unknown") throw error;
     }
-    this.#made.delete(name);
+    return true;
   }
+}
+
+/** A request's sequence number tells its age; a name without one is nobody's and stands last. */
+function bySequence(a: string, b: string): number {
+  const [left, right] = [parseRequestId(a)?.sequence ?? "~", parseRequestId(b)?.sequence ?? "~"];
+  return left < right ? -1 : left > right ? 1 : 0;
 }

@@ -10,23 +10,24 @@ import {
   type Verdict,
 } from "../scheduler/index.ts";
 import type { ViewEvent } from "../view/index.ts";
-import { type Context, treeNow } from "./context.ts";
+import type { Context } from "./context.ts";
 
 /**
  * Drives the scheduler: gathers what happens within one turn of the event loop, reduces it, and hands the actions on.
  * Never waits; a turn is bounded, so that pings are answered in time however much there is to do.
  */
 export class Loop {
-  readonly #context: Pick<Context, "clock" | "tree" | "log" | "counters" | "journal">;
+  readonly #context: Pick<Context, "clock" | "ages" | "log" | "counters" | "journal">;
   readonly #perform: (action: Action) => void;
   readonly #state: State = createState();
   #events: SchedulerEvent[] = [];
   #queued = false;
   #closed = false;
+  #agesTrusted = true;
   #timer: Timer | undefined;
 
   constructor(
-    context: Pick<Context, "clock" | "tree" | "log" | "counters" | "journal">,
+    context: Pick<Context, "clock" | "ages" | "log" | "counters" | "journal">,
     perform: (action: Action) => void,
   ) {
     this.#context = context;
@@ -72,10 +73,22 @@ export class Loop {
     if (this.#closed) return;
     const events = this.#events;
     this.#events = [];
+    const { trusted } = this.#context.ages;
+    if (trusted !== this.#agesTrusted) {
+      this.#agesTrusted = trusted;
+      events.unshift({ type: "ages", trusted });
+      const facts = { treeTimeMs: Math.round(this.#context.ages.now()) };
+      if (trusted) this.#context.log.info(facts, "three sweeps agree on the time: ages count again");
+      else
+        this.#context.log.error(
+          facts,
+          "the clock jumped: nothing is deleted by age until three sweeps agree",
+        );
+    }
     this.#context.counters.add("scheduler.turns", 1);
     let output: Output;
     try {
-      output = reduce(this.#state, events, treeNow(this.#context));
+      output = reduce(this.#state, events, this.#context.ages.now());
     } catch (error) {
       this.#context.counters.add("launcher.unexpected", 1, { place: "scheduler" });
       this.#context.log.error(
@@ -98,7 +111,7 @@ export class Loop {
     this.#timer = undefined;
     if (output.more) this.#timer = this.#context.clock.setTimer(0, () => this.push({ type: "tick" }));
     else if (output.nextWake !== undefined) {
-      const ms = Math.max(1, Math.min(60_000, output.nextWake - treeNow(this.#context)));
+      const ms = Math.max(1, Math.min(60_000, output.nextWake - this.#context.ages.now()));
       this.#timer = this.#context.clock.setTimer(ms, () => this.push({ type: "tick" }), { background: true });
     }
   }

@@ -72,15 +72,15 @@ function dueAt(state: State, turn: Turn, { id, record }: NodeEntry, fired: boole
   if (REAPED.has(record.state))
     return state.handling.has(record.allocatedTo ?? "") && record.state === "building" ? undefined : turn.now;
   if (record.state === "init") {
-    return state.handling.has(record.allocatedTo ?? "") ? undefined : since + INIT_GRACE_MS;
+    return state.handling.has(record.allocatedTo ?? "") ? undefined : byAge(state, since + INIT_GRACE_MS);
   }
   if (record.state === "ready" && record.allocatedTo !== null) {
     return state.requests.has(record.allocatedTo) ? undefined : turn.now;
   }
-  if (record.state === "ready") return finite(since + maxReadyAge(state, record.type));
+  if (record.state === "ready") return byAge(state, since + maxReadyAge(state, record.type));
   if (record.state === "hold") {
     const own = (record.holdExpiration ?? 0) > 0 ? record.holdExpiration! * 1000 : Number.POSITIVE_INFINITY;
-    return finite(since + Math.min(own, state.policy.maxHoldAgeMs));
+    return byAge(state, since + Math.min(own, state.policy.maxHoldAgeMs));
   }
   return undefined;
 }
@@ -109,8 +109,8 @@ function maxReadyAge(state: State, labels: readonly string[]): number {
   );
 }
 
-function finite(at: number): number | undefined {
-  return Number.isFinite(at) ? at : undefined;
+function byAge(state: State, at: number): number | undefined {
+  return Number.isFinite(at) && state.agesTrusted ? at : undefined;
 }
 
 function hasInventory(state: State, provider: string | null): boolean {

@@ -43,6 +43,10 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       lookAtEverything(state);
       if (state.sweepDue) resetLost(state, turn);
       return;
+    case "ages":
+      state.agesTrusted = event.trusted;
+      if (event.trusted) for (const id of state.nodes.keys()) state.recheckNodes.add(id);
+      return;
     case "session-lost":
       return onSessionLost(state);
     case "started":

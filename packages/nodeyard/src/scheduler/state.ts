@@ -44,6 +44,8 @@ export interface Handling {
 export interface State {
   policy: Policy;
   complete: boolean;
+  /** See the event "ages". */
+  agesTrusted: boolean;
   /** A sweep came while the picture was not complete: it is made up for when it is. */
   sweepDue: boolean;
   readonly pools: Map<string, PoolState>;
@@ -112,6 +114,7 @@ export function createState(): State {
   return {
     policy: emptyPolicy,
     complete: false,
+    agesTrusted: true,
     sweepDue: false,
     pools: new Map(),
     registry: new Registry(),

@@ -56,6 +56,8 @@ export type SchedulerEvent =
   | { readonly type: "request"; readonly id: string; readonly after?: RequestEntry | undefined }
   | { readonly type: "component"; readonly key: string; readonly after?: ComponentEntry | undefined }
   | { readonly type: "complete"; readonly complete: boolean }
+  /** Whether anything may be deleted because of its age: not after a clock jumped, until it is known what time it is. */
+  | { readonly type: "ages"; readonly trusted: boolean }
   /** The session ended: nothing is ours any more. */
   | { readonly type: "session-lost" }
   /** All nodes of an accepted request are launching or ready. */
