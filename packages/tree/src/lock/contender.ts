@@ -1,6 +1,6 @@
 import type { Random } from "@nodeyard/runtime";
 import { contenderPrefix, holderOf } from "@nodeyard/zookeeper";
-import type { CallOptions, CreateOp, Tree } from "../contract.ts";
+import type { CallOptions, CreateOp, Stat, Tree } from "../contract.ts";
 import { CommitFailed, NodeExists, NoNode, TreeError } from "../errors.ts";
 
 /** How often an attempt is made again after the connection broke under it. */
@@ -24,6 +24,11 @@ export interface Contender {
   readonly epoch: number;
   /** First by construction: the parent came with it. */
   readonly fresh: boolean;
+}
+
+interface Made {
+  readonly path: string;
+  readonly stat: Stat;
 }
 
 /**
@@ -64,12 +69,14 @@ async function join(
   for (let attempt = 1; ; attempt++) {
     const { epoch } = tree.session();
     try {
-      const path = await create(tree, withParent ? parent : undefined, op, call);
-      return { path, epoch, fresh: withParent };
+      const { path, stat } = await create(tree, withParent ? parent : undefined, op, call);
+      return { path, epoch: epochOf(tree, stat, epoch), fresh: withParent };
     } catch (error) {
       if (isUnknown(error)) {
-        const adopted = await adopt(tree, parent, op.path, error, call);
-        if (adopted !== undefined) return { path: adopted, epoch, fresh: false };
+        const path = await adopt(tree, parent, op.path, error, call);
+        const stat = path === undefined ? undefined : await persist(() => tree.stat(path, call));
+        if (path !== undefined && stat !== undefined)
+          return { path, epoch: epochOf(tree, stat, epoch), fresh: false };
       } else if (createParent !== "never" && isRefusal(error, withParent ? NodeExists : NoNode)) {
         // The parent is missing, or someone made it meanwhile and its line is there to be joined.
         withParent = !withParent;
@@ -84,10 +91,18 @@ async function create(
   parent: string | undefined,
   op: CreateOp,
   call: CallOptions,
-): Promise<string> {
+): Promise<Made> {
   const ops = parent === undefined ? [op] : [{ op: "create" as const, path: parent }, op];
-  const made = (await tree.commit(ops, call)).at(-1);
-  return (made as { readonly path: string }).path;
+  return (await tree.commit(ops, call)).at(-1) as Made;
+}
+
+/**
+ * A call that was made while a session had ended waits for the next one, so the epoch at its start need not be that of the
+ * contender; its owner is. Where the session has changed since, `noted` is an earlier epoch, and the lock rightly lost.
+ */
+function epochOf(tree: Tree, { ephemeralOwner }: Stat, noted: number): number {
+  const { id, epoch } = tree.session();
+  return ephemeralOwner === id ? epoch : noted;
 }
 
 /** Whether a contender is the first of its line; undefined when it is not in it any more. */

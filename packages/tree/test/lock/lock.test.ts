@@ -44,6 +44,24 @@ describe("tryLock", () => {
     expect(cluster.znodes.stat("/object")).toBeUndefined();
   });
 
+  test.each([undefined, "lose-reply"] as const)(
+    "asked for between two sessions (%s): it belongs to the new one, and says so",
+    async (fault) => {
+      let faults = 1;
+      const { clock, random, cluster, a } = setup((call) =>
+        call.ops.some((op) => op.op === "create" && op.sequential) && faults-- > 0 ? fault : undefined,
+      );
+      await a.create("/object");
+      await a.create(PARENT);
+      a.expire();
+      expect(a.session()).toMatchObject({ epoch: 1, state: "suspended" });
+      const held = await settle(clock, tryLock(a, PARENT, { random }));
+      expect(a.session().epoch).toBe(2);
+      expect(held?.epoch).toBe(2);
+      expect(cluster.znodes.stat(held?.contender ?? "")?.ephemeralOwner).toBe(a.session().id);
+    },
+  );
+
   test.each(["lose-request", "lose-reply"] as const)(
     "%s of the contender: one contender, ours",
     async (fault) => {
