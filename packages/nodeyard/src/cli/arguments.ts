@@ -1,3 +1,4 @@
+import type { Explained } from "../operations/index.ts";
 import { UsageError } from "./errors.ts";
 
 const MAX_NODES = 1_000;
@@ -72,6 +73,16 @@ export function parseNodeId(text: string): string {
       `${JSON.stringify(text)} is not a node id: up to ten digits, as "nodeyard list" shows`,
     );
   return text.padStart(10, "0");
+}
+
+/** What `explain` is asked about; the three kinds of id differ in shape. */
+export function parseSubject(text: string): Explained {
+  if (/^[0-9a-f]{12}$/.test(text)) return { kind: "lease", id: text };
+  if (/^\d{1,10}$/.test(text)) return { kind: "node", id: parseNodeId(text) };
+  if (/^[^/\s-]+-\d{1,10}$/.test(text)) return { kind: "request", id: text };
+  throw new UsageError(
+    `${JSON.stringify(text)} is no id of a request (200-0000000001), a lease (9e54948f3a62) or a node (0000000001)`,
+  );
 }
 
 export function parseLeaseId(text: string): string {

@@ -1,6 +1,7 @@
 import { Command, Option } from "commander";
 import { VERSION } from "../process/index.ts";
 import { addConfigValidate } from "./commands/config-validate.ts";
+import { addExplain } from "./commands/explain.ts";
 import { addInfo } from "./commands/info.ts";
 import { addLauncher } from "./commands/launcher.ts";
 import { addList } from "./commands/list.ts";
@@ -16,6 +17,7 @@ A first try:
   $ nodeyard -c examples/fake.yaml up            in one terminal; no ZooKeeper is needed
   $ nodeyard request fake-small:2 --wait         in another: two nodes, all together or not at all
   $ nodeyard list                                what there is
+  $ nodeyard explain LEASE                       what it waits for, what happened, what is next
   $ nodeyard release LEASE                       give them back
 
 Beside Zuul, on the ZooKeeper of the old configuration file:
@@ -62,6 +64,7 @@ export function createProgram(session: Omit<Session, "options">): Command {
     addRelease,
     addList,
     addRequestList,
+    addExplain,
     addInfo,
     addHold,
     addDelete,

@@ -1,4 +1,12 @@
 export {
+  type Explained,
+  explain,
+  meaningOf,
+  type ReadHistory,
+  type Story,
+  type Wait,
+} from "./explain/index.ts";
+export {
   type Following,
   followLease,
   type LeaseProgress,

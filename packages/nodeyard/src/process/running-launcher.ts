@@ -10,7 +10,7 @@ import {
   watchConfig,
 } from "../config/index.ts";
 import { Launcher } from "../launcher/index.ts";
-import { Counters, type FileJournal, type Log, openJournal } from "../telemetry/index.ts";
+import { Counters, type FileJournal, JOURNAL, type Log, openJournal } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { dump } from "./dump.ts";
 import type { Machine } from "./machine.ts";
@@ -40,7 +40,7 @@ export class RunningLauncher {
   static async start(parts: LauncherParts): Promise<RunningLauncher> {
     const { machine, tree, config, drivers, log, stateFolder } = parts;
     const { clock, random, hostname } = machine;
-    const journal = openJournal({ file: `${stateFolder}/journal.sqlite` }, { clock, log });
+    const journal = openJournal({ file: `${stateFolder}/${JOURNAL}` }, { clock, log });
     const counters = new Counters();
     try {
       const launcher = await Launcher.start({

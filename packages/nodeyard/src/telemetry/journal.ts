@@ -23,6 +23,9 @@ export interface JournalEvent {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
+/** The journal's file in a state folder. */
+export const JOURNAL = "journal.sqlite";
+
 /** Where the program writes what happened, for `explain` and post-mortems. Bounded; never in the tree. */
 export interface Journal {
   write(event: JournalEvent): void;

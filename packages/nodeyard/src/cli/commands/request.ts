@@ -126,7 +126,7 @@ async function arrival(
     await releaseLease(handles, lease.id);
     throw new CommandError(
       "cli.declined",
-      `lease ${lease.id} failed: every pool declined ${labelsText(lease.labels)}; "nodeyard list" shows what exists, and the launcher's log says why`,
+      `lease ${lease.id} failed: every pool declined ${labelsText(lease.labels)}; "nodeyard explain ${lease.request ?? lease.id}" says why`,
     );
   } catch (error) {
     if (error instanceof CommandError && error.code === "cli.interrupted") {

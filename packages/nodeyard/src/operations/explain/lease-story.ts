@@ -1,0 +1,98 @@
+import { type OperationHandles, treeNow } from "../handles.ts";
+import type { Lease } from "../lease.ts";
+import { readLease, readNode } from "../listing.ts";
+import { requestStory } from "./request-story.ts";
+import type { ReadHistory, Story, Wait } from "./story.ts";
+import { nodeFacts, registeredPools } from "./tree-facts.ts";
+
+/** Undefined when neither the tree nor the journal knows it. */
+export async function leaseStory(
+  handles: OperationHandles,
+  id: string,
+  read: ReadHistory,
+): Promise<Story | undefined> {
+  const lease = await readLease(handles, id);
+  if (lease === undefined) return goneStory(id, read);
+  const request = lease.request ?? undefined;
+  const history = read({ lease: id, request });
+  const story = request === undefined ? undefined : await requestStory(handles, request, read);
+  const nodes = await Promise.all(lease.nodes.map((node) => readNode(handles, node)));
+  const launchers = (await registeredPools(handles.tree)).length;
+  const situation = situationOf(lease, story, launchers > 0, treeNow(handles));
+  return {
+    kind: "lease",
+    id,
+    state: lease.state,
+    since: null,
+    about: {
+      created: new Date(lease.created).toISOString(),
+      labels: lease.labels,
+      owner: lease.owner,
+      expires: new Date(lease.expires).toISOString(),
+      request: lease.request,
+      request_state: story?.state ?? null,
+      nodes: nodes.filter((node) => node !== undefined).map(nodeFacts),
+    },
+    ...situation,
+    history,
+  };
+}
+
+function situationOf(
+  lease: Lease,
+  request: Story | undefined,
+  served: boolean,
+  now: number,
+): Pick<Story, "waitsFor" | "next"> {
+  const until = new Date(lease.expires).toISOString();
+  if (!served)
+    return {
+      waitsFor: wait("pools.none", "No launcher has registered a pool", { expires: until }),
+      next: "Nothing, until a launcher runs: it grants, returns and ends leases.",
+    };
+  if (lease.expires <= now || lease.state === "released")
+    return {
+      waitsFor: wait("lease.ending", "It was released or has expired; its nodes are being returned", {}),
+      next: "A launcher marks its nodes as used and forgets it, within a moment.",
+    };
+  if (lease.state === "granted")
+    return {
+      waitsFor: null,
+      next: `Its owner uses the nodes. They are returned at ${until}, or at once with: nodeyard release ${lease.id}`,
+    };
+  if (lease.state === "failed") return { waitsFor: null, next: failedNext(lease, request, until) };
+  if (request?.waitsFor !== null && request?.waitsFor !== undefined)
+    return { waitsFor: request.waitsFor, next: `${request.next} It gives up at ${until}.` };
+  return {
+    waitsFor: wait("lease.granting", "Its request is decided; a launcher is about to take note of it", {}),
+    next: "A launcher holds the nodes for it within a moment, or says that it failed.",
+  };
+}
+
+function failedNext(lease: Lease, request: Story | undefined, until: string): string {
+  const why = request === undefined ? "No pool could serve it." : request.next.replace(/^Nothing\.? ?/, "");
+  return `Nothing. ${why} It is forgotten at ${until}, or at once with: nodeyard release ${lease.id}`;
+}
+
+function wait(code: string, meaning: string, facts: Wait["facts"]): Wait {
+  return { code, meaning, facts, since: null, nextTry: null, source: "tree" };
+}
+
+function goneStory(id: string, read: ReadHistory): Story | undefined {
+  const own = read({ lease: id });
+  if (own.events.length === 0) return undefined;
+  const request = own.events.find((event) => event.request !== null)?.request ?? undefined;
+  const history = read({ lease: id, request });
+  const ended = history.events.findLast(({ event }) => event === "lease.ended");
+  const why = ended === undefined ? "ended" : String(ended.facts.why);
+  return {
+    kind: "lease",
+    id,
+    state: "gone",
+    since: null,
+    about: { request: request ?? null, nodes: ended?.facts.nodes ?? [] },
+    waitsFor: null,
+    next: `Nothing. It has ${why === "expired" ? "expired" : `been ${why}`}, and its nodes were returned.`,
+    history,
+  };
+}

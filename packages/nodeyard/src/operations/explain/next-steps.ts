@@ -1,0 +1,26 @@
+import type { VerdictCode } from "../../scheduler/index.ts";
+
+/** What happens next to a request that waits, for every reason there is. */
+export const nextSteps: Readonly<Record<VerdictCode, string>> = {
+  "queue.behind": "Its turn comes when the requests before it have their nodes or are gone.",
+  "queue.starting": "It goes on as soon as one of the requests being started has all its launches under way.",
+  "capacity.pool": "It is tried again as soon as a node of the pool is gone or free.",
+  "capacity.provider": "It is tried again as soon as a node of the provider is gone or its quota changes.",
+  "capacity.concurrency": "It is tried again as soon as a launch of the provider ends.",
+  "capacity.tenant": "It is tried again as soon as a node of the tenant is returned, or its limit is raised.",
+  "nodes.none-free": "It gets the next node of that label that is returned.",
+  "yield.provider": "The provider it prefers takes it, or declines; then this one looks again.",
+  "yield.priority":
+    "The better pool takes it, or declines, or says that it is full; then this one looks again.",
+  "yield.capable": "The other pool takes it, or declines; then this one declines too.",
+  "provider.inert": "Nothing, until max-concurrency of the provider is raised or another pool takes it.",
+  "retry.later": "It is tried again by itself.",
+  handling: "When all its nodes are ready, it is fulfilled; if one cannot be made, the pool declines.",
+  "queue.next": "A launcher looks at it within a moment.",
+  "declined.here":
+    "The pools that have not decided yet take it or decline; when all have declined, it fails.",
+  "pending.elsewhere":
+    "The launcher that has it goes on; if that died, the request is put back within a minute.",
+  "pools.none": "Nothing, until a launcher has registered a pool.",
+  "tree.incomplete": "It is looked at as soon as the launcher knows the whole tree, usually within seconds.",
+};

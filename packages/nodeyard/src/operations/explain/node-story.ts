@@ -1,0 +1,132 @@
+import { type NodeRecord, paths } from "@nodeyard/model";
+import type { History } from "../../telemetry/index.ts";
+import type { OperationHandles } from "../handles.ts";
+import { leaseIdOf } from "../lease.ts";
+import { readNode } from "../listing.ts";
+import type { ReadHistory, Story, Wait } from "./story.ts";
+import { lockHolder, type RegisteredPool, registeredPools } from "./tree-facts.ts";
+
+/** Undefined when neither the tree nor the journal knows it. */
+export async function nodeStory(
+  handles: OperationHandles,
+  id: string,
+  read: ReadHistory,
+): Promise<Story | undefined> {
+  const { tree } = handles;
+  const [record, pools, holder] = await Promise.all([
+    readNode(handles, id),
+    registeredPools(tree),
+    lockHolder(tree, paths.nodeLock(id)),
+  ]);
+  const history = read({ node: id });
+  if (record === undefined) return goneStory(id, history);
+  const since = record.stateTime === null ? null : record.stateTime * 1000;
+  return {
+    kind: "node",
+    id,
+    state: record.state,
+    since,
+    about: {
+      label: record.type,
+      provider: record.provider,
+      pool: record.pool,
+      server_id: record.externalId,
+      launcher: record.launcher,
+      allocated_to: record.allocatedTo,
+      lease: leaseIdOf(holder) ?? null,
+      locked_by: holder,
+      comment: record.comment,
+    },
+    ...situationOf(record, holder, pools, history, since),
+    history,
+  };
+}
+
+function situationOf(
+  record: NodeRecord,
+  holder: string | null,
+  pools: readonly RegisteredPool[],
+  history: History,
+  since: number | null,
+): Pick<Story, "waitsFor" | "next"> {
+  const wait = (code: string, meaning: string, facts: Wait["facts"] = {}): Wait => ({
+    code,
+    meaning,
+    facts,
+    since,
+    nextTry: null,
+    source: "tree",
+  });
+  const { state, provider } = record;
+  const served = pools.some((pool) => pool.providerName === provider);
+  const deletion = served
+    ? "A launcher deletes the machine, then the record."
+    : `Nothing, until a launcher that serves ${provider} is registered: none is now.`;
+  const lost = lastOf(history, "node.delete-failed");
+
+  switch (state) {
+    case "init":
+    case "building":
+    case "testing": {
+      if (holder === null)
+        return { waitsFor: wait("node.orphaned", "The launcher that made it is gone"), next: deletion };
+      const failed = lastOf(history, "node.launch-failed");
+      return {
+        waitsFor: wait("node.launching", "The provider is making it, or it does not answer yet", failed),
+        next: "When it answers it is ready; after the last attempt it has failed, and is deleted.",
+      };
+    }
+    case "ready":
+      if (record.allocatedTo === null) {
+        const what = record.type.join(" or ");
+        return { waitsFor: null, next: `It is free: the next request for ${what} gets it.` };
+      }
+      return {
+        waitsFor: wait("node.handed-over", "Its request has it; the requestor has not taken it into use yet"),
+        next: `When request ${record.allocatedTo} is gone without it, it is free again.`,
+      };
+    case "in-use":
+      if (holder === null)
+        return { waitsFor: wait("node.abandoned", "Whoever used it is gone"), next: deletion };
+      return { waitsFor: null, next: `It is used by ${holder}; when that returns it, it is cleaned up.` };
+    case "hold":
+      return {
+        waitsFor: wait("node.held", "A person or an autohold keeps it", {
+          comment: record.comment,
+          hold_seconds: record.holdExpiration,
+        }),
+        next:
+          record.holdExpiration === null
+            ? `It is kept until max-hold-age, or: nodeyard delete ${record.id}`
+            : `It is deleted ${record.holdExpiration} s after it was held, or: nodeyard delete ${record.id}`,
+      };
+    default:
+      return {
+        waitsFor: wait(
+          holder === null ? "node.to-delete" : "node.locked",
+          holder === null ? "It is to be deleted" : `It is to be deleted, and ${holder} still has its lock`,
+          lost,
+        ),
+        next: deletion,
+      };
+  }
+}
+
+function lastOf({ events }: History, name: string): Readonly<Record<string, unknown>> {
+  const found = events.findLast(({ event }) => event === name);
+  return found === undefined ? {} : { last_error: found.facts.error, at: new Date(found.at).toISOString() };
+}
+
+function goneStory(id: string, history: History): Story | undefined {
+  if (history.events.length === 0) return undefined;
+  return {
+    kind: "node",
+    id,
+    state: "gone",
+    since: null,
+    about: {},
+    waitsFor: null,
+    next: "Nothing. Its machine and its record are gone.",
+    history,
+  };
+}

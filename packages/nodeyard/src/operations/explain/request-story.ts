@@ -1,0 +1,174 @@
+import { compareRequests, decodeRequest, paths, type RequestRecord } from "@nodeyard/model";
+import type { Tree } from "@nodeyard/tree";
+import { type VerdictCode, verdictCodes } from "../../scheduler/index.ts";
+import type { History } from "../../telemetry/index.ts";
+import type { OperationHandles } from "../handles.ts";
+import { leaseIdOf } from "../lease.ts";
+import { readRequest } from "../listing.ts";
+import { verdictMeaning } from "./meaning.ts";
+import { nextSteps } from "./next-steps.ts";
+import type { ReadHistory, Story, Wait } from "./story.ts";
+import {
+  lockHolder,
+  nodeFacts,
+  nodesOf,
+  type RegisteredPool,
+  readEach,
+  registeredPools,
+} from "./tree-facts.ts";
+
+/** Undefined when neither the tree nor the journal knows it. */
+export async function requestStory(
+  handles: OperationHandles,
+  id: string,
+  read: ReadHistory,
+): Promise<Story | undefined> {
+  const { tree } = handles;
+  const [record, pools] = await Promise.all([readRequest(handles, id), registeredPools(tree)]);
+  const history = read({ request: id });
+  if (record === undefined) return goneStory(id, history);
+  const open = record.state === "requested" || record.state === "pending";
+  const [holder, nodes] = await Promise.all([
+    lockHolder(tree, paths.requestLock(id)),
+    open ? nodesOf(tree, id) : [],
+  ]);
+  const capable = pools.filter((pool) => mayServe(pool, record));
+  const waitsFor = open ? await waitOf(tree, record, { pools, capable, holder, history }) : null;
+  return {
+    kind: "request",
+    id,
+    state: record.state,
+    since: milliseconds(record.stateTime),
+    about: {
+      labels: record.nodeTypes,
+      requestor: record.requestor,
+      lease: leaseIdOf(record.requestor) ?? null,
+      provider: record.provider,
+      declined_by: record.declinedBy,
+      pools_that_may: capable.map(poolId),
+      handled_by: holder,
+      nodes: open ? nodes.map(nodeFacts) : record.nodes,
+    },
+    waitsFor,
+    next: waitsFor === null ? afterwards(record, history) : nextOf(waitsFor),
+    history,
+  };
+}
+
+interface Known {
+  readonly pools: readonly RegisteredPool[];
+  readonly capable: readonly RegisteredPool[];
+  readonly holder: string | null;
+  readonly history: History;
+}
+
+async function waitOf(tree: Tree, record: RequestRecord, known: Known): Promise<Wait> {
+  const { pools, capable, holder, history } = known;
+  const since = milliseconds(record.stateTime);
+  if (record.state === "pending")
+    return fromTree(holder === null ? "pending.elsewhere" : "handling", { handler: holder }, since);
+  // The registry is of now; a launcher that has gone since cannot keep what it noted.
+  if (pools.length === 0) return fromTree("pools.none", {}, since);
+  const noted = lastNote(history);
+  if (noted !== undefined) return noted;
+  if (capable.length === 0) {
+    const undecided = pools.map(poolId).filter((pool) => !record.declinedBy.includes(pool));
+    return fromTree("declined.here", { undecided }, since);
+  }
+  const [first, ...others] = await requestsAhead(tree, record, capable);
+  if (first !== undefined)
+    return fromTree("queue.behind", { ahead: 1 + others.length, first, pools: capable.map(poolId) }, since);
+  return fromTree("queue.next", { pools: capable.map(poolId) }, since);
+}
+
+/** The last thing noted of a request, when that is why it waits. */
+function lastNote({ events }: History): Wait | undefined {
+  const last = events.findLast(({ event }) => event.startsWith("request."));
+  if (last?.event !== "request.waits") return undefined;
+  const { code, facts, since, nextTry } = last.facts;
+  return {
+    code: String(code),
+    meaning: verdictMeaning(code) ?? "A reason that only a later release knows",
+    facts: typeof facts === "object" && facts !== null ? (facts as Record<string, unknown>) : {},
+    since: typeof since === "number" ? since : last.at,
+    nextTry: typeof nextTry === "number" ? nextTry : null,
+    source: "journal",
+  };
+}
+
+/** Requests that come first and that a pool which may serve this one could serve, too. */
+async function requestsAhead(
+  tree: Tree,
+  record: RequestRecord,
+  capable: readonly RegisteredPool[],
+): Promise<readonly string[]> {
+  const others = await readEach(tree, paths.requests, decodeRequest);
+  return others
+    .filter((other) => other.state === "requested" && compareRequests(other, record) < 0)
+    .filter((other) => capable.some((pool) => mayServe(pool, other)))
+    .sort(compareRequests)
+    .map(({ id }) => id);
+}
+
+function mayServe(pool: RegisteredPool, { nodeTypes, declinedBy }: RequestRecord): boolean {
+  return !declinedBy.includes(pool.id) && nodeTypes.every((label) => pool.supportedLabels.includes(label));
+}
+
+function fromTree(code: VerdictCode, facts: Wait["facts"], since: number | null): Wait {
+  return { code, meaning: verdictCodes[code], facts, since, nextTry: null, source: "tree" };
+}
+
+export function nextOf({ code }: Wait): string {
+  return Object.hasOwn(nextSteps, code) ? nextSteps[code as VerdictCode] : "A launcher looks at it again.";
+}
+
+function afterwards({ state, requestor, declinedBy }: RequestRecord, history: History): string {
+  const who = leaseIdOf(requestor) === undefined ? (requestor ?? "Its requestor") : "A launcher";
+  if (state === "fulfilled")
+    return leaseIdOf(requestor) === undefined
+      ? `${who} locks the nodes and deletes the request.`
+      : "A launcher holds the nodes for the lease and deletes the request.";
+  const reasons = reasonsIn(history);
+  const why = reasons === "" ? `declined by ${declinedBy.join(", ") || "every pool"}` : reasons;
+  return `Nothing: it has failed (${why}). ${who} deletes it; ask again when that is mended.`;
+}
+
+function goneStory(id: string, history: History): Story | undefined {
+  if (history.events.length === 0) return undefined;
+  const last = history.events.findLast(({ event }) => event !== "request.waits")?.event;
+  const failed =
+    history.events.findLast(({ event }) => event === "request.declined")?.facts.state === "failed";
+  const lease = history.events.find(({ event }) => event.startsWith("lease."))?.facts.lease ?? null;
+  const ending =
+    last === "request.fulfilled" || last === "lease.granted"
+      ? "Its nodes were handed over, and the request was deleted."
+      : failed
+        ? `It failed (${reasonsIn(history)}), and the request was deleted.`
+        : "The request was deleted before it was fulfilled: its requestor withdrew it.";
+  return {
+    kind: "request",
+    id,
+    state: "gone",
+    since: null,
+    about: { lease },
+    waitsFor: null,
+    next: `Nothing. ${ending}`,
+    history,
+  };
+}
+
+/** Why pools declined and launches failed, each said once. */
+function reasonsIn({ events }: History): string {
+  const reasons = events
+    .filter(({ event }) => event === "request.declined" || event === "node.launch-failed")
+    .map(({ facts }) => String(facts.reason ?? facts.error ?? ""));
+  return [...new Set(reasons)].filter((reason) => reason !== "").join("; ");
+}
+
+function poolId({ id }: RegisteredPool): string {
+  return id;
+}
+
+function milliseconds(seconds: number | null): number | null {
+  return seconds === null ? null : seconds * 1000;
+}

@@ -1,0 +1,59 @@
+import { type ComponentRecord, decodeComponent, decodeNode, type NodeRecord, paths } from "@nodeyard/model";
+import type { Tree } from "@nodeyard/tree";
+import { orUndefined } from "../handles.ts";
+
+/** A pool that is registered by any launcher, of Nodeyard or not. */
+export type RegisteredPool = ComponentRecord & { readonly id: string };
+
+export async function registeredPools(tree: Tree): Promise<readonly RegisteredPool[]> {
+  const pools = await readEach(tree, paths.component("pool"), (_, data) => decodeComponent(data));
+  return pools.filter((pool): pool is RegisteredPool => pool.id !== null && pool.state !== "stopped");
+}
+
+/** Nodes that stand for a request. */
+export async function nodesOf(tree: Tree, request: string): Promise<readonly NodeRecord[]> {
+  const nodes = await readEach(tree, paths.nodes, decodeNode);
+  return nodes.filter(({ allocatedTo }) => allocatedTo === request);
+}
+
+/** What the first in line for a lock says of itself; null when nobody holds it. */
+export async function lockHolder(tree: Tree, parent: string): Promise<string | null> {
+  const names = (await orUndefined(tree.children(parent))) ?? [];
+  const [first] = [...names].sort((a, b) => (a.slice(-10) < b.slice(-10) ? -1 : 1));
+  if (first === undefined) return null;
+  const found = await orUndefined(tree.get(`${parent}/${first}`));
+  const text = found === undefined ? "" : Buffer.from(found.data).toString();
+  return text === "" ? first : text;
+}
+
+/** Every record beneath `root` that makes sense: one that does not is told by the listings, and stops nothing. */
+export async function readEach<T>(
+  tree: Tree,
+  root: string,
+  decode: (id: string, data: Uint8Array) => T,
+): Promise<readonly T[]> {
+  const ids = [...((await orUndefined(tree.children(root))) ?? [])].sort();
+  const records = await Promise.all(
+    ids.map(async (id) => {
+      const found = await orUndefined(tree.get(`${root}/${id}`));
+      if (found === undefined) return undefined;
+      try {
+        return decode(id, found.data);
+      } catch {
+        return undefined;
+      }
+    }),
+  );
+  return records.filter((record) => record !== undefined);
+}
+
+/** A node in a list of them. */
+export function nodeFacts({
+  id,
+  state,
+  type,
+  provider,
+  pool,
+}: NodeRecord): Readonly<Record<string, unknown>> {
+  return { id, state, label: type.join(","), provider, pool };
+}

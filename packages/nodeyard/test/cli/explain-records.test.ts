@@ -1,0 +1,143 @@
+import {
+  encodeComponent,
+  encodeNode,
+  encodeRequest,
+  type NewNode,
+  type NewRequest,
+  newComponent,
+  newNode,
+  newRequest,
+  paths,
+} from "@nodeyard/model";
+import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { createMemoryTree } from "@nodeyard/tree";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  ensurePath,
+  explain,
+  leaseRequestor,
+  type OperationHandles,
+  type Story,
+} from "../../src/operations/index.ts";
+import type { PastEvent } from "../../src/telemetry/index.ts";
+
+let handles: OperationHandles;
+let journal: PastEvent[];
+
+beforeEach(async () => {
+  const clock = new VirtualClock();
+  const random = seededRandom(5);
+  handles = { tree: createMemoryTree({ clock, random }).connect({ name: "explain" }), clock, random };
+  journal = [];
+  for (const path of [paths.nodes, paths.requests, paths.requestsLock, paths.component("pool")])
+    await ensurePath(handles.tree, path);
+});
+afterEach(() => handles.tree.close());
+
+async function pool(id: string, labels: readonly string[]): Promise<void> {
+  const record = newComponent({
+    hostname: "here",
+    kind: "pool",
+    state: "running",
+    id,
+    providerName: "cloud",
+    supportedLabels: [...labels],
+  });
+  await handles.tree.create(`${paths.component("pool")}/${id}-`, encodeComponent(record), {
+    sequential: true,
+  });
+}
+
+async function request(fields: Partial<NewRequest>): Promise<Story> {
+  const record = newRequest({ state: "requested", nodeTypes: ["small"], requestor: "zuul", ...fields }, 100);
+  const { path } = await handles.tree.create(`${paths.requests}/200-`, encodeRequest(record), {
+    sequential: true,
+  });
+  return story("request", path.slice(path.lastIndexOf("/") + 1));
+}
+
+async function node(fields: Partial<NewNode>, holder?: string): Promise<Story> {
+  const record = newNode({ state: "ready", type: ["small"], provider: "cloud", ...fields }, 100);
+  const { path } = await handles.tree.create(`${paths.nodes}/`, encodeNode(record), { sequential: true });
+  if (holder !== undefined) await hold(`${path}/lock`, holder);
+  return story("node", path.slice(path.lastIndexOf("/") + 1));
+}
+
+async function hold(parent: string, holder: string): Promise<void> {
+  await ensurePath(handles.tree, parent);
+  await handles.tree.create(`${parent}/x__lock__`, Buffer.from(holder), { sequential: true });
+}
+
+async function story(kind: Story["kind"], id: string): Promise<Story> {
+  const found = await explain(handles, { kind, id }, () => ({ events: journal, problem: null }));
+  return found!;
+}
+
+function past(event: string, facts: PastEvent["facts"]): PastEvent {
+  return { at: 100_000, event, request: "200-0000000000", node: null, facts };
+}
+
+test("without a launcher nothing is promised, whatever one has noted before", async () => {
+  journal = [past("request.waits", { code: "capacity.pool", facts: {} })];
+  expect(await request({})).toMatchObject({
+    waitsFor: { code: "pools.none", source: "tree" },
+    next: "Nothing, until a launcher has registered a pool.",
+  });
+});
+
+test("a noted reason counts until something else happens to the request", async () => {
+  await pool("a", ["small"]);
+  journal = [past("request.waits", { code: "capacity.pool", facts: { limit: 1 }, nextTry: 5 })];
+  const waits = { code: "capacity.pool", facts: { limit: 1 }, nextTry: 5, source: "journal" };
+  expect((await request({})).waitsFor).toMatchObject(waits);
+  journal.push(past("request.reset", {}));
+  expect((await story("request", "200-0000000000")).waitsFor).toMatchObject({ code: "queue.next" });
+});
+
+test("a reason of a later release is shown as it is", async () => {
+  await pool("a", ["small"]);
+  journal = [past("request.waits", { code: "moon.wrong-phase", facts: { phase: 3 } })];
+  expect(await request({})).toMatchObject({
+    waitsFor: { code: "moon.wrong-phase", facts: { phase: 3 } },
+    next: "A launcher looks at it again.",
+  });
+});
+
+test("who may still decide, and who has declined", async () => {
+  await pool("a", ["small"]);
+  await pool("b", ["large"]);
+  const { waitsFor, about } = await request({ declinedBy: ["a"] });
+  expect(waitsFor).toMatchObject({ code: "declined.here", facts: { undecided: ["b"] } });
+  expect(about).toMatchObject({ declined_by: ["a"], pools_that_may: [] });
+});
+
+test("pending: in whose hands, or in nobody's", async () => {
+  await pool("a", ["small"]);
+  expect((await request({ state: "pending" })).waitsFor).toMatchObject({ code: "pending.elsewhere" });
+  await hold(paths.requestLock("200-0000000000"), "launcher-7");
+  const held = await story("request", "200-0000000000");
+  expect(held).toMatchObject({ about: { handled_by: "launcher-7" }, waitsFor: { code: "handling" } });
+});
+
+test("a node says who has it, and who is to act on it", async () => {
+  expect((await node({ state: "used" })).next).toBe(
+    "Nothing, until a launcher that serves cloud is registered: none is now.",
+  );
+  await pool("a", ["small"]);
+  expect((await node({ state: "used" })).next).toBe("A launcher deletes the machine, then the record.");
+  expect((await node({})).next).toBe("It is free: the next request for small gets it.");
+  expect((await node({ state: "building" })).waitsFor?.code).toBe("node.orphaned");
+  expect((await node({ state: "building" }, "launcher-7")).waitsFor?.code).toBe("node.launching");
+  expect((await node({ state: "in-use" })).waitsFor?.code).toBe("node.abandoned");
+  const leased = await node({ state: "in-use" }, leaseRequestor("0123456789ab"));
+  expect([leased.waitsFor, leased.about.lease]).toEqual([null, "0123456789ab"]);
+});
+
+test("a deletion that fails shows the last error", async () => {
+  await pool("a", ["small"]);
+  journal = [past("node.delete-failed", { error: "the cloud is closed" })];
+  expect((await node({ state: "deleting" })).waitsFor).toMatchObject({
+    code: "node.to-delete",
+    facts: { last_error: "the cloud is closed" },
+  });
+});

@@ -1,0 +1,120 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fakeConfig, type Running, Site } from "./nodeyard.ts";
+
+interface Story {
+  readonly kind: string;
+  readonly state: string;
+  readonly about: Readonly<Record<string, unknown>>;
+  readonly waits_for: { readonly code: string; readonly facts: object; readonly source: string } | null;
+  readonly next: string;
+  readonly events: readonly { readonly event: string; readonly meaning: string; readonly facts: object }[];
+  readonly journal: { readonly problem: string | null };
+}
+
+interface Granted {
+  readonly lease: string;
+  readonly request: string;
+  readonly nodes: readonly { readonly id: string }[];
+}
+
+const KEYS = ["kind", "id", "state", "since", "about", "waits_for", "next", "events", "journal"];
+
+/** What the launcher notes reaches its journal within a quarter of a second. */
+async function noted(site: Site, id: string, event: string): Promise<Story> {
+  for (;;) {
+    const story = await site.json<Story>("explain", id);
+    if (story.events.some((past) => past.event === event)) return story;
+  }
+}
+
+describe("explain, on a Nodeyard of one process", () => {
+  let site: Site;
+  let up: Running;
+  beforeAll(async () => {
+    site = new Site(fakeConfig());
+    up = await site.up();
+  });
+  afterAll(() => site.close());
+
+  test("a lease, its request and its nodes, from the first to the last", async () => {
+    const granted = await site.json<Granted>("request", "small:2", "--wait");
+    const lease = await noted(site, granted.lease, "lease.granted");
+    expect(Object.keys(lease)).toEqual(KEYS);
+    expect(lease).toMatchObject({ kind: "lease", state: "granted", waits_for: null });
+    expect(lease.next).toContain(`nodeyard release ${granted.lease}`);
+    const events = lease.events.map(({ event }) => event);
+    expect(events).toEqual(["request.accepted", "request.fulfilled", "lease.granted"]);
+    const node = await site.json<Story>("explain", granted.nodes[0]!.id);
+    expect(node).toMatchObject({
+      state: "in-use",
+      about: { lease: granted.lease, allocated_to: granted.request },
+    });
+    expect(await site.json<Story>("explain", granted.request)).toMatchObject({
+      state: "gone",
+      next: "Nothing. Its nodes were handed over, and the request was deleted.",
+    });
+
+    await site.run("release", granted.lease);
+    expect(await noted(site, granted.lease, "lease.ended")).toMatchObject({ state: "gone" });
+    const gone = await noted(site, granted.nodes[0]!.id, "node.deleted");
+    expect(gone).toMatchObject({ state: "gone", next: "Nothing. Its machine and its record are gone." });
+  });
+
+  test("what waits says for what, with figures; who stands behind it says that", async () => {
+    const first = await site.json<Granted>("request", "small:3", "--wait");
+    const second = await site.json<Granted>("request", "small:5");
+    const third = await site.json<Granted>("request", "large");
+    const waiting = await noted(site, second.lease, "request.waits");
+    expect(waiting.waits_for).toMatchObject({
+      code: "capacity.pool",
+      source: "journal",
+      facts: { pool: "fake-cloud/main", resource: "instances", limit: 5, used: 3, need: 5 },
+    });
+    const behind = await site.json<Story>("explain", third.request);
+    expect(behind.waits_for).toMatchObject({ code: "queue.behind", facts: { first: second.request } });
+    const { out } = await site.run("explain", second.request);
+    expect(out).toMatch(/^request \S+ is requested since \S+ \(\d+ s\)\n {2}labels +small:5\n/);
+    expect(out).toMatch(/\nIt waits: The pool's limit is used up \(capacity\.pool\) since /);
+    expect(out).toContain("\nNext: It is tried again as soon as a node of the pool is gone or free.\n");
+    await site.run("release", first.lease, second.lease, third.lease);
+  });
+
+  test("what failed says why, also when it is forgotten", async () => {
+    const asked = await site.run("request", "nothing-like-it", "--wait");
+    const request = /"nodeyard explain (\d{3}-\d{10})" says why/.exec(asked.err)![1]!;
+    const story = await noted(site, request, "request.declined");
+    expect(story).toMatchObject({ state: "gone", waits_for: null });
+    expect(story.next).toContain("[nothing-like-it] not available");
+  });
+
+  test("what nobody knows, and what is no id", async () => {
+    const unknown = await site.run("explain", "99");
+    expect([unknown.code, unknown.out]).toEqual([1, ""]);
+    expect(unknown.err).toMatch(
+      /^nodeyard: there is no node 0000000099, and the journal \S+ does not know it; .*\n$/,
+    );
+    const odd = await site.run("explain", "../nodes");
+    expect([odd.code, odd.out]).toEqual([2, ""]);
+    expect(odd.err).toMatch(/^nodeyard: "\.\.\/nodes" is no id of a request .*\n$/);
+  });
+
+  test("without a journal it says so and shows what the tree knows", async () => {
+    const waits = await site.json<Granted>("request", "small:4");
+    const more = await site.json<Granted>("request", "small:4");
+    await up.kill("SIGKILL");
+    for (const end of ["", "-wal", "-shm"]) rmSync(join(site.state, `journal.sqlite${end}`), { force: true });
+    up = await site.up();
+    const file = join(site.state, "journal.sqlite");
+    const newer = new DatabaseSync(file, { timeout: 5_000 });
+    newer.exec("PRAGMA user_version = 99");
+    newer.close();
+    const story = await site.json<Story>("explain", more.request);
+    expect(story.events).toEqual([]);
+    expect(story.journal.problem).toBe(`${file} was written by a later release (layout 99)`);
+    expect(story).toMatchObject({ state: "requested", waits_for: { source: "tree" } });
+    await site.run("release", waits.lease, more.lease);
+  });
+});
