@@ -73,10 +73,9 @@ async function join(
       return { path, epoch: epochOf(tree, stat, epoch), fresh: withParent };
     } catch (error) {
       if (isUnknown(error)) {
-        const path = await adopt(tree, parent, op.path, error, call);
-        const stat = path === undefined ? undefined : await persist(() => tree.stat(path, call));
-        if (path !== undefined && stat !== undefined)
-          return { path, epoch: epochOf(tree, stat, epoch), fresh: false };
+        const adopted = await adopt(tree, parent, op.path, error, call);
+        if (adopted !== undefined)
+          return { path: adopted.path, epoch: epochOf(tree, adopted.stat, epoch), fresh: false };
       } else if (createParent !== "never" && isRefusal(error, withParent ? NodeExists : NoNode)) {
         // The parent is missing, or someone made it meanwhile and its line is there to be joined.
         withParent = !withParent;
@@ -149,11 +148,13 @@ async function adopt(
   prefix: string,
   error: unknown,
   call: CallOptions,
-): Promise<string | undefined> {
+): Promise<Made | undefined> {
   // The caller gave up, or the tree is closed: there is nobody to adopt it.
   if (!isLost(error)) throw error;
-  const own = await persist(() => ownContenders(tree, parent, prefix, call));
-  return own[0];
+  const [path] = await persist(() => ownContenders(tree, parent, prefix, call));
+  if (path === undefined) return undefined;
+  const stat = await persist(() => tree.stat(path, call));
+  return stat === undefined ? undefined : { path, stat };
 }
 
 async function sweep(tree: Tree, parent: string, prefix: string): Promise<void> {

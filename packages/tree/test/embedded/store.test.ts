@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -138,4 +138,41 @@ test("a backup made under writes is whole, and opening it jumps the epoch", asyn
   const again = await openWorkerStore(folder, target, NOW);
   expect(again.snapshot.zxid).toBe(copy.snapshot.zxid);
   await again.store.close();
+});
+
+test("an old copy that was put over the file by hand jumps the epoch, whatever its inode", async () => {
+  const { store, snapshot } = await open();
+  await store.commit(batch(5n, [row("/a", "old")]));
+  await store.close();
+  const old = readFileSync(file);
+  const later = await open();
+  await later.store.commit(batch(90n, [row("/a", "new")]));
+  await later.store.close();
+  writeFileSync(file, old);
+  const back = await open();
+  expect(new TextDecoder().decode(back.snapshot.znodes[0]?.data)).toBe("old");
+  expect(back.snapshot.zxid).toBeGreaterThan(1n << 32n);
+  expect(back.snapshot.boot, "session ids are not given out again").toBe(snapshot.boot + 2);
+  await back.store.close();
+  const again = await open();
+  expect(again.snapshot.zxid).toBe(back.snapshot.zxid);
+  await again.store.close();
+});
+
+test.each(["deleted", "replaced"])("nothing is acknowledged once the file was %s under us", async (how) => {
+  const { store } = await open();
+  await store.commit(batch(1n, [row("/a", "x")]));
+  if (how === "replaced") {
+    const copy = readFileSync(file);
+    writeFileSync(`${file}.new`, copy);
+    renameSync(`${file}.new`, file);
+  } else rmSync(file);
+  await expect(store.commit(batch(2n, [row("/a", "y")]))).rejects.toMatchObject({
+    code: "tree.store_failed",
+    outcome: "unknown",
+    cause: expect.objectContaining({
+      message: expect.stringContaining(`was ${how} under the running process`),
+    }),
+  });
+  await store.close();
 });

@@ -2,8 +2,9 @@ import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { refused } from "../errors.ts";
 import { Refusal } from "./refusal.ts";
-import { SqliteFile, sync } from "./sqlite-file.ts";
+import { SqliteFile } from "./sqlite-file.ts";
 import { readPid } from "./state-folder.ts";
+import { sync } from "./sync.ts";
 
 /** Replaces a tree's file by a checked copy of another one, so that a crash leaves the old one or the new one. */
 export function replaceFile(folder: string, source: string, file: string): void {

@@ -1,10 +1,12 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { backup as copyOnline, DatabaseSync, type StatementSync } from "node:sqlite";
 import type { ZnodeRow } from "../../engine/index.ts";
 import type { Batch, SessionRow, Snapshot } from "../store.ts";
+import { readOpenings, writeOpenings } from "./openings.ts";
 import { Refusal } from "./refusal.ts";
 import { migrate } from "./schema.ts";
+import { sync } from "./sync.ts";
 
 /** 2024-01-01T00:00:00Z in seconds: epochs after a restore are seconds since then, which fit 31 bits until 2092. */
 const EPOCH_ORIGIN = 1_704_067_200;
@@ -18,14 +20,19 @@ const EPOCH_ORIGIN = 1_704_067_200;
  */
 export class SqliteFile {
   readonly #db: DatabaseSync;
+  readonly #path: string;
+  /** The number of the file's inode, as it was when it was opened. */
+  readonly #inode: bigint;
   readonly #put: StatementSync;
   readonly #delete: StatementSync;
   readonly #putSession: StatementSync;
   readonly #deleteSession: StatementSync;
   readonly #meta: StatementSync;
 
-  private constructor(db: DatabaseSync) {
+  private constructor(db: DatabaseSync, path: string) {
     this.#db = db;
+    this.#path = path;
+    this.#inode = statSync(path, { bigint: true }).ino & 0x7fff_ffff_ffff_ffffn;
     this.#put = db.prepare(
       `INSERT INTO znode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET
          data = excluded.data, czxid = excluded.czxid, mzxid = excluded.mzxid, pzxid = excluded.pzxid,
@@ -49,30 +56,41 @@ export class SqliteFile {
       const verdict = db.prepare("PRAGMA quick_check(1)").get()?.quick_check;
       if (verdict !== "ok") throw new Refusal("damaged", damaged(path, String(verdict)));
       migrate(db, path);
-      return new SqliteFile(db);
+      return new SqliteFile(db, path);
     } catch (error) {
       db.close();
       throw refusalOf(error, path);
     }
   }
 
-  /** Everything in the file. Counts this opening, and jumps the epoch when the file is a copy of another one. */
-  read(path: string, nowMs: number): Snapshot {
+  /**
+   * Everything in the file. Counts this opening, and jumps the epoch when the file is a copy of another one: marked as
+   * one, moved here from elsewhere, or put over one that had been opened more often.
+   */
+  read(nowMs: number): Snapshot {
     const meta = this.#readMeta();
-    const file = statSync(path, { bigint: true }).ino & 0x7fff_ffff_ffff_ffffn;
-    const copied = meta("copied") !== 0n || (meta("file") !== 0n && meta("file") !== file);
+    const file = this.#inode;
+    const moved = meta("file") !== 0n && meta("file") !== file;
+    const opened = readOpenings(this.#path);
+    const stale = opened > meta("boot");
+    const copied = meta("copied") !== 0n || moved || stale;
     const zxid = copied ? nextEpoch(meta("zxid"), nowMs) : meta("zxid");
-    const boot = meta("boot") + 1n;
+    // Above both, so that session ids are not given out twice either.
+    const boot = (stale ? opened : meta("boot")) + 1n;
     this.#transaction(() => {
       this.#meta.run(zxid, "zxid");
       this.#meta.run(boot, "boot");
       this.#meta.run(file, "file");
       this.#meta.run(0n, "copied");
     });
+    writeOpenings(this.#path, boot);
     return { zxid, boot: Number(boot), znodes: this.#readZnodes(), sessions: this.#readSessions() };
   }
 
-  /** Returns when the batch is durable. */
+  /**
+   * Returns when the batch is durable. Throws also when the file is no longer at its path: what is written to a file that
+   * was deleted or replaced is gone with this process, so it must not be acknowledged.
+   */
   commit(batch: Batch): void {
     this.#transaction(() => {
       for (const path of batch.deletes) this.#delete.run(path);
@@ -82,6 +100,11 @@ export class SqliteFile {
         this.#putSession.run(row.id, row.kind, row.timeoutMs, row.password);
       this.#meta.run(batch.zxid, "zxid");
     });
+    const inode = statSync(this.#path, { bigint: true, throwIfNoEntry: false })?.ino;
+    if (inode === undefined || (inode & 0x7fff_ffff_ffff_ffffn) !== this.#inode)
+      throw new Error(
+        `${this.#path} was ${inode === undefined ? "deleted" : "replaced"} under the running process; stop it before you move its files`,
+      );
   }
 
   /** Copies the file while it is in use; the copy appears at `path` whole, durable and marked as a copy. */
@@ -198,14 +221,4 @@ function refusalOf(error: unknown, path: string): unknown {
 
 function damaged(path: string, what: string): string {
   return `${path} is damaged (${what}); restore it from a backup`;
-}
-
-/** Makes a file, or the names in a folder, durable. */
-export function sync(path: string): void {
-  const handle = openSync(path, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
 }

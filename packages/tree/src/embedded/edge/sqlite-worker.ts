@@ -19,7 +19,7 @@ function start(): void {
   let file: SqliteFile | undefined;
   try {
     file = SqliteFile.open(input.path);
-    tell({ type: "opened", snapshot: file.read(input.path, input.nowMs) });
+    tell({ type: "opened", snapshot: file.read(input.nowMs) });
   } catch (error) {
     file?.close();
     tell({ type: "refused", kind: error instanceof Refusal ? error.kind : "failed", message: textOf(error) });
