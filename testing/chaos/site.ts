@@ -47,8 +47,13 @@ export interface SiteOptions {
   readonly latency?: string;
 }
 
+export interface ZooKeeperSite extends Site {
+  /** A launcher of another executable, with a state folder of its own and no kill plan. */
+  startOther(bin: string): Victim;
+}
+
 /** A site that owns a ZooKeeper server and stops it in the end. */
-export function onZooKeeper(zookeeper: ZooKeeperServer, options: SiteOptions = {}): Site {
+export function onZooKeeper(zookeeper: ZooKeeperServer, options: SiteOptions = {}): ZooKeeperSite {
   const { launcherPort = zookeeper.port, latency } = options;
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-chaos-"));
   const cloud = join(folder, "cloud.journal");
@@ -67,6 +72,8 @@ export function onZooKeeper(zookeeper: ZooKeeperServer, options: SiteOptions = {
         ["--state", join(folder, "state"), "-c", config, "launcher"],
         kill === undefined ? {} : { kill },
       ),
+    startOther: (bin) =>
+      new Victim(["--state", join(folder, "other"), "-c", config, "launcher"], { bin, inside: false }),
     connect: () =>
       connectZooKeeperTree({
         servers: `${host}:${port}`,
