@@ -1,6 +1,7 @@
 import { messageOf } from "@nodeyard/runtime";
 import type { Context, ServingPool } from "./context.ts";
 import { lockNode } from "./node-lock.ts";
+import { probeInTime } from "./probe.ts";
 import type { HeldNode, HeldRequest } from "./records.ts";
 
 /**
@@ -59,7 +60,7 @@ async function isAlive(
   const verdict =
     item === undefined
       ? ({ alive: false, why: "it is no longer in the configuration" } as const)
-      : await provider.probe(item, signal);
+      : await probeInTime(context.clock, provider, item, signal);
   if (verdict.alive) return true;
   context.log.warn(
     { node: node.id, host: record.hostname, why: verdict.why },

@@ -73,7 +73,6 @@ async function unmake(context: Context, node: HeldNode, parent: AbortSignal): Pr
       "launcher.no_provider",
       `provider ${record.provider} of node ${node.id} is not open`,
     );
-  context.fence.demand(node.held);
   const limit = deadline(
     context.clock,
     ATTEMPT_MS,
@@ -88,7 +87,7 @@ async function unmake(context: Context, node: HeldNode, parent: AbortSignal): Pr
     nodeId: node.id,
   };
   try {
-    await removeMachine(context, open, tag, record.externalId, limit.signal);
+    await removeMachine(context, open, node.held, tag, record.externalId, limit.signal);
   } finally {
     limit.cancel();
   }

@@ -1,7 +1,8 @@
 import { jitter, messageOf, type Timer } from "@nodeyard/runtime";
-import { type Feed, TreeError } from "@nodeyard/tree";
+import { type CheckOp, type Feed, TreeError } from "@nodeyard/tree";
 import { contenderPrefix, holderOf } from "@nodeyard/zookeeper";
 import type { Context } from "./context.ts";
+import { FenceLost } from "./fence.ts";
 
 const RETRY_MS = 5_000;
 
@@ -15,6 +16,8 @@ export class Election {
   #own: { readonly name: string; readonly epoch: number } | undefined;
   /** Name of our contender before its number: after a lost reply it tells ours among the others. */
   #prefix: { readonly text: string; readonly epoch: number } | undefined;
+  /** The session in which the line was last seen whole: those before us in it are known only then. */
+  #syncedEpoch = -1;
   #standing = false;
   #closed = false;
   #timer: Timer | undefined;
@@ -38,10 +41,17 @@ export class Election {
     if (
       this.#own === undefined ||
       this.#own.epoch !== session.epoch ||
+      this.#syncedEpoch !== session.epoch ||
       clock.monotonic() >= session.trustedUntil
     )
       return false;
     return holderOf([...this.#names]) === this.#own.name;
+  }
+
+  /** Put into a commit, it makes the commit fail when the leadership is lost. Throws FenceLost when it is not ours now. */
+  check(): CheckOp {
+    if (this.#own === undefined || !this.leading) throw new FenceLost(`leadership ${this.#parent}`);
+    return { op: "check", path: `${this.#parent}/${this.#own.name}` };
   }
 
   start(): void {
@@ -49,7 +59,11 @@ export class Election {
     this.#feed = tree.feed(this.#parent, {
       interest: () => "name",
       onChange: (change) => {
-        if (change.type !== "put" && change.type !== "remove") return;
+        if (change.type === "gap") return;
+        if (change.type === "synced") {
+          this.#syncedEpoch = tree.session().epoch;
+          return this.#tell();
+        }
         const name = change.path.slice(this.#parent.length + 1);
         if (name === "") return;
         if (change.type === "put") this.#names.add(name);
@@ -70,7 +84,9 @@ export class Election {
     this.#timer?.cancel();
     await this.#feed?.close();
     if (this.#own?.epoch === this.#context.tree.session().epoch) {
-      await this.#context.tree.delete(`${this.#parent}/${this.#own.name}`).catch(() => {});
+      await this.#context.tree
+        .delete(`${this.#parent}/${this.#own.name}`, { deadlineMs: 2_000 })
+        .catch(() => {});
     }
   }
 

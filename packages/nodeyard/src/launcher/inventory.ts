@@ -4,6 +4,7 @@ import { backoff, jitter, messageOf } from "@nodeyard/runtime";
 import { type Context, type OpenProvider, treeSeconds } from "./context.ts";
 import { Election } from "./election.ts";
 import { lockNode } from "./node-lock.ts";
+import { probeInTime } from "./probe.ts";
 import { withRoot } from "./roots.ts";
 import { planSlots } from "./slots.ts";
 
@@ -113,7 +114,7 @@ export class InventoryKeeper {
   /** One look at the host serves all its slots. */
   async #register(item: InventoryItem, slots: readonly number[]): Promise<void> {
     const context = this.#context;
-    const verdict = await this.#open.provider.probe(item, this.#stop.signal);
+    const verdict = await probeInTime(context.clock, this.#open.provider, item, this.#stop.signal);
     if (!verdict.alive) {
       const attempt = (this.#retryAt.get(item.key)?.attempt ?? -1) + 1;
       const pause = backoff(context.random, attempt, 5_000, RESYNC_MS);
@@ -154,9 +155,8 @@ export class InventoryKeeper {
         treeSeconds(context),
       );
       const data = encodeNode(record);
-      await withRoot(context.tree, paths.nodes, () =>
-        context.tree.create(`${paths.nodes}/`, data, { sequential: true }),
-      );
+      const made = { op: "create", path: `${paths.nodes}/`, data, sequential: true } as const;
+      await withRoot(context.tree, paths.nodes, () => context.tree.commit([made, this.#election.check()]));
     }
     context.log.info(
       { provider: this.#open.config.name, host: item.key, slots: slots.length },

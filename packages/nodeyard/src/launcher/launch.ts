@@ -9,6 +9,7 @@ import {
 import type { NodePatch } from "@nodeyard/model";
 import { backoff, deadline, messageOf, sleep } from "@nodeyard/runtime";
 import type { Context, ServingPool } from "./context.ts";
+import { beforeEffect, fenceOf, guarded } from "./effects.ts";
 import { FenceLost } from "./fence.ts";
 import type { HeldNode, HeldRequest } from "./records.ts";
 import { removeMachine } from "./remove-machine.ts";
@@ -35,7 +36,8 @@ export async function launchNode(
       await node.write({ ...ready, state: "ready" });
       count(context, config.name, "ready");
       return "ready";
-    } catch (error) {
+    } catch (thrown) {
+      const error = fenceOf(thrown);
       if (error instanceof FenceLost || signal.aborted) throw error;
       const kind = error instanceof DriverError ? error.kind : "unexpected";
       if (!(error instanceof DriverError))
@@ -59,7 +61,8 @@ export async function launchNode(
         await node.write({ state: result });
         return result;
       }
-      await removeMachine(context, pool.open, tagOf(context, pool, node), node.record.externalId, signal);
+      const tag = tagOf(context, pool, node);
+      await removeMachine(context, pool.open, node.held, tag, node.record.externalId, signal);
       await sleep(context.clock, backoff(context.random, attempt - 1, 250, 10_000), signal);
     }
   }
@@ -84,14 +87,13 @@ async function attemptLaunch(
   const limit = deadline(context.clock, config.launchTimeoutMs, late, parent);
   try {
     const order = orderFor(context, pool, request, node, label, attempt);
-    context.fence.demand(node.held);
-    const machine = await runSteps((step) => provider.create(order, step), {
+    const before = () => beforeEffect(context, node.held);
+    const machine = await runSteps((step) => guarded(provider.create(order, step), before), {
       clock: context.clock,
       signal: limit.signal,
       externalId: node.record.externalId,
       save: async (externalId) => {
         await node.write({ externalId });
-        context.fence.demand(node.held);
       },
     });
     return {

@@ -1,6 +1,7 @@
 import { leaked, type Resource } from "@nodeyard/driver";
 import { deadline, jitter, messageOf, NodeyardError } from "@nodeyard/runtime";
 import type { Context, OpenProvider } from "./context.ts";
+import { mayAct } from "./effects.ts";
 
 const SWEEP_MS = 60_000;
 const ANSWER_MS = 120_000;
@@ -50,7 +51,7 @@ export class LeakSweep {
   async sweep(): Promise<void> {
     const { view, log, counters, clock } = this.#context;
     const { name } = this.#open.config;
-    if (!view.complete || !this.#context.fence.sessionTrusted()) return;
+    if (!mayAct(this.#context)) return;
     const late = () =>
       new NodeyardError(
         "launcher.provider_silent",
@@ -81,9 +82,9 @@ export class LeakSweep {
   }
 
   async #remove(resource: Resource, signal: AbortSignal): Promise<void> {
-    const { log, counters, journal, fence } = this.#context;
+    const { log, counters, journal } = this.#context;
     const { name } = this.#open.config;
-    if (!fence.sessionTrusted()) return;
+    if (!mayAct(this.#context)) return;
     try {
       await this.#open.provider.removeResource(resource, signal);
       counters.add("launcher.leaked", 1, { provider: name, type: resource.type });

@@ -1,0 +1,71 @@
+import type { Step } from "@nodeyard/driver";
+import type { Context } from "./context.ts";
+import { FenceLost, type Held } from "./fence.ts";
+
+/** A tree that is not whole for longer than this is given up by who waits for it, milliseconds. */
+const WHOLE_MS = 60_000;
+
+type Parts = Pick<Context, "fence" | "tree" | "view" | "clock">;
+
+/** Whether an outside effect may start: connected, the lock's session trusted, and the picture of the tree whole. */
+export function mayAct({ fence, tree, view }: Parts): boolean {
+  return tree.session().state === "connected" && view.complete && fence.sessionTrusted();
+}
+
+/**
+ * To be awaited before every outside effect (design, rule 1): while the connection is down or the view compares itself no new
+ * effect starts, and none ever does under a lock that may be lost. Rejects with FenceLost.
+ */
+export async function beforeEffect(parts: Parts, held: Held): Promise<void> {
+  if (!mayAct(parts)) await whole(parts, held);
+  parts.fence.demand(held);
+}
+
+function whole(parts: Parts, held: Held): Promise<void> {
+  const { tree, view, clock } = parts;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let asked = false;
+  const look = () => {
+    if (tree.session().epoch !== held.epoch) reject(new FenceLost(`session of ${held.contender}`));
+    else if (mayAct(parts)) resolve();
+    else if (tree.session().state === "connected" && view.complete && !asked) {
+      // Only trust is lacking (the clock jumped): an answer of the tree shows that the session lives.
+      asked = true;
+      tree.sync(held.parent).then(look, look);
+    }
+  };
+  const timer = clock.setTimer(WHOLE_MS, () =>
+    reject(new FenceLost(`lock ${held.contender}: the tree was not seen whole for ${WHOLE_MS} ms`)),
+  );
+  const ends = [tree.onSession(look), view.onEvent((event) => event.type === "complete" && look())];
+  look();
+  return promise.finally(() => {
+    timer.cancel();
+    for (const end of ends) end();
+  });
+}
+
+/** The same steps, each preceded by `before`: a step is an effect. */
+export async function* guarded<T>(
+  steps: AsyncGenerator<Step, T, void>,
+  before: () => Promise<void>,
+): AsyncGenerator<Step, T, void> {
+  try {
+    await before();
+    let next = await steps.next();
+    while (!next.done) {
+      yield next.value;
+      await before();
+      next = await steps.next();
+    }
+    return next.value;
+  } finally {
+    await steps.return(undefined as T);
+  }
+}
+
+/** What ended a run of steps, when it was not the driver's doing. */
+export function fenceOf(error: unknown): unknown {
+  const cause = (error as { cause?: unknown } | undefined)?.cause;
+  return cause instanceof FenceLost ? cause : error;
+}

@@ -1,0 +1,25 @@
+import type { InventoryItem, ProbeVerdict, Provider } from "@nodeyard/driver";
+import { type Clock, deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { inTime } from "./within.ts";
+
+/** A look at a host, at most: drivers have shorter limits of their own (a host's `timeout`). */
+const PROBE_MS = 120_000;
+
+/** A probe that ends, whatever the driver does with its signal. No answer is the answer "no". */
+export async function probeInTime(
+  clock: Clock,
+  provider: Provider,
+  item: InventoryItem,
+  parent: AbortSignal,
+): Promise<ProbeVerdict> {
+  const late = () => new NodeyardError("launcher.probe_silent", `no verdict within ${PROBE_MS} ms`);
+  const limit = deadline(clock, PROBE_MS, late, parent);
+  try {
+    return await inTime(clock, PROBE_MS + 1_000, provider.probe(item, limit.signal), late);
+  } catch (error) {
+    if (parent.aborted) throw error;
+    return { alive: false, why: messageOf(error) };
+  } finally {
+    limit.cancel();
+  }
+}
