@@ -194,14 +194,26 @@ export function feeds({ run, check, has }: Context): void {
     const follower = new Follower();
     const feed = tree.feed(root, follower.options({ concurrency: 4 }));
     await feed.synced;
+    /** Everybody goes on writing while the connection breaks, however long that takes, so that it breaks under writes. */
+    const breakUnder = async (writers: readonly Tree[]) => {
+      let over = false;
+      const write = async (session: Tree) => {
+        while (!over) await anyWrite(session, root, random.float(), random.float()).catch(() => undefined);
+      };
+      const writing = writers.flatMap((session) => [write(session), write(session)]);
+      await target.disconnect?.(tree);
+      over = true;
+      await Promise.all(writing);
+    };
     for (let round = 0; round < 12; round++) {
       const writes: Promise<unknown>[] = [];
       for (let index = 0; index < 60; index++) {
         const session = sessions[Math.floor(random.float() * sessions.length)] as Tree;
         writes.push(anyWrite(session, root, random.float(), random.float()));
       }
-      if (breaks && round % 4 === 1) await target.disconnect?.(tree);
-      await Promise.allSettled(writes);
+      const settled = Promise.allSettled(writes);
+      if (breaks && round % 4 === 1) await breakUnder(sessions);
+      await settled;
     }
     await until("connected", () => tree.session().state === "connected");
     await until("the picture is the tree", async () => {
