@@ -7,6 +7,7 @@ export default defineConfig({
       "tools/**/*.test.ts",
       "testing/**/*.test.ts",
       "bench/**/*.test.ts",
+      "examples/**/*.test.ts",
       "simulation/**/*.test.ts",
     ],
     pool: "forks",

@@ -39,7 +39,7 @@ export interface Workspace {
 }
 
 /** Folders of the root, beside the packages, that hold TypeScript. */
-const ROOT_FOLDERS = ["bench", "simulation", "testing", "tools"];
+const ROOT_FOLDERS = ["bench", "examples", "simulation", "testing", "tools"];
 const SKIPPED = new Set(["node_modules", "dist", "coverage", "generated"]);
 
 /** Reads every TypeScript file of the repository once; all checks work on the result. */

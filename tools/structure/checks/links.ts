@@ -10,6 +10,7 @@ const PAGES = [
   "packages/*/src/**/*.md",
   "bench/*.md",
   "bench/*/*.md",
+  "examples/**/*.md",
   "testing/**/*.md",
 ];
 const LINK = /\]\(([^)\s]+)\)/g;

@@ -1,0 +1,32 @@
+/**
+ * The machine itself: a program that is started in its board's folder, greets whoever connects, and goes on when the launcher
+ * that started it has gone. It takes care that there is one of it per folder, and none in a folder that is given up.
+ */
+import { existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { identityOf } from "./process.ts";
+
+process.on("uncaughtException", ({ message }) => {
+  console.log(`cannot go on: ${message}`);
+  process.exit(1);
+});
+const { hostname, greeting } = JSON.parse(readFileSync("wanted", "utf8")) as Record<string, string>;
+const server = createServer((socket) => {
+  console.log(`a connection from port ${socket.remotePort}`);
+  socket.on("error", () => {});
+  socket.end(`${hostname}: ${greeting}\n`);
+});
+server.listen(0, "127.0.0.1", () => {
+  const { port } = server.address() as AddressInfo;
+  const mine = `board-${process.pid}.json`;
+  writeFileSync(mine, JSON.stringify({ pid: process.pid, identity: identityOf(process.pid), port }));
+  try {
+    // Fails when a board is entered already: then this one ends.
+    linkSync(mine, "board.json");
+  } finally {
+    unlinkSync(mine);
+  }
+  // Whoever gives the folder up takes `wanted` away first and looks for board.json then: one of us sees the other.
+  if (!existsSync("wanted")) process.exit(1);
+  console.log(`${hostname} listens on 127.0.0.1:${port}`);
+});

@@ -1,0 +1,1 @@
+export { labDriver } from "./driver.ts";

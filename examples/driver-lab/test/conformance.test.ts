@@ -1,0 +1,6 @@
+import { driverConformance } from "@nodeyard/driver/conformance";
+import { describe, expect, test } from "vitest";
+import { labDriver } from "../src/index.ts";
+import { labRig } from "./rig.ts";
+
+driverConformance("lab", labDriver, labRig, { describe, test, expect });
