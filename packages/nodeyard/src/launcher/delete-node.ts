@@ -41,7 +41,9 @@ export async function deleteNode(
   if (node === "gone") return "deleted";
   if (node === "busy") return "skipped";
   const { record } = node;
-  const wanted = GOING.has(record.state) || (record.state === expected && record.allocatedTo === null);
+  // A held node keeps the request it was given to (spec zookeeper.md 5.8); a ready one that has a request is not to go.
+  const stated = record.state === expected && (record.state === "hold" || record.allocatedTo === null);
+  const wanted = GOING.has(record.state) || stated;
   if (!wanted) {
     await context.fence.release(node.held);
     return "skipped";

@@ -61,24 +61,25 @@ export async function learnFacts(
   const { config, driver } = open;
   const limit = deadline(handles.clock, ANSWER_MS, () => silent(config.name, "quota and labels"), parent);
   try {
-    const quota = driver.capabilities.launches ? await freeQuota(open, handles, limit.signal) : {};
+    const limits = driver.capabilities.launches ? await open.provider.quota(limit.signal) : {};
+    const quota = await freeQuota(open, limits, handles, limit.signal);
     const pools = await Promise.all(config.pools.map((pool) => poolFacts(open, pool, handles, limit.signal)));
-    return { local: { name: config.name, maxConcurrency: config.maxConcurrency, quota }, pools };
+    return { local: { name: config.name, maxConcurrency: config.maxConcurrency, quota, limits }, pools };
   } finally {
     limit.cancel();
   }
 }
 
 /**
- * What the cloud lets us have: its limits less what others use (spec launcher.md 4.2). Others are everything that does not
+ * What the cloud lets us have now: its limits less what others use (spec launcher.md 4.2). Others are everything that does not
  * stand for a record of ours: foreign machines, other installations, and what leaked until it is deleted.
  */
 async function freeQuota(
   { config, driver, provider }: OpenProvider,
+  limits: Resources,
   handles: ProviderHandles,
   signal: AbortSignal,
 ): Promise<Resources> {
-  const limits = await provider.quota(signal);
   if (!driver.capabilities.tags || Object.keys(limits).length === 0) return limits;
   const free: Record<string, number> = { ...limits };
   for (const { tag, resources } of await provider.list(signal)) {

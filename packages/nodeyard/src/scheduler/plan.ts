@@ -62,7 +62,8 @@ function reasonToDecline(state: State, pool: LocalPool, { record }: Waiting): Pl
     if (why !== undefined) return { kind: "decline", reason: why };
   }
   if (pool.launches) {
-    const quota = state.policy.providers.get(pool.provider)?.quota ?? {};
+    const provider = state.policy.providers.get(pool.provider);
+    const quota = provider?.limits ?? provider?.quota ?? {};
     const all = total(pool, record.nodeTypes);
     const over = exceeded(pool.limits, {}, all) ?? exceeded(quota, {}, all);
     if (over !== undefined)

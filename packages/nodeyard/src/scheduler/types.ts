@@ -26,8 +26,10 @@ export interface LocalProvider {
   readonly name: string;
   /** Launches at once over all pools; 0: the pools look at no request. */
   readonly maxConcurrency: number;
-  /** What the cloud lets us have in all. */
+  /** What the cloud lets us have at the moment: its limits less what others use. */
   readonly quota: Resources;
+  /** What it could let us have at best; absent: as `quota`. More than this is declined, not waited for. */
+  readonly limits?: Resources;
 }
 
 export interface LabelPolicy {

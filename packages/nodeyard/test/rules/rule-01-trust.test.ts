@@ -128,6 +128,7 @@ describe("rule 1: while suspended or resyncing no new effect starts", () => {
     const world = new World();
     const { tree, launcher } = await world.start("a", launcherConfig([fakeProvider()]));
     const lost = await world.ask({ state: "pending" });
+    await world.run(100);
     tree.expire();
     world.fault = ({ kind, path }) =>
       kind === "children" && path.startsWith("/nodepool/nodes") ? "lose-request" : undefined;

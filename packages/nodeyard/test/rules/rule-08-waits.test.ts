@@ -1,0 +1,179 @@
+import type { Driver, Provider } from "@nodeyard/driver";
+import { paths } from "@nodeyard/model";
+import { describe, expect, test } from "vitest";
+import { fakeProvider, launcherConfig, staticProvider, World } from "./world.ts";
+
+const DAY = 86_400_000;
+
+/** A driver of which one method never answers and does not listen to its signal either. */
+function deaf(method: keyof Provider): (driver: Driver) => Driver {
+  return (driver) => ({
+    ...driver,
+    open: async (config, context) => {
+      const provider = await driver.open(config, context);
+      return new Proxy(provider, {
+        get(target, name: keyof Provider) {
+          if (name === method) return () => new Promise(() => {});
+          const value: unknown = target[name];
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      });
+    },
+  });
+}
+
+describe("rule 8: no wait without a deadline", () => {
+  test("a probe that never answers is the answer no", async () => {
+    const world = new World();
+    const host = { name: "127.0.0.1", labels: ["small"], "host-key-checking": false };
+    const { log } = await world.start("a", launcherConfig([staticProvider([host])]), { wrap: deaf("probe") });
+    await world.until(
+      "it is said",
+      () => log.lines.find(({ text }) => text === "a host is not registered"),
+      200_000,
+    );
+  });
+
+  test("a launch that never gets anywhere ends at launch-timeout", async () => {
+    const world = new World();
+    const never = (driver: Driver): Driver => ({
+      ...driver,
+      open: async (config, context) => {
+        const provider = await driver.open(config, context);
+        return new Proxy(provider, {
+          get(target, name: keyof Provider) {
+            if (name === "create")
+              return async function* () {
+                yield { step: "for ever", deadlineMs: Number.POSITIVE_INFINITY };
+                await new Promise(() => {});
+              };
+            const value: unknown = target[name];
+            return typeof value === "function" ? value.bind(target) : value;
+          },
+        });
+      },
+    });
+    const config = fakeProvider("cloud", { "launch-timeout": 60, "launch-retries": 1 });
+    await world.start("a", launcherConfig([config]), { wrap: never });
+    const id = await world.ask();
+    await world.until("it failed", () => world.request(id)?.state === "failed", 120_000);
+  });
+
+  test("a launcher stops in time while its tree cannot be reached and its work does not end", async () => {
+    const world = new World({
+      latency: {
+        create: { minMs: 9_000_000, maxMs: 9_000_000 },
+        boot: { minMs: 0, maxMs: 0 },
+        delete: { minMs: 0, maxMs: 0 },
+        read: { minMs: 0, maxMs: 0 },
+      },
+    });
+    const { tree, launcher } = await world.start("a", launcherConfig([fakeProvider()]));
+    await world.ask({ node_types: ["small", "large"] });
+    await world.run(200);
+    tree.disconnect(true);
+    const began = world.clock.monotonic();
+    await world.settle(launcher.close(5_000), 60_000);
+    expect(world.clock.monotonic() - began).toBeLessThan(30_000);
+  });
+});
+
+describe("rule 8: retries back off", () => {
+  test("a cloud that refuses everything is asked ever more seldom, and says so as seldom", async () => {
+    const world = new World({ errors: { create: 0, delete: 1, find: 0, list: 0 } });
+    const { log } = await world.start("a", launcherConfig([fakeProvider()]));
+    const id = await world.ask();
+    const { nodes } = await world.fulfilled(id);
+    const [node] = nodes as string[];
+    await world.settle(world.other.delete(paths.request(id)));
+    await world.put(paths.node(node!), { ...world.node(node!), state: "used" });
+    await world.run(1_800_000);
+    const lines = log.lines.filter(({ text }) => text.startsWith("deleting a node failed"));
+    expect(lines.length).toBeGreaterThan(1);
+    expect(lines.length).toBeLessThan(70);
+  });
+
+  test("a quota error replans with pauses, without a decline", async () => {
+    const world = new World({ quota: { instances: 2 } });
+    const { log } = await world.start("a", launcherConfig([fakeProvider()]));
+    // Somebody else uses all of it.
+    for (const name of ["x", "y"]) {
+      void world.cloud.create(
+        { name, tag: null, az: null, resources: { instances: 1 }, networks: [], imageProperties: {} },
+        new AbortController().signal,
+      );
+    }
+    await world.run(10);
+    const id = await world.ask();
+    await world.run(600_000);
+    expect(world.request(id)?.declined_by ?? []).toEqual([]);
+    expect(log.lines.filter(({ level }) => level === "warn").length).toBeLessThan(60);
+  });
+});
+
+describe("rule 8: ages use tree time", () => {
+  const labels = new Map([["small", { name: "small", minReady: 1, maxReadyAgeMs: 3_600_000 }]]);
+  const idle = (world: World) =>
+    world.nodes().find((node) => node.state === "ready" && node.allocated_to === null)?.id;
+
+  test("max-ready-age, and not before", async () => {
+    const world = new World();
+    await world.start("a", launcherConfig([fakeProvider()], { labels }));
+    const id = await world.until("an idle node", () => idle(world));
+    await world.run(3_500_000);
+    expect(idle(world)).toBe(id);
+    await world.run(200_000);
+    expect(world.node(id)).toBeUndefined();
+  });
+
+  test("a jump of more than 30 s suspends deletion by age until three sweeps agree", async () => {
+    const world = new World();
+    await world.start("a", launcherConfig([fakeProvider()], { labels }));
+    await world.until("an idle node", () => idle(world));
+    const held = await world.ask();
+    const { nodes } = await world.fulfilled(held);
+    const [node] = nodes as string[];
+    await world.put(paths.node(node!), { ...world.node(node!), state: "hold", hold_expiration: 7_200 });
+    const young = await world.until("another", () => idle(world));
+    world.clock.jump(DAY);
+    await world.run(100_000);
+    expect(idle(world)).toBe(young);
+    expect(world.node(node!)?.state).toBe("hold");
+    await world.run(300_000);
+    expect(world.node(young)).toBeUndefined();
+    expect(world.node(node!)).toBeUndefined();
+  });
+
+  test("a jump that is taken back was none", async () => {
+    const world = new World();
+    await world.start("a", launcherConfig([fakeProvider()], { labels }));
+    const id = await world.until("an idle node", () => idle(world));
+    world.clock.jump(DAY);
+    await world.run(90_000);
+    world.clock.jump(-DAY);
+    await world.run(600_000);
+    expect(idle(world)).toBe(id);
+  });
+
+  test("a clock that is set back makes nobody wait for it", async () => {
+    const world = new World({ errors: { create: 0.6, delete: 0, find: 0, list: 0 } });
+    await world.start("a", launcherConfig([fakeProvider("cloud", { "launch-retries": 50 })]));
+    const ids = [await world.ask(), await world.ask()];
+    await world.run(30);
+    world.clock.jump(-DAY);
+    for (const id of ids) await world.fulfilled(id, 120_000);
+  });
+});
+
+test("rule 8: lock parents of old requests go, oldest first, a bounded number of reads at a time", async () => {
+  const world = new World();
+  await world.start("a", launcherConfig([fakeProvider()]));
+  for (let at = 0; at < 5; at++) await world.folder(paths.requestLock(`100-000000010${at}`));
+  await world.run(27_000_000);
+  const young = "200-0000000200";
+  await world.folder(paths.requestLock(young));
+  await world.run(1_700_000);
+  expect(world.children(paths.requestsLock)).toHaveLength(6);
+  await world.run(400_000);
+  expect(world.children(paths.requestsLock)).toEqual([young]);
+});
