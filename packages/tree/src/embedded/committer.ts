@@ -129,14 +129,7 @@ export class Committer {
       const next = this.#held[this.#heldFrom]!;
       if (next.mark > this.#durable) break;
       this.#heldFrom++;
-      try {
-        next.released(undefined);
-      } catch (error) {
-        // A listener that throws breaks its promise. It must be heard of, but nobody else may wait for ever.
-        queueMicrotask(() => {
-          throw error;
-        });
-      }
+      tell(next, undefined);
     }
     if (this.#heldFrom === this.#held.length) {
       this.#held = [];
@@ -151,10 +144,21 @@ export class Committer {
     this.#writing = false;
     const failure = error instanceof StoreFailed ? error : new StoreFailed("a commit", "unknown", error);
     this.#failure = failure;
-    for (const held of this.#held.splice(this.#heldFrom)) held.released(failure);
+    for (const held of this.#held.splice(this.#heldFrom)) tell(held, failure);
     this.#held = [];
     this.#heldFrom = 0;
     for (const resolve of this.#idle.splice(0)) resolve();
     this.#onFailure(failure);
+  }
+}
+
+function tell(held: Held, error: TreeError | undefined): void {
+  try {
+    held.released(error);
+  } catch (thrown) {
+    // A listener that throws breaks its promise. It must be heard of, but nobody else may wait for ever.
+    queueMicrotask(() => {
+      throw thrown;
+    });
   }
 }

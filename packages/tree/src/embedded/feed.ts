@@ -30,7 +30,11 @@ export class CoreFeed implements Feed {
     this.synced.catch(() => undefined);
     this.#unsubscribe = core.onEvents((events) => this.#follow(events));
     this.#walk(root);
-    this.#tell({ type: "synced" }, () => this.#synced.resolve());
+    this.#tell(
+      { type: "synced" },
+      () => this.#synced.resolve(),
+      (error) => this.#synced.reject(error),
+    );
   }
 
   async resync(): Promise<void> {

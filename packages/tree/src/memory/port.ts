@@ -135,12 +135,13 @@ export class MemoryPort implements Port {
     if (this.#dead || this.#state === "closed") return;
     this.#held = held;
     this.#reconnect?.cancel();
-    const stood = this.#state === "connected";
-    this.#cut((call) => new ConnectionLost(call.what, undefined, call.outcome));
-    if (stood) {
+    const lost = this.#sever();
+    // As the ZooKeeper client does it: first the state, then the calls that the connection took with it.
+    if (this.#state === "connected") {
       this.#options.server.detach(this.#id);
       this.#become("suspended");
     }
+    for (const call of lost) call.fail(new ConnectionLost(call.what, undefined, call.outcome));
     if (!this.#held)
       this.#reconnect = this.#options.clock.setTimer(this.#options.reconnectMs(), () => this.connect(), {
         background: true,
@@ -270,16 +271,21 @@ export class MemoryPort implements Port {
   }
 
   #cut(error: (call: Call) => TreeError | undefined): void {
+    for (const call of this.#sever()) {
+      const why = error(call);
+      if (why !== undefined) call.fail(why);
+    }
+  }
+
+  /** Ends the connection; returns the calls that were on it. */
+  #sever(): Call[] {
     this.#link++;
     this.#up = this.#wire();
     this.#down = this.#wire();
     for (const watching of this.#watches) watching.stop?.();
     const lost = [...this.#inFlight];
     this.#inFlight = new Set();
-    for (const call of lost) {
-      const why = error(call);
-      if (why !== undefined) call.fail(why);
-    }
+    return lost;
   }
 
   #wire(): Wire {

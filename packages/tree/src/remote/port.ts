@@ -21,7 +21,8 @@ export interface Found {
  * - calls are carried out in the order in which they were made;
  * - replies and events are told synchronously and in the order of the connection, so that an event for a change comes
  *   before every reply that shows the change, and after every reply that does not;
- * - a call that the connection loses is answered with an error before the session's new state is told.
+ * - a call that the connection loses is answered with an error before the next connection stands; the session's new state
+ *   is told first, so a feed knows by then that there is a gap.
  *
  * Paths and sizes were checked by the caller. A reply may come before the call has returned.
  */

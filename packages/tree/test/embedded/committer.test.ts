@@ -1,5 +1,8 @@
-import { expect, test } from "vitest";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { expect, test, vi } from "vitest";
 import { Committer } from "../../src/embedded/committer.ts";
+import { TreeCore } from "../../src/embedded/core.ts";
+import { SessionTree } from "../../src/embedded/session-tree.ts";
 import type { Batch, Store } from "../../src/embedded/store.ts";
 import { StoreFailed } from "../../src/errors.ts";
 
@@ -98,4 +101,36 @@ test("after a failed commit nothing is acknowledged any more", async () => {
   expect(told[2]).toBeInstanceOf(StoreFailed);
   await turn();
   expect(writes.length).toBe(1);
+});
+
+test("one listener that throws keeps the failure from nobody else", async () => {
+  const { store, writes } = slowStore();
+  const told: string[] = [];
+  const surfaced: (() => void)[] = [];
+  const committer = new Committer(store, () => told.push("failure"));
+  committer.mark(1n);
+  committer.release(() => {
+    throw new Error("a bug");
+  });
+  committer.release((error) => told.push(error?.code ?? "none"));
+  await turn();
+  writes[0]!.fail(new Error("no space left on device"));
+  vi.stubGlobal("queueMicrotask", (fn: () => void) => surfaced.push(fn));
+  await turn();
+  vi.unstubAllGlobals();
+  expect(told).toEqual(["tree.store_failed", "failure"]);
+  expect(surfaced.length).toBe(1);
+  expect(surfaced[0]).toThrow("a bug");
+});
+
+test("a feed that began on a store that fails is not waited for in vain", async () => {
+  const { store, writes } = slowStore();
+  const snapshot = { zxid: 0n, boot: 1, znodes: [], sessions: [] };
+  const core = new TreeCore(store, snapshot, 1_000, systemClock, systemRandom);
+  const tree = new SessionTree(core, 1_000, systemClock);
+  const feed = tree.feed("/", { interest: () => "data", onChange: () => undefined });
+  await turn();
+  writes[0]!.fail(new Error("no space left on device"));
+  await expect(feed.synced).rejects.toMatchObject({ code: "tree.store_failed" });
+  await tree.close();
 });

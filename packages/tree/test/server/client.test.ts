@@ -131,7 +131,8 @@ test("a session that nobody takes up again after a restart ends with its timeout
   let dead = false;
   const alive = unixConnector(join(bench.folder, "tree.sock"));
   const mortal: Connector = {
-    ...alive,
+    resolve: (host) => alive.resolve(host),
+    defer: (fn) => alive.defer(fn),
     open: (endpoint, handlers) => {
       if (!dead) return alive.open(endpoint, handlers);
       setImmediate(() => handlers.closed());
