@@ -1,6 +1,7 @@
 import { checkBoundaries } from "./checks/boundaries.ts";
 import { checkCycles } from "./checks/cycles.ts";
 import { checkDependencies } from "./checks/dependencies.ts";
+import { checkDrivers } from "./checks/drivers.ts";
 import { checkEffects } from "./checks/effects.ts";
 import { checkErrorCodes } from "./checks/error-codes.ts";
 import { checkLinks } from "./checks/links.ts";
@@ -14,6 +15,7 @@ const CHECKS: readonly ((workspace: Workspace) => Finding[])[] = [
   checkCycles,
   checkEffects,
   checkShape,
+  checkDrivers,
   checkErrorCodes,
   checkLinks,
 ];

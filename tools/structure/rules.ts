@@ -107,6 +107,30 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 /** Dependencies that a package loads by a name from its configuration, so that no import shows them. */
 export const LOADED_BY_NAME: Readonly<Record<string, string>> = { [PROGRAM]: "@nodeyard/driver-*" };
 
+/** The folder of a driver, ours or an example's, at the start of a path. */
+export const DRIVER_FOLDER = /^(packages|examples)\/driver-[a-z0-9-]+(?=\/)/;
+
+/** What every driver has, where a reader looks for it. */
+export const DRIVER_FILES: readonly string[] = [
+  "README.md",
+  "package.json",
+  "src/config/index.ts",
+  "src/config/load.ts",
+  "src/config/schema.ts",
+  "src/driver.ts",
+  "src/index.ts",
+  "src/own.ts",
+  "src/provider.ts",
+];
+
+/** A driver is handed its log, and is measured and limited from outside. */
+export const DRIVERS_NEVER_IMPORT: readonly string[] = [
+  "nodeyard",
+  "pino",
+  "prom-client",
+  "@opentelemetry/*",
+];
+
 /** Folders whose files are the edge of the system: they may use time, chance, network, files and processes. */
 export const EDGE_FOLDERS: readonly string[] = ["edge", "bin", "testing"];
 
