@@ -119,7 +119,7 @@ export function newRequest(values: NewRequest, nowSeconds: number): RequestRecor
   const { id = "", ...given } = values;
   return newRecord(kind, id, {
     ...given,
-    createdTime: given.createdTime ?? nowSeconds,
+    createdTime: given.createdTime === undefined ? nowSeconds : given.createdTime,
     stateTime: nowSeconds,
   });
 }

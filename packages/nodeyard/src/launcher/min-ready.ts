@@ -12,7 +12,15 @@ export async function requestMinReady(context: Context, label: string, count: nu
     Array.from({ length: count }, async () => {
       const eventId = hexId(context.random);
       const record = newRequest(
-        { state: "requested", nodeTypes: [label], requestor: MIN_READY, reuse: false, eventId },
+        {
+          state: "requested",
+          nodeTypes: [label],
+          requestor: MIN_READY,
+          reuse: false,
+          eventId,
+          // Nodepool leaves it out of its own requests, (spec zookeeper.md 2.2).
+          createdTime: null,
+        },
         treeSeconds(context),
       );
       const data = encodeRequest(record);
