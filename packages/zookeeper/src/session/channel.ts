@@ -126,7 +126,7 @@ export class Channel {
   /** Sends an operation. Throws TooLarge, or what the encoding throws, with nothing sent. */
   send(pending: Pending): void {
     const now = this.turn();
-    const xid = this.#xid === LAST_XID ? 1 : this.#xid + 1;
+    const xid = nextXid(this.#xid);
     this.#encode(xid, pending.request);
     this.#xid = xid;
     pending.xid = xid;
@@ -242,6 +242,11 @@ export class Channel {
     if (response !== undefined) pending.settle(undefined, response);
     else if (!pending.settled) pending.settle(errorOf(err, pending), undefined);
   }
+}
+
+/** Xids of operations are positive and begin anew after the last; 0 and below have meanings of their own. */
+export function nextXid(xid: number): number {
+  return xid === LAST_XID ? 1 : xid + 1;
 }
 
 /** The server has decided: the outcome is known, unless it says itself that it isn't. */

@@ -214,7 +214,8 @@ export class Session implements SessionInfo {
 
   #ready(connection: Connection, reattached: boolean): void {
     this.sums.connections++;
-    for (const request of this.watches.reattach(this.#lastZxid)) {
+    const { maxRequestBytes } = this.#settings;
+    for (const request of this.watches.reattach(this.#lastZxid, maxRequestBytes, this.chroot.length)) {
       connection.channel.sendControl(Xid.setWatches, request);
     }
     this.state = "connected";

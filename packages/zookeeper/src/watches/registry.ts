@@ -104,18 +104,24 @@ export class WatchRegistry {
     if (this.#recursive > 0 && type !== "children") this.#climb(event);
   }
 
-  /** What a new connection must be told, in parts of bounded size. */
-  reattach(relativeZxid: bigint): SetWatchesRequest[] {
+  /**
+   * What a new connection must be told, in parts of bounded size: no longer than half of `maxRequestBytes`, with
+   * `chrootLength` characters before each path.
+   */
+  reattach(relativeZxid: bigint, maxRequestBytes: number, chrootLength: number): SetWatchesRequest[] {
+    const most = Math.min(REATTACH_BYTES, maxRequestBytes / 2);
     const requests: SetWatchesRequest[] = [];
     let part = emptyPart();
     let bytes = 0;
     const add = (list: keyof Part, path: string) => {
+      const size = 4 + (chrootLength + path.length) * 3;
+      if (bytes > 0 && bytes + size > most) {
+        requests.push({ type: OpCode.setWatches2, relativeZxid, ...part });
+        part = emptyPart();
+        bytes = 0;
+      }
       part[list].push(path);
-      bytes += 4 + path.length * 3;
-      if (bytes < REATTACH_BYTES) return;
-      requests.push({ type: OpCode.setWatches2, relativeZxid, ...part });
-      part = emptyPart();
-      bytes = 0;
+      bytes += size;
     };
     // Servers before 3.9 keep only the last mode of a client on a path, so the persistent watches come last.
     for (const [kind, list] of LISTS) for (const path of this.#oneShots[kind].keys()) add(list, path);
