@@ -1,11 +1,19 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { messageOf } from "@nodeyard/runtime";
 import { ProcessError } from "../errors.ts";
 
-/** Makes a state folder that only its owner can enter. */
+/** What a state folder holds; a folder with one of these may be closed to others. */
+const OURS: ReadonlySet<string> = new Set(["tree.sqlite", "journal.sqlite", "lost+found"]);
+
+/** Makes a state folder that only its owner can enter. A folder of other things is left as it is, and refused. */
 export function makeStateFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
+    if ((statSync(folder).mode & 0o077) === 0) return;
+    const names = readdirSync(folder);
+    if (names.length > 0 && !names.some((name) => OURS.has(name)))
+      throw new Error("others may enter it, and it holds files that are not Nodeyard's");
     chmodSync(folder, 0o700);
   } catch (error) {
     throw new ProcessError(
@@ -13,6 +21,20 @@ export function makeStateFolder(folder: string): void {
       `cannot use the state folder ${folder} (${messageOf(error)}); name another with --state DIR`,
       { cause: error },
     );
+  }
+}
+
+/** Not `recursive`: where a folder's parent is there and can hold none (/proc), Node 24 tries for ever. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST" && statSync(folder).isDirectory()) return;
+    const parent = dirname(resolve(folder));
+    if (code !== "ENOENT" || existsSync(parent)) throw error;
+    makeFolder(parent);
+    mkdirSync(folder, { mode: 0o700 });
   }
 }
 
