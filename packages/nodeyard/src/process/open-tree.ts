@@ -34,10 +34,19 @@ export async function openTree(place: TreePlace, machine: Machine, drivers: Driv
   return connectEmbedded(place.stateFolder, machine);
 }
 
-/** Rejects with ProcessError when no server lets us in within the time. */
+/** Rejects with ProcessError when no server lets us in within the time, or our part of the tree is not there. */
 export async function connectZooKeeper(config: ZookeeperConfig, machine: Machine): Promise<Tree> {
-  const { clock, random } = machine;
   const servers = connectionString({ ...config, chroot: "" });
+  const tree = await connect(config, servers, machine);
+  if (config.chroot === "" || (await tree.stat("/")) !== undefined) return tree;
+  await tree.close();
+  throw new ProcessError(
+    "process.no_chroot",
+    `the chroot ${config.chroot} does not exist on ${servers}: create it there (zkCli.sh create ${config.chroot}), or mend chroot in zookeeper-servers`,
+  );
+}
+
+async function connect(config: ZookeeperConfig, servers: string, { clock, random }: Machine): Promise<Tree> {
   try {
     return await connectZooKeeperTree({
       servers,
@@ -50,9 +59,13 @@ export async function connectZooKeeper(config: ZookeeperConfig, machine: Machine
     });
   } catch (error) {
     if (error instanceof ProcessError) throw error;
+    const mend =
+      config.tls === null
+        ? "zookeeper-servers, and zookeeper-tls if they want TLS,"
+        : "zookeeper-servers and -tls";
     throw new ProcessError(
       "process.no_zookeeper",
-      `no ZooKeeper answers at ${servers} within ${CONNECT_MS / 1000} s (${reasonOf(error)}); see zookeeper-servers in the configuration`,
+      `no ZooKeeper answers at ${servers} within ${CONNECT_MS / 1000} s (${reasonOf(error)}); see ${mend} in the configuration`,
       { cause: error },
     );
   }

@@ -56,6 +56,21 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
     }
   });
 
+  test("a chroot that is not there is named, at once and not tried again", async () => {
+    const { host, plainPort } = zookeeper;
+    const servers = `zookeeper-servers:\n  - {host: ${host}, port: ${plainPort}, chroot: /nowhere}\n`;
+    const astray = new Site(fakeConfig({ extra: servers }));
+    try {
+      for (const command of ["list", "launcher"]) {
+        const { code, err } = await astray.run("-c", astray.config, command);
+        expect(code).toBe(1);
+        expect(err).toMatch(/nodeyard: the chroot \/nowhere does not exist on \S+: create it there/);
+      }
+    } finally {
+      await astray.close();
+    }
+  });
+
   test("SIGTERM takes its pools out of the registry and ends with 0", async () => {
     const { code } = await launcher.kill("SIGTERM");
     expect(code).toBe(0);
