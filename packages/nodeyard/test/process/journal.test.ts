@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -37,6 +37,13 @@ test("what was written before the end is there, in order, and the next process g
     { event: "request.accepted", request: "100-0000000002", node: null, facts: '{"pool":"main"}' },
     { event: "node.deleted", request: null, node: "0000000001", facts: "{}" },
   ]);
+});
+
+test("only its owner can read it", async () => {
+  const journal = openJournal({ file }, handles());
+  journal.write({ event: "node.deleted", node: "0000000001", facts: {} });
+  await journal.close();
+  expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
 test("only the youngest are kept", async () => {

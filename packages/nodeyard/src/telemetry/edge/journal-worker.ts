@@ -1,3 +1,4 @@
+import { chmodSync, closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 import type { JournalBatch, JournalPlace } from "./journal-file.ts";
@@ -6,6 +7,9 @@ import type { JournalBatch, JournalPlace } from "./journal-file.ts";
 const { file, keep } = workerData as JournalPlace;
 const VERSION = 1;
 
+// SQLite gives its other files the mode of this one.
+closeSync(openSync(file, "a", 0o600));
+chmodSync(file, 0o600);
 const database = new DatabaseSync(file, { timeout: 5_000 });
 const { user_version: found } = database.prepare("PRAGMA user_version").get() as { user_version: number };
 if (found > VERSION)
