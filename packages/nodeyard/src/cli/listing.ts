@@ -23,7 +23,7 @@ export function printRows(
   io.out(
     renderTable(
       columns.map(({ heading }) => heading),
-      rows.map((row) => columns.map(({ key }) => row[key])),
+      rows.map((row) => columns.map(({ key, show }) => (show === undefined ? row[key] : show(row)))),
     ),
   );
 }

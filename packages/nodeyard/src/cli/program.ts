@@ -54,7 +54,7 @@ export function createProgram(session: Omit<Session, "options">): Command {
       writeErr: io.err,
       getOutHelpWidth: () => io.columns,
       getErrHelpWidth: () => io.columns,
-      outputError: (text, write) => write(`nodeyard: ${text.replace(/^error: /, "")}`),
+      outputError: (text, write) => write(usageLine(text)),
     });
   const inner: Session = { ...session, options: () => program.opts<GlobalOptions>() };
   for (const add of [
@@ -72,4 +72,13 @@ export function createProgram(session: Omit<Session, "options">): Command {
   ])
     add(program, inner);
   return program;
+}
+
+/** Commander's words in one line, with where to look. */
+function usageLine(text: string): string {
+  const said = text
+    .replace(/^error: /, "")
+    .trim()
+    .replace(/\.?\s*\n\s*/g, " ");
+  return `nodeyard: ${said}; see "nodeyard --help" or "nodeyard COMMAND --help"\n`;
 }

@@ -37,9 +37,10 @@ export class Progress {
   }
 }
 
-function meaning({ state, declinedBy }: NonNullable<LeaseProgress["request"]>): string {
+function meaning({ id, state, declinedBy }: NonNullable<LeaseProgress["request"]>): string {
   const declined = declinedBy.length === 0 ? "" : `; declined by ${declinedBy.length} so far`;
-  if (state === "requested") return `requested  waiting for a pool to take it${declined}`;
+  if (state === "requested")
+    return `requested  waiting for a pool to take it${declined}; why: nodeyard explain ${id}`;
   if (state === "pending") return `pending  a pool has taken it${declined}`;
   if (state === "failed") return `failed  declined by every pool: ${declinedBy.join(", ")}`;
   return state;

@@ -1,11 +1,14 @@
 import type { NodeRecord, RequestRecord } from "@nodeyard/model";
 import type { Lease, ListedNode } from "../operations/index.ts";
+import { labelsText } from "./arguments.ts";
 import { age } from "./table.ts";
 
 /** One column: its heading, and its key in `--json`, which is the old web API's (spec operations.md 1 and 2). */
 export interface Column {
   readonly heading: string;
   readonly key: string;
+  /** What people see in place of the value. */
+  readonly show?: (row: Row) => string;
 }
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -51,15 +54,14 @@ export const requestColumns: readonly Column[] = columns({
   "Event ID": "event_id",
 });
 
-export const leaseColumns: readonly Column[] = columns({
-  Lease: "id",
-  State: "state",
-  Owner: "owner",
-  Labels: "labels",
-  Request: "request",
-  Nodes: "nodes",
-  "Time Left": "time_left",
-});
+export const leaseColumns: readonly Column[] = [
+  ...columns({ Lease: "id", State: "state", Owner: "owner" }),
+  // A lease of a thousand nodes is one line that can be read.
+  { heading: "Labels", key: "labels", show: ({ labels }) => labelsText(labels as readonly string[]) },
+  ...columns({ Request: "request" }),
+  { heading: "Nodes", key: "nodes", show: ({ nodes }) => some(nodes as readonly string[]) },
+  ...columns({ "Time Left": "time_left" }),
+];
 
 /** Everything that `--detail` shows; `now` is tree time in milliseconds. */
 export function nodeRow({ record, locked }: ListedNode, now: number): Row {
@@ -131,6 +133,11 @@ export function accessRow(record: NodeRecord): Row {
 
 export function pick(row: Row, wanted: readonly Column[]): Row {
   return Object.fromEntries(wanted.map(({ key }) => [key, row[key] ?? null]));
+}
+
+/** A few names whole; of many the first and the last. */
+function some(names: readonly string[]): string {
+  return names.length <= 5 ? names.join(",") : `${names[0]} ... ${names.at(-1)} (${names.length})`;
 }
 
 function columns(headings: Readonly<Record<string, string>>): readonly Column[] {

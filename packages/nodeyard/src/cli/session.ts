@@ -10,6 +10,7 @@ import {
   type TreePlace,
 } from "../process/index.ts";
 import { createLog, type Log } from "../telemetry/index.ts";
+import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 
 /** Options that stand before the command. */
@@ -38,6 +39,8 @@ export function logOf({ io, options }: Session): Log {
 }
 
 export function stateOf({ machine, options }: Session): string {
+  if (options().state === "")
+    throw new UsageError('--state "" names no folder; an example: --state .nodeyard');
   return stateFolder({ option: options().state, ...machine });
 }
 

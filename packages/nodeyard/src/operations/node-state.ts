@@ -61,7 +61,7 @@ async function lockNode({ clock, random }: OperationHandles, tree: Tree, id: str
     if (error instanceof TreeError && error.code === "tree.lock_timeout") {
       throw new NodeOperationError(
         "operation.node_busy",
-        `node ${id} is locked by someone else for more than ${LOCK_WAIT_MS / 1000} s: try again, or see who holds it with "nodeyard list"`,
+        `node ${id} is locked by someone else for more than ${LOCK_WAIT_MS / 1000} s: try again; "nodeyard explain ${id}" says who has it`,
         { cause: error },
       );
     }
@@ -70,5 +70,8 @@ async function lockNode({ clock, random }: OperationHandles, tree: Tree, id: str
 }
 
 function unknownNode(id: string): NodeOperationError {
-  return new NodeOperationError("operation.no_node", `there is no node ${id}`);
+  return new NodeOperationError(
+    "operation.no_node",
+    `there is no node ${id}; "nodeyard list" shows those that are there`,
+  );
 }

@@ -61,12 +61,14 @@ describe("help and usage", () => {
     [["request", "a", "--for", "soon"], '"soon" is not a duration'],
     [["release", "nonsense"], '"nonsense" is not a lease id'],
     [["delete", "x"], '"x" is not a node id'],
+    [["explain", "x y"], "is no id of a request"],
+    [["--state", "", "list"], '--state "" names no folder'],
     [["up", "--listen", "nowhere"], '"nowhere" is not HOST:PORT'],
     [["up", "--tls-cert", "x"], "go together"],
   ])("%j is not understood: exit code 2", async (words, text) => {
     const { code, out, err } = await run(...words);
     expect([code, out]).toEqual([2, ""]);
-    expect(err).toMatch(/^nodeyard: /);
+    expect(err).toMatch(/^nodeyard: [^\n]+\n$/);
     expect(err).toContain(text);
   });
 });

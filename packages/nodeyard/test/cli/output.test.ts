@@ -1,7 +1,8 @@
 import { decodeNode, decodeRequest } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
+import { printRows } from "../../src/cli/listing.ts";
 import { Progress } from "../../src/cli/progress.ts";
-import { nodeColumns, nodeDetailColumns, nodeRow } from "../../src/cli/rows.ts";
+import { leaseColumns, leaseRow, nodeColumns, nodeDetailColumns, nodeRow } from "../../src/cli/rows.ts";
 import { sshLine } from "../../src/cli/ssh-line.ts";
 import { age, cell, plain, renderTable } from "../../src/cli/table.ts";
 import type { Lease } from "../../src/operations/index.ts";
@@ -41,6 +42,28 @@ describe("tables", () => {
     expect(cell("a\u001b[2Jb\nc\u009b")).toBe("a [2Jb c ");
     expect(plain("\u0000")).toBe(" ");
   });
+});
+
+test("a lease of a thousand nodes is a row that can be read, and whole in JSON", () => {
+  const nodes = Array.from({ length: 1_000 }, (_, at) => String(at).padStart(10, "0"));
+  const lease: Lease = {
+    id: "0123456789ab",
+    state: "granted",
+    owner: "ann@here",
+    labels: nodes.map(() => "small"),
+    request: "200-0000000001",
+    nodes,
+    created: 0,
+    expires: 60_000,
+  };
+  const told: string[] = [];
+  const io = { out: (text: string) => void told.push(text), err: () => {}, isTerminal: false, columns: 80 };
+  printRows(io, [leaseRow(lease, 0)], leaseColumns, {});
+  expect(told.pop()).toContain(
+    "| small:1000 | 200-0000000001 | 0000000000 ... 0000000999 (1000) | 00:00:01:00 |",
+  );
+  printRows(io, [leaseRow(lease, 0)], leaseColumns, { json: true });
+  expect(JSON.parse(told.pop()!)).toMatchObject([{ labels: lease.labels, nodes }]);
 });
 
 describe("rows of nodes", () => {
@@ -120,7 +143,7 @@ describe("progress", () => {
     progress.show({ lease, request: request({ state: "pending" }), nodes });
     progress.show({ lease: { ...lease, state: "granted" }, request: undefined, nodes });
     expect(lines).toEqual([
-      "    0.0s  request 100-0000000001  requested  waiting for a pool to take it\n",
+      "    0.0s  request 100-0000000001  requested  waiting for a pool to take it; why: nodeyard explain 100-0000000001\n",
       "    1.5s  node 0000000007  building  small  p/main\n",
       "    1.5s  request 100-0000000001  pending  a pool has taken it\n",
       "    1.5s  lease 0123456789ab  granted\n",

@@ -5,7 +5,11 @@ import { printRows } from "../listing.ts";
 import { nodeColumns, nodeRow } from "../rows.ts";
 import { type Session, withTree } from "../session.ts";
 
-interface HoldOptions {
+interface JsonOption {
+  readonly json?: boolean;
+}
+
+interface HoldOptions extends JsonOption {
   readonly comment?: string;
   readonly for?: number;
 }
@@ -15,10 +19,11 @@ export function addDelete(program: Command, session: Session): void {
     .command("delete")
     .description("mark a node for deletion; a launcher that serves its provider carries it out")
     .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
-    .action((id: string) =>
+    .option("--json", "an array on stdout with the node, empty when it is gone already")
+    .action((id: string, options: JsonOption) =>
       withTree(session, async (handles) => {
         await deleteNode(handles, id);
-        await printNode(session, handles, id);
+        await printNode(session, handles, id, options);
       }),
     );
 }
@@ -30,18 +35,24 @@ export function addHold(program: Command, session: Session): void {
     .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
     .option("--comment <text>", "why, for the next person")
     .option("--for <duration>", "at most so long; default: the configuration's max-hold-age", parseDuration)
+    .option("--json", "an array on stdout with the node")
     .action((id: string, options: HoldOptions) =>
       withTree(session, async (handles) => {
         const comment = options.comment ?? `held by ${session.machine.user}@${session.machine.hostname}`;
         await holdNode(handles, id, { comment, forSeconds: Math.ceil((options.for ?? 0) / 1000) });
-        await printNode(session, handles, id);
+        await printNode(session, handles, id, options);
       }),
     );
 }
 
 /** The node's row of `list`; an empty table when it is gone already. */
-async function printNode({ io }: Session, handles: OperationHandles, id: string): Promise<void> {
+async function printNode(
+  { io }: Session,
+  handles: OperationHandles,
+  id: string,
+  { json }: JsonOption,
+): Promise<void> {
   const node = await listedNode(handles, id);
   const rows = node === undefined ? [] : [nodeRow(node, treeNow(handles))];
-  printRows(io, rows, nodeColumns, {});
+  printRows(io, rows, nodeColumns, { json: json === true });
 }

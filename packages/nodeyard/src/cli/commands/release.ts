@@ -9,14 +9,18 @@ export function addRelease(program: Command, session: Session): void {
     .command("release")
     .description("give leases back; their nodes are returned at once")
     .argument("<lease...>", 'ids of leases, as "nodeyard list --leases" shows them')
-    .action((words: readonly string[]) => {
-      const ids = words.map(parseLeaseId);
+    .option("--json", "an array of objects on stdout: lease, outcome (released or unknown)")
+    .action((words: readonly string[], { json }: { readonly json?: boolean }) => {
+      const ids = [...new Set(words.map(parseLeaseId))];
       return withTree(session, async (handles) => {
-        const unknown: string[] = [];
-        for (const id of ids) {
-          if ((await releaseLease(handles, id)) === "released") session.io.out(`released ${id}\n`);
-          else unknown.push(id);
+        const released: { readonly lease: string; readonly outcome: "released" | "unknown" }[] = [];
+        for (const lease of ids) {
+          const outcome = await releaseLease(handles, lease);
+          released.push({ lease, outcome });
+          if (outcome === "released" && json !== true) session.io.out(`released ${lease}\n`);
         }
+        if (json === true) session.io.out(`${JSON.stringify(released, null, 2)}\n`);
+        const unknown = released.filter(({ outcome }) => outcome === "unknown").map(({ lease }) => lease);
         if (unknown.length > 0)
           throw new CommandError(
             "cli.no_lease",

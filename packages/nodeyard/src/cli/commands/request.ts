@@ -1,5 +1,5 @@
 import { deadline } from "@nodeyard/runtime";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import {
   askForNodes,
   followLease,
@@ -37,13 +37,16 @@ export function addRequest(program: Command, session: Session): void {
       "ask for nodes, all together or not at all; they are yours until the lease is released or ends",
     )
     .argument("<label...>", "LABEL or LABEL:N, for instance ubuntu-noble:2 arm-board")
-    .option(
-      "--for <duration>",
-      "how long you may keep them, waiting included (90s, 10m, 1h30m, 2d)",
-      parseDuration,
-      HOUR_MS,
+    .addOption(
+      new Option("--for <duration>", "how long you may keep them, waiting included (90s, 10m, 1h30m, 2d)")
+        .argParser(parseDuration)
+        .default(HOUR_MS, "1h"),
     )
-    .option("--priority <level>", "high, normal (default), low, or three digits", parsePriority, "200")
+    .addOption(
+      new Option("--priority <level>", "high, normal, low, or three digits")
+        .argParser(parsePriority)
+        .default(parsePriority("normal"), "normal"),
+    )
     .option("--wait", "wait for the nodes and show how they come; Ctrl-C gives the request back")
     .option("--keep", "with --wait: Ctrl-C only ends the waiting")
     .option("--json", "one object on stdout")
