@@ -3,6 +3,8 @@ import type { PastEvent } from "../telemetry/index.ts";
 import { labelsText } from "./arguments.ts";
 import { plain, span } from "./table.ts";
 
+const MANY = 8;
+
 /** The story as an object whose keys never change; times are ISO 8601. */
 export function storyJson(story: Story, journal: string): string {
   const { kind, id, state, about, waitsFor, next, history } = story;
@@ -76,9 +78,15 @@ function eventText(past: PastEvent): string {
 
 function valueText(value: unknown): string {
   if (value === null || value === undefined) return "";
-  if (Array.isArray(value)) return value.map(valueText).join(", ");
+  if (Array.isArray(value)) return listText(value.map(valueText));
   if (typeof value === "object") return Object.values(value).map(valueText).filter(Boolean).join(" ");
   return String(value);
+}
+
+/** Many in one line help nobody: the first and the last of them, and how many; `--json` has all. */
+function listText(texts: readonly string[]): string {
+  if (texts.length <= MANY) return texts.join(", ");
+  return `${texts[0]}, ${texts[1]} ... ${texts.at(-1)} (${texts.length} in all)`;
 }
 
 function sinceText(since: number | null, now: number): string {

@@ -135,7 +135,11 @@ test("a node says who has it, and who is to act on it", async () => {
 
 test("a deletion that fails shows the last error", async () => {
   await pool("a", ["small"]);
-  journal = [past("node.delete-failed", { error: "the cloud is closed" })];
+  const event = "node.delete-failed";
+  journal = [
+    { ...past(event, { error: "the cloud is closed" }), node: "0000000000" },
+    { ...past(event, { error: "of another node" }), node: "0000000009" },
+  ];
   expect((await node({ state: "deleting" })).waitsFor).toMatchObject({
     code: "node.to-delete",
     facts: { last_error: "the cloud is closed" },

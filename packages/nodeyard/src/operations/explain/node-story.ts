@@ -18,7 +18,7 @@ export async function nodeStory(
     registeredPools(tree),
     lockHolder(tree, paths.nodeLock(id)),
   ]);
-  const history = read({ node: id });
+  const history = read({ node: id, request: record?.allocatedTo ?? undefined });
   if (record === undefined) return goneStory(id, history);
   const since = record.stateTime === null ? null : record.stateTime * 1000;
   return {
@@ -62,7 +62,7 @@ function situationOf(
   const deletion = served
     ? "A launcher deletes the machine, then the record."
     : `Nothing, until a launcher that serves ${provider} is registered: none is now.`;
-  const lost = lastOf(history, "node.delete-failed");
+  const lost = lastOf(history, record.id, "node.delete-failed");
 
   switch (state) {
     case "init":
@@ -70,7 +70,7 @@ function situationOf(
     case "testing": {
       if (holder === null)
         return { waitsFor: wait("node.orphaned", "The launcher that made it is gone"), next: deletion };
-      const failed = lastOf(history, "node.launch-failed");
+      const failed = lastOf(history, record.id, "node.launch-failed");
       return {
         waitsFor: wait("node.launching", "The provider is making it, or it does not answer yet", failed),
         next: "When it answers it is ready; after the last attempt it has failed, and is deleted.",
@@ -88,7 +88,10 @@ function situationOf(
     case "in-use":
       if (holder === null)
         return { waitsFor: wait("node.abandoned", "Whoever used it is gone"), next: deletion };
-      return { waitsFor: null, next: `It is used by ${holder}; when that returns it, it is cleaned up.` };
+      return {
+        waitsFor: null,
+        next: `${userOf(holder)} uses it. Returned, it is deleted, or offered again if static.`,
+      };
     case "hold":
       return {
         waitsFor: wait("node.held", "A person or an autohold keeps it", {
@@ -112,9 +115,14 @@ function situationOf(
   }
 }
 
-function lastOf({ events }: History, name: string): Readonly<Record<string, unknown>> {
-  const found = events.findLast(({ event }) => event === name);
+function lastOf({ events }: History, id: string, name: string): Readonly<Record<string, unknown>> {
+  const found = events.findLast(({ event, node }) => event === name && node === id);
   return found === undefined ? {} : { last_error: found.facts.error, at: new Date(found.at).toISOString() };
+}
+
+function userOf(holder: string): string {
+  const lease = leaseIdOf(holder);
+  return lease === undefined ? holder : `The owner of lease ${lease}`;
 }
 
 function goneStory(id: string, history: History): Story | undefined {
