@@ -6,6 +6,7 @@ import { checkEffects } from "./checks/effects.ts";
 import { checkErrorCodes } from "./checks/error-codes.ts";
 import { checkLinks } from "./checks/links.ts";
 import { checkShape } from "./checks/shape.ts";
+import { checkSnippets } from "./checks/snippets.ts";
 import type { Finding } from "./findings.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -18,6 +19,7 @@ const CHECKS: readonly ((workspace: Workspace) => Finding[])[] = [
   checkDrivers,
   checkErrorCodes,
   checkLinks,
+  checkSnippets,
 ];
 
 /** All findings of all checks. */

@@ -55,6 +55,34 @@ describe("links", () => {
   });
 });
 
+describe("snippets", () => {
+  const lab = "export function one() {\n  return 1;\n}\n";
+  const page = (block: string, file = " file=tools/lab.ts") =>
+    `# Page\n\n\`\`\`ts${file}\n${block}\n\`\`\`\n`;
+
+  it("are parts of the file that they name, whatever their indentation", () => {
+    const pages = {
+      "docs/a.md": page("export function one() {\n  return 1;"),
+      "docs/b.md": page("return 1;"),
+    };
+    expect(findingsIn({ "tools/lab.ts": lab, ...pages })).toEqual([]);
+    expect(findingsIn({ "tools/lab.ts": lab, "docs/a.md": page("return 2;") })).toEqual([
+      "snippet docs/a.md:3 is no part of tools/lab.ts; copy it anew",
+    ]);
+    expect(findingsIn({ "docs/a.md": page("return 1;") })).toEqual([
+      "snippet docs/a.md:3 is to be a part of tools/lab.ts, which does not exist",
+    ]);
+  });
+
+  it("have to name one on the page about drivers", () => {
+    expect(
+      findingsIn({ "docs/a.md": page("free", ""), "docs/how-to/write-a-driver.md": page("free", "") }),
+    ).toEqual([
+      "snippet docs/how-to/write-a-driver.md:3 names no file that it is a part of; write `ts file=PATH`",
+    ]);
+  });
+});
+
 describe("error codes", () => {
   const lost = (name: string) =>
     `export class ${name} extends NodeyardError { constructor() { super("model.lost", "lost"); } }\n`;

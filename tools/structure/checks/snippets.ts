@@ -1,0 +1,52 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Finding } from "../findings.ts";
+import type { Workspace } from "../workspace.ts";
+
+const PAGES = ["docs/**/*.md", "examples/**/*.md"];
+/** Its code is for copying: all of it has to be a part of something that is compiled and tested. */
+const ALL_FROM_FILES = "docs/how-to/write-a-driver.md";
+const FENCE = /^```(?<language>[a-z]*)(?: file=(?<file>\S+))?\s*$/;
+
+/** A code block that names a file (`ts file=examples/…`) is a part of it, line by line; indentation aside. */
+export function checkSnippets({ root }: Workspace): Finding[] {
+  const pages = globSync(PAGES, { cwd: root, exclude: (path) => path.includes("node_modules") });
+  return pages.sort().flatMap((path) => wrongIn(root, path));
+}
+
+function wrongIn(root: string, path: string): Finding[] {
+  const lines = readFileSync(join(root, path), "utf8").split("\n");
+  const found: Finding[] = [];
+  for (let at = 0; at < lines.length; at++) {
+    const opening = FENCE.exec(lines[at]!)?.groups;
+    if (opening === undefined) continue;
+    const end = lines.indexOf("```", at + 1);
+    const block = lines.slice(at + 1, end < 0 ? undefined : end);
+    const message = problem(root, path, opening.file, block);
+    if (message !== undefined)
+      found.push({ rule: "snippet", severity: "error", path, line: at + 1, message });
+    at += block.length + 1;
+  }
+  return found;
+}
+
+function problem(
+  root: string,
+  page: string,
+  file: string | undefined,
+  block: readonly string[],
+): string | undefined {
+  if (file === undefined)
+    return page === ALL_FROM_FILES ? "names no file that it is a part of; write `ts file=PATH`" : undefined;
+  if (!existsSync(join(root, file))) return `is to be a part of ${file}, which does not exist`;
+  const source = readFileSync(join(root, file), "utf8").split("\n");
+  const wanted = outdented(block);
+  const inside = source.some((_, start) => outdented(source.slice(start, start + block.length)) === wanted);
+  return inside ? undefined : `is no part of ${file}; copy it anew`;
+}
+
+function outdented(lines: readonly string[]): string {
+  const indents = lines.filter((line) => line.trim() !== "").map((line) => line.search(/\S/));
+  const least = Math.min(...indents);
+  return lines.map((line) => line.slice(least).trimEnd()).join("\n");
+}
