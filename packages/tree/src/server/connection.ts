@@ -22,6 +22,8 @@ type Body = (writer: wire.JuteWriter) => void;
  */
 export class Connection implements Watcher, PeerHandlers {
   readonly peer: Peer;
+  /** What the client has not taken, bytes, as last looked at. */
+  queuedBytes = 0;
   readonly #hub: Hub;
   readonly #splitter: wire.FrameSplitter;
   readonly #reader = new JuteReader();
@@ -64,6 +66,8 @@ export class Connection implements Watcher, PeerHandlers {
   }
 
   drained(): void {
+    this.#hub.queued(-this.queuedBytes);
+    this.queuedBytes = 0;
     this.#mayResume();
   }
 
@@ -78,6 +82,12 @@ export class Connection implements Watcher, PeerHandlers {
     this.#hub.counted(reason);
     this.#end();
     this.peer.destroy();
+  }
+
+  /** Looks at the queue anew; the hub keeps the sum. */
+  lookAtQueue(): number {
+    this.queuedBytes = this.#over ? 0 : this.peer.queuedBytes;
+    return this.queuedBytes;
   }
 
   /** A watch fired. */
@@ -138,7 +148,7 @@ export class Connection implements Watcher, PeerHandlers {
     }
     const fresh = request.sessionId === 0n;
     const session = fresh
-      ? this.#hub.openSession(request.timeOut)
+      ? this.#hub.openSession(request.timeOut, this.peer.local)
       : this.#hub.takeUp(request.sessionId, request.passwd);
     if (fresh && session === undefined) {
       // No answer at all: one that says "expired" would make clients try again at once.
@@ -190,8 +200,11 @@ export class Connection implements Watcher, PeerHandlers {
     }
     this.#hub.sent++;
     this.peer.write(Buffer.from(writer.written()));
-    if (this.peer.queuedBytes > limits.maxQueuedBytes) this.cut("slow");
-    else if (this.peer.queuedBytes > limits.maxQueuedBytes / 4) this.#pause();
+    const before = this.queuedBytes;
+    const queued = this.lookAtQueue();
+    this.#hub.queued(queued - before);
+    if (queued > limits.maxQueuedBytes) this.cut("slow");
+    else if (queued > limits.maxQueuedBytes / 4) this.#pause();
   }
 
   #pause(): void {

@@ -9,6 +9,9 @@ import type { ServerLimits } from "./limits.ts";
 import type { Peer } from "./peer.ts";
 import { WatchTable } from "./watches.ts";
 
+/** Share of the sessions that clients on TCP may have; the rest is kept for the Unix socket. */
+const REMOTE_SHARE = 0.9;
+
 /** What the connections of one server share. */
 export class Hub {
   readonly core: TreeCore;
@@ -24,6 +27,8 @@ export class Hub {
   /** Connections that the server ended, by reason. */
   readonly cuts = new Map<string, number>();
   readonly #attached = new Map<bigint, Connection>();
+  /** Bytes that connections have not taken, all together, as last looked at. */
+  #queued = 0;
   readonly #unsubscribe: (() => void)[];
 
   constructor(core: TreeCore, clock: Clock, limits: ServerLimits) {
@@ -45,7 +50,9 @@ export class Hub {
       this.counted("store");
       return undefined;
     }
-    if (this.connections.size >= this.limits.maxConnections) {
+    let present = 0;
+    for (const { peer: other } of this.connections) if (other.local === peer.local) present++;
+    if (present >= this.limits.maxConnections) {
       this.counted("connections");
       return undefined;
     }
@@ -56,14 +63,16 @@ export class Hub {
 
   left(connection: Connection): void {
     this.connections.delete(connection);
+    this.#queued -= connection.queuedBytes;
     const id = connection.session?.id;
     if (id !== undefined && this.#attached.get(id) === connection) this.#attached.delete(id);
   }
 
   /** A new session, its timeout clamped; undefined when there are too many. */
-  openSession(wantedMs: number): SessionRow | undefined {
-    if (this.core.sessionCount("wire") >= this.limits.maxSessions) return undefined;
-    const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.limits;
+  openSession(wantedMs: number, local: boolean): SessionRow | undefined {
+    const { maxSessions, minSessionTimeoutMs, maxSessionTimeoutMs } = this.limits;
+    const most = local ? maxSessions : Math.ceil(maxSessions * REMOTE_SHARE);
+    if (this.core.sessionCount("wire") >= most) return undefined;
     return this.core.openSession(
       "wire",
       Math.min(Math.max(wantedMs, minSessionTimeoutMs), maxSessionTimeoutMs),
@@ -89,6 +98,20 @@ export class Hub {
   closeSession(id: bigint, client: Connection): void {
     if (this.#attached.get(id) === client) this.#attached.delete(id);
     this.core.closeSession(id);
+  }
+
+  /** A connection's queue has changed by so much. */
+  queued(change: number): void {
+    this.#queued += change;
+    if (change <= 0 || this.#queued <= this.limits.maxQueuedBytesTotal) return;
+    // Queues shrink without a word, so look again before anyone is cut.
+    let worst: Connection | undefined;
+    this.#queued = 0;
+    for (const connection of this.connections) {
+      this.#queued += connection.lookAtQueue();
+      if (worst === undefined || connection.queuedBytes > worst.queuedBytes) worst = connection;
+    }
+    if (this.#queued > this.limits.maxQueuedBytesTotal) worst?.cut("slow");
   }
 
   counted(reason: string): void {

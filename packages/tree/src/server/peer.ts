@@ -2,6 +2,8 @@
 export interface Peer {
   /** Where it comes from, for messages. */
   readonly name: string;
+  /** It came through the Unix socket, so it is a process of the same user. */
+  readonly local: boolean;
   /** Bytes written that the client has not taken yet. */
   readonly queuedBytes: number;
   write(bytes: Uint8Array): void;

@@ -23,6 +23,7 @@ export class WatchTable {
     recursive: new Map(),
   };
   readonly #byWatcher = new Map<Watcher, Map<WatchKind, Set<string>>>();
+  readonly #weights = new Map<Watcher, number>();
   #size = 0;
 
   /** Watches there are, all watchers together. */
@@ -30,10 +31,9 @@ export class WatchTable {
     return this.#size;
   }
 
-  countOf(watcher: Watcher): number {
-    let count = 0;
-    for (const paths of this.#byWatcher.get(watcher)?.values() ?? []) count += paths.size;
-    return count;
+  /** How many watches a watcher has, long paths counted several times: what they cost us. */
+  weightOf(watcher: Watcher): number {
+    return this.#weights.get(watcher) ?? 0;
   }
 
   has(watcher: Watcher, kind: WatchKind, path: string): boolean {
@@ -47,6 +47,7 @@ export class WatchTable {
     const kinds = entry(this.#byWatcher, watcher, () => new Map<WatchKind, Set<string>>());
     entry(kinds, kind, () => new Set<string>()).add(path);
     this.#size++;
+    this.#weights.set(watcher, this.weightOf(watcher) + weight(path));
   }
 
   /** Whether there was one. */
@@ -54,6 +55,7 @@ export class WatchTable {
     const kinds = this.#byWatcher.get(watcher);
     if (!kinds?.get(kind)?.delete(path)) return false;
     this.#size--;
+    this.#weights.set(watcher, this.weightOf(watcher) - weight(path));
     const watchers = this.#tables[kind].get(path);
     watchers?.delete(watcher);
     if (watchers?.size === 0) this.#tables[kind].delete(path);
@@ -65,6 +67,7 @@ export class WatchTable {
     if (kinds === undefined) return;
     for (const kind of KINDS) for (const path of kinds.get(kind) ?? []) this.remove(watcher, kind, path);
     this.#byWatcher.delete(watcher);
+    this.#weights.delete(watcher);
   }
 
   /** Tells whoever watches; one-shot watches that fire are gone before anyone is told. */
@@ -94,6 +97,10 @@ export class WatchTable {
       if (at === "/") return;
     }
   }
+}
+
+function weight(path: string): number {
+  return 1 + (path.length >> 8);
 }
 
 function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {

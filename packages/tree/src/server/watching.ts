@@ -18,7 +18,7 @@ const KINDS: Readonly<Record<number, readonly WatchKind[]>> = {
 export function watch(hub: Hub, client: Connection, kind: WatchKind, path: string): boolean {
   const { watches, limits } = hub;
   if (watches.has(client, kind, path)) return true;
-  if (watches.countOf(client) >= limits.maxWatchesPerConnection) return false;
+  if (watches.weightOf(client) >= limits.maxWatchesPerConnection) return false;
   watches.add(client, kind, path);
   return true;
 }

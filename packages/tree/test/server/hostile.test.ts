@@ -1,7 +1,9 @@
 import { connect } from "node:net";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { wire } from "@nodeyard/zookeeper";
 import fc from "fast-check";
 import { afterEach, expect, test } from "vitest";
+import { attachEmbeddedTree } from "../../src/server/index.ts";
 import { type Bench, startBench } from "./bench.ts";
 import { RawClient } from "./raw-client.ts";
 
@@ -132,6 +134,56 @@ test("a thousand half-finished handshakes keep nobody out for longer than a hand
   await Promise.all(attackers.map((one) => one.closed));
   expect(await raw().connect()).toBeDefined();
   expect(bench.tree.core.sessionCount("wire")).toBe(1);
+});
+
+test("whoever crowds TCP does not lock the operator out of the Unix socket", async () => {
+  bench = await startBench({ limits: { maxConnections: 3, maxSessions: 4 } });
+  for (let i = 0; i < 3; i++) expect(await raw().connect()).toBeDefined();
+  expect(await raw().connect()).toBeUndefined();
+  const tree = await attachEmbeddedTree({ folder: bench.folder, clock: systemClock, random: systemRandom });
+  expect(await tree.stat("/")).toBeDefined();
+  await tree.close();
+});
+
+test("the last tenth of the sessions is for the Unix socket", async () => {
+  bench = await startBench({ limits: { maxSessions: 10 } });
+  for (let i = 0; i < 9; i++) expect(await raw().connect()).toBeDefined();
+  expect(await raw().connect()).toBeUndefined();
+  const tree = await attachEmbeddedTree({ folder: bench.folder, clock: systemClock, random: systemRandom });
+  await tree.close();
+});
+
+test("many who read slowly fill no memory together: the one furthest behind is cut", async () => {
+  bench = await startBench({ limits: { maxQueuedBytes: 32 << 20, maxQueuedBytesTotal: 12 << 20 } });
+  await bench.tree.create("/big", new Uint8Array(900_000));
+  const get: wire.Request = { type: OpCode.getData, path: "/big", watch: false };
+  const slow = Array.from({ length: 4 }, () => raw());
+  for (const one of slow) {
+    await one.connect();
+    one.socket.pause();
+  }
+  for (let xid = 1; xid <= 12; xid++) for (const one of slow) one.request(xid, get);
+  await expect.poll(() => bench.server.cuts.get("slow") ?? 0).toBeGreaterThanOrEqual(1);
+  const reader = raw();
+  await reader.connect();
+  for (let xid = 1; xid <= 30; xid++) expect(await reader.ask(xid, get)).toMatchObject({ xid, err: 0 });
+});
+
+test("watches on long paths count for what they cost", async () => {
+  bench = await startBench({ limits: { maxWatchesPerConnection: 100 } });
+  const one = raw();
+  await one.connect();
+  const far = (name: string): wire.ReadRequest => ({
+    type: OpCode.exists,
+    path: `/${name.repeat(10_000)}`,
+    watch: true,
+  });
+  for (const name of ["a", "b", "c"]) expect((await one.ask(1, far(name)))?.err).toBe(ErrorCode.noNode);
+  expect((await one.ask(2, far("d")))?.err).toBe(ErrorCode.quotaExceeded);
+  expect((await one.ask(3, { type: OpCode.removeWatches, path: far("a").path, watcherType: 3 }))?.err).toBe(
+    0,
+  );
+  expect((await one.ask(4, far("d")))?.err).toBe(ErrorCode.noNode);
 });
 
 /** Requests of every shape that the server knows, to be bent. */

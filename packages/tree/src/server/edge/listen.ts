@@ -4,6 +4,8 @@ import { createServer as createTlsServer } from "node:tls";
 import { ListenRefused } from "../errors.ts";
 import type { Listener, OnPeer, Peer, TcpOptions } from "../peer.ts";
 
+/** Name of all peers on the Unix socket. */
+const UNIX = "unix";
 /** Longest path of a Unix socket: `sun_path` holds 108 bytes with the final zero. */
 const MAX_SOCKET_PATH = 107;
 const HANDSHAKE_LIMIT_MS = 10_000;
@@ -22,7 +24,7 @@ export async function listenUnix(path: string, maxConnections: number, onPeer: O
       `${path} is longer than the ${MAX_SOCKET_PATH} bytes of a Unix socket's path; choose a shorter state folder`,
     );
   rmSync(path, { force: true });
-  const server = createServer((socket) => adopt(socket, "unix", onPeer));
+  const server = createServer((socket) => adopt(socket, UNIX, onPeer));
   server.maxConnections = maxConnections + SPARE_CONNECTIONS;
   await started(server, path, () => {
     // The socket is made within this call, with the mode that the umask leaves: nobody gets in before the chmod.
@@ -111,6 +113,7 @@ function adopt(socket: Socket, name: string, onPeer: OnPeer): void {
   let corked = false;
   const peer: Peer = {
     name,
+    local: name === UNIX,
     get queuedBytes() {
       return socket.writableLength;
     },
