@@ -88,6 +88,15 @@ export class Victim {
     });
   }
 
+  /** Freezes it: its connections stay open, and nothing is answered. */
+  pause(): void {
+    this.#child.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#child.kill("SIGCONT");
+  }
+
   signal(name: NodeJS.Signals): Promise<void> {
     this.#child.kill(name);
     return this.ended;

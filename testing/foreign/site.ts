@@ -8,6 +8,9 @@ import { Victim } from "../chaos/victim.ts";
 import { freePort, startZooKeeper } from "../zookeeper/index.ts";
 import { Agent } from "./agent.ts";
 
+/** Of launchers on ZooKeeper, seconds. */
+export const SESSION_S = 4;
+
 export type StoreName = "zookeeper" | "embedded";
 
 /** A launcher process and the port at which foreign clients find its tree. */
@@ -32,7 +35,7 @@ export async function startForeignSite(store: StoreName): Promise<ForeignSite> {
   const zookeeper = store === "zookeeper" ? await startZooKeeper() : undefined;
   const port = zookeeper?.port ?? (await freePort());
   const servers =
-    zookeeper && `zookeeper-servers: [{host: 127.0.0.1, port: ${port}}]\nzookeeper-timeout: 4.0\n`;
+    zookeeper && `zookeeper-servers: [{host: 127.0.0.1, port: ${port}}]\nzookeeper-timeout: ${SESSION_S}.0\n`;
   writeFileSync(config, `${servers ?? ""}${CONFIG}`);
   const words = zookeeper ? ["launcher"] : ["up", "--listen", `127.0.0.1:${port}`];
   const launcher = new Victim(["--state", state, "-c", config, ...words], { log: lines });
