@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { DriverContext } from "@nodeyard/driver";
 import { DriverError } from "@nodeyard/driver";
-import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { systemClock, systemRandom, VirtualClock } from "@nodeyard/runtime";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { loadConfig, validateConfig } from "../../src/config/index.ts";
+import { loadConfig, validateConfig, watchConfig } from "../../src/config/index.ts";
 import { Drivers, loadModule } from "../../src/process/index.ts";
 
 const signal = new AbortController().signal;
@@ -126,7 +126,7 @@ test("what cannot be loaded, or is no driver, is said in one line that names it"
   );
 });
 
-test("a provider that lacks methods is refused when it is opened, for good", async () => {
+test("a provider that lacks methods is refused when it is opened", async () => {
   const file = put("lab.ts", source("open: async () => ({ find() {} })"));
   const opening = new Drivers(loadModule).driver(file).open({ name: "desk" } as never, context);
   await expect(opening).rejects.toMatchObject({
@@ -172,4 +172,32 @@ test("a path starts from the configuration's folder; its driver judges and compi
   expect(loadConfig(input("", "drivers/lab.ts")).findings).toMatchObject([
     { severity: "error", message: expect.stringContaining('by a path that starts with "./"') },
   ]);
+});
+
+test("a changed file that names a driver which cannot be used leaves what was in force", async () => {
+  put("lab.ts", source(""));
+  const file = (driver: string) =>
+    `labels: []\nproviders:\n  - {name: desk, board: a, driver: ${driver}}\n  - {name: fake-cloud, driver: fake, cloud: c}\n`;
+  const path = put("nodepool.yaml", file("./lab.ts"));
+  const around = { path, env: {}, drivers: new Drivers(loadModule) };
+  const { config } = loadConfig({ ...around, text: file("./lab.ts") });
+  const told: string[] = [];
+  const changes: unknown[] = [];
+  const watch = watchConfig({
+    ...around,
+    clock: new VirtualClock(),
+    config: config!,
+    onChange: (_, { providersChanged }) => void changes.push(providersChanged),
+    onError: (findings) => void told.push(...findings.map(({ line, message }) => `${line} ${message}`)),
+  });
+  onTestFinished(() => watch.close());
+  put("broken.ts", "export const const");
+  put("nodepool.yaml", file("./broken.ts"));
+  await watch.check();
+  expect(told).toEqual([`3 driver ${join(folder, "broken.ts")} cannot be loaded: Expected ident`]);
+  expect(watch.config).toBe(config);
+  put("other.ts", source(""));
+  put("nodepool.yaml", `# mended\n${file("./other.ts")}`);
+  await watch.check();
+  expect(changes).toEqual([["desk"]]);
 });
