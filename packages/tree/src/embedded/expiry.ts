@@ -4,15 +4,19 @@ import type { Clock, Timer } from "@nodeyard/runtime";
 const TICK_MS = 100;
 /** A wake-up later than this means that the process stood still: what its clients said meanwhile is still unread. */
 const LATE_MS = 250;
+/** How often in a row that is done. A process that is always late must still let go of clients that are dead. */
+const GRACES = 3;
 
 interface Entry {
   timeoutMs: number;
   deadline: number;
+  /** How often its timeout was counted anew since it was heard of. */
+  graces: number;
 }
 
 /**
  * Says which sessions were not heard of for their timeout. Works on the monotonic clock: wall time may jump. A process
- * that stood still counts every timeout anew; a session that lives longer than asked harms nobody.
+ * that stood still counts every timeout anew, within a bound; a session that lives longer than asked harms nobody.
  */
 export class Expiry {
   readonly #clock: Clock;
@@ -29,14 +33,16 @@ export class Expiry {
   /** Starts, or starts anew, the timeout of a session. */
   start(id: bigint, timeoutMs: number): void {
     const deadline = this.#deadline(timeoutMs);
-    this.#entries.set(id, { timeoutMs, deadline });
+    this.#entries.set(id, { timeoutMs, deadline, graces: 0 });
     this.#arm(deadline);
   }
 
   /** The session was heard of. */
   touch(id: bigint): void {
     const entry = this.#entries.get(id);
-    if (entry !== undefined) entry.deadline = this.#deadline(entry.timeoutMs);
+    if (entry === undefined) return;
+    entry.deadline = this.#deadline(entry.timeoutMs);
+    entry.graces = 0;
   }
 
   stop(id: bigint): void {
@@ -66,8 +72,10 @@ export class Expiry {
     const late = now - this.#wakeAt;
     this.#wakeAt = Number.POSITIVE_INFINITY;
     this.#timer = undefined;
-    if (late > LATE_MS)
-      for (const entry of this.#entries.values()) entry.deadline = this.#deadline(entry.timeoutMs);
+    if (late > LATE_MS) {
+      for (const entry of this.#entries.values())
+        if (entry.graces++ < GRACES) entry.deadline = this.#deadline(entry.timeoutMs);
+    }
     const expired: bigint[] = [];
     let next = Number.POSITIVE_INFINITY;
     for (const [id, entry] of this.#entries) {

@@ -46,3 +46,22 @@ test("a process that stood still counts the timeouts of its sessions anew", asyn
   await inner.advance(300);
   expect(gone).toEqual([1n]);
 });
+
+test("a process that is always late still lets go of who is not heard of any more", async () => {
+  const inner = new VirtualClock();
+  // Every timer fires 400 ms after its time.
+  const clock: Clock = {
+    now: () => inner.now(),
+    monotonic: () => inner.monotonic(),
+    setTimer: (ms, fn) => inner.setTimer(ms + 400, fn),
+  };
+  const gone: bigint[] = [];
+  const expiry = new Expiry(clock, (id) => gone.push(id));
+  expiry.start(1n, 1_000);
+  expiry.start(2n, 1_000);
+  for (let i = 0; i < 20; i++) {
+    await inner.advance(500);
+    expiry.touch(2n);
+  }
+  expect(gone).toEqual([1n]);
+});
