@@ -43,8 +43,7 @@ export async function campaign(options: CampaignOptions): Promise<CampaignResult
   try {
     const plan = killPlan(kills, random);
     launcher = site.start(plan[0]);
-    if (!(await launcher.told(site.ready)) && plan[0]?.effect !== "pool.register")
-      throw new Error(launcher.errors);
+    if (!(await launcher.told(site.ready))) throw new Error(launcher.errors);
     const tree = await site.connect();
     const load = new Load(tree, seededRandom(seed + 1));
     const watch = new InFlight(tree);

@@ -2,7 +2,7 @@ import type { Random } from "@nodeyard/runtime";
 import { EFFECTS, MOMENTS } from "./inside/effects.ts";
 import type { KillPoint } from "./victim.ts";
 
-/** Every fifth kill comes from outside, at a random moment. */
+/** Every fifth kill comes from outside, at a random moment; the first one too, so that requests are there for the others. */
 const OUTSIDE_EVERY = 5;
 
 /** Where each process of a campaign dies; undefined: from outside. The same seed gives the same plan. */
@@ -10,7 +10,7 @@ export function killPlan(kills: number, random: Random): readonly (KillPoint | u
   const plan: (KillPoint | undefined)[] = [];
   let places: Omit<KillPoint, "count">[] = [];
   for (let index = 0; index < kills; index++) {
-    if (index % OUTSIDE_EVERY === OUTSIDE_EVERY - 1) {
+    if (index % OUTSIDE_EVERY === 0) {
       plan.push(undefined);
       continue;
     }
@@ -18,7 +18,9 @@ export function killPlan(kills: number, random: Random): readonly (KillPoint | u
     if (places.length === 0)
       places = EFFECTS.flatMap((effect) => MOMENTS.map((moment) => ({ effect, moment })));
     const [place] = places.splice(Math.floor(random.float() * places.length), 1);
-    plan.push({ ...place!, count: 1 + Math.floor(random.float() * 3) });
+    // A process registers its one pool once.
+    const count = place!.effect === "pool.register" ? 1 : 1 + Math.floor(random.float() * 3);
+    plan.push({ ...place!, count });
   }
   return plan;
 }

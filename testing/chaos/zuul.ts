@@ -31,7 +31,7 @@ export class Zuul {
   /** One request from its creation to the return of its nodes. Rejects when it was not served as the contract says. */
   async life(labels: readonly string[]): Promise<Asked> {
     const request = await this.#ask(labels);
-    const cancels = this.#random.float() < 0.1;
+    const cancels = this.#random.float() < 0.2;
     const result = cancels ? await this.#cancel(request) : await this.#follow(request, labels);
     const asked = { request, result };
     this.ended.push(asked);

@@ -26,25 +26,42 @@ export type Effect = (typeof EFFECTS)[number];
 export const MOMENTS = ["before", "during", "after"] as const;
 export type Moment = (typeof MOMENTS)[number];
 
-/** The effects of a commit, in the order of its operations. */
-export function effectsOf(ops: readonly Op[]): readonly Effect[] {
-  return ops.flatMap((op) => effectOf(op, ops) ?? []);
+/** Tells what writes do. It remembers which nodes are being launched, so as to tell a new node from one that is used again. */
+export class EffectNames {
+  readonly #launching = new Set<string>();
+
+  /** The effects of a commit, in the order of its operations. */
+  of(ops: readonly Op[]): readonly Effect[] {
+    return ops.flatMap((op) => this.#of(op, ops) ?? []);
+  }
+
+  #of(op: Op, all: readonly Op[]): Effect | undefined {
+    const { path } = op;
+    if (op.op === "create") return created(path, op.data);
+    if (op.op === "delete") return deleted(path);
+    if (op.op !== "set") return undefined;
+    const record = parse(op.data);
+    if (path.startsWith("/nodepool/requests/")) return requestSet(record.state);
+    if (path.startsWith("/nodeyard/leases/")) return record.state === "granted" ? "lease.grant" : undefined;
+    return path.startsWith("/nodepool/nodes/") ? this.#nodeSet(path, record, all) : undefined;
+  }
+
+  #nodeSet(path: string, record: Record<string, unknown>, all: readonly Op[]): Effect | undefined {
+    if (record.state === "building") {
+      this.#launching.add(path);
+      return all.some((op) => op.op === "create") ? "node.lock" : "node.external-id";
+    }
+    const launched = this.#launching.delete(path);
+    if (record.state === "deleting") return "node.deleting";
+    if (record.state !== "ready") return undefined;
+    if (record.allocated_to === null) return "node.release";
+    return launched ? "node.ready" : "node.reuse";
+  }
 }
 
-function effectOf(op: Op, all: readonly Op[]): Effect | undefined {
-  const { path } = op;
-  if (op.op === "create") return created(path, op.data);
-  if (op.op === "delete")
-    return /^\/nodepool\/nodes\/\d{10}$/.test(path)
-      ? "node.remove"
-      : path.startsWith("/nodeyard/leases/")
-        ? "lease.end"
-        : undefined;
-  if (op.op !== "set") return undefined;
-  const record = parse(op.data);
-  if (path.startsWith("/nodepool/requests/")) return requestSet(record.state);
-  if (path.startsWith("/nodeyard/leases/")) return record.state === "granted" ? "lease.grant" : undefined;
-  return path.startsWith("/nodepool/nodes/") ? nodeSet(record, all) : undefined;
+function deleted(path: string): Effect | undefined {
+  if (/^\/nodepool\/nodes\/\d{10}$/.test(path)) return "node.remove";
+  return path.startsWith("/nodeyard/leases/") ? "lease.end" : undefined;
 }
 
 function created(path: string, data: Uint8Array | undefined): Effect | undefined {
@@ -62,15 +79,6 @@ function requestSet(state: unknown): Effect | undefined {
   if (state === "pending") return "request.accept";
   if (state === "fulfilled") return "request.fulfil";
   return state === "requested" ? "request.put-back" : undefined;
-}
-
-function nodeSet(record: Record<string, unknown>, all: readonly Op[]): Effect | undefined {
-  if (record.state === "building")
-    return all.some((op) => op.op === "create") ? "node.lock" : "node.external-id";
-  if (record.state === "deleting") return "node.deleting";
-  if (record.state !== "ready") return undefined;
-  if (record.allocated_to === null) return "node.release";
-  return all.length > 1 && all.some((op) => op.op === "create") ? "node.reuse" : "node.ready";
 }
 
 function parse(data: Uint8Array): Record<string, unknown> {

@@ -1,5 +1,5 @@
 import * as original from "@nodeyard/tree";
-import { effectsOf } from "./effects.ts";
+import { EffectNames } from "./effects.ts";
 import { recordCore } from "./record.ts";
 import { perform } from "./trigger.ts";
 
@@ -17,13 +17,14 @@ export const openEmbeddedTree: typeof original.openEmbeddedTree = async (options
 
 /** The same tree, whose writes pass the places of the kill plan. */
 function mined<T extends original.Tree>(tree: T): T {
+  const names = new EffectNames();
   const writes: Partial<original.Tree> = {
     create: (path, data = new Uint8Array(0), options) =>
-      perform(effectsOf([{ op: "create", path, data }]), () => tree.create(path, data, options)),
+      perform(names.of([{ op: "create", path, data }]), () => tree.create(path, data, options)),
     set: (path, data, options) =>
-      perform(effectsOf([{ op: "set", path, data }]), () => tree.set(path, data, options)),
-    delete: (path, options) => perform(effectsOf([{ op: "delete", path }]), () => tree.delete(path, options)),
-    commit: (ops, options) => perform(effectsOf(ops), () => tree.commit(ops, options)),
+      perform(names.of([{ op: "set", path, data }]), () => tree.set(path, data, options)),
+    delete: (path, options) => perform(names.of([{ op: "delete", path }]), () => tree.delete(path, options)),
+    commit: (ops, options) => perform(names.of(ops), () => tree.commit(ops, options)),
   };
   return new Proxy(tree, {
     get(target, name) {

@@ -7,6 +7,8 @@ export const LAST_WORDS = "CHAOS: killed at";
 
 /** `NODEYARD_CHAOS_KILL=<effect>:<moment>:<n>`; absent: never. */
 const [wantedEffect, wantedMoment, wantedCount] = (process.env.NODEYARD_CHAOS_KILL ?? "").split(":");
+/** What a new process does first, with what the killed one had in flight; its own calls come later. */
+const TAKING_OVER: ReadonlySet<string> = new Set<Effect>(["pool.register", "request.put-back"]);
 let seen = 0;
 const inFlight = { create: 0, remove: 0 };
 
@@ -25,8 +27,7 @@ export function began(kind: keyof typeof inFlight): () => void {
 export function pass(effect: Effect, moment: Moment): void {
   if (effect !== wantedEffect || moment !== wantedMoment) return;
   if (++seen < Number(wantedCount)) return;
-  // At the start of a pool nothing can be in flight yet.
-  if (effect !== "pool.register" && (inFlight.create === 0 || inFlight.remove === 0)) return;
+  if (!TAKING_OVER.has(effect) && (inFlight.create === 0 || inFlight.remove === 0)) return;
   writeSync(
     2,
     `${LAST_WORDS} ${effect} ${moment}, launches ${inFlight.create}, deletes ${inFlight.remove}\n`,

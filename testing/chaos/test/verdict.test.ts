@@ -5,7 +5,7 @@ import { seededRandom } from "@nodeyard/runtime";
 import type { AppliedWrite, Op } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { kazoo, requireZooKeeper, startZooKeeper } from "../../zookeeper/index.ts";
-import { effectsOf } from "../inside/effects.ts";
+import { EffectNames } from "../inside/effects.ts";
 import { killPlan } from "../plan.ts";
 import { EmbeddedLog } from "../raw-log/embedded.ts";
 import { encodeWrite } from "../raw-log/lines.ts";
@@ -165,8 +165,11 @@ test("a kill plan names every place once before any twice, and every fifth kill 
 
 test("effects are told by what a commit does", () => {
   const id = "100-0000000001";
-  expect(effectsOf([create("/nodepool/nodes/", node("init", id))])).toEqual(["node.create"]);
-  expect(effectsOf([create(nodeLock(0)), set(NODE, node("building", id))])).toEqual(["node.lock"]);
-  expect(effectsOf([create(nodeLock(0), "Nodeyard:lease:abc")])).toEqual(["lease.hold"]);
-  expect(effectsOf([set(`/nodepool/requests/${id}`, request("fulfilled"))])).toEqual(["request.fulfil"]);
+  const names = new EffectNames();
+  expect(names.of([create("/nodepool/nodes/", node("init", id))])).toEqual(["node.create"]);
+  expect(names.of([create(nodeLock(0)), set(NODE, node("building", id))])).toEqual(["node.lock"]);
+  expect(names.of([set(NODE, node("ready", id))])).toEqual(["node.ready"]);
+  expect(names.of([set(NODE, node("ready", id))])).toEqual(["node.reuse"]);
+  expect(names.of([create(nodeLock(0), "Nodeyard:lease:abc")])).toEqual(["lease.hold"]);
+  expect(names.of([set(`/nodepool/requests/${id}`, request("fulfilled"))])).toEqual(["request.fulfil"]);
 });
