@@ -191,6 +191,45 @@ describe("time", () => {
     expect(answered).toBeGreaterThan(10);
   });
 
+  test("a session that was ended early is not trusted for what its last answer would have allowed", async () => {
+    const { zk, server, clock, changes } = await started();
+    await clock.pass(100);
+    expect(zk.session.lastAnsweredSentAt).toBe(0);
+    const trusted: number[] = [];
+    zk.onStatus(() => trusted.push(zk.session.lastAnsweredSentAt));
+    const { welcome } = server;
+    server.welcome = (request) => ({
+      ...welcome!(request),
+      timeOut: request.sessionId === 0n ? 9_000 : 0,
+      sessionId: request.sessionId === 0n ? 8n : 0n,
+    });
+    server.cut();
+    await clock.pass(1_000);
+    expect(changes.slice(-4).map(({ state }) => state)).toEqual([
+      "suspended",
+      "expired",
+      "connecting",
+      "connected",
+    ]);
+    expect(trusted.slice(0, 3)).toEqual([0, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]);
+    expect(trusted[3]).toBeGreaterThanOrEqual(100);
+  });
+
+  test("a server that hangs up on the request for a session is named so", async () => {
+    const { zk, server, clock } = await start();
+    server.welcome = () => {
+      queueMicrotask(() => server.cut());
+      return undefined as never;
+    };
+    const connected = zk.connect({ deadlineMs: 300 }).catch((error: unknown) => error);
+    await clock.pass(400);
+    expect((await connected) as Error).toMatchObject({
+      cause: {
+        message: expect.stringContaining("a:1: the connection was closed with the request for a session"),
+      },
+    });
+  });
+
   test("an answer moves trust to when its request was sent, not to when it came", async () => {
     const { zk, server, clock } = await started();
     await clock.pass(1_000);

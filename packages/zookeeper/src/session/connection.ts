@@ -35,6 +35,7 @@ export class Connection {
   readonly #limit: Timer;
   #heartbeat: Heartbeat | undefined;
   #connectSentAt = 0;
+  #asked = false;
   #over = false;
 
   constructor(
@@ -59,7 +60,7 @@ export class Connection {
       control: (xid, err) => this.#control(xid, err),
       event: (event, zxid) => owner.event(event, zxid),
       room: () => owner.room(),
-      closed: (cause) => this.end(this.#lost("the connection was closed", cause)),
+      closed: (cause) => this.end(this.#lost(this.#howClosed(), cause)),
     });
   }
 
@@ -92,6 +93,7 @@ export class Connection {
   }
 
   #opened(): void {
+    this.#asked = true;
     this.#connectSentAt = this.channel.turn();
     this.channel.sendConnect(this.#owner.connectRequest());
   }
@@ -176,6 +178,13 @@ export class Connection {
       ping: () => channel.sendControl(Xid.ping, { type: OpCode.ping }),
       silent: (ms: number) => this.end(this.#lost(`nothing heard for ${Math.round(ms)} ms`)),
     };
+  }
+
+  /** Servers hang up on a session request without a word when they are behind its zxid, full, or without quorum. */
+  #howClosed(): string {
+    return this.#asked && this.#heartbeat === undefined
+      ? "the connection was closed with the request for a session unanswered"
+      : "the connection was closed";
   }
 
   #lost(why: string, cause?: Error): ZooKeeperError {

@@ -249,6 +249,8 @@ export class Session implements SessionInfo {
 
   #expired(cause: Error): void {
     const waiting = this.queue.takeWaiting();
+    // Whatever it was that ended it: what is known to be lost is trusted no longer, not even until the next one begins.
+    this.#answeredSentAt = Number.NEGATIVE_INFINITY;
     this.state = "expired";
     this.#post(cause);
     this.id = 0n;
