@@ -1,14 +1,7 @@
-import {
-  type Driver,
-  DriverError,
-  decorate,
-  driverProblem,
-  type Provider,
-  providerProblem,
-  typedErrors,
-} from "@nodeyard/driver";
+import { type Driver, driverProblem } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import type { DriverRegistry } from "../config/index.ts";
+import { guarded } from "./driver-guard.ts";
 import { type DriverSource, driverSource, SPELLING } from "./driver-source.ts";
 import { ProcessError } from "./errors.ts";
 
@@ -115,23 +108,6 @@ function driversIn(module: object, name: string | null): readonly unknown[] {
     (value) => typeof value === "object" && value !== null && "open" in value && "name" in value,
   );
   return name === null ? all : all.filter((value) => (value as Partial<Driver>).name === name);
-}
-
-/** The driver with a judged provider: whatever it throws is a DriverError from here on. */
-function guarded(driver: Driver): Driver {
-  const { name, contract, capabilities, config } = driver;
-  return {
-    name,
-    contract,
-    capabilities,
-    config,
-    async open(provider, context) {
-      const opened: Provider = await driver.open(provider, context);
-      const problem = providerProblem(opened);
-      if (problem === undefined) return decorate(opened, typedErrors(provider.name));
-      throw new DriverError("configuration", `driver ${name}: what open resolves with ${problem}`);
-    },
-  };
 }
 
 function missing(value: string, why: string): ProcessError {

@@ -174,6 +174,22 @@ test("a path starts from the configuration's folder; its driver judges and compi
   ]);
 });
 
+test.each([
+  ["throws", 'load() { throw new TypeError("no such board"); }', "no such board"],
+  ["compiles to nothing useful", "load: () => ({})", "it made something without name or pools"],
+  ["compiles to nothing and says nothing", "load: () => undefined", "it made nothing of it"],
+])("a driver that %s is told at the provider's place, and nothing else breaks", (_, load, why) => {
+  const path = put("lab.ts", source(`config: { schema: closed({}), ${load} }`));
+  const text = `labels: []\nproviders:\n  - {name: desk, driver: ${path}}\n`;
+  const input = { text, path: "n.yaml", env: {}, drivers: new Drivers(loadModule) };
+  const message = `cannot be compiled by driver lab, which is a fault of the driver: ${why}`;
+  expect(loadConfig(input)).toMatchObject({
+    config: undefined,
+    findings: [{ severity: "error", line: 3, message }],
+  });
+  expect(validateConfig({ ...input, strict: true })).toMatchObject({ exitCode: 1, findings: [{ message }] });
+});
+
 test("a changed file that names a driver which cannot be used leaves what was in force", async () => {
   put("lab.ts", source(""));
   const file = (driver: string) =>
