@@ -12,6 +12,7 @@ import {
 import { createLog, type Log } from "../telemetry/index.ts";
 import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
+import { patiently } from "./patience.ts";
 
 /** Options that stand before the command. */
 export interface GlobalOptions {
@@ -68,6 +69,7 @@ export async function withTree<T>(
   try {
     return await command({ tree, clock, random });
   } finally {
-    await tree.close();
+    // What the command did is done; a server that has gone meanwhile ends the session by itself.
+    await patiently(clock, tree.close()).catch(() => {});
   }
 }

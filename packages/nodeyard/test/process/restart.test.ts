@@ -46,6 +46,20 @@ describe("killed and started again", () => {
     expect((await waiting.ended).code).toBe(0);
   });
 
+  test("Ctrl-C while the server is gone ends, and says when the lease does", async () => {
+    const first = await site.up();
+    await site.json<Granted>("request", "small:5", "--wait");
+    const behind = site.start("request", "small:5", "--wait");
+    await behind.told("waiting for a pool");
+    await first.kill("SIGKILL");
+    await behind.told("connection  is lost");
+    const { code, err } = await behind.kill("SIGINT");
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /\nlease [0-9a-f]{12} is not given back \(no answer within 3 s\): it ends at \S+, or with: nodeyard release [0-9a-f]{12}\nnodeyard: SIGINT ended the waiting\n$/,
+    );
+  });
+
   test("a second one on the same state folder is refused, and the first goes on", async () => {
     const first = await site.up();
     const { code, err } = await site.run("-c", site.config, "up");

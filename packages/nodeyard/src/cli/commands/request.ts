@@ -1,4 +1,4 @@
-import { deadline } from "@nodeyard/runtime";
+import { deadline, messageOf } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
 import {
   askForNodes,
@@ -12,6 +12,7 @@ import {
 import type { Machine } from "../../process/index.ts";
 import { labelsText, parseDuration, parseLabels, parsePriority } from "../arguments.ts";
 import { CommandError } from "../errors.ts";
+import { patiently, rejectedAt } from "../patience.ts";
 import { Progress } from "../progress.ts";
 import { accessRow } from "../rows.ts";
 import { type Session, withTree } from "../session.ts";
@@ -102,13 +103,14 @@ function listen(machine: Machine): { readonly interrupted: Promise<never>; ignor
 
 /** Resolves with the granted lease. A signal gives the lease back first, unless it is to be kept. */
 async function arrival(
-  { io, machine }: Session,
+  session: Session,
   handles: OperationHandles,
   lease: Lease,
   youngest: string,
   interrupted: Promise<never>,
   { keep }: RequestOptions,
 ): Promise<Lease> {
+  const { io, machine } = session;
   const start = machine.clock.monotonic();
   const progress = new Progress(io.err, () => machine.clock.monotonic() - start);
   const following = followLease(handles, lease, youngest, (state) => progress.show(state));
@@ -118,10 +120,7 @@ async function arrival(
     lease.expires - lease.created + EXPIRY_SLACK_MS,
     () => new CommandError("cli.expired", `lease ${lease.id} is over, and its nodes did not come`),
   );
-  const over = new Promise<never>((_, reject) => {
-    limit.signal.addEventListener("abort", () => reject(limit.signal.reason));
-  });
-  over.catch(() => {});
+  const over = rejectedAt(limit.signal);
   const unwatch = handles.tree.onSession(({ state }) => progress.connection(state));
   try {
     const ended = await Promise.race([interrupted, following.ended, over]);
@@ -135,16 +134,27 @@ async function arrival(
     if (error instanceof CommandError && error.code === "cli.interrupted") {
       if (keep === true)
         io.err(`lease ${lease.id} goes on; give it back with: nodeyard release ${lease.id}\n`);
-      else {
-        await releaseLease(handles, lease.id);
-        io.err(`released ${lease.id}\n`);
-      }
+      else await giveBack(session, handles, lease);
     }
     throw error;
   } finally {
     limit.cancel();
     unwatch();
-    await following.close();
+    await patiently(machine.clock, following.close()).catch(() => {});
+  }
+}
+
+/** Gives a lease back, for as long as a person waits, and says what became of it. */
+async function giveBack({ io, machine }: Session, handles: OperationHandles, lease: Lease): Promise<void> {
+  const { id, expires } = lease;
+  try {
+    await patiently(machine.clock, releaseLease(handles, id));
+    io.err(`released ${id}\n`);
+  } catch (error) {
+    const until = new Date(expires).toISOString();
+    io.err(
+      `lease ${id} is not given back (${messageOf(error)}): it ends at ${until}, or with: nodeyard release ${id}\n`,
+    );
   }
 }
 

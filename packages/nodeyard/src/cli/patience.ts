@@ -1,0 +1,28 @@
+import { type Clock, deadline } from "@nodeyard/runtime";
+import { CommandError } from "./errors.ts";
+
+/** How long a person waits for a server that may be gone, once there is nothing more to gain. */
+export const PATIENCE_MS = 3_000;
+
+/** Rejects with the signal's reason. */
+export function rejectedAt(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => {});
+  signal.addEventListener("abort", () => reject(signal.reason));
+  return promise;
+}
+
+/** What `work` gives, or a CommandError when it takes longer than PATIENCE_MS; it goes on unobserved then. */
+export async function patiently<T>(clock: Clock, work: Promise<T>): Promise<T> {
+  work.catch(() => {});
+  const limit = deadline(
+    clock,
+    PATIENCE_MS,
+    () => new CommandError("cli.no_answer", `no answer within ${PATIENCE_MS / 1000} s`),
+  );
+  try {
+    return await Promise.race([work, rejectedAt(limit.signal)]);
+  } finally {
+    limit.cancel();
+  }
+}
