@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { wire, ZooKeeper } from "../src/index.ts";
+import { Aborted, wire, ZooKeeper } from "../src/index.ts";
 import { nextXid } from "../src/session/channel.ts";
 import { FakeServer, ManualClock, settle } from "./fake-server.ts";
 
@@ -55,4 +55,30 @@ test("many watches below a long chroot are set again in parts that a server take
   server.frame((w) => wire.writeReplyHeader(w, server.last(OpCode.exists).xid, 6n, ErrorCode.noNode));
   await settle();
   expect(await later).toBeUndefined();
+});
+
+test("a watch that was given up before the server's answer is removed there, unless somebody else has it", async () => {
+  const clock = new ManualClock();
+  const server = new FakeServer();
+  const zk = new ZooKeeper("a:1", { clock, connector: server });
+  await zk.connect();
+  const given = new AbortController();
+  const add = (signal?: AbortSignal) =>
+    zk.addWatch("/a", "persistent", () => undefined, signal === undefined ? {} : { signal });
+  const first = add(given.signal).catch((error: unknown) => error);
+  await settle();
+  given.abort();
+  expect(await first).toBeInstanceOf(Aborted);
+  await settle();
+  expect(server.heard.map(({ type }) => type)).toEqual([OpCode.addWatch, OpCode.removeWatches]);
+
+  server.heard.length = 0;
+  const again = new AbortController();
+  const second = add(again.signal).catch((error: unknown) => error);
+  void add().catch(() => undefined);
+  await settle();
+  again.abort();
+  expect(await second).toBeInstanceOf(Aborted);
+  await settle();
+  expect(server.heard.map(({ type }) => type)).toEqual([OpCode.addWatch, OpCode.addWatch]);
 });

@@ -1,4 +1,11 @@
-import { BadArguments, NoNode, NoWatcher, type ZooKeeperError } from "../errors.ts";
+import {
+  Aborted,
+  BadArguments,
+  DeadlineExceeded,
+  NoNode,
+  NoWatcher,
+  type ZooKeeperError,
+} from "../errors.ts";
 import { checkPath } from "../paths.ts";
 import type { OnReply, OpOptions, Watch, WatchListener, WatchMode, ZooKeeperClient } from "../types.ts";
 import type { OneShotKind, WatchRegistry } from "../watches/registry.ts";
@@ -64,7 +71,12 @@ export function addWatch(
           return;
         }
         watches.removePersistent(path, own);
-        if (watches.modeAt(path) === undefined) watches.loseOneShots(path);
+        if (watches.modeAt(path) === undefined) {
+          watches.loseOneShots(path);
+          // Given up, not refused: the server may set it yet, and would go on telling us of all that happens there.
+          if (error instanceof DeadlineExceeded || error instanceof Aborted)
+            void forget(client, path, undefined).catch(() => undefined);
+        }
         reject(error);
       },
       options,
