@@ -14,6 +14,9 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
     wakeAllForPool(state, pool);
     for (const waiting of [...pool.queue]) dequeue(state, waiting);
     state.pools.delete(key);
+    // Nobody would ever look at it again: a turn with dirty pools asks for another one.
+    state.dirty.delete(key);
+    state.startBlocked.delete(key);
   }
   for (const pool of policy.pools) {
     const known = state.pools.get(pool.key);
