@@ -116,6 +116,7 @@ Nodeyard stays up until Ctrl-C. In another terminal, in this folder:
   ${nodeyard} list                           what there is
   ${nodeyard} list --leases                  who has it
   ${nodeyard} request fake-small:3 --wait    more of it; give back with "release LEASE"
+  ${nodeyard} explain ID                     what a request, lease or node waits for, and what happened
   ${nodeyard} hold NODE                      keep one to look at
 ${key === undefined ? "" : `  ssh -i ${stateFolder}/ssh_key -p ${sshds[0]?.port} ${machine.user}@127.0.0.1     log in to a static host\n`}
 Configuration: ${stateFolder}/nodepool.yaml (edit it: changes are taken up within a second). Log: ${stateFolder}/nodeyard.log

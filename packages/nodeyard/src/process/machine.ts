@@ -12,6 +12,7 @@ export interface Machine {
   readonly pid: number;
   /**
    * Calls `fn` at SIGINT (or SIGUSR1, which counts as one) and SIGTERM with how many came before; returns what ends that.
+   * The same signal again within a moment is its echo, and not told.
    * While someone listens, a signal does not end the process by itself.
    */
   onSignal(fn: (signal: "SIGINT" | "SIGTERM", before: number) => void): () => void;

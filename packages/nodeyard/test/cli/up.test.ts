@@ -75,11 +75,12 @@ describe("a Nodeyard of one process, and its clients", () => {
     expect(err).toMatch(/nodeyard: lease [0-9a-f]{12} failed: every pool declined nothing-like-it;/);
   });
 
-  test("Ctrl-C while waiting gives the request back", async () => {
+  test("Ctrl-C while waiting gives the request back, also when a wrapper passes it on once more", async () => {
     // More than the pool may ever have is declined; as much as it may have, twice, has to wait.
     const first = await site.json<Granted>("request", "small:5", "--wait");
     const second = site.start("request", "small:5", "--wait");
     await second.told("asks for");
+    second.child.kill("SIGINT");
     const ended = await second.kill("SIGINT");
     expect(ended.code).toBe(1);
     expect(ended.err).toMatch(/\nreleased [0-9a-f]{12}\nnodeyard: SIGINT ended the waiting\n$/);

@@ -29,7 +29,8 @@ describe("the life of a process", () => {
     await asking.told("building");
     up.child.kill("SIGTERM");
     await up.told("stopping;");
-    const { code, err } = await up.kill("SIGTERM");
+    // The same one would be taken for an echo.
+    const { code, err } = await up.kill("SIGINT");
     expect(code).toBe(1);
     expect(err).toContain("stopping at once, because a second signal came");
   });

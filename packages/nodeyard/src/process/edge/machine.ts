@@ -2,6 +2,9 @@ import { homedir, hostname, userInfo } from "node:os";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import type { Machine } from "../machine.ts";
 
+/** A terminal sends Ctrl-C to every process of a command, and npm and shells pass it on: that is one signal, not two. */
+const ECHO_MS = 300;
+
 /** The machine that this process runs on. */
 export function systemMachine(): Machine {
   return {
@@ -15,8 +18,15 @@ export function systemMachine(): Machine {
     pid: process.pid,
     onSignal(fn) {
       let before = 0;
-      const interrupted = () => fn("SIGINT", before++);
-      const terminated = () => fn("SIGTERM", before++);
+      const counted = new Map<string, number>();
+      const came = (signal: "SIGINT" | "SIGTERM") => {
+        const now = systemClock.monotonic();
+        if (now - (counted.get(signal) ?? Number.NEGATIVE_INFINITY) < ECHO_MS) return;
+        counted.set(signal, now);
+        fn(signal, before++);
+      };
+      const interrupted = () => came("SIGINT");
+      const terminated = () => came("SIGTERM");
       // The old launcher stops at SIGUSR1; left alone, Node would open its debugger.
       process.on("SIGINT", interrupted).on("SIGTERM", terminated).on("SIGUSR1", interrupted);
       return () =>
