@@ -86,8 +86,9 @@ async function obtainNodes(
         started();
         return { node, result: await launchNode(context, pool, request, node, label, signal) };
       } catch (error) {
-        noteFailure(context, request.id, node?.id, error);
-        return { node, result: isReplannable(error) || signal.aborted ? "taken" : "failed" };
+        const replan = signal.aborted || isReplannable(error);
+        noteFailure(context, request.id, node?.id, error, replan);
+        return { node, result: replan ? "taken" : "failed" };
       } finally {
         if (!begun) started();
       }
@@ -120,8 +121,13 @@ function isReplannable(error: unknown): boolean {
   return error instanceof FenceLost || error instanceof TreeError || error instanceof LimitReached;
 }
 
-function noteFailure(context: Context, request: string, node: string | undefined, error: unknown): void {
-  const lost = isReplannable(error);
+function noteFailure(
+  context: Context,
+  request: string,
+  node: string | undefined,
+  error: unknown,
+  lost: boolean,
+): void {
   if (lost) context.counters.add("launcher.fence_lost", 1, { kind: "node" });
   else context.counters.add("launcher.unexpected", 1, { place: "handler" });
   context.log.warn(

@@ -62,7 +62,16 @@ export async function launchNode(
         return result;
       }
       const tag = tagOf(context, pool, node);
-      await removeMachine(context, pool.open, node.held, tag, node.record.externalId, signal);
+      await removeMachine(context, pool.open, node.held, tag, node.record.externalId, signal).catch(
+        (failed) => {
+          if (!(failed instanceof DriverError)) throw failed;
+          // The next try finds by its tag what is left; what never goes is deleted with the node.
+          context.log.warn(
+            { ...facts, error: messageOf(failed) },
+            "what a failed launch made could not be removed",
+          );
+        },
+      );
       await sleep(context.clock, backoff(context.random, attempt - 1, 250, 10_000), signal);
     }
   }

@@ -201,7 +201,9 @@ function leaving(state: State, id: string, after: NodeEntry | undefined): void {
 function usageKeys({ record }: NodeEntry): string[] {
   const keys = [`pool ${poolKey(record.provider, record.pool)}`, `provider ${record.provider ?? ""}`];
   if (record.state === "init" || record.state === "building") keys.push(`launching ${record.provider ?? ""}`);
-  if (record.tenantName !== null) keys.push(`tenant ${record.tenantName}`);
+  // An idle node keeps the name of its last tenant, but is anybody's: it counts for nobody until it is given away.
+  const idle = record.state === "ready" && record.allocatedTo === null;
+  if (record.tenantName !== null && !idle) keys.push(`tenant ${record.tenantName}`);
   return keys;
 }
 

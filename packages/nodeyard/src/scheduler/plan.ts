@@ -96,8 +96,10 @@ function chooseNodes(state: State, pool: PoolState, waiting: Waiting): Plan {
   const nodes: PlannedNode[] = [];
   let launching: Resources = {};
   let launches = 0;
+  // Hosts that exist on their own are registered anew after each use: there a free one is never a used one.
+  const mayTake = record.reuse || !policy.launches;
   for (const label of record.nodeTypes) {
-    const idle = record.reuse ? state.idle.of(policy.key, label).find((id) => !taken.has(id)) : undefined;
+    const idle = mayTake ? state.idle.of(policy.key, label).find((id) => !taken.has(id)) : undefined;
     if (idle !== undefined) {
       taken.add(idle);
       nodes.push({ label, reuse: idle });
