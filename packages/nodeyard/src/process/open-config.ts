@@ -21,7 +21,9 @@ export async function openConfig(
   const read = await readConfig(files, { env, drivers });
   if ("unreadable" in read) {
     const { message, ...finding } = read.unreadable;
-    throw new ConfigRefused([{ ...finding, message: `${message}; name the configuration with -c FILE` }]);
+    const mend =
+      finding.file === files.path ? "the configuration with -c FILE" : "the secure file with -s FILE";
+    throw new ConfigRefused([{ ...finding, message: `${message}; name ${mend}` }]);
   }
   const { config, findings } = loadConfig(read.input);
   if (config === undefined) throw new ConfigRefused(findings);

@@ -1,3 +1,4 @@
+import { symlinkSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/index.ts";
 import { systemMachine } from "../../src/process/index.ts";
@@ -85,6 +86,19 @@ describe("what cannot be done: exit code 1 and one line", () => {
     const { code, line } = await failure("-c", "/no/such.yaml", "list");
     expect(code).toBe(1);
     expect(line).toMatch(/^\/no\/such\.yaml:1:1: the file cannot be read: ENOENT/);
+  });
+  test("no such secure file", async () => {
+    site.write(fakeConfig());
+    const { code, line } = await failure("-c", site.config, "-s", "/no/secure.conf", "up");
+    expect(code).toBe(1);
+    expect(line).toMatch(/^\/no\/secure\.conf:.*ENOENT.*; name the secure file with -s FILE$/);
+  });
+  test("a state folder that this user cannot look into", async () => {
+    // Permissions would not stop a test that runs as root; a link to itself does.
+    symlinkSync("loop", `${site.folder}/loop`);
+    const { code, line } = await failure("--state", `${site.folder}/loop`, "list");
+    expect(code).toBe(1);
+    expect(line).toMatch(/^cannot look at \S+ \(ELOOP.*\): run this as the user whose Nodeyard it is/);
   });
   test("a configuration that cannot be used names file, line, key and mend", async () => {
     site.write("labels: []\nproviders:\n  - name: cloud\n    driver: bogus\n    pools: []\n");

@@ -53,6 +53,15 @@ export function fileExists(path: string): boolean {
   return existsSync(path);
 }
 
+/** Throws ProcessError where this user may not look. */
 export function isSocket(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isSocket() ?? false;
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isSocket() ?? false;
+  } catch (error) {
+    throw new ProcessError(
+      "process.no_access",
+      `cannot look at ${path} (${messageOf(error)}): run this as the user whose Nodeyard it is, or name another state folder with --state DIR`,
+      { cause: error },
+    );
+  }
 }
