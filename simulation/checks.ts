@@ -24,6 +24,7 @@ interface Znode {
 const NODE = /^\/nodepool\/nodes\/(\d{10})$/;
 const NODE_LOCK = /^\/nodepool\/nodes\/(\d{10})\/lock\/(.+)$/;
 const REQUEST = /^\/nodepool\/requests\/([^/]+)$/;
+const POOL = /^\/nodepool\/components\/pool\/./;
 const REQUEST_LOCK = /^\/nodepool\/requests-lock\/([^/]+)\/(.+)$/;
 
 /** Replays every applied write of a run and holds it against the rules of the design, sections 5 and 6. */
@@ -33,6 +34,8 @@ export class LogCheck {
   /** Contender name to client, by lock. */
   readonly #nodeLocks = new Map<string, Map<string, string>>();
   readonly #requestLocks = new Map<string, Map<string, string>>();
+  /** Sessions with a pool in the registry. */
+  readonly #registered = new Map<string, bigint>();
   readonly #limits: ReadonlyMap<string, number>;
   /** Requests that were fulfilled, with the nodes that they got and that nobody has returned. */
   readonly #given = new Map<string, string>();
@@ -46,7 +49,7 @@ export class LogCheck {
     const requests = new Set(
       write.ops.flatMap((op) => (op.op === "check" ? [] : (REQUEST.exec(op.path)?.[1] ?? []))),
     );
-    if (requests.size > 1)
+    if (requests.size > 1 && write.sessionEnd !== true)
       throw new Broken("a commit holds one request at most", write, [...requests].join(", "));
     const heldBefore = this.#locksOf(write.client);
     for (const [index, op] of write.ops.entries()) {
@@ -89,7 +92,8 @@ export class LogCheck {
     if (node) {
       this.nodes.delete(node[1]!);
       this.#given.delete(node[1]!);
-    } else if (lock) this.#nodeLocks.get(lock[1]!)?.delete(lock[2]!);
+    } else if (POOL.test(path)) this.#registered.delete(path);
+    else if (lock) this.#nodeLocks.get(lock[1]!)?.delete(lock[2]!);
     else if (request) this.requests.delete(request[1]!);
     else if (requestLock) this.#requestLocks.get(requestLock[1]!)?.delete(requestLock[2]!);
   }
@@ -104,6 +108,7 @@ export class LogCheck {
   ): void {
     const lock = NODE_LOCK.exec(path);
     if (lock) return contend(this.#nodeLocks, lock[1]!, lock[2]!, isLease(text) ? LEASE : write.client);
+    if (POOL.test(path)) this.#registered.set(path, write.session);
     const requestLock = REQUEST_LOCK.exec(path);
     if (requestLock) return contend(this.#requestLocks, requestLock[1]!, requestLock[2]!, write.client);
     const node = NODE.exec(path);
@@ -135,6 +140,20 @@ export class LogCheck {
         throw new Broken("a node is written only under its lock", write, `${id}: ${from} -> ${state}`);
     }
     this.nodes.set(id, { data, version: (before?.version ?? -1) + 1 });
+    if (before === undefined && data.slot !== null && data.slot !== undefined)
+      this.#checkSlot(write, id, data);
+  }
+
+  #checkSlot(write: AppliedWrite, id: string, { hostname, slot }: Record<string, unknown>): void {
+    for (const [other, { data }] of this.nodes) {
+      if (other === id || data.hostname !== hostname || data.slot !== slot) continue;
+      if (data.state === "deleted" || data.state === "deleting") continue;
+      throw new Broken(
+        "a slot has one record",
+        write,
+        `${hostname}#${slot}: ${other} (${data.state}) and ${id}`,
+      );
+    }
   }
 
   #request(write: AppliedWrite, id: string, data: Record<string, unknown>, held: ReadonlySet<string>): void {
@@ -153,6 +172,10 @@ export class LogCheck {
         throw new Broken("an ended request is not written again", write, id);
     }
     this.requests.set(id, { data, version: (before?.version ?? -1) + 1 });
+    if (state === "pending" && before?.data.state === "requested" && write.client.startsWith("launcher-")) {
+      if (![...this.#registered.values()].includes(write.session))
+        throw new Broken("a pool is registered before it accepts", write, id);
+    }
     if (state === "fulfilled") this.#fulfilled(write, id, data);
   }
 

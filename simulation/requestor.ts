@@ -31,7 +31,7 @@ export class Requestor {
       node_types: labels,
       requestor: "zuul",
       requestor_data: { job: "unit" },
-      provider: null,
+      provider: this.#random.float() < 0.2 ? (this.#random.float() < 0.7 ? "east" : "gone") : null,
       event_id: "e",
       relative_priority: Math.floor(this.#random.float() * 3),
       tenant_name: this.#random.float() < 0.5 ? "t1" : null,
@@ -57,6 +57,7 @@ export class Requestor {
         await this.#delete(paths.request(id));
         return "cancelled";
       }
+      if (this.#random.float() < 0.05) await this.#revise(id);
       const record = await this.#read(paths.request(id));
       if (record?.state === "failed") {
         await this.#delete(paths.request(id));
@@ -91,6 +92,33 @@ export class Requestor {
     }
     for (const path of locks) await this.#delete(path);
     return "used";
+  }
+
+  /** A change of `relative_priority`: under the lock if it is free, with the version that was read (spec zookeeper.md 5.6). */
+  async #revise(id: string): Promise<void> {
+    const parent = paths.requestLock(id);
+    const name = `${"d".repeat(30)}${id.slice(-2)}__lock__`;
+    try {
+      const { data, stat } = await this.#tree.get(paths.request(id));
+      const record = JSON.parse(Buffer.from(data).toString()) as Record<string, unknown>;
+      if (record.state !== "requested") return;
+      for (const path of [paths.requestsLock, parent]) await this.#tree.create(path).catch(() => {});
+      const options = { ephemeral: true, sequential: true };
+      const { path } = await this.#tree.create(`${parent}/${name}`, undefined, options);
+      const line = [...(await this.#tree.children(parent))].sort((a, b) =>
+        a.slice(-10) < b.slice(-10) ? -1 : 1,
+      );
+      const revised = { ...record, relative_priority: Math.floor(this.#random.float() * 50) };
+      const version = stat.version;
+      if (path.endsWith(`/${line[0]}`))
+        await this.#tree.set(paths.request(id), Buffer.from(JSON.stringify(revised)), { version });
+      await this.#delete(path);
+    } catch (error) {
+      if (!(error instanceof TreeError)) throw error;
+      if (error.code !== "tree.bad_version" && error.code !== "tree.no_node") throw error;
+      for (const child of await this.#tree.children(parent).catch(() => []))
+        if (child.startsWith(name)) await this.#delete(`${parent}/${child}`);
+    }
   }
 
   /** Zuul waits 30 s for a node's lock (spec zookeeper.md 3.3): a launcher may have looked whether it is free. */

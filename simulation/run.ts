@@ -1,17 +1,22 @@
-import { FakeCloud, fakeConfig, INSTANT } from "@nodeyard/driver-fake";
+import { FakeCloud, INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
-import { type Random, seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree, type MemoryCluster } from "@nodeyard/tree";
 import type { LauncherConfig } from "nodeyard";
 import { Broken, LogCheck } from "./checks.ts";
-import { LauncherProcess } from "./process.ts";
+import { checkEnd, checkVerdicts, describe } from "./end.ts";
+import { LeaseClient } from "./lease-client.ts";
+import type { LauncherProcess } from "./process.ts";
+import { PythonLauncher } from "./python.ts";
 import { Requestor } from "./requestor.ts";
+import { LIMITS, VARIANTS, WANTED } from "./setting.ts";
+import { Troubles } from "./troubles.ts";
 
 export interface SimulationOptions {
   readonly seed: number;
   /** Requests in all. */
   readonly requests?: number;
-  /** Crashes, expiries and disconnects in all. */
+  /** Crashes, expiries, disconnects, reloads, clock jumps and graceful stops in all. */
   readonly troubles?: number;
 }
 
@@ -23,20 +28,106 @@ export interface SimulationResult {
   readonly used: number;
   readonly failed: number;
   readonly cancelled: number;
+  readonly leases: number;
   readonly crashes: number;
 }
 
-const LIMIT = 6;
-const LABELS = ["small", "large"];
 /** Nothing may take longer than this once the troubles are over, virtual milliseconds. */
 const PATIENCE_MS = 900_000;
+/** Share of calls that lose their request or their reply while there is trouble. */
+const FAULTS = 0.01;
+
+/** All that takes part in one run. */
+export interface Scene {
+  readonly cluster: MemoryCluster;
+  readonly clock: VirtualClock;
+  readonly clouds: ReadonlyMap<string, FakeCloud>;
+  readonly processes: LauncherProcess[];
+  readonly check: LogCheck;
+  readonly zuul: Requestor;
+  readonly cli: LeaseClient;
+  config: LauncherConfig;
+}
 
 /** One run: throws `Broken` when a rule does not hold. */
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
-  const { seed, requests = 30, troubles = 8 } = options;
+  const { seed, requests = 30, troubles = 10 } = options;
   const random = seededRandom(seed);
+  const faults = { share: FAULTS };
+  const scene = makeScene(seed, random, faults);
+  const { clock, check, cluster, zuul, cli } = scene;
+  const failures: unknown[] = [];
+  let checked = 0;
+  const advance = async (ms: number) => {
+    await clock.advance(ms);
+    for (; checked < cluster.log.length; checked++) check.take(cluster.log[checked]!);
+    checkVerdicts(scene);
+    if (failures.length > 0) throw failures[0];
+  };
+  await prepare(scene);
+  const python = new PythonLauncher(
+    cluster.connect({ name: "python", sessionTimeoutMs: 600_000, latencyMs: [0, 3] }),
+    clock,
+    seededRandom(seed + 4),
+  );
+  if (seed % 2 === 0) python.run().catch((error) => failures.push(error));
+  const trouble = new Troubles(scene, random, seed);
+  trouble.start();
+  trouble.start();
+  const ask = () => {
+    const labels = Array.from(
+      { length: 1 + Math.floor(random.float() * 3) },
+      () => WANTED[Math.floor(random.float() * WANTED.length)]!,
+    );
+    const [first] = labels as [string];
+    const work = random.float() < 0.25 ? cli.live([first]) : zuul.live(mostlyOne(labels, random.float()));
+    work.catch((error) => failures.push(error));
+  };
+  for (let asked = 0, done = 0; asked < requests || done < troubles; ) {
+    await advance(random.float() * 400);
+    if (asked < requests && random.float() < 0.7) {
+      asked++;
+      ask();
+    }
+    if (done < troubles && random.float() < 0.25) {
+      done++;
+      trouble.happen();
+    }
+  }
+  faults.share = 0;
+  await trouble.end();
+  const began = clock.monotonic();
+  while (!isQuiet(scene)) {
+    if (clock.monotonic() - began > PATIENCE_MS)
+      throw new Broken("every request ends", undefined, describe(scene));
+    await advance(1_000);
+  }
+  // Two sweeps and more: what leaked is found and deleted by then.
+  const lines = scene.processes.map(({ log }) => log.lines.length);
+  await advance(200_000);
+  checkEnd(scene, lines);
+  const of = (result: string) => zuul.outcomes.filter((outcome) => outcome.result === result).length;
+  return {
+    seed,
+    took: Math.round(clock.monotonic()),
+    writes: cluster.log.length,
+    used: of("used"),
+    failed: of("failed"),
+    cancelled: of("cancelled"),
+    leases: cli.granted,
+    crashes: trouble.crashes,
+  };
+}
+
+/** Labels of several pools can not come from one: most nodesets are of one label, or of two that go together. */
+function mostlyOne(labels: readonly string[], chance: number): readonly string[] {
+  if (chance < 0.15) return labels;
+  if (labels.every((label) => label === "small" || label === "large")) return labels;
+  return labels.map(() => labels[0]!);
+}
+
+function makeScene(seed: number, random: ReturnType<typeof seededRandom>, faults: { share: number }): Scene {
   const clock = new VirtualClock();
-  const faults = { share: 0.01 };
   const cluster = createMemoryTree({
     clock,
     random: seededRandom(seed + 1),
@@ -49,92 +140,26 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       return chance < faults.share * 3 ? { delayMs: random.float() * 200 } : undefined;
     },
   });
-  const cloud = new FakeCloud({ clock, random: seededRandom(seed + 2), knobs: knobs(seed) });
-  const surroundings = { cluster, cloud, clock, config: configOf() };
-  const processes: LauncherProcess[] = [];
-  const start = () =>
-    processes.push(
-      new LauncherProcess(`launcher-${processes.length}`, seed * 1_000 + processes.length, surroundings),
-    );
-  const check = new LogCheck(new Map([["cloud/main", LIMIT]]));
-  let checked = 0;
-  const checkLog = () => {
-    for (; checked < cluster.log.length; checked++) check.take(cluster.log[checked]!);
-  };
-
-  await prepare(cluster, clock);
-  start();
-  start();
-  const zuul = new Requestor(
-    cluster.connect({ name: "zuul", sessionTimeoutMs: 600_000, latencyMs: [0, 3] }),
-    clock,
-    seededRandom(seed + 3),
+  const connect = (name: string) => cluster.connect({ name, sessionTimeoutMs: 600_000, latencyMs: [0, 3] });
+  const clouds = new Map(
+    ["cloud", "east"].map((name, index) => [
+      name,
+      new FakeCloud({ clock, random: seededRandom(seed + 20 + index), knobs: knobs(seed) }),
+    ]),
   );
-  const failures: unknown[] = [];
-  const ask = () => {
-    const labels = Array.from(
-      { length: 1 + Math.floor(random.float() * 3) },
-      () => LABELS[Math.floor(random.float() * LABELS.length)]!,
-    );
-    zuul.live(labels).catch((error) => failures.push(error));
-  };
-  const advance = async (ms: number) => {
-    await clock.advance(ms);
-    checkLog();
-    if (failures.length > 0) throw failures[0];
-  };
-
-  let [asked, done, crashes] = [0, 0, 0];
-  while (asked < requests || done < troubles) {
-    await advance(random.float() * 400);
-    if (asked < requests && random.float() < 0.7) {
-      asked++;
-      ask();
-    }
-    if (done < troubles && random.float() < 0.25) {
-      done++;
-      if (trouble(random, processes) === "crash") {
-        crashes++;
-        start();
-      }
-    }
-  }
-  faults.share = 0;
-  const began = clock.monotonic();
-  while (!isQuiet(cluster, zuul, check)) {
-    if (clock.monotonic() - began > PATIENCE_MS)
-      throw new Broken("every request ends", undefined, describe(cluster, zuul, check, processes));
-    await advance(1_000);
-  }
-  // Two sweeps and more: what leaked is found and deleted by then.
-  await advance(200_000);
-  finalChecks(cloud, check);
-  const of = (result: string) => zuul.outcomes.filter((outcome) => outcome.result === result).length;
   return {
-    seed,
-    took: Math.round(clock.monotonic()),
-    writes: cluster.log.length,
-    used: of("used"),
-    failed: of("failed"),
-    cancelled: of("cancelled"),
-    crashes,
+    cluster,
+    clock,
+    clouds,
+    processes: [],
+    check: new LogCheck(LIMITS),
+    zuul: new Requestor(connect("zuul"), clock, seededRandom(seed + 3)),
+    cli: new LeaseClient(connect("cli"), clock, seededRandom(seed + 5)),
+    config: VARIANTS[0]!,
   };
 }
 
-function trouble(random: Random, processes: readonly LauncherProcess[]): string {
-  const alive = processes.filter((each) => !each.dead);
-  const victim = alive[Math.floor(random.float() * alive.length)]!;
-  const kind = random.float();
-  if (kind < 0.4) {
-    victim.crash();
-    return "crash";
-  }
-  if (kind < 0.7) victim.tree.expire();
-  else victim.tree.disconnect();
-  return "other";
-}
-
-async function prepare(cluster: MemoryCluster, clock: VirtualClock): Promise<void> {
+async function prepare({ cluster, clock }: Scene): Promise<void> {
   const tree = cluster.connect({ name: "setup", latencyMs: [0, 0] });
   const made = (async () => {
     for (const path of ["/nodepool", paths.requests]) await tree.create(path);
@@ -144,51 +169,12 @@ async function prepare(cluster: MemoryCluster, clock: VirtualClock): Promise<voi
   await made;
 }
 
-function isQuiet(cluster: MemoryCluster, zuul: Requestor, check: LogCheck): boolean {
-  void cluster;
+function isQuiet({ check, zuul, cli, cluster }: Scene): boolean {
   const going = [...check.nodes.values()].some(
-    ({ data }) => data.state !== "ready" || data.allocated_to !== null,
+    ({ data }) => data.state !== "ready" || (data.allocated_to ?? null) !== null,
   );
-  return zuul.open.size === 0 && check.requests.size === 0 && !going;
-}
-
-function finalChecks(cloud: FakeCloud, check: LogCheck): void {
-  const machines = cloud.inspect();
-  const tags = machines.map((machine) => machine.tag?.nodeId ?? "none");
-  if (new Set(tags).size !== tags.length)
-    throw new Broken("one tag has one machine", undefined, tags.join(", "));
-  for (const tag of tags)
-    if (!check.nodes.has(tag))
-      throw new Broken("nothing outlives its record", undefined, `machine of node ${tag}`);
-  for (const [id] of check.nodes)
-    if (!tags.includes(id)) throw new Broken("a ready node has a machine", undefined, id);
-}
-
-function describe(
-  cluster: MemoryCluster,
-  zuul: Requestor,
-  check: LogCheck,
-  processes: readonly LauncherProcess[],
-): string {
-  const all = new Set([...zuul.open, ...check.requests.keys()]);
-  const open = [...all].map((id) => `${id} ${JSON.stringify(check.requests.get(id)?.data)}`);
-  const nodes = [...check.nodes].map(([id, { data }]) => `${id} ${data.state} ${data.allocated_to}`);
-  const verdicts = processes
-    .filter((each) => !each.dead)
-    .map((each) => `${each.name}: ${[...all].map((id) => JSON.stringify(each.launcher?.verdict(id)))}`);
-  const logs = processes.flatMap((each) =>
-    each.log.lines
-      .slice(-8)
-      .map((line) => `${each.name} ${line.level} ${line.text} ${JSON.stringify(line.facts)}`),
-  );
-  const locks = [...all].map(
-    (id) => `lock ${id}: ${[...(cluster.znodes.children(paths.requestLock(id)) ?? [])]}`,
-  );
-  const pools = [...(cluster.znodes.children("/nodepool/components/pool") ?? [])];
-  const work = processes
-    .filter((each) => !each.dead)
-    .map((each) => `${each.name} ${JSON.stringify(each.launcher?.inspect())} ${each.tree.session().state}`);
-  return ["", `pools ${pools}`, ...work, ...locks, ...open, ...nodes, ...verdicts, ...logs].join("\n  ");
+  const leases = cluster.znodes.children("/nodeyard/leases")?.length ?? 0;
+  return zuul.open.size === 0 && cli.open === 0 && leases === 0 && check.requests.size === 0 && !going;
 }
 
 function knobs(seed: number) {
@@ -198,34 +184,6 @@ function knobs(seed: number) {
     delete: { minMs: 5, maxMs: 500 },
     read: { minMs: 1, maxMs: 100 },
   };
-  return {
-    ...INSTANT,
-    seed,
-    quota: {},
-    latency,
-    errors: { create: 0.1, delete: 0.1, find: 0.05, list: 0.05 },
-    consistencyDelayMs: 500,
-  };
-}
-
-function configOf(): LauncherConfig {
-  const raw = {
-    name: "cloud",
-    driver: "fake",
-    "launch-retries": 3,
-    "cloud-images": [{ name: "image" }],
-    pools: [
-      {
-        name: "main",
-        "max-servers": LIMIT,
-        labels: LABELS.map((name) => ({ name, "cloud-image": "image", "flavor-name": "Fake Flavor" })),
-      },
-    ],
-  };
-  const provider = fakeConfig.load(raw, { labels: new Set(LABELS), diskimages: new Map(), report: () => {} });
-  if (provider === undefined) throw new Error("the simulation's own configuration does not load");
-  const labels = new Map([
-    ["small", { name: "small", minReady: 1, maxReadyAgeMs: Number.POSITIVE_INFINITY }],
-  ]);
-  return { providers: [provider], labels, tenantLimits: new Map(), maxHoldAgeMs: Number.POSITIVE_INFINITY };
+  const errors = { create: 0.1, delete: 0.1, find: 0.05, list: 0.05 };
+  return { ...INSTANT, seed, quota: {}, latency, errors, consistencyDelayMs: 500 };
 }

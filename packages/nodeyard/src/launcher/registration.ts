@@ -96,7 +96,19 @@ export class Registration {
     this.#components.delete(name);
     await settledWithin(this.#handles.clock, LEAVE_MS, component.tail);
     if (component.path === "") return;
-    await this.#handles.tree.delete(component.path, { deadlineMs: LEAVE_MS }).catch(() => {});
+    // A component that stayed behind would have everybody wait for a pool that nobody serves: it is asked for until it is gone.
+    const gone = persevere(this.#handles, () => this.#remove(component)).catch((error) =>
+      this.#log.debug({ component: name, error: messageOf(error) }, "a component goes with its session"),
+    );
+    await settledWithin(this.#handles.clock, LEAVE_MS, gone);
+  }
+
+  async #remove({ path, epoch }: Registered): Promise<void> {
+    const { tree } = this.#handles;
+    if (tree.session().epoch !== epoch) return;
+    await tree.delete(path).catch((error: unknown) => {
+      if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
+    });
   }
 
   #enqueue(component: Registered, work: () => Promise<void>): Promise<void> {

@@ -215,6 +215,21 @@ describe("a new configuration", () => {
     expect(world.children(POOLS)).toHaveLength(1);
   });
 
+  test("takes a pool out of the registry for good, also when the replies are lost", async () => {
+    const world = new World();
+    const { launcher } = await world.start(
+      "a",
+      launcherConfig([fakeProvider("cloud"), fakeProvider("more")]),
+    );
+    let losses = 3;
+    world.fault = ({ path, kind }) =>
+      kind === "write" && path.startsWith(`${POOLS}/`) && losses-- > 0 ? "lose-request" : undefined;
+    await world.settle(launcher.reconfigure(launcherConfig([fakeProvider("cloud")])));
+    await world.run(5_000);
+    expect(losses).toBeLessThan(1);
+    expect(world.children(POOLS)).toHaveLength(1);
+  });
+
   test("does not break off the launches under way", async () => {
     const world = new World({
       latency: {

@@ -1,0 +1,110 @@
+import type { FakeCloud } from "@nodeyard/driver-fake";
+import { paths } from "@nodeyard/model";
+import { Broken } from "./checks.ts";
+import type { Scene } from "./run.ts";
+
+/** Lines of a launcher in 200 quiet seconds, at most: nothing is said over and over. */
+const QUIET_LINES = 30;
+
+/** Nothing waits silently: whoever sees the whole tree can say of each open request what it waits for. */
+export function checkVerdicts({ processes }: Scene): void {
+  for (const { name, dead, closing, launcher } of processes) {
+    if (dead || closing || launcher === undefined || !launcher.view.complete) continue;
+    for (const [id, { record }] of launcher.view.requests.byId) {
+      if (record.state !== "requested" && record.state !== "pending") continue;
+      if (launcher.verdict(id) === undefined)
+        throw new Broken(
+          "nothing waits silently",
+          undefined,
+          `${name} can not say why ${id} (${record.state}) waits`,
+        );
+    }
+  }
+}
+
+/** What must be true when all is quiet: machines, records, locks, ledgers and leases agree, and nobody chatters. */
+export function checkEnd(scene: Scene, linesBefore: readonly number[]): void {
+  const { clouds, check, cluster, processes } = scene;
+  for (const [provider, cloud] of clouds) checkMachines(scene, provider, cloud);
+  for (const id of check.nodes.keys()) {
+    const contenders = [...(cluster.znodes.children(paths.nodeLock(id)) ?? [])];
+    if (contenders.length > 0)
+      throw new Broken("a free node is not locked", undefined, `${id}: ${contenders}`);
+  }
+  const boards = [...check.nodes.values()].filter(({ data }) => data.provider === "lab").length;
+  if (boards !== 4) throw new Broken("every slot is registered once", undefined, `${boards} of 4`);
+  checkChatter(processes, linesBefore);
+}
+
+function checkMachines(scene: Scene, provider: string, cloud: FakeCloud): void {
+  const { nodes } = scene.check;
+  const tags = cloud.inspect().map((machine) => machine.tag?.nodeId ?? "none");
+  if (new Set(tags).size !== tags.length)
+    throw new Broken("one tag has one machine", undefined, `${provider}: ${tags.join(", ")}`);
+  for (const tag of tags)
+    if (nodes.get(tag)?.data.provider !== provider)
+      throw new Broken("nothing outlives its record", undefined, `${provider}: machine of node ${tag}`);
+  for (const [id, { data }] of nodes)
+    if (data.provider === provider && !tags.includes(id))
+      throw new Broken("a ready node has a machine", undefined, `${provider}: ${id}`);
+  checkLedgers(scene, provider);
+}
+
+function checkChatter(processes: Scene["processes"], linesBefore: readonly number[]): void {
+  for (const [index, { name, dead, log, counters }] of processes.entries()) {
+    if (dead) continue;
+    const since = log.lines.slice(linesBefore[index] ?? 0).filter(({ level }) => level !== "debug");
+    if (since.length > QUIET_LINES)
+      throw new Broken(
+        "nothing is said over and over",
+        undefined,
+        `${name}: ${JSON.stringify(since.slice(-5))}`,
+      );
+    const unexpected = counters.list().filter((counter) => counter.name === "launcher.unexpected");
+    if (unexpected.length > 0)
+      throw new Broken("no error comes unexpected", undefined, `${name}: ${JSON.stringify(unexpected)}`);
+  }
+}
+
+function checkLedgers({ cluster, check }: Scene, provider: string): void {
+  for (const pool of cluster.znodes.children(`/nodeyard/limits/${provider}`) ?? []) {
+    const data = cluster.znodes.data(`/nodeyard/limits/${provider}/${pool}`);
+    const { instances } = JSON.parse(Buffer.from(data ?? "{}").toString()) as { instances?: number };
+    const there = [...check.nodes.values()].filter(
+      (node) => node.data.provider === provider && node.data.pool === pool,
+    ).length;
+    if (instances !== there)
+      throw new Broken(
+        "a ledger says what exists",
+        undefined,
+        `${provider}/${pool}: ${instances}, not ${there}`,
+      );
+  }
+}
+
+export function describe({ cluster, zuul, cli, check, processes }: Scene): string {
+  const all = new Set([...zuul.open, ...check.requests.keys()]);
+  const open = [...all].map((id) => `${id} ${JSON.stringify(check.requests.get(id)?.data)}`);
+  const nodes = [...check.nodes].map(
+    ([id, { data }]) => `${id} ${data.provider}/${data.pool} ${data.state} ${data.allocated_to}`,
+  );
+  const alive = processes.filter((each) => !each.dead);
+  const verdicts = alive.map(
+    (each) => `${each.name}: ${[...all].map((id) => JSON.stringify(each.launcher?.verdict(id)))}`,
+  );
+  const logs = alive.flatMap((each) =>
+    each.log.lines
+      .slice(-8)
+      .map((line) => `${each.name} ${line.level} ${line.text} ${JSON.stringify(line.facts)}`),
+  );
+  const locks = [...all].map(
+    (id) => `lock ${id}: ${[...(cluster.znodes.children(paths.requestLock(id)) ?? [])]}`,
+  );
+  const pools = [...(cluster.znodes.children("/nodepool/components/pool") ?? [])];
+  const leases = [...(cluster.znodes.children("/nodeyard/leases") ?? [])];
+  const work = alive.map(
+    (each) => `${each.name} ${JSON.stringify(each.launcher?.inspect())} ${each.tree.session().state}`,
+  );
+  const rest = [`pools ${pools}`, `leases ${leases}, clients ${cli.open}`];
+  return ["", ...rest, ...work, ...locks, ...open, ...nodes, ...verdicts, ...logs].join("\n  ");
+}

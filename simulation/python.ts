@@ -1,0 +1,228 @@
+import { paths } from "@nodeyard/model";
+import { type Clock, type Random, sleep } from "@nodeyard/runtime";
+import { type MemoryTree, TreeError } from "@nodeyard/tree";
+
+type Json = Record<string, unknown>;
+
+const LABELS = ["python", "small"];
+const AT_MOST = 3;
+
+/**
+ * A launcher of the older kind beside ours (spec zookeeper.md 5.2 to 5.4): it polls, takes a lock before it writes, and writes
+ * without a fence or a version. One pool of one provider; its machines are nobody's concern.
+ */
+export class PythonLauncher {
+  readonly id = "py.example-PoolWorker.py-main-0123456789abcdef0123456789abcdef";
+  readonly #tree: MemoryTree;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  #stopped = false;
+
+  constructor(tree: MemoryTree, clock: Clock, random: Random) {
+    this.#tree = tree;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  async run(): Promise<void> {
+    const component = {
+      hostname: "py",
+      kind: "pool",
+      state: "running",
+      version: "11",
+      model_api: 0,
+      id: this.id,
+      name: "main",
+      provider_name: "py",
+      supported_labels: LABELS,
+      priority: 100,
+      paused: false,
+    };
+    for (const path of ["/nodepool/components", "/nodepool/components/pool", paths.nodes, paths.requestsLock])
+      await this.#tree.create(path).catch(existing);
+    await this.#tree.create("/nodepool/components/pool/py", bytes(component), {
+      ephemeral: true,
+      sequential: true,
+    });
+    while (!this.#stopped) {
+      await sleep(this.#clock, 500 + this.#random.float() * 500);
+      for (const id of await this.#tree.children(paths.nodes)) await this.#reap(id);
+      for (const id of [...(await this.#tree.children(paths.requests))].sort()) await this.#assign(id);
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #assign(id: string): Promise<void> {
+    const before = await this.#read(paths.request(id));
+    if (!this.#open(before)) return;
+    const wanted = before.node_types as string[];
+    const able = wanted.every((label) => LABELS.includes(label));
+    if (!able && (await this.#candidates(wanted, (before.declined_by as string[]) ?? []))) return;
+    if (able && (await this.#count()) + wanted.length > AT_MOST && wanted.length <= AT_MOST) return;
+    const lock = await this.#lock(paths.requestLock(id));
+    if (lock === undefined) return;
+    const record = await this.#read(paths.request(id));
+    if (this.#open(record)) {
+      if (able && wanted.length <= AT_MOST) await this.#serve(id, record, wanted);
+      else await this.#decline(id, record);
+    }
+    await this.#tree.delete(lock).catch(missing);
+  }
+
+  #open(record: Json | undefined): record is Json {
+    return record?.state === "requested" && !((record.declined_by as string[]) ?? []).includes(this.id);
+  }
+
+  async #serve(id: string, record: Json, wanted: readonly string[]): Promise<void> {
+    const pending = { ...record, state: "pending", state_time: this.#seconds() };
+    if (!(await this.#write(paths.request(id), pending))) return;
+    const nodes: { id: string; lock: string; data: Json }[] = [];
+    for (const label of wanted) {
+      const data: Json = {
+        state: "init",
+        state_time: this.#seconds(),
+        provider: "py",
+        pool: "main",
+        type: [label],
+        launcher: this.id,
+        allocated_to: id,
+      };
+      const { path } = await this.#tree.create(`${paths.nodes}/`, bytes(data), { sequential: true });
+      const node = path.slice(path.lastIndexOf("/") + 1);
+      const lock = await this.#lock(paths.nodeLock(node));
+      if (lock === undefined) continue;
+      nodes.push({ id: node, lock, data: { ...data, state: "building" } });
+      await this.#write(path, nodes.at(-1)!.data);
+    }
+    await sleep(this.#clock, this.#random.float() * 1_000);
+    const vanished = (await this.#read(paths.request(id))) === undefined;
+    for (const node of nodes) {
+      const ready = { ...node.data, state: "ready", interface_ip: "192.0.2.9", state_time: this.#seconds() };
+      await this.#write(paths.node(node.id), { ...ready, allocated_to: vanished ? null : id });
+      await this.#tree.delete(node.lock).catch(missing);
+    }
+    if (vanished) return;
+    const ids = nodes.map((node) => node.id);
+    await this.#write(paths.request(id), {
+      ...pending,
+      state: "fulfilled",
+      nodes: ids,
+      state_time: this.#seconds(),
+    });
+  }
+
+  async #decline(id: string, record: Json): Promise<void> {
+    const declined = [...((record.declined_by as string[]) ?? []), this.id];
+    const pools = await this.#pools();
+    const all = pools.every((pool) => declined.includes(String(pool.id)));
+    await this.#write(paths.request(id), {
+      ...record,
+      declined_by: declined,
+      state: all ? "failed" : "requested",
+      state_time: this.#seconds(),
+    });
+  }
+
+  /** Its own nodes only: unlocked ones that are done with, whose request is gone, or that nobody took. */
+  async #reap(id: string): Promise<void> {
+    const record = await this.#read(paths.node(id));
+    if (record?.provider !== "py") return;
+    const orphan =
+      record.allocated_to !== null &&
+      (await this.#read(paths.request(String(record.allocated_to)))) === undefined;
+    const done = record.state !== "ready" || orphan || record.allocated_to === null;
+    if (!done || record.state === "hold") return;
+    const lock = await this.#lock(paths.nodeLock(id));
+    if (lock === undefined) return;
+    const now = await this.#read(paths.node(id));
+    const kept = now?.state === "ready" && now.allocated_to !== null && !orphan;
+    if (now !== undefined && !kept) {
+      await this.#write(paths.node(id), { ...now, state: "deleting" });
+      await this.#write(paths.node(id), { ...now, state: "deleted" });
+      for (const name of await this.#tree.children(paths.nodeLock(id)))
+        await this.#tree.delete(`${paths.nodeLock(id)}/${name}`).catch(missing);
+      await this.#tree.delete(paths.nodeLock(id)).catch(missing);
+      await this.#tree.delete(paths.node(id)).catch(missing);
+    } else await this.#tree.delete(lock).catch(missing);
+  }
+
+  async #count(): Promise<number> {
+    const records = await Promise.all(
+      (await this.#tree.children(paths.nodes)).map((id) => this.#read(paths.node(id))),
+    );
+    return records.filter((record) => record?.provider === "py").length;
+  }
+
+  async #candidates(wanted: readonly string[], declined: readonly string[]): Promise<boolean> {
+    return (await this.#pools()).some(
+      (pool) =>
+        !declined.includes(String(pool.id)) &&
+        wanted.every((label) => (pool.supported_labels as string[]).includes(label)),
+    );
+  }
+
+  async #pools(): Promise<Json[]> {
+    const root = "/nodepool/components/pool";
+    const found = await Promise.all(
+      (await this.#tree.children(root)).map((name) => this.#read(`${root}/${name}`)),
+    );
+    return found.filter((pool) => pool !== undefined);
+  }
+
+  async #lock(parent: string): Promise<string | undefined> {
+    try {
+      await this.#tree.create(parent).catch(existing);
+      const options = { ephemeral: true, sequential: true };
+      const { path } = await this.#tree.create(`${parent}/${"c".repeat(32)}__lock__`, undefined, options);
+      const line = [...(await this.#tree.children(parent))].sort((a, b) =>
+        a.slice(-10) < b.slice(-10) ? -1 : 1,
+      );
+      if (path.endsWith(`/${line[0]}`)) return path;
+      await this.#tree.delete(path).catch(missing);
+      return undefined;
+    } catch (error) {
+      missing(error);
+      return undefined;
+    }
+  }
+
+  #seconds(): number {
+    return this.#clock.now() / 1000;
+  }
+
+  async #write(path: string, data: Json): Promise<boolean> {
+    try {
+      await this.#tree.set(path, bytes(data));
+      return true;
+    } catch (error) {
+      missing(error);
+      return false;
+    }
+  }
+
+  async #read(path: string): Promise<Json | undefined> {
+    try {
+      const { data } = await this.#tree.get(path);
+      return data.length === 0 ? undefined : (JSON.parse(Buffer.from(data).toString()) as Json);
+    } catch (error) {
+      missing(error);
+      return undefined;
+    }
+  }
+}
+
+function bytes(data: Json): Uint8Array {
+  return Buffer.from(JSON.stringify(data));
+}
+
+function existing(error: unknown): void {
+  if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
+}
+
+function missing(error: unknown): void {
+  if (!(error instanceof TreeError) || (error.code !== "tree.no_node" && error.code !== "tree.not_empty"))
+    throw error;
+}
