@@ -148,10 +148,9 @@ export class Session implements SessionInfo {
     }
     const limit = Math.min(CLOSE_LIMIT, this.timeoutMs);
     const timer: Timer = this.#settings.clock.setTimer(limit, () => this.#finish());
-    const onReply = () => this.#finish();
-    connection.channel.send(
-      new Pending({ type: OpCode.closeSession }, onReply, Number.POSITIVE_INFINITY, limit, ANY_EPOCH),
-    );
+    const end = () => this.#finish();
+    const goodbye = { type: OpCode.closeSession } as const;
+    connection.channel.send(new Pending(goodbye, end, Number.POSITIVE_INFINITY, limit, ANY_EPOCH));
     return promise.finally(() => timer.cancel());
   }
 
@@ -214,8 +213,8 @@ export class Session implements SessionInfo {
 
   #ready(connection: Connection, reattached: boolean): void {
     this.sums.connections++;
-    const { maxRequestBytes } = this.#settings;
-    for (const request of this.watches.reattach(this.#lastZxid, maxRequestBytes, this.chroot.length)) {
+    const most = this.#settings.maxRequestBytes;
+    for (const request of this.watches.reattach(this.#lastZxid, most, this.chroot.length)) {
       connection.channel.sendControl(Xid.setWatches, request);
     }
     this.state = "connected";
