@@ -102,6 +102,32 @@ describe("the life of a request", () => {
     expect(rig.cloud.inspect().length).toBeLessThanOrEqual(2);
   });
 
+  test("what others use of the cloud's quota is not ours to give (spec launcher.md 4.2)", async () => {
+    const config = launcherConfig([fakeProvider()]);
+    await using rig = await startRig(config, {
+      knobs: { quota: { instances: 3 } },
+      beforeCloud: async (cloud) => {
+        const stranger = {
+          tag: null,
+          az: null,
+          resources: { instances: 1 },
+          networks: [],
+          imageProperties: {},
+        };
+        for (const name of ["one", "two"])
+          await cloud.create({ ...stranger, name }, new AbortController().signal);
+      },
+    });
+    const first = await fulfilled(rig, await rig.ask({}));
+    const second = await rig.ask({});
+    await until("it waits for the quota", () => rig.launcher.verdict(second)?.code === "capacity.provider");
+    expect(rig.launcher.verdict(second)?.facts).toMatchObject({ limit: 1, used: 1 });
+    await rig.tree.delete(paths.request(first.id));
+    await useNode(rig.tree, first.nodes[0]!);
+    await fulfilled(rig, second);
+    expect(rig.cloud.inspect()).toHaveLength(3);
+  });
+
   test("min-ready: asked for with priority 900, freed when ready, replaced when used (check 29)", async () => {
     const labels = new Map([
       ["small", { name: "small", minReady: 2, maxReadyAgeMs: Number.POSITIVE_INFINITY }],

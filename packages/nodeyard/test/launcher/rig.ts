@@ -89,7 +89,11 @@ export interface Rig extends AsyncDisposable {
 /** A launcher with a fake cloud on an embedded tree, all in this process. */
 export async function startRig(
   config: LauncherConfig,
-  options: { readonly knobs?: Partial<FakeKnobs>; readonly before?: (tree: Tree) => Promise<void> } = {},
+  options: {
+    readonly knobs?: Partial<FakeKnobs>;
+    readonly before?: (tree: Tree) => Promise<void>;
+    readonly beforeCloud?: (cloud: FakeCloud) => Promise<void>;
+  } = {},
 ): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-launcher-"));
   const tree = await openEmbeddedTree({ folder, clock: systemClock, random: systemRandom });
@@ -103,6 +107,7 @@ export async function startRig(
   lines = log.lines;
   const counters = new Counters();
   await options.before?.(tree);
+  await options.beforeCloud?.(cloud);
   const launchers: Launcher[] = [];
   const start = async (given: LauncherConfig): Promise<Launcher> => {
     const handles: LauncherOptions = {
