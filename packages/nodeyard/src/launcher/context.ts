@@ -4,8 +4,8 @@ import type { Tree } from "@nodeyard/tree";
 import type { Counters, Journal, Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { AgeClock } from "./age-clock.ts";
-import type { Fence } from "./fence.ts";
-import type { Ledgers } from "./ledger.ts";
+import type { Fence } from "./fence/fence.ts";
+import type { Ledgers } from "./limits/ledger.ts";
 
 /** A provider that is open, with what was learnt about it. */
 export interface OpenProvider {

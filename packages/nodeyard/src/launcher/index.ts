@@ -1,2 +1,2 @@
 export { Launcher, type LauncherConfig, type LauncherOptions } from "./launcher.ts";
-export type { Identity } from "./serving.ts";
+export type { Identity } from "./providers/serving.ts";

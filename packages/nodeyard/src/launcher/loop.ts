@@ -86,16 +86,11 @@ export class Loop {
         );
     }
     this.#context.counters.add("scheduler.turns", 1);
-    let output: Output;
-    try {
-      output = reduce(this.#state, events, this.#context.ages.now());
-    } catch (error) {
+    const output = reduce(this.#state, events, this.#context.ages.now());
+    for (const { at, error } of output.failures) {
       this.#context.counters.add("launcher.unexpected", 1, { place: "scheduler" });
-      this.#context.log.error(
-        { error: messageOf(error), stack: (error as Error).stack, events: events.map((event) => event.type) },
-        "the scheduler failed on an event",
-      );
-      return;
+      const facts = { at, error: messageOf(error), stack: (error as Error)?.stack };
+      this.#context.log.error(facts, "the scheduler failed on an event; the others are taken");
     }
     for (const { request, verdict } of output.verdicts) {
       if (verdict === undefined) continue;

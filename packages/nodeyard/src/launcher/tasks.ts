@@ -1,11 +1,11 @@
 import { backoff, messageOf } from "@nodeyard/runtime";
 import type { Action, SchedulerEvent } from "../scheduler/index.ts";
+import { requestMinReady } from "./clients/min-ready.ts";
 import type { Context } from "./context.ts";
-import { deallocateNode } from "./deallocate.ts";
-import { deleteNode } from "./delete-node.ts";
-import { type Handled, handleDecline, handleRequest } from "./handler.ts";
-import { requestMinReady } from "./min-ready.ts";
-import { resetLost } from "./reset.ts";
+import { deallocateNode } from "./nodes/deallocate.ts";
+import { deleteNode } from "./nodes/delete-node.ts";
+import { type Handled, handleDecline, handleRequest } from "./requests/handler.ts";
+import { resetLost } from "./requests/reset.ts";
 import { settledWithin } from "./within.ts";
 
 /** Failures in a row per request, node or label, at most this many remembered. */

@@ -15,15 +15,31 @@ const BUDGET = 256;
  */
 export function reduce(state: State, events: readonly SchedulerEvent[], now: number): Output {
   const turn: Turn = { now, actions: [], changedVerdicts: new Set() };
-  for (const event of events) take(state, turn, event);
-  fireTimers(state, turn);
-  const more = settle(state, turn);
+  const failures: { at: string; error: unknown }[] = [];
+  const attempt = <T>(at: string, otherwise: T, work: () => T): T => {
+    try {
+      return work();
+    } catch (error) {
+      failures.push({ at, error });
+      return otherwise;
+    }
+  };
+  for (const event of events) attempt(describeEvent(event), undefined, () => take(state, turn, event));
+  attempt("timers", undefined, () => fireTimers(state, turn));
+  const more = attempt("settling", false, () => settle(state, turn));
   return {
     actions: turn.actions,
     verdicts: [...turn.changedVerdicts].map((request) => ({ request, verdict: state.verdicts.get(request) })),
     nextWake: state.timetable.next(),
     more,
+    failures,
   };
+}
+
+function describeEvent(event: SchedulerEvent): string {
+  const subject =
+    "id" in event ? event.id : "request" in event ? event.request : "node" in event ? event.node : "";
+  return `${event.type} ${subject}`.trim();
 }
 
 function take(state: State, turn: Turn, event: SchedulerEvent): void {

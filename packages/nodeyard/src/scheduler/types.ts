@@ -147,4 +147,6 @@ export interface Output {
   readonly nextWake: number | undefined;
   /** More work is ready than one turn may do: call again soon. */
   readonly more: boolean;
+  /** What went wrong inside: a fault in an event or a piece of work stops neither the others nor the turn. */
+  readonly failures: readonly { readonly at: string; readonly error: unknown }[];
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { reduce } from "../../src/scheduler/index.ts";
 import { component, componentOf, Desk, policy, pool, request as requestEntry } from "./world.ts";
 
 const accepted = (actions: readonly { type: string }[]) =>
@@ -278,5 +279,20 @@ describe("the life of a handler", () => {
     const actions = desk.tell({ type: "session-lost" });
     expect(accepted(actions)).toEqual(["100-0000000001"]);
     expect(desk.state.usage.of("pool cloud/main")).toEqual({ instances: 1 });
+  });
+
+  test("an event that makes no sense inside stops neither the others nor the turn", () => {
+    const desk = new Desk(policy([pool()]));
+    const broken = { id: "100-0000000001", version: 0, record: { state: "requested", nodeTypes: null } };
+    const output = reduce(
+      desk.state,
+      [
+        { type: "request", id: broken.id, after: broken as never },
+        { type: "request", id: "100-0000000002", after: requestEntry("100-0000000002") },
+      ],
+      desk.now,
+    );
+    expect(output.failures).toMatchObject([{ at: "request 100-0000000001" }]);
+    expect(accepted(output.actions)).toEqual(["100-0000000002"]);
   });
 });

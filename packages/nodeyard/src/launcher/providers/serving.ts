@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from "node:util";
 import type { Driver, ProviderConfig } from "@nodeyard/driver";
 import { launcherPoolId } from "@nodeyard/model";
 import { hexId, messageOf, type Timer } from "@nodeyard/runtime";
-import type { LocalPool, LocalProvider } from "../scheduler/index.ts";
-import type { Context, OpenProvider, ServingPool } from "./context.ts";
+import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
+import type { Context, OpenProvider, ServingPool } from "../context.ts";
+import { poolComponent, type Registration } from "../registration.ts";
+import { settledWithin } from "../within.ts";
 import { InventoryKeeper } from "./inventory.ts";
 import { LeakSweep } from "./leaks.ts";
 import { learnFacts, openPause, openProvider, type ProviderFacts } from "./providers.ts";
-import { poolComponent, type Registration } from "./registration.ts";
-import { settledWithin } from "./within.ts";
 
 const FACTS_MS = 300_000;
 /** After a refusal for quota the limits are asked again this soon, and no sooner. */

@@ -2,9 +2,9 @@ import type { Tag } from "@nodeyard/driver";
 import { changeNode, encodeNode, paths } from "@nodeyard/model";
 import { deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { CommitFailed, type Op, TreeError } from "@nodeyard/tree";
-import { type Context, treeSeconds } from "./context.ts";
+import { type Context, treeSeconds } from "../context.ts";
+import type { HeldNode } from "../fence/records.ts";
 import { lockNode } from "./node-lock.ts";
-import type { HeldNode } from "./records.ts";
 import { removeMachine } from "./remove-machine.ts";
 
 /** One attempt to delete, at most (spec launcher.md 3.6). */

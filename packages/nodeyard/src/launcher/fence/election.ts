@@ -1,7 +1,7 @@
 import { jitter, messageOf, type Timer } from "@nodeyard/runtime";
 import { type CheckOp, type Feed, TreeError } from "@nodeyard/tree";
 import { contenderPrefix, holderOf } from "@nodeyard/zookeeper";
-import type { Context } from "./context.ts";
+import type { Context } from "../context.ts";
 import { FenceLost } from "./fence.ts";
 
 const RETRY_MS = 5_000;

@@ -1,5 +1,5 @@
 import type { Step } from "@nodeyard/driver";
-import type { Context } from "./context.ts";
+import type { Context } from "../context.ts";
 import { FenceLost, type Held } from "./fence.ts";
 
 /** A tree that is not whole for longer than this is given up by who waits for it, milliseconds. */

@@ -1,7 +1,7 @@
 import { paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
-import type { Context } from "./context.ts";
+import type { Context } from "../context.ts";
 
 /**
  * Removes node paths without data, which lockers of older kinds leave behind when they come too late (spec zookeeper.md

@@ -1,6 +1,6 @@
 import { paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
-import type { Context } from "./context.ts";
+import type { Context } from "../context.ts";
 import { lockNode } from "./node-lock.ts";
 
 /** Frees a ready node whose request is gone. True when nothing is left to do. */

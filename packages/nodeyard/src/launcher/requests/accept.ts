@@ -1,8 +1,8 @@
 import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord } from "@nodeyard/model";
 import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
-import { type Context, treeSeconds } from "./context.ts";
-import { type HeldRequest, heldRequest } from "./records.ts";
-import { withRoot } from "./roots.ts";
+import { type Context, treeSeconds } from "../context.ts";
+import { type HeldRequest, heldRequest } from "../fence/records.ts";
+import { withRoot } from "../fence/roots.ts";
 
 /** "busy": someone else has the lock. "changed": it is no longer what the plan was made for. "gone": deleted. */
 export type NotHeld = "busy" | "changed" | "gone";

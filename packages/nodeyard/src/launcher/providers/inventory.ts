@@ -1,11 +1,11 @@
 import type { InventoryItem } from "@nodeyard/driver";
 import { encodeNode, newNode, paths } from "@nodeyard/model";
 import { backoff, jitter, messageOf } from "@nodeyard/runtime";
-import { type Context, type OpenProvider, treeSeconds } from "./context.ts";
-import { Election } from "./election.ts";
-import { lockNode } from "./node-lock.ts";
+import { type Context, type OpenProvider, treeSeconds } from "../context.ts";
+import { Election } from "../fence/election.ts";
+import { withRoot } from "../fence/roots.ts";
+import { lockNode } from "../nodes/node-lock.ts";
 import { probeInTime } from "./probe.ts";
-import { withRoot } from "./roots.ts";
 import { planSlots } from "./slots.ts";
 
 /** Hosts contacted at once. */

@@ -1,6 +1,6 @@
 import { parseRequestId, paths } from "@nodeyard/model";
 import { TreeError } from "@nodeyard/tree";
-import type { Context } from "./context.ts";
+import type { Context } from "../context.ts";
 
 /** Rule 7 of spec zookeeper.md section 9: lock parents are kept this long after the request is gone. */
 const KEEP_MS = 8 * 3_600_000;

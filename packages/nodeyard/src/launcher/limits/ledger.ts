@@ -1,9 +1,9 @@
 import { decodeNode, type NodeRecord, paths } from "@nodeyard/model";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import { type CreateOp, type Op, type OpResult, type Tree, TreeError } from "@nodeyard/tree";
-import type { Log } from "../telemetry/index.ts";
-import { poolKey, type View } from "../view/index.ts";
-import type { ServingPool } from "./context.ts";
+import type { Log } from "../../telemetry/index.ts";
+import { poolKey, type View } from "../../view/index.ts";
+import type { ServingPool } from "../context.ts";
 import { LedgerBook } from "./ledger-book.ts";
 
 const ROOT = "/nodeyard/limits";

@@ -85,7 +85,7 @@ export class Fence {
         ...more,
       ]);
       const made = results[1] as Extract<OpResult, { op: "create" }>;
-      return { held: { parent, contender: made.path, epoch }, results: results.slice(2) };
+      return { held: this.#held(parent, made.path), results: results.slice(2) };
     } catch (error) {
       if (error instanceof CommitFailed && error.index === 0 && error.reason.code === "tree.node_exists")
         return "exists";
@@ -110,7 +110,7 @@ export class Fence {
         await this.#dropContender(prefix, parent, epoch);
       throw error;
     }
-    const held: Held = { parent, contender: created.value.path, epoch };
+    const held = this.#held(parent, created.value.path);
     const own = held.contender.slice(parent.length + 1);
     if (listed.status === "rejected") {
       await this.release(held);
@@ -119,6 +119,11 @@ export class Fence {
     if (holderOf(listed.value) === own) return held;
     await this.release(held);
     return "busy";
+  }
+
+  /** A call made between two sessions is carried out in the second: the answer tells which session the contender is of. */
+  #held(parent: string, contender: string): Held {
+    return { parent, contender, epoch: this.#tree.session().epoch };
   }
 
   /** Gives the lock back; an answer that never comes is made good by `#dropContender`. */

@@ -1,8 +1,8 @@
 import { messageOf } from "@nodeyard/runtime";
-import type { Context, ServingPool } from "./context.ts";
+import type { Context, ServingPool } from "../context.ts";
+import type { HeldNode, HeldRequest } from "../fence/records.ts";
+import { probeInTime } from "../providers/probe.ts";
 import { lockNode } from "./node-lock.ts";
-import { probeInTime } from "./probe.ts";
-import type { HeldNode, HeldRequest } from "./records.ts";
 
 /**
  * Locks a ready node and gives it to a request. Undefined when it turned out to be taken, changed or dead: the request is

@@ -1,15 +1,15 @@
 import { messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
-import type { PlannedNode } from "../scheduler/index.ts";
+import type { PlannedNode } from "../../scheduler/index.ts";
+import type { Context, ServingPool } from "../context.ts";
+import { FenceLost } from "../fence/fence.ts";
+import type { HeldNode, HeldRequest } from "../fence/records.ts";
+import { LimitReached } from "../limits/ledger-book.ts";
+import { claimNode } from "../nodes/claim.ts";
+import { createNode } from "../nodes/create-node.ts";
+import { launchNode } from "../nodes/launch.ts";
 import { lockAndAccept, lockRequest } from "./accept.ts";
-import { claimNode } from "./claim.ts";
-import type { Context, ServingPool } from "./context.ts";
-import { createNode } from "./create-node.ts";
-import { FenceLost } from "./fence.ts";
 import { decline, everyoneDeclined, fulfil, putBack, releaseNodes } from "./finish.ts";
-import { launchNode } from "./launch.ts";
-import { LimitReached } from "./ledger-book.ts";
-import type { HeldNode, HeldRequest } from "./records.ts";
 
 /** How the work on a request ended. "replan": it is `requested` again and to be planned anew after a pause. */
 export type Handled =

@@ -2,11 +2,11 @@ import type { LabelConfig, Resources } from "@nodeyard/driver";
 import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
 import { hexId, sleep } from "@nodeyard/runtime";
 import { type OpResult, TreeError } from "@nodeyard/tree";
-import { type Context, type ServingPool, treeSeconds } from "./context.ts";
-import { FenceLost } from "./fence.ts";
-import type { HeldNode, HeldRequest } from "./records.ts";
-import { heldNode } from "./records.ts";
-import { withRoot } from "./roots.ts";
+import { type Context, type ServingPool, treeSeconds } from "../context.ts";
+import { FenceLost } from "../fence/fence.ts";
+import type { HeldNode, HeldRequest } from "../fence/records.ts";
+import { heldNode } from "../fence/records.ts";
+import { withRoot } from "../fence/roots.ts";
 
 /** Looks for a record whose creation was not answered, at most. */
 const LOOKS = 20;

@@ -1,7 +1,7 @@
+import type { Context } from "../context.ts";
+import { lockNode } from "../nodes/node-lock.ts";
 import { lockRequest } from "./accept.ts";
-import type { Context } from "./context.ts";
 import type { Handled } from "./handler.ts";
-import { lockNode } from "./node-lock.ts";
 
 /**
  * A pending request whose lock can be had has lost its handler: its nodes are taken back, and it is put back for another

@@ -11,7 +11,7 @@ import {
   type RequestPatch,
   type RequestRecord,
 } from "@nodeyard/model";
-import type { Context } from "./context.ts";
+import type { Context } from "../context.ts";
 import type { Held } from "./fence.ts";
 import { HeldRecord, type RecordKind } from "./held-record.ts";
 

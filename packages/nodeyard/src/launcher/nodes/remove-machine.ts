@@ -1,7 +1,7 @@
 import { type ExternalId, runSteps, type Tag } from "@nodeyard/driver";
-import type { Context, OpenProvider } from "./context.ts";
-import { beforeEffect, fenceOf, guarded } from "./effects.ts";
-import type { Held } from "./fence.ts";
+import type { Context, OpenProvider } from "../context.ts";
+import { beforeEffect, fenceOf, guarded } from "../fence/effects.ts";
+import type { Held } from "../fence/fence.ts";
 
 /** Unmakes the machine of a tag, with everything that was made for it, under the lock of its node. Rejects with a DriverError or FenceLost. */
 export async function removeMachine(

@@ -1,5 +1,5 @@
 import type { InventoryItem } from "@nodeyard/driver";
-import type { NodeEntry } from "../view/index.ts";
+import type { NodeEntry } from "../../view/index.ts";
 
 /** What an inventory lacks or has too much of. */
 export interface SlotPlan {

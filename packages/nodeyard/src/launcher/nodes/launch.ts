@@ -8,10 +8,10 @@ import {
 } from "@nodeyard/driver";
 import type { NodePatch } from "@nodeyard/model";
 import { backoff, deadline, messageOf, sleep } from "@nodeyard/runtime";
-import type { Context, ServingPool } from "./context.ts";
-import { beforeEffect, fenceOf, guarded } from "./effects.ts";
-import { FenceLost } from "./fence.ts";
-import type { HeldNode, HeldRequest } from "./records.ts";
+import type { Context, ServingPool } from "../context.ts";
+import { beforeEffect, fenceOf, guarded } from "../fence/effects.ts";
+import { FenceLost } from "../fence/fence.ts";
+import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { removeMachine } from "./remove-machine.ts";
 
 /** How a launch ended; each is also the state that the record has then. */

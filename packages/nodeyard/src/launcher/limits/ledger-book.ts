@@ -1,6 +1,6 @@
 import { backoff, type Clock, NodeyardError, type Random, sleep } from "@nodeyard/runtime";
 import { CommitFailed, type Op, type OpResult, type Tree, TreeError } from "@nodeyard/tree";
-import { makePath } from "./roots.ts";
+import { makePath } from "../fence/roots.ts";
 
 /** The pool's limit is used up by what all Nodeyard launchers made. */
 export class LimitReached extends NodeyardError {

@@ -1,7 +1,7 @@
 import { messageOf } from "@nodeyard/runtime";
-import { MIN_READY } from "../scheduler/index.ts";
-import type { RequestEntry, ViewEvent } from "../view/index.ts";
-import type { Context } from "./context.ts";
+import { MIN_READY } from "../../scheduler/index.ts";
+import type { RequestEntry, ViewEvent } from "../../view/index.ts";
+import type { Context } from "../context.ts";
 import { retireMinReady } from "./min-ready.ts";
 
 /**

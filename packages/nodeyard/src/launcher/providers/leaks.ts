@@ -1,7 +1,7 @@
 import { leaked, type Resource } from "@nodeyard/driver";
 import { deadline, jitter, messageOf, NodeyardError } from "@nodeyard/runtime";
-import type { Context, OpenProvider } from "./context.ts";
-import { mayAct } from "./effects.ts";
+import type { Context, OpenProvider } from "../context.ts";
+import { mayAct } from "../fence/effects.ts";
 
 const SWEEP_MS = 60_000;
 const ANSWER_MS = 120_000;

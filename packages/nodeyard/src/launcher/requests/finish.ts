@@ -1,8 +1,8 @@
 import { messageOf } from "@nodeyard/runtime";
 import { type Op, TreeError } from "@nodeyard/tree";
-import type { Context } from "./context.ts";
-import { FenceLost } from "./fence.ts";
-import type { HeldNode, HeldRequest } from "./records.ts";
+import type { Context } from "../context.ts";
+import { FenceLost } from "../fence/fence.ts";
+import type { HeldNode, HeldRequest } from "../fence/records.ts";
 
 const unlock = (held: { readonly held: { readonly contender: string } }): Op => ({
   op: "delete",

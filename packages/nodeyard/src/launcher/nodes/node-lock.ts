@@ -1,8 +1,8 @@
 import { decodeNode, paths } from "@nodeyard/model";
 import { CommitFailed, TreeError } from "@nodeyard/tree";
-import type { Context } from "./context.ts";
-import type { Held } from "./fence.ts";
-import { type HeldNode, heldNode } from "./records.ts";
+import type { Context } from "../context.ts";
+import type { Held } from "../fence/fence.ts";
+import { type HeldNode, heldNode } from "../fence/records.ts";
 
 /**
  * Takes a node's lock without waiting, never making the node's own path. The record is the view's: the first write checks its

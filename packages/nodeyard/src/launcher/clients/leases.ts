@@ -9,12 +9,12 @@ import {
   leaseIdOf,
   leasePath,
   leaseRequestor,
-} from "../operations/index.ts";
-import type { OwnEntry, RequestEntry, ViewEvent } from "../view/index.ts";
-import type { Context } from "./context.ts";
-import { FenceLost } from "./fence.ts";
-import { lockNode } from "./node-lock.ts";
-import { heldNode } from "./records.ts";
+} from "../../operations/index.ts";
+import type { OwnEntry, RequestEntry, ViewEvent } from "../../view/index.ts";
+import type { Context } from "../context.ts";
+import { FenceLost } from "../fence/fence.ts";
+import { heldNode } from "../fence/records.ts";
+import { lockNode } from "../nodes/node-lock.ts";
 
 /**
  * Holds nodes for clients that have no session with the tree: durable contenders named after the lease keep everyone
