@@ -8,7 +8,7 @@ import { median, percentile, round } from "../lib/statistics.ts";
 
 const SAMPLES = 30;
 /** The first ones find the compiler of the JVM and ours still at work. */
-const WARM_UP = 20;
+const WARM_UP = 300;
 const ROUND_TRIPS = 7;
 
 export const latency: Scenario = {
