@@ -95,6 +95,9 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     }
   }
   faults.share = 0;
+  // How soon a leak goes is promised for a cloud that answers.
+  const { errors } = INSTANT;
+  for (const cloud of scene.clouds.values()) cloud.adjust({ ...cloud.knobs, errors });
   await trouble.end();
   const began = clock.monotonic();
   while (!isQuiet(scene)) {

@@ -95,7 +95,7 @@ export class Loop {
     for (const { request, verdict } of output.verdicts) {
       if (verdict === undefined) continue;
       this.#context.journal.write({ event: "request.waits", request, facts: { ...verdict } });
-      this.#context.log.info({ request, code: verdict.code, ...verdict.facts }, "a request waits");
+      this.#context.log.debug({ request, code: verdict.code, ...verdict.facts }, "a request waits");
     }
     for (const action of output.actions) this.#perform(action);
     this.#wake(output);

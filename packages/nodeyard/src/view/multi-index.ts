@@ -15,6 +15,13 @@ export class MultiIndex {
     if (ids.size === 0) this.#ids.delete(key);
   }
 
+  /** From one key to another, undefined standing for none; free where nothing changes. */
+  move(id: string, from: string | undefined, to: string | undefined): void {
+    if (from === to) return;
+    if (from !== undefined) this.delete(from, id);
+    if (to !== undefined) this.add(to, id);
+  }
+
   /** The ids under `key`; the set is live and must not be kept over a change. */
   get(key: string): ReadonlySet<string> {
     return this.#ids.get(key) ?? none;

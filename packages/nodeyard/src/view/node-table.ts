@@ -42,7 +42,7 @@ export class NodeTable {
     const before = this.byId.get(id);
     if (before === undefined) return undefined;
     this.byId.delete(id);
-    this.#index(before, "delete");
+    this.#index(id, before, undefined);
     return { type: "node", id, before };
   }
 
@@ -71,23 +71,35 @@ export class NodeTable {
   #replace(after: NodeEntry): ViewEvent {
     const before = this.byId.get(after.id);
     this.byId.set(after.id, after);
-    if (before === undefined) this.#index(after, "add");
-    else if (before.record !== after.record || before.contenders.length !== after.contenders.length) {
-      this.#index(before, "delete");
-      this.#index(after, "add");
-    }
+    this.#index(after.id, before, after);
     return { type: "node", id: after.id, before, after };
   }
 
-  #index(entry: NodeEntry, how: "add" | "delete"): void {
-    const record: NodeRecord = entry.record;
-    this.byState[how](record.state, entry.id);
-    this.byProvider[how](record.provider ?? "", entry.id);
-    this.byPool[how](poolKey(record.provider, record.pool), entry.id);
-    for (const label of record.type) this.byLabel[how](label, entry.id);
-    if (record.allocatedTo !== null) this.byRequest[how](record.allocatedTo, entry.id);
-    if (entry.contenders.length > 0) this.byLock[how]("locked", entry.id);
+  /** Touches only the indexes whose key changes: most writes change the state alone. */
+  #index(id: string, before: NodeEntry | undefined, after: NodeEntry | undefined): void {
+    const [old, now] = [before?.record, after?.record];
+    this.byState.move(id, old?.state, now?.state);
+    this.byProvider.move(id, old && (old.provider ?? ""), now && (now.provider ?? ""));
+    if (old === undefined || now === undefined || old.provider !== now.provider || old.pool !== now.pool) {
+      this.byPool.move(id, old && poolKey(old.provider, old.pool), now && poolKey(now.provider, now.pool));
+    }
+    this.byRequest.move(id, old?.allocatedTo ?? undefined, now?.allocatedTo ?? undefined);
+    this.byLock.move(id, lockKey(before), lockKey(after));
+    if (sameLabels(old, now)) return;
+    for (const label of old?.type ?? []) this.byLabel.delete(label, id);
+    for (const label of now?.type ?? []) this.byLabel.add(label, id);
   }
+}
+
+function lockKey(entry: NodeEntry | undefined): string | undefined {
+  return entry !== undefined && entry.contenders.length > 0 ? "locked" : undefined;
+}
+
+function sameLabels(a: NodeRecord | undefined, b: NodeRecord | undefined): boolean {
+  if (a?.type === b?.type) return true;
+  return (
+    a?.type.length === b?.type.length && a?.type.every((label, index) => label === b?.type[index]) === true
+  );
 }
 
 const noContenders: readonly string[] = [];

@@ -13,9 +13,8 @@ export class RequestTable {
     if (data.length === 0) return this.remove(id);
     const after: RequestEntry = { id, record: decodeRequest(id, data), version };
     const before = this.byId.get(id);
-    if (before !== undefined) this.#index(before, "delete");
     this.byId.set(id, after);
-    this.#index(after, "add");
+    this.#index(id, before, after);
     return { type: "request", id, before, after };
   }
 
@@ -23,12 +22,16 @@ export class RequestTable {
     const before = this.byId.get(id);
     if (before === undefined) return undefined;
     this.byId.delete(id);
-    this.#index(before, "delete");
+    this.#index(id, before, undefined);
     return { type: "request", id, before };
   }
 
-  #index(entry: RequestEntry, how: "add" | "delete"): void {
-    this.byState[how](entry.record.state, entry.id);
-    this.byRequestor[how](entry.record.requestor ?? "", entry.id);
+  #index(id: string, before: RequestEntry | undefined, after: RequestEntry | undefined): void {
+    this.byState.move(id, before?.record.state, after?.record.state);
+    this.byRequestor.move(
+      id,
+      before && (before.record.requestor ?? ""),
+      after && (after.record.requestor ?? ""),
+    );
   }
 }
