@@ -35,7 +35,8 @@ export class LogCheck {
   readonly #nodeLocks = new Map<string, Map<string, string>>();
   readonly #requestLocks = new Map<string, Map<string, string>>();
   /** Sessions with a pool in the registry. */
-  readonly #registered = new Map<string, bigint>();
+  /** Sessions in which a pool was registered. One that leaves in order may still end what it had begun. */
+  readonly #registered = new Set<bigint>();
   readonly #limits: ReadonlyMap<string, number>;
   /** Requests that were fulfilled, with the nodes that they got and that nobody has returned. */
   readonly #given = new Map<string, string>();
@@ -92,8 +93,7 @@ export class LogCheck {
     if (node) {
       this.nodes.delete(node[1]!);
       this.#given.delete(node[1]!);
-    } else if (POOL.test(path)) this.#registered.delete(path);
-    else if (lock) this.#nodeLocks.get(lock[1]!)?.delete(lock[2]!);
+    } else if (lock) this.#nodeLocks.get(lock[1]!)?.delete(lock[2]!);
     else if (request) this.requests.delete(request[1]!);
     else if (requestLock) this.#requestLocks.get(requestLock[1]!)?.delete(requestLock[2]!);
   }
@@ -108,7 +108,7 @@ export class LogCheck {
   ): void {
     const lock = NODE_LOCK.exec(path);
     if (lock) return contend(this.#nodeLocks, lock[1]!, lock[2]!, isLease(text) ? LEASE : write.client);
-    if (POOL.test(path)) this.#registered.set(path, write.session);
+    if (POOL.test(path)) this.#registered.add(write.session);
     const requestLock = REQUEST_LOCK.exec(path);
     if (requestLock) return contend(this.#requestLocks, requestLock[1]!, requestLock[2]!, write.client);
     const node = NODE.exec(path);
@@ -173,7 +173,7 @@ export class LogCheck {
     }
     this.requests.set(id, { data, version: (before?.version ?? -1) + 1 });
     if (state === "pending" && before?.data.state === "requested" && write.client.startsWith("launcher-")) {
-      if (![...this.#registered.values()].includes(write.session))
+      if (!this.#registered.has(write.session))
         throw new Broken("a pool is registered before it accepts", write, id);
     }
     if (state === "fulfilled") this.#fulfilled(write, id, data);

@@ -1,6 +1,6 @@
 import { FakeCloud, INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
-import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { type Clock, seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree, type MemoryCluster } from "@nodeyard/tree";
 import type { LauncherConfig } from "nodeyard";
 import { Broken, LogCheck } from "./checks.ts";
@@ -147,7 +147,7 @@ function makeScene(seed: number, random: ReturnType<typeof seededRandom>, faults
   const clouds = new Map(
     ["cloud", "east"].map((name, index) => [
       name,
-      new FakeCloud({ clock, random: seededRandom(seed + 20 + index), knobs: knobs(seed) }),
+      new FakeCloud({ clock: steady(clock), random: seededRandom(seed + 20 + index), knobs: knobs(seed) }),
     ]),
   );
   return {
@@ -178,6 +178,16 @@ function isQuiet({ check, zuul, cli, cluster }: Scene): boolean {
   );
   const leases = cluster.znodes.children("/nodeyard/leases")?.length ?? 0;
   return zuul.open.size === 0 && cli.open === 0 && leases === 0 && check.requests.size === 0 && !going;
+}
+
+/** A cloud has a clock of its own: a launcher's that jumps does not hide machines. */
+function steady(clock: VirtualClock): Clock {
+  const began = clock.now() - clock.monotonic();
+  return {
+    now: () => began + clock.monotonic(),
+    monotonic: () => clock.monotonic(),
+    setTimer: (ms, fn) => clock.setTimer(ms, fn),
+  };
 }
 
 function knobs(seed: number) {

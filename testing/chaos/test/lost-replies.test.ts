@@ -23,7 +23,7 @@ describe.skipIf(requireZooKeeper())("the reply of a write is lost", () => {
       const clean = () =>
         until(
           async () => (await leftovers(tree)).length === 0,
-          20_000,
+          75_000,
           async () => (await leftovers(tree)).join(", "),
         );
       let stolen = 0;
@@ -50,5 +50,5 @@ describe.skipIf(requireZooKeeper())("the reply of a write is lost", () => {
       await thief.close();
       await site.close();
     }
-  }, 90_000);
+  }, 300_000);
 });

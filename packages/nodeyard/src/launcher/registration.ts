@@ -1,4 +1,11 @@
-import { type ComponentRecord, changeComponent, encodeComponent, newComponent, paths } from "@nodeyard/model";
+import {
+  type ComponentRecord,
+  changeComponent,
+  decodeComponent,
+  encodeComponent,
+  newComponent,
+  paths,
+} from "@nodeyard/model";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import { type Stat, type Tree, TreeError } from "@nodeyard/tree";
 import type { Log } from "../telemetry/index.ts";
@@ -18,6 +25,13 @@ interface Registered {
   tried: number;
   /** Writes of one component follow each other. */
   tail: Promise<void>;
+}
+
+/** A znode that was made, or found to have been made; then with what it says. */
+interface Made {
+  readonly path: string;
+  readonly stat: Stat;
+  readonly data?: Uint8Array;
 }
 
 export interface RegistrationHandles {
@@ -94,18 +108,19 @@ export class Registration {
     const component = this.#components.get(name);
     if (component === undefined) return;
     this.#components.delete(name);
-    await settledWithin(this.#handles.clock, LEAVE_MS, component.tail);
-    if (component.path === "") return;
-    // A component that stayed behind would have everybody wait for a pool that nobody serves: it is asked for until it is gone.
-    const gone = persevere(this.#handles, () => this.#remove(component)).catch((error) =>
-      this.#log.debug({ component: name, error: messageOf(error) }, "a component goes with its session"),
-    );
+    // A component that stayed behind would have everybody wait for a pool that nobody serves: whatever of it is still under way,
+    // it is asked for until it is gone, if need be after this has returned.
+    const gone = component.tail
+      .then(() => persevere(this.#handles, () => this.#remove(component)))
+      .catch((error) =>
+        this.#log.debug({ component: name, error: messageOf(error) }, "a component goes with its session"),
+      );
     await settledWithin(this.#handles.clock, LEAVE_MS, gone);
   }
 
   async #remove({ path, epoch }: Registered): Promise<void> {
     const { tree } = this.#handles;
-    if (tree.session().epoch !== epoch) return;
+    if (path === "" || tree.session().epoch !== epoch) return;
     await tree.delete(path).catch((error: unknown) => {
       if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
     });
@@ -125,16 +140,18 @@ export class Registration {
     await persevere(this.#handles, async () => {
       const { tree } = this.#handles;
       const { epoch } = tree.session();
-      const found = component.tried === epoch ? await this.#find(component) : undefined;
+      // What was tried before may have been carried out, in this session too: a call can wait for the connection.
+      const found = component.tried >= 0 ? await this.#find(component) : undefined;
       component.tried = epoch;
       const data = encodeComponent(component.record);
-      const made =
+      const made: Made =
         found ?? (await tree.create(this.#prefix(component), data, { ephemeral: true, sequential: true }));
       component.path = made.path;
-      component.version = 0;
+      component.version = made.stat.version;
       // A call that waited for the connection may have been sent in the session after the one it was made in.
       const session = tree.session();
       component.epoch = made.stat.ephemeralOwner === session.id ? session.epoch : epoch;
+      if (made.data !== undefined && Buffer.compare(made.data, data) !== 0) await this.#write(component);
     });
   }
 
@@ -142,17 +159,19 @@ export class Registration {
     return `${paths.component(record.kind)}/${this.#hostname}`;
   }
 
-  /** After a lost reply: the znode with our bytes and of our session, if it was made. */
-  async #find(component: Registered): Promise<{ readonly path: string; readonly stat: Stat } | undefined> {
+  /** The znode of this component that our session has, if there is one: by owner and id, since its other values may have moved. */
+  async #find({ record }: Registered): Promise<Made | undefined> {
     const { tree } = this.#handles;
-    const parent = paths.component(component.record.kind);
-    const data = encodeComponent(component.record);
+    const parent = paths.component(record.kind);
     for (const name of await tree.children(parent)) {
+      if (!name.startsWith(this.#hostname)) continue;
       const path = `${parent}/${name}`;
-      if (!path.startsWith(this.#prefix(component))) continue;
-      const found = await tree.get(path).catch(() => undefined);
-      if (found?.stat.ephemeralOwner === tree.session().id && Buffer.compare(found.data, data) === 0)
-        return { path, stat: found.stat };
+      const found = await tree.get(path).catch((error: unknown) => {
+        if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
+        throw error;
+      });
+      if (found?.stat.ephemeralOwner !== tree.session().id) continue;
+      if (decodeComponent(found.data).id === record.id) return { path, ...found };
     }
     return undefined;
   }

@@ -1,6 +1,7 @@
 import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord } from "@nodeyard/model";
 import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
 import { type Context, treeSeconds } from "../context.ts";
+import { mayAct } from "../fence/effects.ts";
 import { type HeldRequest, heldRequest } from "../fence/records.ts";
 import { withRoot } from "../fence/roots.ts";
 
@@ -12,6 +13,8 @@ export type NotHeld = "busy" | "changed" | "gone";
  * was never locked before (design, section 6 "Locks").
  */
 export async function lockAndAccept(context: Context, id: string): Promise<HeldRequest | NotHeld> {
+  // What is written while the connection is down is carried out in the next session, in which no pool is registered yet.
+  if (!mayAct(context)) return "busy";
   const entry = context.view.requests.byId.get(id);
   if (entry === undefined) return "gone";
   if (entry.record.state !== "requested") return "changed";
