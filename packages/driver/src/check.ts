@@ -1,4 +1,5 @@
 import type { Capabilities, Driver, Provider } from "./contract.ts";
+import type { Offers } from "./offers.ts";
 
 /** The contract that this version of the SDK describes. A change that breaks drivers makes it the next number. */
 export const CONTRACT: Driver["contract"] = 1;
@@ -10,8 +11,10 @@ const CAPABILITIES: Readonly<Record<keyof Capabilities, true>> = {
   tags: true,
 };
 
+type Method = Exclude<keyof Provider, "offers">;
+
 /** Typed by the contract, so that a method added there is asked for here. */
-const PROVIDER: Readonly<Record<keyof Provider, true>> = {
+const PROVIDER: Readonly<Record<Method, true>> = {
   create: true,
   remove: true,
   find: true,
@@ -25,7 +28,7 @@ const PROVIDER: Readonly<Record<keyof Provider, true>> = {
 };
 
 /** The names of a provider's methods. */
-export const METHODS = Object.keys(PROVIDER) as readonly (keyof Provider)[];
+export const METHODS = Object.keys(PROVIDER) as readonly Method[];
 
 type Loose = Readonly<Record<string, unknown>>;
 
@@ -59,7 +62,25 @@ function capabilitiesProblem(value: unknown): string | undefined {
 export function providerProblem(value: unknown): string | undefined {
   if (!isObject(value)) return "is no object";
   const missing = METHODS.filter((name) => typeof value[name] !== "function");
-  return missing.length === 0 ? undefined : `has no method ${missing.join(", ")}`;
+  if (missing.length > 0) return `has no method ${missing.join(", ")}`;
+  return value.offers === undefined ? undefined : offersProblem(value.offers);
+}
+
+const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
+  zones: ["list"],
+  console: ["read"],
+  images: ["upload", "remove"],
+};
+
+function offersProblem(offers: unknown): string | undefined {
+  if (!isObject(offers)) return "has offers that are no object";
+  for (const [name, methods] of Object.entries(OFFERS)) {
+    const offer = offers[name];
+    if (offer === undefined) continue;
+    const missing = methods.find((method) => !isObject(offer) || typeof offer[method] !== "function");
+    if (missing !== undefined) return `offers ${name} without a method ${missing}`;
+  }
+  return undefined;
 }
 
 function isObject(value: unknown): value is Loose {

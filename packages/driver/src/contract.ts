@@ -1,6 +1,7 @@
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Connection, LabelConfig, PoolConfig, ProviderConfig } from "./config/compiled.ts";
 import type { DriverConfig } from "./config/driver-config.ts";
+import type { ImageTag, Offers } from "./offers.ts";
 import type { Resources } from "./resources.ts";
 
 /**
@@ -146,6 +147,8 @@ export interface Resource {
   readonly id: ExternalId;
   /** Our tag as read back from the resource; null where it carries none or not all of it. */
   readonly tag: Tag | null;
+  /** An image that was uploaded for us carries this one instead. */
+  readonly imageTag?: ImageTag | null;
   /** What it takes of the quota; for "instance" only. */
   readonly resources: Resources;
 }
@@ -172,6 +175,8 @@ export type ProbeVerdict =
  * gone, and when it is cancelled. All errors are DriverErrors (mapped once, at the driver's edge).
  */
 export interface Provider {
+  /** What this cloud has beyond machines: zones, consoles, images. Absent: nothing. */
+  readonly offers?: Offers;
   /**
    * Makes the machine of `order.tag`, as a generator of steps that reads from top to bottom.
    *

@@ -2,9 +2,22 @@ import type { Clock } from "@nodeyard/runtime";
 import type { ExternalId, Machine, Provider, Step } from "./contract.ts";
 import { asDriverError, DriverError, type DriverErrorKind } from "./errors.ts";
 import type { RateLimiter } from "./limits/rate-limiter.ts";
+import type { Offers } from "./offers.ts";
 
-/** A call to the cloud; for `create` and `remove` it is one step of theirs. */
-export type CallName = "create" | "remove" | "find" | "list" | "removeResource" | "quota" | "need" | "probe";
+/** A call to the cloud; for a generator it is one step of it. */
+export type CallName =
+  | "create"
+  | "remove"
+  | "find"
+  | "list"
+  | "removeResource"
+  | "quota"
+  | "need"
+  | "probe"
+  | "zones"
+  | "console"
+  | "upload"
+  | "removeImage";
 
 /** Runs around each call. */
 export type Layer = <T>(name: CallName, call: () => Promise<T>, signal: AbortSignal) => Promise<T>;
@@ -74,7 +87,9 @@ function outcomeOf(error: unknown, signal: AbortSignal): CallOutcome {
 }
 
 function around(inner: Provider, layer: Layer): Provider {
+  const { offers } = inner;
   return {
+    ...(offers === undefined ? {} : { offers: aroundOffers(offers, layer) }),
     create: (order, context) => steps<Machine>("create", inner.create(order, context), layer, context.signal),
     remove: (tag, context) => steps<void>("remove", inner.remove(tag, context), layer, context.signal),
     find: (tag, signal) => layer<ExternalId | undefined>("find", () => inner.find(tag, signal), signal),
@@ -86,6 +101,28 @@ function around(inner: Provider, layer: Layer): Provider {
     inventory: () => inner.inventory(),
     probe: (item, signal) => layer("probe", () => inner.probe(item, signal), signal),
     close: () => inner.close(),
+  };
+}
+
+function aroundOffers({ zones, console, images }: Offers, layer: Layer): Offers {
+  return {
+    ...(zones && {
+      zones: { list: (pool, signal) => layer("zones", () => zones.list(pool, signal), signal) },
+    }),
+    ...(console && {
+      console: {
+        read: (tag, context) => layer("console", () => console.read(tag, context), context.signal),
+      },
+    }),
+    ...(images && {
+      images: {
+        formats: images.formats,
+        upload: (order, context) =>
+          steps<ExternalId>("upload", images.upload(order, context), layer, context.signal),
+        remove: (tag, context) =>
+          steps<void>("removeImage", images.remove(tag, context), layer, context.signal),
+      },
+    }),
   };
 }
 

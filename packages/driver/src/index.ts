@@ -28,6 +28,7 @@ export {
 } from "./leaks/leaked.ts";
 export { RateLimiter, type RateLimiterOptions } from "./limits/rate-limiter.ts";
 export { SharedValue, type SharedValueOptions } from "./limits/shared-value.ts";
+export type * from "./offers.ts";
 export * from "./resources.ts";
 export { driverScanner } from "./scanner.ts";
 export { type RunOptions, runSteps } from "./steps/run.ts";

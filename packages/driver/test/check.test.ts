@@ -46,6 +46,18 @@ test("a provider has ten methods, and each that it lacks is named", () => {
   expect(providerProblem(null)).toBe("is no object");
 });
 
+test("what a provider offers beyond machines is complete", () => {
+  const whole = Object.fromEntries(METHODS.map((name) => [name, () => {}]));
+  const method = () => {};
+  for (const offers of [undefined, {}, { zones: { list: method }, console: { read: method } }])
+    expect(providerProblem({ ...whole, offers })).toBeUndefined();
+  expect(providerProblem({ ...whole, offers: null })).toBe("has offers that are no object");
+  expect(providerProblem({ ...whole, offers: { zones: {} } })).toBe("offers zones without a method list");
+  expect(providerProblem({ ...whole, offers: { images: { upload: method } } })).toBe(
+    "offers images without a method remove",
+  );
+});
+
 test("a DriverError of another copy of the package is one here; other errors are not", () => {
   const brand = Symbol.for("nodeyard.DriverError");
   const foreign = runInNewContext("Object.assign(new Error('full'), { kind: 'quota', [brand]: true })", {

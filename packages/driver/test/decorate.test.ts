@@ -5,12 +5,15 @@ import {
   DriverError,
   decorate,
   driverScanner,
+  type ImageTag,
   inFlight,
   limiting,
+  type PoolConfig,
   type Provider,
   RateLimiter,
   timing,
   typedErrors,
+  type UploadOrder,
 } from "../src/index.ts";
 
 const signal = new AbortController().signal;
@@ -37,6 +40,34 @@ function provider(clock: VirtualClock, changes: Partial<Provider> = {}): Provide
 }
 
 describe("decorate", () => {
+  test("what a provider offers beyond machines runs inside the layers too; what it has not stays absent", async () => {
+    const clock = new VirtualClock();
+    const seen: string[] = [];
+    const offers: Provider["offers"] = {
+      zones: { list: async () => ["a"] },
+      images: {
+        formats: ["raw"],
+        async *upload() {
+          yield { step: "image", deadlineMs: 1 };
+          return "i";
+        },
+        async *remove() {},
+      },
+    };
+    const wrapped = decorate(
+      provider(clock, { offers }),
+      timing(clock, (name) => void seen.push(name)),
+    );
+    expect(decorate(provider(clock)).offers).toBeUndefined();
+    expect(wrapped.offers?.console).toBeUndefined();
+    expect(await wrapped.offers?.zones?.list({} as PoolConfig, signal)).toEqual(["a"]);
+    const upload = wrapped.offers!.images!.upload({} as UploadOrder, { signal, externalId: null });
+    await upload.next();
+    expect(await upload.next()).toEqual({ done: true, value: "i" });
+    await wrapped.offers!.images!.remove({} as ImageTag, { signal, externalId: null }).next();
+    expect(seen).toEqual(["zones", "upload", "upload", "removeImage"]);
+  });
+
   test("times and counts every call, each step of a generator by itself, and says how it ended", async () => {
     const clock = new VirtualClock();
     const seen: unknown[] = [];

@@ -1,0 +1,68 @@
+import type { PoolConfig } from "./config/compiled.ts";
+import type { ExternalId, Step, StepContext, Tag } from "./contract.ts";
+
+/**
+ * What some clouds have beyond machines. A provider leaves out what its cloud has not; whoever asks must do without.
+ * All errors are DriverErrors, as of the provider's methods.
+ */
+export interface Offers {
+  readonly zones?: Zones;
+  readonly console?: Console;
+  readonly images?: ImageStore;
+}
+
+export interface Zones {
+  /**
+   * The zones a pool that names none may use, sorted and not empty. Asked when the provider opens and at every slow
+   * refresh; a nodeset stays in one of them.
+   */
+  list(pool: PoolConfig, signal: AbortSignal): Promise<readonly string[]>;
+}
+
+export interface Console {
+  /** What the machine wrote to its console, its end if there is much; null: there is none (any more). */
+  read(tag: Tag, context: StepContext): Promise<string | null>;
+}
+
+/** Names an image in the cloud as ours: put on it when it is uploaded, found by it afterwards. */
+export interface ImageTag {
+  readonly installation: string;
+  readonly provider: string;
+  readonly image: string;
+  readonly buildId: string;
+  /** Ten digits. */
+  readonly uploadId: string;
+}
+
+export interface UploadOrder {
+  readonly tag: ImageTag;
+  /** What the cloud shall call it: the provider's `image-name-format` filled in. */
+  readonly name: string;
+  /** The image on this host. Not changed and not removed while the upload runs. */
+  readonly file: string;
+  /** One of `ImageStore.formats`. */
+  readonly format: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly sha256: string;
+  readonly md5: string;
+  /** The image's `metadata` overlaid by the provider's `meta` or `tags`; without the tag, which the driver adds. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** What the provider's `diskimages` entry says that only the driver understands. */
+  readonly own: unknown;
+  /** Called as often as the driver likes, at least at the end. */
+  progress(sent: number): void;
+}
+
+/** Where images are uploaded to. Generators with the same duties as `create` and `remove`. */
+export interface ImageStore {
+  /** Formats that uploads may have, as the builder calls them ("qcow2", "raw", "vhd"), the preferred one first. */
+  readonly formats: readonly string[];
+  /**
+   * Uploads and waits until the image can be booted. Twice: after a crash it is entered from the top with the stored
+   * `externalId` and begins by finding what it already did, so that one tag never has two images.
+   */
+  upload(order: UploadOrder, context: StepContext): AsyncGenerator<Step, ExternalId, void>;
+  /** Deletes the image of the tag and all that was made to upload it. Twice, or gone: ends normally. */
+  remove(tag: ImageTag, context: StepContext): AsyncGenerator<Step, void, void>;
+}
