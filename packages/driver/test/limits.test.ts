@@ -54,6 +54,44 @@ describe("RateLimiter", () => {
     await expect(limiter.turn()).rejects.toMatchObject({ code: "driver.transient" });
   });
 
+  test("a refusal pauses and halves the speed, once for calls that were refused together; success brings it back", async () => {
+    const clock = new VirtualClock();
+    const limiter = new RateLimiter({ clock, intervalMs: 100 });
+    await limiter.turn();
+    limiter.refused(2_000);
+    limiter.refused(1_000);
+    expect(limiter.intervalMs).toBe(200);
+    const starts: number[] = [];
+    for (let call = 0; call < 3; call++) void limiter.turn().then(() => starts.push(clock.monotonic()));
+    await clock.advance(10_000);
+    expect(starts).toEqual([2_000, 2_200, 2_400]);
+    for (let call = 0; call < 100; call++) limiter.accepted();
+    expect(limiter.intervalMs).toBe(100);
+  });
+
+  test("a server that nobody limited limits itself, and is forgiven", async () => {
+    const clock = new VirtualClock();
+    const limiter = new RateLimiter({ clock, intervalMs: 0 });
+    await limiter.turn();
+    limiter.refused(0);
+    expect(limiter.intervalMs).toBe(50);
+    for (let call = 0; call < 100; call++) limiter.accepted();
+    expect(limiter.intervalMs).toBe(0);
+  });
+
+  test("those who go first go first; timers that fire late do not slow the rate down", async () => {
+    const clock = new VirtualClock();
+    const late = lateBy(clock, 7);
+    const limiter = new RateLimiter({ clock: late, intervalMs: 100 });
+    const order: string[] = [];
+    await limiter.turn();
+    for (let call = 0; call < 99; call++) void limiter.turn().then(() => order.push("last"));
+    void limiter.turn(undefined, { first: true }).then(() => order.push("first"));
+    await clock.advance(100 * 100 + 50);
+    expect(order[0]).toBe("first");
+    expect(order).toHaveLength(100);
+  });
+
   test("whatever comes when, no two starts are closer than the interval", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 250 }), { maxLength: 30 }), async (gaps) => {
@@ -141,3 +179,12 @@ describe("SharedValue", () => {
     expect(clock.pending).toBe(0);
   });
 });
+
+/** A clock whose timers come later than asked for, as those of a busy machine do. */
+function lateBy(clock: VirtualClock, ms: number) {
+  return {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    setTimer: (after: number, fn: () => void) => clock.setTimer(after + ms, fn),
+  };
+}

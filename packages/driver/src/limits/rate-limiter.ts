@@ -3,55 +3,107 @@ import { DriverError } from "../errors.ts";
 
 export interface RateLimiterOptions {
   readonly clock: Clock;
-  /** At least this long between two starts, milliseconds; 0: no limit. */
+  /** At least this long between two starts, milliseconds; 0: no limit but what the server sets (`refused`). */
   readonly intervalMs: number;
   /** Callers that may wait; one more is rejected with `transient`. Default 1,000. */
   readonly waiting?: number;
 }
 
-/** One start per interval, in order of arrival. The first is free; a caller that gives up leaves its turn to the next. */
+export interface Turn {
+  /** Before those that are not: for a read that many wait for. */
+  readonly first?: boolean;
+}
+
+/** The first refusal of a server that nobody limited asks for this, milliseconds. */
+const FIRST_INTERVAL_MS = 50;
+const WIDEST_MS = 30_000;
+/** Each start that the server takes makes the interval this much shorter, down to what was configured. */
+const RECOVERY = 0.95;
+/** Below this the interval that a refusal left is forgotten, milliseconds. */
+const FORGOTTEN_MS = 5;
+
+/**
+ * One start per interval, in order of arrival. The first is free; a caller that gives up leaves its turn to the next.
+ * It adapts: `refused` doubles the interval, `accepted` lets it shrink back to what was configured.
+ */
 export class RateLimiter {
   readonly #clock: Clock;
-  readonly #interval: number;
   readonly #bound: number;
+  readonly #first = new Set<() => void>();
   readonly #queue = new Set<() => void>();
+  #configured: number;
+  #interval: number;
   #next = Number.NEGATIVE_INFINITY;
+  #lastRefusal = Number.NEGATIVE_INFINITY;
   #timer: { cancel(): void } | undefined;
 
   constructor(options: RateLimiterOptions) {
     this.#clock = options.clock;
+    this.#configured = options.intervalMs;
     this.#interval = options.intervalMs;
     this.#bound = options.waiting ?? 1_000;
   }
 
   /** Callers that wait now. */
   get waiting(): number {
-    return this.#queue.size;
+    return this.#first.size + this.#queue.size;
+  }
+
+  /** Between two starts now, milliseconds. */
+  get intervalMs(): number {
+    return this.#interval;
+  }
+
+  /** The limit was configured anew; what the server asked for on top of the old one stays. */
+  configure(intervalMs: number): void {
+    this.#configured = intervalMs;
+    this.#interval = Math.max(this.#interval, intervalMs);
+  }
+
+  /** The server had too much: nothing starts for `pauseMs`, and then at half the speed. */
+  refused(pauseMs: number): void {
+    const now = this.#clock.monotonic();
+    // Calls that were under way together are refused together; that is one message, not many.
+    if (now - this.#lastRefusal >= this.#interval) {
+      this.#interval = Math.min(WIDEST_MS, Math.max(this.#interval * 2, FIRST_INTERVAL_MS));
+      this.#lastRefusal = now;
+    }
+    this.#next = Math.max(this.#next, now + pauseMs);
+    this.#stop();
+    if (this.waiting > 0) this.#wake();
+  }
+
+  /** The server took a call. */
+  accepted(): void {
+    if (this.#interval <= this.#configured) return;
+    const interval = this.#interval * RECOVERY;
+    const floor = this.#configured > 0 ? this.#configured : 0;
+    this.#interval = floor === 0 && interval < FORGOTTEN_MS ? 0 : Math.max(floor, interval);
   }
 
   /** Resolves when it is the caller's turn; rejects with the signal's reason. */
-  async turn(signal?: AbortSignal): Promise<void> {
+  async turn(signal?: AbortSignal, { first = false }: Turn = {}): Promise<void> {
     signal?.throwIfAborted();
     const now = this.#clock.monotonic();
-    if (this.#interval <= 0) return;
-    if (this.#queue.size === 0 && now >= this.#next) {
+    if (this.waiting === 0 && now >= this.#next) {
       this.#next = now + this.#interval;
       return;
     }
-    if (this.#queue.size >= this.#bound) {
+    if (this.waiting >= this.#bound) {
       throw new DriverError("transient", `${this.#bound} calls wait for the rate limit already`);
     }
+    const queue = first ? this.#first : this.#queue;
     await new Promise<void>((resolve, reject) => {
       const onAbort = () => {
-        this.#queue.delete(go);
-        if (this.#queue.size === 0) this.#stop();
+        queue.delete(go);
+        if (this.waiting === 0) this.#stop();
         reject(signal?.reason);
       };
       const go = () => {
         signal?.removeEventListener("abort", onAbort);
         resolve();
       };
-      this.#queue.add(go);
+      queue.add(go);
       signal?.addEventListener("abort", onAbort, { once: true });
       this.#wake();
     });
@@ -60,12 +112,15 @@ export class RateLimiter {
   #wake(): void {
     this.#timer ??= this.#clock.setTimer(Math.max(0, this.#next - this.#clock.monotonic()), () => {
       this.#timer = undefined;
-      const [first] = this.#queue;
-      if (first === undefined) return;
-      this.#queue.delete(first);
-      this.#next = this.#clock.monotonic() + this.#interval;
-      first();
-      if (this.#queue.size > 0) this.#wake();
+      const queue = this.#first.size > 0 ? this.#first : this.#queue;
+      const [caller] = queue;
+      if (caller === undefined) return;
+      queue.delete(caller);
+      // From when it was due, so that timers that fire late do not add up; one interval of lateness is forgiven.
+      const now = this.#clock.monotonic();
+      this.#next = Math.max(this.#next, now - this.#interval) + this.#interval;
+      caller();
+      if (this.waiting > 0) this.#wake();
     });
   }
 
