@@ -1,6 +1,6 @@
 import { paths } from "@nodeyard/model";
-import { backoff, hexId, messageOf, NodeyardError } from "@nodeyard/runtime";
-import { CommitFailed, type Op, TreeError } from "@nodeyard/tree";
+import { backoff, messageOf } from "@nodeyard/runtime";
+import { CommitFailed } from "@nodeyard/tree";
 import {
   decodeLease,
   encodeLease,
@@ -13,8 +13,7 @@ import {
 import type { OwnEntry, RequestEntry, ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";
 import { FenceLost } from "../fence/fence.ts";
-import { heldNode } from "../fence/records.ts";
-import { lockNode } from "../nodes/node-lock.ts";
+import { Busy, giveBack, holdNode, nodesOf, undefinedWhenMissing } from "./lease-holds.ts";
 
 /**
  * Holds nodes for clients that have no session with the tree: durable contenders named after the lease keep everyone
@@ -44,10 +43,15 @@ export class LeaseKeeper {
     } else if (event.type === "complete" && event.complete) this.sweep();
   }
 
-  /** Looks at every lease: the slow resync. */
+  /** Looks at every lease, and at every node that one holds which is gone: the slow resync. */
   sweep(): void {
-    for (const path of this.#context.view.own.keys()) {
+    const { own, nodes } = this.#context.view;
+    for (const path of own.keys()) {
       if (path.startsWith(`${LEASES}/`)) this.wake(path.slice(LEASES.length + 1));
+    }
+    for (const id of nodes.byState.get("in-use")) {
+      const lease = leaseIdOf(nodes.byId.get(id)?.record.requestor ?? null);
+      if (lease !== undefined && !own.has(leasePath(lease))) this.wake(lease);
     }
   }
 
@@ -143,6 +147,18 @@ export class LeaseKeeper {
       await tree.delete(paths.request(request)).catch(undefinedWhenMissing);
       log.info({ lease: id, request }, "took back a request whose lease is gone");
     }
+    await this.#takeBackNodes(id);
+  }
+
+  /** A hold without a lease is nobody's: somebody deleted the record by hand, or an older release held too late. */
+  async #takeBackNodes(lease: string): Promise<void> {
+    const { tree, view } = this.#context;
+    const requestor = leaseRequestor(lease);
+    for (const id of [...view.nodes.byState.get("in-use")]) {
+      if (view.nodes.byId.get(id)?.record.requestor !== requestor) continue;
+      if ((await tree.stat(leasePath(lease))) !== undefined) return;
+      await giveBack(this.#context, lease, id);
+    }
   }
 
   async #grant(lease: Lease, entry: OwnEntry): Promise<void> {
@@ -152,12 +168,12 @@ export class LeaseKeeper {
     if (request.record.state === "failed") return this.#fail(lease, entry, request);
     if (request.record.state !== "fulfilled") return;
     for (const id of request.record.nodes) {
-      if (await this.#hold(lease, request.id, id)) continue;
+      if (await holdNode(this.#context, lease, entry, request.id, id)) continue;
       log.warn(
         { lease: lease.id, request: request.id, node: id },
         "a node of a lease is gone before it was held",
       );
-      for (const held of request.record.nodes) await this.#giveBack(lease, held);
+      for (const held of request.record.nodes) await giveBack(this.#context, lease.id, held);
       return this.#fail(lease, entry, request);
     }
     const granted: Lease = { ...lease, state: "granted", nodes: [...request.record.nodes] };
@@ -188,53 +204,13 @@ export class LeaseKeeper {
     return undefined;
   }
 
-  /**
-   * `in-use`, under a contender that outlives every session; entered twice, it finds its own. False when there is no such
-   * node any more, or no longer for this request.
-   */
-  async #hold(lease: Lease, request: string, id: string): Promise<boolean> {
-    const context = this.#context;
-    const parent = paths.nodeLock(id);
-    const names = await context.tree.children(parent).catch(emptyWhenMissing);
-    for (const name of names) {
-      const found = await context.tree.get(`${parent}/${name}`).catch(undefinedWhenMissing);
-      if (found !== undefined && Buffer.from(found.data).toString() === leaseRequestor(lease.id)) return true;
-    }
-    const node = await lockNode(context, id);
-    if (node === "gone") return false;
-    if (node === "busy") throw new Busy(id, lease.id);
-    if (node.record.allocatedTo !== request) {
-      await context.fence.release(node.held);
-      return false;
-    }
-    const durable: Op = {
-      op: "create",
-      path: `${parent}/${hexId(context.random)}__lock__`,
-      data: Buffer.from(leaseRequestor(lease.id)),
-      sequential: true,
-    };
-    await node
-      .write({ state: "in-use" }, (set) => [
-        { op: "check", path: node.held.contender },
-        durable,
-        set,
-        { op: "delete", path: node.held.contender },
-      ])
-      .catch(async (error: unknown) => {
-        await context.fence.release(node.held);
-        throw error;
-      });
-    return true;
-  }
-
   /** Returns the nodes, then forgets the lease. Its request goes too when it was never fulfilled. */
   async #end(lease: Lease, entry: OwnEntry): Promise<undefined> {
     const { tree, log, journal } = this.#context;
-    for (const id of lease.nodes) await this.#giveBack(lease, id);
+    for (const id of lease.nodes) await giveBack(this.#context, lease.id, id);
     const request = this.#requestOf(lease);
     if (request !== undefined) {
-      if (request.record.state === "fulfilled")
-        for (const id of request.record.nodes) await this.#giveBack(lease, id);
+      for (const id of await nodesOf(this.#context, request.id)) await giveBack(this.#context, lease.id, id);
       await tree.delete(paths.request(request.id)).catch(undefinedWhenMissing);
     }
     await tree.delete(entry.path).catch(undefinedWhenMissing);
@@ -252,42 +228,4 @@ export class LeaseKeeper {
     });
     return undefined;
   }
-
-  async #giveBack(lease: Lease, id: string): Promise<void> {
-    const context = this.#context;
-    const { tree } = context;
-    const parent = paths.nodeLock(id);
-    for (const name of await tree.children(parent).catch(emptyWhenMissing)) {
-      const path = `${parent}/${name}`;
-      const found = await tree.get(path).catch(undefinedWhenMissing);
-      if (found === undefined || Buffer.from(found.data).toString() !== leaseRequestor(lease.id)) continue;
-      await this.#markUsed(id, path);
-    }
-  }
-
-  /** `used` and the end of the contender in one commit; unlocked, the node is then deleted like any other. */
-  async #markUsed(id: string, contender: string): Promise<void> {
-    const context = this.#context;
-    const entry = context.view.nodes.byId.get(id);
-    if (entry === undefined) return;
-    const held = { parent: paths.nodeLock(id), contender, epoch: context.tree.session().epoch };
-    const node = heldNode(context, held, id, entry.record, entry.version);
-    await node.write({ state: "used" }, (set) => [set, { op: "delete", path: contender }]);
-  }
-}
-
-class Busy extends NodeyardError {
-  constructor(node: string, lease: string) {
-    super("launcher.lease_node_busy", `node ${node} of lease ${lease} is locked by someone else`);
-  }
-}
-
-function emptyWhenMissing(error: unknown): readonly string[] {
-  if (error instanceof TreeError && error.code === "tree.no_node") return [];
-  throw error;
-}
-
-function undefinedWhenMissing(error: unknown): undefined {
-  if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
-  throw error;
 }

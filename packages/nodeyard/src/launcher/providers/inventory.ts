@@ -27,6 +27,9 @@ export class InventoryKeeper {
   /** Hosts that did not answer, by key: not before then again. */
   readonly #retryAt = new Map<string, { readonly at: number; readonly attempt: number }>();
   #running: Promise<void> | undefined;
+  /** The term for which the view is known to hold what the leader before us wrote, and the one for which it is being compared. */
+  #caughtUp: string | undefined;
+  #catchingUp: string | undefined;
   #again = false;
   #timer: { cancel(): void } | undefined;
 
@@ -82,7 +85,7 @@ export class InventoryKeeper {
 
   async #reconcile(): Promise<void> {
     const { view } = this.#context;
-    if (!view.complete || !this.#election.leading) return;
+    if (!view.complete || !this.#leads()) return;
     const { name } = this.#open.config;
     const nodes = [...view.nodes.byProvider.get(name)].map((id) => view.nodes.byId.get(id)!);
     const plan = planSlots(this.#open.provider.inventory(), nodes);
@@ -104,6 +107,27 @@ export class InventoryKeeper {
       ),
     ];
     await atMost(PROBES_AT_ONCE, work);
+  }
+
+  /** Whether we lead and see all that our predecessor wrote: the end of its leadership may be seen before its last records. */
+  #leads(): boolean {
+    const term = this.#term();
+    if (term === undefined || term === this.#caughtUp) return term !== undefined;
+    if (term === this.#catchingUp) return false;
+    this.#catchingUp = term;
+    void this.#context.view.resync().then(
+      () => {
+        this.#caughtUp = term;
+        this.wake();
+      },
+      () => {},
+    );
+    return false;
+  }
+
+  /** Our contender, while it leads: another one may have led between two. */
+  #term(): string | undefined {
+    return this.#election.leading ? this.#election.check().path : undefined;
   }
 
   #due(item: InventoryItem): boolean {
