@@ -71,6 +71,11 @@ export class View {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Compares everything with the tree: when it resolves, whatever was written before the call is in here. */
+  async resync(): Promise<void> {
+    await Promise.all(this.#feeds.map((feed) => feed.resync()));
+  }
+
   async close(): Promise<void> {
     this.#stop.abort(new Error("the view is closed"));
     await Promise.all(this.#feeds.map((feed) => feed.close()));
@@ -82,8 +87,7 @@ export class View {
     const timer = clock.setTimer(
       jitter(random, this.#options.resyncMs ?? 60_000),
       () => {
-        const all = this.#feeds.map((feed) => feed.resync());
-        Promise.all(all)
+        this.resync()
           .catch((error) =>
             log.warn(
               { error: messageOf(error) },
