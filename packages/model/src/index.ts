@@ -11,6 +11,20 @@ export {
 } from "./component.ts";
 export { RecordError, type RecordErrorCode } from "./errors.ts";
 export {
+  decodeImageBuild,
+  type ImageBuildFields,
+  type ImageBuildRecord,
+  type ImageBuildState,
+  imageBuildStates,
+} from "./image-build.ts";
+export {
+  decodeImageUpload,
+  type ImageUploadFields,
+  type ImageUploadRecord,
+  type ImageUploadState,
+  imageUploadStates,
+} from "./image-upload.ts";
+export {
   changeNode,
   decodeNode,
   encodeNode,

@@ -18,4 +18,8 @@ export const paths = {
   requestLock: (id: string) => `${requestsLock}/${id}`,
   component: (kind: string) => `${components}/${kind}`,
   image: (name: string) => `/nodepool/images/${name}`,
+  imageBuild: (image: string, build: string) => `/nodepool/images/${image}/builds/${build}`,
+  /** What a node's `image_id` is, too (spec launcher.md 2.14). */
+  imageUpload: (image: string, build: string, provider: string, upload: string) =>
+    `/nodepool/images/${image}/builds/${build}/providers/${provider}/images/${upload}`,
 } as const;

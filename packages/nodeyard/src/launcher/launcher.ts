@@ -195,6 +195,8 @@ export class Launcher {
   #seed(): void {
     for (const [id, after] of this.view.nodes.byId) this.#loop.push({ type: "node", id, after });
     for (const [id, after] of this.view.requests.byId) this.#loop.push({ type: "request", id, after });
+    for (const image of this.view.images.names())
+      this.#loop.push({ type: "image", image, after: this.view.images.get(image) });
     for (const [key, after] of this.view.components) this.#loop.push({ type: "component", key, after });
   }
 

@@ -1,4 +1,4 @@
-import type { ComponentRecord, NodeRecord, RequestRecord } from "@nodeyard/model";
+import type { ComponentRecord, ImageUploadRecord, NodeRecord, RequestRecord } from "@nodeyard/model";
 
 /** A node as the view knows it. Entries are immutable: every change makes a new one. */
 export interface NodeEntry {
@@ -22,6 +22,25 @@ export interface ComponentEntry {
   readonly kind: string;
   readonly record: ComponentRecord;
   readonly version: number;
+}
+
+export interface ImageUploadEntry {
+  readonly image: string;
+  readonly build: string;
+  readonly provider: string;
+  readonly record: ImageUploadRecord;
+}
+
+/** What the tree says of one diskimage. */
+export interface ImageFacts {
+  /** The upload that a launch boots, by provider. */
+  readonly ready: ReadonlyMap<string, ImageUploadEntry>;
+  /** Providers to which an upload is under way. */
+  readonly uploading: ReadonlySet<string>;
+  /** How many builds there are in each state. */
+  readonly builds: { readonly building: number; readonly ready: number; readonly failed: number };
+  /** Builds are paused by hand. */
+  readonly paused: boolean;
 }
 
 /** A record of ours under /nodeyard, still encoded: its owner decodes it. */
@@ -57,5 +76,7 @@ export type ViewEvent =
       readonly before?: OwnEntry | undefined;
       readonly after?: OwnEntry | undefined;
     }
+  /** Without `after`: nothing is left of the image. */
+  | { readonly type: "image"; readonly image: string; readonly after?: ImageFacts | undefined }
   /** The picture became whole, or stopped being so (disconnect). Nothing may be swept or reset while it is not. */
   | { readonly type: "complete"; readonly complete: boolean };

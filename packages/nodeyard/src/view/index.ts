@@ -1,3 +1,11 @@
-export type { ComponentEntry, NodeEntry, OwnEntry, RequestEntry, ViewEvent } from "./entries.ts";
+export type {
+  ComponentEntry,
+  ImageFacts,
+  ImageUploadEntry,
+  NodeEntry,
+  OwnEntry,
+  RequestEntry,
+  ViewEvent,
+} from "./entries.ts";
 export { poolKey } from "./node-table.ts";
 export { View, type ViewOptions } from "./view.ts";

@@ -1,11 +1,22 @@
+import type { UploadAt } from "./image-table.ts";
+
 /** Where a path of the tree belongs in the view; anything else is "other". */
 export type Place =
   | { readonly kind: "node"; readonly id: string }
   | { readonly kind: "contender"; readonly id: string; readonly name: string }
   | { readonly kind: "request"; readonly id: string }
   | { readonly kind: "component"; readonly componentKind: string; readonly key: string }
+  | { readonly kind: "image-pause"; readonly image: string }
+  | { readonly kind: "image-build"; readonly image: string; readonly build: string }
+  | ({ readonly kind: "image-upload" } & UploadAt)
+  /** A folder on the way to builds and uploads. */
+  | { readonly kind: "image-folder" }
+  /** A lock of a builder, and all beneath it. */
+  | { readonly kind: "image-lock" }
   | { readonly kind: "other" };
 
+const imageFolder: Place = { kind: "image-folder" };
+const imageLock: Place = { kind: "image-lock" };
 const other: Place = { kind: "other" };
 
 /** Each literal is checked, not only counted, so that no name in a path can pass for another kind of object. */
@@ -25,7 +36,25 @@ export function placeOf(path: string): Place {
       return parts.length === 5
         ? { kind: "component", componentKind: first, key: `${first}/${second}` }
         : other;
+    case "images":
+      return imagePlace(parts);
     default:
       return other;
   }
+}
+
+/** `<image>/builds/<build>/providers/<provider>/images/<upload>`, with locks on the way (spec zookeeper.md 1.1). */
+function imagePlace(parts: readonly string[]): Place {
+  const [, , , image = "", builds, build, providers, provider, images, upload] = parts;
+  if (parts.length === 4) return imageFolder;
+  if (builds === "pause") return parts.length === 5 ? { kind: "image-pause", image } : other;
+  if (builds !== "builds") return imageLock;
+  if (build === undefined) return imageFolder;
+  if (build === "lock") return imageLock;
+  if (parts.length === 6) return { kind: "image-build", image, build };
+  if (providers !== "providers") return imageLock;
+  if (provider === undefined || parts.length === 8) return imageFolder;
+  if (images !== "images" || upload === "lock") return imageLock;
+  if (upload === undefined) return imageFolder;
+  return parts.length === 10 ? { kind: "image-upload", image, build, provider, upload } : imageLock;
 }

@@ -3,8 +3,9 @@ import { type Clock, jitter, messageOf, type Random } from "@nodeyard/runtime";
 import type { Change, Feed, Interest, Tree } from "@nodeyard/tree";
 import type { Counters, Log } from "../telemetry/index.ts";
 import type { ComponentEntry, OwnEntry, ViewEvent } from "./entries.ts";
+import { ImageTable } from "./image-table.ts";
 import { NodeTable } from "./node-table.ts";
-import { placeOf } from "./paths.ts";
+import { type Place, placeOf } from "./paths.ts";
 import { RequestTable } from "./request-table.ts";
 
 export interface ViewOptions {
@@ -22,7 +23,13 @@ const LOCK_ONLY: readonly string[] = ["lock"];
 
 type Listener = (event: ViewEvent) => void;
 
-const ROOTS = ["/nodepool/nodes", "/nodepool/requests", "/nodepool/components", "/nodeyard"] as const;
+const ROOTS = [
+  "/nodepool/nodes",
+  "/nodepool/requests",
+  "/nodepool/components",
+  "/nodepool/images",
+  "/nodeyard",
+] as const;
 
 /**
  * The in-memory, indexed picture of the tree. It only reads. Listeners are called synchronously and in order; our own
@@ -32,6 +39,7 @@ export class View {
   readonly nodes = new NodeTable();
   readonly requests = new RequestTable();
   readonly components = new Map<string, ComponentEntry>();
+  readonly images = new ImageTable();
   readonly own = new Map<string, OwnEntry>();
   readonly #options: ViewOptions;
   readonly #listeners = new Set<Listener>();
@@ -126,6 +134,7 @@ export class View {
     const { path, data, stat } = change;
     const place = placeOf(path);
     if (place.kind === "contender") return this.nodes.putContender(place.id, place.name);
+    if (place.kind === "image-pause") return this.images.setPaused(place.image, true);
     if (data === undefined || stat === undefined) return undefined;
     try {
       switch (place.kind) {
@@ -135,8 +144,14 @@ export class View {
           return this.requests.put(place.id, data, stat.version);
         case "component":
           return this.#putComponent(place.componentKind, place.key, decodeComponent(data), stat.version);
+        case "image-build":
+          return this.images.putBuild(place.image, place.build, data);
+        case "image-upload":
+          return this.images.putUpload(place, data);
         case "other":
           return this.#putOwn({ path, data, version: stat.version });
+        default:
+          return undefined;
       }
     } catch (error) {
       return this.#skip(path, place.kind, error);
@@ -157,11 +172,19 @@ export class View {
         this.components.delete(place.key);
         return before && { type: "component", key: place.key, before };
       }
+      case "image-pause":
+        return this.images.setPaused(place.image, false);
+      case "image-build":
+        return this.images.removeBuild(place.image, place.build);
+      case "image-upload":
+        return this.images.removeUpload(place);
       case "other": {
         const before = this.own.get(path);
         this.own.delete(path);
         return before && { type: "own", path, before };
       }
+      default:
+        return undefined;
     }
   }
 
@@ -195,9 +218,11 @@ export class View {
   }
 }
 
-/** Contenders, requests and components have no children that anybody wants. */
-function mayHold(kind: ReturnType<typeof placeOf>["kind"]): boolean {
-  return kind === "node" || kind === "other";
+const HOLDING: ReadonlySet<Place["kind"]> = new Set(["node", "image-folder", "image-build", "other"]);
+
+/** Contenders, requests, components and builders' locks have no children that anybody wants. */
+function mayHold(kind: Place["kind"]): boolean {
+  return HOLDING.has(kind);
 }
 
 /** Lock contenders are wanted by name only, so that no lock znode is ever fetched. */
@@ -207,10 +232,16 @@ export function interestOf(path: string): Interest {
     case "node":
     case "request":
     case "component":
+    case "image-build":
+    case "image-upload":
       return "data";
     case "contender":
+    case "image-pause":
       return "name";
+    case "image-folder":
+    case "image-lock":
+      return "none";
     case "other":
-      return path.startsWith("/nodeyard/leases/") ? "data" : "none";
+      return path.startsWith("/nodeyard/leases/") || path.startsWith("/nodeyard/slots/") ? "data" : "none";
   }
 }
