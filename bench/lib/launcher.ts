@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { appendFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,7 +48,8 @@ export async function startLauncher(
     process.env.BENCH_CPU_PROFILE === undefined
       ? []
       : ["--cpu-prof", `--cpu-prof-dir=${process.env.BENCH_CPU_PROFILE}`];
-  const child = spawn(process.execPath, [...profile, ...args], {
+  const more = (process.env.BENCH_NODE_OPTIONS ?? "").split(" ").filter((option) => option !== "");
+  const child = spawn(process.execPath, [...profile, ...more, ...args], {
     cwd: folder,
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -55,6 +57,8 @@ export async function startLauncher(
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding("utf8").on("data", (text: string) => {
       log = (log + text).slice(-LOG_KEPT);
+      if (process.env.BENCH_LOG !== undefined)
+        appendFileSync(join(process.env.BENCH_LOG, `${child.pid}.log`), text);
     });
   const stop = async () => {
     await end(child);

@@ -1,15 +1,15 @@
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
-let ticksPerSecond: number | undefined;
-
-/** CPU that a process has used so far, user and system, in milliseconds (Linux, 10 ms steps). */
+/**
+ * CPU that a process has used so far, user and system, over all its threads, in milliseconds (Linux). The scheduler's own
+ * account of it is exact; what `/proc/PID/stat` says comes in steps of 10 ms. Threads that have ended do not count: the
+ * launcher's live as long as it does.
+ */
 export function cpuMs(pid: number): number {
-  ticksPerSecond ??= Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }));
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The program's name, in parentheses, may hold anything; fields 14 and 15 of the line are utime and stime.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return ((Number(fields[11]) + Number(fields[12])) * 1_000) / ticksPerSecond;
+  let ns = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`))
+    ns += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]);
+  return ns / 1e6;
 }
 
 /** Most memory that a process has had resident so far, in MiB. */

@@ -84,12 +84,12 @@ export class Requester {
     return { id, createdAt: stat.ctime, fulfilledAt: stat.mtime, nodes: record.nodes ?? [] };
   }
 
-  /** Hands nodes back unused: the requests go, then every node says `used`. */
+  /** Hands nodes back unused: every node says `used`, then the requests go. The other way round they would be freed first. */
   async giveBack(requests: readonly Fulfilled[]): Promise<void> {
     await inParallel(requests, READS_IN_FLIGHT, async ({ id, nodes }) => {
       this.#events.delete(id);
-      await this.#client.delete(`${REQUESTS}/${id}`);
       for (const node of nodes) await setState(this.#client, node, "used");
+      await this.#client.delete(`${REQUESTS}/${id}`);
     });
   }
 
