@@ -1,0 +1,71 @@
+import { SliverFaultError, SliverUnreachableError } from "./errors.ts";
+import type { NodeReport } from "./report.ts";
+import type { Rspec } from "./resources.ts";
+
+/**
+ * Carries one request text to the sliver manager and brings the answer: over its Unix socket, or on the standard
+ * input of the control account's forced command. Rejects with SliverUnreachableError.
+ */
+export type Transport = (request: string, signal: AbortSignal) => Promise<string>;
+
+/** What a launcher says to one sliver manager. Every method rejects with SliverUnreachableError or SliverFaultError. */
+export class SliverClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** `document` is signed. The answer comes when it is durable, not when it has been carried out. */
+  async deliver(document: string, signal: AbortSignal): Promise<NodeReport> {
+    return (await this.call("Deliver", [document], signal)) as NodeReport;
+  }
+
+  async status(signal: AbortSignal): Promise<NodeReport> {
+    return (await this.call("Status", [], signal)) as NodeReport;
+  }
+
+  /** `keySet` is signed by a key of the present one. */
+  async rotateKeys(keySet: string, signal: AbortSignal): Promise<void> {
+    await this.call("RotateKeys", [keySet], signal);
+  }
+
+  /** `lease` is signed, and used up by the answer. */
+  async redeem(lease: string, signal: AbortSignal): Promise<void> {
+    await this.call("Ticket", [lease], signal);
+  }
+
+  async effective(sliver: string, signal: AbortSignal): Promise<Rspec> {
+    return (await this.call("GetEffectiveRSpec", [sliver], signal)) as Rspec;
+  }
+
+  /** Any method of the manager's own vocabulary. */
+  async call(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown> {
+    const text = await this.#transport(JSON.stringify({ method, params }), signal);
+    const reply = replyOf(text);
+    if (reply.fault !== undefined) throw new SliverFaultError(reply.fault.code, reply.fault.message);
+    return reply.result;
+  }
+}
+
+interface Reply {
+  readonly result?: unknown;
+  readonly fault?: { readonly code: number; readonly message: string };
+}
+
+function replyOf(text: string): Reply {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new SliverUnreachableError(
+      `the sliver manager's answer is no JSON: ${JSON.stringify(text.slice(0, 80))}`,
+      { cause },
+    );
+  }
+  const { fault } = (value ?? {}) as { fault?: { code?: unknown; message?: unknown } };
+  const known = typeof value === "object" && value !== null && (Object.hasOwn(value, "result") || fault);
+  if (!known) throw new SliverUnreachableError("the sliver manager's answer has neither result nor fault");
+  if (fault === undefined) return { result: (value as Reply).result };
+  return { fault: { code: Number(fault.code), message: String(fault.message) } };
+}

@@ -1,0 +1,149 @@
+import { z } from "zod";
+import { GrammarError } from "./errors.ts";
+import { IMAGE, NAME, NODE_ID, sshKey } from "./grammar.ts";
+import { isResource, MAX_AMOUNT, type Resource } from "./resources.ts";
+
+const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+const amount = z.number().int().min(0).max(MAX_AMOUNT);
+
+const rspec = z
+  .record(z.string(), amount)
+  .superRefine((value, context) => {
+    for (const name of Object.keys(value))
+      if (!isResource(name)) context.addIssue({ code: "custom", message: `${name} is no resource` });
+  })
+  .transform((value) => value as Partial<Record<Resource, number>>);
+
+const key = z
+  .string()
+  .max(16_384)
+  .transform((line, context) => {
+    try {
+      return sshKey(line);
+    } catch (error) {
+      context.addIssue({ code: "custom", message: (error as Error).message });
+      return z.NEVER;
+    }
+  });
+
+const delegation = z.strictObject({
+  /** Account that may call. */
+  caller: z.string().regex(NAME),
+  /** Holds only for this generation of the caller. */
+  generation: whole.optional(),
+  /** One method; absent: every method on this sliver. */
+  method: z.string().max(64).optional(),
+});
+
+const loan = z.strictObject({
+  to: z.string().regex(NAME),
+  /** Void when the borrower is of another generation. Absent: whoever has the name. */
+  generation: whole.optional(),
+  resource: z.string().refine(isResource, "no resource"),
+  amount,
+  /** Seconds since the Unix epoch. */
+  until: whole.optional(),
+  /** Account that lent, or `policy`. */
+  by: z.string().max(64).optional(),
+});
+
+/** How a sliver comes to be: with the document, by Create or a lease, as an account that only calls, or not at all. */
+export const INSTANTIATIONS = ["plc-instantiated", "delegated", "nm-controller", "not-instantiated"] as const;
+
+const sliver = z.strictObject({
+  name: z.string().regex(NAME),
+  /** Grows each time the slot is given to somebody new; what was bound to an older one is void. */
+  generation: whole,
+  instantiation: z.enum(INSTANTIATIONS),
+  /** Kept for a person: it is suspended, never destroyed by time. */
+  held: z.boolean().default(false),
+  /** Seconds since the Unix epoch; absent: never. */
+  expiresAt: whole.optional(),
+  keys: z.array(key).max(1000).default([]),
+  image: z.string().max(128).regex(IMAGE).optional(),
+  /** Run in the sliver when it starts, as its user. */
+  initscript: z
+    .string()
+    .max(65_536)
+    .refine((text) => !text.includes("\0"), "must not hold NUL")
+    .default(""),
+  rspec: rspec.default({}),
+  delegations: z.array(delegation).max(256).default([]),
+  /** The lender's whole list, in order; absent: the list that it has stays. */
+  loans: z.array(loan).max(1000).optional(),
+});
+
+const head = z.strictObject({
+  /** Version of this format. */
+  v: z.literal(1),
+  /** The one node that this is for. */
+  node: z.string().regex(NODE_ID),
+  /** Of the writer: a launcher that takes a node over writes under a higher one. */
+  epoch: whole,
+  /** Grows with each document of an epoch. */
+  version: whole,
+  /** Seconds since the Unix epoch. For people: nothing is decided by it. */
+  issuedAt: whole,
+  /** Amounts for what a sliver's rspec does not name. */
+  defaults: rspec.default({}),
+  slivers: z.array(z.unknown()).max(4096),
+});
+
+export type SliverSpec = z.output<typeof sliver>;
+/** A sliver as its writer writes it: what has a default may be absent. */
+export type SliverSpecInput = z.input<typeof sliver>;
+export type Loan = z.output<typeof loan>;
+export type Delegation = z.output<typeof delegation>;
+
+export interface DocumentInput extends Omit<z.input<typeof head>, "slivers"> {
+  readonly slivers: readonly SliverSpecInput[];
+}
+
+/** A sliver of a document that its grammar refuses. */
+export interface Malformed {
+  /** Absent when even the name is no name. */
+  readonly name?: string;
+  readonly reason: string;
+}
+
+/** A full document: what it does not list is to go. One sliver that is malformed does not spoil the others. */
+export interface SliverDocument extends Omit<z.output<typeof head>, "slivers"> {
+  readonly slivers: readonly SliverSpec[];
+  readonly malformed: readonly Malformed[];
+}
+
+/** Throws GrammarError when the document as a whole cannot be understood. */
+export function parseDocument(value: unknown): SliverDocument {
+  const { slivers, ...rest } = parse(head, value, "document");
+  const read = slivers.map((one) => ({ one, result: sliver.safeParse(one) }));
+  return {
+    ...rest,
+    slivers: read.flatMap(({ result }) => (result.success ? [result.data] : [])),
+    malformed: read.flatMap(({ one, result }) =>
+      result.success ? [] : [{ ...nameOf(one), reason: reasonOf(result.error) }],
+    ),
+  };
+}
+
+/** Throws GrammarError. */
+export function parseSliver(value: unknown): SliverSpec {
+  return parse(sliver, value, "sliver");
+}
+
+export function parse<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new GrammarError(`${what}: ${reasonOf(result.error)}`, { cause: result.error });
+}
+
+function nameOf(value: unknown): { name?: string } {
+  const name = (value as { name?: unknown } | null)?.name;
+  return typeof name === "string" && NAME.test(name) ? { name } : {};
+}
+
+function reasonOf(error: z.ZodError): string {
+  return error.issues
+    .slice(0, 3)
+    .map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`))
+    .join("; ");
+}

@@ -1,0 +1,57 @@
+import { GrammarError } from "./errors.ts";
+
+/** Names of slivers and accounts. Nothing of it has a meaning to a shell, a path, nft or passwd. */
+export const NAME = /^[a-z][a-z0-9_]{0,30}$/;
+
+/** Ids of nodes: host names, UUIDs, the numbers of PLC. */
+export const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+
+/** Image: a plain name, or a digest. Never a path. */
+export const IMAGE = /^(sha256:[0-9a-f]{64}|[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*)$/;
+
+const KEY_TYPES: ReadonlySet<string> = new Set([
+  "ssh-ed25519",
+  "ssh-rsa",
+  "ecdsa-sha2-nistp256",
+  "ecdsa-sha2-nistp384",
+  "ecdsa-sha2-nistp521",
+  "sk-ssh-ed25519@openssh.com",
+  "sk-ecdsa-sha2-nistp256@openssh.com",
+]);
+
+/** Length-prefixed fields of each kind of key blob (RFC 4253 6.6, RFC 5656 3.1, RFC 8709 4, OpenSSH PROTOCOL.u2f). */
+const KEY_FIELDS: Readonly<Record<string, number>> = {
+  "ssh-ed25519": 2,
+  "sk-ecdsa-sha2-nistp256@openssh.com": 4,
+};
+
+/**
+ * A public key line, written anew as `type base64`: comment dropped, the blob proven to be a key of that type. A line
+ * with options in front is refused, since dropping them could widen what the key may do. Throws GrammarError.
+ */
+export function sshKey(line: string): string {
+  const match = /^([a-z0-9@.-]+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t][^\r\n\0]*)?$/.exec(line.trim());
+  const type = match?.[1] ?? "";
+  if (match === null || !KEY_TYPES.has(type))
+    throw new GrammarError(
+      `${JSON.stringify(line.slice(0, 40))} is no public key; write "type base64", without options`,
+    );
+  const blob = Buffer.from(match[2]!, "base64");
+  const fields = fieldsOf(blob);
+  if (fields?.[0]?.toString("latin1") !== type || fields.length !== (KEY_FIELDS[type] ?? 3))
+    throw new GrammarError(`the key ${JSON.stringify(line.slice(0, 40))} is damaged: its data is no ${type}`);
+  return `${type} ${blob.toString("base64")}`;
+}
+
+/** The length-prefixed strings that fill `blob`, or undefined where they do not. */
+function fieldsOf(blob: Buffer): Buffer[] | undefined {
+  const fields: Buffer[] = [];
+  for (let at = 0; at < blob.length; ) {
+    if (at + 4 > blob.length) return undefined;
+    const end = at + 4 + blob.readUInt32BE(at);
+    if (end > blob.length) return undefined;
+    fields.push(blob.subarray(at + 4, end));
+    at = end;
+  }
+  return fields;
+}

@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { parse } from "./document.ts";
+import { KeySetError } from "./errors.ts";
+
+const seconds = z.number().int().min(0);
+
+const schema = z.strictObject({
+  v: z.literal(1),
+  /** Grows with each rotation. */
+  version: seconds,
+  keys: z
+    .array(
+      z.strictObject({
+        kid: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/),
+        /** Raw Ed25519 public key, base64url. */
+        x: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+        notBefore: seconds.optional(),
+        notAfter: seconds.optional(),
+      }),
+    )
+    .min(1)
+    .max(16)
+    .refine((keys) => new Set(keys.map(({ kid }) => kid)).size === keys.length, "a kid is there twice"),
+});
+
+/** The keys whose signatures a node believes. Times are seconds since the Unix epoch. */
+export type KeySet = z.output<typeof schema>;
+export type TrustedKey = KeySet["keys"][number];
+
+/** Throws GrammarError. */
+export function parseKeySet(value: unknown): KeySet {
+  return parse(schema, value, "key set");
+}
+
+/** The key of that id, if it is valid at `now` (seconds). */
+export function keyAt(keys: KeySet, kid: string, now: number): TrustedKey | undefined {
+  const key = keys.keys.find((one) => one.kid === kid);
+  if (key === undefined || now < (key.notBefore ?? 0) || now > (key.notAfter ?? Number.POSITIVE_INFINITY))
+    return undefined;
+  return key;
+}
+
+/** `next`, which a key of `current` must have signed already: it only ever goes forward. Throws KeySetError. */
+export function rotate(current: KeySet, next: KeySet, now: number): KeySet {
+  if (next.version <= current.version)
+    throw new KeySetError(`key set ${next.version} does not follow key set ${current.version}`);
+  if (!next.keys.some(({ kid }) => keyAt(next, kid, now) !== undefined))
+    throw new KeySetError(`key set ${next.version} has no key that is valid now; the node would be lost`);
+  return next;
+}

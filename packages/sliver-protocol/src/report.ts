@@ -1,0 +1,51 @@
+import type { Loan } from "./document.ts";
+import type { Rspec } from "./resources.ts";
+
+/** Why a loan of a lender's list is not in force. */
+export type LoanRefusal = "absent" | "generation" | "ended" | "not-loanable" | "floor";
+
+export interface LoanVerdict extends Loan {
+  readonly honoured: boolean;
+  readonly refusal?: LoanRefusal;
+}
+
+export type Phase = "absent" | "created" | "running" | "stopped" | "broken";
+
+/** One sliver as its manager sees it. */
+export interface SliverReport {
+  readonly name: string;
+  readonly generation: number;
+  readonly incarnation: number;
+  readonly index?: number;
+  readonly phase: Phase;
+  /** What is being done to it now. */
+  readonly doing?: string;
+  /** The last thing that failed, until it works. */
+  readonly error?: { readonly code: string; readonly message: string; readonly attempts: number };
+  /** What the machine cannot enforce of the rspec. */
+  readonly unenforced: readonly string[];
+  readonly effective: Rspec;
+  readonly loans: readonly LoanVerdict[];
+}
+
+/** A sliver of the last document that was not taken over. */
+export interface Refusal {
+  readonly name?: string;
+  readonly code: "malformed" | "capacity" | "stale" | "duplicate" | "instantiation";
+  readonly reason: string;
+}
+
+/** The manager's answer to a document, and to `Status`. */
+export interface NodeReport {
+  readonly node: string;
+  readonly appliedEpoch: number;
+  readonly appliedVersion: number;
+  /** The store was lost or unreadable: nothing is destroyed before a full document came. */
+  readonly safeMode: boolean;
+  /** The wall clock jumped: nothing ends by its age until it is believed again. */
+  readonly clockSuspect: boolean;
+  readonly keySet: number;
+  readonly capacity: Readonly<Record<string, number>>;
+  readonly refused: readonly Refusal[];
+  readonly slivers: readonly SliverReport[];
+}
