@@ -22,6 +22,8 @@ export interface MemoryTreeOptions {
   readonly reconnectMs?: readonly [least: number, most: number];
   /** Asked for every call when it is sent. */
   readonly faults?: (call: CallInfo) => Fault;
+  /** Asked for every event that a client is to be told: true loses it, as no ZooKeeper does but a broken proxy may. */
+  readonly losesEvent?: (client: string) => boolean;
   /** Largest data of one znode, bytes; default 1,047,551. */
   readonly maxDataBytes?: number;
   /** How far the tree's clock is ahead of the clients', ms; default 0. */
@@ -33,6 +35,8 @@ export interface MemoryTreeOptions {
 export interface MemoryConnectOptions {
   /** Names the client in the log and in faults; default "client-<number>". */
   readonly name?: string;
+  /** The client's own clock, whose wall time may differ from the tree's; default: the tree's. */
+  readonly clock?: Clock;
   /** Default 10,000. */
   readonly sessionTimeoutMs?: number;
   /** See `MemoryTreeOptions.latencyMs`, for this client alone. */
@@ -49,6 +53,12 @@ export interface MemoryTree extends Tree {
   reconnect(): void;
   /** Ends the session at the server, as its timeout would. */
   expire(): void;
+  /**
+   * The process stands still: it is told nothing until `thaw`, and the tree ends its session when its timeout has passed.
+   * That the process's timers do not fire meanwhile is up to whoever owns its clock.
+   */
+  freeze(): void;
+  thaw(): void;
   /** The process dies: none of its calls ever settles, and the server finds out by the session's timeout. */
   crash(): void;
 }
@@ -74,17 +84,20 @@ export function createMemoryTree(options: MemoryTreeOptions): MemoryCluster {
     connect: (connect = {}) => {
       const name = connect.name ?? `client-${++clients}`;
       const latencyMs = connect.latencyMs ?? options.latencyMs;
+      const own = connect.clock ?? clock;
       const port = new MemoryPort({
         client: name,
-        clock,
+        clock: own,
+        network: clock,
         server,
         capabilities: { shared: true, durable: false, maxDataBytes },
         sessionTimeoutMs: connect.sessionTimeoutMs ?? 10_000,
         reconnectMs,
         latency: latencyMs && span(latencyMs, random),
         fault: options.faults ?? (() => undefined),
+        losesEvent: () => options.losesEvent?.(name) ?? false,
       });
-      return new ClientTree(name, port, { clock, random, resyncSpreadMs: connect.resyncSpreadMs ?? 0 });
+      return new ClientTree(name, port, { clock: own, random, resyncSpreadMs: connect.resyncSpreadMs ?? 0 });
     },
   };
 }
@@ -109,6 +122,14 @@ class ClientTree extends RemoteTree implements MemoryTree {
 
   expire(): void {
     this.#port.expire();
+  }
+
+  freeze(): void {
+    this.#port.freeze();
+  }
+
+  thaw(): void {
+    this.#port.thaw();
   }
 
   crash(): void {

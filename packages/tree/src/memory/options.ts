@@ -9,7 +9,10 @@ export type Fault = "lose-request" | "lose-reply" | { readonly delayMs: number }
 
 export interface MemoryPortOptions {
   readonly client: string;
+  /** The client's. */
   readonly clock: Clock;
+  /** What goes over the wires goes on while the client stands still. */
+  readonly network: Clock;
   readonly server: MemoryServer;
   readonly capabilities: TreeCapabilities;
   readonly sessionTimeoutMs: number;
@@ -17,6 +20,8 @@ export interface MemoryPortOptions {
   readonly reconnectMs: () => number;
   readonly latency: (() => number) | undefined;
   readonly fault: (call: CallInfo) => Fault;
+  /** Asked for every event before it is sent; true: it never arrives, though the connection stands. */
+  readonly losesEvent: () => boolean;
 }
 
 /** A watch of a client. */

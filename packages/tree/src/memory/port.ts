@@ -33,6 +33,10 @@ export class MemoryPort implements Port {
   #reconnect: Timer | undefined;
   #held = false;
   #dead = false;
+  /** Frozen, or just thawed: nothing was heard since, so that no ping may be supposed. */
+  #silent = false;
+  /** While frozen: what waits to be read. */
+  #arrived: (() => void)[] | undefined;
   #offset = 0;
 
   constructor(options: MemoryPortOptions) {
@@ -46,7 +50,7 @@ export class MemoryPort implements Port {
   session(): Session {
     const { clock, sessionTimeoutMs } = this.#options;
     // Pings are not simulated one by one: a connection that stands was heard of within a third of the timeout.
-    const pinged = clock.monotonic() - sessionTimeoutMs / 3;
+    const pinged = this.#silent ? Number.NEGATIVE_INFINITY : clock.monotonic() - sessionTimeoutMs / 3;
     const heard = this.#state === "connected" ? Math.max(this.#heardAt, pinged) : this.#heardAt;
     const over = this.#state === "closed" || this.#state === "expired";
     return {
@@ -160,6 +164,7 @@ export class MemoryPort implements Port {
       this.#epoch++;
     }
     server.attach(this.#id);
+    this.#silent = false;
     this.#heardAt = clock.monotonic();
     for (const watching of this.#watches) this.#stand(watching);
     this.#become("connected");
@@ -176,6 +181,28 @@ export class MemoryPort implements Port {
     this.disconnect();
   }
 
+  /** The process stands still: what arrives waits, and the server hears no ping. */
+  freeze(): void {
+    if (this.#dead || this.#state !== "connected") return;
+    const { clock, sessionTimeoutMs, server } = this.#options;
+    this.#heardAt = Math.max(this.#heardAt, clock.monotonic() - sessionTimeoutMs / 3);
+    this.#silent = true;
+    this.#arrived = [];
+    server.detach(this.#id);
+  }
+
+  /** What arrived meanwhile is read first. The next answer shows whether the session lives; one that ended took the connection. */
+  thaw(): void {
+    const { server } = this.#options;
+    const arrived = this.#arrived ?? [];
+    this.#arrived = undefined;
+    if (this.#dead || this.#state !== "connected") return;
+    for (const arrive of arrived) arrive();
+    if (!server.has(this.#id)) return this.disconnect();
+    server.attach(this.#id);
+    this.sync("/", () => {});
+  }
+
   /** The process dies: none of its calls ever settles, nothing is told to it; the server notices by the session's timeout. */
   crash(): void {
     if (this.#dead || this.#state === "closed") return;
@@ -184,7 +211,9 @@ export class MemoryPort implements Port {
     this.#listeners.clear();
     for (const call of [...this.#inFlight, ...this.#waiting]) call.forget();
     this.#waiting = [];
-    this.#cut(() => undefined);
+    this.#inFlight.clear();
+    for (const watching of this.#watches) watching.stop?.();
+    // What was sent is on the wire, and arrives.
     this.#options.server.detach(this.#id);
   }
 
@@ -245,9 +274,10 @@ export class MemoryPort implements Port {
     if (fault === "lose-request") return this.disconnect();
     const answer = call.run();
     if (fault === "lose-reply") return this.disconnect();
-    this.#over(this.#down, () => {
+    this.#tell(() => {
       this.#inFlight.delete(call);
       this.#heardAt = Math.max(this.#heardAt, call.sentAt);
+      this.#silent = false;
       if (typeof answer === "function") call.answer(answer);
       else call.fail(answer);
     });
@@ -261,12 +291,21 @@ export class MemoryPort implements Port {
     }, delayMs);
   }
 
+  #tell(arrive: () => void): void {
+    this.#over(this.#down, () => {
+      if (this.#dead) return;
+      if (this.#arrived === undefined) arrive();
+      else this.#arrived.push(arrive);
+    });
+  }
+
   #stand(watching: Watching): void {
     const { root, onEvent } = watching;
     const prefix = root === "/" ? "/" : `${root}/`;
     watching.stop?.();
     watching.stop = this.#options.server.onEvent((event) => {
-      if (event.path === root || event.path.startsWith(prefix)) this.#over(this.#down, () => onEvent(event));
+      if (event.path !== root && !event.path.startsWith(prefix)) return;
+      if (!this.#options.losesEvent()) this.#tell(() => onEvent(event));
     });
   }
 
@@ -283,13 +322,14 @@ export class MemoryPort implements Port {
     this.#up = this.#wire();
     this.#down = this.#wire();
     for (const watching of this.#watches) watching.stop?.();
+    if (this.#arrived !== undefined) this.#arrived = [];
     const lost = [...this.#inFlight];
     this.#inFlight = new Set();
     return lost;
   }
 
   #wire(): Wire {
-    return new Wire(this.#options.clock, this.#options.latency);
+    return new Wire(this.#options.network, this.#options.latency);
   }
 
   #become(state: SessionState): void {

@@ -137,7 +137,8 @@ describe("a session", () => {
     expect([flying.state, later.state, after.state]).toEqual(["pending", "fulfilled", "pending"]);
     expect(follower.changes).toHaveLength(told);
     expect(cluster.znodes.stat("/bound")).toBeUndefined();
-    expect(cluster.log.some(({ ops }) => ops.some(({ path }) => path === "/a"))).toBe(false);
+    // What a killed process had sent is on the wire, and is carried out.
+    expect(cluster.log.some(({ ops }) => ops.some(({ path }) => path === "/a"))).toBe(true);
   });
 });
 
@@ -184,4 +185,66 @@ test("a slow connection skips states and sees two paths at different moments", a
   expect(seen("/a").at(-1)).toBe("put /a=30");
   expect(seen("/a").map((word) => word.slice(7))).not.toEqual(seen("/b").map((word) => word.slice(7)));
   expect(follower.faults).toEqual([]);
+});
+
+describe("a process that stands still", () => {
+  test("is told nothing until it goes on, and what it sent is carried out all the same", async () => {
+    const { clock, cluster, tree } = setup(undefined, [5, 5]);
+    await clock.advance(100);
+    const write = watch(tree.create("/a"));
+    tree.freeze();
+    await clock.advance(1_000);
+    expect([write.state, cluster.znodes.stat("/a") !== undefined]).toEqual(["pending", true]);
+    tree.thaw();
+    await clock.advance(100);
+    expect(write.state).toBe("fulfilled");
+  });
+
+  test("is not trusted for pings that it did not answer, until the tree answers again", async () => {
+    const { clock, tree } = setup(undefined, [5, 5]);
+    await clock.advance(100);
+    tree.freeze();
+    await clock.advance(8_000);
+    tree.thaw();
+    expect(tree.session().trustedUntil).toBeLessThan(clock.monotonic());
+    await clock.advance(20);
+    expect(tree.session().trustedUntil).toBeGreaterThan(clock.monotonic());
+  });
+
+  test("finds its session ended when that ran out meanwhile", async () => {
+    const { clock, cluster, tree } = setup(undefined, [5, 5]);
+    await clock.advance(100);
+    const made = tree.create("/e", data(""), { ephemeral: true });
+    await clock.advance(100);
+    await made;
+    const { epoch } = tree.session();
+    tree.freeze();
+    await clock.advance(10_000);
+    expect(cluster.znodes.stat("/e")).toBeUndefined();
+    tree.thaw();
+    await clock.advance(1_000);
+    expect(tree.session()).toMatchObject({ state: "connected", epoch: epoch + 1 });
+  });
+});
+
+test("an event that is lost is made good by the next comparison", async () => {
+  const clock = new VirtualClock();
+  let lost = 0;
+  const losesEvent = (client: string) => client === "a" && lost++ === 0;
+  const cluster = createMemoryTree({ clock, random: seededRandom(5), latencyMs: [5, 5], losesEvent });
+  const [tree, other] = [cluster.connect({ name: "a" }), cluster.connect({ name: "b" })];
+  const seen = new Set<string>();
+  const feed = tree.feed("/x", {
+    interest: () => "name",
+    onChange: (change) => void (change.type === "put" && seen.add(change.path)),
+  });
+  await clock.advance(100);
+  const made = other.create("/x");
+  await clock.advance(100);
+  await made;
+  expect([lost, seen.size]).toEqual([1, 0]);
+  const compared = feed.resync();
+  await clock.advance(100);
+  await compared;
+  expect([...seen]).toEqual(["/x"]);
 });
