@@ -1,5 +1,6 @@
 export { type Clock, deadline, sleep, type Timer } from "./clock.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";
 export { messageOf, NodeyardError } from "./errors.ts";
+export { Heap } from "./heap.ts";
 export { backoff, hexId, jitter, type Random, seededRandom } from "./random.ts";
 export { VirtualClock } from "./virtual-clock.ts";

@@ -1,9 +1,12 @@
 import type { Clock, Timer } from "./clock.ts";
+import { Heap } from "./heap.ts";
 
 interface Entry {
   readonly at: number;
   readonly order: number;
   readonly fn: () => void;
+  /** Fired or cancelled: what is left of it in the heap is passed over. */
+  over: boolean;
 }
 
 /**
@@ -14,7 +17,8 @@ export class VirtualClock implements Clock {
   #now: number;
   #mono = 0;
   #order = 0;
-  readonly #timers = new Set<Entry>();
+  #pending = 0;
+  readonly #timers = new Heap<Entry>((a, b) => a.at - b.at || a.order - b.order);
 
   constructor(startEpochMs = 1_700_000_000_000) {
     this.#now = startEpochMs;
@@ -29,14 +33,15 @@ export class VirtualClock implements Clock {
   }
 
   setTimer(ms: number, fn: () => void): Timer {
-    const entry = { at: this.#mono + Math.max(0, ms), order: this.#order++, fn };
-    this.#timers.add(entry);
-    return { cancel: () => void this.#timers.delete(entry) };
+    const entry = { at: this.#mono + Math.max(0, ms), order: this.#order++, fn, over: false };
+    this.#timers.push(entry);
+    this.#pending++;
+    return { cancel: () => this.#end(entry) };
   }
 
   /** Number of timers that have not fired. */
   get pending(): number {
-    return this.#timers.size;
+    return this.#pending;
   }
 
   /** Moves the wall clock alone, as an administrator or a leap does. */
@@ -50,7 +55,7 @@ export class VirtualClock implements Clock {
     await drain();
     for (let next = this.#next(); next !== undefined && next.at <= end; next = this.#next()) {
       this.#moveTo(next.at);
-      this.#timers.delete(next);
+      this.#end(next);
       next.fn();
       await drain();
     }
@@ -63,13 +68,20 @@ export class VirtualClock implements Clock {
     this.#mono = at;
   }
 
+  /** Most timers are cancelled (deadlines of what ended in time), so those must not pile up until their time has come. */
+  #end(entry: Entry): void {
+    if (entry.over) return;
+    entry.over = true;
+    this.#pending--;
+    if (this.#timers.size > 2 * this.#pending + 64) this.#timers.keep(({ over }) => !over);
+  }
+
   #next(): Entry | undefined {
-    let best: Entry | undefined;
-    for (const entry of this.#timers) {
-      if (best === undefined || entry.at < best.at || (entry.at === best.at && entry.order < best.order))
-        best = entry;
+    for (let first = this.#timers.peek(); first !== undefined; first = this.#timers.peek()) {
+      if (!first.over) return first;
+      this.#timers.pop();
     }
-    return best;
+    return undefined;
   }
 }
 

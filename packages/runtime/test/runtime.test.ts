@@ -15,6 +15,31 @@ describe("VirtualClock", () => {
     expect(clock.monotonic()).toBe(20);
   });
 
+  test("what is cancelled never fires, is not pending, and leaves the order of the others alone", async () => {
+    const clock = new VirtualClock();
+    const seen: number[] = [];
+    const timers = Array.from({ length: 1_000 }, (_, at) => clock.setTimer(1_000 - at, () => seen.push(at)));
+    for (const [at, timer] of timers.entries()) if (at % 100 !== 0) timer.cancel();
+    for (const timer of timers.slice(1, 50)) timer.cancel();
+    expect(clock.pending).toBe(10);
+    await clock.advance(2_000);
+    expect(seen).toEqual([900, 800, 700, 600, 500, 400, 300, 200, 100, 0]);
+    timers[0]?.cancel();
+    expect(clock.pending).toBe(0);
+  });
+
+  test("a timer that is set or cancelled by another one counts at once", async () => {
+    const clock = new VirtualClock();
+    const seen: string[] = [];
+    clock.setTimer(5, () => {
+      late.cancel();
+      clock.setTimer(0, () => seen.push("now"));
+    });
+    const late = clock.setTimer(5, () => seen.push("cancelled"));
+    await clock.advance(5);
+    expect(seen).toEqual(["now"]);
+  });
+
   test("a wall clock jump leaves the monotonic clock alone", () => {
     const clock = new VirtualClock(1000);
     clock.jump(-500);

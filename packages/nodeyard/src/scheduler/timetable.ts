@@ -1,28 +1,40 @@
-/** Keys with the time at which something is due for them; the earliest is found at once (binary heap, lazy removal). */
+import { Heap } from "@nodeyard/runtime";
+
+interface Entry {
+  readonly at: number;
+  readonly key: string;
+}
+
+/** Stale entries that are put up with before they are swept, beside as many as there are keys. */
+const STALE_KEPT = 64;
+
+/** Keys with the time at which something is due for them; the earliest is found at once. */
 export class Timetable {
-  readonly #due = new Map<string, number>();
-  readonly #heap: { readonly at: number; readonly key: string }[] = [];
+  readonly #due = new Map<string, Entry>();
+  /** Entries that `#due` does not have any more are stale. */
+  readonly #heap = new Heap<Entry>((a, b) => a.at - b.at);
 
   set(key: string, at: number): void {
-    if (this.#due.get(key) === at) return;
-    this.#due.set(key, at);
-    this.#push({ at, key });
+    if (this.#due.get(key)?.at === at) return;
+    const entry = { at, key };
+    this.#due.set(key, entry);
+    this.#heap.push(entry);
+    this.#sweep();
   }
 
   delete(key: string): void {
-    this.#due.delete(key);
-    if (this.#due.size === 0) this.#heap.length = 0;
+    if (this.#due.delete(key)) this.#sweep();
   }
 
   get(key: string): number | undefined {
-    return this.#due.get(key);
+    return this.#due.get(key)?.at;
   }
 
   /** When the first key is due. */
   next(): number | undefined {
-    for (let top = this.#heap[0]; top !== undefined; top = this.#heap[0]) {
-      if (this.#due.get(top.key) === top.at) return top.at;
-      this.#pop();
+    for (let first = this.#heap.peek(); first !== undefined; first = this.#heap.peek()) {
+      if (this.#due.get(first.key) === first) return first.at;
+      this.#heap.pop();
     }
     return undefined;
   }
@@ -31,38 +43,14 @@ export class Timetable {
   take(now: number): string | undefined {
     const at = this.next();
     if (at === undefined || at > now) return undefined;
-    const { key } = this.#pop()!;
+    const { key } = this.#heap.pop()!;
     this.#due.delete(key);
     return key;
   }
 
-  #push(entry: { readonly at: number; readonly key: string }): void {
-    const heap = this.#heap;
-    let index = heap.push(entry) - 1;
-    while (index > 0) {
-      const parent = (index - 1) >>> 1;
-      if (heap[parent]!.at <= entry.at) break;
-      heap[index] = heap[parent]!;
-      index = parent;
-    }
-    heap[index] = entry;
-  }
-
-  #pop(): { readonly at: number; readonly key: string } | undefined {
-    const heap = this.#heap;
-    const top = heap[0];
-    const last = heap.pop();
-    if (top === undefined || last === undefined || heap.length === 0) return top;
-    let index = 0;
-    for (;;) {
-      let child = 2 * index + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && heap[child + 1]!.at < heap[child]!.at) child++;
-      if (heap[child]!.at >= last.at) break;
-      heap[index] = heap[child]!;
-      index = child;
-    }
-    heap[index] = last;
-    return top;
+  /** Nodes come and go by the thousand long before they are too old: what is left of them must not wait for its time. */
+  #sweep(): void {
+    if (this.#heap.size > 2 * this.#due.size + STALE_KEPT)
+      this.#heap.keep((entry) => this.#due.get(entry.key) === entry);
   }
 }
