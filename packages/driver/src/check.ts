@@ -68,6 +68,7 @@ export function providerProblem(value: unknown): string | undefined {
 
 const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
   zones: ["list"],
+  types: ["of"],
   console: ["read"],
   images: ["upload", "remove"],
 };

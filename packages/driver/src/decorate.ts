@@ -104,11 +104,12 @@ function around(inner: Provider, layer: Layer): Provider {
   };
 }
 
-function aroundOffers({ zones, console, images }: Offers, layer: Layer): Offers {
+function aroundOffers({ zones, types, console, images }: Offers, layer: Layer): Offers {
   return {
     ...(zones && {
       zones: { list: (pool, signal) => layer("zones", () => zones.list(pool, signal), signal) },
     }),
+    ...(types && { types: { of: (label) => types.of(label) } }),
     ...(console && {
       console: {
         read: (tag, context) => layer("console", () => console.read(tag, context), context.signal),

@@ -1,4 +1,4 @@
-import type { PoolConfig } from "./config/compiled.ts";
+import type { LabelConfig, PoolConfig } from "./config/compiled.ts";
 import type { ExternalId, Step, StepContext, Tag } from "./contract.ts";
 
 /**
@@ -7,6 +7,7 @@ import type { ExternalId, Step, StepContext, Tag } from "./contract.ts";
  */
 export interface Offers {
   readonly zones?: Zones;
+  readonly types?: Types;
   readonly console?: Console;
   readonly images?: ImageStore;
 }
@@ -17,6 +18,14 @@ export interface Zones {
    * refresh; a nodeset stays in one of them.
    */
   list(pool: PoolConfig, signal: AbortSignal): Promise<readonly string[]>;
+}
+
+export interface Types {
+  /**
+   * What machines of the label are bought as in one place: flavour, and market where there are several. Labels of one type
+   * share their luck: when launches of one fail in a row, none is launched for a while. Absent: each label alone. No I/O.
+   */
+  of(label: LabelConfig): string;
 }
 
 export interface Console {

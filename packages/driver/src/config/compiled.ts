@@ -20,6 +20,8 @@ export interface LabelConfig<Own = unknown> {
   /** False: the node is ready as soon as the driver says so; nothing is scanned. */
   readonly hostKeyChecking: boolean;
   readonly connection: Connection;
+  /** Keep the console of a machine that does not come up; absent: no. */
+  readonly consoleLog?: boolean;
   /** The image that a launch boots: a diskimage that the builder uploads, one the cloud has, or none. */
   readonly image: { readonly kind: "diskimage" | "cloud-image"; readonly name: string } | null;
   /** What only the driver understands. */

@@ -4,6 +4,7 @@ import type { Tree } from "@nodeyard/tree";
 import type { Counters, Journal, Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { AgeClock } from "./age-clock.ts";
+import type { Breakers } from "./breakers/breakers.ts";
 import type { Fence } from "./fence/fence.ts";
 import type { Ledgers } from "./limits/ledger.ts";
 
@@ -42,6 +43,7 @@ export interface Context {
   /** Tree time for ages and waits; `treeNow` is for what records say. */
   readonly ages: AgeClock;
   readonly ledgers: Ledgers;
+  readonly breakers: Breakers;
   /** UUID of the installation, from `/nodeyard/installation`. */
   readonly installation: string;
   /** Event ids of the min-ready requests that this session wrote or may have written: noted before the tree is asked. */

@@ -15,6 +15,7 @@ import type { LabelPolicy, Policy, Verdict } from "../scheduler/index.ts";
 import type { Counters, Journal, Log } from "../telemetry/index.ts";
 import { View, type ViewEvent } from "../view/index.ts";
 import { AgeClock } from "./age-clock.ts";
+import { Breakers } from "./breakers/breakers.ts";
 import { LeaseKeeper } from "./clients/leases.ts";
 import { MinReadyOwner } from "./clients/min-ready-owner.ts";
 import { Fence } from "./fence/fence.ts";
@@ -22,6 +23,7 @@ import { persevere } from "./fence/persevere.ts";
 import { announceMember, openInstallation } from "./installation.ts";
 import { Ledgers } from "./limits/ledger.ts";
 import { Loop } from "./loop.ts";
+import { Deletions } from "./nodes/deletions.ts";
 import { removeGhosts } from "./nodes/ghosts.ts";
 import { type Identity, Serving } from "./providers/serving.ts";
 import { Registration } from "./registration.ts";
@@ -66,6 +68,8 @@ export class Launcher {
   readonly #minReady: MinReadyOwner;
   readonly #lockParents: LockParentSweep;
   readonly #ledgers: Ledgers;
+  readonly #breakers: Breakers;
+  readonly #deletions: Deletions;
   readonly #ages: AgeClock;
   readonly #stop = new AbortController();
   #config: LauncherConfig;
@@ -93,6 +97,10 @@ export class Launcher {
     this.view = new View({ tree, clock, random, log, counters });
     this.#ledgers = new Ledgers({ tree, view: this.view, clock, random, log });
     this.#registration = new Registration({ tree, clock, random, log }, options.identity.hostname);
+    this.#breakers = new Breakers(
+      { tree, view: this.view, random, log, journal, counters, ages: this.#ages },
+      (key, after) => this.#loop.push({ type: "offering", key, after }),
+    );
     const fence = new Fence(tree, clock, random);
     const context = {
       tree,
@@ -106,6 +114,7 @@ export class Launcher {
       fence,
       ages: this.#ages,
       ledgers: this.#ledgers,
+      breakers: this.#breakers,
       installation,
       ownMinReady: new Set<string>(),
     };
@@ -117,10 +126,12 @@ export class Launcher {
       onChange: () => this.#loop.push({ type: "policy", policy: this.#policy() }),
     });
     this.#loop = new Loop(context, (action) => this.#tasks.perform(action));
+    this.#deletions = new Deletions(this.#serving.context, (node) => this.#loop.push({ type: "deleted", node }));
     this.#tasks = new Tasks(
       this.#serving.context,
       (event) => this.#loop.push(event),
       (pool, paused) => void this.#serving.setPaused(pool, paused),
+      this.#deletions,
     );
     this.#leases = new LeaseKeeper(this.#serving.context);
     this.#minReady = new MinReadyOwner(this.#serving.context);
@@ -198,6 +209,7 @@ export class Launcher {
     for (const image of this.view.images.names())
       this.#loop.push({ type: "image", image, after: this.view.images.get(image) });
     for (const [key, after] of this.view.components) this.#loop.push({ type: "component", key, after });
+    this.#breakers.seed();
   }
 
   /** The scheduler acts only on a whole picture, and only while others can see which pools it acts for. */
@@ -213,6 +225,8 @@ export class Launcher {
     else this.#loop.pushView(event);
     this.#leases.onEvent(event);
     this.#minReady.onEvent(event);
+    this.#breakers.onEvent(event);
+    this.#deletions.onEvent(event);
     if (event.type === "node" && event.before !== undefined && event.after === undefined) {
       this.#serving.wakeInventory(event.before.record.provider);
     }
@@ -305,6 +319,8 @@ export class Launcher {
       removeGhosts(context),
       this.#lockParents.sweep(),
       this.#ledgers.audit(),
+      this.#breakers.sweep(),
+      this.#deletions.sweep(),
     ]);
     const failed = parts.find((part) => part.status === "rejected");
     if (failed !== undefined) throw failed.reason;

@@ -3,7 +3,7 @@ import type { Action, SchedulerEvent } from "../scheduler/index.ts";
 import { requestMinReady } from "./clients/min-ready.ts";
 import type { Context } from "./context.ts";
 import { deallocateNode } from "./nodes/deallocate.ts";
-import { deleteNode } from "./nodes/delete-node.ts";
+import type { Deletions } from "./nodes/deletions.ts";
 import { type Handled, handleDecline, handleRequest } from "./requests/handler.ts";
 import { resetLost } from "./requests/reset.ts";
 import { settledWithin } from "./within.ts";
@@ -21,6 +21,7 @@ export class Tasks {
   readonly #context: Context;
   readonly #report: (event: SchedulerEvent) => void;
   readonly #pause: (pool: string, paused: boolean) => void;
+  readonly #deletions: Deletions;
   readonly #running = new Map<Promise<void>, string>();
   readonly #failures = new Map<string, number>();
   #session = new AbortController();
@@ -29,8 +30,10 @@ export class Tasks {
     context: Context,
     report: (event: SchedulerEvent) => void,
     pause: (pool: string, paused: boolean) => void,
+    deletions: Deletions,
   ) {
     this.#context = context;
+    this.#deletions = deletions;
     this.#report = report;
     this.#pause = pause;
   }
@@ -140,19 +143,8 @@ export class Tasks {
 
   async #delete(node: string, signal: AbortSignal): Promise<SchedulerEvent> {
     const expected = this.#context.view.nodes.byId.get(node)?.record.state ?? "deleting";
-    const outcome = await deleteNode(this.#context, node, expected, signal).catch((error): "failed" => {
-      this.#context.log.warn({ node, error: messageOf(error) }, "deleting a node failed; it is tried again");
-      return "failed";
-    });
-    if (outcome === "failed" || outcome === "skipped") {
-      return {
-        type: "deleted",
-        node,
-        retryMs: this.#retry(node, outcome === "failed" ? 1_000 : 250, 60_000),
-      };
-    }
-    this.#failures.delete(node);
-    return { type: "deleted", node };
+    const retryMs = await this.#deletions.delete(node, expected, signal);
+    return { type: "deleted", node, ...(retryMs === undefined ? {} : { retryMs }) };
   }
 
   async #deallocate(node: string): Promise<SchedulerEvent> {

@@ -1,3 +1,5 @@
+export * from "./breaker.ts";
+export * from "./dead-letter.ts";
 export {
   type Explained,
   explain,

@@ -1,3 +1,4 @@
+import { tries, waitForOffering } from "./offerings.ts";
 import { looksAtRequests, type Plan, planFor } from "./plan.ts";
 import { decline } from "./requests.ts";
 import { clearVerdict, type PoolState, type State, setVerdict, type Turn, type Waiting } from "./state.ts";
@@ -58,6 +59,11 @@ function carryOut(
         pool: pool.policy.key,
         label: plan.label,
       });
+    case "closed": {
+      const { code, facts, nextTry } = plan.closed;
+      waitForOffering(state, turn, pool, waiting, plan.closed);
+      return setVerdict(state, turn, waiting.id, code, facts, nextTry);
+    }
     case "tenant": {
       pool.queue.delete(waiting);
       const tenant = waiting.record.tenantName ?? "";
@@ -95,6 +101,8 @@ function accept(
     state.usage.set(holder, keys, { ...node.launch, instances: node.launch.instances ?? 1 });
     reserved.push({ label: node.label, node: holder });
   }
+  const launched = reserved.map(({ label }) => label);
+  tries(state, policy, launched, null, waiting.id);
   state.handling.set(waiting.id, { pool: policy.key, reserved, claimed, starting: true });
   state.starting++;
   clearVerdict(state, turn, waiting.id);

@@ -1,3 +1,4 @@
+import { isClosed } from "./offerings.ts";
 import type { State, Turn } from "./state.ts";
 
 /** Requests for one label written at once, at most: the rest follows when these are under way. */
@@ -26,6 +27,7 @@ function servable(state: State, label: string): boolean {
       !policy.launches ||
       !policy.labels.has(label) ||
       policy.unavailable.has(label) ||
+      isClosed(state, policy, label) ||
       blocked !== undefined
     )
       continue;

@@ -1,4 +1,5 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
+import { type Closed, closedFor, maySoon } from "./offerings.ts";
 import { isInert, MIN_READY } from "./requests.ts";
 import type { PoolState, State, Waiting } from "./state.ts";
 import type { LocalPool, PlannedNode, VerdictCode } from "./types.ts";
@@ -12,6 +13,8 @@ export type Plan =
   /** No idle node of this label; only a freed one helps. */
   | { readonly kind: "want"; readonly label: string }
   | { readonly kind: "tenant"; readonly facts: Facts }
+  /** Launches of a label fail at the moment. */
+  | { readonly kind: "closed"; readonly closed: Closed }
   /** Capacity is short: the pool works for this request before others. `short`: instances missing in the pool. */
   | { readonly kind: "blocked"; readonly code: VerdictCode; readonly facts: Facts; readonly short: number };
 
@@ -34,7 +37,8 @@ export function planFor(state: State, pool: PoolState, waiting: Waiting): Plan {
   );
 }
 
-function yieldTo(state: State, pool: LocalPool, { record }: Waiting): Plan | undefined {
+function yieldTo(state: State, pool: LocalPool, waiting: Waiting): Plan | undefined {
+  const { record } = waiting;
   const candidates = state.registry.candidates(record.nodeTypes, record.declinedBy);
   const { provider } = record;
   if (provider !== null && provider !== pool.provider) {
@@ -44,7 +48,8 @@ function yieldTo(state: State, pool: LocalPool, { record }: Waiting): Plan | und
     }
   }
   const better = candidates.find(
-    (other) => other.priority < pool.priority && !other.paused && other.id !== pool.id,
+    (other) =>
+      other.priority < pool.priority && !other.paused && other.id !== pool.id && maySoon(state, other, waiting),
   );
   if (better !== undefined) {
     return { kind: "yield", code: "yield.priority", facts: { pool: better.id, priority: better.priority } };
@@ -112,7 +117,16 @@ function chooseNodes(state: State, pool: PoolState, waiting: Waiting): Plan {
     }
   }
   if (launches === 0) return { kind: "serve", nodes };
+  const launched = nodes.flatMap((node) => ("launch" in node ? [node.label] : []));
+  const closed = closedFor(state, policy, launched, waiting.id);
+  if (closed !== undefined) return declineClosed(waiting, closed) ?? { kind: "closed", closed };
   return roomFor(state, policy, waiting, launching, launches) ?? { kind: "serve", nodes };
+}
+
+/** Stock is not waited for, nor is what does not come back. */
+function declineClosed({ record }: Waiting, { decline, code, label }: Closed): Plan | undefined {
+  if (decline !== undefined) return { kind: "decline", reason: decline };
+  return record.requestor === MIN_READY ? { kind: "decline", reason: `${label}: ${code}` } : undefined;
 }
 
 function roomFor(

@@ -1,6 +1,7 @@
 import { allocate } from "./allocate.ts";
 import { keepReady } from "./min-ready.ts";
 import { onNode, reconsider, wakeFreed } from "./nodes.ts";
+import { onOffering, onOfferingDue, triedBy } from "./offerings.ts";
 import { onPolicy } from "./policy.ts";
 import { classify, forget, onRequest } from "./requests.ts";
 import { type State, setVerdict, type Turn } from "./state.ts";
@@ -53,6 +54,8 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
     case "component":
       if (state.registry.set(event.key, event.after)) onRegistry(state);
       return;
+    case "offering":
+      return onOffering(state, turn, event.key, event.after);
     case "complete":
       state.complete = event.complete;
       if (!event.complete) return;
@@ -108,6 +111,7 @@ function onSessionLost(state: State): void {
   }
   for (const node of state.claimed.keys()) state.recheckNodes.add(node);
   for (const node of state.busyNodes) state.recheckNodes.add(node);
+  state.offerings.trying.clear();
   state.handling.clear();
   state.claimed.clear();
   state.busyNodes.clear();
@@ -131,6 +135,7 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
   const handling = state.handling.get(request);
   if (handling === undefined) return;
   onStarted(state, request);
+  triedBy(state, request);
   state.handling.delete(request);
   for (const launch of handling.reserved) wakeFreed(state, state.usage.delete(launch.node) ?? []);
   for (const node of handling.claimed) {
@@ -189,6 +194,9 @@ function fireTimers(state: State, turn: Turn): void {
       case "request":
         state.recheck.add(id);
         if (state.complete && state.pending.has(id)) reset(state, turn, id);
+        break;
+      case "offering":
+        onOfferingDue(state, turn, id);
         break;
       case "label":
         state.dirtyLabels.add(id);

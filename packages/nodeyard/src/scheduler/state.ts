@@ -3,6 +3,7 @@ import type { NodeEntry, RequestEntry } from "../view/index.ts";
 import { Idle } from "./idle.ts";
 import { Leaving } from "./leaving.ts";
 import { Registry } from "./registry.ts";
+import { noOfferings, type Offerings } from "./offering.ts";
 import type { SortedQueue } from "./sorted-queue.ts";
 import { Timetable } from "./timetable.ts";
 import type { Action, LocalPool, Policy, Verdict, VerdictCode } from "./types.ts";
@@ -80,6 +81,8 @@ export interface State {
   readonly wanting: Map<string, SortedQueue<Waiting>>;
   /** Requests held back by their tenant's limit. */
   readonly tenantWaiting: Map<string, Set<string>>;
+  /** What fails at the moment, and who waits for it. */
+  readonly offerings: Offerings;
   /** Pools with something to try. */
   readonly dirty: Set<string>;
   /** Min-ready labels to look at. */
@@ -136,6 +139,7 @@ export function createState(): State {
     allocated: new Map(),
     wanting: new Map(),
     tenantWaiting: new Map(),
+    offerings: noOfferings(),
     dirty: new Set(),
     dirtyLabels: new Set(),
     minReadyAsking: new Set(),

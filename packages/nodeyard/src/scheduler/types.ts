@@ -1,4 +1,5 @@
 import type { Resources } from "@nodeyard/driver";
+import type { OfferingFact } from "./offering.ts";
 import type { ComponentEntry, NodeEntry, RequestEntry } from "../view/index.ts";
 
 /** One pool of this launcher, as the scheduler needs it. */
@@ -18,6 +19,8 @@ export interface LocalPool {
   readonly needs: ReadonlyMap<string, Resources>;
   /** Labels that can not be served and why (error labels, images that can never exist). */
   readonly unavailable: ReadonlyMap<string, string>;
+  /** What machines of a label are bought as, where the driver says it; absent: the label's name. */
+  readonly types?: ReadonlyMap<string, string>;
   /** Pools without launches: how many nodes of a label could ever be there. */
   readonly inventory: ReadonlyMap<string, number>;
 }
@@ -57,6 +60,8 @@ export type SchedulerEvent =
   | { readonly type: "node"; readonly id: string; readonly after?: NodeEntry | undefined }
   | { readonly type: "request"; readonly id: string; readonly after?: RequestEntry | undefined }
   | { readonly type: "component"; readonly key: string; readonly after?: ComponentEntry | undefined }
+  /** An offering failed too often, by its key; absent: it works again. */
+  | { readonly type: "offering"; readonly key: string; readonly after?: OfferingFact | undefined }
   | { readonly type: "complete"; readonly complete: boolean }
   /** Whether anything may be deleted because of its age: not after a clock jumped, until it is known what time it is. */
   | { readonly type: "ages"; readonly trusted: boolean }
@@ -121,6 +126,9 @@ export const verdictCodes = {
   "capacity.provider": "The provider's quota is used up",
   "capacity.concurrency": "The provider launches as many nodes at once as it may",
   "capacity.tenant": "The tenant's limit is used up",
+  "offering.failing": "Launches of this label failed in a row, or the cloud has no room for it: nothing is launched for a while",
+  "offering.budget": "Too many launches of this label failed within the hour: nothing is launched for a while",
+  "offering.trying": "Launches of this label failed; one request tries whether they work again",
   "nodes.none-free": "Every node of that label is taken",
   "yield.provider": "The request prefers another provider, which can serve it",
   "yield.priority": "A pool with a better priority can serve it",

@@ -18,6 +18,9 @@ export interface ViewOptions {
   readonly resyncMs?: number;
 }
 
+/** What of ours is read whole. */
+const DATA = ["/nodeyard/leases/", "/nodeyard/slots/", "/nodeyard/breakers/", "/nodeyard/dead-letters/"];
+
 /** Beneath a node there is nothing of interest but its lock. */
 const LOCK_ONLY: readonly string[] = ["lock"];
 
@@ -242,6 +245,6 @@ export function interestOf(path: string): Interest {
     case "image-lock":
       return "none";
     case "other":
-      return path.startsWith("/nodeyard/leases/") || path.startsWith("/nodeyard/slots/") ? "data" : "none";
+      return DATA.some((root) => path.startsWith(root)) ? "data" : "none";
   }
 }

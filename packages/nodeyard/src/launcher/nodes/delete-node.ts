@@ -1,19 +1,19 @@
 import type { Tag } from "@nodeyard/driver";
 import { changeNode, encodeNode, paths } from "@nodeyard/model";
-import { deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { messageOf, NodeyardError } from "@nodeyard/runtime";
 import { CommitFailed, type Op, TreeError } from "@nodeyard/tree";
 import { type Context, treeSeconds } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import { lockNode } from "./node-lock.ts";
 import { removeMachine } from "./remove-machine.ts";
 
-/** One attempt to delete, at most (spec launcher.md 3.6). */
-const ATTEMPT_MS = 600_000;
 /** Rounds of clearing contenders that others left under the lock, at most. */
 const CLEAR_ROUNDS = 5;
 
 /** "skipped": locked by someone, or no longer to be deleted. "failed": to be tried again. */
-export type Deleted = "deleted" | "skipped" | "failed";
+export type Deleted =
+  | { readonly result: "deleted" | "skipped" }
+  | { readonly result: "failed"; readonly error: string };
 
 /** States from which the sweep deletes; a `ready` or `hold` node is deleted only for a stated reason. */
 const GOING: ReadonlySet<string> = new Set([
@@ -35,64 +35,53 @@ export async function deleteNode(
   context: Context,
   id: string,
   expected: string,
+  attempt: number,
   signal: AbortSignal,
 ): Promise<Deleted> {
   const node = await lockNode(context, id);
-  if (node === "gone") return "deleted";
-  if (node === "busy") return "skipped";
+  if (node === "gone") return { result: "deleted" };
+  if (node === "busy") return { result: "skipped" };
   const { record } = node;
   // A held node keeps the request it was given to (spec zookeeper.md 5.8); a ready one that has a request is not to go.
   const stated = record.state === expected && (record.state === "hold" || record.allocatedTo === null);
   const wanted = GOING.has(record.state) || stated;
   if (!wanted) {
     await context.fence.release(node.held);
-    return "skipped";
+    return { result: "skipped" };
   }
   try {
     if (record.state !== "deleting" && record.state !== "deleted") await node.write({ state: "deleting" });
-    if (record.state !== "deleted" && record.provider !== null) await unmake(context, node, signal);
+    if (record.state !== "deleted" && record.provider !== null) await unmake(context, node, attempt, signal);
     await removeRecord(context, node);
     context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "deleted" });
     context.journal.write({ event: "node.deleted", node: id, facts: { from: record.state } });
-    return "deleted";
-  } catch (error) {
+    return { result: "deleted" };
+  } catch (failure) {
+    const error = messageOf(failure);
     context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "failed" });
-    context.log.warn(
-      { node: id, provider: record.provider, error: messageOf(error) },
-      "deleting a node failed; it is tried again",
-    );
-    context.journal.write({ event: "node.delete-failed", node: id, facts: { error: messageOf(error) } });
+    context.journal.write({ event: "node.delete-failed", node: id, facts: { attempt, error } });
     await context.fence.release(node.held).catch(() => {});
-    return "failed";
+    return { result: "failed", error };
   }
 }
 
-async function unmake(context: Context, node: HeldNode, parent: AbortSignal): Promise<void> {
-  const { record } = node;
+async function unmake(context: Context, node: HeldNode, attempt: number, signal: AbortSignal): Promise<void> {
+  const { record, id, held } = node;
   const open = context.providers.get(record.provider ?? "");
   if (open === undefined)
-    throw new NodeyardError(
-      "launcher.no_provider",
-      `provider ${record.provider} of node ${node.id} is not open`,
-    );
-  const limit = deadline(
-    context.clock,
-    ATTEMPT_MS,
-    () =>
-      new NodeyardError("launcher.delete_timeout", `node ${node.id}: not deleted within ${ATTEMPT_MS} ms`),
-    parent,
-  );
+    throw new NodeyardError("launcher.no_provider", `provider ${record.provider} of node ${id} is not open`);
   const tag: Tag = {
     installation: context.installation,
     provider: record.provider ?? "",
     pool: record.pool ?? "",
-    nodeId: node.id,
+    nodeId: id,
   };
-  try {
-    await removeMachine(context, open, node.held, tag, record.externalId, limit.signal);
-  } finally {
-    limit.cancel();
-  }
+  const of = { node: id, of: "delete", attempt } as const;
+  const work = removeMachine(context, open, held, tag, record.externalId, of, signal);
+  // A provider that is replaced or removed is closed when this has ended.
+  const noted = work.catch(() => {}).finally(() => open.work.delete(noted));
+  open.work.add(noted);
+  await work;
 }
 
 /** `deleted`, contender, lock and record go in one commit; contenders of late comers are cleared away first. */

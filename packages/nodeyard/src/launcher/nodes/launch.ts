@@ -1,25 +1,32 @@
-import {
-  type CreateOrder,
-  DriverError,
-  type LabelConfig,
-  type Machine,
-  runSteps,
-  type Tag,
-} from "@nodeyard/driver";
-import type { NodePatch } from "@nodeyard/model";
-import { backoff, deadline, messageOf, sleep } from "@nodeyard/runtime";
-import type { Context, ServingPool } from "../context.ts";
-import { beforeEffect, fenceOf, guarded } from "../fence/effects.ts";
+import { DriverError, type LabelConfig } from "@nodeyard/driver";
+import { backoff, messageOf, sleep } from "@nodeyard/runtime";
+import { OfferingClosed, type Ticket } from "../breakers/breakers.ts";
+import { type Context, type ServingPool, treeNow } from "../context.ts";
+import { fenceOf } from "../fence/effects.ts";
 import { FenceLost } from "../fence/fence.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
+import { attemptLaunch, type Launch, tagOf } from "./attempt.ts";
+import { keepConsole } from "./console.ts";
 import { removeMachine } from "./remove-machine.ts";
 
-/** How a launch ended; each is also the state that the record has then. */
-export type LaunchResult = "ready" | "failed" | "aborted";
+/** How a launch ended; each is also the state that the record has then. `why` is the last error. */
+export type LaunchOutcome =
+  | { readonly result: "ready" }
+  | { readonly result: "failed" | "aborted"; readonly why: string };
+
+/** Tries to remove what a failed launch made before the next one, at most. */
+const REMOVALS = 3;
+
+/** Kinds after which this offering is not tried again for this node: the request is planned anew, or declined. */
+const REPLANNED: ReadonlySet<string> = new Set(["quota", "capacity"]);
+
+/** Kinds after which there may be a machine with something on its console. */
+const SILENT: ReadonlySet<string> = new Set(["timeout", "host-key", "transient", "fatal", "unexpected"]);
 
 /**
  * Makes the machine of a locked `building` record and proves that it answers. Tries as often as the provider's settings
- * say; between two tries what the first made is removed. Quota errors abort at once: the request is planned anew.
+ * say, as long as the offering's breaker lets it; between two tries what the first made is removed. Without quota or room
+ * it is given up at once: the request is planned anew.
  */
 export async function launchNode(
   context: Context,
@@ -28,179 +35,117 @@ export async function launchNode(
   node: HeldNode,
   label: LabelConfig,
   signal: AbortSignal,
-): Promise<LaunchResult> {
+): Promise<LaunchOutcome> {
+  const launch: Launch = { pool, request, node, label };
   const { config } = pool.open;
+  const began = treeNow(context);
   for (let attempt = 1; ; attempt++) {
+    const ticket = await admitted(context, launch);
+    if (ticket instanceof OfferingClosed) return give(node, "aborted", ticket);
     try {
-      const ready = await attemptLaunch(context, pool, request, node, label, attempt, signal);
+      const ready = await attemptLaunch(context, launch, attempt, signal);
       await node.write({ ...ready, state: "ready" });
       count(context, config.name, "ready");
-      return "ready";
+      await context.breakers.succeeded(ticket);
+      const facts = {
+        provider: config.name,
+        pool: pool.name,
+        attempt,
+        ms: Math.round(treeNow(context) - began),
+      };
+      context.journal.write({ event: "node.ready", node: node.id, request: request.id, facts });
+      return { result: "ready" };
     } catch (thrown) {
       const error = fenceOf(thrown);
-      if (error instanceof FenceLost || signal.aborted) throw error;
-      const kind = error instanceof DriverError ? error.kind : "unexpected";
-      if (!(error instanceof DriverError))
-        context.counters.add("launcher.unexpected", 1, { place: "launch" });
-      count(context, config.name, kind);
-      if (kind === "quota") context.quotaRefused(config.name);
-      const facts = {
-        node: node.id,
-        request: request.id,
-        provider: config.name,
-        attempt,
-        of: config.launchAttempts,
-        kind,
-        error: messageOf(error),
-      };
-      context.log.warn(facts, "a launch attempt failed");
-      context.journal.write({ event: "node.launch-failed", node: node.id, request: request.id, facts });
-      const last = attempt >= config.launchAttempts || kind === "configuration" || kind === "quota";
-      if (last) {
-        const result = kind === "quota" ? "aborted" : "failed";
-        await node.write({ state: result });
-        return result;
+      if (error instanceof FenceLost || signal.aborted) {
+        await context.breakers.leave(ticket);
+        throw error;
       }
-      const tag = tagOf(context, pool, node);
-      await removeMachine(context, pool.open, node.held, tag, node.record.externalId, signal).catch(
-        (failed) => {
-          if (!(failed instanceof DriverError)) throw failed;
-          // The next try finds by its tag what is left; what never goes is deleted with the node.
-          context.log.warn(
-            { ...facts, error: messageOf(failed) },
-            "what a failed launch made could not be removed",
-          );
-        },
-      );
+      const kind = await failed(context, launch, attempt, ticket, error, signal);
+      if (REPLANNED.has(kind)) return give(node, "aborted", error);
+      if (attempt >= config.launchAttempts || kind === "configuration") return give(node, "failed", error);
+      // The record keeps the id of a machine that does not go, and is deleted with it: another record is tried with.
+      if (!(await cleared(context, launch, attempt, signal))) return give(node, "aborted", error);
       await sleep(context.clock, backoff(context.random, attempt - 1, 250, 10_000), signal);
     }
   }
 }
 
-/** One try: the steps of the driver, then the scan. Resolves with what the record is to say of the machine. */
-async function attemptLaunch(
+async function admitted(
   context: Context,
-  pool: ServingPool,
-  request: HeldRequest,
-  node: HeldNode,
-  label: LabelConfig,
-  attempt: number,
-  parent: AbortSignal,
-): Promise<NodePatch> {
-  const { config, provider } = pool.open;
-  const late = () =>
-    new DriverError(
-      "timeout",
-      `node ${node.id} was not up within ${config.launchTimeoutMs} ms (launch-timeout)`,
-    );
-  const limit = deadline(context.clock, config.launchTimeoutMs, late, parent);
+  { pool, request, node, label }: Launch,
+): Promise<Ticket | OfferingClosed> {
+  const type = pool.open.provider.offers?.types?.of(label) ?? label.name;
+  const offering = { provider: pool.open.config.name, az: node.record.az, type };
   try {
-    const order = orderFor(context, pool, request, node, label, attempt);
-    const before = () => beforeEffect(context, node.held);
-    const machine = await runSteps((step) => guarded(provider.create(order, step), before), {
-      clock: context.clock,
-      signal: limit.signal,
-      externalId: node.record.externalId,
-      save: async (externalId) => {
-        await node.write({ externalId });
-      },
-    });
-    return {
-      ...describe(pool, machine),
-      hostKeys: await hostKeys(context, pool, label, machine, limit.signal),
-    };
-  } finally {
-    limit.cancel();
+    return await context.breakers.enter(offering, request.id);
+  } catch (error) {
+    if (error instanceof OfferingClosed) return error;
+    throw error;
   }
 }
 
-export function tagOf(context: Context, pool: ServingPool, node: HeldNode): Tag {
-  return {
-    installation: context.installation,
-    provider: pool.open.config.name,
-    pool: pool.name,
-    nodeId: node.id,
-  };
-}
-
-function orderFor(
+/** Says everywhere that a try failed; returns its kind. */
+async function failed(
   context: Context,
-  pool: ServingPool,
-  request: HeldRequest,
-  node: HeldNode,
-  label: LabelConfig,
+  { pool, request, node, label }: Launch,
   attempt: number,
-): CreateOrder {
-  const poolConfig = pool.open.config.pools.find((candidate) => candidate.name === pool.name)!;
-  const { record } = request;
-  return {
-    tag: tagOf(context, pool, node),
-    hostname: `np${node.id}`,
-    pool: poolConfig,
-    label,
-    az: node.record.az,
-    imageExternalId: null,
-    attempt,
-    request: {
-      id: request.id,
-      labels: record.nodeTypes,
-      requestor: record.requestor,
-      requestorData: record.requestorData,
-      relativePriority: record.relativePriority,
-      eventId: record.eventId,
-      createdTime: record.createdTime,
-      tenantName: record.tenantName,
-    },
-  };
-}
-
-function describe(pool: ServingPool, machine: Machine): NodePatch {
-  const internal =
-    pool.open.config.pools.find((candidate) => candidate.name === pool.name)?.useInternalIp === true;
-  const address =
-    (internal ? (machine.privateIpv4 ?? machine.privateIpv6) : undefined) ?? machine.interfaceIp;
-  const { connection } = machine;
-  return {
-    externalId: machine.externalId,
-    interfaceIp: address,
-    publicIpv4: machine.publicIpv4 ?? null,
-    privateIpv4: machine.privateIpv4 ?? null,
-    publicIpv6: machine.publicIpv6 ?? null,
-    cloud: machine.cloud ?? null,
-    region: machine.region ?? null,
-    az: machine.az ?? null,
-    hostId: machine.hostId ?? null,
-    driverData: machine.driverData ?? null,
-    ...(machine.slot == null ? {} : { slot: machine.slot }),
-    ...(machine.resources == null ? {} : { resources: { ...machine.resources } }),
-    ...(connection?.username === undefined ? {} : { username: connection.username }),
-    ...(connection?.pythonPath === undefined ? {} : { pythonPath: connection.pythonPath }),
-    ...(connection?.shellType === undefined ? {} : { shellType: connection.shellType }),
-    ...(connection?.type === undefined ? {} : { connectionType: connection.type }),
-    ...(connection?.port === undefined ? {} : { connectionPort: connection.port }),
-  };
-}
-
-async function hostKeys(
-  context: Context,
-  pool: ServingPool,
-  label: LabelConfig,
-  machine: Machine,
+  ticket: Ticket,
+  error: unknown,
   signal: AbortSignal,
-): Promise<readonly string[]> {
-  if (machine.hostKeys !== undefined) return machine.hostKeys;
-  if (!label.hostKeyChecking) return [];
-  if (machine.interfaceIp === null)
-    throw new DriverError("fatal", "the machine is up but has no address to scan");
-  const type = machine.connection?.type ?? label.connection.type;
-  const scanned = await context.scan.scan({
-    host: machine.interfaceIp,
-    port: machine.connection?.port ?? label.connection.port,
-    keys: type === "ssh" || type === "network_cli",
-    timeoutMs: pool.open.config.bootTimeoutMs,
-    signal,
-  });
-  return scanned.hostKeys;
+): Promise<DriverError["kind"] | "unexpected"> {
+  const { config } = pool.open;
+  const kind = error instanceof DriverError ? error.kind : "unexpected";
+  if (kind === "unexpected") context.counters.add("launcher.unexpected", 1, { place: "launch" });
+  count(context, config.name, kind);
+  if (kind === "quota") context.quotaRefused(config.name);
+  const facts = {
+    node: node.id,
+    request: request.id,
+    provider: config.name,
+    attempt,
+    of: config.launchAttempts,
+    kind,
+    error: messageOf(error),
+  };
+  context.log.warn(facts, "a launch attempt failed");
+  context.journal.write({ event: "node.launch-failed", node: node.id, request: request.id, facts });
+  await context.breakers.failed(ticket, { kind, error: messageOf(error) });
+  if (SILENT.has(kind)) {
+    const of = { tag: tagOf(context, pool, node), node: node.id, request: request.id, attempt };
+    await keepConsole(context, pool.open, label, of, node.record.externalId, signal);
+  }
+  return kind;
+}
+
+/** Removes what a failed try made. False: it could not be removed for sure. */
+async function cleared(
+  context: Context,
+  { pool, request, node }: Launch,
+  attempt: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const tag = tagOf(context, pool, node);
+  for (let removal = 1; ; removal++) {
+    try {
+      const of = { node: node.id, request: request.id, of: "clean-up", attempt } as const;
+      await removeMachine(context, pool.open, node.held, tag, node.record.externalId, of, signal);
+      return true;
+    } catch (error) {
+      if (!(error instanceof DriverError)) throw error;
+      context.log.warn(
+        { node: node.id, request: request.id, attempt, removal, error: messageOf(error) },
+        "what a failed launch made could not be removed",
+      );
+      if (removal >= REMOVALS) return false;
+      await sleep(context.clock, backoff(context.random, removal - 1, 500, 10_000), signal);
+    }
+  }
+}
+
+async function give(node: HeldNode, result: "failed" | "aborted", error: unknown): Promise<LaunchOutcome> {
+  await node.write({ state: result });
+  return { result, why: messageOf(error) };
 }
 
 function count(context: Context, provider: string, result: string): void {

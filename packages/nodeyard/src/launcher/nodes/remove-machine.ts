@@ -1,7 +1,12 @@
-import { type ExternalId, runSteps, type Tag } from "@nodeyard/driver";
+import { DriverError, type ExternalId, runSteps, type Tag } from "@nodeyard/driver";
+import { deadline, messageOf } from "@nodeyard/runtime";
 import type { Context, OpenProvider } from "../context.ts";
 import { beforeEffect, fenceOf, guarded } from "../fence/effects.ts";
 import type { Held } from "../fence/fence.ts";
+import { StepTrace, type TraceSubject } from "./step-trace.ts";
+
+/** One attempt to delete, at most, milliseconds (spec launcher.md 3.6). */
+const ATTEMPT_MS = 600_000;
 
 /** Unmakes the machine of a tag, with everything that was made for it, under the lock of its node. Rejects with a DriverError or FenceLost. */
 export async function removeMachine(
@@ -10,17 +15,27 @@ export async function removeMachine(
   held: Held,
   tag: Tag,
   externalId: ExternalId | null,
-  signal: AbortSignal,
+  subject: TraceSubject,
+  parent: AbortSignal,
 ): Promise<void> {
   const before = () => beforeEffect(context, held);
+  const late = () => new DriverError("timeout", `node ${tag.nodeId}: not deleted within ${ATTEMPT_MS} ms`);
+  const limit = deadline(context.clock, ATTEMPT_MS, late, parent);
+  const trace = new StepTrace(context, subject);
   try {
     await runSteps((step) => guarded(open.provider.remove(tag, step), before), {
       clock: context.clock,
-      signal,
+      signal: limit.signal,
       externalId,
       save: async () => {},
+      onStep: ({ step }) => trace.begin(step),
     });
+    trace.end();
   } catch (error) {
-    throw fenceOf(error);
+    const cause = fenceOf(error);
+    trace.end(messageOf(cause));
+    throw cause;
+  } finally {
+    limit.cancel();
   }
 }

@@ -119,6 +119,8 @@ async function poolFacts(
     }
   }
   const inventory = countInventory(provider, pool.name);
+  const { types } = provider.offers ?? {};
+  const named = types && new Map([...pool.labels.values()].map((label) => [label.name, types.of(label)]));
   return {
     key: poolKey(config.name, pool.name),
     provider: config.name,
@@ -129,6 +131,7 @@ async function poolFacts(
     launches: driver.capabilities.launches,
     needs,
     unavailable,
+    ...(named && { types: named }),
     inventory,
   };
 }

@@ -25,6 +25,8 @@ export type Handled =
 type NodeOutcome = {
   readonly node: HeldNode | undefined;
   readonly result: "ready" | "failed" | "aborted" | "taken";
+  /** What went wrong. */
+  readonly why?: string;
 };
 
 /** Carries one acceptance out: lock, claim and launch all nodes at once, then deliver, decline or put back. */
@@ -84,11 +86,11 @@ async function obtainNodes(
         node = await createNode(context, pool, request, label, planned.launch);
         begun = true;
         started();
-        return { node, result: await launchNode(context, pool, request, node, label, signal) };
+        return { node, ...(await launchNode(context, pool, request, node, label, signal)) };
       } catch (error) {
         const replan = signal.aborted || isReplannable(error);
         noteFailure(context, request.id, node?.id, error, replan);
-        return { node, result: replan ? "taken" : "failed" };
+        return { node, result: replan ? "taken" : "failed", why: messageOf(error) };
       } finally {
         if (!begun) started();
       }
@@ -108,8 +110,12 @@ async function conclude(
     return "fulfilled";
   }
   await releaseNodes(context, nodes);
-  if (outcomes.some((outcome) => outcome.result === "failed")) {
+  const failed = outcomes.filter((outcome) => outcome.result === "failed");
+  if (failed.length > 0) {
+    const reasons = [...new Set(failed.map(({ why }) => why ?? "a node could not be made"))];
     const state = await decline(context, request, [pool.id]);
+    const facts = { pools: [pool.id], reason: reasons.join("; "), state };
+    context.journal.write({ event: "request.declined", request: request.id, facts });
     return state === "failed" ? "failed" : "declined";
   }
   await putBack(request);

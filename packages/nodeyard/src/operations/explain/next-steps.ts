@@ -8,6 +8,9 @@ export const nextSteps: Readonly<Record<VerdictCode, string>> = {
   "capacity.provider": "It is tried again as soon as a node of the provider is gone or its quota changes.",
   "capacity.concurrency": "It is tried again as soon as a launch of the provider ends.",
   "capacity.tenant": "It is tried again as soon as a node of the tenant is returned, or its limit is raised.",
+  "offering.failing": "At the next try one request finds out whether it works again; another pool may take it before.",
+  "offering.budget": "It is tried again as soon as the hour's budget allows it; another pool may take it before.",
+  "offering.trying": "If that launch works, this request goes on; if not, it waits for the next try.",
   "nodes.none-free": "It gets the next node of that label that is returned.",
   "yield.provider": "The provider it prefers takes it, or declines; then this one looks again.",
   "yield.priority":

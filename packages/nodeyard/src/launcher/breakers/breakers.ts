@@ -1,0 +1,269 @@
+import { messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
+import { type Op, type Tree, TreeError } from "@nodeyard/tree";
+import {
+  BREAKERS,
+  type Breaker,
+  breakerPath,
+  decodeBreaker,
+  decodeProbe,
+  encodeBreaker,
+  encodeProbe,
+  probePath,
+} from "../../operations/index.ts";
+import { type Offering, type OfferingFact, offeringKey } from "../../scheduler/index.ts";
+import type { Counters, Journal, Log } from "../../telemetry/index.ts";
+import type { OwnEntry, View, ViewEvent } from "../../view/index.ts";
+import type { AgeClock } from "../age-clock.ts";
+import { makePath } from "../fence/roots.ts";
+import {
+  type BreakerRule,
+  defaultRule,
+  type Failure,
+  isHopeless,
+  noFailures,
+  onFailure,
+  type Tally,
+} from "./rule.ts";
+
+/** Nothing may be launched of an offering now; the request is to be planned anew. */
+export class OfferingClosed extends NodeyardError {
+  constructor({ provider, az, type }: Offering, why: string) {
+    const place = az === null ? provider : `${provider} ${az}`;
+    super("launcher.offering_closed", `nothing is launched of ${type} in ${place} now: ${why}`);
+  }
+}
+
+export interface BreakerHandles {
+  readonly tree: Tree;
+  readonly view: View;
+  readonly random: Random;
+  readonly log: Log;
+  readonly journal: Journal;
+  readonly counters: Counters;
+  readonly ages: AgeClock;
+}
+
+/** The right to launch of an offering, for one request. */
+export interface Ticket {
+  readonly offering: Offering;
+  readonly request: string;
+  /** Tree time, milliseconds. */
+  readonly began: number;
+}
+
+/** Tries to write against others who write the same record, at most. */
+const WRITES = 3;
+/** Offerings whose failures are remembered, at most. */
+const REMEMBERED = 10_000;
+/** An open breaker that nobody has tried for so long is of something that is no longer configured, milliseconds. */
+const FORGOTTEN_MS = 86_400_000;
+
+/**
+ * Breakers that all launchers share: one that sees an offering fail keeps the others from trying. A record is written when
+ * a breaker opens and deleted when it closes; who tries what is open stands beneath it, bound to its session.
+ */
+export class Breakers {
+  readonly #handles: BreakerHandles;
+  readonly #rule: BreakerRule;
+  readonly #tell: (key: string, fact: OfferingFact | undefined) => void;
+  readonly #tallies = new Map<string, Tally>();
+
+  constructor(
+    handles: BreakerHandles,
+    tell: (key: string, fact: OfferingFact | undefined) => void,
+    rule: BreakerRule = defaultRule,
+  ) {
+    this.#handles = handles;
+    this.#tell = tell;
+    this.#rule = rule;
+  }
+
+  /** What the view knew before anyone listened. */
+  seed(): void {
+    for (const path of this.#handles.view.own.keys()) this.#changed(path);
+  }
+
+  onEvent(event: ViewEvent): void {
+    if (event.type === "own") this.#changed(event.path);
+  }
+
+  /** To be awaited before each launch. Rejects with OfferingClosed. */
+  async enter(offering: Offering, request: string): Promise<Ticket> {
+    const key = offeringKey(offering);
+    const now = this.#handles.ages.now();
+    const ticket = { offering, request, began: now };
+    const found = this.#find(key);
+    if (found === undefined || this.#prober(key) === request) return ticket;
+    const { breaker } = found;
+    if (now < breaker.until) throw new OfferingClosed(offering, breaker.error);
+    try {
+      await this.#handles.tree.create(probePath(key), encodeProbe(request), { ephemeral: true });
+    } catch (error) {
+      if (!(error instanceof TreeError)) throw error;
+      // Closed meanwhile.
+      if (error.code === "tree.no_node") return ticket;
+      if (this.#prober(key) !== request) throw new OfferingClosed(offering, "another request tries it");
+    }
+    return ticket;
+  }
+
+  async failed(ticket: Ticket, failure: Omit<Failure, "probe">): Promise<void> {
+    const { offering, request } = ticket;
+    const key = offeringKey(offering);
+    const { random, ages } = this.#handles;
+    const tally = this.#tallies.get(key) ?? noFailures;
+    await this.#write(key, (found) => {
+      const probe = this.#prober(key) === request;
+      const outcome = onFailure(
+        offering,
+        found?.breaker,
+        tally,
+        { ...failure, probe },
+        ages.now(),
+        this.#rule,
+        random,
+      );
+      this.#remember(key, outcome.tally);
+      const { breaker } = outcome;
+      if (breaker === undefined) return undefined;
+      const data = encodeBreaker(breaker);
+      const path = breakerPath(key);
+      const ops: Op[] =
+        found === undefined
+          ? [{ op: "create", path, data }]
+          : [
+              { op: "set", path, data, version: found.version },
+              ...(probe ? [{ op: "delete", path: probePath(key) } as const] : []),
+            ];
+      return { ops, done: () => this.#opened(breaker, request) };
+    });
+    // A try that opened nothing (its quota was used up) leaves the place to the next.
+    await this.leave(ticket);
+  }
+
+  async succeeded({ offering, request, began }: Ticket): Promise<void> {
+    const key = offeringKey(offering);
+    const tally = this.#tallies.get(key);
+    if (tally !== undefined) this.#remember(key, { ...tally, row: 0 });
+    await this.#write(key, (found) => {
+      // Only what began after it opened says that the offering is back.
+      if (found === undefined || began < found.breaker.since) return undefined;
+      const probe = this.#handles.view.own.has(probePath(key));
+      const ops: Op[] = [
+        ...(probe ? [{ op: "delete", path: probePath(key) } as const] : []),
+        { op: "delete", path: breakerPath(key), version: found.version },
+      ];
+      return { ops, done: () => this.#closed(found.breaker, request) };
+    });
+  }
+
+  /** The try ended without a verdict on the offering: another may try. */
+  async leave({ offering, request }: Ticket): Promise<void> {
+    const key = offeringKey(offering);
+    if (this.#prober(key) !== request) return;
+    await this.#handles.tree.delete(probePath(key)).catch((error: unknown) => {
+      if (!(error instanceof TreeError)) throw error;
+    });
+  }
+
+  /** Forgets what nobody asks for any more. */
+  async sweep(): Promise<void> {
+    const { view, tree, ages } = this.#handles;
+    for (const [path, entry] of view.own) {
+      const key = keyOf(path);
+      if (key === undefined || path !== breakerPath(key)) continue;
+      const breaker = this.#decode(key, entry);
+      if (breaker === undefined || ages.now() - breaker.until < FORGOTTEN_MS) continue;
+      await tree.delete(path, { version: entry.version }).catch((error: unknown) => {
+        if (!(error instanceof TreeError)) throw error;
+      });
+    }
+  }
+
+  #changed(path: string): void {
+    const key = keyOf(path);
+    if (key === undefined) return;
+    const found = this.#find(key);
+    if (found === undefined) return this.#tell(key, undefined);
+    const { why, until, since, failures, kind, error } = found.breaker;
+    const prober = this.#prober(key) ?? null;
+    const hopeless = isHopeless(found.breaker, this.#rule);
+    this.#tell(key, { why, until, prober, hopeless, since, failures, kind, error });
+  }
+
+  #find(key: string): { readonly breaker: Breaker; readonly version: number } | undefined {
+    const entry = this.#handles.view.own.get(breakerPath(key));
+    const breaker = entry && this.#decode(key, entry);
+    return entry && breaker && { breaker, version: entry.version };
+  }
+
+  #decode(key: string, entry: OwnEntry): Breaker | undefined {
+    try {
+      return decodeBreaker(key, entry.data);
+    } catch (error) {
+      const code = (error as { code?: string }).code ?? "unknown";
+      this.#handles.counters.add("view.records_skipped", 1, { kind: "breaker", code });
+      return undefined;
+    }
+  }
+
+  #prober(key: string): string | undefined {
+    const entry = this.#handles.view.own.get(probePath(key));
+    return entry && decodeProbe(entry.data);
+  }
+
+  /** Writes what `plan` makes of the record; decides anew when somebody else was quicker. A breaker that cannot be written is said, no more. */
+  async #write(
+    key: string,
+    plan: (
+      found: { readonly breaker: Breaker; readonly version: number } | undefined,
+    ) => { readonly ops: readonly Op[]; readonly done: () => void } | undefined,
+  ): Promise<void> {
+    const { tree, log } = this.#handles;
+    for (let attempt = 1; ; attempt++) {
+      const planned = plan(this.#find(key));
+      if (planned === undefined) return;
+      try {
+        await tree.commit(planned.ops);
+        return planned.done();
+      } catch (error) {
+        if (!(error instanceof TreeError)) throw error;
+        if (attempt >= WRITES) {
+          log.warn({ offering: key, error: messageOf(error) }, "could not write a breaker");
+          return;
+        }
+        if (error.outcome === "unknown") return;
+        await makePath(tree, BREAKERS);
+        await tree.sync(BREAKERS);
+      }
+    }
+  }
+
+  #remember(key: string, tally: Tally): void {
+    if (this.#tallies.size >= REMEMBERED) this.#tallies.clear();
+    this.#tallies.set(key, tally);
+  }
+
+  #opened(breaker: Breaker, request: string): void {
+    const { log, journal, counters } = this.#handles;
+    const { provider, az, type, why, kind, error, failures, opens, until } = breaker;
+    const facts = { provider, az, type, why, kind, error, failures, opens, until };
+    log.warn(facts, "nothing is launched of an offering for a while");
+    journal.write({ event: "offering.closed", request, facts });
+    counters.add("launcher.breakers", 1, { provider, change: "opened" });
+  }
+
+  #closed({ provider, az, type, failures, since }: Breaker, request: string): void {
+    const { log, journal, counters } = this.#handles;
+    const facts = { provider, az, type, failures, since };
+    log.info(facts, "an offering works again");
+    journal.write({ event: "offering.open", request, facts });
+    counters.add("launcher.breakers", 1, { provider, change: "closed" });
+  }
+}
+
+/** The offering of a path under BREAKERS. */
+function keyOf(path: string): string | undefined {
+  if (!path.startsWith(`${BREAKERS}/`)) return undefined;
+  return path.slice(BREAKERS.length + 1).split("/")[0];
+}

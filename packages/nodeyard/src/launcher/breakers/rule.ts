@@ -1,0 +1,98 @@
+import type { DriverErrorKind } from "@nodeyard/driver";
+import { backoff, type Random } from "@nodeyard/runtime";
+import type { Breaker } from "../../operations/index.ts";
+import type { Offering } from "../../scheduler/index.ts";
+
+export interface BreakerRule {
+  /** Failures in a row that open a breaker; a cloud without room opens it at once. */
+  readonly inARow: number;
+  /** Pause before the first try of an open breaker, and the longest, milliseconds. */
+  readonly firstMs: number;
+  readonly mostMs: number;
+  /** Failed launches per offering and hour, at most. */
+  readonly failedPerHour: number;
+  /** Openings in a row after which requests are declined instead of kept waiting: it does not come back by itself. */
+  readonly hopeless: number;
+}
+
+export const defaultRule: BreakerRule = {
+  inARow: 5,
+  firstMs: 15_000,
+  mostMs: 240_000,
+  failedPerHour: 60,
+  hopeless: 4,
+};
+
+const HOUR_MS = 3_600_000;
+const ERROR_CHARS = 500;
+
+/** What one process knows of an offering beside the record. */
+export interface Tally {
+  /** Failures in a row. */
+  readonly row: number;
+  readonly spent: Breaker["spent"];
+}
+
+export const noFailures: Tally = { row: 0, spent: { level: 0, at: 0 } };
+
+export interface Failure {
+  readonly kind: DriverErrorKind | "unexpected";
+  readonly error: string;
+  /** Whether it was the one try that an open breaker lets through. */
+  readonly probe: boolean;
+}
+
+/**
+ * Kinds that tell nothing of the offering: quota is counted elsewhere, and what is configured wrong is declined. The second
+ * uses up the budget all the same.
+ */
+const UNTOLD: ReadonlySet<Failure["kind"]> = new Set(["quota", "configuration"]);
+
+/** What a failure makes of breaker and tally. `breaker` is undefined when its record stays as it is. Pure but for chance. */
+export function onFailure(
+  { provider, az, type }: Offering,
+  before: Breaker | undefined,
+  tally: Tally,
+  failure: Failure,
+  now: number,
+  rule: BreakerRule,
+  random: Random,
+): { readonly breaker: Breaker | undefined; readonly tally: Tally } {
+  if (failure.kind === "quota") return { breaker: undefined, tally };
+  const level = 1 + Math.max(levelAt(before?.spent, now, rule), levelAt(tally.spent, now, rule));
+  const told = !UNTOLD.has(failure.kind);
+  const counted: Tally = { row: told ? tally.row + 1 : tally.row, spent: { level, at: now } };
+  // A crowd that fails together opens it once: only who tried since may open it again.
+  if (before !== undefined && !failure.probe) return { breaker: undefined, tally: counted };
+  const overspent = level >= rule.failedPerHour;
+  const broken = told && (failure.probe || failure.kind === "capacity" || counted.row >= rule.inARow);
+  if (!overspent && !broken) return { breaker: undefined, tally: counted };
+  const opens = (before?.opens ?? 0) + 1;
+  const pause = backoff(random, opens - 1, rule.firstMs, rule.mostMs);
+  const drained = overspent ? ((level - rule.failedPerHour + 1) * HOUR_MS) / rule.failedPerHour : 0;
+  const breaker: Breaker = {
+    provider,
+    az,
+    type,
+    why: drained > pause ? "budget" : "failures",
+    kind: failure.kind,
+    error: failure.error.slice(0, ERROR_CHARS),
+    failures: before === undefined ? Math.max(counted.row, 1) : before.failures + 1,
+    opens,
+    since: before?.since ?? now,
+    until: Math.round(now + Math.max(pause, drained)),
+    spent: counted.spent,
+  };
+  return { breaker, tally: counted };
+}
+
+/** Whether requests are declined at once, since waiting has not helped. A cloud without room gets some in time. */
+export function isHopeless({ opens, kind }: Breaker, rule: BreakerRule): boolean {
+  return opens >= rule.hopeless && kind !== "capacity";
+}
+
+/** What is left of the failures of the last hour. */
+function levelAt(spent: Breaker["spent"] | undefined, now: number, rule: BreakerRule): number {
+  if (spent === undefined) return 0;
+  return Math.max(0, spent.level - (Math.max(0, now - spent.at) * rule.failedPerHour) / HOUR_MS);
+}

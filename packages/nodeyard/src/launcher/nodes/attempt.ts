@@ -1,0 +1,120 @@
+import {
+  type CreateOrder,
+  DriverError,
+  type LabelConfig,
+  type Machine,
+  runSteps,
+  type StepContext,
+  type Tag,
+} from "@nodeyard/driver";
+import type { NodePatch } from "@nodeyard/model";
+import { deadline, messageOf } from "@nodeyard/runtime";
+import type { Context, ServingPool } from "../context.ts";
+import { beforeEffect, fenceOf, guarded } from "../fence/effects.ts";
+import type { HeldNode, HeldRequest } from "../fence/records.ts";
+import { machinePatch } from "./machine-patch.ts";
+import { StepTrace } from "./step-trace.ts";
+
+/** What a launch is of: a locked `building` record, for a request that we hold. */
+export interface Launch {
+  readonly pool: ServingPool;
+  readonly request: HeldRequest;
+  readonly node: HeldNode;
+  readonly label: LabelConfig;
+}
+
+/** One try: the steps of the driver, then the scan. Resolves with what the record is to say of the machine. */
+export async function attemptLaunch(
+  context: Context,
+  launch: Launch,
+  attempt: number,
+  parent: AbortSignal,
+): Promise<NodePatch> {
+  const { pool, request, node } = launch;
+  const { config, provider, slots } = pool.open;
+  const late = () =>
+    new DriverError(
+      "timeout",
+      `node ${node.id} was not up within ${config.launchTimeoutMs} ms (launch-timeout)`,
+    );
+  const limit = deadline(context.clock, config.launchTimeoutMs, late, parent);
+  const trace = new StepTrace(context, { node: node.id, request: request.id, of: "launch", attempt });
+  try {
+    const order = orderFor(context, launch, attempt);
+    const before = () => beforeEffect(context, node.held);
+    const create = (step: StepContext) => slots?.launch(order, step, node) ?? provider.create(order, step);
+    const machine = await runSteps((step) => guarded(create(step), before), {
+      clock: context.clock,
+      signal: limit.signal,
+      externalId: node.record.externalId,
+      save: async (externalId) => {
+        await node.write({ externalId });
+      },
+      onStep: ({ step }) => trace.begin(step),
+    });
+    const hostKeys = await scanned(context, launch, machine, trace, limit.signal);
+    trace.end();
+    return { ...machinePatch(pool, machine), hostKeys };
+  } catch (error) {
+    trace.end(messageOf(fenceOf(error)));
+    throw error;
+  } finally {
+    limit.cancel();
+  }
+}
+
+export function tagOf(context: Context, pool: ServingPool, node: HeldNode): Tag {
+  return {
+    installation: context.installation,
+    provider: pool.open.config.name,
+    pool: pool.name,
+    nodeId: node.id,
+  };
+}
+
+function orderFor(context: Context, { pool, request, node, label }: Launch, attempt: number): CreateOrder {
+  const poolConfig = pool.open.config.pools.find((candidate) => candidate.name === pool.name)!;
+  const { record } = request;
+  return {
+    tag: tagOf(context, pool, node),
+    hostname: `np${node.id}`,
+    pool: poolConfig,
+    label,
+    az: node.record.az,
+    imageExternalId: null,
+    attempt,
+    request: {
+      id: request.id,
+      labels: record.nodeTypes,
+      requestor: record.requestor,
+      requestorData: record.requestorData,
+      relativePriority: record.relativePriority,
+      eventId: record.eventId,
+      createdTime: record.createdTime,
+      tenantName: record.tenantName,
+    },
+  };
+}
+
+async function scanned(
+  context: Context,
+  { pool, label }: Launch,
+  machine: Machine,
+  trace: StepTrace,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (machine.hostKeys !== undefined) return machine.hostKeys;
+  if (!label.hostKeyChecking) return [];
+  if (machine.interfaceIp === null)
+    throw new DriverError("fatal", "the machine is up but has no address to scan");
+  trace.begin("scan");
+  const type = machine.connection?.type ?? label.connection.type;
+  const { hostKeys } = await context.scan.scan({
+    host: machine.interfaceIp,
+    port: machine.connection?.port ?? label.connection.port,
+    keys: type === "ssh" || type === "network_cli",
+    timeoutMs: pool.open.config.bootTimeoutMs,
+    signal,
+  });
+  return hostKeys;
+}

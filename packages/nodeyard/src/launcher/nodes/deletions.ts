@@ -1,0 +1,112 @@
+import { messageOf } from "@nodeyard/runtime";
+import { TreeError } from "@nodeyard/tree";
+import { DEAD_LETTERS, type DeadLetter, deadLetterPath, encodeDeadLetter } from "../../operations/index.ts";
+import type { ViewEvent } from "../../view/index.ts";
+import type { Context } from "../context.ts";
+import { withRoot } from "../fence/roots.ts";
+import { type Deleted, deleteNode } from "./delete-node.ts";
+import { deletionPause, isDeadLetter, type Tries } from "./deletion-rule.ts";
+
+/** Nodes whose failed tries are remembered, at most. */
+const REMEMBERED = 50_000;
+/** A node that someone else has locked is looked at again after this, milliseconds. */
+const BUSY_MS = 1_000;
+
+/**
+ * Deletes nodes again and again, ever more rarely. One that does not go is marked in the tree for people to see (a dead
+ * letter), and still tried; when the mark is taken away, it is tried at once.
+ */
+export class Deletions {
+  readonly #context: Context;
+  readonly #tryNow: (node: string) => void;
+  readonly #tries = new Map<string, Tries>();
+
+  /** `tryNow`: forget the pause of a node. */
+  constructor(context: Context, tryNow: (node: string) => void) {
+    this.#context = context;
+    this.#tryNow = tryNow;
+  }
+
+  /** Deletes a node whose record is `expected` now. Resolves with the pause before the next try; undefined: none is needed. */
+  async delete(node: string, expected: string, signal: AbortSignal): Promise<number | undefined> {
+    const outcome = await this.#try(node, expected, signal);
+    if (outcome.result === "failed") return signal.aborted ? 0 : this.#failed(node, outcome.error);
+    if (outcome.result === "skipped") return BUSY_MS;
+    this.#tries.delete(node);
+    await this.#unmark(node);
+    return undefined;
+  }
+
+  onEvent(event: ViewEvent): void {
+    if (event.type !== "own" || event.after !== undefined) return;
+    const node = nodeOf(event.path);
+    if (node === undefined || !this.#context.view.nodes.byId.has(node)) return;
+    this.#tries.delete(node);
+    this.#tryNow(node);
+  }
+
+  /** Marks whose nodes are gone go as well. */
+  async sweep(): Promise<void> {
+    const { view } = this.#context;
+    for (const path of [...view.own.keys()]) {
+      const node = nodeOf(path);
+      if (node !== undefined && view.complete && !view.nodes.byId.has(node)) await this.#unmark(node);
+    }
+    for (const node of this.#tries.keys()) if (!view.nodes.byId.has(node)) this.#tries.delete(node);
+  }
+
+  async #try(node: string, expected: string, signal: AbortSignal): Promise<Deleted> {
+    const attempt = (this.#tries.get(node)?.failed ?? 0) + 1;
+    return deleteNode(this.#context, node, expected, attempt, signal).catch((error: unknown) => ({
+      result: "failed",
+      error: messageOf(error),
+    }));
+  }
+
+  async #failed(node: string, error: string): Promise<number> {
+    const { view, ages, log, random } = this.#context;
+    const provider = view.nodes.byId.get(node)?.record.provider ?? null;
+    const now = ages.now();
+    const before = this.#tries.get(node);
+    const tries: Tries = { failed: (before?.failed ?? 0) + 1, since: before?.since ?? now };
+    if (this.#tries.size >= REMEMBERED) this.#tries.clear();
+    this.#tries.set(node, tries);
+    // A mark that another launcher set counts for us, too.
+    const marked = view.own.get(deadLetterPath(node));
+    const dead = marked !== undefined || isDeadLetter(tries, now);
+    const pause = deletionPause(random, tries, dead);
+    const facts = { node, provider, failed: tries.failed, error, retryMs: Math.round(pause) };
+    if (dead) log.error(facts, `a node cannot be deleted; see "nodeyard explain ${node}"`);
+    else log.warn(facts, "deleting a node failed; it is tried again");
+    if (dead && marked === undefined)
+      await this.#mark({ node, provider, attempts: tries.failed, since: Math.round(tries.since), error });
+    return pause;
+  }
+
+  async #mark(letter: DeadLetter): Promise<void> {
+    const { tree, counters, journal, log } = this.#context;
+    const { node, provider, attempts, error } = letter;
+    const data = encodeDeadLetter(letter);
+    try {
+      await withRoot(tree, DEAD_LETTERS, () => tree.create(deadLetterPath(node), data));
+      counters.add("launcher.dead_letters", 1, { provider: provider ?? "" });
+      journal.write({ event: "node.dead-letter", node, facts: { provider, attempts, error } });
+    } catch (failure) {
+      if (!(failure instanceof TreeError)) throw failure;
+      if (failure.code !== "tree.node_exists")
+        log.warn({ node, error: messageOf(failure) }, "could not mark a node that cannot be deleted");
+    }
+  }
+
+  async #unmark(node: string): Promise<void> {
+    const path = deadLetterPath(node);
+    if (!this.#context.view.own.has(path)) return;
+    await this.#context.tree.delete(path).catch((error: unknown) => {
+      if (!(error instanceof TreeError)) throw error;
+    });
+  }
+}
+
+function nodeOf(path: string): string | undefined {
+  return path.startsWith(`${DEAD_LETTERS}/`) ? path.slice(DEAD_LETTERS.length + 1) : undefined;
+}

@@ -1,0 +1,31 @@
+import type { Machine } from "@nodeyard/driver";
+import type { NodePatch } from "@nodeyard/model";
+import type { ServingPool } from "../context.ts";
+
+/** What the record of a node is to say of its machine (spec launcher.md 2.14). */
+export function machinePatch(pool: ServingPool, machine: Machine): NodePatch {
+  const internal =
+    pool.open.config.pools.find((candidate) => candidate.name === pool.name)?.useInternalIp === true;
+  const address =
+    (internal ? (machine.privateIpv4 ?? machine.privateIpv6) : undefined) ?? machine.interfaceIp;
+  const { connection } = machine;
+  return {
+    externalId: machine.externalId,
+    interfaceIp: address,
+    publicIpv4: machine.publicIpv4 ?? null,
+    privateIpv4: machine.privateIpv4 ?? null,
+    publicIpv6: machine.publicIpv6 ?? null,
+    cloud: machine.cloud ?? null,
+    region: machine.region ?? null,
+    az: machine.az ?? null,
+    hostId: machine.hostId ?? null,
+    driverData: machine.driverData ?? null,
+    ...(machine.slot == null ? {} : { slot: machine.slot }),
+    ...(machine.resources == null ? {} : { resources: { ...machine.resources } }),
+    ...(connection?.username === undefined ? {} : { username: connection.username }),
+    ...(connection?.pythonPath === undefined ? {} : { pythonPath: connection.pythonPath }),
+    ...(connection?.shellType === undefined ? {} : { shellType: connection.shellType }),
+    ...(connection?.type === undefined ? {} : { connectionType: connection.type }),
+    ...(connection?.port === undefined ? {} : { connectionPort: connection.port }),
+  };
+}

@@ -1,0 +1,62 @@
+import { type Context, treeNow } from "../context.ts";
+
+/** Steps of one try that are told, at most: the rest is counted. */
+const MOST = 64;
+
+/** Whose steps they are; these facts stand in every event. */
+export interface TraceSubject {
+  readonly node: string;
+  readonly request?: string | undefined;
+  /** What is being done: the try has that many steps. */
+  readonly of: "launch" | "clean-up" | "delete";
+  /** 1 for the first. */
+  readonly attempt: number;
+}
+
+/**
+ * Writes the steps of a launch or deletion into the journal as each ends: name, begin, duration, error. A driver that yields
+ * one step again and again while it waits makes one event of it, and a try never makes more than so many.
+ */
+export class StepTrace {
+  readonly #context: Pick<Context, "clock" | "tree" | "journal">;
+  readonly #subject: TraceSubject;
+  #current: { readonly step: string; readonly began: number; readonly mono: number } | undefined;
+  #told = 0;
+  #untold = 0;
+
+  constructor(context: Pick<Context, "clock" | "tree" | "journal">, subject: TraceSubject) {
+    this.#context = context;
+    this.#subject = subject;
+  }
+
+  begin(step: string): void {
+    if (this.#current?.step === step) return;
+    this.#finish({});
+    const { clock } = this.#context;
+    this.#current = { step, began: Math.round(treeNow(this.#context)), mono: clock.monotonic() };
+  }
+
+  /** The try has ended; with an error it ended in the step under way. */
+  end(error?: string): void {
+    this.#finish({
+      ...(error === undefined ? {} : { error }),
+      ...(this.#untold === 0 ? {} : { untold: this.#untold }),
+    });
+  }
+
+  #finish(more: { readonly error?: string; readonly untold?: number }): void {
+    const current = this.#current;
+    if (current === undefined) return;
+    this.#current = undefined;
+    if (this.#told >= MOST && Object.keys(more).length === 0) {
+      this.#untold++;
+      return;
+    }
+    this.#told++;
+    const { clock, journal } = this.#context;
+    const { node, request, of, attempt } = this.#subject;
+    const { step, began, mono } = current;
+    const ms = Math.round(clock.monotonic() - mono);
+    journal.write({ event: "node.step", node, request, facts: { of, attempt, step, began, ms, ...more } });
+  }
+}

@@ -1,0 +1,43 @@
+/** What machines are bought by: where, and of which kind. Labels of one type share their luck. */
+export interface Offering {
+  readonly provider: string;
+  /** Null: the provider has no zones, or chooses by itself. */
+  readonly az: string | null;
+  /** The driver's word for flavour and market, else the label's name. */
+  readonly type: string;
+}
+
+/** One text per offering, and its name in the tree. */
+export function offeringKey({ provider, az, type }: Offering): string {
+  return [provider, az ?? "", type].map(encodeURIComponent).join("|");
+}
+
+/** An offering that failed too often: nothing is launched of it for a while. */
+export interface OfferingFact {
+  readonly why: "failures" | "budget";
+  /** Tree time, milliseconds, from which one request may try. */
+  readonly until: number;
+  /** The request that tries now, of whatever launcher. */
+  readonly prober: string | null;
+  /** Waiting has not helped: requests are declined at once. */
+  readonly hopeless: boolean;
+  /** Tree time, milliseconds, at which it failed first. */
+  readonly since: number;
+  readonly failures: number;
+  /** Kind and text of the last error. */
+  readonly kind: string;
+  readonly error: string;
+}
+
+/** What the scheduler keeps of offerings that fail. */
+export interface Offerings {
+  readonly closed: Map<string, { readonly fact: OfferingFact; due: boolean }>;
+  /** Our own request that tries an offering, until its handler ends. */
+  readonly trying: Map<string, string>;
+  /** Requests that wait for an offering. */
+  readonly waiting: Map<string, Set<string>>;
+}
+
+export function noOfferings(): Offerings {
+  return { closed: new Map(), trying: new Map(), waiting: new Map() };
+}
