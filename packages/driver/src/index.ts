@@ -1,5 +1,13 @@
 // What the handles of DriverContext are and need, so that a driver depends on this package alone.
-export { backoff, type Clock, messageOf, type Random, sleep } from "@nodeyard/runtime";
+export {
+  backoff,
+  type Clock,
+  deadline,
+  messageOf,
+  NodeyardError,
+  type Random,
+  sleep,
+} from "@nodeyard/runtime";
 export { CONTRACT, driverProblem, METHODS, providerProblem } from "./check.ts";
 export * from "./config/common.ts";
 export type * from "./config/compiled.ts";
@@ -27,7 +35,7 @@ export {
   type SweepVerdict,
 } from "./leaks/leaked.ts";
 export { RateLimiter, type RateLimiterOptions } from "./limits/rate-limiter.ts";
-export { SharedValue, type SharedValueOptions } from "./limits/shared-value.ts";
+export { abortable, SharedValue, type SharedValueOptions } from "./limits/shared-value.ts";
 export type * from "./offers.ts";
 export * from "./resources.ts";
 export { driverScanner } from "./scanner.ts";

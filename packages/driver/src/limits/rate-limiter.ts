@@ -77,7 +77,7 @@ export class RateLimiter {
   accepted(): void {
     if (this.#interval <= this.#configured) return;
     const interval = this.#interval * RECOVERY;
-    const floor = this.#configured > 0 ? this.#configured : 0;
+    const floor = Math.max(0, this.#configured);
     this.#interval = floor === 0 && interval < FORGOTTEN_MS ? 0 : Math.max(floor, interval);
   }
 

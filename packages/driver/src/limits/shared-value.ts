@@ -92,7 +92,8 @@ export class SharedValue<T> {
   }
 }
 
-function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+/** The outcome of shared `work`, or the signal's reason when it aborts first; the work goes on for the others. */
+export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });

@@ -1,0 +1,140 @@
+import { z } from "zod";
+import { ApiError, type Service } from "../client/index.ts";
+
+const address = z.object({
+  addr: z.string(),
+  version: z.number(),
+  "OS-EXT-IPS:type": z.string().optional(),
+});
+
+/** What we read of a server (Compute API, "Show Server Details"). A cell that is down leaves out all but id and status. */
+export const serverSchema = z.object({
+  id: z.string(),
+  name: z.string().default(""),
+  status: z.string(),
+  updated: z.string().nullish(),
+  hostId: z.string().nullish(),
+  metadata: z.record(z.string(), z.string()).default({}),
+  addresses: z.record(z.string(), z.array(address)).default({}),
+  flavor: z
+    .object({
+      id: z.string().optional(),
+      vcpus: z.number().optional(),
+      ram: z.number().optional(),
+    })
+    .default({}),
+  fault: z.object({ code: z.number().optional(), message: z.string().default("") }).nullish(),
+  "OS-EXT-AZ:availability_zone": z.string().nullish(),
+  "OS-EXT-STS:task_state": z.string().nullish(),
+  "os-extended-volumes:volumes_attached": z.array(z.object({ id: z.string() })).default([]),
+});
+export type Server = z.infer<typeof serverSchema>;
+
+const links = z.array(z.object({ rel: z.string(), href: z.string() })).default([]);
+const next = (all: z.infer<typeof links>) => all.find(({ rel }) => rel === "next")?.href;
+
+const serversSchema = z.object({ servers: z.array(serverSchema), servers_links: links });
+const flavorSchema = z.object({ id: z.string(), name: z.string(), ram: z.number(), vcpus: z.number() });
+export type Flavor = z.infer<typeof flavorSchema>;
+const flavorsSchema = z.object({ flavors: z.array(flavorSchema), flavors_links: links });
+const zonesSchema = z.object({
+  availabilityZoneInfo: z.array(
+    z.object({ zoneName: z.string(), zoneState: z.object({ available: z.boolean() }) }),
+  ),
+});
+const limitsSchema = z.object({
+  limits: z.object({
+    absolute: z.object({
+      maxTotalInstances: z.number().optional(),
+      maxTotalCores: z.number().optional(),
+      maxTotalRAMSize: z.number().optional(),
+    }),
+  }),
+});
+
+/** A listing is followed by everybody who waits: it goes before single calls. */
+const FIRST = { first: true } as const;
+
+/** The calls to nova that we make. */
+export class Compute {
+  readonly #nova: Service;
+
+  constructor(nova: Service) {
+    this.#nova = nova;
+  }
+
+  microversion(signal: AbortSignal): Promise<string | null> {
+    return this.#nova.microversion(signal);
+  }
+
+  /** All servers of the project. With `since` (an ISO time), those that changed, deleted ones included. */
+  servers(signal: AbortSignal, since?: string): Promise<readonly Server[]> {
+    const query = since === undefined ? {} : { query: { "changes-since": since } };
+    const pick = (body: z.infer<typeof serversSchema>) => ({
+      items: body.servers,
+      next: next(body.servers_links),
+    });
+    return this.#nova.pages(serversSchema, "/servers/detail", signal, pick, { ...FIRST, ...query });
+  }
+
+  async server(id: string, signal: AbortSignal): Promise<Server | undefined> {
+    try {
+      const path = `/servers/${encodeURIComponent(id)}`;
+      return (await this.#nova.json(z.object({ server: serverSchema }), "GET", path, signal)).server;
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  /** The id of the new server. */
+  async create(server: object, signal: AbortSignal): Promise<string> {
+    const schema = z.object({ server: z.object({ id: z.string().min(1) }) });
+    return (await this.#nova.json(schema, "POST", "/servers", signal, { json: { server } })).server.id;
+  }
+
+  /** Orders the deletion; gone already is as good. */
+  async delete(id: string, signal: AbortSignal): Promise<void> {
+    await this.#nova.gone(`/servers/${encodeURIComponent(id)}`, signal);
+  }
+
+  flavors(signal: AbortSignal): Promise<readonly Flavor[]> {
+    return this.#nova.pages(flavorsSchema, "/flavors/detail", signal, (body) => ({
+      items: body.flavors,
+      next: next(body.flavors_links),
+    }));
+  }
+
+  /** Names of the zones that take servers. */
+  async zones(signal: AbortSignal): Promise<readonly string[]> {
+    const { availabilityZoneInfo } = await this.#nova.json(
+      zonesSchema,
+      "GET",
+      "/os-availability-zone",
+      signal,
+    );
+    return availabilityZoneInfo
+      .filter(({ zoneState }) => zoneState.available)
+      .map(({ zoneName }) => zoneName)
+      .sort();
+  }
+
+  /** -1 is no limit. */
+  async limits(signal: AbortSignal) {
+    return (await this.#nova.json(limitsSchema, "GET", "/limits", signal)).limits.absolute;
+  }
+
+  /** The end of the console's text; null: the server or its console is gone. */
+  async console(id: string, lines: number, signal: AbortSignal): Promise<string | null> {
+    const schema = z.object({ output: z.string() });
+    const json = { "os-getConsoleOutput": { length: lines } };
+    try {
+      const path = `/servers/${encodeURIComponent(id)}/action`;
+      return (await this.#nova.json(schema, "POST", path, signal, { json })).output;
+    } catch (error) {
+      // 409: not that far yet. 501: the hypervisor has none.
+      if (error instanceof ApiError && [404, 409, 501].includes(error.status)) return null;
+      throw error;
+    }
+  }
+}

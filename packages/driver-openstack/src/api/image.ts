@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { ApiError, type Service } from "../client/index.ts";
+
+/** Custom properties stand beside the known ones (Image API v2), so all of it is kept. */
+const imageSchema = z.looseObject({
+  id: z.string(),
+  name: z.string().nullish(),
+  status: z.string(),
+  size: z.number().nullish(),
+  checksum: z.string().nullish(),
+  os_hash_algo: z.string().nullish(),
+  os_hash_value: z.string().nullish(),
+});
+export type Image = z.infer<typeof imageSchema>;
+
+const imagesSchema = z.object({ images: z.array(imageSchema), next: z.string().optional() });
+
+/** The calls to glance that we make. */
+export class Images {
+  readonly #glance: Service;
+
+  constructor(glance: Service) {
+    this.#glance = glance;
+  }
+
+  /** Those that `filters` fit; a property is a filter as well. */
+  list(filters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly Image[]> {
+    const pick = (body: z.infer<typeof imagesSchema>) => ({ items: body.images, next: body.next });
+    return this.#glance.pages(imagesSchema, "/images", signal, pick, { query: filters });
+  }
+
+  async get(id: string, signal: AbortSignal): Promise<Image | undefined> {
+    try {
+      return await this.#glance.json(imageSchema, "GET", `/images/${encodeURIComponent(id)}`, signal);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  create(image: object, signal: AbortSignal): Promise<Image> {
+    return this.#glance.json(imageSchema, "POST", "/images", signal, { json: image });
+  }
+
+  /** Streams the file's bytes; `ms` is for all of it. */
+  async upload(id: string, bytes: AsyncIterable<Uint8Array>, size: number, ms: number, signal: AbortSignal) {
+    const headers = { "content-type": "application/octet-stream", "content-length": String(size) };
+    await this.#glance.send("PUT", `/images/${encodeURIComponent(id)}/file`, signal, {
+      body: bytes,
+      headers,
+      tryMs: ms,
+    });
+  }
+
+  async delete(id: string, signal: AbortSignal): Promise<void> {
+    await this.#glance.gone(`/images/${encodeURIComponent(id)}`, signal);
+  }
+}

@@ -1,0 +1,97 @@
+import { z } from "zod";
+import type { Service } from "../client/index.ts";
+
+const networkSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  "router:external": z.boolean().default(false),
+});
+export type Network = z.infer<typeof networkSchema>;
+
+const portSchema = z.object({
+  id: z.string(),
+  status: z.string(),
+  device_id: z.string().nullish(),
+  device_owner: z.string().nullish(),
+  network_id: z.string(),
+  fixed_ips: z.array(z.object({ ip_address: z.string() })).default([]),
+});
+export type Port = z.infer<typeof portSchema>;
+
+const floatingIpSchema = z.object({
+  id: z.string(),
+  floating_ip_address: z.string(),
+  port_id: z.string().nullish(),
+  description: z.string().nullish(),
+});
+export type FloatingIp = z.infer<typeof floatingIpSchema>;
+
+const linked = <K extends string, S extends z.ZodType>(key: K, item: S) =>
+  z.object({ [key]: z.array(item) } as Record<K, z.ZodArray<S>>);
+
+const quotaSchema = z.object({ quota: z.record(z.string(), z.unknown()) });
+
+/** The calls to neutron that we make. An administrator sees all projects: lists name the one that is meant. */
+export class Networking {
+  readonly #neutron: Service;
+  readonly #project: (signal: AbortSignal) => Promise<string | null>;
+
+  constructor(neutron: Service, project: (signal: AbortSignal) => Promise<string | null>) {
+    this.#neutron = neutron;
+    this.#project = project;
+  }
+
+  exists(signal: AbortSignal): Promise<boolean> {
+    return this.#neutron.exists(signal);
+  }
+
+  /** All that the project may use, those of others that are shared with it too. */
+  async networks(signal: AbortSignal): Promise<readonly Network[]> {
+    return (await this.#neutron.json(linked("networks", networkSchema), "GET", "/networks", signal)).networks;
+  }
+
+  async ports(signal: AbortSignal): Promise<readonly Port[]> {
+    const query = await this.#own(signal);
+    return (await this.#neutron.json(linked("ports", portSchema), "GET", "/ports", signal, { query })).ports;
+  }
+
+  async portsOf(server: string, signal: AbortSignal): Promise<readonly Port[]> {
+    const query = { device_id: server };
+    return (await this.#neutron.json(linked("ports", portSchema), "GET", "/ports", signal, { query })).ports;
+  }
+
+  async deletePort(id: string, signal: AbortSignal): Promise<void> {
+    await this.#neutron.gone(`/ports/${encodeURIComponent(id)}`, signal);
+  }
+
+  async floatingIps(signal: AbortSignal): Promise<readonly FloatingIp[]> {
+    const query = await this.#own(signal);
+    const schema = linked("floatingips", floatingIpSchema);
+    return (await this.#neutron.json(schema, "GET", "/floatingips", signal, { query })).floatingips;
+  }
+
+  async createFloatingIp(
+    floatingip: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<FloatingIp> {
+    const schema = z.object({ floatingip: floatingIpSchema });
+    return (await this.#neutron.json(schema, "POST", "/floatingips", signal, { json: { floatingip } }))
+      .floatingip;
+  }
+
+  async deleteFloatingIp(id: string, signal: AbortSignal): Promise<void> {
+    await this.#neutron.gone(`/floatingips/${encodeURIComponent(id)}`, signal);
+  }
+
+  /** Limits by neutron's names ("port", "floatingip"); -1 is no limit. Null: may not be asked. */
+  async quota(signal: AbortSignal): Promise<Readonly<Record<string, unknown>> | null> {
+    const project = await this.#project(signal);
+    if (project === null) return null;
+    return (await this.#neutron.json(quotaSchema, "GET", `/quotas/${project}`, signal)).quota;
+  }
+
+  async #own(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
+    const project = await this.#project(signal);
+    return project === null ? {} : { project_id: project };
+  }
+}

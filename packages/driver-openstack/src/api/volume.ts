@@ -1,0 +1,55 @@
+import { z } from "zod";
+import type { Service } from "../client/index.ts";
+
+const volumeSchema = z.object({
+  id: z.string(),
+  status: z.string(),
+  /** GB. */
+  size: z.number(),
+  attachments: z.array(z.object({ server_id: z.string() })).default([]),
+});
+export type Volume = z.infer<typeof volumeSchema>;
+
+const volumesSchema = z.object({
+  volumes: z.array(volumeSchema),
+  volumes_links: z.array(z.object({ rel: z.string(), href: z.string() })).default([]),
+});
+const limitsSchema = z.object({
+  limits: z.object({
+    absolute: z.object({
+      maxTotalVolumes: z.number().optional(),
+      maxTotalVolumeGigabytes: z.number().optional(),
+    }),
+  }),
+});
+
+/** The calls to cinder that we make. A cloud without it has no volumes. */
+export class BlockStorage {
+  readonly #cinder: Service;
+
+  constructor(cinder: Service) {
+    this.#cinder = cinder;
+  }
+
+  exists(signal: AbortSignal): Promise<boolean> {
+    return this.#cinder.exists(signal);
+  }
+
+  async volumes(signal: AbortSignal): Promise<readonly Volume[]> {
+    if (!(await this.exists(signal))) return [];
+    return this.#cinder.pages(volumesSchema, "/volumes/detail", signal, (body) => ({
+      items: body.volumes,
+      next: body.volumes_links.find(({ rel }) => rel === "next")?.href,
+    }));
+  }
+
+  /** -1 is no limit; null: there is no block storage. */
+  async limits(signal: AbortSignal) {
+    if (!(await this.exists(signal))) return null;
+    return (await this.#cinder.json(limitsSchema, "GET", "/limits", signal)).limits.absolute;
+  }
+
+  async delete(id: string, signal: AbortSignal): Promise<void> {
+    await this.#cinder.gone(`/volumes/${encodeURIComponent(id)}`, signal);
+  }
+}

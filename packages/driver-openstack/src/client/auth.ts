@@ -1,0 +1,82 @@
+import { CloudConfigError } from "./errors.ts";
+
+/** How to log in, as clouds.yaml has it under `auth`; names as in keystone's API. */
+export interface Credential {
+  readonly authUrl: string;
+  /** `auth_type`, or null: told from what is there. */
+  readonly type: string | null;
+  /** Values of `auth`, all text. */
+  readonly values: Readonly<Record<string, string>>;
+}
+
+const TYPES: Readonly<Record<string, "password" | "token" | "application_credential">> = {
+  password: "password",
+  v3password: "password",
+  token: "token",
+  v3token: "token",
+  v3applicationcredential: "application_credential",
+};
+
+/** The body of `POST /v3/auth/tokens` (identity API v3). Throws CloudConfigError for what is missing or not supported. */
+export function authBody(credential: Credential): object {
+  const { values } = credential;
+  const method = methodOf(credential);
+  const scope = method === "application_credential" ? {} : { scope: scopeOf(values) };
+  return {
+    auth: { identity: { methods: [method], [method]: identityOf(method, values) }, ...scope },
+  };
+}
+
+/** The v3 root of keystone: `auth_url` with or without its version. */
+export function identityUrl(authUrl: string): string {
+  const base = authUrl.replace(/\/+$/, "").replace(/\/v2\.0$/, "");
+  return base.endsWith("/v3") ? base : `${base}/v3`;
+}
+
+function methodOf({ type, values }: Credential): "password" | "token" | "application_credential" {
+  if (type === null || type === "") {
+    if (values.application_credential_id !== undefined || values.application_credential_name !== undefined)
+      return "application_credential";
+    return values.token !== undefined && values.password === undefined ? "token" : "password";
+  }
+  const method = TYPES[type];
+  if (method !== undefined) return method;
+  throw new CloudConfigError(
+    `auth_type ${type} is not supported; use one of ${Object.keys(TYPES).join(", ")}`,
+  );
+}
+
+function identityOf(method: string, values: Credential["values"]): object {
+  if (method === "token") return { id: needed(values, "token") };
+  if (method === "password") return { user: { ...userOf(values), password: needed(values, "password") } };
+  const secret = needed(values, "application_credential_secret");
+  const id = values.application_credential_id;
+  if (id !== undefined) return { id, secret };
+  return { name: needed(values, "application_credential_name"), secret, user: userOf(values) };
+}
+
+function userOf(values: Credential["values"]): object {
+  if (values.user_id !== undefined) return { id: values.user_id };
+  return { name: needed(values, "username"), domain: domainOf(values, "user") };
+}
+
+function scopeOf(values: Credential["values"]): object {
+  if (values.project_id !== undefined) return { project: { id: values.project_id } };
+  if (values.project_name !== undefined)
+    return { project: { name: values.project_name, domain: domainOf(values, "project") } };
+  throw new CloudConfigError("auth names no project; add project_name or project_id to it in clouds.yaml");
+}
+
+/** `user_domain_id`, `user_domain_name`, the shared `domain_*` and `default_domain`, else the domain that every cloud has. */
+function domainOf(values: Credential["values"], of: "user" | "project"): object {
+  const id = values[`${of}_domain_id`] ?? values.domain_id;
+  if (id !== undefined) return { id };
+  const name = values[`${of}_domain_name`] ?? values.domain_name;
+  return name === undefined ? { id: values.default_domain ?? "default" } : { name };
+}
+
+function needed(values: Credential["values"], key: string): string {
+  const value = values[key];
+  if (value !== undefined && value !== "") return value;
+  throw new CloudConfigError(`auth has no ${key}; add it in clouds.yaml or secure.yaml`);
+}

@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { CloudConfigError } from "./errors.ts";
+
+/** Services that we speak to, by the names of the service types authority, with the older spellings (oldest last). */
+export const SERVICES = {
+  compute: ["compute"],
+  network: ["network"],
+  image: ["image"],
+  "block-storage": ["block-storage", "volumev3", "block-store", "volume"],
+} as const;
+
+export type ServiceName = keyof typeof SERVICES;
+
+export type Interface = "public" | "internal" | "admin";
+
+export const catalogSchema = z.array(
+  z.object({
+    type: z.string(),
+    endpoints: z.array(
+      z.object({
+        interface: z.string(),
+        region_id: z.string().nullish(),
+        region: z.string().nullish(),
+        url: z.string(),
+      }),
+    ),
+  }),
+);
+
+export type Catalog = z.infer<typeof catalogSchema>;
+
+export interface Wanted {
+  readonly service: ServiceName;
+  readonly region: string | null;
+  /** In order of preference. */
+  readonly interfaces: readonly string[];
+}
+
+/** The service's address without a slash at its end; undefined: the cloud has no such service there. */
+export function endpointOf(catalog: Catalog, { service, region, interfaces }: Wanted): string | undefined {
+  for (const type of SERVICES[service]) {
+    const endpoints = catalog.filter((entry) => entry.type === type).flatMap((entry) => entry.endpoints);
+    const here = endpoints.filter((one) => region === null || (one.region_id ?? one.region) === region);
+    for (const face of interfaces) {
+      const found = here.find((one) => one.interface === face);
+      if (found !== undefined) return found.url.replace(/\/+$/, "");
+    }
+  }
+  return undefined;
+}
+
+/** Why the service cannot be found, with what there is instead. */
+export function missing(catalog: Catalog, { service, region, interfaces }: Wanted): CloudConfigError {
+  const types: readonly string[] = SERVICES[service];
+  const endpoints = catalog.filter(({ type }) => types.includes(type)).flatMap((entry) => entry.endpoints);
+  const regions = [...new Set(endpoints.map((one) => one.region_id ?? one.region ?? "none"))].sort();
+  const where = region === null ? "" : ` in region ${region}`;
+  const there =
+    endpoints.length === 0
+      ? `it lists ${catalog.map(({ type }) => type).join(", ") || "nothing"}`
+      : `it is in ${regions.join(", ")} with interfaces ${[...new Set(endpoints.map((one) => one.interface))].join(", ")}`;
+  return new CloudConfigError(
+    `the cloud's catalog has no ${interfaces.join(" or ")} endpoint of service ${service}${where}: ${there}`,
+  );
+}

@@ -1,0 +1,103 @@
+import { messageOf, NodeyardError } from "@nodeyard/runtime";
+import type { HttpRequest, HttpResponse } from "./transport.ts";
+
+/** What a service says of a request that it refused. */
+export interface Fault {
+  /** neutron names the kind of the fault: "OverQuota", "IpAddressGenerationFailure". */
+  readonly type: string | null;
+  readonly message: string;
+}
+
+/** A service answered, but not with success. Names the request by the id that its log has. */
+export class ApiError extends NodeyardError {
+  readonly status: number;
+  readonly fault: Fault;
+  readonly requestId: string | null;
+
+  constructor(service: string, request: Pick<HttpRequest, "method" | "url">, response: HttpResponse) {
+    const fault = faultOf(response.text);
+    const requestId = requestIdOf(response.headers);
+    const at = `${service}: ${request.method} ${pathOf(request.url)}`;
+    const id = requestId === null ? "" : ` (request ${requestId})`;
+    super("openstack.refused", `${at} was answered ${response.status}: ${fault.message}${id}`);
+    this.status = response.status;
+    this.fault = fault;
+    this.requestId = requestId;
+  }
+}
+
+/** No answer: not reached, cut off, or not what the API promises. */
+export class NoAnswer extends NodeyardError {
+  constructor(service: string, request: Pick<HttpRequest, "method" | "url">, cause: unknown) {
+    const at = `${service}: ${request.method} ${pathOf(request.url)}`;
+    super("openstack.no_answer", `${at} had no answer: ${textOf(cause)}`, { cause });
+  }
+}
+
+/** A service answered with something else than the API promises. */
+export class OddAnswer extends NodeyardError {
+  constructor(service: string, request: Pick<HttpRequest, "method" | "url">, why: string, cause?: unknown) {
+    const at = `${service}: ${request.method} ${pathOf(request.url)}`;
+    super("openstack.odd_answer", `${at}: ${why}`, { cause });
+  }
+}
+
+/** The cloud is not as the configuration says: no such cloud, region, service, or way to log in. */
+export class CloudConfigError extends NodeyardError {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super("openstack.configuration", message, options);
+  }
+}
+
+const LONGEST = 500;
+
+/**
+ * nova, cinder: {"forbidden": {"code": 403, "message": ..}}; neutron: {"NeutronError": {"type", "message", "detail"}} or a
+ * text; keystone: {"error": {"message"}}; glance: a page of HTML. Anything else is shown as it is.
+ */
+function faultOf(text: string): Fault {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return { type: null, message: short(plain(text)) };
+  }
+  const inner = typeof body === "object" && body !== null ? Object.values(body)[0] : undefined;
+  if (typeof inner === "string") return { type: null, message: short(inner) };
+  if (typeof inner !== "object" || inner === null) return { type: null, message: short(text) };
+  const { message, type } = inner as { message?: unknown; type?: unknown };
+  return {
+    type: typeof type === "string" ? type : null,
+    message: short(typeof message === "string" ? message : text),
+  };
+}
+
+/** `x-openstack-request-id` everywhere since 2016; nova and glance have older names beside it. */
+function requestIdOf(headers: HttpResponse["headers"]): string | null {
+  return headers["x-openstack-request-id"] ?? headers["x-compute-request-id"] ?? null;
+}
+
+function plain(html: string): string {
+  return html
+    .replaceAll(/<(title|style)[\s\S]*?<\/\1>/g, " ")
+    .replaceAll(/<[^>]*>/g, " ")
+    .replaceAll(/\s+/g, " ");
+}
+
+function short(text: string): string {
+  const line = text.trim() || "no reason given";
+  return line.length > LONGEST ? `${line.slice(0, LONGEST)}...` : line;
+}
+
+/** Without the query, which may hold names, and without the host, which the configuration has. */
+function pathOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).pathname : url;
+}
+
+/** undici says "fetch failed" or nothing at all, and the reason is in the cause. */
+function textOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return textOf(error.errors[0]);
+  const text = messageOf(error);
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return text === "" ? code : text;
+}

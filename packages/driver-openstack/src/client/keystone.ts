@@ -1,0 +1,105 @@
+import { type Clock, messageOf } from "@nodeyard/runtime";
+import { z } from "zod";
+import { authBody, type Credential, identityUrl } from "./auth.ts";
+import { type Catalog, catalogSchema } from "./catalog.ts";
+import { ApiError, NoAnswer, OddAnswer } from "./errors.ts";
+import type { HttpRequest, Send } from "./transport.ts";
+
+export interface Token {
+  readonly id: string;
+  readonly catalog: Catalog;
+  readonly projectId: string | null;
+  /** Monotonic, milliseconds; a new one is fetched before. */
+  readonly renewAt: number;
+}
+
+const answerSchema = z.object({
+  token: z.object({
+    issued_at: z.string(),
+    expires_at: z.string(),
+    catalog: catalogSchema.default([]),
+    project: z.object({ id: z.string() }).nullish(),
+  }),
+});
+
+/** A token is renewed when this share of its life has passed. */
+const USED_SHARE = 0.8;
+/** Nobody logs in more often than this for a token that was refused, milliseconds. */
+const LEAST_MS = 1_000;
+
+/**
+ * One login, shared by all who use the credential. The credential is read again for each login, so a secret that was
+ * changed in the file is used without a restart.
+ */
+export class Keystone {
+  readonly #send: Send;
+  readonly #clock: Clock;
+  readonly #credential: () => Credential;
+  #token: Token | undefined;
+  #since = Number.NEGATIVE_INFINITY;
+  #login: Promise<Token> | undefined;
+
+  constructor(parts: {
+    readonly send: Send;
+    readonly clock: Clock;
+    readonly credential: () => Credential;
+  }) {
+    this.#send = parts.send;
+    this.#clock = parts.clock;
+    this.#credential = parts.credential;
+  }
+
+  /** A token that is good for a while. `signal` ends the login itself: hand over one that all share. */
+  async token(signal: AbortSignal): Promise<Token> {
+    if (this.#token !== undefined && this.#clock.monotonic() < this.#token.renewAt) return this.#token;
+    this.#login ??= this.#authenticate(signal).finally(() => {
+      this.#login = undefined;
+    });
+    return this.#login;
+  }
+
+  /** A service refused the token. False: it is so new that another will fare no better. */
+  reject(token: Token): boolean {
+    if (this.#token !== token) return true;
+    if (this.#clock.monotonic() - this.#since < LEAST_MS) return false;
+    this.#token = undefined;
+    return true;
+  }
+
+  async #authenticate(signal: AbortSignal): Promise<Token> {
+    const credential = this.#credential();
+    const request: HttpRequest = {
+      method: "POST",
+      url: `${identityUrl(credential.authUrl)}/auth/tokens`,
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify(authBody(credential)),
+      signal,
+    };
+    const response = await this.#send(request).catch((error) => {
+      throw signal.aborted ? signal.reason : new NoAnswer("identity", request, error);
+    });
+    if (response.status !== 201) throw new ApiError("identity", request, response);
+    const id = response.headers["x-subject-token"];
+    if (id === undefined) throw new OddAnswer("identity", request, "the answer has no X-Subject-Token");
+    const { token } = parse(request, response.text);
+    // By the server's own times: our wall clock may be wrong.
+    const life = Date.parse(token.expires_at) - Date.parse(token.issued_at);
+    const now = this.#clock.monotonic();
+    this.#since = now;
+    this.#token = {
+      id,
+      catalog: token.catalog,
+      projectId: token.project?.id ?? null,
+      renewAt: now + (Number.isFinite(life) ? Math.max(LEAST_MS, life * USED_SHARE) : 60_000),
+    };
+    return this.#token;
+  }
+}
+
+function parse(request: HttpRequest, text: string): z.infer<typeof answerSchema> {
+  try {
+    return answerSchema.parse(JSON.parse(text));
+  } catch (error) {
+    throw new OddAnswer("identity", request, `not the answer of identity v3: ${messageOf(error)}`, error);
+  }
+}

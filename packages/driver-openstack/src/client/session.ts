@@ -1,0 +1,137 @@
+import { abortable, type RateLimiter } from "@nodeyard/driver";
+import { type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
+import type { z } from "zod";
+import { ApiError, NoAnswer, OddAnswer } from "./errors.ts";
+import type { Keystone, Token } from "./keystone.ts";
+import { judge } from "./retry.ts";
+import type { HttpRequest, HttpResponse, Send } from "./transport.ts";
+
+/** A request as a service sees it; the token, the rate limit and retries are added here. */
+export interface Call {
+  readonly service: string;
+  readonly method: HttpRequest["method"];
+  /** Where, once the catalog is known. May throw CloudConfigError. */
+  url(token: Token): string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: HttpRequest["body"];
+  readonly signal: AbortSignal;
+  /** Many wait for this one: before others at the rate limit. */
+  readonly first?: boolean;
+  /** For one try, milliseconds; default 60,000. */
+  readonly tryMs?: number;
+}
+
+const TRY_MS = 60_000;
+const LOGIN_MS = 30_000;
+
+/**
+ * One credential of one cloud: its token, its connections and its limit, shared by every provider that uses it. All requests
+ * go through `send`. Rejects with ApiError, NoAnswer, CloudConfigError, or the signal's reason.
+ */
+export class Session {
+  readonly limiter: RateLimiter;
+  readonly #keystone: Keystone;
+  readonly #send: Send;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #closed = new AbortController();
+
+  constructor(parts: {
+    readonly keystone: Keystone;
+    readonly limiter: RateLimiter;
+    readonly send: Send;
+    readonly clock: Clock;
+    readonly random: Random;
+  }) {
+    this.#keystone = parts.keystone;
+    this.limiter = parts.limiter;
+    this.#send = parts.send;
+    this.#clock = parts.clock;
+    this.#random = parts.random;
+  }
+
+  /** Any answer below 400. */
+  async send(call: Call): Promise<HttpResponse> {
+    const repeatable = call.body === undefined || typeof call.body === "string";
+    let loggedInAgain = false;
+    for (let attempt = 0; ; ) {
+      const token = await this.token(call.signal);
+      const request = requestOf(call, token);
+      const { response, failure } = await this.#try(call, request);
+      if (response !== undefined && response.status < 400) {
+        this.limiter.accepted();
+        return response;
+      }
+      if (response?.status === 401 && !loggedInAgain && repeatable && this.#keystone.reject(token)) {
+        loggedInAgain = true;
+        continue;
+      }
+      const outcome = { method: call.method, response, attempt: attempt++, repeatable };
+      const { retryMs, overloaded } = judge(outcome, this.#clock.now(), this.#random);
+      if (overloaded) this.limiter.refused(retryMs ?? 0);
+      if (retryMs === null) throw failure ?? new ApiError(call.service, request, response!);
+      await sleep(this.#clock, retryMs, call.signal);
+    }
+  }
+
+  /** As `send`, with the answer's body checked against what we need of it. */
+  async json<S extends z.ZodType>(call: Call, schema: S): Promise<z.infer<S>> {
+    const response = await this.send(call);
+    try {
+      return schema.parse(JSON.parse(response.text));
+    } catch (error) {
+      const at = { method: call.method, url: call.url(await this.token(call.signal)) };
+      const why = `the answer is not what the API promises: ${messageOf(error)}`;
+      throw new OddAnswer(call.service, at, why, error);
+    }
+  }
+
+  async token(signal: AbortSignal): Promise<Token> {
+    signal.throwIfAborted();
+    const late = () => new NoAnswer("identity", LOGIN, new Error(`not within ${LOGIN_MS} ms`));
+    const limit = deadline(this.#clock, LOGIN_MS, late, this.#closed.signal);
+    const login = this.#keystone.token(limit.signal).finally(() => limit.cancel());
+    return abortable(login, signal);
+  }
+
+  close(reason: Error): void {
+    this.#closed.abort(reason);
+  }
+
+  async #try(
+    call: Call,
+    request: Unsent,
+  ): Promise<{ readonly response: HttpResponse | undefined; readonly failure?: NoAnswer }> {
+    await this.limiter.turn(call.signal, { first: call.first === true });
+    const ms = call.tryMs ?? TRY_MS;
+    const late = () => new NoAnswer(call.service, request, new Error(`not within ${ms} ms`));
+    const limit = deadline(this.#clock, ms, late, call.signal);
+    try {
+      return { response: await this.#send({ ...request, signal: limit.signal }) };
+    } catch (error) {
+      call.signal.throwIfAborted();
+      const failure = error instanceof NoAnswer ? error : new NoAnswer(call.service, request, error);
+      return { response: undefined, failure };
+    } finally {
+      limit.cancel();
+    }
+  }
+}
+
+type Unsent = Omit<HttpRequest, "signal">;
+
+function requestOf(call: Call, token: Token): Unsent {
+  return {
+    method: call.method,
+    url: call.url(token),
+    headers: {
+      accept: "application/json",
+      ...(typeof call.body === "string" ? { "content-type": "application/json" } : {}),
+      ...call.headers,
+      "x-auth-token": token.id,
+    },
+    ...(call.body === undefined ? {} : { body: call.body }),
+  };
+}
+
+const LOGIN = { method: "POST", url: "/v3/auth/tokens" } as const;

@@ -1,0 +1,73 @@
+import { asDriverError, DriverError, type DriverErrorKind } from "@nodeyard/driver";
+import type { Server } from "./api/compute.ts";
+import { ApiError, CloudConfigError, NoAnswer, OddAnswer } from "./client/index.ts";
+
+/** The one place where the cloud's errors become the driver's. */
+export function mapError(error: unknown, place: string, signal?: AbortSignal): unknown {
+  if (signal?.aborted) return signal.reason;
+  // What a shared load rejected with has been wrapped on its way.
+  const own = error instanceof DriverError && error.kind === "fatal" ? (error.cause ?? error) : error;
+  const kind = kindOf(own);
+  if (kind === undefined) return asDriverError(error, place);
+  const mend = own instanceof ApiError ? mendOf(own, kind) : "";
+  return new DriverError(kind, `${place}: ${(own as Error).message}${mend}`, { cause: own });
+}
+
+function kindOf(error: unknown): DriverErrorKind | undefined {
+  if (error instanceof CloudConfigError) return "configuration";
+  if (error instanceof NoAnswer || error instanceof OddAnswer) return "transient";
+  return error instanceof ApiError ? kindOfAnswer(error) : undefined;
+}
+
+/** neutron names its faults (neutron_lib.exceptions); the other services only have a status. */
+const TYPES: Readonly<Record<string, DriverErrorKind>> = {
+  OverQuota: "quota",
+  IpAddressGenerationFailure: "capacity",
+  ExternalIpAddressExhausted: "capacity",
+  NoNetworkAvailable: "capacity",
+  MacAddressGenerationFailure: "capacity",
+  PolicyNotAuthorized: "configuration",
+};
+
+/** A text says "quota" where a status alone would not tell a limit from a missing right. */
+const QUOTA = /quota|number of ports exceeded|exceeded.*(limit|maximum)/i;
+
+function kindOfAnswer({ status, fault }: ApiError): DriverErrorKind {
+  const byType = fault.type === null ? undefined : TYPES[fault.type];
+  if (byType !== undefined) return byType;
+  switch (status) {
+    case 404:
+    case 410:
+      return "not-found";
+    case 400:
+    case 401:
+      return "configuration";
+    case 403:
+    case 413:
+      return QUOTA.test(fault.message) ? "quota" : status === 413 ? "transient" : "configuration";
+    default:
+      return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status) ? "fatal" : "transient";
+  }
+}
+
+function mendOf({ status }: ApiError, kind: DriverErrorKind): string {
+  if (status === 401) return "; check the credential in clouds.yaml and secure.yaml";
+  return status === 403 && kind === "configuration"
+    ? "; the credential lacks a right, ask who runs the cloud"
+    : "";
+}
+
+/** What a server in ERROR died of. nova's `fault.code` is the status that its exception has; 500 says nothing. */
+export function faultError(server: Server, place: string): DriverError {
+  const { code = 500, message = "no fault is told" } = server.fault ?? {};
+  return new DriverError(
+    faultKind(code, message),
+    `${place}: server ${server.id} went to ${server.status}: ${message.trim() || "no reason given"} (fault ${code})`,
+  );
+}
+
+function faultKind(code: number, message: string): DriverErrorKind {
+  if (code === 413 || /quota/i.test(message)) return "quota";
+  if (/no valid host|exhausted all hosts|not enough|insufficient/i.test(message)) return "capacity";
+  return "transient";
+}
