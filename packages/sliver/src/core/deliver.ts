@@ -1,0 +1,164 @@
+import type { Malformed, Refusal } from "@nodeyard/sliver-protocol";
+import { ConflictingDocumentError, StaleDocumentError } from "../errors.ts";
+import { type Capacity, Promises } from "./capacity.ts";
+import type { Incoming, Local, SliverRecord, State } from "./record.ts";
+import { compareVersions, type Version, versionText } from "./version.ts";
+
+export interface Delivery {
+  readonly version: Version;
+  /** Of the text that was signed; empty where two texts of one version are nothing to worry about. */
+  readonly digest: string;
+  readonly records: readonly Incoming[];
+  readonly malformed: readonly Malformed[];
+}
+
+export interface Delivered {
+  readonly state: State;
+  readonly refused: readonly Refusal[];
+}
+
+/** Replaces: what a full document does not list goes. Throws StaleDocumentError, ConflictingDocumentError. */
+export function deliverFull(state: State, delivery: Delivery, capacity: Capacity): Delivered {
+  checkVersion(state, delivery);
+  const { single, duplicates } = unique(delivery.records);
+  const { version } = delivery;
+  // What is listed stays even where the list cannot be understood or held: it was not meant to go.
+  const listed = new Set([
+    ...delivery.records.map(({ name }) => name),
+    ...delivery.malformed.flatMap(({ name }) => name ?? []),
+  ]);
+  const survives = ({ name, stamp }: SliverRecord) =>
+    listed.has(name) || compareVersions(stamp, version) >= 0;
+  const kept = new Map([...state.records].filter(([, record]) => survives(record)));
+  const merged = merge({ ...state, records: kept }, single, capacity);
+  const records = new Map(
+    [...merged.state.records].map(([name, record]) => [
+      name,
+      compareVersions(record.stamp, version) >= 0 ? record : { ...record, stamp: version },
+    ]),
+  );
+  const refused: Refusal[] = [
+    ...delivery.malformed.map((one): Refusal => ({ ...one, code: "malformed" })),
+    ...duplicates.map((name): Refusal => ({ name, code: "duplicate", reason: "listed twice" })),
+    ...merged.refused,
+  ];
+  // The same text again says nothing new about what was refused then.
+  const again = compareVersions(version, state.minimum) === 0 && delivery.digest !== "";
+  const report = again && delivery.digest === state.digest ? state.refused : refused;
+  const next = { ...merged.state, minimum: version, digest: delivery.digest, safe: false, records };
+  return { state: { ...next, refused: report }, refused: report };
+}
+
+/** Adds: a lease or a ticket. Other records and the minimum stay. Throws StaleDocumentError. */
+export function deliverPartial(state: State, delivery: Delivery, capacity: Capacity): Delivered {
+  if (compareVersions(delivery.version, state.minimum) < 0) throw stale(delivery.version, state);
+  const merged = merge(state, delivery.records, capacity);
+  const malformed = delivery.malformed.map((one): Refusal => ({ ...one, code: "malformed" }));
+  return { state: merged.state, refused: [...malformed, ...merged.refused] };
+}
+
+function checkVersion(state: State, { version, digest }: Delivery): void {
+  const order = compareVersions(version, state.minimum);
+  if (order < 0) throw stale(version, state);
+  if (order === 0 && digest !== "" && state.digest !== "" && digest !== state.digest)
+    throw new ConflictingDocumentError(
+      `document ${versionText(version)} came before with another content: two launchers write for this node`,
+    );
+}
+
+function stale(version: Version, { minimum }: State): StaleDocumentError {
+  return new StaleDocumentError(
+    `version ${versionText(version)} is older than ${versionText(minimum)}, which this node has`,
+  );
+}
+
+function unique(records: readonly Incoming[]): { single: Incoming[]; duplicates: string[] } {
+  const count = new Map<string, number>();
+  for (const { name } of records) count.set(name, (count.get(name) ?? 0) + 1);
+  return {
+    single: records.filter(({ name }) => count.get(name) === 1),
+    duplicates: [...count].filter(([, times]) => times > 1).map(([name]) => name),
+  };
+}
+
+/**
+ * Each record by the fixed old rule: refused when stale, inserted when unknown, updated when strictly newer, else left
+ * alone. Whatever takes no more than before comes first; then, oldest first, what takes more, as long as there is room.
+ */
+function merge(state: State, incoming: readonly Incoming[], capacity: Capacity): Delivered {
+  const promises = new Promises(capacity);
+  for (const record of state.records.values()) promises.add(record);
+  const records = new Map(state.records);
+  const refused: Refusal[] = [];
+  let { nextIncarnation } = state;
+  const accept = (given: Incoming, old: SliverRecord | undefined) => {
+    if (old !== undefined) promises.add(old, -1);
+    promises.add(given);
+    const fresh = () => freshLocal(nextIncarnation++, state.safe);
+    records.set(given.name, join(given, old, fresh));
+  };
+  const growing: Incoming[] = [];
+  for (const given of incoming) {
+    const old = records.get(given.name);
+    const verdict = orderOf(given, old, state.minimum);
+    if (verdict === "stale") refused.push(staleRefusal(given, old));
+    if (verdict !== "newer") continue;
+    if (old !== undefined && !grows(given, old)) accept(given, old);
+    else growing.push(given);
+  }
+  for (const given of byAge(growing, records)) {
+    const old = records.get(given.name);
+    const lack = promises.lacks(given, old);
+    if (lack === undefined) accept(given, old);
+    else
+      refused.push({
+        name: given.name,
+        code: "capacity",
+        reason: `wants ${lack.wanted} ${lack.key}, and ${lack.free} is free`,
+      });
+  }
+  return { state: { ...state, nextIncarnation, records }, refused };
+}
+
+/** True when `given` takes more of anything that is promised. */
+function grows(given: Incoming, old: SliverRecord): boolean {
+  const none = { cpu: 0, cores: 0, memory: 0, net: 0, disk: 0 };
+  return new Promises(none).lacks(given, old) !== undefined;
+}
+
+function orderOf(
+  given: Incoming,
+  old: SliverRecord | undefined,
+  minimum: Version,
+): "newer" | "known" | "stale" {
+  if (compareVersions(given.stamp, minimum) < 0) return "stale";
+  if (old === undefined) return "newer";
+  if (given.generation < old.generation) return "stale";
+  return compareVersions(given.stamp, old.stamp) > 0 ? "newer" : "known";
+}
+
+function staleRefusal(given: Incoming, old: SliverRecord | undefined): Refusal {
+  const older = old !== undefined && given.generation < old.generation;
+  const reason = older
+    ? `generation ${given.generation} ended; this node has ${old.generation}`
+    : `its own version ${versionText(given.stamp)} is stale`;
+  return { name: given.name, code: "stale", reason };
+}
+
+/** Records that exist by their incarnation, then new ones in the order of the document. */
+function byAge(incoming: readonly Incoming[], records: ReadonlyMap<string, SliverRecord>): Incoming[] {
+  const age = ({ name }: Incoming) => records.get(name)?.local.incarnation ?? Number.POSITIVE_INFINITY;
+  return [...incoming].sort((a, b) => (age(a) === age(b) ? 0 : age(a) - age(b)));
+}
+
+/** Another generation, or another kind of account, is another incarnation: nothing local goes over. */
+function join(given: Incoming, old: SliverRecord | undefined, fresh: () => Local): SliverRecord {
+  const { loans, ...rest } = given;
+  const same = old !== undefined && old.generation === given.generation && old.kind === given.kind;
+  const local = same ? old.local : fresh();
+  return { ...rest, local: loans === undefined ? local : { ...local, loans } };
+}
+
+function freshLocal(incarnation: number, safe: boolean): Local {
+  return { incarnation, loans: [], ...(safe ? { adopt: true as const } : {}) };
+}

@@ -1,0 +1,48 @@
+import type { SliverRecord } from "./record.ts";
+
+/** Who calls, as the socket or token says. */
+export interface Caller {
+  readonly account: string;
+  /**
+   * root and control (the launcher's account) may do everything, but only root AdminTicket; controllers are accounts
+   * that documents name; anonymous has shown nothing.
+   */
+  readonly role: "root" | "control" | "controller" | "sliver" | "anonymous";
+  readonly generation: number;
+}
+
+/** Who may call what has no target. What is not in the table is for root and control alone. */
+const WITHOUT_TARGET: Readonly<Record<string, readonly Caller["role"][]>> = {
+  Help: ["root", "control", "controller", "sliver", "anonymous"],
+  Ticket: ["root", "control", "controller", "sliver"],
+  GetRecord: ["root", "control", "controller", "sliver"],
+  GetXIDs: ["root", "control", "controller"],
+  GetSSHKeys: ["root", "control", "controller"],
+  AdminTicket: ["root"],
+};
+
+export function permitWithoutTarget(caller: Caller, method: string): boolean {
+  return (WITHOUT_TARGET[method] ?? ["root", "control"]).includes(caller.role);
+}
+
+/**
+ * Itself, what delegates to it, or everything. The answer for a name that is nobody's is the one for a name that
+ * delegates to nobody, so that calls cannot find out which names exist.
+ */
+export function permitTarget(
+  caller: Caller,
+  method: string,
+  target: string,
+  record: SliverRecord | undefined,
+): boolean {
+  if (caller.role === "root" || caller.role === "control") return true;
+  if (caller.role === "anonymous") return false;
+  // An account outlives nobody who had its name before.
+  if (caller.account === target) return record === undefined || record.generation === caller.generation;
+  return (record?.delegations ?? []).some(
+    (one) =>
+      one.caller === caller.account &&
+      (one.generation === undefined || one.generation === caller.generation) &&
+      (one.method === undefined || one.method === method),
+  );
+}

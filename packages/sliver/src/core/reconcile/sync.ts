@@ -1,0 +1,65 @@
+import type { LoanVerdict, Resource, Rspec } from "@nodeyard/sliver-protocol";
+import { assignCores } from "../cores.ts";
+import { expire } from "../expire.ts";
+import { computeLimits } from "../limits.ts";
+import { computeLoans } from "../loans/compute.ts";
+import type { Policy } from "../policy.ts";
+import type { SliverRecord, State } from "../record.ts";
+import { assign } from "./assign.ts";
+import { configOf, type SliverConfig } from "./config.ts";
+import type { Observed } from "./observed.ts";
+import { plan, type Task } from "./plan.ts";
+
+/** The machine, as far as deciding needs it. */
+export interface Machine {
+  readonly policy: Policy;
+  /** Per mille of one CPU for all slivers. */
+  readonly cpu: number;
+  /** bit/s. */
+  readonly link: number;
+  /** Threads of the same core, for each core; empty: cores are not handed out. */
+  readonly siblings: readonly (readonly number[])[];
+  readonly highestIndex: number;
+}
+
+export interface SyncResult {
+  /** To be stored before a task is begun. */
+  readonly state: State;
+  readonly effective: ReadonlyMap<string, Rspec>;
+  readonly verdicts: ReadonlyMap<string, readonly LoanVerdict[]>;
+  readonly tasks: readonly Task[];
+  /** What found no index, and cores that a sliver wanted and did not get. */
+  readonly unplaced: readonly string[];
+  readonly missingCores: ReadonlyMap<string, number>;
+}
+
+/** The old `sync()`, without any effect of its own. `now` is in seconds. Twice in a row, the second plans nothing new. */
+export function sync(
+  before: State,
+  observed: readonly Observed[],
+  machine: Machine,
+  now: number,
+): SyncResult {
+  const { state, unplaced } = assign(expire(before, now), observed, machine.highestIndex);
+  const { policy } = machine;
+  const { effective, verdicts } = computeLoans(state.records, policy.minimums, now);
+  const placed = placedOnly(state.records, effective);
+  const limits = computeLimits(placed, machine);
+  const sets = assignCores(state.records, placed, machine.siblings);
+  const configs = new Map<string, SliverConfig>();
+  for (const [name, rspec] of placed) {
+    const record = state.records.get(name)!;
+    const cores = machine.siblings.length === 0 ? undefined : sets.cores.get(name);
+    configs.set(name, configOf(record, record.local.index!, rspec, limits.get(name)!, cores));
+  }
+  const lendable = Object.keys(policy.minimums) as Resource[];
+  const tasks = plan({ records: state.records, configs, observed, safe: state.safe, lendable });
+  return { state, effective, verdicts, tasks, unplaced, missingCores: sets.missing };
+}
+
+function placedOnly(
+  records: ReadonlyMap<string, SliverRecord>,
+  effective: ReadonlyMap<string, Rspec>,
+): Map<string, Rspec> {
+  return new Map([...effective].filter(([name]) => records.get(name)?.local.index !== undefined));
+}

@@ -1,0 +1,86 @@
+import type { Delegation, KeySet, Loan, Refusal, Rspec, SliverSpec } from "@nodeyard/sliver-protocol";
+import type { Version } from "./version.ts";
+
+export type Instantiation = SliverSpec["instantiation"];
+
+/** What the writer of documents says of an account. */
+export interface Given {
+  readonly name: string;
+  readonly stamp: Version;
+  readonly generation: number;
+  /** A controller is an account that only calls: it has no machine and no resources. */
+  readonly kind: "sliver" | "controller";
+  readonly instantiation: Instantiation;
+  /** Seconds since the Unix epoch. */
+  readonly expiresAt?: number;
+  readonly keys: readonly string[];
+  readonly image?: string;
+  readonly initscript: string;
+  readonly delegations: readonly Delegation[];
+  readonly rspec: Rspec;
+  readonly sliceId?: number;
+  /** Tags of PLC that mean nothing to us, as they came. */
+  readonly attributes?: Readonly<Record<string, string>>;
+}
+
+/** What this node adds to it; the old underscore keys. It survives updates of the record, and dies with the incarnation. */
+export interface Local {
+  /** Never used twice on a node. */
+  readonly incarnation: number;
+  /** Users, paths, ids and rules derive from it alone. Given when the sliver is first made. */
+  readonly index?: number;
+  /** Insertion into a lost store: a sliver of that name and generation that is found is this one. */
+  readonly adopt?: true;
+  /** What Create (true) and Destroy (false) asked of a delegated sliver. */
+  readonly desired?: boolean;
+  /** Stop was called, and no Start since. */
+  readonly stopped?: boolean;
+  readonly loans: readonly Loan[];
+}
+
+export interface SliverRecord extends Given {
+  readonly local: Local;
+}
+
+/** A record as a document brings it. `loans` replaces the lender's list when it is there. */
+export interface Incoming extends Given {
+  readonly loans?: readonly Loan[];
+}
+
+/** All that a node must not forget. */
+export interface State {
+  /** Of the last full document; what is older is stale. */
+  readonly minimum: Version;
+  /** Of the last full document's text; empty: none yet. */
+  readonly digest: string;
+  /** The store was lost: nothing is destroyed before a full document came. */
+  readonly safe: boolean;
+  readonly nextIncarnation: number;
+  readonly keySet: KeySet | undefined;
+  /** Used leases: `jti` and the second from which it need not be remembered. */
+  readonly usedLeases: ReadonlyMap<string, number>;
+  /** What the last full document asked for and did not get. */
+  readonly refused: readonly Refusal[];
+  readonly records: ReadonlyMap<string, SliverRecord>;
+}
+
+/** Of a node without a store: safe, since a store may have been there. */
+export const EMPTY_STATE: State = {
+  minimum: { epoch: 0, number: 0 },
+  digest: "",
+  safe: true,
+  nextIncarnation: 1,
+  keySet: undefined,
+  usedLeases: new Map(),
+  refused: [],
+  records: new Map(),
+};
+
+/** Copy of `state` with one record's local part changed. */
+export function withLocal(state: State, name: string, change: Partial<Local>): State {
+  const record = state.records.get(name);
+  if (record === undefined) return state;
+  const records = new Map(state.records);
+  records.set(name, { ...record, local: { ...record.local, ...change } });
+  return { ...state, records };
+}

@@ -1,0 +1,40 @@
+import type { Observed, SliverConfig } from "../core/index.ts";
+
+/** Which incarnation an operation is meant for; a back end does nothing to another one in its place. */
+export interface SliverRef {
+  readonly index: number;
+  readonly incarnation: number;
+}
+
+/** What a configure could not bring about: it is reported, never passed over. */
+export interface Configured {
+  /** One line each, in the words of the operator: `io: the kernel has no io controller`. */
+  readonly unenforced: readonly string[];
+}
+
+/**
+ * Makes and unmakes slivers on this machine. The executor calls at most one operation per incarnation at a time, and
+ * operations of different incarnations at the same time. Every operation is safe to repeat; one that was aborted or
+ * failed leaves something that `inspect` shows (as `broken` at worst) and that `destroy` can remove. A promise settles
+ * soon after its signal aborts. Users, paths, ids and rules derive from the index alone.
+ */
+export interface BackEnd {
+  readonly name: string;
+  /** The account on this machine that goes with an index; it need not exist yet. */
+  account(index: number): { readonly user: string; readonly uid: number };
+  /**
+   * Everything on this machine that carries this back end's own marks, whoever made it; nothing else, whatever its
+   * name. It survives a restart of the manager, so the marks are on the machine and not in the process.
+   */
+  inspect(signal: AbortSignal): Promise<readonly Observed[]>;
+  /** Makes it, stopped. Whatever an older incarnation left at the index is an error, never reused. */
+  create(config: SliverConfig, signal: AbortSignal): Promise<void>;
+  /** Applies differences, running or not; afterwards `inspect` tells `config.digest` and `config.effective`. */
+  configure(config: SliverConfig, signal: AbortSignal): Promise<Configured>;
+  /** Resolves when it can be logged in to. */
+  start(config: SliverConfig, signal: AbortSignal): Promise<void>;
+  /** Resolves when no process of it is left. */
+  stop(ref: SliverRef, signal: AbortSignal): Promise<void>;
+  /** Resolves when nothing of it is left. One that is not there is no error. */
+  destroy(ref: SliverRef, signal: AbortSignal): Promise<void>;
+}

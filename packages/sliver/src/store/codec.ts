@@ -1,0 +1,25 @@
+import { EMPTY_STATE, type SliverRecord, type State } from "../core/index.ts";
+
+/** The state as text. */
+export function encodeState(state: State): string {
+  const { records, usedLeases, ...rest } = state;
+  return JSON.stringify({ ...rest, usedLeases: [...usedLeases], records: [...records.values()] });
+}
+
+/** The state that was encoded; undefined for what is none. Fields that a later minor version left out are the empty state's. */
+export function decodeState(text: string): State | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const { records, usedLeases, ...rest } = (value ?? {}) as Record<string, unknown>;
+  if (!Array.isArray(records) || !Array.isArray(usedLeases)) return undefined;
+  return {
+    ...EMPTY_STATE,
+    ...(rest as Partial<State>),
+    usedLeases: new Map(usedLeases as [string, number][]),
+    records: new Map((records as SliverRecord[]).map((record) => [record.name, record])),
+  };
+}

@@ -1,0 +1,38 @@
+import { constants } from "node:fs";
+import { open, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { StoreFiles } from "../files.ts";
+
+/** The files of one folder, which is there and only its owner may enter. */
+export function nodeFiles(folder: string): StoreFiles {
+  const path = (name: string) => join(folder, name);
+  return {
+    async read(name) {
+      try {
+        return await readFile(path(name));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+        throw error;
+      }
+    },
+    async create(name) {
+      const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+      const handle = await open(path(name), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600);
+      return {
+        write: (bytes) => handle.writeFile(bytes),
+        sync: () => handle.sync(),
+        close: () => handle.close(),
+      };
+    },
+    rename: (from, to) => rename(path(from), path(to)),
+    remove: (name) => rm(path(name), { force: true }),
+    async syncFolder() {
+      const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+      try {
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+    },
+  };
+}
