@@ -1,4 +1,13 @@
-import type { Driver, Provider, ProviderConfig, Scanner } from "@nodeyard/driver";
+import type {
+  CreateOrder,
+  Driver,
+  Machine,
+  Provider,
+  ProviderConfig,
+  Scanner,
+  Step,
+  StepContext,
+} from "@nodeyard/driver";
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import type { Counters, Journal, Log } from "../telemetry/index.ts";
@@ -6,6 +15,7 @@ import type { View } from "../view/index.ts";
 import type { AgeClock } from "./age-clock.ts";
 import type { Breakers } from "./breakers/breakers.ts";
 import type { Fence } from "./fence/fence.ts";
+import type { HeldNode } from "./fence/records.ts";
 import type { Ledgers } from "./limits/ledger.ts";
 
 /** A provider that is open, with what was learnt about it. */
@@ -15,6 +25,17 @@ export interface OpenProvider {
   readonly provider: Provider;
   /** What goes on with it: a provider that is replaced is closed when that has ended. */
   readonly work: Set<Promise<unknown>>;
+  /** Its nodes are slots of bigger nodes, kept in the tree: what takes the driver's place in a launch. */
+  readonly slots?: SlotSource;
+}
+
+export interface SlotSource {
+  /** As `Provider.create`, and writes the slot into the record of `node`, which is locked by us. */
+  launch(order: CreateOrder, step: StepContext, node: HeldNode): AsyncGenerator<Step, Machine, void>;
+  /** Its pools are registered: it may ask for bigger nodes from now on. */
+  serve(): void;
+  /** It is replaced or removed: launches under way go on, and nothing else. */
+  retire(): Promise<void>;
 }
 
 /** One pool of an open provider, as controllers need it. */

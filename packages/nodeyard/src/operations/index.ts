@@ -21,3 +21,4 @@ export * from "./listing.ts";
 export { deleteNode, holdNode, NodeOperationError } from "./node-state.ts";
 export { type ProviderInfo, providerInfo, type UploadedImage } from "./provider-info.ts";
 export { type AskOptions, askForNodes, releaseLease } from "./request.ts";
+export * from "./slots.ts";

@@ -1,6 +1,7 @@
 import { type Driver, driverProblem } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import type { DriverRegistry } from "../config/index.ts";
+import { metastaticDriver } from "../launcher/index.ts";
 import { guarded } from "./driver-guard.ts";
 import { type DriverSource, driverSource, SPELLING } from "./driver-source.ts";
 import { ProcessError } from "./errors.ts";
@@ -12,12 +13,13 @@ const NOT_BUILT: ReadonlySet<string> = new Set([
   "gce",
   "ibmvpc",
   "kubernetes",
-  "metastatic",
   "openshift",
   "openshiftpods",
   "openstack",
 ]);
 const SHIPPED = ["static", "fake"] as const;
+/** Drivers that are a part of the launcher, since they need more than the contract gives. */
+const BUILT_IN: readonly Driver[] = [metastaticDriver as unknown as Driver];
 
 /** Loads a module by its name or path, at once. */
 export type LoadModule = (specifier: string) => unknown;
@@ -28,7 +30,7 @@ export type LoadModule = (specifier: string) => unknown;
  */
 export class Drivers implements DriverRegistry {
   readonly #load: LoadModule;
-  readonly #loaded = new Map<string, Driver>();
+  readonly #loaded = new Map(BUILT_IN.map((driver) => [driver.name, guarded(driver)]));
 
   constructor(load: LoadModule) {
     this.#load = load;

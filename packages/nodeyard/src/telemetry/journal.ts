@@ -18,6 +18,11 @@ export const journalEvents = {
   "node.vanished": "The machine of a ready node was gone; the node was taken out",
   "node.dead": "A ready node did not answer and was taken out",
   "resource.leaked": "A resource without a record was deleted",
+  "backing.requested": "A bigger node was asked for, to carry slots",
+  "backing.withdrawn": "A request for a bigger node was taken back",
+  "backing.adopted": "A bigger node takes slots from now on",
+  "backing.failed": "A bigger node takes no more slots, because it does not answer or somebody said so",
+  "backing.released": "An empty bigger node was given back",
   "lease.granted": "Nodes are held for a lease",
   "lease.ended": "A lease was released or expired, and its nodes were returned",
 } as const;

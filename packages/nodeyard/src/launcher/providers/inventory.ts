@@ -5,6 +5,7 @@ import { type Context, type OpenProvider, treeSeconds } from "../context.ts";
 import { Election } from "../fence/election.ts";
 import { withRoot } from "../fence/roots.ts";
 import { lockNode } from "../nodes/node-lock.ts";
+import { takeOut } from "../nodes/take-out.ts";
 import { probeInTime } from "./probe.ts";
 import { planSlots } from "./slots.ts";
 
@@ -90,7 +91,7 @@ export class InventoryKeeper {
     const nodes = [...view.nodes.byProvider.get(name)].map((id) => view.nodes.byId.get(id)!);
     const plan = planSlots(this.#open.provider.inventory(), nodes);
     await Promise.all(
-      plan.deregister.map((id) => this.#deregister(id, "it is no longer in the configuration")),
+      plan.deregister.map((id) => takeOut(this.#context, id, "it is no longer in the configuration")),
     );
     const work: (() => Promise<void>)[] = [
       ...plan.register
@@ -210,18 +211,6 @@ export class InventoryKeeper {
         await context.fence.release(node.held);
         throw error;
       });
-  }
-
-  async #deregister(id: string, why: string): Promise<void> {
-    const context = this.#context;
-    const node = await lockNode(context, id);
-    if (typeof node === "string") return;
-    const { state, allocatedTo } = node.record;
-    if (state !== "ready" || allocatedTo !== null) return context.fence.release(node.held);
-    context.log.info({ node: id, host: node.record.hostname, why }, "takes a host out");
-    await node
-      .write({ state: "deleting" }, (set) => [set, { op: "delete", path: node.held.contender }])
-      .catch(() => context.fence.release(node.held));
   }
 }
 

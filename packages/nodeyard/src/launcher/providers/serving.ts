@@ -4,6 +4,7 @@ import { launcherPoolId } from "@nodeyard/model";
 import { hexId, messageOf, type Timer } from "@nodeyard/runtime";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
 import type { Context, OpenProvider, ServingPool } from "../context.ts";
+import { isMetastatic, openMetastatic } from "../metastatic/index.ts";
 import { poolComponent, type Registration } from "../registration.ts";
 import { settledWithin } from "../within.ts";
 import { InventoryKeeper } from "./inventory.ts";
@@ -168,8 +169,9 @@ export class Serving {
     const { config, stop } = served;
     const context = this.#context;
     try {
-      const driver = await this.#driverOf(config.driver);
-      const open = await openProvider(driver, config, context, stop.signal);
+      const open = isMetastatic(config)
+        ? await openMetastatic(context, config, (why) => void this.#suspend(served, why))
+        : await openProvider(await this.#driverOf(config.driver), config, context, stop.signal);
       try {
         const facts = await learnFacts(open, context, stop.signal);
         stop.signal.throwIfAborted();
@@ -182,16 +184,31 @@ export class Serving {
       this.#onChange();
       this.#refreshLater(served);
     } catch (error) {
-      if (stop.signal.aborted) return;
-      const pause = openPause(context.random, served.attempt++);
-      context.log.error(
-        { provider: config.name, error: messageOf(error), retryMs: Math.round(pause) },
-        "a provider could not be opened; the others go on",
-      );
-      served.timer = context.clock.setTimer(pause, () => void this.#tryOpen(served), {
-        background: true,
-      });
+      this.#tryLater(served, error);
     }
+  }
+
+  #tryLater(served: Served, error: unknown): void {
+    const { config, stop } = served;
+    if (stop.signal.aborted) return;
+    const { clock, random, log } = this.#context;
+    const pause = openPause(random, served.attempt++);
+    log.error(
+      { provider: config.name, error: messageOf(error), retryMs: Math.round(pause) },
+      "a provider could not be opened; the others go on",
+    );
+    served.timer = clock.setTimer(pause, () => void this.#tryOpen(served), { background: true });
+  }
+
+  /** It must not be served now: its pools leave, and it is tried again as one that could not be opened. */
+  async #suspend(served: Served, why: Error): Promise<void> {
+    const { open, stop } = served;
+    if (open === undefined || stop.signal.aborted) return;
+    this.#withdraw(served);
+    served.open = undefined;
+    served.facts = undefined;
+    await this.#leave(served, open, RETIRE_MS);
+    this.#tryLater(served, why);
   }
 
   /** Each pool is served from the moment that its component stands, and not before. */
@@ -233,6 +250,7 @@ export class Serving {
     }
     served.leaks = new LeakSweep(context, open);
     served.leaks.start();
+    open.slots?.serve();
   }
 
   /** Quotas change without telling; now and then, and after a quota error, they are asked again. */
@@ -261,14 +279,24 @@ export class Serving {
   async #retire(served: Served, graceMs = RETIRE_MS): Promise<void> {
     const { config, open, stop } = served;
     stop.abort(new Error(`provider ${config.name} is stopped`));
-    served.timer?.cancel();
-    served.leaks?.close();
     if (this.#served.get(config.name) === served) this.#served.delete(config.name);
+    this.#withdraw(served);
+    await this.#leave(served, open, graceMs);
+  }
+
+  /** Nothing new is begun with it. */
+  #withdraw({ config, open, timer, leaks }: Served): void {
+    timer?.cancel();
+    leaks?.close();
     if (this.providers.get(config.name) === open) this.providers.delete(config.name);
     for (const [key, pool] of this.pools) if (pool.open === open) this.pools.delete(key);
     this.#onChange();
+  }
+
+  async #leave(served: Served, open: OpenProvider | undefined, graceMs: number): Promise<void> {
     await this.#unregister(served);
     await served.inventory?.close();
+    await open?.slots?.retire();
     if (open === undefined) return;
     const { clock } = this.#context;
     if (open.work.size === 0 || graceMs === 0) return open.provider.close();

@@ -1,0 +1,85 @@
+import { decodeNode, paths } from "@nodeyard/model";
+import { hexId } from "@nodeyard/runtime";
+import type { CheckOp, Op } from "@nodeyard/tree";
+import { backingOwner, encodeBacking, encodeFolder, SLOTS, slotsFolder } from "../../operations/index.ts";
+import type { RequestEntry } from "../../view/index.ts";
+import { type Context, treeSeconds } from "../context.ts";
+import { type HeldNode, heldNode } from "../fence/records.ts";
+import { makePath } from "../fence/roots.ts";
+import { lockNode } from "../nodes/node-lock.ts";
+
+/** "later": somebody holds the node's lock at the moment. "none": there is no node that could be ours. */
+export type Adopted = "adopted" | "later" | "none";
+
+/**
+ * Takes a delivered node as a backing node: durable lock, record, slots folder and the end of the request in one commit, so that no
+ * crash leaves a node that is locked and belongs to nobody.
+ */
+export async function adopt(
+  context: Context,
+  provider: string,
+  request: RequestEntry,
+  use: { readonly label: string; readonly slots: number },
+  fence: CheckOp,
+): Promise<Adopted> {
+  const owner = backingOwner(provider);
+  const end: Op = { op: "delete", path: paths.request(request.id) };
+  const [id] = request.record.nodes;
+  const node = id === undefined ? "gone" : await lockNode(context, id);
+  if (node === "busy") return "later";
+  if (node === "gone") {
+    await context.tree.commit([end, fence]);
+    return "none";
+  }
+  const { held } = node;
+  const fresh = await readHeld(context, node).catch(async (error: unknown) => {
+    await context.fence.release(held);
+    throw error;
+  });
+  const { record } = fresh;
+  if (record.allocatedTo !== request.id || record.state !== "ready") {
+    await context.fence.release(held);
+    await context.tree.commit([end, fence]);
+    return "none";
+  }
+  await makePath(context.tree, SLOTS);
+  // From when it was ready: what it took to get it is no part of its age.
+  const launched = record.stateTime ?? treeSeconds(context);
+  const { label, slots } = use;
+  try {
+    await fresh.write(
+      { state: "in-use", userData: encodeBacking({ owner, label, slots, failed: false, launched }) },
+      (set) => [
+        { op: "check", path: held.contender },
+        {
+          op: "create",
+          path: `${held.parent}/${hexId(context.random)}__lock__`,
+          data: Buffer.from(owner),
+          sequential: true,
+        },
+        set,
+        { op: "create", path: slotsFolder(node.id), data: encodeFolder(provider) },
+        end,
+        { op: "delete", path: held.contender },
+        fence,
+      ],
+    );
+  } catch (error) {
+    await context.fence.release(held);
+    throw error;
+  }
+  context.log.info({ provider, label, backing: node.id, slots }, "has a backing node");
+  context.journal.write({
+    event: "backing.adopted",
+    node: node.id,
+    request: request.id,
+    facts: { provider, label, slots },
+  });
+  return "adopted";
+}
+
+/** The view may show the request before the node. */
+async function readHeld(context: Context, { id, held, path }: HeldNode): Promise<HeldNode> {
+  const found = await context.tree.get(path);
+  return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);
+}

@@ -1,0 +1,135 @@
+import { changeNode, encodeNode, paths } from "@nodeyard/model";
+import { type CheckOp, type Op, TreeError } from "@nodeyard/tree";
+import {
+  backingOwner,
+  encodeBacking,
+  encodeClaim,
+  encodeFolder,
+  RETIRED,
+  SLOTS,
+  slotsFolder,
+} from "../../operations/index.ts";
+import { type Context, treeSeconds } from "../context.ts";
+import { makePath } from "../fence/roots.ts";
+import type { Backing, Book } from "./book.ts";
+import { claimPath, spareName } from "./claims.ts";
+
+/**
+ * The durable contender by which a backing node is ours: the first in line says our name. Undefined when it does not, whatever the
+ * record says (spec drivers-pools.md 2.7).
+ */
+export async function ownContender(
+  context: Context,
+  provider: string,
+  node: string,
+): Promise<string | undefined> {
+  const parent = paths.nodeLock(node);
+  try {
+    const [first] = [...(await context.tree.children(parent))].sort((a, b) =>
+      a.slice(-10) < b.slice(-10) ? -1 : 1,
+    );
+    if (first === undefined) return undefined;
+    const { data } = await context.tree.get(`${parent}/${first}`);
+    return Buffer.from(data).toString() === backingOwner(provider) ? `${parent}/${first}` : undefined;
+  } catch (error) {
+    if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Lets a backing node take slots that another kind of launcher left: folder and a claim for each node that lives on it, in one commit.
+ * False when its lock is not ours.
+ */
+export async function openBacking(
+  context: Context,
+  provider: string,
+  book: Book,
+  backing: Backing,
+  fence: CheckOp,
+): Promise<boolean> {
+  if ((await ownContender(context, provider, backing.id)) === undefined) return false;
+  await makePath(context.tree, SLOTS);
+  const ops: Op[] = [
+    { op: "create", path: slotsFolder(backing.id), data: encodeFolder(provider) },
+    { op: "check", path: paths.node(backing.id), version: backing.entry.version },
+    fence,
+  ];
+  const numbers = new Set<number>();
+  for (const [node, slot] of book.placedOn(backing.id)) {
+    const name = numbers.has(slot) ? spareName(node) : slot;
+    numbers.add(slot);
+    ops.push(
+      { op: "check", path: paths.node(node), version: book.ends.get(node)!.entry.version },
+      { op: "create", path: claimPath(backing.id, name), data: encodeClaim(node) },
+    );
+  }
+  await context.tree.commit(ops);
+  context.log.info(
+    {
+      provider,
+      backing: backing.id,
+      label: backing.data.label,
+      slots: backing.data.slots,
+      used: numbers.size,
+    },
+    "took a backing node over",
+  );
+  context.journal.write({
+    event: "backing.adopted",
+    node: backing.id,
+    facts: { provider, used: numbers.size },
+  });
+  return true;
+}
+
+/** Writes down that a backing node takes no more slots. */
+export async function markFailed(
+  context: Context,
+  { id, data, entry }: Backing,
+  fence: CheckOp,
+): Promise<void> {
+  const userData = encodeBacking({ ...data, failed: true }, entry.record.userData);
+  const record = changeNode(entry.record, { userData }, treeSeconds(context));
+  await context.tree.commit([
+    { op: "set", path: paths.node(id), data: encodeNode(record), version: entry.version },
+    fence,
+  ]);
+  context.log.warn({ backing: id, label: data.label }, "a backing node has failed: it takes no more slots");
+  context.journal.write({ event: "backing.failed", node: id, facts: { label: data.label } });
+}
+
+/**
+ * Gives an empty backing node back: `used`, the end of its folder and of our lock in one commit. The folder refuses it while anyone
+ * has a slot. Other contenders stay. False when its lock is not ours.
+ */
+export async function releaseBacking(
+  context: Context,
+  provider: string,
+  book: Book,
+  { id, data, entry }: Backing,
+  why: string,
+  fence: CheckOp,
+): Promise<boolean> {
+  const contender = await ownContender(context, provider, id);
+  if (contender === undefined) return false;
+  const record = changeNode(entry.record, { state: "used" }, treeSeconds(context));
+  await context.tree.commit([
+    { op: "set", path: paths.node(id), data: encodeNode(record), version: entry.version },
+    ...folderEnd(book, id),
+    { op: "delete", path: contender },
+    fence,
+  ]);
+  context.log.info({ provider, backing: id, label: data.label, why }, "gives a backing node back");
+  context.journal.write({ event: "backing.released", node: id, facts: { provider, label: data.label, why } });
+  return true;
+}
+
+/** Removes the folder of a backing node, where there is one. */
+export function folderEnd(book: Book, backing: string): Op[] {
+  const folder = slotsFolder(backing);
+  return [
+    ...(book.claims.retired.has(backing) ? [{ op: "delete", path: `${folder}/${RETIRED}` } as const] : []),
+    ...(book.claims.folders.has(backing) ? [{ op: "delete", path: folder } as const] : []),
+  ];
+}

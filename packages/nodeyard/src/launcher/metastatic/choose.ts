@@ -1,0 +1,72 @@
+import type { SlotPlace } from "../../operations/index.ts";
+import type { Backing, Book } from "./book.ts";
+import { claimPath } from "./claims.ts";
+import type { MetastaticLabelOwn } from "./config/own.ts";
+
+/** Why a backing node takes no more slots, though those that it has go on; undefined: it takes some. */
+export function closedBecause(
+  book: Book,
+  backing: Backing,
+  settings: MetastaticLabelOwn | undefined,
+  nowMs: number,
+): string | undefined {
+  if (backing.data.failed) return "it has failed";
+  if (book.claims.retired.has(backing.id)) return "it is retired";
+  if (settings === undefined) return `label ${backing.data.label} is no longer in the configuration`;
+  if (nowMs - backing.data.launched * 1000 > settings.maxAgeMs) return "it is older than max-age";
+  return undefined;
+}
+
+/** Slots that a backing node offers: a label that was cut down since offers fewer. */
+export function offered({ data }: Backing, settings: MetastaticLabelOwn): number {
+  return Math.min(data.slots, settings.slots);
+}
+
+/**
+ * The slot that the next node of a label gets: the lowest free one of the oldest backing node that takes any. Pure. `taken` has
+ * the claims that are under way.
+ */
+export function chooseSlot(
+  book: Book,
+  label: string,
+  settings: MetastaticLabelOwn,
+  nowMs: number,
+  taken: ReadonlySet<string>,
+): SlotPlace | undefined {
+  for (const backing of book.ofLabel(label)) {
+    if (!takesSlots(book, backing, settings, nowMs)) continue;
+    const slots = offered(backing, settings);
+    if (book.claims.of(backing.id).size >= slots) continue;
+    for (let slot = 0; slot < slots; slot++) {
+      if (!book.occupied(backing.id, slot) && !taken.has(claimPath(backing.id, slot)))
+        return { backing: backing.id, slot };
+    }
+  }
+  return undefined;
+}
+
+/** Free slots of a label, those being claimed included. */
+export function freeSlots(book: Book, label: string, settings: MetastaticLabelOwn, nowMs: number): number {
+  let free = 0;
+  for (const backing of book.ofLabel(label)) {
+    if (
+      backing.entry.record.state !== "in-use" ||
+      closedBecause(book, backing, settings, nowMs) !== undefined
+    )
+      continue;
+    for (let slot = 0; slot < offered(backing, settings); slot++)
+      if (!book.occupied(backing.id, slot)) free++;
+  }
+  return free;
+}
+
+/** Its folder is made once its lock was seen to be ours: a record that only says so takes nothing. */
+function takesSlots(book: Book, backing: Backing, settings: MetastaticLabelOwn, nowMs: number): boolean {
+  const { record, contenders } = backing.entry;
+  return (
+    record.state === "in-use" &&
+    contenders.length > 0 &&
+    book.claims.folders.has(backing.id) &&
+    closedBecause(book, backing, settings, nowMs) === undefined
+  );
+}

@@ -1,0 +1,62 @@
+import type { RequestEntry } from "../../view/index.ts";
+import type { Backing, Book } from "./book.ts";
+import type { Claim } from "./claims.ts";
+import type { MetastaticLabelOwn } from "./config/own.ts";
+
+/** What the owner of a metastatic provider has to do. */
+export type OwnerAction =
+  /** Ask for backing nodes of a label. */
+  | { readonly type: "ask"; readonly label: string; readonly count: number }
+  /** Take back a request that nobody needs any more. */
+  | { readonly type: "withdraw"; readonly request: RequestEntry; readonly why: string }
+  /** A request was answered: its node becomes a backing node. */
+  | { readonly type: "adopt"; readonly request: RequestEntry; readonly label: string }
+  /** Let a backing node take slots, with what lives on it already. */
+  | { readonly type: "open"; readonly backing: Backing }
+  /** Write down that it takes no more. */
+  | { readonly type: "fail"; readonly backing: Backing }
+  /** Make the claim that a node's record speaks of. */
+  | { readonly type: "reclaim"; readonly node: string }
+  /** Remove a claim that no record speaks of. */
+  | { readonly type: "drop"; readonly claim: Claim }
+  /** Take out an idle node whose backing node takes no more, or is gone. */
+  | { readonly type: "recycle"; readonly node: string; readonly why: string }
+  /** Give the backing node back: it is deleted by its own provider. */
+  | { readonly type: "release"; readonly backing: Backing; readonly why: string }
+  /** Clear away the folder of a backing node that is gone. */
+  | { readonly type: "close"; readonly backing: string };
+
+export interface OwnerFacts {
+  readonly book: Book;
+  readonly provider: string;
+  readonly labels: ReadonlyMap<string, MetastaticLabelOwn>;
+  /** Requests of this owner. */
+  readonly requests: readonly RequestEntry[];
+  /** When the last slot of a backing node became free, or it was first seen; milliseconds of tree time. */
+  readonly lastUsed: (backing: string) => number;
+  /** Not to be asked for before, by label; milliseconds of tree time. */
+  readonly askAfter: ReadonlyMap<string, number>;
+  /** Whether to compare all claims with all records: at the start, now and then, and when a node went without freeing its slot. */
+  readonly compare: boolean;
+  /** Tree time, milliseconds. */
+  readonly now: number;
+  /** Whether anything may go because of its age. */
+  readonly agesTrusted: boolean;
+}
+
+/** A plan in the making. */
+export interface Draft {
+  readonly actions: OwnerAction[];
+  nextAt: number;
+}
+
+/** Notes when something is due that is not now. */
+export function lookAt(draft: Draft, at: number): void {
+  draft.nextAt = Math.min(draft.nextAt, at);
+}
+
+export interface OwnerPlan {
+  readonly actions: readonly OwnerAction[];
+  /** When to look again though nothing happens; Infinity: no need. Milliseconds of tree time. */
+  readonly nextAt: number;
+}

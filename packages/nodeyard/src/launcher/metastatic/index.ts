@@ -1,0 +1,2 @@
+export { METASTATIC, metastaticDriver } from "./driver.ts";
+export { isMetastatic, openMetastatic } from "./open.ts";

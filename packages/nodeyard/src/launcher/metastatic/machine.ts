@@ -1,0 +1,53 @@
+import type { Machine, PoolConfig } from "@nodeyard/driver";
+import type { NodePatch, NodeRecord } from "@nodeyard/model";
+import { type SlotPlace, slotData } from "../../operations/index.ts";
+
+/** What the record of a node says once it has a slot: what its backing node says, where that is (spec drivers-pools.md 2.5). */
+export function slotPatch(
+  node: { readonly id: string; readonly provider: string },
+  pool: PoolConfig,
+  backing: NodeRecord,
+  place: SlotPlace,
+): NodePatch {
+  const { interfaceIp, publicIpv4, publicIpv6, privateIpv4, az, region, cloud } = backing;
+  const { username, pythonPath, shellType, connectionPort, connectionType, hostKeys } = backing;
+  return {
+    externalId: node.id,
+    interfaceIp,
+    publicIpv4,
+    publicIpv6,
+    privateIpv4,
+    az,
+    region,
+    cloud,
+    username,
+    pythonPath,
+    shellType,
+    connectionPort,
+    connectionType,
+    hostKeys,
+    attributes:
+      backing.attributes === null && pool.nodeAttributes === null
+        ? null
+        : { ...backing.attributes, ...pool.nodeAttributes },
+    slot: place.slot,
+    driverData: slotData({ id: node.id, pool: pool.name, provider: node.provider }, place),
+  };
+}
+
+/** The same as a machine; how to connect is in the record already, where a port may also be an object. */
+export function slotMachine(record: NodeRecord, hostKeys: readonly string[]): Machine {
+  return {
+    externalId: record.id,
+    interfaceIp: record.interfaceIp,
+    publicIpv4: record.publicIpv4,
+    publicIpv6: record.publicIpv6,
+    privateIpv4: record.privateIpv4,
+    az: record.az,
+    region: record.region,
+    cloud: record.cloud,
+    slot: record.slot,
+    driverData: record.driverData,
+    hostKeys,
+  };
+}

@@ -1,0 +1,134 @@
+import type { ProviderConfig } from "@nodeyard/driver";
+import { messageOf, type Timer } from "@nodeyard/runtime";
+import { backingOwner } from "../../operations/index.ts";
+import type { ViewEvent } from "../../view/index.ts";
+import type { Context, OpenProvider } from "../context.ts";
+import { Book } from "./book.ts";
+import type { MetastaticLabelOwn, MetastaticProvider } from "./config/own.ts";
+import { METASTATIC, metastaticDriver } from "./driver.ts";
+import { foreignError, foreignPools } from "./foreign.ts";
+import { Owner } from "./owner.ts";
+import { labelOf } from "./plan-requests.ts";
+import { SlotProvider } from "./provider.ts";
+import { Slots } from "./slots.ts";
+
+/** A launcher that has just registered is known for one of ours only with its member znode: look twice. */
+const LOOK_AGAIN_MS = 3_000;
+
+export function isMetastatic(config: ProviderConfig): boolean {
+  return config.driver === METASTATIC;
+}
+
+/**
+ * Opens a metastatic provider on the tree. Rejects while launchers of another kind serve it; `onForeign` is called when one comes
+ * later, and nothing is claimed from then on.
+ */
+export async function openMetastatic(
+  context: Context,
+  given: ProviderConfig,
+  onForeign: (why: Error) => void,
+): Promise<OpenProvider> {
+  const config = given as MetastaticProvider;
+  const foreign = await foreignPools(context, config.name);
+  if (foreign.length > 0) throw foreignError(config.name, foreign);
+  const room = new Room(context, config, onForeign);
+  const provider = new SlotProvider(config, room.slots, () => room.close());
+  return {
+    config,
+    driver: metastaticDriver as OpenProvider["driver"],
+    provider,
+    work: new Set(),
+    slots: { launch: provider.launch.bind(provider), retire: () => room.retire(), serve: () => room.serve() },
+  };
+}
+
+/** The parts of one provider, and what they are told of the view. */
+class Room {
+  readonly slots: Slots;
+  readonly #context: Context;
+  readonly #config: MetastaticProvider;
+  readonly #labels: ReadonlyMap<string, MetastaticLabelOwn>;
+  readonly #book: Book;
+  readonly #owner: Owner;
+  readonly #onForeign: (why: Error) => void;
+  readonly #unsubscribe: () => void;
+  #look: Timer | undefined;
+
+  constructor(context: Context, config: MetastaticProvider, onForeign: (why: Error) => void) {
+    this.#context = context;
+    this.#config = config;
+    this.#onForeign = onForeign;
+    this.#labels = labelsOf(config);
+    this.#book = new Book(config.name);
+    this.#book.seed(context.view);
+    this.slots = new Slots(context, config, this.#book);
+    this.#owner = new Owner(context, config.name, this.#labels, this.#book);
+    this.#unsubscribe = context.view.onEvent((event) => this.#onEvent(event));
+  }
+
+  /** Its pools are registered. */
+  serve(): void {
+    this.#owner.start();
+  }
+
+  /** Another takes its place, or it goes: launches under way end with it, and nothing else is begun. */
+  retire(): Promise<void> {
+    this.#look?.cancel();
+    return this.#owner.close();
+  }
+
+  async close(): Promise<void> {
+    await this.retire();
+    this.slots.refuse(new Error(`provider ${this.#config.name} is closed`));
+    this.#unsubscribe();
+  }
+
+  #onEvent(event: ViewEvent): void {
+    if (event.type === "component") return this.#onComponent(event);
+    if (event.type === "request") {
+      const record = (event.after ?? event.before)!.record;
+      if (record.requestor !== backingOwner(this.#config.name)) return;
+      this.#onRequest(event);
+    } else if (event.type === "complete" ? !event.complete : !this.#book.take(event)) return;
+    this.#owner.onEvent(event);
+    this.slots.wake();
+  }
+
+  #onRequest({ before, after }: Extract<ViewEvent, { type: "request" }>): void {
+    if (after?.record.state !== "failed" || before?.record.state === "failed") return;
+    const label = labelOf(after.record, this.#labels);
+    const slots = label === undefined ? undefined : this.#labels.get(label)?.slots;
+    if (label === undefined || slots === undefined) return;
+    this.slots.fail(label, slots, `backing node failed: nobody could serve request ${after.id}`);
+  }
+
+  #onComponent({ after }: Extract<ViewEvent, { type: "component" }>): void {
+    if (after?.kind !== "pool" || after.record.providerName !== this.#config.name) return;
+    this.#look?.cancel();
+    const look = () => void this.#refuseForeign();
+    this.#look = this.#context.clock.setTimer(LOOK_AGAIN_MS, look, { background: true });
+  }
+
+  async #refuseForeign(): Promise<void> {
+    try {
+      const foreign = await foreignPools(this.#context, this.#config.name);
+      if (foreign.length === 0) return;
+      const why = foreignError(this.#config.name, foreign);
+      this.slots.refuse(why);
+      this.#onForeign(why);
+    } catch (error) {
+      const facts = { provider: this.#config.name, error: messageOf(error) };
+      this.#context.log.warn(facts, "could not see who else serves this provider; looks again");
+      const look = () => void this.#refuseForeign();
+      this.#look = this.#context.clock.setTimer(LOOK_AGAIN_MS, look, { background: true });
+    }
+  }
+}
+
+/** Settings by label; of several pools with one label the first counts (spec drivers-pools.md 2.9). */
+function labelsOf(config: MetastaticProvider): ReadonlyMap<string, MetastaticLabelOwn> {
+  const labels = new Map<string, MetastaticLabelOwn>();
+  for (const pool of config.pools)
+    for (const { name, own } of pool.labels.values()) if (!labels.has(name)) labels.set(name, own);
+  return labels;
+}

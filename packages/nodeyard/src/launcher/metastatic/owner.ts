@@ -1,0 +1,268 @@
+import { paths } from "@nodeyard/model";
+import { backoff, jitter, messageOf, type Timer } from "@nodeyard/runtime";
+import { type CheckOp, TreeError } from "@nodeyard/tree";
+import { backingOwner, slotsPath } from "../../operations/index.ts";
+import type { ViewEvent } from "../../view/index.ts";
+import type { Context } from "../context.ts";
+import { Election } from "../fence/election.ts";
+import { FenceLost } from "../fence/fence.ts";
+import { takeOut } from "../nodes/take-out.ts";
+import { adopt } from "./adopt.ts";
+import { folderEnd, markFailed, openBacking, ownContender, releaseBacking } from "./backing-lock.ts";
+import { askForBacking, withdraw } from "./backing-request.ts";
+import type { Book } from "./book.ts";
+import { dropClaim, reclaim } from "./compare.ts";
+import type { MetastaticLabelOwn } from "./config/own.ts";
+import type { OwnerAction } from "./draft.ts";
+import { planOwner } from "./plan.ts";
+import { labelOf } from "./plan-requests.ts";
+
+const RESYNC_MS = 60_000;
+/** Changes that come together are handled together. */
+const GATHER_MS = 5;
+const ASK_AGAIN_MS = 1_000;
+
+/**
+ * Looks after the backing nodes of one metastatic provider: asks for them, takes them over, gives them back. Of several launchers only
+ * the elected owner does it, and each of its writes demands that it still is. Level-triggered: it compares what should be with what is
+ * whenever something of the provider changes, and every minute.
+ */
+export class Owner {
+  readonly #context: Context;
+  readonly #provider: string;
+  readonly #labels: ReadonlyMap<string, MetastaticLabelOwn>;
+  readonly #book: Book;
+  readonly #election: Election;
+  readonly #lastUsed = new Map<string, number>();
+  readonly #askAfter = new Map<string, number>();
+  /** Backing requests that failed in a row, by label. */
+  readonly #failures = new Map<string, number>();
+  /** Nodes whose record says ours and whose lock does not, by the version that was looked at. */
+  readonly #notOurs = new Map<string, number>();
+  #compare = true;
+  #attempt = 0;
+  #running: Promise<void> | undefined;
+  #again = false;
+  #timer: Timer | undefined;
+  #wakeAt = Number.POSITIVE_INFINITY;
+  #closed = false;
+
+  constructor(
+    context: Context,
+    provider: string,
+    labels: ReadonlyMap<string, MetastaticLabelOwn>,
+    book: Book,
+  ) {
+    this.#context = context;
+    this.#provider = provider;
+    this.#labels = labels;
+    this.#book = book;
+    this.#election = new Election(context, `metastatic:${provider}`, () => this.#onElection());
+  }
+
+  start(): void {
+    this.#election.start();
+    this.#wake(GATHER_MS);
+  }
+
+  /** Resolves when what it was doing has ended; another owner may be elected then. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.cancel();
+    await this.#running;
+    await this.#election.close();
+  }
+
+  /** To be told of what concerns the provider, after the book was. */
+  onEvent(event: ViewEvent): void {
+    if (event.type === "own" && event.after === undefined) {
+      const place = slotsPath(event.path);
+      if (place?.kind === "claim") this.#lastUsed.set(place.backing, this.#context.ages.now());
+      if (place?.kind === "folder") this.#lastUsed.delete(place.backing);
+    }
+    if (event.type === "node" && event.after === undefined && this.#book.claims.ofNode(event.id).length > 0)
+      this.#compare = true;
+    if (event.type === "request") this.#noteFailure(event);
+    this.#wake(GATHER_MS);
+  }
+
+  #onElection(): void {
+    this.#compare = true;
+    // Whoever had it before may have released what we took for used just now.
+    this.#lastUsed.clear();
+    this.#wake(GATHER_MS);
+  }
+
+  #noteFailure({ before, after }: Extract<ViewEvent, { type: "request" }>): void {
+    if (after?.record.state !== "failed" || before?.record.state === "failed") return;
+    const label = labelOf(after.record, this.#labels);
+    if (label === undefined) return;
+    const failures = this.#failures.get(label) ?? 0;
+    this.#failures.set(label, failures + 1);
+    const pause = backoff(this.#context.random, failures, ASK_AGAIN_MS, RESYNC_MS);
+    this.#askAfter.set(label, this.#context.ages.now() + pause);
+    const facts = { provider: this.#provider, label, request: after.id, retryMs: Math.round(pause) };
+    this.#context.log.warn(facts, "nobody could deliver a backing node");
+  }
+
+  #wake(delayMs: number): void {
+    if (this.#closed) return;
+    if (this.#running !== undefined) {
+      this.#again = true;
+      return;
+    }
+    const { clock } = this.#context;
+    const at = clock.monotonic() + delayMs;
+    if (this.#timer !== undefined && this.#wakeAt <= at) return;
+    this.#timer?.cancel();
+    this.#wakeAt = at;
+    this.#timer = clock.setTimer(delayMs, () => this.#run(), { background: true });
+  }
+
+  #run(): void {
+    this.#timer = undefined;
+    this.#again = false;
+    let pause = RESYNC_MS;
+    this.#running = this.#reconcile()
+      .then((ms) => {
+        pause = ms;
+      })
+      .finally(() => {
+        this.#running = undefined;
+        this.#wake(this.#again ? GATHER_MS : Math.max(1, pause));
+      });
+  }
+
+  /** Does what is due. Resolves with after how many milliseconds to look again by time. */
+  async #reconcile(): Promise<number> {
+    const { view, ages, random } = this.#context;
+    if (!view.complete || !this.#election.leading) return jitter(random, RESYNC_MS);
+    const compare = this.#compare;
+    this.#compare = false;
+    const { requests } = view;
+    const owned = [...requests.byRequestor.get(backingOwner(this.#provider))];
+    const { actions, nextAt } = planOwner({
+      book: this.#book,
+      provider: this.#provider,
+      labels: this.#labels,
+      requests: owned.map((id) => requests.byId.get(id)!),
+      lastUsed: (id) => this.#usedAt(id),
+      askAfter: this.#askAfter,
+      compare,
+      now: ages.now(),
+      agesTrusted: ages.trusted,
+    });
+    const results = await Promise.allSettled(actions.map((action) => this.#attemptAction(action)));
+    if (compare) await this.#unlockForgotten().catch((error) => this.#failed("unlock", error));
+    const failed = results.some((result) => result.status === "rejected" || result.value === "later");
+    if (failed) {
+      this.#compare ||= compare;
+      return backoff(random, this.#attempt++, 100, 10_000);
+    }
+    this.#attempt = 0;
+    // Now and then what only a lost event would show.
+    if (actions.length === 0 && nextAt - ages.now() > RESYNC_MS) this.#compare = true;
+    return Math.min(jitter(random, RESYNC_MS), nextAt - ages.now());
+  }
+
+  #usedAt(backing: string): number {
+    const known = this.#lastUsed.get(backing);
+    if (known !== undefined) return known;
+    const now = this.#context.ages.now();
+    this.#lastUsed.set(backing, now);
+    return now;
+  }
+
+  async #attemptAction(action: OwnerAction): Promise<"done" | "later"> {
+    try {
+      return await this.#perform(action, this.#election.check());
+    } catch (error) {
+      this.#failed(action.type, error);
+      throw error;
+    }
+  }
+
+  #failed(what: string, error: unknown): void {
+    const overtaken = error instanceof FenceLost || error instanceof TreeError;
+    const level = overtaken && this.#attempt < 5 ? "debug" : "warn";
+    const facts = { provider: this.#provider, what, error: messageOf(error) };
+    this.#context.log[level](facts, "looking after backing nodes failed; it is tried again");
+  }
+
+  async #perform(action: OwnerAction, fence: CheckOp): Promise<"done" | "later"> {
+    const context = this.#context;
+    const provider = this.#provider;
+    const book = this.#book;
+    switch (action.type) {
+      case "ask": {
+        const { backingLabel } = this.#labels.get(action.label)!;
+        const all = Array.from({ length: action.count }, () =>
+          askForBacking(context, provider, action.label, backingLabel, fence),
+        );
+        await Promise.all(all);
+        return "done";
+      }
+      case "withdraw":
+        await withdraw(context, action.request, action.why, fence);
+        return "done";
+      case "adopt": {
+        const { label, request } = action;
+        const slots = this.#labels.get(label)?.slots ?? 1;
+        const adopted = await adopt(context, provider, request, { label, slots }, fence);
+        if (adopted === "adopted") this.#failures.delete(label);
+        return adopted === "later" ? "later" : "done";
+      }
+      case "open": {
+        const { id, entry } = action.backing;
+        if (this.#notOurs.get(id) === entry.version) return "done";
+        if (await openBacking(context, provider, book, action.backing, fence)) return "done";
+        this.#notOurs.set(id, entry.version);
+        context.log.warn(
+          { provider, node: id },
+          "a node says to be a backing node of ours, and its lock does not",
+        );
+        return "done";
+      }
+      case "fail":
+        await markFailed(context, action.backing, fence);
+        return "done";
+      case "reclaim":
+        await reclaim(context, book, action.node);
+        return "done";
+      case "drop":
+        await dropClaim(context, action.claim);
+        return "done";
+      case "recycle":
+        await takeOut(context, action.node, action.why);
+        return "done";
+      case "release":
+        await releaseBacking(context, provider, book, action.backing, action.why, fence);
+        return "done";
+      case "close":
+        await context.tree.commit([...folderEnd(book, action.backing), fence]);
+        return "done";
+    }
+  }
+
+  /** Python launchers lock first and write afterwards: one that died between the two left a ready node locked for ever. */
+  async #unlockForgotten(): Promise<void> {
+    const { view, tree, log } = this.#context;
+    const backingLabels = new Set([...this.#labels.values()].map(({ backingLabel }) => backingLabel));
+    for (const id of [...view.nodes.byState.get("ready")]) {
+      const entry = view.nodes.byId.get(id);
+      if (entry === undefined || entry.contenders.length === 0) continue;
+      if (!entry.record.type.some((label) => backingLabels.has(label))) continue;
+      const contender = await ownContender(this.#context, this.#provider, id);
+      if (contender === undefined) continue;
+      await tree.commit([
+        { op: "check", path: paths.node(id), version: entry.version },
+        { op: "delete", path: contender },
+        this.#election.check(),
+      ]);
+      log.info(
+        { provider: this.#provider, node: id },
+        "unlocked a node that was locked for us and never used",
+      );
+    }
+  }
+}

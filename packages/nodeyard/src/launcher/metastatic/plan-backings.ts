@@ -1,0 +1,68 @@
+import type { Backing } from "./book.ts";
+import { closedBecause } from "./choose.ts";
+import type { MetastaticLabelOwn } from "./config/own.ts";
+import { type Draft, lookAt, type OwnerFacts } from "./draft.ts";
+
+/** Opens, fails, drains and gives back backing nodes, and clears away after those that are gone. */
+export function planBackings(facts: OwnerFacts, draft: Draft): void {
+  const { book } = facts;
+  for (const backing of book.backings.values()) {
+    const { id, data, entry } = backing;
+    if (entry.record.state === "in-use" && entry.contenders.length > 0 && !book.claims.folders.has(id)) {
+      draft.actions.push({ type: "open", backing });
+      continue;
+    }
+    if (book.claims.retired.has(id) && !data.failed) draft.actions.push({ type: "fail", backing });
+    planEnd(facts, backing, draft);
+  }
+  for (const [id, provider] of book.claims.folders) {
+    if (provider !== facts.provider || book.backings.has(id)) continue;
+    if (book.isEmpty(id)) draft.actions.push({ type: "close", backing: id });
+    else recycle(facts, id, `its backing node ${id} is gone`, draft);
+  }
+}
+
+function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
+  const { book, labels, now, agesTrusted } = facts;
+  const { id, data, entry } = backing;
+  const { state } = entry.record;
+  // Someone stored `used` and died before the lock went, or a person deletes or holds it.
+  if (state !== "in-use") {
+    const left = state === "used" && entry.contenders.length > 0 && book.isEmpty(id);
+    if (left) draft.actions.push({ type: "release", backing, why: "it was given back half-way" });
+    return;
+  }
+  const settings = labels.get(data.label);
+  const closed = closedBecause(book, backing, settings, now);
+  if (closed === undefined && settings !== undefined) noteAge(backing, settings, now, draft);
+  if (!book.isEmpty(id)) {
+    if (closed !== undefined) recycle(facts, id, `its backing node ${id} takes no more: ${closed}`, draft);
+    return;
+  }
+  if (!agesTrusted) return;
+  if (closed !== undefined) {
+    draft.actions.push({ type: "release", backing, why: closed });
+    return;
+  }
+  const at = Math.max(
+    facts.lastUsed(id) + settings!.graceMs,
+    data.launched * 1000 + settings!.minRetentionMs,
+  );
+  if (at > now) lookAt(draft, at);
+  else if (agesTrusted)
+    draft.actions.push({ type: "release", backing, why: "it is empty and grace-time is over" });
+}
+
+function noteAge({ data }: Backing, settings: MetastaticLabelOwn, now: number, draft: Draft): void {
+  const at = data.launched * 1000 + settings.maxAgeMs + 1;
+  if (Number.isFinite(at) && at > now) lookAt(draft, at);
+}
+
+/** Nodes that nobody has been given would keep it for ever; who has one keeps it. */
+function recycle({ book }: OwnerFacts, backing: string, why: string, draft: Draft): void {
+  for (const node of book.placedOn(backing).keys()) {
+    const { record, contenders } = book.ends.get(node)!.entry;
+    if (record.state === "ready" && record.allocatedTo === null && contenders.length === 0)
+      draft.actions.push({ type: "recycle", node, why });
+  }
+}

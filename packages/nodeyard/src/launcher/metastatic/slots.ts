@@ -1,0 +1,156 @@
+import {
+  type CreateOrder,
+  DriverError,
+  type Machine,
+  type Step,
+  type StepContext,
+  type Tag,
+} from "@nodeyard/driver";
+import { backoff, messageOf, sleep } from "@nodeyard/runtime";
+import type { SlotPlace } from "../../operations/index.ts";
+import type { Context } from "../context.ts";
+import type { HeldNode } from "../fence/records.ts";
+import type { Book } from "./book.ts";
+import { chooseSlot } from "./choose.ts";
+import { claimPath } from "./claims.ts";
+import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
+import { slotMachine, slotPatch } from "./machine.ts";
+import { claimSlot, dropClaims, retireBacking } from "./slot-lock.ts";
+
+const CLAIM_MS = 60_000;
+
+interface Waiter {
+  readonly settle: PromiseWithResolvers<SlotPlace>;
+  readonly label: MetastaticLabel;
+}
+
+/**
+ * Gives nodes their slots: chooses from the book, claims in the tree, and waits for a backing node where there is no slot. Every
+ * launcher does it for the nodes that it launches; what they race for is decided by the claim.
+ */
+export class Slots {
+  readonly #context: Context;
+  readonly #config: MetastaticProvider;
+  readonly #book: Book;
+  /** Slots chosen and not claimed yet. */
+  readonly #taken = new Set<string>();
+  /** Nodes without a slot, in the order in which they came. */
+  readonly #waiters = new Map<string, Set<Waiter>>();
+  #refused: Error | undefined;
+
+  constructor(context: Context, config: MetastaticProvider, book: Book) {
+    this.#context = context;
+    this.#config = config;
+    this.#book = book;
+  }
+
+  /** The steps of a launch: `create` of the driver contract, under the lock of the node's record. */
+  async *create(order: CreateOrder, step: StepContext, node: HeldNode): AsyncGenerator<Step, Machine, void> {
+    const label = order.label as MetastaticLabel;
+    await dropClaims(this.#context, this.#book.claims.ofNode(node.id));
+    for (let attempt = 0; ; attempt++) {
+      yield { step: "backing-node", deadlineMs: this.#config.launchTimeoutMs };
+      const place = await this.#place(label, step.signal);
+      let claimed = false;
+      try {
+        yield { step: "slot", deadlineMs: CLAIM_MS };
+        claimed = await this.#claim(order, node, place);
+      } finally {
+        this.#taken.delete(claimPath(place.backing, place.slot));
+        if (!claimed) this.wake();
+      }
+      if (claimed) break;
+      await sleep(this.#context.clock, backoff(this.#context.random, attempt, 5, 1_000), step.signal);
+    }
+    if (!label.hostKeyChecking) return slotMachine(node.record, node.record.hostKeys);
+    yield { step: "scan", deadlineMs: this.#config.bootTimeoutMs + CLAIM_MS };
+    return slotMachine(node.record, await this.#scan(node, step.signal));
+  }
+
+  async *remove(tag: Tag): AsyncGenerator<Step, void, void> {
+    yield { step: "slot", deadlineMs: CLAIM_MS };
+    await dropClaims(this.#context, this.#book.claims.ofNode(tag.nodeId));
+  }
+
+  /** Something changed: whoever waits may have a slot now. */
+  wake(): void {
+    for (const waiters of this.#waiters.values()) {
+      for (const waiter of waiters) {
+        const place = this.#choose(waiter.label);
+        if (place === undefined) break;
+        waiters.delete(waiter);
+        waiter.settle.resolve(place);
+      }
+    }
+  }
+
+  /** A backing request failed: as many as would have had a slot there lose this attempt. */
+  fail(label: string, count: number, why: string): void {
+    const waiters = [...(this.#waiters.get(label) ?? [])].slice(0, count);
+    for (const waiter of waiters) {
+      this.#waiters.get(label)?.delete(waiter);
+      waiter.settle.reject(new DriverError("transient", why));
+    }
+  }
+
+  /** Claims nothing more: someone else serves this provider, who does not see our claims. */
+  refuse(why: Error): void {
+    this.#refused = why;
+    for (const label of this.#waiters.keys()) this.fail(label, Number.POSITIVE_INFINITY, messageOf(why));
+  }
+
+  async #place(label: MetastaticLabel, signal: AbortSignal): Promise<SlotPlace> {
+    if (this.#refused !== undefined) throw new DriverError("transient", messageOf(this.#refused));
+    const waiters = this.#waiters.get(label.name) ?? new Set<Waiter>();
+    const first = waiters.size === 0 ? this.#choose(label) : undefined;
+    if (first !== undefined) return first;
+    const waiter: Waiter = { settle: Promise.withResolvers<SlotPlace>(), label };
+    this.#waiters.set(label.name, waiters.add(waiter));
+    const end = () => {
+      if (waiters.delete(waiter)) waiter.settle.reject(signal.reason);
+    };
+    signal.addEventListener("abort", end, { once: true });
+    if (signal.aborted) end();
+    return waiter.settle.promise.finally(() => signal.removeEventListener("abort", end));
+  }
+
+  #choose(label: MetastaticLabel): SlotPlace | undefined {
+    const { ages } = this.#context;
+    const place = chooseSlot(this.#book, label.name, label.own, ages.now(), this.#taken);
+    if (place !== undefined) this.#taken.add(claimPath(place.backing, place.slot));
+    return place;
+  }
+
+  async #claim(order: CreateOrder, node: HeldNode, place: SlotPlace): Promise<boolean> {
+    const backing = this.#book.backings.get(place.backing)?.entry;
+    if (backing === undefined || this.#refused !== undefined) return false;
+    const self = { id: node.id, provider: this.#config.name };
+    const patch = slotPatch(self, order.pool, backing.record, place);
+    return (await claimSlot(node, backing, place, patch)) === "claimed";
+  }
+
+  async #scan(node: HeldNode, signal: AbortSignal): Promise<readonly string[]> {
+    const { interfaceIp, connectionPort, connectionType, hostKeys } = node.record;
+    const backing = this.#book.claims.ofNode(node.id)[0]?.backing;
+    try {
+      if (interfaceIp === null || typeof connectionPort !== "number")
+        throw new DriverError("fatal", `backing node ${backing} has no address to scan`);
+      const scanned = await this.#context.scan.scan({
+        host: interfaceIp,
+        port: connectionPort,
+        keys: connectionType === "ssh" || connectionType === "network_cli",
+        timeoutMs: this.#config.bootTimeoutMs,
+        signal,
+      });
+      return scanned.hostKeys.length > 0 ? scanned.hostKeys : hostKeys;
+    } catch (error) {
+      if (signal.aborted || backing === undefined) throw error;
+      await retireBacking(this.#context, backing, `node ${node.id}: ${messageOf(error)}`);
+      this.#context.log.warn(
+        { provider: this.#config.name, backing, node: node.id, error: messageOf(error) },
+        "a slot does not answer; its backing node takes no more",
+      );
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,144 @@
+import type { NodeRecord } from "@nodeyard/model";
+
+/** Where slots of backing nodes are claimed: `<backing node>/<slot>`. */
+export const SLOTS = "/nodeyard/slots";
+
+const VERSION = 1;
+const OWNER = "NodePool:metastatic:";
+
+/** Who a backing node belongs to: requestor of its request, owner in its record, identifier of its lock (spec drivers-pools.md 2.1). */
+export function backingOwner(provider: string): string {
+  return `${OWNER}${provider}`;
+}
+
+/** The metastatic provider that an owner stands for; undefined when it is somebody else. */
+export function metastaticProviderOf(owner: string | null): string | undefined {
+  return owner?.startsWith(OWNER) ? owner.slice(OWNER.length) : undefined;
+}
+
+/** What a backing node's record says of its use (spec drivers-pools.md 2.3). */
+export interface BackingData {
+  readonly owner: string;
+  /** Label of the slots, not of the backing node. */
+  readonly label: string;
+  readonly slots: number;
+  /** It takes no more slots, and goes once it is empty. */
+  readonly failed: boolean;
+  /** Seconds since the epoch, from which its age counts. */
+  readonly launched: number;
+}
+
+/** `user_data` of a backing node; undefined for anything else. Missing members are as in old records: not failed, age unknown. */
+export function backingData({ userData }: Pick<NodeRecord, "userData">): BackingData | undefined {
+  if (typeof userData !== "string" || !userData.includes(OWNER)) return undefined;
+  let value: Record<string, unknown> | null;
+  try {
+    value = JSON.parse(userData) as typeof value;
+  } catch {
+    return undefined;
+  }
+  const { owner, label, slots, failed = false, launched = 0 } = value ?? {};
+  if (typeof owner !== "string" || metastaticProviderOf(owner) === undefined) return undefined;
+  return {
+    owner,
+    label: typeof label === "string" ? label : "",
+    slots: typeof slots === "number" && Number.isInteger(slots) && slots > 0 ? slots : 0,
+    failed: failed === true,
+    launched: typeof launched === "number" && Number.isFinite(launched) ? launched : 0,
+  };
+}
+
+/** `user_data` as Nodepool reads it: a string. What else is in it is kept. */
+export function encodeBacking(data: BackingData, before: unknown = undefined): string {
+  const { owner, label, slots, failed, launched } = data;
+  return JSON.stringify({ ...parsed(before), owner, label, slots, failed, launched });
+}
+
+function parsed(text: unknown): object {
+  if (typeof text !== "string") return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Where a node lives. */
+export interface SlotPlace {
+  readonly backing: string;
+  readonly slot: number;
+}
+
+/** `driver_data` of a node with a slot (spec drivers-pools.md 2.3); undefined for a node that has none. */
+export function slotPlace({ driverData }: Pick<NodeRecord, "driverData">): SlotPlace | undefined {
+  if (typeof driverData !== "object" || driverData === null) return undefined;
+  const { backing_node: backing, slot } = driverData as Record<string, unknown>;
+  if (typeof backing !== "string" || !/^\d+$/.test(backing)) return undefined;
+  return typeof slot === "number" && Number.isInteger(slot) && slot >= 0 ? { backing, slot } : undefined;
+}
+
+export function slotData(
+  node: { readonly id: string; readonly pool: string; readonly provider: string },
+  place: SlotPlace,
+): object {
+  return {
+    metadata: {
+      nodepool_node_id: node.id,
+      nodepool_pool_name: node.pool,
+      nodepool_provider_name: node.provider,
+    },
+    backing_node: place.backing,
+    slot: place.slot,
+    node: node.id,
+  };
+}
+
+export function slotsFolder(backing: string): string {
+  return `${SLOTS}/${backing}`;
+}
+
+/** A slots folder says whose it is, so that its provider can clear it away when the backing node is gone. */
+export function encodeFolder(provider: string): Uint8Array {
+  return Buffer.from(JSON.stringify({ v: VERSION, provider }));
+}
+
+/** The provider of a slots folder; null where it does not say. */
+export function folderProvider(data: Uint8Array): string | null {
+  return textMember(data, "provider");
+}
+
+export function encodeClaim(node: string): Uint8Array {
+  return Buffer.from(JSON.stringify({ v: VERSION, node }));
+}
+
+/** The node that a claim is for; null for a claim that makes no sense, which occupies its slot all the same. */
+export function decodeClaim(data: Uint8Array): string | null {
+  return textMember(data, "node");
+}
+
+function textMember(data: Uint8Array, name: string): string | null {
+  try {
+    const value = (JSON.parse(Buffer.from(data).toString()) as Record<string, unknown>)[name];
+    return typeof value === "string" ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Child of a slots folder that says why its backing node takes no more slots, until the owner has written that down. */
+export const RETIRED = "retired";
+
+/** What a path below `SLOTS` is. */
+export type SlotsPath =
+  | { readonly kind: "folder"; readonly backing: string }
+  | { readonly kind: "retired"; readonly backing: string }
+  | { readonly kind: "claim"; readonly backing: string; readonly name: string };
+
+export function slotsPath(path: string): SlotsPath | undefined {
+  if (!path.startsWith(`${SLOTS}/`)) return undefined;
+  const [backing, name, ...more] = path.slice(SLOTS.length + 1).split("/");
+  if (backing === undefined || backing === "" || more.length > 0) return undefined;
+  if (name === undefined) return { kind: "folder", backing };
+  return name === RETIRED ? { kind: "retired", backing } : { kind: "claim", backing, name };
+}
