@@ -38,6 +38,18 @@ export interface DriverContext {
   readonly scan: Scanner;
   /** The installation's UUID (`/nodeyard/installation`); every resource made must carry it. */
   readonly installation: string;
+  /** What is known of resources that cannot carry a tag. Absent: nothing outlives the process. */
+  readonly evidence?: Evidence;
+}
+
+/**
+ * Whose a resource was that carries no tag of its own, or only as long as what it belongs to: a port names its server, and
+ * nobody can ask a deleted server whose it was. Recorded when it is seen beside its tag, and kept for days after the node is gone.
+ */
+export interface Evidence {
+  /** Idempotent; the last tag of an id counts. `type` is as in `Resource`. */
+  record(type: string, id: string, tag: Tag): void;
+  tagOf(type: string, id: string): Tag | null;
 }
 
 export interface Log {

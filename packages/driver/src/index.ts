@@ -26,6 +26,7 @@ export {
   typedErrors,
 } from "./decorate.ts";
 export { asDriverError, DriverError, type DriverErrorKind } from "./errors.ts";
+export { memoryEvidence } from "./leaks/evidence.ts";
 export {
   idText,
   type KnownNodes,
@@ -40,3 +41,5 @@ export type * from "./offers.ts";
 export * from "./resources.ts";
 export { driverScanner } from "./scanner.ts";
 export { type RunOptions, runSteps } from "./steps/run.ts";
+export { formatTemplate } from "./templates/format.ts";
+export { requestFields } from "./templates/request-fields.ts";

@@ -22,8 +22,15 @@ export interface LabelConfig<Own = unknown> {
   readonly connection: Connection;
   /** Keep the console of a machine that does not come up; absent: no. */
   readonly consoleLog?: boolean;
-  /** The image that a launch boots: a diskimage that the builder uploads, one the cloud has, or none. */
-  readonly image: { readonly kind: "diskimage" | "cloud-image"; readonly name: string } | null;
+  /**
+   * The image that a launch boots: a diskimage that the builder uploads, one the cloud has, or none. `listed` false: the
+   * provider lists no such diskimage, so that it never gets an upload.
+   */
+  readonly image: {
+    readonly kind: "diskimage" | "cloud-image";
+    readonly name: string;
+    readonly listed?: boolean;
+  } | null;
   /** What only the driver understands. */
   readonly own: Own;
 }
