@@ -24,6 +24,7 @@ export interface Member {
   readonly launcher: Launcher;
   readonly log: ReturnType<typeof memoryLog>;
   readonly counters: Counters;
+  readonly journal: ReturnType<typeof memoryJournal>;
 }
 
 export interface MemberOptions {
@@ -65,7 +66,7 @@ export class World {
   launch(name: string, config: LauncherConfig, options: MemberOptions = {}) {
     const tree = this.cluster.connect({ name, sessionTimeoutMs: options.sessionTimeoutMs ?? 10_000 });
     const fake = createFakeDriver({ config: fakeConfig, cloudOf: () => this.cloud }) as unknown as Driver;
-    const [log, counters] = [memoryLog(), new Counters()];
+    const [log, counters, journal] = [memoryLog(), new Counters(), memoryJournal(1_000)];
     const wrap = options.wrap ?? ((driver) => driver);
     const starting = Launcher.start({
       tree,
@@ -73,13 +74,13 @@ export class World {
       random: seededRandom(10 + this.members.length),
       scan: options.scan ?? answers,
       log,
-      journal: memoryJournal(1_000),
+      journal,
       counters,
       identity: { hostname: name, fqdn: `${name}.example`, version: "0" },
       driverOf: async (driver) => wrap(driver === "static" ? (staticDriver as unknown as Driver) : fake),
       config,
     }).then((launcher): Member => {
-      const member = { name, tree, launcher, log, counters };
+      const member = { name, tree, launcher, log, counters, journal };
       this.members.push(member);
       return member;
     });

@@ -1,0 +1,219 @@
+import { type Driver, DriverError } from "@nodeyard/driver";
+import { paths } from "@nodeyard/model";
+import { describe, expect, test } from "vitest";
+import { breakerPath, decodeBreaker, probePath } from "../../src/operations/index.ts";
+import { offeringKey } from "../../src/scheduler/index.ts";
+import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
+
+const key = (provider: string, type = "small") => offeringKey({ provider, az: null, type });
+const RETRIES = { "launch-retries": 3 };
+
+const breakerOf = (world: World, name = key("cloud")) => {
+  const data = world.cluster.znodes.data(breakerPath(name));
+  return data === undefined ? undefined : decodeBreaker(name, data);
+};
+
+async function asked(world: World, count: number): Promise<string[]> {
+  const ids: string[] = [];
+  while (ids.length < count) ids.push(await world.ask());
+  return ids;
+}
+
+/** Counts the creates that the cloud is asked for. */
+function counting(): { readonly wrap: (driver: Driver) => Driver; creates: number } {
+  const counter = {
+    creates: 0,
+    wrap: (driver: Driver): Driver => ({
+      ...driver,
+      open: async (config, context) => {
+        const provider = await driver.open(config, context);
+        const create = provider.create.bind(provider);
+        provider.create = (order, step) => {
+          counter.creates++;
+          return create(order, step);
+        };
+        return provider;
+      },
+    }),
+  };
+  return counter;
+}
+
+describe("an offering without room", () => {
+  test("the request goes to the next provider in the same plan; the first is not asked again before its time", async () => {
+    const world = new World();
+    // "full" comes first, and has no room in any zone.
+    const full = fakeProvider("full", { priority: 1, ...RETRIES });
+    const config = launcherConfig([full, fakeProvider("cloud")]);
+    const { counters, journal } = await world.start("a", config, {
+      wrap: (driver) => ({
+        ...driver,
+        open: async (given, context) => {
+          const provider = await driver.open(given, context);
+          if (given.name === "full")
+            provider.create = async function* () {
+              yield { step: "server", deadlineMs: 1_000 };
+              throw new DriverError("capacity", "no room");
+            };
+          return provider;
+        },
+      }),
+    });
+    const ids = await asked(world, 4);
+    const served = [];
+    for (const id of ids) served.push(await world.fulfilled(id, 10_000));
+    for (const { nodes, declined_by } of served) {
+      expect((nodes as string[]).map((id) => world.node(id)?.provider)).toEqual(["cloud"]);
+      expect(declined_by ?? []).toEqual([]);
+    }
+    expect(counters.value("launcher.launches", { provider: "full" })).toBeLessThanOrEqual(ids.length);
+    expect(counters.value("launcher.breakers", { provider: "full", change: "opened" })).toBe(1);
+    expect(journal.events.filter(({ event }) => event === "offering.closed")).toHaveLength(1);
+    const before = counters.value("launcher.launches", { provider: "full" });
+    await world.fulfilled(await world.ask(), 5_000);
+    expect(counters.value("launcher.launches", { provider: "full" })).toBe(before);
+  });
+
+  test("without another one the request waits and says until when; then one tries, and all go on", async () => {
+    const world = new World({ capacity: { az1: 0, az2: 0 } });
+    const { launcher } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]));
+    const ids = await asked(world, 3);
+    await world.until("the breaker is open", () => breakerOf(world));
+    await world.run(2_000);
+    for (const id of ids) {
+      expect(world.request(id)).toMatchObject({ state: "requested" });
+      expect(launcher.verdict(id)).toMatchObject({
+        code: "offering.failing",
+        facts: { kind: "capacity", label: "small" },
+        nextTry: breakerOf(world)!.until,
+      });
+    }
+    world.cloud.adjust({ ...world.cloud.knobs, capacity: {} });
+    for (const id of ids) await world.fulfilled(id);
+    expect(breakerOf(world)).toBeUndefined();
+    expect(world.children(breakerPath(key("cloud")))).toEqual([]);
+  });
+
+  test("other labels of the pool go on", async () => {
+    const world = new World();
+    const broken = (driver: Driver): Driver => ({
+      ...driver,
+      open: async (given, context) => {
+        const provider = await driver.open(given, context);
+        const create = provider.create.bind(provider);
+        provider.create = (order, step) => {
+          if (order.label.name === "large") world.cloud.faults.createFails = 1;
+          return create(order, step);
+        };
+        return provider;
+      },
+    });
+    await world.start("a", launcherConfig([fakeProvider()]), { wrap: broken });
+    for (let count = 0; count < 6; count++) await world.ask({ node_types: ["large"] }, "050");
+    await world.until("large is not launched", () => breakerOf(world, key("cloud", "large")));
+    await world.fulfilled(await world.ask({ node_types: ["small"] }), 5_000);
+  });
+});
+
+describe("a label that never boots", () => {
+  test("takes few creates whatever is asked, in the end is declined, and works again by itself", async () => {
+    const counter = counting();
+    const world = new World();
+    world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
+    const { launcher } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]), {
+      wrap: counter.wrap,
+    });
+    // One after the other for an hour, as a client that tries again does.
+    let failed = 0;
+    let waited = 0;
+    for (let minute = 0; minute < 60; minute++) {
+      const id = await world.ask();
+      await world.run(60_000);
+      if (world.request(id)?.state === "failed") failed++;
+      else {
+        waited++;
+        expect(launcher.verdict(id)?.code).toMatch(/^offering\./);
+      }
+    }
+    expect(failed).toBeGreaterThan(30);
+    expect(waited).toBeGreaterThan(0);
+    expect(counter.creates).toBeLessThanOrEqual(60);
+    const { request } = paths;
+    for (const id of world.children(paths.requests)) await world.settle(world.other.delete(request(id)));
+    world.cloud.faults.createFails = 0;
+    await world.run(300_000);
+    await world.fulfilled(await world.ask());
+    expect(breakerOf(world)).toBeUndefined();
+  });
+
+  test("stock of it is not asked for again and again", async () => {
+    const counter = counting();
+    const world = new World();
+    world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
+    const labels = new Map([
+      ["small", { name: "small", minReady: 2, maxReadyAgeMs: Number.POSITIVE_INFINITY }],
+    ]);
+    await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)], { labels }), {
+      wrap: counter.wrap,
+    });
+    await world.run(3_600_000);
+    expect(counter.creates).toBeLessThanOrEqual(60);
+    world.cloud.faults.createFails = 0;
+    await world.until(
+      "there is stock",
+      () => world.nodes().filter(({ state }) => state === "ready").length === 2,
+      600_000,
+    );
+  });
+});
+
+describe("several launchers", () => {
+  test("what one finds out keeps the other from trying; one alone tries again, and one that dies while it does holds up nobody", async () => {
+    const world = new World({ capacity: { az1: 0, az2: 0 } });
+    const slow = fakeProvider("cloud", RETRIES);
+    const [a, b] = [
+      await world.start("a", launcherConfig([slow])),
+      await world.start("b", launcherConfig([slow])),
+    ];
+    const ids = await asked(world, 6);
+    await world.until("the breaker is open", () => breakerOf(world));
+    await world.run(1_000);
+    const launches = () => a.counters.value("launcher.launches") + b.counters.value("launcher.launches");
+    const before = launches();
+    // Both wait; at the time for a try the cloud hangs.
+    world.cloud.adjust({
+      ...world.cloud.knobs,
+      latency: { ...world.cloud.knobs.latency, create: { minMs: 20_000, maxMs: 20_000 } },
+    });
+    const prober = await world.until("one tries", () => world.json(probePath(key("cloud")))?.request);
+    await world.run(1_000);
+    expect(launches()).toBe(before);
+    expect(world.nodes().filter(({ state }) => state === "building")).toHaveLength(1);
+    const codes = ids.map((id) => (a.launcher.verdict(id) ?? b.launcher.verdict(id))?.code);
+    expect(ids).toContain(prober);
+    expect(
+      codes.filter((code) => code === "offering.trying" || code === "offering.failing").length,
+    ).toBeGreaterThan(0);
+    const [tries, other] = world.node(world.nodes()[0]!.id)?.launcher?.toString().startsWith("a")
+      ? [a, b]
+      : [b, a];
+    tries.tree.expire();
+    world.cloud.adjust({
+      ...world.cloud.knobs,
+      capacity: {},
+      latency: { ...world.cloud.knobs.latency, create: { minMs: 0, maxMs: 0 } },
+    });
+    expect(other.launcher).toBeDefined();
+    for (const id of ids) await world.fulfilled(id, 120_000);
+    expect(breakerOf(world)).toBeUndefined();
+  });
+
+  test("a record that makes no sense keeps nobody from anything", async () => {
+    const world = new World();
+    await world.put(breakerPath(key("cloud")), "nonsense");
+    await world.put(breakerPath("what is this"), { v: 7 });
+    const { counters } = await world.start("a", launcherConfig([fakeProvider()]));
+    await world.fulfilled(await world.ask());
+    expect(counters.value("view.records_skipped", { kind: "breaker" })).toBeGreaterThan(0);
+  });
+});
