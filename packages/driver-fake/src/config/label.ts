@@ -22,6 +22,7 @@ export function readLabel(
     name,
     hostKeyChecking: from.flag("host-key-checking", pool.hostKeyChecking),
     connection: facts.connection,
+    consoleLog: from.flag("console-log", false),
     image,
     own: {
       cores: FLAVOR.cores,
@@ -64,7 +65,8 @@ function readImage(
     }
     const listed = images.diskimages.get(diskimage);
     const facts = listed ?? { ...noImage, connection: { ...noImage.connection, ...top } };
-    return { image: { kind: "diskimage", name: diskimage }, facts };
+    const unlisted = listed === undefined ? { listed: false } : {};
+    return { image: { kind: "diskimage", name: diskimage, ...unlisted }, facts };
   }
   if (cloudImage === null) return { image: null, facts: noImage };
   return {

@@ -46,7 +46,10 @@ const label = closed(
     }),
     "flavor-name": str("Flavor, or with `min-ram` a part of its name."),
     "key-name": str("Accepted; a fake cloud has no keypairs."),
-    "console-log": bool({ description: "Accepted; a fake cloud has no consoles.", default: false }),
+    "console-log": bool({
+      description: "Keep what a machine that does not come up wrote to its console, in log and journal.",
+      default: false,
+    }),
     "boot-from-volume": bool({ description: "Accepted; a fake cloud has no volumes.", default: false }),
     "volume-size": int({ description: "Accepted; a fake cloud has no volumes.", default: 50, unit: "GB" }),
     "instance-properties": dict("Accepted; nothing in a fake cloud reads it."),

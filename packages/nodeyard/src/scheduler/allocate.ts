@@ -1,12 +1,15 @@
 import { tries, waitForOffering } from "./offerings.ts";
-import { looksAtRequests, type Plan, planFor } from "./plan.ts";
+import { looksAtRequests, type Plan, planFor, YIELD_MS } from "./plan.ts";
+import { probeQuota } from "./refusals.ts";
 import { decline } from "./requests.ts";
 import { clearVerdict, type PoolState, type State, setVerdict, type Turn, type Waiting } from "./state.ts";
 import type { PlannedNode } from "./types.ts";
-import { dequeue, parkForLabel } from "./waiting.ts";
+import { dequeue, dirtyProvider, enqueue, leaveQueue, parkForLabel, parkForTenant } from "./waiting.ts";
+import { zoneKey } from "./zones.ts";
 
-/** Requests behind a blocked head that are looked at for pure reuse, at most. */
+/** Requests behind a blocked head that are looked at in each pass, at most: the first, and the first of a label with idle nodes. */
 const LOOK_BEHIND = 64;
+const LOOK_IN_LINE = 8;
 
 /**
  * Serves a pool's queue from its head until it is empty, blocked, or the turn's budget is spent. Returns what is left
@@ -14,7 +17,18 @@ const LOOK_BEHIND = 64;
  */
 export function allocate(state: State, turn: Turn, pool: PoolState, budget: number): number {
   if (!looksAtRequests(state, pool)) return budget;
+  const before = blockedId(pool);
   pool.blocked = undefined;
+  const left = serve(state, turn, pool, budget);
+  if (before !== undefined && before !== blockedId(pool)) dirtyProvider(state, pool.policy.provider);
+  return left;
+}
+
+function blockedId({ blocked }: PoolState): string | undefined {
+  return blocked?.id;
+}
+
+function serve(state: State, turn: Turn, pool: PoolState, budget: number): number {
   let left = budget;
   for (let head = pool.queue.at(0); head !== undefined; head = pool.queue.at(0)) {
     if (left-- <= 0) {
@@ -26,13 +40,11 @@ export function allocate(state: State, turn: Turn, pool: PoolState, budget: numb
       setVerdict(state, turn, head.id, "queue.starting", { starting: state.starting });
       return left;
     }
-    const plan = planFor(state, pool, head);
-    if (plan.kind === "blocked") {
-      block(state, turn, pool, head, plan);
-      return left;
-    }
+    const plan = planFor(state, turn.now, pool, head);
+    if (plan.kind === "blocked") return block(state, turn, pool, head, plan, left);
     carryOut(state, turn, pool, head, plan);
   }
+  pool.fresh.clear();
   setPaused(turn, pool, false);
   return left;
 }
@@ -44,34 +56,58 @@ function carryOut(
   waiting: Waiting,
   plan: Exclude<Plan, { kind: "blocked" }>,
 ): void {
+  const { id } = waiting;
   switch (plan.kind) {
     case "serve":
-      return accept(state, turn, pool, waiting, plan.nodes);
+      return accept(state, turn, pool, waiting, plan.nodes, plan.zone);
     case "decline":
-      return decline(state, turn, waiting.id, [pool.policy.id], plan.reason);
+      return decline(state, turn, id, [pool.policy.id], plan.reason);
     case "yield":
-      pool.queue.delete(waiting);
-      pool.yielding.set(waiting.id, waiting);
-      return setVerdict(state, turn, waiting.id, plan.code, plan.facts);
+      return giveWay(state, turn, pool, waiting, plan);
     case "want":
       parkForLabel(state, pool, waiting, plan.label);
-      return setVerdict(state, turn, waiting.id, "nodes.none-free", {
-        pool: pool.policy.key,
-        label: plan.label,
-      });
+      setVerdict(state, turn, id, "nodes.none-free", { pool: pool.policy.key, label: plan.label });
+      break;
+    case "image":
+      // An idle node of the label serves it as well.
+      parkForLabel(state, pool, waiting, plan.label);
+      state.imageWaiting.set(plan.image, (state.imageWaiting.get(plan.image) ?? new Set()).add(id));
+      setVerdict(state, turn, id, "image.waits", { pool: pool.policy.key, ...plan.facts });
+      break;
     case "closed": {
       const { code, facts, nextTry } = plan.closed;
       waitForOffering(state, turn, pool, waiting, plan.closed);
-      return setVerdict(state, turn, waiting.id, code, facts, nextTry);
+      setVerdict(state, turn, id, code, facts, nextTry);
+      break;
     }
-    case "tenant": {
-      pool.queue.delete(waiting);
-      const tenant = waiting.record.tenantName ?? "";
-      const held = state.tenantWaiting.get(tenant) ?? new Set<string>();
-      state.tenantWaiting.set(tenant, held.add(waiting.id));
-      return setVerdict(state, turn, waiting.id, "capacity.tenant", plan.facts);
-    }
+    case "parked":
+      leaveQueue(pool, waiting);
+      setVerdict(state, turn, id, plan.code, plan.facts);
+      break;
+    case "tenant":
+      leaveQueue(pool, waiting);
+      parkForTenant(state, waiting, plan.need);
+      setVerdict(state, turn, id, "capacity.tenant", plan.facts);
+      break;
   }
+  // Pools that let this one go first need not: it has set the request aside.
+  for (const other of state.pools.values()) if (other.yielding.delete(id)) enqueue(state, other, waiting);
+}
+
+/** Another pool goes first, but not for ever: one that is alive and never serves is passed over after a while. */
+function giveWay(
+  state: State,
+  turn: Turn,
+  pool: PoolState,
+  waiting: Waiting,
+  { code, facts }: Extract<Plan, { kind: "yield" }>,
+): void {
+  leaveQueue(pool, waiting);
+  pool.yielding.set(waiting.id, waiting);
+  const since = state.yields.get(waiting.id) ?? turn.now;
+  state.yields.set(waiting.id, since);
+  state.timetable.set(`yield ${waiting.id}`, since + YIELD_MS);
+  setVerdict(state, turn, waiting.id, code, facts, since + YIELD_MS);
 }
 
 function accept(
@@ -80,10 +116,13 @@ function accept(
   pool: PoolState,
   waiting: Waiting,
   nodes: readonly PlannedNode[],
+  zone: string | null,
 ): void {
   dequeue(state, waiting);
   state.waiting.delete(waiting.id);
   state.incapable.delete(waiting.id);
+  state.yields.delete(waiting.id);
+  state.timetable.delete(`yield ${waiting.id}`);
   const { policy } = pool;
   const reserved: { label: string; node: string }[] = [];
   const claimed: string[] = [];
@@ -98,22 +137,24 @@ function accept(
     const holder = `${waiting.id}#${index}`;
     const keys = [`pool ${policy.key}`, `provider ${policy.provider}`, `launching ${policy.provider}`];
     if (tenant !== null) keys.push(`tenant ${tenant}`);
+    if (zone !== null) keys.push(zoneKey(policy.key, zone));
     state.usage.set(holder, keys, { ...node.launch, instances: node.launch.instances ?? 1 });
     reserved.push({ label: node.label, node: holder });
   }
   const launched = reserved.map(({ label }) => label);
-  tries(state, policy, launched, null, waiting.id);
+  tries(state, policy, launched, zone, waiting.id);
+  if (launched.length > 0) probeQuota(state, policy.provider, waiting.id);
   state.handling.set(waiting.id, { pool: policy.key, reserved, claimed, starting: true });
   state.starting++;
   clearVerdict(state, turn, waiting.id);
   for (const node of claimed)
     for (const label of state.nodes.get(node)?.record.type ?? []) state.dirtyLabels.add(label);
-  turn.actions.push({ type: "accept", request: waiting.id, pool: policy.key, nodes });
+  turn.actions.push({ type: "accept", request: waiting.id, pool: policy.key, nodes, zone });
 }
 
 /**
  * The head waits for capacity: idle nodes of no use to it make room, lower-priority pools are told by `paused`, and
- * requests behind it may still take idle nodes that it does not want.
+ * requests behind it may still take idle nodes that it does not want, and launch what does not delay it.
  */
 function block(
   state: State,
@@ -121,27 +162,45 @@ function block(
   pool: PoolState,
   head: Waiting,
   plan: Extract<Plan, { kind: "blocked" }>,
-): void {
-  pool.blocked = head.id;
-  setVerdict(state, turn, head.id, plan.code, plan.facts);
+  budget: number,
+): number {
+  pool.blocked = plan.blocked;
+  setVerdict(state, turn, head.id, plan.code, plan.facts, plan.nextTry);
   setPaused(turn, pool, true);
-  makeRoom(state, turn, pool, head, plan.short);
+  makeRoom(state, turn, pool, head, plan.missing);
   const wanted = new Set(head.record.nodeTypes);
-  const behind: Waiting[] = [];
+  let left = budget;
+  for (const waiting of behind(state, pool, wanted)) {
+    if (!pool.queue.has(waiting) || waiting === head) continue;
+    if (left-- <= 0 || state.starting >= state.policy.maxStarting) {
+      // Those that nobody has looked at keep their place.
+      if (left < 0 && pool.fresh.size > 0) state.dirty.add(pool.policy.key);
+      return Math.max(0, left);
+    }
+    pool.fresh.delete(waiting);
+    const next = planFor(state, turn.now, pool, waiting);
+    if (next.kind === "blocked") continue;
+    if (next.kind !== "serve") carryOut(state, turn, pool, waiting, next);
+    else if (next.nodes.every((node) => "launch" in node || !wanted.has(node.label)))
+      accept(state, turn, pool, waiting, next.nodes, next.zone);
+  }
+  return Math.max(0, left);
+}
+
+/** Who is looked at behind a blocked head: newcomers, the first in order, and the first who want what is idle. */
+function behind(state: State, pool: PoolState, wanted: ReadonlySet<string>): ReadonlySet<Waiting> {
+  const { key, labels } = pool.policy;
+  const found = new Set(pool.fresh);
   for (let index = 1; index <= LOOK_BEHIND; index++) {
     const next = pool.queue.at(index);
     if (next === undefined) break;
-    behind.push(next);
+    found.add(next);
   }
-  for (const waiting of behind) {
-    if (state.starting >= state.policy.maxStarting) return;
-    const behindPlan = planFor(state, pool, waiting);
-    if (behindPlan.kind === "blocked") continue;
-    if (behindPlan.kind !== "serve") carryOut(state, turn, pool, waiting, behindPlan);
-    else if (behindPlan.nodes.every((node) => "reuse" in node && !wanted.has(node.label))) {
-      accept(state, turn, pool, waiting, behindPlan.nodes);
-    }
+  for (const label of labels) {
+    if (wanted.has(label) || state.idle.of(key, label).length === 0) continue;
+    for (const waiting of pool.queue.line(label, LOOK_IN_LINE)) found.add(waiting);
   }
+  return found;
 }
 
 function makeRoom(state: State, turn: Turn, pool: PoolState, head: Waiting, short: number): void {

@@ -1,33 +1,42 @@
+interface Place {
+  readonly pool: string;
+  readonly labels: readonly string[];
+  readonly zone: string | null;
+}
+
 /** Ready, free, unlocked nodes: by pool and label, oldest id first; and how many of each label there are anywhere. */
 export class Idle {
   readonly #byPoolLabel = new Map<string, string[]>();
   readonly #byPool = new Map<string, string[]>();
   readonly #labelCount = new Map<string, number>();
-  readonly #where = new Map<string, { readonly pool: string; readonly labels: readonly string[] }>();
+  readonly #byZone = new Map<string, string[]>();
+  readonly #where = new Map<string, Place>();
 
   has(id: string): boolean {
     return this.#where.has(id);
   }
 
-  add(id: string, pool: string, labels: readonly string[]): void {
+  add(id: string, pool: string, labels: readonly string[], zone: string | null = null): void {
     if (this.#where.has(id)) return;
     const unique = [...new Set(labels)];
-    this.#where.set(id, { pool, labels: unique });
+    this.#where.set(id, { pool, labels: unique, zone });
     insert(this.#byPool, pool, id);
     for (const label of unique) {
       insert(this.#byPoolLabel, `${pool} ${label}`, id);
+      if (zone !== null) insert(this.#byZone, `${pool} ${label} ${zone}`, id);
       this.#labelCount.set(label, this.count(label) + 1);
     }
   }
 
   /** The pool and labels it stood under; undefined when it was not in. */
-  remove(id: string): { readonly pool: string; readonly labels: readonly string[] } | undefined {
+  remove(id: string): Place | undefined {
     const where = this.#where.get(id);
     if (where === undefined) return undefined;
     this.#where.delete(id);
     removeFrom(this.#byPool, where.pool, id);
     for (const label of where.labels) {
       removeFrom(this.#byPoolLabel, `${where.pool} ${label}`, id);
+      if (where.zone !== null) removeFrom(this.#byZone, `${where.pool} ${label} ${where.zone}`, id);
       this.#labelCount.set(label, this.count(label) - 1);
     }
     return where;
@@ -41,6 +50,11 @@ export class Idle {
   /** Ids of one pool and label, oldest first. Live: not to be kept over a change. */
   of(pool: string, label: string): readonly string[] {
     return this.#byPoolLabel.get(`${pool} ${label}`) ?? none;
+  }
+
+  /** Those of them that are in a zone. */
+  inZone(pool: string, label: string, zone: string): readonly string[] {
+    return this.#byZone.get(`${pool} ${label} ${zone}`) ?? none;
   }
 
   /** All idle ids of a pool, oldest first. */

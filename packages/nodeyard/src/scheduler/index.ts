@@ -1,6 +1,6 @@
 export { explain } from "./explain.ts";
-export { reduce } from "./reduce.ts";
 export { type Offering, type OfferingFact, offeringKey } from "./offering.ts";
+export { reduce } from "./reduce.ts";
 export { MIN_READY } from "./requests.ts";
 export { createState, type State } from "./state.ts";
 export * from "./types.ts";

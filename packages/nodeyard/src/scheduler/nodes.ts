@@ -1,9 +1,11 @@
 import type { NodeState } from "@nodeyard/model";
 import type { NodeEntry } from "../view/index.ts";
 import { poolKey } from "../view/index.ts";
-import { oneInstance } from "./plan.ts";
+import { oneInstance } from "./nodeset.ts";
+import { quotaFreed } from "./refusals.ts";
 import type { State, Turn } from "./state.ts";
-import { wakeForLabels, wakeTenant } from "./waiting.ts";
+import { dirtyProvider, wakeForLabels, wakeTenant } from "./waiting.ts";
+import { zoneKey } from "./zones.ts";
 
 /** Deleted wherever they are found unlocked (spec zookeeper.md section 7). */
 const REAPED: ReadonlySet<string> = new Set<NodeState>([
@@ -47,7 +49,7 @@ export function reconsider(state: State, turn: Turn, id: string, fired = false):
   const { record } = entry;
   const key = poolKey(record.provider, record.pool);
   const free = record.state === "ready" && record.allocatedTo === null && entry.contenders.length === 0;
-  if (free && !state.busyNodes.has(id) && !state.claimed.has(id)) offer(state, id, key, record.type);
+  if (free && !state.busyNodes.has(id) && !state.claimed.has(id)) offer(state, entry, key);
   else unoffer(state, id);
   const held = entry.contenders.length > 0 || state.claimed.has(id);
   if (held) timetable.delete(`node ${id}`);
@@ -72,7 +74,7 @@ function dueAt(state: State, turn: Turn, { id, record }: NodeEntry, fired: boole
   if (REAPED.has(record.state))
     return state.handling.has(record.allocatedTo ?? "") && record.state === "building" ? undefined : turn.now;
   if (record.state === "init") {
-    return state.handling.has(record.allocatedTo ?? "") ? undefined : byAge(state, since + INIT_GRACE_MS);
+    return state.handling.has(record.allocatedTo ?? "") ? undefined : initDue(state, turn, record, since);
   }
   if (record.state === "ready" && record.allocatedTo !== null) {
     return state.requests.has(record.allocatedTo) ? undefined : turn.now;
@@ -83,6 +85,18 @@ function dueAt(state: State, turn: Turn, { id, record }: NodeEntry, fired: boole
     return byAge(state, since + Math.min(own, state.policy.maxHoldAgeMs));
   }
   return undefined;
+}
+
+/** Nobody will ever lock one of ours that is not worked on here; another launcher may be just about to. */
+function initDue(
+  state: State,
+  turn: Turn,
+  { provider, pool, launcher }: NodeEntry["record"],
+  since: number,
+): number | undefined {
+  // Pool ids end with their process.
+  const madeHere = state.pools.get(poolKey(provider, pool))?.policy.id === launcher;
+  return madeHere ? turn.now : byAge(state, since + INIT_GRACE_MS);
 }
 
 function act(state: State, turn: Turn, entry: NodeEntry): void {
@@ -117,9 +131,10 @@ function hasInventory(state: State, provider: string | null): boolean {
   return state.policy.pools.some((pool) => pool.provider === provider && !pool.launches);
 }
 
-function offer(state: State, id: string, key: string, labels: readonly string[]): void {
+function offer(state: State, { id, record }: NodeEntry, key: string): void {
   if (state.idle.has(id)) return;
-  state.idle.add(id, key, labels);
+  const labels = record.type;
+  state.idle.add(id, key, labels, record.az);
   for (const label of labels) state.dirtyLabels.add(label);
   const pool = state.pools.get(key);
   if (pool === undefined) return;
@@ -169,6 +184,9 @@ function account(
     state.usage.set(id, keys, amountOf(state, after));
   }
   leaving(state, id, after);
+  // A record whose launch was refused never had a machine: its end gives nothing back.
+  if (after === undefined && before?.record.externalId != null)
+    quotaFreed(state, before.record.provider ?? "");
   if (after === undefined)
     state.makingRoom.get(poolKey(before?.record.provider ?? null, before?.record.pool ?? null))?.delete(id);
   wakeFreed(state, freed);
@@ -182,10 +200,7 @@ export function wakeFreed(state: State, keys: readonly string[]): void {
     if (kind === "tenant") wakeTenant(state, name);
     else if (kind === "pool") {
       if (state.pools.get(name)?.blocked !== undefined) state.dirty.add(name);
-    } else {
-      for (const pool of state.pools.values())
-        if (pool.policy.provider === name && pool.blocked !== undefined) state.dirty.add(pool.policy.key);
-    }
+    } else if (kind !== "zone") dirtyProvider(state, name);
   }
 }
 
@@ -199,7 +214,9 @@ function leaving(state: State, id: string, after: NodeEntry | undefined): void {
 }
 
 function usageKeys({ record }: NodeEntry): string[] {
-  const keys = [`pool ${poolKey(record.provider, record.pool)}`, `provider ${record.provider ?? ""}`];
+  const pool = poolKey(record.provider, record.pool);
+  const keys = [`pool ${pool}`, `provider ${record.provider ?? ""}`];
+  if (record.az !== null) keys.push(zoneKey(pool, record.az));
   if (record.state === "init" || record.state === "building") keys.push(`launching ${record.provider ?? ""}`);
   // An idle node keeps the name of its last tenant, but is anybody's: it counts for nobody until it is given away.
   const idle = record.state === "ready" && record.allocatedTo === null;

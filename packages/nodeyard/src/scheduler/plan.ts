@@ -1,44 +1,48 @@
-import { add, exceeded, type Resources } from "@nodeyard/driver";
+import { exceeded } from "@nodeyard/driver";
+import { type NoRoom, type OverTenant, overTenant, roomFor } from "./capacity.ts";
+import { missingImage } from "./images.ts";
+import { chooseNodes, inOneZone, total } from "./nodeset.ts";
 import { type Closed, closedFor, maySoon } from "./offerings.ts";
+import type { RegisteredPool } from "./registry.ts";
 import { isInert, MIN_READY } from "./requests.ts";
 import type { PoolState, State, Waiting } from "./state.ts";
 import type { LocalPool, PlannedNode, VerdictCode } from "./types.ts";
 
 /** What a pool can do for a request at this moment. */
 export type Plan =
-  | { readonly kind: "serve"; readonly nodes: readonly PlannedNode[] }
+  | { readonly kind: "serve"; readonly nodes: readonly PlannedNode[]; readonly zone: string | null }
   | { readonly kind: "decline"; readonly reason: string }
   /** Another pool goes first, until the registry changes. */
   | { readonly kind: "yield"; readonly code: VerdictCode; readonly facts: Facts }
   /** No idle node of this label; only a freed one helps. */
   | { readonly kind: "want"; readonly label: string }
-  | { readonly kind: "tenant"; readonly facts: Facts }
+  /** A launch has nothing to boot yet. */
+  | { readonly kind: "image"; readonly label: string; readonly image: string; readonly facts: Facts }
   /** Launches of a label fail at the moment. */
   | { readonly kind: "closed"; readonly closed: Closed }
-  /** Capacity is short: the pool works for this request before others. `short`: instances missing in the pool. */
-  | { readonly kind: "blocked"; readonly code: VerdictCode; readonly facts: Facts; readonly short: number };
+  | OverTenant
+  | NoRoom;
 
 type Facts = Readonly<Record<string, unknown>>;
 
-export const oneInstance: Resources = { instances: 1 };
-
-export function needOf(pool: LocalPool, label: string): Resources {
-  return pool.needs.get(label) ?? oneInstance;
-}
+/** A pool that goes first but does nothing must not hold a request for ever, milliseconds (spec launcher.md 2.2, Weakness). */
+export const YIELD_MS = 60_000;
 
 /** Gates in the order of spec zookeeper.md 5.2, then the nodes themselves. */
-export function planFor(state: State, pool: PoolState, waiting: Waiting): Plan {
+export function planFor(state: State, now: number, pool: PoolState, waiting: Waiting): Plan {
   const { policy } = pool;
   return (
-    yieldTo(state, policy, waiting) ??
+    yieldTo(state, now, policy, waiting) ??
     reasonToDecline(state, policy, waiting) ??
     overTenant(state, policy, waiting) ??
-    chooseNodes(state, pool, waiting)
+    planNodes(state, now, pool, waiting)
   );
 }
 
-function yieldTo(state: State, pool: LocalPool, waiting: Waiting): Plan | undefined {
+function yieldTo(state: State, now: number, pool: LocalPool, waiting: Waiting): Plan | undefined {
   const { record } = waiting;
+  const since = state.yields.get(waiting.id);
+  if (since !== undefined && now >= since + YIELD_MS) return undefined;
   const candidates = state.registry.candidates(record.nodeTypes, record.declinedBy);
   const { provider } = record;
   if (provider !== null && provider !== pool.provider) {
@@ -49,12 +53,26 @@ function yieldTo(state: State, pool: LocalPool, waiting: Waiting): Plan | undefi
   }
   const better = candidates.find(
     (other) =>
-      other.priority < pool.priority && !other.paused && other.id !== pool.id && maySoon(state, other, waiting),
+      other.priority < pool.priority &&
+      !other.paused &&
+      other.id !== pool.id &&
+      isLooking(state, other, waiting) &&
+      maySoon(state, other, waiting),
   );
   if (better !== undefined) {
     return { kind: "yield", code: "yield.priority", facts: { pool: better.id, priority: better.priority } };
   }
   return undefined;
+}
+
+/** A pool of ours that looks at nothing, or has set the request aside, is not waited for; of others' we only see `paused`. */
+function isLooking(state: State, other: RegisteredPool, waiting: Waiting): boolean {
+  for (const pool of state.pools.values()) {
+    if (pool.policy.id !== other.id) continue;
+    if (isInert(state, pool.policy.provider)) return false;
+    return pool.queue.has(waiting) || pool.yielding.has(waiting.id);
+  }
+  return true;
 }
 
 /** Spec launcher.md 2.3; first match. */
@@ -84,97 +102,35 @@ function reasonToDecline(state: State, pool: LocalPool, { record }: Waiting): Pl
   return undefined;
 }
 
-function overTenant(state: State, pool: LocalPool, { record }: Waiting): Plan | undefined {
-  const tenant = record.tenantName;
-  const limit = tenant === null ? undefined : state.policy.tenantLimits.get(tenant);
-  if (tenant === null || limit === undefined) return undefined;
-  const used = state.usage.of(`tenant ${tenant}`);
-  const over = exceeded(limit, used, total(pool, record.nodeTypes));
-  if (over === undefined) return undefined;
-  return { kind: "tenant", facts: { tenant, resource: over, limit: limit[over], used: used[over] ?? 0 } };
+/** The nodes themselves: ready ones, and launches where the image is there, the offering open and room enough. */
+function planNodes(state: State, now: number, pool: PoolState, waiting: Waiting): Plan {
+  const { policy } = pool;
+  const set = chooseNodes(state, policy, waiting);
+  const { nodes, launching } = set;
+  if (launching.length === 0) return { kind: "serve", nodes, zone: set.zone };
+  if (!policy.launches) return { kind: "want", label: launching[0]! };
+  const image = missingImage(state, policy, launching);
+  if (image !== undefined) return withoutImage(waiting, image);
+  const closed = closedFor(state, policy, launching, waiting.id);
+  if (closed !== undefined) return declineClosed(waiting, closed) ?? { kind: "closed", closed };
+  const placed = inOneZone(state, policy, waiting, set);
+  return (
+    roomFor(state, now, policy, waiting, placed) ?? { kind: "serve", nodes: placed.nodes, zone: placed.zone }
+  );
 }
 
-function chooseNodes(state: State, pool: PoolState, waiting: Waiting): Plan {
-  const { record } = waiting;
-  const { policy } = pool;
-  const taken = new Set<string>();
-  const nodes: PlannedNode[] = [];
-  let launching: Resources = {};
-  let launches = 0;
-  // Hosts that exist on their own are registered anew after each use: there a free one is never a used one.
-  const mayTake = record.reuse || !policy.launches;
-  for (const label of record.nodeTypes) {
-    const idle = mayTake ? state.idle.of(policy.key, label).find((id) => !taken.has(id)) : undefined;
-    if (idle !== undefined) {
-      taken.add(idle);
-      nodes.push({ label, reuse: idle });
-    } else if (!policy.launches) return { kind: "want", label };
-    else {
-      const need = needOf(policy, label);
-      launching = add(launching, need);
-      launches++;
-      nodes.push({ label, launch: need });
-    }
-  }
-  if (launches === 0) return { kind: "serve", nodes };
-  const launched = nodes.flatMap((node) => ("launch" in node ? [node.label] : []));
-  const closed = closedFor(state, policy, launched, waiting.id);
-  if (closed !== undefined) return declineClosed(waiting, closed) ?? { kind: "closed", closed };
-  return roomFor(state, policy, waiting, launching, launches) ?? { kind: "serve", nodes };
+/** Stock is not waited for. */
+function withoutImage({ record }: Waiting, missing: NonNullable<ReturnType<typeof missingImage>>): Plan {
+  if (missing.kind === "never") return { kind: "decline", reason: missing.reason };
+  const { label, image, facts } = missing;
+  if (record.requestor === MIN_READY) return { kind: "decline", reason: `image ${image} is not there yet` };
+  return { kind: "image", label, image, facts };
 }
 
 /** Stock is not waited for, nor is what does not come back. */
 function declineClosed({ record }: Waiting, { decline, code, label }: Closed): Plan | undefined {
   if (decline !== undefined) return { kind: "decline", reason: decline };
   return record.requestor === MIN_READY ? { kind: "decline", reason: `${label}: ${code}` } : undefined;
-}
-
-function roomFor(
-  state: State,
-  pool: LocalPool,
-  { record }: Waiting,
-  need: Resources,
-  launches: number,
-): Plan | undefined {
-  const provider = state.policy.providers.get(pool.provider);
-  const inPool = state.usage.of(`pool ${pool.key}`);
-  const inProvider = state.usage.of(`provider ${pool.provider}`);
-  const checks = [
-    ["capacity.pool", pool.limits, inPool],
-    ["capacity.provider", provider?.quota ?? {}, inProvider],
-    [
-      "capacity.concurrency",
-      { instances: provider?.maxConcurrency ?? Number.POSITIVE_INFINITY },
-      state.usage.of(`launching ${pool.provider}`),
-    ],
-  ] as const;
-  for (const [code, limits, used] of checks) {
-    const limit: Resources = limits;
-    const asked =
-      code === "capacity.concurrency" ? { instances: Math.min(launches, limit.instances ?? launches) } : need;
-    const over = exceeded(limit, used, asked);
-    if (over === undefined) continue;
-    if (record.requestor === MIN_READY) return { kind: "decline", reason: `at capacity (${code}: ${over})` };
-    const facts = {
-      pool: pool.key,
-      resource: over,
-      limit: limit[over],
-      used: used[over] ?? 0,
-      need: asked[over],
-    };
-    const missing = (used.instances ?? 0) + launches - (limit.instances ?? Number.POSITIVE_INFINITY);
-    return {
-      kind: "blocked",
-      code,
-      facts,
-      short: code === "capacity.concurrency" ? 0 : Math.max(missing, 1),
-    };
-  }
-  return undefined;
-}
-
-function total(pool: LocalPool, labels: readonly string[]): Resources {
-  return labels.reduce<Resources>((sum, label) => add(sum, needOf(pool, label)), {});
 }
 
 function counts(labels: readonly string[]): Map<string, number> {

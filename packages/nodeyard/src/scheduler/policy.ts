@@ -1,8 +1,10 @@
+import type { Resources } from "@nodeyard/driver";
 import { reconsider } from "./nodes.ts";
-import { SortedQueue } from "./sorted-queue.ts";
+import { PoolQueue } from "./pool-queue.ts";
+import { quotaFreed } from "./refusals.ts";
 import { compareWaiting, type State, type Turn, type Waiting } from "./state.ts";
 import type { Policy } from "./types.ts";
-import { dequeue, wakeAllForPool } from "./waiting.ts";
+import { dequeue, dirtyProvider, wakeAllForPool } from "./waiting.ts";
 
 /** Takes a new configuration or new facts of a provider. Queues are rebuilt only when the set of pools or labels moved. */
 export function onPolicy(state: State, turn: Turn, policy: Policy): void {
@@ -16,6 +18,7 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
     state.pools.delete(key);
     // Nobody would ever look at it again: a turn with dirty pools asks for another one.
     state.dirty.delete(key);
+    dirtyProvider(state, pool.policy.provider);
     state.startBlocked.delete(key);
   }
   for (const pool of policy.pools) {
@@ -23,7 +26,8 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
     if (known === undefined) {
       state.pools.set(pool.key, {
         policy: pool,
-        queue: new SortedQueue<Waiting>(compareWaiting),
+        queue: new PoolQueue<Waiting>(compareWaiting),
+        fresh: new Set(),
         yielding: new Map(),
         blocked: undefined,
         paused: false,
@@ -35,8 +39,15 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
     }
     state.dirty.add(pool.key);
   }
+  for (const [name, { quota }] of policy.providers)
+    if (givesMore(before.providers.get(name)?.quota ?? {}, quota)) quotaFreed(state, name);
   for (const id of state.requests.keys()) if (!state.handling.has(id)) state.recheck.add(id);
   for (const label of new Set([...before.labels.keys(), ...policy.labels.keys()]))
     state.dirtyLabels.add(label);
   for (const id of state.nodes.keys()) reconsider(state, turn, id);
+}
+
+/** Whether a quota has more of anything than it had. */
+function givesMore(before: Resources, after: Resources): boolean {
+  return Object.keys(before).some((name) => (after[name] ?? Number.POSITIVE_INFINITY) > before[name]!);
 }

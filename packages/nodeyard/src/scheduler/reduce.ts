@@ -1,14 +1,19 @@
 import { allocate } from "./allocate.ts";
+import { wakeForImage } from "./images.ts";
 import { keepReady } from "./min-ready.ts";
 import { onNode, reconsider, wakeFreed } from "./nodes.ts";
 import { onOffering, onOfferingDue, triedBy } from "./offerings.ts";
 import { onPolicy } from "./policy.ts";
+import { onQuotaRefused, probed } from "./refusals.ts";
 import { classify, forget, onRequest } from "./requests.ts";
 import { type State, setVerdict, type Turn } from "./state.ts";
 import type { Output, SchedulerEvent } from "./types.ts";
+import { dirtyProvider } from "./waiting.ts";
 
 /** Pieces of deferred work done in one turn, at most: a turn stays short whatever waits. */
 const BUDGET = 256;
+/** A request whose last write may have happened is looked at this often until the picture is whole again, milliseconds. */
+const UNSURE_MS = 1_000;
 
 /**
  * One turn of the scheduler: takes events in order, then decides what follows from them. Pure but for `state`, which it
@@ -54,6 +59,12 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
     case "component":
       if (state.registry.set(event.key, event.after)) onRegistry(state);
       return;
+    case "image":
+      if (event.after === undefined) state.images.delete(event.image);
+      else state.images.set(event.image, event.after);
+      return wakeForImage(state, event.image);
+    case "quota-refused":
+      return onQuotaRefused(state, turn, event.provider);
     case "offering":
       return onOffering(state, turn, event.key, event.after);
     case "complete":
@@ -93,6 +104,8 @@ function onRegistry(state: State): void {
     for (const id of pool.yielding.keys()) state.recheck.add(id);
   }
   for (const id of state.incapable) state.recheck.add(id);
+  for (const image of state.imageWaiting.keys()) wakeForImage(state, image);
+  for (const label of state.minReadyShort.keys()) state.dirtyLabels.add(label);
   for (const [id, entry] of state.requests) if (entry.record.declinedBy.length > 0) state.recheck.add(id);
 }
 
@@ -112,6 +125,7 @@ function onSessionLost(state: State): void {
   for (const node of state.claimed.keys()) state.recheckNodes.add(node);
   for (const node of state.busyNodes) state.recheckNodes.add(node);
   state.offerings.trying.clear();
+  for (const refusal of state.refusals.values()) refusal.probe = undefined;
   state.handling.clear();
   state.claimed.clear();
   state.busyNodes.clear();
@@ -136,6 +150,8 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
   if (handling === undefined) return;
   onStarted(state, request);
   triedBy(state, request);
+  const provider = state.pools.get(handling.pool)?.policy.provider;
+  if (provider !== undefined) probed(state, provider, request);
   state.handling.delete(request);
   for (const launch of handling.reserved) wakeFreed(state, state.usage.delete(launch.node) ?? []);
   for (const node of handling.claimed) {
@@ -149,6 +165,8 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
     return forget(state, turn, request);
   if (event.retryMs !== undefined) {
     const nextTry = turn.now + event.retryMs;
+    // What became of a write without an answer may show only later: as `pending`, and nobody's.
+    if (event.unsure === true) state.timetable.set(`unsure ${request}`, nextTry);
     // One that we gave up half-way need not wait for a sweep; one of another launcher's is not asked for twice a minute.
     if (entry.record.state === "pending" && handling.pool === "") return;
     state.timetable.set(`request ${request}`, nextTry);
@@ -194,6 +212,19 @@ function fireTimers(state: State, turn: Turn): void {
       case "request":
         state.recheck.add(id);
         if (state.complete && state.pending.has(id)) reset(state, turn, id);
+        break;
+      case "unsure":
+        if (!state.complete) state.timetable.set(key, turn.now + UNSURE_MS);
+        else if (state.pending.has(id)) reset(state, turn, id);
+        break;
+      case "yield":
+        state.recheck.add(id);
+        break;
+      case "quota":
+        dirtyProvider(state, id);
+        break;
+      case "short":
+        state.dirtyLabels.add(id);
         break;
       case "offering":
         onOfferingDue(state, turn, id);

@@ -13,10 +13,12 @@ export interface RegisteredPool {
 /** The pools that are registered in the tree. Which of them offer a set of labels is remembered until it changes. */
 export class Registry {
   readonly #pools = new Map<string, RegisteredPool>();
+  readonly #builders = new Set<string>();
   readonly #offering = new Map<string, readonly RegisteredPool[]>();
 
   /** True when it changed anything that a decision depends on. */
   set(key: string, entry: ComponentEntry | undefined): boolean {
+    if (entry?.kind === "builder" || this.#builders.has(key)) return this.#setBuilder(key, entry);
     if (entry !== undefined && entry.kind !== "pool") return false;
     const before = this.#pools.get(key);
     const record = entry?.record;
@@ -35,6 +37,18 @@ export class Registry {
       this.#pools.set(key, after);
     }
     this.#offering.clear();
+    return true;
+  }
+
+  /** Builders that are registered: any of them may make an image. */
+  get builders(): number {
+    return this.#builders.size;
+  }
+
+  #setBuilder(key: string, entry: ComponentEntry | undefined): boolean {
+    if (entry === undefined) return this.#builders.delete(key);
+    if (this.#builders.has(key)) return false;
+    this.#builders.add(key);
     return true;
   }
 

@@ -1,6 +1,6 @@
 import type { RequestEntry } from "../view/index.ts";
 import { clearVerdict, type State, setVerdict, type Turn, type Waiting } from "./state.ts";
-import { dequeue, enqueue } from "./waiting.ts";
+import { dequeue, enqueue, wakeTenant } from "./waiting.ts";
 
 /** What min-ready requests of any launcher carry (spec zookeeper.md 5.5). */
 export const MIN_READY = "NodePool:min-ready";
@@ -27,9 +27,13 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
 export function forget(state: State, turn: Turn, id: string): void {
   const waiting = state.waiting.get(id);
   if (waiting !== undefined) dequeue(state, waiting);
+  // What was kept of a tenant's limit for this one is its others' now.
+  if (waiting?.record.tenantName != null) wakeTenant(state, waiting.record.tenantName);
   state.waiting.delete(id);
   state.incapable.delete(id);
   state.recheck.delete(id);
+  state.yields.delete(id);
+  state.timetable.delete(`yield ${id}`);
   state.timetable.delete(`request ${id}`);
   clearVerdict(state, turn, id);
 }
@@ -88,6 +92,7 @@ export function decline(
 ): void {
   const waiting = state.waiting.get(id);
   if (waiting !== undefined) dequeue(state, waiting);
+  if (waiting?.record.tenantName != null) wakeTenant(state, waiting.record.tenantName);
   state.waiting.delete(id);
   state.incapable.delete(id);
   state.handling.set(id, { pool: "", reserved: [], claimed: [], starting: false });

@@ -1,9 +1,11 @@
+import type { Resources } from "@nodeyard/driver";
 import { compareRequestIds, type RequestRecord } from "@nodeyard/model";
-import type { NodeEntry, RequestEntry } from "../view/index.ts";
+import type { ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
 import { Idle } from "./idle.ts";
 import { Leaving } from "./leaving.ts";
-import { Registry } from "./registry.ts";
 import { noOfferings, type Offerings } from "./offering.ts";
+import type { PoolQueue } from "./pool-queue.ts";
+import { Registry } from "./registry.ts";
 import type { SortedQueue } from "./sorted-queue.ts";
 import { Timetable } from "./timetable.ts";
 import type { Action, LocalPool, Policy, Verdict, VerdictCode } from "./types.ts";
@@ -21,14 +23,44 @@ export function compareWaiting(a: Waiting, b: Waiting): number {
   return compareRequestIds(a.id, a.relativePriority, b.id, b.relativePriority);
 }
 
+/** One that waits for its tenant's limit, with what is kept for it. */
+export interface TenantWaiting extends Waiting {
+  readonly need: Resources;
+}
+
+/** What capacity is counted in: the pool's limits, the provider's quota, launches at once. */
+export type Scope = "pool" | "provider" | "launching";
+
+/** The head of a queue that capacity holds up. */
+export interface Blocked {
+  readonly id: string;
+  readonly waiting: Waiting;
+  /** What its launches take. */
+  readonly need: Resources;
+  readonly launches: number;
+  /** Of which it is short. */
+  readonly scopes: ReadonlySet<Scope>;
+}
+
+/** A cloud that refused for quota although it seemed to have some. */
+export interface Refusal {
+  /** Tree time, milliseconds, from which one request may try. */
+  until: number;
+  streak: number;
+  /** The request that tries now. */
+  probe: string | undefined;
+}
+
 export interface PoolState {
   policy: LocalPool;
   /** Requests this pool could serve and would look at now, in order. */
-  readonly queue: SortedQueue<Waiting>;
+  readonly queue: PoolQueue<Waiting>;
+  /** Came into the queue behind a head that is held up, and nobody has looked at them yet. */
+  readonly fresh: Set<Waiting>;
   /** Requests that yield to another pool until the registry or the request changes. */
   readonly yielding: Map<string, Waiting>;
-  /** The head of the queue that capacity holds up; its successors may only reuse what it does not want. */
-  blocked: string | undefined;
+  /** The head of the queue that capacity holds up; its successors may only take what does not delay it. */
+  blocked: Blocked | undefined;
   paused: boolean;
 }
 
@@ -80,7 +112,15 @@ export interface State {
   /** Requests that wait for an idle node of a label, by `<pool key> <label>`. */
   readonly wanting: Map<string, SortedQueue<Waiting>>;
   /** Requests held back by their tenant's limit. */
-  readonly tenantWaiting: Map<string, Set<string>>;
+  readonly tenantWaiting: Map<string, SortedQueue<TenantWaiting>>;
+  /** What the tree says of diskimages, by name. */
+  readonly images: Map<string, ImageFacts>;
+  /** Requests that wait for an image, by its name. */
+  readonly imageWaiting: Map<string, Set<string>>;
+  /** Providers whose cloud refused for quota, until one request finds out that it does no longer. */
+  readonly refusals: Map<string, Refusal>;
+  /** When a request first yielded to another pool. */
+  readonly yields: Map<string, number>;
   /** What fails at the moment, and who waits for it. */
   readonly offerings: Offerings;
   /** Pools with something to try. */
@@ -90,6 +130,8 @@ export interface State {
   readonly minReadyAsking: Set<string>;
   /** Open min-ready requests of any launcher, by label. */
   readonly minReadyOpen: Map<string, Set<string>>;
+  /** Since when a label lacks ready nodes that another launcher should ask for first. */
+  readonly minReadyShort: Map<string, number>;
   /** Nodes to look at again, because something they depend on changed. */
   readonly recheckNodes: Set<string>;
   /** Times by `node <id>`, `request <id>`, `label <name>`: when each is to be looked at again. */
@@ -139,11 +181,16 @@ export function createState(): State {
     allocated: new Map(),
     wanting: new Map(),
     tenantWaiting: new Map(),
+    images: new Map(),
+    imageWaiting: new Map(),
+    refusals: new Map(),
+    yields: new Map(),
     offerings: noOfferings(),
     dirty: new Set(),
     dirtyLabels: new Set(),
     minReadyAsking: new Set(),
     minReadyOpen: new Map(),
+    minReadyShort: new Map(),
     recheckNodes: new Set(),
     timetable: new Timetable(),
     verdicts: new Map(),

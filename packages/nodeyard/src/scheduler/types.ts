@@ -1,6 +1,6 @@
 import type { Resources } from "@nodeyard/driver";
+import type { ComponentEntry, ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
 import type { OfferingFact } from "./offering.ts";
-import type { ComponentEntry, NodeEntry, RequestEntry } from "../view/index.ts";
 
 /** One pool of this launcher, as the scheduler needs it. */
 export interface LocalPool {
@@ -17,8 +17,12 @@ export interface LocalPool {
   readonly launches: boolean;
   /** What one node of each label takes. */
   readonly needs: ReadonlyMap<string, Resources>;
-  /** Labels that can not be served and why (error labels, images that can never exist). */
+  /** Labels that can not be served and why (error labels, images that the provider does not list). */
   readonly unavailable: ReadonlyMap<string, string>;
+  /** The diskimage that a launch of a label boots, for labels with one. */
+  readonly images: ReadonlyMap<string, string>;
+  /** Zones of which each nodeset gets one; empty: the cloud has none, or chooses itself. */
+  readonly zones: readonly string[];
   /** What machines of a label are bought as, where the driver says it; absent: the label's name. */
   readonly types?: ReadonlyMap<string, string>;
   /** Pools without launches: how many nodes of a label could ever be there. */
@@ -60,6 +64,9 @@ export type SchedulerEvent =
   | { readonly type: "node"; readonly id: string; readonly after?: NodeEntry | undefined }
   | { readonly type: "request"; readonly id: string; readonly after?: RequestEntry | undefined }
   | { readonly type: "component"; readonly key: string; readonly after?: ComponentEntry | undefined }
+  | { readonly type: "image"; readonly image: string; readonly after?: ImageFacts | undefined }
+  /** The cloud refused a launch for its quota, whatever we believe of it. */
+  | { readonly type: "quota-refused"; readonly provider: string }
   /** An offering failed too often, by its key; absent: it works again. */
   | { readonly type: "offering"; readonly key: string; readonly after?: OfferingFact | undefined }
   | { readonly type: "complete"; readonly complete: boolean }
@@ -69,12 +76,15 @@ export type SchedulerEvent =
   | { readonly type: "session-lost" }
   /** All nodes of an accepted request are launching or ready. */
   | { readonly type: "started"; readonly request: string }
-  /** A handler ended. `retryMs`: the request is looked at again after that time, not before. */
+  /**
+   * A handler ended. `retryMs`: the request is looked at again after that time, not before. `unsure`: a write of ours may or
+   * may not have happened.
+   */
   | {
       readonly type: "handled";
       readonly request: string;
       readonly retryMs?: number;
-      readonly shortPool?: string;
+      readonly unsure?: boolean;
     }
   | { readonly type: "deleted"; readonly node: string; readonly retryMs?: number }
   | { readonly type: "deallocated"; readonly node: string; readonly retryMs?: number }
@@ -96,6 +106,8 @@ export type Action =
       readonly request: string;
       readonly pool: string;
       readonly nodes: readonly PlannedNode[];
+      /** For what is launched; null: the cloud chooses, or has none. */
+      readonly zone: string | null;
     }
   | {
       readonly type: "decline";
@@ -126,8 +138,14 @@ export const verdictCodes = {
   "capacity.provider": "The provider's quota is used up",
   "capacity.concurrency": "The provider launches as many nodes at once as it may",
   "capacity.tenant": "The tenant's limit is used up",
-  "offering.failing": "Launches of this label failed in a row, or the cloud has no room for it: nothing is launched for a while",
-  "offering.budget": "Too many launches of this label failed within the hour: nothing is launched for a while",
+  "capacity.reserved": "What is free is kept for a request that comes first and needs more of it",
+  "capacity.refused": "The cloud refused for quota, though there seemed to be some; it is asked again later",
+  "image.waits":
+    "No image of the label is uploaded to the provider yet; one is being made or a builder may make it",
+  "offering.failing":
+    "Launches of this label failed in a row, or the cloud has no room for it: nothing is launched for a while",
+  "offering.budget":
+    "Too many launches of this label failed within the hour: nothing is launched for a while",
   "offering.trying": "Launches of this label failed; one request tries whether they work again",
   "nodes.none-free": "Every node of that label is taken",
   "yield.provider": "The request prefers another provider, which can serve it",

@@ -1,11 +1,27 @@
+import { add, exceeded, type Resources } from "@nodeyard/driver";
 import { SortedQueue } from "./sorted-queue.ts";
-import type { PoolState, State, Waiting } from "./state.ts";
+import type { PoolState, State, TenantWaiting, Waiting } from "./state.ts";
 import { compareWaiting } from "./state.ts";
 
 /** Where requests wait, and how they leave: the only code that touches more than one of the places at once. */
 
 export function enqueue(state: State, pool: PoolState, waiting: Waiting): void {
-  if (pool.queue.add(waiting)) state.dirty.add(pool.policy.key);
+  if (!pool.queue.add(waiting)) return;
+  if (pool.blocked !== undefined) pool.fresh.add(waiting);
+  state.dirty.add(pool.policy.key);
+}
+
+/** The head of a pool is no longer held up, or another one is: what was kept for it is anybody's. */
+export function unblock(state: State, pool: PoolState): void {
+  pool.blocked = undefined;
+  state.dirty.add(pool.policy.key);
+  dirtyProvider(state, pool.policy.provider);
+}
+
+/** Pools of a provider that wait for capacity have something to try again. */
+export function dirtyProvider(state: State, provider: string): void {
+  for (const { policy, blocked } of state.pools.values())
+    if (policy.provider === provider && blocked !== undefined) state.dirty.add(policy.key);
 }
 
 /** Takes a request out of every place it waits in. */
@@ -14,10 +30,8 @@ export function dequeue(state: State, waiting: Waiting): void {
     const wasHead = pool.queue.at(0) === waiting;
     if (pool.queue.delete(waiting) && wasHead) state.dirty.add(pool.policy.key);
     pool.yielding.delete(waiting.id);
-    if (pool.blocked === waiting.id) {
-      pool.blocked = undefined;
-      state.dirty.add(pool.policy.key);
-    }
+    pool.fresh.delete(waiting);
+    if (pool.blocked?.id === waiting.id) unblock(state, pool);
     for (const label of new Set(waiting.record.nodeTypes)) {
       const key = `${pool.policy.key} ${label}`;
       const wanting = state.wanting.get(key);
@@ -27,12 +41,18 @@ export function dequeue(state: State, waiting: Waiting): void {
   const tenant = waiting.record.tenantName;
   if (tenant === null) return;
   const held = state.tenantWaiting.get(tenant);
-  if (held?.delete(waiting.id) && held.size === 0) state.tenantWaiting.delete(tenant);
+  if (held?.delete(waiting as TenantWaiting) && held.size === 0) state.tenantWaiting.delete(tenant);
+}
+
+/** Takes a request out of one pool's queue: it waits elsewhere. */
+export function leaveQueue(pool: PoolState, waiting: Waiting): void {
+  pool.queue.delete(waiting);
+  pool.fresh.delete(waiting);
 }
 
 /** Moves a request from the queue to the line for idle nodes of one label. */
 export function parkForLabel(state: State, pool: PoolState, waiting: Waiting, label: string): void {
-  pool.queue.delete(waiting);
+  leaveQueue(pool, waiting);
   const key = `${pool.policy.key} ${label}`;
   const line = state.wanting.get(key) ?? new SortedQueue<Waiting>(compareWaiting);
   state.wanting.set(key, line);
@@ -62,10 +82,26 @@ export function wakeAllForPool(state: State, pool: PoolState): void {
   }
 }
 
-/** Every pool that could serve them looks again at the requests that the tenant's limit held back. */
+/** Puts a request in its tenant's line. `need` undefined: it can never fit, and waits for another limit. */
+export function parkForTenant(state: State, waiting: Waiting, need: Resources | undefined): void {
+  const tenant = waiting.record.tenantName;
+  if (tenant === null || need === undefined) return;
+  const held = state.tenantWaiting.get(tenant) ?? new SortedQueue<TenantWaiting>(compareWaiting);
+  state.tenantWaiting.set(tenant, held);
+  held.add({ ...waiting, need });
+}
+
+/** The first of those whom the tenant's limit holds back are looked at again: as many as there is room for now. */
 export function wakeTenant(state: State, tenant: string): void {
   const held = state.tenantWaiting.get(tenant);
   if (held === undefined) return;
+  const limit = state.policy.tenantLimits.get(tenant) ?? {};
+  let used = state.usage.of(`tenant ${tenant}`);
+  for (let first = held.at(0); first !== undefined; first = held.at(0)) {
+    if (exceeded(limit, used, first.need) !== undefined) return;
+    used = add(used, first.need);
+    held.delete(first);
+    state.recheck.add(first.id);
+  }
   state.tenantWaiting.delete(tenant);
-  for (const id of held) state.recheck.add(id);
 }

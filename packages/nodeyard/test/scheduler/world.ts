@@ -62,6 +62,8 @@ export function pool(fields: Partial<LocalPool> = {}): LocalPool {
     launches: true,
     needs: new Map(),
     unavailable: new Map(),
+    images: new Map(),
+    zones: [],
     inventory: new Map(),
     ...fields,
   };

@@ -100,11 +100,16 @@ async function poolFacts(
 ): Promise<Omit<LocalPool, "id">> {
   const needs = new Map<string, Resources>();
   const unavailable = new Map<string, string>();
+  const images = new Map<string, string>();
   if (driver.capabilities.launches) {
     for (const label of pool.labels.values()) {
       if (label.image?.kind === "diskimage") {
-        unavailable.set(label.name, "images are not available");
-        continue;
+        images.set(label.name, label.image.name);
+        if (label.image.listed === false)
+          unavailable.set(
+            label.name,
+            `images are not available (provider ${config.name} does not list diskimage ${label.image.name})`,
+          );
       }
       try {
         needs.set(label.name, await need(provider, label, signal));
@@ -131,9 +136,21 @@ async function poolFacts(
     launches: driver.capabilities.launches,
     needs,
     unavailable,
+    images,
+    zones: await zonesOf(provider, pool, signal),
     ...(named && { types: named }),
     inventory,
   };
+}
+
+/** What the file names; else what the cloud has. */
+async function zonesOf(
+  provider: Provider,
+  pool: ProviderConfig["pools"][number],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (pool.availabilityZones.length > 0) return pool.availabilityZones;
+  return (await provider.offers?.zones?.list(pool, signal)) ?? [];
 }
 
 async function need(

@@ -8,9 +8,15 @@ export const nextSteps: Readonly<Record<VerdictCode, string>> = {
   "capacity.provider": "It is tried again as soon as a node of the provider is gone or its quota changes.",
   "capacity.concurrency": "It is tried again as soon as a launch of the provider ends.",
   "capacity.tenant": "It is tried again as soon as a node of the tenant is returned, or its limit is raised.",
-  "offering.failing": "At the next try one request finds out whether it works again; another pool may take it before.",
-  "offering.budget": "It is tried again as soon as the hour's budget allows it; another pool may take it before.",
+  "offering.failing":
+    "At the next try one request finds out whether it works again; another pool may take it before.",
+  "offering.budget":
+    "It is tried again as soon as the hour's budget allows it; another pool may take it before.",
   "offering.trying": "If that launch works, this request goes on; if not, it waits for the next try.",
+  "capacity.reserved": "The request that it is kept for goes first; then this one is tried again.",
+  "capacity.refused": "One request tries again at that time, or as soon as a machine there is gone.",
+  "image.waits":
+    "It is tried again as soon as an upload of the image is ready, or a node of the label is free.",
   "nodes.none-free": "It gets the next node of that label that is returned.",
   "yield.provider": "The provider it prefers takes it, or declines; then this one looks again.",
   "yield.priority":

@@ -1,0 +1,189 @@
+import { add, exceeded, type Resources } from "@nodeyard/driver";
+import { type Nodeset, total } from "./nodeset.ts";
+import { isRefused } from "./refusals.ts";
+import { MIN_READY } from "./requests.ts";
+import { type Blocked, compareWaiting, type Scope, type State, type Waiting } from "./state.ts";
+import type { LocalPool, VerdictCode } from "./types.ts";
+
+type Facts = Readonly<Record<string, unknown>>;
+
+/** Why a nodeset cannot be launched in a pool now. */
+export type NoRoom =
+  | { readonly kind: "decline"; readonly reason: string }
+  /** More than others leave of the quota, had we nothing: it holds up nobody, and waits until they leave more. */
+  | { readonly kind: "parked"; readonly code: VerdictCode; readonly facts: Facts }
+  /** The pool works for this request before others. `missing`: machines that would have to go. */
+  | {
+      readonly kind: "blocked";
+      readonly code: VerdictCode;
+      readonly facts: Facts;
+      readonly nextTry?: number;
+      readonly missing: number;
+      readonly blocked: Blocked;
+    };
+
+export type OverTenant = {
+  readonly kind: "tenant";
+  readonly facts: Facts;
+  /** Undefined: it could never fit, and nothing is kept for it. */
+  readonly need: Resources | undefined;
+};
+
+interface Check {
+  readonly scope: Scope;
+  readonly code: VerdictCode;
+  readonly limit: Resources;
+  readonly used: Resources;
+  readonly asked: Resources;
+}
+
+/** Undefined: there is room, for this request and for those that come before it. */
+export function roomFor(
+  state: State,
+  now: number,
+  pool: LocalPool,
+  waiting: Waiting,
+  { need, launching }: Nodeset,
+): NoRoom | undefined {
+  const provider = state.policy.providers.get(pool.provider);
+  const foreign = exceeded(provider?.quota ?? {}, {}, need);
+  if (foreign !== undefined) return beyondOthers(state, pool, waiting, foreign, need);
+  const scopes = new Set<Scope>();
+  let first: { check: Check; over: string; behind: string | undefined } | undefined;
+  for (const check of checksOf(state, pool, need, launching.length)) {
+    const kept = keptFor(state, pool, waiting, check.scope);
+    const short = exceeded(check.limit, check.used, check.asked);
+    const over = short ?? exceeded(check.limit, add(check.used, kept.amount), check.asked);
+    if (over === undefined) continue;
+    scopes.add(check.scope);
+    first ??= { check, over, behind: short === undefined ? kept.head : undefined };
+  }
+  const refusal = isRefused(state, now, pool.provider, waiting.id);
+  if (first === undefined && refusal === undefined) return undefined;
+  const min = waiting.record.requestor === MIN_READY;
+  const blocked: Blocked = { id: waiting.id, waiting, need, launches: launching.length, scopes };
+  if (first === undefined) {
+    const code = "capacity.refused";
+    if (min) return { kind: "decline", reason: `at capacity (${code})` };
+    return { kind: "blocked", code, ...refusal!, missing: launching.length, blocked };
+  }
+  const { check, over, behind } = first;
+  const code = behind === undefined ? check.code : "capacity.reserved";
+  if (min) return { kind: "decline", reason: `at capacity (${code}: ${over})` };
+  const facts = {
+    pool: pool.key,
+    resource: over,
+    limit: check.limit[over],
+    used: check.used[over] ?? 0,
+    need: check.asked[over],
+    ...(behind === undefined ? {} : { kept_for: behind }),
+  };
+  return { kind: "blocked", code, facts, missing: missing(check, behind, launching.length), blocked };
+}
+
+function checksOf(state: State, pool: LocalPool, need: Resources, launches: number): readonly Check[] {
+  const provider = state.policy.providers.get(pool.provider);
+  const most = provider?.maxConcurrency ?? Number.POSITIVE_INFINITY;
+  return [
+    {
+      scope: "pool",
+      code: "capacity.pool",
+      limit: pool.limits,
+      used: state.usage.of(`pool ${pool.key}`),
+      asked: need,
+    },
+    {
+      scope: "provider",
+      code: "capacity.provider",
+      limit: provider?.quota ?? {},
+      used: state.usage.of(`provider ${pool.provider}`),
+      asked: need,
+    },
+    {
+      scope: "launching",
+      code: "capacity.concurrency",
+      limit: { instances: most },
+      used: state.usage.of(`launching ${pool.provider}`),
+      // A nodeset of more than may be launched at once goes when nothing else is launched.
+      asked: { instances: Math.min(launches, most) },
+    },
+  ];
+}
+
+/** How many machines would have to go; none where that is not what it waits for. */
+function missing({ scope, used, limit }: Check, behind: string | undefined, launches: number): number {
+  if (scope === "launching" || behind !== undefined) return 0;
+  return Math.max(1, (used.instances ?? 0) + launches - (limit.instances ?? Number.POSITIVE_INFINITY));
+}
+
+/**
+ * What is kept in a scope for heads of queues that wait for capacity and come before this request: so small work passes
+ * only when it does not delay them. In its own pool a head keeps all it needs; from other pools of its provider only
+ * that of which it is short, so that a pool at its own limit does not hold up others.
+ */
+function keptFor(
+  state: State,
+  pool: LocalPool,
+  waiting: Waiting,
+  scope: Scope,
+): { readonly amount: Resources; readonly head: string | undefined } {
+  let amount: Resources = {};
+  let head: string | undefined;
+  const seen = new Set<string>([waiting.id]);
+  for (const { policy, blocked } of state.pools.values()) {
+    if (blocked === undefined || policy.provider !== pool.provider || seen.has(blocked.id)) continue;
+    const own = policy.key === pool.key;
+    if (!own && (scope === "pool" || !blocked.scopes.has(scope))) continue;
+    if (compareWaiting(blocked.waiting, waiting) > 0) continue;
+    seen.add(blocked.id);
+    amount = add(amount, scope === "launching" ? { instances: blocked.launches } : blocked.need);
+    head ??= blocked.id;
+  }
+  return { amount, head };
+}
+
+/**
+ * The old launcher declines, which fails a request that only has to wait for others to leave. A machine of ours that is
+ * still listed after its record went counts as foreign for a moment, too.
+ */
+function beyondOthers(
+  state: State,
+  pool: LocalPool,
+  { record }: Waiting,
+  resource: string,
+  need: Resources,
+): NoRoom {
+  const provider = state.policy.providers.get(pool.provider);
+  const left = provider?.quota[resource] ?? 0;
+  if (record.requestor === MIN_READY) {
+    return { kind: "decline", reason: `at capacity (others leave ${left} of ${resource})` };
+  }
+  const limit = provider?.limits?.[resource] ?? left;
+  const facts = { pool: pool.key, resource, limit, used_by_others: limit - left, need: need[resource] };
+  return { kind: "parked", code: "capacity.provider", facts };
+}
+
+/** Spec launcher.md 4.4, but in order: what a tenant's first waiting request needs is kept for it. */
+export function overTenant(state: State, pool: LocalPool, waiting: Waiting): OverTenant | undefined {
+  const tenant = waiting.record.tenantName;
+  const limit = tenant === null ? undefined : state.policy.tenantLimits.get(tenant);
+  if (tenant === null || limit === undefined) return undefined;
+  const need = total(pool, waiting.record.nodeTypes);
+  const used = state.usage.of(`tenant ${tenant}`);
+  const facts = (over: string) => ({
+    tenant,
+    resource: over,
+    limit: limit[over],
+    used: used[over] ?? 0,
+    need: need[over],
+  });
+  const never = exceeded(limit, {}, need);
+  if (never !== undefined) return { kind: "tenant", facts: facts(never), need: undefined };
+  const over = exceeded(limit, used, need);
+  if (over !== undefined) return { kind: "tenant", facts: facts(over), need };
+  const first = state.tenantWaiting.get(tenant)?.at(0);
+  if (first === undefined || compareWaiting(first, waiting) >= 0) return undefined;
+  const behind = exceeded(limit, add(used, first.need), need);
+  if (behind === undefined) return undefined;
+  return { kind: "tenant", facts: { ...facts(behind), kept_for: first.id }, need };
+}

@@ -1,0 +1,83 @@
+import { add, type Resources } from "@nodeyard/driver";
+import { openZones } from "./offerings.ts";
+import type { State, Waiting } from "./state.ts";
+import type { LocalPool, PlannedNode } from "./types.ts";
+import { leastLoaded } from "./zones.ts";
+
+export const oneInstance: Resources = { instances: 1 };
+
+export function needOf(pool: LocalPool, label: string): Resources {
+  return pool.needs.get(label) ?? oneInstance;
+}
+
+/** What all these labels take together. */
+export function total(pool: LocalPool, labels: readonly string[]): Resources {
+  return labels.reduce<Resources>((sum, label) => add(sum, needOf(pool, label)), {});
+}
+
+/** The nodes that a request would get, before anyone asked whether there is room for those to be launched. */
+export interface Nodeset {
+  readonly nodes: readonly PlannedNode[];
+  /** Of everything in it that has a zone; null: the cloud chooses. */
+  readonly zone: string | null;
+  readonly launching: readonly string[];
+  /** What the launches take. */
+  readonly need: Resources;
+}
+
+/**
+ * Ready nodes first, oldest first, and launches for the rest, in the order of `node_types`. As with the old launcher the
+ * first reused node that has a zone decides it for all (spec launcher.md 2.5); without one, a zone is chosen for what is
+ * launched.
+ */
+export function chooseNodes(
+  state: State,
+  policy: LocalPool,
+  waiting: Waiting,
+  reuse = waiting.record.reuse,
+): Nodeset {
+  const { record } = waiting;
+  const taken = new Set<string>();
+  const nodes: PlannedNode[] = [];
+  const launching: string[] = [];
+  let zone: string | null = null;
+  let need: Resources = {};
+  // Hosts that exist on their own are registered anew after each use: there a free one is never a used one.
+  const mayTake = reuse || !policy.launches;
+  for (const label of record.nodeTypes) {
+    const idle: string | undefined = mayTake ? findIdle(state, policy, label, zone, taken) : undefined;
+    if (idle !== undefined) {
+      taken.add(idle);
+      zone ??= state.nodes.get(idle)?.record.az ?? null;
+      nodes.push({ label, reuse: idle });
+      continue;
+    }
+    const each = needOf(policy, label);
+    need = add(need, each);
+    launching.push(label);
+    nodes.push({ label, launch: each });
+  }
+  return { nodes, zone, launching, need };
+}
+
+/**
+ * The same with its zone chosen, among those whose offerings are open: a zone without room is not. Ready nodes in a zone
+ * that is closed are left for others, because the nodeset goes to another one as a whole.
+ */
+export function inOneZone(state: State, policy: LocalPool, waiting: Waiting, set: Nodeset): Nodeset {
+  const open = openZones(state, policy, set.launching, waiting.id);
+  if (set.zone !== null && (open[0] === null || open.includes(set.zone))) return set;
+  const whole = set.zone === null ? set : chooseNodes(state, policy, waiting, false);
+  return { ...whole, zone: leastLoaded(state, policy, open) };
+}
+
+function findIdle(
+  { idle }: State,
+  { key }: LocalPool,
+  label: string,
+  zone: string | null,
+  taken: ReadonlySet<string>,
+): string | undefined {
+  const ids = zone === null ? idle.of(key, label) : idle.inZone(key, label, zone);
+  return ids.find((id) => !taken.has(id));
+}

@@ -1,0 +1,63 @@
+import { SortedQueue } from "./sorted-queue.ts";
+
+/** A queue in order, and the same by label: who wants a label is found however many wait before. */
+export class PoolQueue<T extends { readonly record: { readonly nodeTypes: readonly string[] } }> {
+  readonly #all: SortedQueue<T>;
+  readonly #lines = new Map<string, SortedQueue<T>>();
+  readonly #compare: (a: T, b: T) => number;
+
+  constructor(compare: (a: T, b: T) => number) {
+    this.#compare = compare;
+    this.#all = new SortedQueue(compare);
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  at(index: number): T | undefined {
+    return this.#all.at(index);
+  }
+
+  has(item: T): boolean {
+    return this.#all.has(item);
+  }
+
+  /** False when it is in already. */
+  add(item: T): boolean {
+    if (!this.#all.add(item)) return false;
+    for (const label of new Set(item.record.nodeTypes)) {
+      const line = this.#lines.get(label) ?? new SortedQueue<T>(this.#compare);
+      this.#lines.set(label, line);
+      line.add(item);
+    }
+    return true;
+  }
+
+  /** False when it was not in. */
+  delete(item: T): boolean {
+    if (!this.#all.delete(item)) return false;
+    for (const label of new Set(item.record.nodeTypes)) {
+      const line = this.#lines.get(label);
+      line?.delete(item);
+      if (line?.size === 0) this.#lines.delete(label);
+    }
+    return true;
+  }
+
+  /** The first `most` that want a label. */
+  line(label: string, most: number): readonly T[] {
+    const line = this.#lines.get(label);
+    const first: T[] = [];
+    for (let index = 0; index < most; index++) {
+      const item = line?.at(index);
+      if (item === undefined) break;
+      first.push(item);
+    }
+    return first;
+  }
+
+  [Symbol.iterator](): IterableIterator<T> {
+    return this.#all[Symbol.iterator]();
+  }
+}
