@@ -1,6 +1,6 @@
 import type { CreateOrder, Machine } from "@nodeyard/driver";
 import { seededRandom } from "@nodeyard/runtime";
-import type { FakeServer } from "./cloud/servers.ts";
+import type { FakeServer, Status } from "./cloud/servers.ts";
 
 const IPV6_NETWORK = "fake-ipv6-network-name";
 const NO_PUBLIC_NETWORK = "no-auto-ip-network-name";
@@ -34,6 +34,13 @@ export function describeMachine(server: FakeServer, order: CreateOrder, cloud: s
     resources: server.resources,
     hostKeys: ssh && hostKeyChecking ? [hostKey(octet)] : [],
   };
+}
+
+/** What a machine has written to its console, in the way that real ones do: with colours, and without an end while it boots. */
+export function consoleOf({ name, id, fate }: FakeServer, status: Status): string {
+  const began = [`\u001b[0;32mBooting\u001b[0m ${name}`, `machine-id ${id}`];
+  if (status === "ACTIVE") return [...began, `${name} login: `].join("\r\n");
+  return [...began, fate === "error" ? "Kernel panic - not syncing" : "Waiting for the network"].join("\r\n");
 }
 
 /** An Ed25519 key in form, owned by nobody: 4 bytes of length, the type, 4 bytes of length, 32 bytes. */

@@ -5,6 +5,7 @@ import {
   type InventoryItem,
   type LabelConfig,
   type Machine,
+  type Offers,
   type ProbeVerdict,
   type Provider,
   type Resource,
@@ -17,7 +18,7 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import { mapError } from "./cloud/errors.ts";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
 import { type FakeServer, tagKey } from "./cloud/servers.ts";
-import { describeMachine } from "./machine.ts";
+import { consoleOf, describeMachine } from "./machine.ts";
 import type { FakeLabelOwn, FakePoolOwn, FakeProviderConfig } from "./own.ts";
 
 const CALL_MS = 60_000;
@@ -25,6 +26,14 @@ const POLL_MS = 100;
 
 /** One fake provider: everything it knows is in the cloud. */
 export class FakeProvider implements Provider {
+  readonly offers: Offers = {
+    console: {
+      read: async (tag, context) => {
+        const server = await this.#existing(tag, context);
+        return server === undefined ? null : consoleOf(server, this.#cloud.status(server));
+      },
+    },
+  };
   readonly #cloud: FakeCloud;
   readonly #config: FakeProviderConfig;
   readonly #clock: Clock;

@@ -88,6 +88,7 @@ describe("the fake driver's configuration", () => {
     });
     expect(pool?.labels.get("a")).toEqual({
       name: "a",
+      consoleLog: false,
       hostKeyChecking: true,
       connection: { username: "u", pythonPath: "auto", shellType: null, type: "winrm", port: 5986 },
       image: { kind: "cloud-image", name: "c" },

@@ -1,6 +1,7 @@
 import { DriverError, type ExternalId, type LabelConfig, type Tag } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import type { Context, OpenProvider } from "../context.ts";
+import { inTime } from "../within.ts";
 
 /** For the cloud to hand a console over, milliseconds. */
 const READ_MS = 30_000;
@@ -45,7 +46,9 @@ export async function keepConsole(
   const late = () => new DriverError("timeout", `no console within ${READ_MS} ms`);
   const limit = deadline(context.clock, READ_MS, late, signal);
   try {
-    const text = await consoles.read(tag, { signal: limit.signal, externalId });
+    const read = consoles.read(tag, { signal: limit.signal, externalId });
+    // Also a driver that does not heed its signal holds nothing up.
+    const text = await inTime(context.clock, READ_MS, read, late);
     if (text === null) return;
     const { lines, cut } = consoleTail(text);
     for (const line of lines) context.log.info({ node, request, attempt, line }, "console");

@@ -1,0 +1,103 @@
+import { paths } from "@nodeyard/model";
+import { seededRandom } from "@nodeyard/runtime";
+import { describe, expect, test } from "vitest";
+import { deletionPause, isDeadLetter } from "../../src/launcher/nodes/deletion-rule.ts";
+import { DEAD_LETTERS, deadLetterPath, decodeDeadLetter, retryDeletion } from "../../src/operations/index.ts";
+import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
+
+const HOUR = 3_600_000;
+const letters = (world: World) => world.children(DEAD_LETTERS);
+
+/** A launcher with one used node that its cloud does not delete. */
+async function stuck(world: World): Promise<string> {
+  const id = await world.ask();
+  const { nodes } = await world.fulfilled(id);
+  const [node] = nodes as [string];
+  world.cloud.faults.deleteFails = Number.POSITIVE_INFINITY;
+  await world.settle(world.other.delete(paths.request(id)));
+  await world.put(paths.node(node), { ...world.node(node), state: "used" });
+  return node;
+}
+
+describe("a node that cannot be deleted", () => {
+  test("is tried ever more rarely, marked for people, and still tried", async () => {
+    const world = new World();
+    const { counters, journal, log } = await world.start("a", launcherConfig([fakeProvider()]));
+    const node = await stuck(world);
+    await world.until("it is marked", () => letters(world).length === 1, 2 * HOUR);
+    const failed = () => counters.value("launcher.deletes", { result: "failed" });
+    expect(failed()).toBeGreaterThanOrEqual(3);
+    expect(failed()).toBeLessThanOrEqual(10);
+    const data = world.cluster.znodes.data(deadLetterPath(node))!;
+    expect(decodeDeadLetter(node, data)).toMatchObject({ provider: "cloud", attempts: failed() });
+    expect(decodeDeadLetter(node, data).error).toContain("delete fails");
+    expect(counters.value("launcher.dead_letters", { provider: "cloud" })).toBe(1);
+    expect(journal.events.filter(({ event }) => event === "node.dead-letter")).toHaveLength(1);
+    expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
+    const before = failed();
+    await world.run(4 * HOUR);
+    expect(failed() - before).toBeGreaterThanOrEqual(4);
+    expect(failed() - before).toBeLessThanOrEqual(12);
+    expect(world.node(node)?.state).toBe("deleting");
+    world.cloud.faults.deleteFails = 0;
+    await world.until(
+      "it is gone, and so is the mark",
+      () => world.nodes().length + letters(world).length === 0,
+      HOUR,
+    );
+    expect(world.cloud.inspect()).toEqual([]);
+  });
+
+  test("is tried at once when a person takes the mark away", async () => {
+    const world = new World();
+    await world.start("a", launcherConfig([fakeProvider()]));
+    const node = await stuck(world);
+    await world.until("it is marked", () => letters(world).length === 1, 2 * HOUR);
+    await world.run(60_000);
+    world.cloud.faults.deleteFails = 0;
+    const handles = { tree: world.other, clock: world.clock, random: seededRandom(1) };
+    expect(await world.settle(retryDeletion(handles, node))).toBe(true);
+    await world.until("it is gone", () => world.nodes().length === 0, 5_000);
+    expect(await world.settle(retryDeletion(handles, node))).toBe(false);
+  });
+
+  test("keeps its mark over a restart, and is not tried more often for that; the mark of a node that is gone goes", async () => {
+    const world = new World();
+    const first = await world.start("a", launcherConfig([fakeProvider()]));
+    const node = await stuck(world);
+    await world.until("it is marked", () => letters(world).length === 1, 2 * HOUR);
+    await world.put(deadLetterPath("0000099999"), { v: 1, node: "0000099999" });
+    await world.settle(first.launcher.close(1_000));
+    const { counters } = await world.start("b", launcherConfig([fakeProvider()]));
+    await world.until("the other mark is gone", () => letters(world).length === 1, 300_000);
+    expect(letters(world)).toEqual([node]);
+    const before = counters.value("launcher.deletes", { result: "failed" });
+    await world.run(HOUR / 4);
+    expect(counters.value("launcher.deletes", { result: "failed" }) - before).toBeLessThanOrEqual(1);
+  });
+
+  test("the rule: ten tries, or three within an hour or more", () => {
+    expect(isDeadLetter({ failed: 10, since: 0 }, 1)).toBe(true);
+    expect(isDeadLetter({ failed: 9, since: 0 }, HOUR - 1)).toBe(false);
+    expect(isDeadLetter({ failed: 3, since: 0 }, HOUR)).toBe(true);
+    expect(isDeadLetter({ failed: 2, since: 0 }, 10 * HOUR)).toBe(false);
+    const random = seededRandom(1);
+    for (let failed = 1; failed < 40; failed++) {
+      expect(deletionPause(random, { failed, since: 0 }, false)).toBeLessThanOrEqual(420_000);
+      expect(deletionPause(random, { failed, since: 0 }, true)).toBeGreaterThan(1_000_000);
+    }
+  });
+});
+
+describe("a try whose machine cannot be removed", () => {
+  test("keeps its record and its id until it can; the request goes on with another record", async () => {
+    const world = new World();
+    await world.start("a", launcherConfig([fakeProvider("cloud", { "launch-retries": 3 })]));
+    world.cloud.faults.endsInError = 1;
+    world.cloud.faults.deleteFails = 4;
+    const { nodes } = await world.fulfilled(await world.ask(), 60_000);
+    expect(nodes).not.toContain("0000000000");
+    await world.until("the first one is gone as well", () => world.cloud.inspect().length === 1);
+    expect(world.nodes()).toHaveLength(1);
+  });
+});
