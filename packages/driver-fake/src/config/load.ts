@@ -39,6 +39,7 @@ export function load(raw: Readonly<Record<string, unknown>>, context: LoadContex
         labels: labelMap(pool, labels, context),
         availabilityZones: pool.has("availability-zones") ? pool.texts("availability-zones") : [],
         useInternalIp: false,
+        ignoreProviderQuota: pool.flag("ignore-provider-quota", false),
         own: { networks: pool.has("networks") ? pool.texts("networks") : [] },
       },
     ];

@@ -76,7 +76,10 @@ const pool = closed({
   "max-ram": int({ description: "Memory at once.", default: "no limit", unit: "MiB" }),
   "max-volumes": int({ description: "Volumes at once.", default: "no limit" }),
   "max-volume-gb": int({ description: "Size of all volumes.", default: "no limit", unit: "GB" }),
-  "ignore-provider-quota": bool({ description: "Accepted; use `fake.quota` instead.", default: false }),
+  "ignore-provider-quota": bool({
+    description: "Only the pool's limits count, not the cloud's quota.",
+    default: false,
+  }),
   "availability-zones": listOf(str(), {
     description: "One is chosen per request.",
     default: "all of the cloud",

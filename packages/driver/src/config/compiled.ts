@@ -47,6 +47,8 @@ export interface PoolConfig<PoolOwn = unknown, LabelOwn = unknown> {
   /** Zones to choose from; empty: the driver's own list. */
   readonly availabilityZones: readonly string[];
   readonly useInternalIp: boolean;
+  /** Only the pool's limits count, not what the cloud says of its quota (`ignore-provider-quota`); absent: both do. */
+  readonly ignoreProviderQuota?: boolean;
   readonly own: PoolOwn;
 }
 

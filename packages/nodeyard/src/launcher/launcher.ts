@@ -124,13 +124,16 @@ export class Launcher {
       identity: options.identity,
       driverOf: options.driverOf,
       onChange: () => this.#loop.push({ type: "policy", policy: this.#policy() }),
+      onQuotaRefused: (provider) => this.#loop.push({ type: "quota-refused", provider }),
     });
     this.#loop = new Loop(context, (action) => this.#tasks.perform(action));
-    this.#deletions = new Deletions(this.#serving.context, (node) => this.#loop.push({ type: "deleted", node }));
+    this.#deletions = new Deletions(this.#serving.context, (node) =>
+      this.#loop.push({ type: "deleted", node }),
+    );
     this.#tasks = new Tasks(
       this.#serving.context,
       (event) => this.#loop.push(event),
-      (pool, paused) => void this.#serving.setPaused(pool, paused),
+      this.#serving,
       this.#deletions,
     );
     this.#leases = new LeaseKeeper(this.#serving.context);

@@ -13,6 +13,12 @@ const REMEMBERED = 50_000;
 /** Time for work that was aborted to end, milliseconds. */
 const GIVE_UP_MS = 2_000;
 
+/** What actions on pools and providers need. */
+interface ProviderSide {
+  setPaused(pool: string, paused: boolean): void;
+  askQuota(provider: string): void;
+}
+
 /**
  * Carries the scheduler's actions out and tells it how each ended. Every task belongs to one session: when that ends, its
  * tasks are aborted and what they still say is not listened to.
@@ -20,7 +26,7 @@ const GIVE_UP_MS = 2_000;
 export class Tasks {
   readonly #context: Context;
   readonly #report: (event: SchedulerEvent) => void;
-  readonly #pause: (pool: string, paused: boolean) => void;
+  readonly #providers: ProviderSide;
   readonly #deletions: Deletions;
   readonly #running = new Map<Promise<void>, string>();
   readonly #failures = new Map<string, number>();
@@ -29,13 +35,13 @@ export class Tasks {
   constructor(
     context: Context,
     report: (event: SchedulerEvent) => void,
-    pause: (pool: string, paused: boolean) => void,
+    providers: ProviderSide,
     deletions: Deletions,
   ) {
     this.#context = context;
     this.#deletions = deletions;
     this.#report = report;
-    this.#pause = pause;
+    this.#providers = providers;
   }
 
   perform(action: Action): void {
@@ -60,7 +66,9 @@ export class Tasks {
       case "min-ready":
         return this.#run(action.label, () => this.#minReady(action.label, action.count));
       case "pause":
-        return this.#pause(action.pool, action.paused);
+        return this.#providers.setPaused(action.pool, action.paused);
+      case "ask-quota":
+        return this.#providers.askQuota(action.provider);
     }
   }
 
@@ -113,7 +121,7 @@ export class Tasks {
     const started = () => {
       if (!signal.aborted) this.#report({ type: "started", request: action.request });
     };
-    const work = handleRequest(this.#context, pool, action.request, action.nodes, signal, started);
+    const work = handleRequest(this.#context, pool, action.request, action, signal, started);
     const noted = work.catch(() => {}).finally(() => pool.open.work.delete(noted));
     pool.open.work.add(noted);
     return this.#ending(action.request, work);
@@ -135,7 +143,8 @@ export class Tasks {
     if (outcome === "fulfilled")
       this.#context.journal.write({ event: "request.fulfilled", request, facts: {} });
     if (outcome === "replan" || outcome === "busy" || outcome === "lost") {
-      return { type: "handled", request, retryMs: this.#retry(request, 200, 30_000) };
+      const retryMs = this.#retry(request, 200, 30_000);
+      return { type: "handled", request, retryMs, unsure: outcome === "lost" };
     }
     this.#failures.delete(request);
     return { type: "handled", request };

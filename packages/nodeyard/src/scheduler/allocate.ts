@@ -1,10 +1,18 @@
 import { tries, waitForOffering } from "./offerings.ts";
 import { looksAtRequests, type Plan, planFor, YIELD_MS } from "./plan.ts";
-import { probeQuota } from "./refusals.ts";
+import { probeQuota, wantQuota } from "./refusals.ts";
 import { decline } from "./requests.ts";
 import { clearVerdict, type PoolState, type State, setVerdict, type Turn, type Waiting } from "./state.ts";
 import type { PlannedNode } from "./types.ts";
-import { dequeue, dirtyProvider, enqueue, leaveQueue, parkForLabel, parkForTenant } from "./waiting.ts";
+import {
+  dequeue,
+  dirtyProvider,
+  enqueue,
+  leaveQueue,
+  parkForLabel,
+  parkForQuota,
+  parkForTenant,
+} from "./waiting.ts";
 import { zoneKey } from "./zones.ts";
 
 /** Requests behind a blocked head that are looked at in each pass, at most: the first, and the first of a label with idle nodes. */
@@ -82,6 +90,8 @@ function carryOut(
     }
     case "parked":
       leaveQueue(pool, waiting);
+      parkForQuota(state, pool, waiting);
+      wantQuota(state, turn, pool.policy.provider);
       setVerdict(state, turn, id, plan.code, plan.facts);
       break;
     case "tenant":
@@ -167,6 +177,7 @@ function block(
   pool.blocked = plan.blocked;
   setVerdict(state, turn, head.id, plan.code, plan.facts, plan.nextTry);
   setPaused(turn, pool, true);
+  if (plan.blocked.scopes.has("provider")) wantQuota(state, turn, pool.policy.provider);
   makeRoom(state, turn, pool, head, plan.missing);
   const wanted = new Set(head.record.nodeTypes);
   let left = budget;

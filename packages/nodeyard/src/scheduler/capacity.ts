@@ -45,8 +45,7 @@ export function roomFor(
   waiting: Waiting,
   { need, launching }: Nodeset,
 ): NoRoom | undefined {
-  const provider = state.policy.providers.get(pool.provider);
-  const foreign = exceeded(provider?.quota ?? {}, {}, need);
+  const foreign = exceeded(quotaOf(state, pool), {}, need);
   if (foreign !== undefined) return beyondOthers(state, pool, waiting, foreign, need);
   const scopes = new Set<Scope>();
   let first: { check: Check; over: string; behind: string | undefined } | undefined;
@@ -95,7 +94,7 @@ function checksOf(state: State, pool: LocalPool, need: Resources, launches: numb
     {
       scope: "provider",
       code: "capacity.provider",
-      limit: provider?.quota ?? {},
+      limit: quotaOf(state, pool),
       used: state.usage.of(`provider ${pool.provider}`),
       asked: need,
     },
@@ -108,6 +107,10 @@ function checksOf(state: State, pool: LocalPool, need: Resources, launches: numb
       asked: { instances: Math.min(launches, most) },
     },
   ];
+}
+
+function quotaOf(state: State, { provider, ignoresQuota }: LocalPool): Resources {
+  return ignoresQuota ? {} : (state.policy.providers.get(provider)?.quota ?? {});
 }
 
 /** How many machines would have to go; none where that is not what it waits for. */

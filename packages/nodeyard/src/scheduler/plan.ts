@@ -86,7 +86,7 @@ function reasonToDecline(state: State, pool: LocalPool, { record }: Waiting): Pl
   }
   if (pool.launches) {
     const provider = state.policy.providers.get(pool.provider);
-    const quota = provider?.limits ?? provider?.quota ?? {};
+    const quota = pool.ignoresQuota ? {} : (provider?.limits ?? provider?.quota ?? {});
     const all = total(pool, record.nodeTypes);
     const over = exceeded(pool.limits, {}, all) ?? exceeded(quota, {}, all);
     if (over !== undefined)

@@ -4,7 +4,7 @@ import { keepReady } from "./min-ready.ts";
 import { onNode, reconsider, wakeFreed } from "./nodes.ts";
 import { onOffering, onOfferingDue, triedBy } from "./offerings.ts";
 import { onPolicy } from "./policy.ts";
-import { onQuotaRefused, probed } from "./refusals.ts";
+import { isQuotaWanted, onQuotaRefused, probed } from "./refusals.ts";
 import { classify, forget, onRequest } from "./requests.ts";
 import { type State, setVerdict, type Turn } from "./state.ts";
 import type { Output, SchedulerEvent } from "./types.ts";
@@ -216,6 +216,9 @@ function fireTimers(state: State, turn: Turn): void {
       case "unsure":
         if (!state.complete) state.timetable.set(key, turn.now + UNSURE_MS);
         else if (state.pending.has(id)) reset(state, turn, id);
+        break;
+      case "ask":
+        if (isQuotaWanted(state, id)) turn.actions.push({ type: "ask-quota", provider: id });
         break;
       case "yield":
         state.recheck.add(id);

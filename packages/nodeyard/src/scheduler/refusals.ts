@@ -4,6 +4,8 @@ import { dirtyProvider } from "./waiting.ts";
 /** The first pause after a cloud refused for quota, milliseconds; it doubles with each refusal in a row. */
 const FIRST_MS = 2_000;
 const MOST_MS = 300_000;
+/** How often the cloud is asked while somebody waits for its quota, milliseconds. */
+const ASK_AGAIN_MS = 30_000;
 
 /**
  * The cloud refused a launch for its quota. Nothing more is launched there for a while, then one request tries: a hundred
@@ -17,6 +19,20 @@ export function onQuotaRefused(state: State, turn: Turn, provider: string): void
   const until = turn.now + Math.min(MOST_MS, FIRST_MS * 2 ** streak);
   state.refusals.set(provider, { until, streak, probe: undefined });
   state.timetable.set(`quota ${provider}`, until);
+}
+
+/** Somebody waits for the quota of a provider: before long it is asked again, since others may have left. */
+export function wantQuota(state: State, turn: Turn, provider: string): void {
+  const key = `ask ${provider}`;
+  if (state.timetable.get(key) === undefined) state.timetable.set(key, turn.now + ASK_AGAIN_MS);
+}
+
+/** Whether anybody still waits for it. */
+export function isQuotaWanted(state: State, provider: string): boolean {
+  if ((state.quotaWaiting.get(provider)?.size ?? 0) > 0) return true;
+  for (const { policy, blocked } of state.pools.values())
+    if (policy.provider === provider && blocked?.scopes.has("provider")) return true;
+  return false;
 }
 
 /** Why this request may not launch at the provider now; undefined: it may. */

@@ -119,6 +119,8 @@ export interface State {
   readonly imageWaiting: Map<string, Set<string>>;
   /** Providers whose cloud refused for quota, until one request finds out that it does no longer. */
   readonly refusals: Map<string, Refusal>;
+  /** Requests that want more of a provider's quota than others leave of it. */
+  readonly quotaWaiting: Map<string, Set<string>>;
   /** When a request first yielded to another pool. */
   readonly yields: Map<string, number>;
   /** What fails at the moment, and who waits for it. */
@@ -184,6 +186,7 @@ export function createState(): State {
     images: new Map(),
     imageWaiting: new Map(),
     refusals: new Map(),
+    quotaWaiting: new Map(),
     yields: new Map(),
     offerings: noOfferings(),
     dirty: new Set(),

@@ -21,6 +21,8 @@ export interface LocalPool {
   readonly unavailable: ReadonlyMap<string, string>;
   /** The diskimage that a launch of a label boots, for labels with one. */
   readonly images: ReadonlyMap<string, string>;
+  /** The provider's quota is no limit to this pool; what it takes counts for the others all the same. */
+  readonly ignoresQuota: boolean;
   /** Zones of which each nodeset gets one; empty: the cloud has none, or chooses itself. */
   readonly zones: readonly string[];
   /** What machines of a label are bought as, where the driver says it; absent: the label's name. */
@@ -119,7 +121,9 @@ export type Action =
   | { readonly type: "delete"; readonly node: string; readonly why: string }
   | { readonly type: "deallocate"; readonly node: string }
   | { readonly type: "min-ready"; readonly label: string; readonly count: number }
-  | { readonly type: "pause"; readonly pool: string; readonly paused: boolean };
+  | { readonly type: "pause"; readonly pool: string; readonly paused: boolean }
+  /** Somebody waits for the provider's quota: what others leave of it is to be learnt anew. */
+  | { readonly type: "ask-quota"; readonly provider: string };
 
 /** Why a request is not served now. Codes are stable and listed in `verdictCodes`. */
 export interface Verdict {

@@ -31,6 +31,7 @@ export function dequeue(state: State, waiting: Waiting): void {
     if (pool.queue.delete(waiting) && wasHead) state.dirty.add(pool.policy.key);
     pool.yielding.delete(waiting.id);
     pool.fresh.delete(waiting);
+    state.quotaWaiting.get(pool.policy.provider)?.delete(waiting.id);
     if (pool.blocked?.id === waiting.id) unblock(state, pool);
     for (const label of new Set(waiting.record.nodeTypes)) {
       const key = `${pool.policy.key} ${label}`;
@@ -80,6 +81,12 @@ export function wakeAllForPool(state: State, pool: PoolState): void {
     state.wanting.delete(key);
     for (const waiting of line) enqueue(state, pool, waiting);
   }
+}
+
+/** The request wants more than others leave of the provider's quota, and waits until they leave more. */
+export function parkForQuota(state: State, { policy }: PoolState, { id }: Waiting): void {
+  const ids = state.quotaWaiting.get(policy.provider) ?? new Set();
+  state.quotaWaiting.set(policy.provider, ids.add(id));
 }
 
 /** Puts a request in its tenant's line. `need` undefined: it can never fit, and waits for another limit. */

@@ -64,6 +64,7 @@ export function pool(fields: Partial<LocalPool> = {}): LocalPool {
     unavailable: new Map(),
     images: new Map(),
     zones: [],
+    ignoresQuota: false,
     inventory: new Map(),
     ...fields,
   };

@@ -1,6 +1,7 @@
 import {
   type CreateOrder,
   DriverError,
+  type ExternalId,
   type LabelConfig,
   type Machine,
   runSteps,
@@ -12,6 +13,7 @@ import { deadline, messageOf } from "@nodeyard/runtime";
 import type { Context, ServingPool } from "../context.ts";
 import { beforeEffect, fenceOf, guarded } from "../fence/effects.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
+import { bootImage } from "./boot-image.ts";
 import { machinePatch } from "./machine-patch.ts";
 import { StepTrace } from "./step-trace.ts";
 
@@ -40,7 +42,7 @@ export async function attemptLaunch(
   const limit = deadline(context.clock, config.launchTimeoutMs, late, parent);
   const trace = new StepTrace(context, { node: node.id, request: request.id, of: "launch", attempt });
   try {
-    const order = orderFor(context, launch, attempt);
+    const order = orderFor(context, launch, attempt, await newestImage(context, launch));
     const before = () => beforeEffect(context, node.held);
     const create = (step: StepContext) => slots?.launch(order, step, node) ?? provider.create(order, step);
     const machine = await runSteps((step) => guarded(create(step), before), {
@@ -72,7 +74,19 @@ export function tagOf(context: Context, pool: ServingPool, node: HeldNode): Tag 
   };
 }
 
-function orderFor(context: Context, { pool, request, node, label }: Launch, attempt: number): CreateOrder {
+/** What the label boots now: a new upload may have come, or the one of the last try have gone. */
+async function newestImage(context: Context, { pool, node, label }: Launch): Promise<ExternalId | null> {
+  const { externalId, patch } = bootImage(context, pool, label);
+  if (patch.imageId !== node.record.imageId) await node.write(patch);
+  return externalId;
+}
+
+function orderFor(
+  context: Context,
+  { pool, request, node, label }: Launch,
+  attempt: number,
+  imageExternalId: ExternalId | null,
+): CreateOrder {
   const poolConfig = pool.open.config.pools.find((candidate) => candidate.name === pool.name)!;
   const { record } = request;
   return {
@@ -81,7 +95,7 @@ function orderFor(context: Context, { pool, request, node, label }: Launch, atte
     pool: poolConfig,
     label,
     az: node.record.az,
-    imageExternalId: null,
+    imageExternalId,
     attempt,
     request: {
       id: request.id,

@@ -7,6 +7,7 @@ import { FenceLost } from "../fence/fence.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { heldNode } from "../fence/records.ts";
 import { withRoot } from "../fence/roots.ts";
+import { type BootImage, bootImage } from "./boot-image.ts";
 
 /** Looks for a record whose creation was not answered, at most. */
 const LOOKS = 20;
@@ -20,9 +21,10 @@ export async function createNode(
   pool: ServingPool,
   request: HeldRequest,
   label: LabelConfig,
-  need: Resources,
+  planned: { readonly need: Resources; readonly zone: string | null },
 ): Promise<HeldNode> {
   const { config } = pool.open;
+  const boot = bootImage(context, pool, label);
   const poolConfig = config.pools.find((candidate) => candidate.name === pool.name);
   const token = hexId(context.random);
   const init = newNode(
@@ -36,13 +38,16 @@ export async function createNode(
       tenantName: request.record.tenantName,
       requestor: request.record.requestor,
       attributes: poolConfig?.nodeAttributes ?? null,
+      az: planned.zone,
+      // Counted in ledgers from here on (limits/holdings.ts).
+      resources: { ...planned.need },
       driverData: { nodeyard: { token } },
     },
     treeSeconds(context),
   );
   context.fence.demand(request.held);
   const id = await createRecord(context, pool, request, init, token);
-  return lockBuilding(context, id, init, label, need);
+  return lockBuilding(context, id, init, label, boot);
 }
 
 async function createRecord(
@@ -93,21 +98,16 @@ async function lockBuilding(
   context: Context,
   id: string,
   init: NodeRecord,
-  label: LabelConfig,
-  need: Resources,
+  { connection }: LabelConfig,
+  boot: BootImage,
 ): Promise<HeldNode> {
-  const { connection, image } = label;
   const building = changeNode(
     init,
     {
       state: "building",
-      imageId: image?.kind === "cloud-image" ? image.name : null,
-      username: connection.username,
-      pythonPath: connection.pythonPath,
-      shellType: connection.shellType,
+      ...boot.patch,
       connectionType: connection.type,
       connectionPort: connection.port,
-      resources: { ...need },
     },
     treeSeconds(context),
   );

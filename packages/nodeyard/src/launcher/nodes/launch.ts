@@ -6,6 +6,7 @@ import { fenceOf } from "../fence/effects.ts";
 import { FenceLost } from "../fence/fence.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { attemptLaunch, type Launch, tagOf } from "./attempt.ts";
+import { ImageGone } from "./boot-image.ts";
 import { keepConsole } from "./console.ts";
 import { removeMachine } from "./remove-machine.ts";
 
@@ -57,7 +58,7 @@ export async function launchNode(
       return { result: "ready" };
     } catch (thrown) {
       const error = fenceOf(thrown);
-      if (error instanceof FenceLost || signal.aborted) {
+      if (error instanceof FenceLost || error instanceof ImageGone || signal.aborted) {
         await context.breakers.leave(ticket);
         throw error;
       }

@@ -17,9 +17,10 @@ export function machinePatch(pool: ServingPool, machine: Machine): NodePatch {
     publicIpv6: machine.publicIpv6 ?? null,
     cloud: machine.cloud ?? null,
     region: machine.region ?? null,
-    az: machine.az ?? null,
     hostId: machine.hostId ?? null,
     driverData: machine.driverData ?? null,
+    // A cloud that does not say keeps the zone that was chosen.
+    ...(machine.az == null ? {} : { az: machine.az }),
     ...(machine.slot == null ? {} : { slot: machine.slot }),
     ...(machine.resources == null ? {} : { resources: { ...machine.resources } }),
     ...(connection?.username === undefined ? {} : { username: connection.username }),

@@ -1,20 +1,27 @@
-import { leaked, type Resource } from "@nodeyard/driver";
+import { leaked, type Resource, type Tag } from "@nodeyard/driver";
 import { deadline, jitter, messageOf, NodeyardError } from "@nodeyard/runtime";
+import type { NodeEntry } from "../../view/index.ts";
 import type { Context, OpenProvider } from "../context.ts";
 import { mayAct } from "../fence/effects.ts";
+import { takeOut } from "../nodes/take-out.ts";
+import { vanished } from "./vanished.ts";
 
 const SWEEP_MS = 60_000;
 const ANSWER_MS = 120_000;
+/** Nodes without a machine that one sweep takes out, at most: each is asked for once more. */
+const VANISHED_AT_ONCE = 16;
 
 /**
- * Finds what a provider has of ours without a record and deletes it: only with our installation id, only when seen by two
- * sweeps, only from a complete view, and never more than the brake allows (design, rule 5).
+ * Compares what a provider has with what is recorded, both ways (design, rule 5). What is ours without a record is deleted:
+ * only with our installation id, only when seen by two sweeps, only from a complete view, and never more than the brake
+ * allows. A ready node without a machine is taken out.
  */
 export class LeakSweep {
   readonly #context: Context;
   readonly #open: OpenProvider;
   readonly #stop = new AbortController();
   #suspects: ReadonlySet<string> = new Set();
+  #missing: ReadonlySet<string> = new Set();
   #timer: { cancel(): void } | undefined;
 
   constructor(context: Context, open: OpenProvider) {
@@ -47,9 +54,9 @@ export class LeakSweep {
     this.#timer?.cancel();
   }
 
-  /** One look. What is suspected now is deleted by the next look that still suspects it. */
+  /** One look. What is suspected now is acted upon by the next look that still suspects it. */
   async sweep(): Promise<void> {
-    const { view, log, counters, clock } = this.#context;
+    const { view, clock, ages } = this.#context;
     const { name } = this.#open.config;
     if (!mayAct(this.#context)) return;
     const late = () =>
@@ -58,27 +65,35 @@ export class LeakSweep {
         `provider ${name} did not list its resources within ${ANSWER_MS} ms`,
       );
     const limit = deadline(clock, ANSWER_MS, late, this.#stop.signal);
+    const asked = ages.now();
     try {
       const resources = await this.#open.provider.list(limit.signal);
       if (!view.complete) return;
-      const verdict = leaked(resources, view.nodes.byProvider.get(name), {
-        installation: this.#context.installation,
-        provider: name,
-        previous: this.#suspects,
-      });
-      this.#suspects = verdict.suspects;
-      if (verdict.braked) {
-        counters.add("launcher.leak_brake", 1, { provider: name });
-        log.error(
-          { provider: name, wouldDelete: verdict.wouldRemove, listed: resources.length },
-          "a leak sweep would delete too much and deletes nothing: is this the right tree for this cloud?",
-        );
-        return;
-      }
-      for (const resource of verdict.remove) await this.#remove(resource, limit.signal);
+      await this.#removeLeaked(resources, limit.signal);
+      await this.#takeOutVanished(resources, asked, limit.signal);
     } finally {
       limit.cancel();
     }
+  }
+
+  async #removeLeaked(resources: readonly Resource[], signal: AbortSignal): Promise<void> {
+    const { view, log, counters } = this.#context;
+    const { name } = this.#open.config;
+    const verdict = leaked(resources, view.nodes.byProvider.get(name), {
+      installation: this.#context.installation,
+      provider: name,
+      previous: this.#suspects,
+    });
+    this.#suspects = verdict.suspects;
+    if (verdict.braked) {
+      counters.add("launcher.leak_brake", 1, { provider: name });
+      log.error(
+        { provider: name, wouldDelete: verdict.wouldRemove, listed: resources.length },
+        `a leak sweep would delete too much and deletes nothing: is this the right tree for this cloud? "nodeyard leaks" shows what`,
+      );
+      return;
+    }
+    for (const resource of verdict.remove) await this.#remove(resource, signal);
   }
 
   async #remove(resource: Resource, signal: AbortSignal): Promise<void> {
@@ -101,6 +116,36 @@ export class LeakSweep {
       log.warn(
         { provider: name, type: resource.type, id: resource.id, error: messageOf(error) },
         "could not delete a leaked resource",
+      );
+    }
+  }
+
+  async #takeOutVanished(resources: readonly Resource[], asked: number, signal: AbortSignal): Promise<void> {
+    const { view, installation } = this.#context;
+    const { name } = this.#open.config;
+    const entries = [...view.nodes.byProvider.get(name)].map((id) => view.nodes.byId.get(id)!);
+    const context = { installation, provider: name, asked, previous: this.#missing };
+    const verdict = vanished(entries, resources, context);
+    this.#missing = verdict.suspects;
+    for (const entry of verdict.nodes.slice(0, VANISHED_AT_ONCE)) await this.#takeOut(entry, signal);
+  }
+
+  /** A list may leave something out: each machine is asked for once more, by its tag. */
+  async #takeOut({ id, record }: NodeEntry, signal: AbortSignal): Promise<void> {
+    const { log, counters, journal, installation } = this.#context;
+    const { name } = this.#open.config;
+    if (!mayAct(this.#context)) return;
+    const tag: Tag = { installation, provider: name, pool: record.pool ?? "", nodeId: id };
+    try {
+      if ((await this.#open.provider.find(tag, signal)) !== undefined) return;
+      await takeOut(this.#context, id, "its machine is gone");
+      const facts = { provider: name, server_id: record.externalId };
+      counters.add("launcher.vanished", 1, { provider: name });
+      journal.write({ event: "node.vanished", node: id, facts });
+    } catch (error) {
+      log.warn(
+        { node: id, provider: name, error: messageOf(error) },
+        "could not take out a node without a machine",
       );
     }
   }

@@ -13,6 +13,8 @@ const ANSWER_MS = 60_000;
 export interface ProviderFacts {
   readonly local: LocalProvider;
   readonly pools: readonly Omit<LocalPool, "id">[];
+  /** The cloud lists machines of ours that have no record: what others use is less than it seems, soon. */
+  readonly unsettled: boolean;
 }
 
 export interface ProviderHandles {
@@ -62,9 +64,13 @@ export async function learnFacts(
   const limit = deadline(handles.clock, ANSWER_MS, () => silent(config.name, "quota and labels"), parent);
   try {
     const limits = driver.capabilities.launches ? await open.provider.quota(limit.signal) : {};
-    const quota = await freeQuota(open, limits, handles, limit.signal);
+    const { quota, unsettled } = await freeQuota(open, limits, handles, limit.signal);
     const pools = await Promise.all(config.pools.map((pool) => poolFacts(open, pool, handles, limit.signal)));
-    return { local: { name: config.name, maxConcurrency: config.maxConcurrency, quota, limits }, pools };
+    return {
+      local: { name: config.name, maxConcurrency: config.maxConcurrency, quota, limits },
+      pools,
+      unsettled,
+    };
   } finally {
     limit.cancel();
   }
@@ -79,17 +85,20 @@ async function freeQuota(
   limits: Resources,
   handles: ProviderHandles,
   signal: AbortSignal,
-): Promise<Resources> {
-  if (!driver.capabilities.tags || Object.keys(limits).length === 0) return limits;
+): Promise<{ readonly quota: Resources; readonly unsettled: boolean }> {
+  if (!driver.capabilities.tags || Object.keys(limits).length === 0)
+    return { quota: limits, unsettled: false };
+  let unsettled = false;
   const free: Record<string, number> = { ...limits };
   for (const { tag, resources } of await provider.list(signal)) {
     const ours = tag?.installation === handles.installation && tag.provider === config.name;
     if (ours && handles.view.nodes.byId.has(tag.nodeId)) continue;
+    unsettled ||= ours;
     for (const [name, amount] of Object.entries(resources)) {
       if (free[name] !== undefined) free[name] = Math.max(0, free[name] - amount);
     }
   }
-  return free;
+  return { quota: free, unsettled };
 }
 
 async function poolFacts(
@@ -137,6 +146,7 @@ async function poolFacts(
     needs,
     unavailable,
     images,
+    ignoresQuota: pool.ignoreProviderQuota === true,
     zones: await zonesOf(provider, pool, signal),
     ...(named && { types: named }),
     inventory,

@@ -12,8 +12,10 @@ import { LeakSweep } from "./leaks.ts";
 import { learnFacts, openPause, openProvider, type ProviderFacts } from "./providers.ts";
 
 const FACTS_MS = 300_000;
-/** After a refusal for quota the limits are asked again this soon, and no sooner. */
-const REFUSED_MS = 2_000;
+/** After a refusal for quota, or when somebody waits for it, the limits are asked again this soon, and no sooner. */
+const ASK_MS = 2_000;
+/** Machines without a record are going, and count as used by others until then: looked at again after this, then later. */
+const UNSETTLED_MS = 10_000;
 /** How long the work under way with a provider that was replaced or removed may go on, milliseconds. */
 const RETIRE_MS = 3_600_000;
 
@@ -35,8 +37,10 @@ interface Served {
   leaks: LeakSweep | undefined;
   timer: Timer | undefined;
   attempt: number;
-  /** A refusal for quota is being looked into. */
-  refused: boolean;
+  /** Its facts are about to be learnt anew. */
+  asked: boolean;
+  /** Times in a row that the cloud listed machines of ours without a record. */
+  unsettled: number;
 }
 
 /**
@@ -52,6 +56,7 @@ export class Serving {
   readonly #identity: Identity;
   readonly #driverOf: (name: string) => Promise<Driver>;
   readonly #onChange: () => void;
+  readonly #onQuotaRefused: (provider: string) => void;
   #applying: Promise<void> = Promise.resolve();
 
   constructor(parts: {
@@ -61,6 +66,7 @@ export class Serving {
     readonly driverOf: (name: string) => Promise<Driver>;
     /** Pools or facts changed: the scheduler's policy is to be made anew. */
     readonly onChange: () => void;
+    readonly onQuotaRefused: (provider: string) => void;
   }) {
     this.#context = {
       ...parts.context,
@@ -72,6 +78,7 @@ export class Serving {
     this.#identity = parts.identity;
     this.#driverOf = parts.driverOf;
     this.#onChange = parts.onChange;
+    this.#onQuotaRefused = parts.onQuotaRefused;
   }
 
   get context(): Context {
@@ -118,23 +125,29 @@ export class Serving {
 
   /** The cloud said that the quota is used up: what we believe of it is wrong. */
   quotaRefused(provider: string): void {
+    this.#onQuotaRefused(provider);
+    this.askQuota(provider);
+  }
+
+  /** Learns the facts of a provider soon: what others leave of its quota may have changed. */
+  askQuota(provider: string): void {
     const served = this.#served.get(provider);
-    if (served?.open === undefined || served.refused) return;
-    served.refused = true;
+    if (served?.open === undefined || served.asked) return;
+    served.asked = true;
     served.timer?.cancel();
     served.timer = this.#context.clock.setTimer(
-      REFUSED_MS,
+      ASK_MS,
       () => {
-        served.refused = false;
+        served.asked = false;
         void this.#refresh(served);
       },
       { background: true },
     );
   }
 
-  async setPaused(key: string, paused: boolean): Promise<void> {
+  setPaused(key: string, paused: boolean): void {
     const pool = this.pools.get(key);
-    if (pool !== undefined) await this.#registration.update(pool.id, { paused });
+    if (pool !== undefined) void this.#registration.update(pool.id, { paused });
   }
 
   /** Pools leave the registry, so that nobody waits for them. */
@@ -158,7 +171,8 @@ export class Serving {
       leaks: undefined,
       timer: undefined,
       attempt: 0,
-      refused: false,
+      asked: false,
+      unsettled: 0,
     };
     this.#served.set(config.name, served);
     await this.#tryOpen(served);
@@ -255,7 +269,10 @@ export class Serving {
 
   /** Quotas change without telling; now and then, and after a quota error, they are asked again. */
   #refreshLater(served: Served): void {
-    served.timer = this.#context.clock.setTimer(FACTS_MS, () => void this.#refresh(served), {
+    served.unsettled = served.facts?.unsettled === true ? served.unsettled + 1 : 0;
+    const { unsettled } = served;
+    const pause = unsettled === 0 ? FACTS_MS : Math.min(FACTS_MS, UNSETTLED_MS * 2 ** (unsettled - 1));
+    served.timer = this.#context.clock.setTimer(pause, () => void this.#refresh(served), {
       background: true,
     });
   }

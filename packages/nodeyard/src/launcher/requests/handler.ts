@@ -1,10 +1,11 @@
 import { messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
-import type { PlannedNode } from "../../scheduler/index.ts";
+import type { Action } from "../../scheduler/index.ts";
 import type { Context, ServingPool } from "../context.ts";
 import { FenceLost } from "../fence/fence.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { LimitReached } from "../limits/ledger-book.ts";
+import { ImageGone } from "../nodes/boot-image.ts";
 import { claimNode } from "../nodes/claim.ts";
 import { createNode } from "../nodes/create-node.ts";
 import { launchNode } from "../nodes/launch.ts";
@@ -29,18 +30,20 @@ type NodeOutcome = {
   readonly why?: string;
 };
 
+type NodesetPlan = Pick<Extract<Action, { type: "accept" }>, "nodes" | "zone">;
+
 /** Carries one acceptance out: lock, claim and launch all nodes at once, then deliver, decline or put back. */
 export async function handleRequest(
   context: Context,
   pool: ServingPool,
   id: string,
-  plan: readonly PlannedNode[],
+  plan: NodesetPlan,
   signal: AbortSignal,
   onStarted: () => void,
 ): Promise<Handled> {
   const request = await lockAndAccept(context, id);
   if (typeof request === "string") return request === "gone" ? "vanished" : request;
-  context.log.debug({ request: id, pool: pool.key, nodes: plan.length }, "accepted a request");
+  context.log.debug({ request: id, pool: pool.key, nodes: plan.nodes.length }, "accepted a request");
   context.journal.write({ event: "request.accepted", request: id, facts: { pool: pool.key } });
   const outcomes = await obtainNodes(context, pool, request, plan, signal, onStarted);
   const nodes = outcomes.map((outcome) => outcome.node).filter((node) => node !== undefined);
@@ -61,17 +64,17 @@ async function obtainNodes(
   context: Context,
   pool: ServingPool,
   request: HeldRequest,
-  plan: readonly PlannedNode[],
+  { nodes, zone }: NodesetPlan,
   signal: AbortSignal,
   onStarted: () => void,
 ): Promise<NodeOutcome[]> {
-  let starting = plan.length;
+  let starting = nodes.length;
   const started = () => {
     starting--;
     if (starting === 0) onStarted();
   };
   return Promise.all(
-    plan.map(async (planned): Promise<NodeOutcome> => {
+    nodes.map(async (planned): Promise<NodeOutcome> => {
       let node: HeldNode | undefined;
       let begun = false;
       try {
@@ -83,7 +86,7 @@ async function obtainNodes(
           .find((candidate) => candidate.name === pool.name)
           ?.labels.get(planned.label);
         if (label === undefined) return { node, result: "taken" };
-        node = await createNode(context, pool, request, label, planned.launch);
+        node = await createNode(context, pool, request, label, { need: planned.launch, zone });
         begun = true;
         started();
         return { node, ...(await launchNode(context, pool, request, node, label, signal)) };
@@ -124,7 +127,12 @@ async function conclude(
 
 /** The world moved under the plan; another plan may do. */
 function isReplannable(error: unknown): boolean {
-  return error instanceof FenceLost || error instanceof TreeError || error instanceof LimitReached;
+  return (
+    error instanceof FenceLost ||
+    error instanceof TreeError ||
+    error instanceof LimitReached ||
+    error instanceof ImageGone
+  );
 }
 
 function noteFailure(
