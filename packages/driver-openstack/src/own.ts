@@ -9,9 +9,8 @@ export interface OpenstackProviderOwn {
   /** At least this long between two calls, milliseconds; null: the file says nothing. */
   readonly intervalMs: number | null;
   readonly imageUploadTimeoutMs: number;
-  /** Ports of servers that are gone are looked for this often, milliseconds; 0: never. */
-  readonly portCleanupMs: number;
-  readonly cleanFloatingIps: boolean;
+  /** Ports of servers that are gone are deleted; without, they are only told of. */
+  readonly portCleanup: boolean;
   /** What a provider's `diskimages` entries say for launches, by name. */
   readonly diskimages: ReadonlyMap<string, { readonly configDrive: boolean | null }>;
 }

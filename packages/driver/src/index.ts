@@ -8,6 +8,7 @@ export {
   type Random,
   sleep,
 } from "@nodeyard/runtime";
+export * from "./adapter/index.ts";
 export { CONTRACT, driverProblem, METHODS, providerProblem } from "./check.ts";
 export * from "./config/common.ts";
 export type * from "./config/compiled.ts";

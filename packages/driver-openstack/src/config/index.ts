@@ -5,6 +5,6 @@ import { schema } from "./schema.ts";
 
 export const openstackConfig: DriverConfig<OpenstackProviderConfig> = {
   schema,
-  withoutEffect: ["nodepool-id"],
+  withoutEffect: ["nodepool-id", "clean-floating-ips"],
   load,
 };

@@ -38,8 +38,7 @@ export function load(raw: Readonly<Record<string, unknown>>, context: LoadContex
       // Seconds between calls here; calls per second for other clouds.
       intervalMs: from.has("rate") ? Math.max(0, from.milliseconds("rate", 0)) : null,
       imageUploadTimeoutMs: from.milliseconds("image-upload-timeout", 3600),
-      portCleanupMs: from.milliseconds("port-cleanup-interval", 600),
-      cleanFloatingIps: from.flag("clean-floating-ips", false),
+      portCleanup: from.number("port-cleanup-interval", 600) > 0,
       diskimages: new Map([...images.diskimages].map(([name, { configDrive }]) => [name, { configDrive }])),
     },
   };

@@ -123,11 +123,12 @@ export const schema = closed(
       default: "{image_name}-{timestamp}",
     }),
     "clean-floating-ips": bool({
-      description: "Deletes our floating IPs that belong to no node any more.",
+      description:
+        "Without effect: floating IPs that we made are always deleted with their node, others never.",
       default: false,
     }),
     "port-cleanup-interval": int({
-      description: "How often ports that outlive their server are looked for; 0: never.",
+      description: "0: ports that outlive their server are left alone; else they go with the leak sweep.",
       default: 600,
       unit: "s",
     }),

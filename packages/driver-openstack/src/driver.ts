@@ -1,0 +1,81 @@
+import type { Clock, Driver, Random } from "@nodeyard/driver";
+import { messageOf } from "@nodeyard/runtime";
+import { CloudConfigError, type TlsOptions, type Transport } from "./client/index.ts";
+import { type Cloud, resolveCloud, type Surroundings } from "./clouds/index.ts";
+import { openstackConfig } from "./config/index.ts";
+import { Credentials } from "./credentials.ts";
+import { mapError } from "./errors.ts";
+import type { OpenFile } from "./images/stream.ts";
+import type { OpenstackProviderConfig } from "./own.ts";
+import { OpenstackProvider } from "./provider.ts";
+
+/** What the driver needs of its host; tests hand out their own. */
+export interface OpenstackHost {
+  readonly around: Surroundings;
+  connect(tls: TlsOptions): Transport;
+  readonly openFile: OpenFile;
+  /** Whether this host has an IPv6 address that routes. */
+  hasIpv6(): boolean;
+}
+
+export function createOpenstackDriver(host: OpenstackHost): Driver<OpenstackProviderConfig> {
+  const credentials = new Credentials((tls) => host.connect(tls));
+  return {
+    name: "openstack",
+    contract: 1,
+    capabilities: { launches: true, inventory: false, probes: false, tags: true },
+    config: openstackConfig,
+    open: async (config, context) => {
+      const lease = leaseFor(host, credentials, config, context);
+      const parts = { lease, ipv6: host.hasIpv6(), openFile: host.openFile };
+      const provider = new OpenstackProvider(config, context, parts);
+      try {
+        // A wrong credential or region shows here, and not at the first launch.
+        const { signal } = new AbortController();
+        await lease.session.token(signal);
+        await provider.quota(signal);
+        return provider;
+      } catch (error) {
+        await provider.close();
+        throw mapError(error, config.name);
+      }
+    },
+  };
+}
+
+function leaseFor(
+  host: OpenstackHost,
+  credentials: Credentials,
+  config: OpenstackProviderConfig,
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+) {
+  try {
+    const choice = { cloud: config.own.cloud, region: config.own.region };
+    const reread = () => resolveCloud(choice, host.around);
+    const cloud = reread();
+    const tls = tlsOf(cloud, host.around);
+    return credentials.lease({ clock, random, cloud, reread, tls, intervalMs: config.own.intervalMs });
+  } catch (error) {
+    throw mapError(error, config.name);
+  }
+}
+
+function tlsOf(cloud: Cloud, around: Surroundings): TlsOptions {
+  const { verify, cacert, cert, key } = cloud.tls;
+  const read = (path: string | null) => (path === null ? null : readPem(path, cloud, around));
+  return { verify, ca: read(cacert), cert: read(cert), key: read(key) };
+}
+
+function readPem(path: string, cloud: Cloud, around: Surroundings): string {
+  let text: string | undefined;
+  try {
+    text = around.read(path);
+  } catch (error) {
+    throw new CloudConfigError(`cloud ${cloud.name}: ${path} cannot be read: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+  if (text === undefined)
+    throw new CloudConfigError(`cloud ${cloud.name}: there is no file ${path}; mend cacert, cert or key`);
+  return text;
+}

@@ -1,0 +1,5 @@
+import { createOpenstackDriver } from "../driver.ts";
+import { thisHost } from "./host.ts";
+
+/** The `openstack` driver. */
+export const openstackDriver = createOpenstackDriver(thisHost);

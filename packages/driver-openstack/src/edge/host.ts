@@ -1,0 +1,35 @@
+import { createReadStream, readFileSync } from "node:fs";
+import { homedir, networkInterfaces } from "node:os";
+import type { OpenstackHost } from "../driver.ts";
+import { connect } from "./http.ts";
+
+/** Bytes that are read at once for an upload. */
+const CHUNK = 1 << 20;
+
+/** This machine: its files, environment, network. Read when it is asked for, so that changes are seen. */
+export const thisHost: OpenstackHost = {
+  around: {
+    env: process.env,
+    get cwd() {
+      return process.cwd();
+    },
+    home: homedir(),
+    read: readText,
+  },
+  connect,
+  openFile: (path) => createReadStream(path, { highWaterMark: CHUNK }),
+  hasIpv6: () =>
+    Object.values(networkInterfaces())
+      .flat()
+      .some((one) => one?.family === "IPv6" && !one.internal && /^[23]/.test(one.address)),
+};
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw error;
+  }
+}

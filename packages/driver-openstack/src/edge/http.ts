@@ -1,0 +1,43 @@
+import { Readable } from "node:stream";
+import { Agent, request } from "undici";
+import type { HttpRequest, HttpResponse, TlsOptions, Transport } from "../client/index.ts";
+
+/** Connections to one service at once. */
+const CONNECTIONS = 16;
+const CONNECT_MS = 15_000;
+
+/** HTTP with kept connections. Time-outs but that of connecting are the caller's. */
+export function connect({ verify, ca, cert, key }: TlsOptions): Transport {
+  const agent = new Agent({
+    connections: CONNECTIONS,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: {
+      timeout: CONNECT_MS,
+      rejectUnauthorized: verify,
+      ...(ca === null ? {} : { ca }),
+      ...(cert === null ? {} : { cert }),
+      ...(key === null ? {} : { key }),
+    },
+  });
+  return { send: (one) => send(agent, one), close: () => agent.destroy() };
+}
+
+async function send(
+  agent: Agent,
+  { method, url, headers, body, signal }: HttpRequest,
+): Promise<HttpResponse> {
+  signal.throwIfAborted();
+  const answer = await request(url, {
+    dispatcher: agent,
+    method,
+    headers: { ...headers },
+    signal,
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : Readable.from(body) }),
+  });
+  const text = await answer.body.text();
+  const single = Object.entries(answer.headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, Array.isArray(value) ? value[0]! : value] as const],
+  );
+  return { status: answer.statusCode, headers: Object.fromEntries(single), text };
+}

@@ -1,0 +1,95 @@
+import type { Evidence, Resource, Resources, Tag } from "@nodeyard/driver";
+import type { Server } from "../api/compute.ts";
+import type { Image } from "../api/image.ts";
+import type { FloatingIp, Port } from "../api/network.ts";
+import type { Volume } from "../api/volume.ts";
+import { imageTag, sameNode, serverTag, tagOfMark } from "../tags.ts";
+
+/** Everything of the project, listed by services of their own. */
+export interface Inventory {
+  readonly servers: readonly Server[];
+  readonly ports: readonly Port[];
+  readonly floatingIps: readonly FloatingIp[];
+  readonly volumes: readonly Volume[];
+  readonly images: readonly Image[];
+}
+
+export interface Rules {
+  readonly evidence: Evidence;
+  /** Cores and RAM of a server. */
+  readonly amounts: (server: Server) => Resources;
+  /** Ports of servers that are gone may be told as ours. */
+  readonly ports: boolean;
+}
+
+/**
+ * What there is, with the tag of its node where there is evidence. What belongs to a server that is there is left out: it goes
+ * with its server. Everything without evidence has no tag, so nobody ever deletes it.
+ */
+export function resourcesOf(all: Inventory, rules: Rules): readonly Resource[] {
+  const servers = new Map(all.servers.map((server) => [server.id, server]));
+  return [
+    ...all.servers.map((server) => instance(server, all, rules)),
+    ...all.ports.flatMap((port) => portResource(port, servers, rules)),
+    ...all.floatingIps.flatMap((ip) => floatingIpResource(ip, servers, all.ports)),
+    ...all.volumes.flatMap((volume) => volumeResource(volume, servers, rules)),
+    ...all.images.flatMap(imageResource),
+  ];
+}
+
+function instance(server: Server, all: Inventory, rules: Rules): Resource {
+  const attached = all.volumes.filter(({ attachments }) =>
+    attachments.some(({ server_id }) => server_id === server.id),
+  );
+  const volumes =
+    attached.length === 0
+      ? {}
+      : { volumes: attached.length, "volume-gb": attached.reduce((sum, { size }) => sum + size, 0) };
+  return {
+    type: "instance",
+    id: server.id,
+    tag: serverTag(server),
+    resources: { ...rules.amounts(server), ...volumes },
+  };
+}
+
+/** Evidence: the port names a server that we made. Only a server's own ports, and only when the server is gone. */
+function portResource(port: Port, servers: ReadonlyMap<string, Server>, rules: Rules): readonly Resource[] {
+  const { device_id: device, device_owner: owner } = port;
+  if (!device || !owner?.startsWith("compute:") || servers.has(device)) return [];
+  const tag = port.status === "DOWN" && rules.ports ? rules.evidence.tagOf("instance", device) : null;
+  return [{ type: "port", id: port.id, tag, resources: {} }];
+}
+
+/** Evidence: our mark in `description`, set when it was made. */
+function floatingIpResource(
+  ip: FloatingIp,
+  servers: ReadonlyMap<string, Server>,
+  ports: readonly Port[],
+): readonly Resource[] {
+  const mark = tagOfMark(ip.description);
+  const device = ports.find(({ id }) => id === ip.port_id)?.device_id;
+  const server = device ? servers.get(device) : undefined;
+  if (mark !== null && server !== undefined && sameNode(serverTag(server), mark)) return [];
+  // Still on somebody's port: not ours to take away, whatever its mark says.
+  const tag = ip.port_id ? null : mark;
+  return [{ type: "floatingip", id: ip.id, tag, resources: {} }];
+}
+
+/** Evidence: recorded while it was attached to a server of ours. */
+function volumeResource(
+  volume: Volume,
+  servers: ReadonlyMap<string, Server>,
+  rules: Rules,
+): readonly Resource[] {
+  if (volume.attachments.some(({ server_id }) => servers.has(server_id))) return [];
+  const free = volume.attachments.length === 0 && ["available", "error"].includes(volume.status);
+  const tag: Tag | null = free ? rules.evidence.tagOf("volume", volume.id) : null;
+  return [{ type: "volume", id: volume.id, tag, resources: { volumes: 1, "volume-gb": volume.size } }];
+}
+
+/** Evidence: the properties that we gave it. Others' images are nobody's business here. */
+function imageResource(image: Image): readonly Resource[] {
+  const tag = imageTag(image);
+  return tag === null ? [] : [{ type: "image", id: image.id, tag: null, imageTag: tag, resources: {} }];
+}

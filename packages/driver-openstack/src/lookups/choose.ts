@@ -1,0 +1,43 @@
+import type { Flavor } from "../api/compute.ts";
+import type { Image } from "../api/image.ts";
+import type { Network } from "../api/network.ts";
+import type { OpenstackLabelOwn } from "../own.ts";
+
+/** Each gives what is meant, or a text that says why nothing is. */
+
+/**
+ * With `min-ram` the smallest flavor that has it, in the order of RAM and name, whose name contains `flavor-name`; without, the
+ * flavor of exactly that name or id (spec drivers-clouds-1.md 1.4).
+ */
+export function chooseFlavor(
+  flavors: readonly Flavor[],
+  { minRam, flavorName }: Pick<OpenstackLabelOwn, "minRam" | "flavorName">,
+): Flavor | string {
+  const sorted = flavors.toSorted(
+    (a, b) => a.ram - b.ram || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
+  );
+  const there = `the cloud has ${sorted.map(({ name }) => name).join(", ") || "none"}`;
+  if (minRam > 0) {
+    const fits = ({ ram, name }: Flavor) => ram >= minRam && name.includes(flavorName ?? "");
+    const called = flavorName === null ? "" : ` and ${flavorName} in its name`;
+    return sorted.find(fits) ?? `no flavor has ${minRam} MiB${called}; ${there}`;
+  }
+  if (flavorName === null) return "says no size; add min-ram or flavor-name";
+  const named = sorted.find(({ name }) => name === flavorName) ?? sorted.find(({ id }) => id === flavorName);
+  return named ?? `there is no flavor ${flavorName}; ${there}`;
+}
+
+export function chooseNetwork(networks: readonly Network[], wanted: string): Network | string {
+  const byId = networks.find(({ id }) => id === wanted);
+  if (byId !== undefined) return byId;
+  const byName = networks.filter(({ name }) => name === wanted);
+  if (byName.length > 1) return `${byName.length} networks have that name; write the id of one`;
+  const names = networks.map(({ name }) => name).join(", ");
+  return byName[0] ?? `the project sees no such network; it sees ${names || "none"}`;
+}
+
+export function chooseImage(images: readonly Image[], wanted: string): Image | string {
+  const active = images.filter(({ status }) => status === "active");
+  if (active.length > 1) return `${active.length} images have that name; use image-id`;
+  return active[0] ?? `there is no active image ${wanted}`;
+}

@@ -1,0 +1,101 @@
+import { DriverError, type LabelConfig, SharedValue } from "@nodeyard/driver";
+import type { Clock } from "@nodeyard/runtime";
+import type { Compute, Flavor } from "../api/compute.ts";
+import type { Image, Images } from "../api/image.ts";
+import type { Network, Networking } from "../api/network.ts";
+import type { OpenstackLabelOwn } from "../own.ts";
+import { chooseFlavor, chooseImage, chooseNetwork } from "./choose.ts";
+
+/** What a cloud has that seldom changes. A refusal of a create may mean that it has: `forget` then. */
+const FRESH_MS = 60_000;
+const STALE_MS = 240_000;
+/** Names of images that are looked up; more than a configuration has. */
+const MOST_IMAGES = 1_000;
+
+export class Lookups {
+  readonly #clock: Clock;
+  readonly #images: Images;
+  readonly #flavors: SharedValue<readonly Flavor[]>;
+  readonly #zones: SharedValue<readonly string[]>;
+  readonly #networks: SharedValue<readonly Network[]>;
+  readonly #imagesByName = new Map<string, SharedValue<readonly Image[]>>();
+
+  constructor(clock: Clock, apis: { compute: Compute; networking: Networking; images: Images }) {
+    this.#clock = clock;
+    this.#images = apis.images;
+    this.#flavors = this.#shared("list of flavors", (signal) => apis.compute.flavors(signal));
+    this.#zones = this.#shared("list of zones", (signal) => apis.compute.zones(signal));
+    this.#networks = this.#shared("list of networks", (signal) => apis.networking.networks(signal));
+  }
+
+  /** Rejects with `configuration` when there is none that fits. */
+  async flavor(label: LabelConfig<OpenstackLabelOwn>, signal: AbortSignal): Promise<Flavor> {
+    const flavors = await this.#flavors.get(signal);
+    return orMissing(chooseFlavor(flavors, label.own), `label ${label.name}`);
+  }
+
+  /** A flavor by its id, for servers whose listing does not describe it. */
+  async flavorById(id: string, signal: AbortSignal): Promise<Flavor | undefined> {
+    return (await this.#flavors.get(signal)).find((flavor) => flavor.id === id);
+  }
+
+  zones(signal: AbortSignal): Promise<readonly string[]> {
+    return this.#zones.get(signal);
+  }
+
+  networks(signal: AbortSignal): Promise<readonly Network[]> {
+    return this.#networks.get(signal);
+  }
+
+  /** Ids of networks by name or id. */
+  async networkIds(names: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+    if (names.length === 0) return [];
+    const networks = await this.#networks.get(signal);
+    return names.map((name) => orMissing(chooseNetwork(networks, name), `network ${name}`).id);
+  }
+
+  /** The id of the image that a label's cloud image means; only names are looked up. */
+  async cloudImage(
+    image: NonNullable<OpenstackLabelOwn["cloudImage"]>,
+    signal: AbortSignal,
+  ): Promise<string> {
+    if ("id" in image) return image.id;
+    const { name } = image;
+    let shared = this.#imagesByName.get(name);
+    if (shared === undefined) {
+      if (this.#imagesByName.size >= MOST_IMAGES) this.#imagesByName.clear();
+      shared = this.#shared(`images called ${name}`, (own) => this.#find(name, own));
+      this.#imagesByName.set(name, shared);
+    }
+    return orMissing(chooseImage(await shared.get(signal), name), `cloud image ${name}`).id;
+  }
+
+  /** What is known may be out of date. */
+  forget(): void {
+    this.#flavors.invalidate();
+    this.#zones.invalidate();
+    this.#networks.invalidate();
+    for (const shared of this.#imagesByName.values()) shared.invalidate();
+  }
+
+  close(): void {
+    for (const shared of [this.#flavors, this.#zones, this.#networks]) shared.close();
+    for (const shared of this.#imagesByName.values()) shared.close();
+  }
+
+  async #find(name: string, signal: AbortSignal): Promise<readonly Image[]> {
+    const byName = await this.#images.list({ name, status: "active" }, signal);
+    if (byName.length > 0 || !/^[0-9a-f-]{32,36}$/i.test(name)) return byName;
+    const byId = await this.#images.get(name, signal);
+    return byId === undefined ? [] : [byId];
+  }
+
+  #shared<T>(what: string, load: (signal: AbortSignal) => Promise<T>): SharedValue<T> {
+    return new SharedValue({ clock: this.#clock, load, what, freshMs: FRESH_MS, staleMs: STALE_MS });
+  }
+}
+
+function orMissing<T>(choice: T | string, place: string): T {
+  if (typeof choice === "string") throw new DriverError("configuration", `${place}: ${choice}`);
+  return choice;
+}

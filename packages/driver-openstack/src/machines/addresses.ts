@@ -1,0 +1,87 @@
+import type { Server } from "../api/compute.ts";
+import type { Network } from "../api/network.ts";
+import type { NetworkHint } from "../clouds/index.ts";
+
+/** What decides which address is which. */
+export interface Reach {
+  readonly networks: readonly Network[];
+  readonly hints: readonly NetworkHint[];
+  /** `private` of clouds.yaml. */
+  readonly private: boolean;
+  readonly forceIpv4: boolean;
+  /** This host has an IPv6 address that routes. */
+  readonly ipv6: boolean;
+}
+
+export interface Addresses {
+  readonly interfaceIp: string | null;
+  readonly publicIpv4: string | null;
+  readonly privateIpv4: string | null;
+  readonly publicIpv6: string | null;
+}
+
+interface Address {
+  readonly network: string;
+  readonly addr: string;
+  readonly version: number;
+  readonly floating: boolean;
+}
+
+/** The addresses of a server by their use (spec drivers-clouds-1.md 1.7). `floatingIp`: one that nova may not show yet. */
+export function addressesOf(server: Server, reach: Reach, floatingIp: string | null): Addresses {
+  const all = Object.entries(server.addresses).flatMap(([network, list]) =>
+    list.map(
+      (one): Address => ({
+        network,
+        addr: one.addr,
+        version: one.version,
+        floating: one["OS-EXT-IPS:type"] === "floating",
+      }),
+    ),
+  );
+  const external = (name: string) => isExternal(name, reach);
+  const v4 = all.filter(({ version }) => version === 4);
+  const fixed = v4.filter(({ floating }) => !floating);
+  const floating = floatingIp ?? v4.find((one) => one.floating)?.addr;
+  const publicIpv4 = floating ?? fixed.find(({ network }) => external(network))?.addr ?? null;
+  const inner = fixed.filter(({ network }) => !external(network));
+  const nat = reach.hints.find(({ natDestination }) => natDestination)?.name;
+  const privateIpv4 = (inner.find(({ network }) => network === nat) ?? inner[0])?.addr ?? publicIpv4;
+  const v6 = all.find(({ version, addr }) => version === 6 && isGlobal(addr));
+  const publicIpv6 = reach.forceIpv4 ? null : (v6?.addr ?? null);
+  const byDefault = reach.hints.find((hint) => hint.defaultInterface)?.name;
+  const named = all.find(({ network, version }) => network === byDefault && version === 4)?.addr;
+  const first = named ?? (reach.private ? privateIpv4 : null) ?? (reach.ipv6 ? publicIpv6 : null);
+  return {
+    // Without any public address the private one is the only one there is.
+    interfaceIp: first ?? publicIpv4 ?? privateIpv4 ?? publicIpv6,
+    publicIpv4,
+    privateIpv4,
+    publicIpv6,
+  };
+}
+
+/** Whether the server cannot be reached from outside and a floating IP would mend that. */
+export function wantsFloatingIp(server: Server, reach: Reach): boolean {
+  if (reach.private) return false;
+  const { publicIpv4, privateIpv4 } = addressesOf(server, reach, null);
+  return publicIpv4 === null && privateIpv4 !== null && poolOfFloatingIps(reach) !== undefined;
+}
+
+/** The external network that floating IPs come from: the one that clouds.yaml calls so, else the first there is. */
+export function poolOfFloatingIps(reach: Reach): string | undefined {
+  const external = reach.networks.filter((network) => network["router:external"]);
+  const hinted = reach.hints.find(({ external: yes }) => yes === true)?.name;
+  return (external.find(({ name, id }) => name === hinted || id === hinted) ?? external[0])?.id;
+}
+
+function isExternal(name: string, { networks, hints }: Reach): boolean {
+  const network = networks.find((one) => one.name === name);
+  const hint = hints.find((one) => one.name === name || one.name === network?.id);
+  return hint?.external ?? network?.["router:external"] ?? false;
+}
+
+/** Neither link-local nor unique local (RFC 4291 2.5.6, RFC 4193). */
+function isGlobal(addr: string): boolean {
+  return !/^(fe[89ab]|f[cd])/i.test(addr);
+}

@@ -1,0 +1,126 @@
+import {
+  type CreateOrder,
+  DriverError,
+  type LabelConfig,
+  type Log,
+  type Machine,
+  type Step,
+  type StepContext,
+} from "@nodeyard/driver";
+import type { Compute, Server } from "../api/compute.ts";
+import { ApiError } from "../client/index.ts";
+import type { Cloud } from "../clouds/index.ts";
+import type { Lookups } from "../lookups/lookups.ts";
+import type { OpenstackLabelOwn, OpenstackPoolOwn, OpenstackProviderConfig } from "../own.ts";
+import { addressesOf, poolOfFloatingIps, type Reach, wantsFloatingIp } from "./addresses.ts";
+import type { FloatingIps } from "./floating-ips.ts";
+import { serverBody } from "./server-body.ts";
+import { idOf, type Servers } from "./servers.ts";
+
+export interface Workshop {
+  readonly config: OpenstackProviderConfig;
+  readonly cloud: Cloud;
+  readonly log: Log;
+  /** This host has an IPv6 address that routes. */
+  readonly ipv6: boolean;
+  readonly nova: Compute;
+  readonly lookups: Lookups;
+  readonly servers: Servers;
+  readonly floatingIps: FloatingIps;
+}
+
+export const CALL_MS = 120_000;
+export const GONE_MS = 600_000;
+
+/** Makes the machine of an order; see `Provider.create`. */
+export async function* createMachine(
+  shop: Workshop,
+  order: CreateOrder,
+  { signal, externalId }: StepContext,
+): AsyncGenerator<Step, Machine, void> {
+  const { servers, config } = shop;
+  const place = `${config.name}: node ${order.tag.nodeId}`;
+  yield { step: "find", deadlineMs: CALL_MS };
+  let server = await servers.existing(order.tag, externalId, signal);
+  if (server?.status === "ERROR") {
+    yield { step: "discard", deadlineMs: GONE_MS };
+    await servers.delete(server.id, signal);
+    await servers.gone(server.id, place, signal);
+    server = undefined;
+  }
+  let id = server?.id;
+  if (id === undefined) {
+    yield { step: "server", deadlineMs: CALL_MS };
+    id = await makeServer(shop, order, signal);
+  }
+  const saved = idOf(externalId) === id ? {} : { save: { externalId: id } };
+  yield { step: "wait", deadlineMs: config.launchTimeoutMs, ...saved };
+  const active = await servers.active(id, place, signal);
+
+  const reach = await reachOf(shop, signal);
+  let floatingIp: string | null = null;
+  const { autoFloatingIp } = order.pool.own as OpenstackPoolOwn;
+  if (autoFloatingIp && shop.cloud.floatingIps && wantsFloatingIp(active, reach)) {
+    yield { step: "floating-ip", deadlineMs: CALL_MS };
+    const pool = poolOfFloatingIps(reach)!;
+    floatingIp = await shop.floatingIps.ensure(order.tag, id, pool, signal);
+  }
+  return describeMachine(shop, active, addressesOf(active, reach, floatingIp));
+}
+
+/** What the scan and the record need to know of the networks. */
+async function reachOf(shop: Workshop, signal: AbortSignal): Promise<Reach> {
+  const { cloud, ipv6, lookups } = shop;
+  const { networks: hints, forceIpv4 } = cloud;
+  return { networks: await lookups.networks(signal), hints, private: cloud.private, forceIpv4, ipv6 };
+}
+
+async function makeServer(shop: Workshop, order: CreateOrder, signal: AbortSignal): Promise<string> {
+  const { lookups, nova, log } = shop;
+  const label = order.label as LabelConfig<OpenstackLabelOwn>;
+  const [flavor, imageId, networkIds, microversion] = await Promise.all([
+    lookups.flavor(label, signal),
+    imageOf(shop, order, label, signal),
+    lookups.networkIds(label.own.networks, signal),
+    nova.microversion(signal),
+  ]);
+  const body = serverBody(order, { flavorId: flavor.id, imageId, networkIds, microversion }, log);
+  try {
+    return await shop.servers.create(order.tag, body, signal);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 400)) throw error;
+    // A flavor, image, network or zone that was known may be gone; whether it is mended shows with fresh knowledge.
+    lookups.forget();
+    if (order.attempt > 1) throw error;
+    throw new DriverError("transient", `${shop.config.name}: ${error.message}`, { cause: error });
+  }
+}
+
+async function imageOf(
+  shop: Workshop,
+  order: CreateOrder,
+  label: LabelConfig<OpenstackLabelOwn>,
+  signal: AbortSignal,
+): Promise<string> {
+  const uploaded = idOf(order.imageExternalId);
+  if (uploaded !== undefined) return uploaded;
+  const { cloudImage } = label.own;
+  if (cloudImage !== null) return shop.lookups.cloudImage(cloudImage, signal);
+  throw new DriverError(
+    "configuration",
+    `label ${label.name} has no image here: no upload of ${label.image?.name ?? "any image"} is ready`,
+  );
+}
+
+function describeMachine(shop: Workshop, server: Server, addresses: ReturnType<typeof addressesOf>): Machine {
+  const { cloud, config } = shop;
+  return {
+    externalId: server.id,
+    ...addresses,
+    hostname: server.name,
+    cloud: cloud.name,
+    region: config.own.region,
+    az: server["OS-EXT-AZ:availability_zone"] ?? null,
+    hostId: server.hostId ?? null,
+  };
+}

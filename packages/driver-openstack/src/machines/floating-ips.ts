@@ -1,0 +1,77 @@
+import { DriverError, SharedValue, type Tag } from "@nodeyard/driver";
+import type { Clock } from "@nodeyard/runtime";
+import type { FloatingIp, Networking, Port } from "../api/network.ts";
+import { markOf, sameNode, tagOfMark } from "../tags.ts";
+
+/** A list this old is read by those who made no change; milliseconds. */
+const FRESH_MS = 1_000;
+
+/** Floating IPs of nodes: made with their mark in the same call, found by it afterwards. */
+export class FloatingIps {
+  readonly #neutron: Networking;
+  readonly #list: SharedValue<readonly FloatingIp[]>;
+  readonly #ports: SharedValue<readonly Port[]>;
+
+  constructor(clock: Clock, neutron: Networking) {
+    this.#neutron = neutron;
+    const fresh = { clock, freshMs: FRESH_MS, staleMs: FRESH_MS };
+    this.#list = new SharedValue({
+      ...fresh,
+      load: (signal) => neutron.floatingIps(signal),
+      what: "list of floating IPs",
+    });
+    this.#ports = new SharedValue({
+      ...fresh,
+      load: (signal) => neutron.ports(signal),
+      what: "list of ports",
+    });
+  }
+
+  /** The address of the tag's floating IP on the server, making or attaching what is not there yet. */
+  async ensure(tag: Tag, server: string, pool: string, signal: AbortSignal): Promise<string> {
+    const existing = (await this.of(tag, signal)).at(0);
+    if (existing?.port_id) return existing.floating_ip_address;
+    // One that lost its port was never handed out; a new one costs less than finding out why.
+    if (existing !== undefined) await this.#neutron.deleteFloatingIp(existing.id, signal);
+    const { port, address } = await this.#portOf(server, signal);
+    const made = await this.#neutron.createFloatingIp(
+      {
+        floating_network_id: pool,
+        port_id: port,
+        fixed_ip_address: address,
+        description: markOf(tag),
+      },
+      signal,
+    );
+    this.#list.invalidate();
+    return made.floating_ip_address;
+  }
+
+  /** Those that carry the tag's mark. */
+  async of(tag: Tag, signal: AbortSignal): Promise<readonly FloatingIp[]> {
+    return (await this.#list.get(signal)).filter((one) => sameNode(tagOfMark(one.description), tag));
+  }
+
+  async removeOf(tag: Tag, signal: AbortSignal): Promise<void> {
+    for (const { id } of await this.of(tag, signal)) {
+      await this.#neutron.deleteFloatingIp(id, signal);
+      this.#list.invalidate();
+    }
+  }
+
+  close(): void {
+    this.#list.close();
+    this.#ports.close();
+  }
+
+  async #portOf(server: string, signal: AbortSignal): Promise<{ port: string; address: string }> {
+    let ports = (await this.#ports.get(signal)).filter((port) => port.device_id === server);
+    // The shared list may be older than the server.
+    if (ports.length === 0) ports = [...(await this.#neutron.portsOf(server, signal))];
+    for (const { id, fixed_ips } of ports) {
+      const address = fixed_ips.find(({ ip_address }) => ip_address.includes("."))?.ip_address;
+      if (address !== undefined) return { port: id, address };
+    }
+    throw new DriverError("transient", `server ${server} has no port with an IPv4 address for a floating IP`);
+  }
+}

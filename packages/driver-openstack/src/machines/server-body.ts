@@ -1,0 +1,81 @@
+import { Buffer } from "node:buffer";
+import {
+  type CreateOrder,
+  formatTemplate,
+  type LabelConfig,
+  type Log,
+  requestFields,
+} from "@nodeyard/driver";
+import { compareVersions } from "../client/index.ts";
+import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../own.ts";
+import { tagMetadata } from "../tags.ts";
+
+export interface Resolved {
+  readonly flavorId: string;
+  readonly imageId: string;
+  readonly networkIds: readonly string[];
+  /** Null: the oldest. */
+  readonly microversion: string | null;
+}
+
+/** From here on nova must be told what to do about networks, and knows "auto". */
+const AUTO_NETWORKS = "2.37";
+
+/** What `POST /servers` is sent (spec drivers-clouds-1.md 1.5). */
+export function serverBody(order: CreateOrder, resolved: Resolved, log: Pick<Log, "warn">): object {
+  const label = order.label as LabelConfig<OpenstackLabelOwn>;
+  const { securityGroups } = order.pool.own as OpenstackPoolOwn;
+  const { own } = label;
+  const { networkIds, microversion, imageId } = resolved;
+  const auto = microversion !== null && compareVersions(microversion, AUTO_NETWORKS) >= 0;
+  const networks = networkIds.length > 0 ? networkIds.map((uuid) => ({ uuid })) : auto ? "auto" : undefined;
+  return {
+    name: order.hostname,
+    flavorRef: resolved.flavorId,
+    ...(own.volumeSize === null ? { imageRef: imageId } : bootVolume(imageId, own.volumeSize)),
+    min_count: 1,
+    max_count: 1,
+    metadata: metadataOf(order, label, log),
+    ...(order.az === null ? {} : { availability_zone: order.az }),
+    ...(own.keyName === null ? {} : { key_name: own.keyName }),
+    ...(own.configDrive === null ? {} : { config_drive: own.configDrive }),
+    ...(securityGroups.length === 0 ? {} : { security_groups: securityGroups.map((name) => ({ name })) }),
+    ...(own.userData === null ? {} : { user_data: Buffer.from(own.userData).toString("base64") }),
+    ...(networks === undefined ? {} : { networks }),
+  };
+}
+
+function bootVolume(imageId: string, size: number): object {
+  const volume = {
+    boot_index: "0",
+    source_type: "image",
+    uuid: imageId,
+    destination_type: "volume",
+    volume_size: String(size),
+    delete_on_termination: true,
+  };
+  return { imageRef: "", block_device_mapping_v2: [volume] };
+}
+
+/** The tag is last: no property of a user's can make a server look like another's. */
+function metadataOf(order: CreateOrder, label: LabelConfig<OpenstackLabelOwn>, log: Pick<Log, "warn">) {
+  const { own } = label;
+  return {
+    groups: [order.tag.provider, label.image?.name ?? "", label.name].join(","),
+    ...own.instanceProperties,
+    ...dynamicProperties(order, own, log),
+    ...tagMetadata(order.tag),
+  };
+}
+
+/** A template that cannot be filled in costs its property, not the node. */
+function dynamicProperties(order: CreateOrder, own: OpenstackLabelOwn, log: Pick<Log, "warn">) {
+  const fields = { request: requestFields(order.request) };
+  const properties: Record<string, string> = {};
+  for (const [key, template] of Object.entries(own.dynamicProperties)) {
+    const result = formatTemplate(template, fields);
+    if ("text" in result) properties[key] = result.text;
+    else log.warn({ label: order.label.name, property: key, why: result.problem }, "a property is left out");
+  }
+  return properties;
+}

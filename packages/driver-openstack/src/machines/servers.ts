@@ -1,0 +1,154 @@
+import { abortable, DriverError, type Evidence, type ExternalId, type Tag } from "@nodeyard/driver";
+import { type Clock, deadline } from "@nodeyard/runtime";
+import type { Compute, Server } from "../api/compute.ts";
+import { NoAnswer } from "../client/index.ts";
+import { faultError } from "../errors.ts";
+import { isOlder, sameNode, serverTag, tagKey } from "../tags.ts";
+import { isGone, type ServerWatch } from "./server-watch.ts";
+
+/** A create whose caller gave up may go on for this long, so that its end is known; milliseconds. */
+const CREATE_MS = 120_000;
+/** A deletion that nova gave up is told after this long, milliseconds. */
+const GIVEN_UP_MS = 5_000;
+/** Nodes whose calls were all made by this process: what a list of a moment ago shows of them is all there is. */
+const MOST_KNOWN = 10_000;
+
+/** Servers of nodes: made once, found by id or tag, deleted until they are gone. */
+export class Servers {
+  readonly #nova: Compute;
+  readonly #watch: ServerWatch;
+  readonly #clock: Clock;
+  readonly #evidence: Evidence;
+  readonly #creating = new Map<string, Promise<unknown>>();
+  readonly #touched = new Set<string>();
+  readonly #closed: AbortSignal;
+
+  constructor(parts: {
+    readonly nova: Compute;
+    readonly watch: ServerWatch;
+    readonly clock: Clock;
+    readonly evidence: Evidence;
+    readonly closed: AbortSignal;
+  }) {
+    this.#nova = parts.nova;
+    this.#watch = parts.watch;
+    this.#clock = parts.clock;
+    this.#evidence = parts.evidence;
+    this.#closed = parts.closed;
+  }
+
+  /** The tag's server, whatever its state: by the stored id where that is really its own, else by the tag. */
+  async existing(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<Server | undefined> {
+    // A create that was given up still makes its server; only then it can be found.
+    await this.#creating.get(tagKey(tag))?.catch(() => {});
+    signal.throwIfAborted();
+    const known = idOf(externalId);
+    const before = this.#touch(tag);
+    const found = pick(await this.#watch.all(signal, false), tag, known);
+    // Nothing was ever made for a tag that nobody asked for, so the list of a moment ago is good enough.
+    if (found !== undefined || (known === undefined && !before)) return found;
+    return pick(await this.#watch.all(signal, true), tag, known);
+  }
+
+  /**
+   * The id of a new server. The call goes on when the caller gives up: nova would make the server anyway, and whoever looks
+   * for it next waits for the answer.
+   */
+  async create(tag: Tag, body: object, signal: AbortSignal): Promise<string> {
+    signal.throwIfAborted();
+    this.#touch(tag);
+    const late = () =>
+      new NoAnswer("compute", { method: "POST", url: "/servers" }, new Error(`not within ${CREATE_MS} ms`));
+    const limit = deadline(this.#clock, CREATE_MS, late, this.#closed);
+    const creating = this.#nova.create(body, limit.signal).then((id) => {
+      this.#evidence.record("instance", id, tag);
+      return id;
+    });
+    const key = tagKey(tag);
+    const done = () => {
+      limit.cancel();
+      if (this.#creating.get(key) === creating) this.#creating.delete(key);
+    };
+    this.#creating.set(key, creating);
+    creating.then(done, done);
+    return abortable(creating, signal);
+  }
+
+  /** The server once it is up. Rejects with what its fault means. */
+  active(id: string, place: string, signal: AbortSignal): Promise<Server> {
+    return this.#watch.wait(
+      "active",
+      id,
+      (server, sure) => {
+        if (server === undefined || isGone(server)) {
+          if (server === undefined && !sure) return undefined;
+          throw new DriverError("not-found", `${place}: server ${id} was deleted while it was made`);
+        }
+        if (server.status === "ERROR") throw faultError(server, place);
+        if (server.status !== "ACTIVE") return undefined;
+        this.#remember(server);
+        return server;
+      },
+      signal,
+    );
+  }
+
+  async delete(id: string, signal: AbortSignal): Promise<void> {
+    await this.#nova.delete(id, signal);
+  }
+
+  /** Until no listing shows it. A deletion that nova gave up is an error: it has to be ordered anew. */
+  gone(id: string, place: string, signal: AbortSignal): Promise<true> {
+    const started = this.#clock.monotonic();
+    return this.#watch.wait(
+      "gone",
+      id,
+      (server) => {
+        if (server === undefined || isGone(server)) return true;
+        const idle = !server["OS-EXT-STS:task_state"];
+        const given = server.status === "ERROR" && idle;
+        if (given && this.#clock.monotonic() - started > GIVEN_UP_MS) {
+          const why = server.fault?.message.trim() || "no fault is told";
+          throw new DriverError("transient", `${place}: server ${id} was not deleted: ${why}`);
+        }
+        return undefined;
+      },
+      signal,
+    );
+  }
+
+  /** The node is gone; its tag comes back only in another process's tree. */
+  forget(tag: Tag): void {
+    this.#touched.delete(tagKey(tag));
+  }
+
+  /** Volumes have no mark: what they belong to is known only while they are attached. */
+  #remember(server: Server): void {
+    const tag = serverTag(server);
+    if (tag === null) return;
+    for (const { id } of server["os-extended-volumes:volumes_attached"])
+      this.#evidence.record("volume", id, tag);
+  }
+
+  /** True: calls were made for this tag before. */
+  #touch(tag: Tag): boolean {
+    const key = tagKey(tag);
+    const before = this.#touched.has(key);
+    if (this.#touched.size >= MOST_KNOWN) this.#touched.clear();
+    this.#touched.add(key);
+    return before;
+  }
+}
+
+/** Today's ids are strings; an object with an `id` is the shape of an older version. */
+export function idOf(externalId: ExternalId | null): string | undefined {
+  const id = typeof externalId === "object" ? externalId?.id : externalId;
+  return typeof id === "string" && id !== "" ? id : undefined;
+}
+
+function pick(listed: ReadonlyMap<string, Server>, tag: Tag, id: string | undefined): Server | undefined {
+  const server = id === undefined ? undefined : listed.get(id);
+  if (server !== undefined && (sameNode(serverTag(server), tag) || isOlder(server, tag))) return server;
+  for (const one of listed.values()) if (sameNode(serverTag(one), tag)) return one;
+  return undefined;
+}

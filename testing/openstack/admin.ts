@@ -1,0 +1,60 @@
+import { readFileSync } from "node:fs";
+import { RateLimiter } from "@nodeyard/driver";
+import { thisHost } from "@nodeyard/driver-openstack";
+import { Keystone, Service, type ServiceName, Session } from "@nodeyard/driver-openstack/client";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { parse } from "yaml";
+import { z } from "zod";
+import type { OpenstackSite } from "./site.ts";
+
+const { signal } = new AbortController();
+const anything = z.record(z.string(), z.unknown());
+
+/** The cloud as its users "nodeyard" and "admin" see it, past the driver: to set the scene, and to learn the truth. */
+export class CloudUser {
+  readonly #session: Session;
+  readonly #transport = thisHost.connect({ verify: true, ca: null, cert: null, key: null });
+
+  constructor(site: OpenstackSite, name: string) {
+    const { clouds } = parse(readFileSync(site.cloudsYaml, "utf8"));
+    const values = clouds[name].auth;
+    const { send } = this.#transport;
+    const parts = { send, clock: systemClock };
+    const keystone = new Keystone({
+      ...parts,
+      credential: () => ({ authUrl: values.auth_url, type: null, values }),
+    });
+    const limiter = new RateLimiter({ clock: systemClock, intervalMs: 0 });
+    this.#session = new Session({ ...parts, keystone, limiter, random: systemRandom });
+  }
+
+  async project(): Promise<string> {
+    return (await this.#session.token(signal)).projectId!;
+  }
+
+  /** The caller says what the answer looks like; nobody checks it. */
+  async get<T>(service: ServiceName, path: string): Promise<T> {
+    return (await this.#service(service).json(anything, "GET", path, signal)) as T;
+  }
+
+  async post(service: ServiceName, path: string, json: object): Promise<void> {
+    await this.#service(service).send("POST", path, signal, { json });
+  }
+
+  async put(service: ServiceName, path: string, json: object): Promise<void> {
+    await this.#service(service).send("PUT", path, signal, { json });
+  }
+
+  async delete(service: ServiceName, path: string): Promise<void> {
+    await this.#service(service).gone(path, signal);
+  }
+
+  async close(): Promise<void> {
+    await this.#transport.close();
+  }
+
+  #service(name: ServiceName): Service {
+    const place = { region: "RegionOne", interfaces: ["public"], overrides: {}, microversions: {} };
+    return new Service(name, this.#session, place, systemClock);
+  }
+}

@@ -1,0 +1,117 @@
+import { type DriverContext, DriverError } from "@nodeyard/driver";
+import type { ConformanceRig } from "@nodeyard/driver/conformance";
+import {
+  createOpenstackDriver,
+  type OpenstackHost,
+  type OpenstackProviderConfig,
+  openstackConfig,
+  thisHost,
+} from "@nodeyard/driver-openstack";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { CloudUser } from "./admin.ts";
+import type { OpenstackSite } from "./site.ts";
+
+interface Item {
+  readonly id: string;
+  readonly name: string;
+}
+
+const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+
+export function contextOf(installation: string): DriverContext {
+  return {
+    clock: systemClock,
+    random: systemRandom,
+    log: quiet,
+    scan: { scan: () => Promise.reject(new DriverError("timeout", "nothing scans here")) },
+    installation,
+  };
+}
+
+/** What the driver makes of a provider of the file. */
+export function compile(fields: object = {}, labelFields: object = {}): OpenstackProviderConfig {
+  const label = {
+    name: "small",
+    "cloud-image": "fake",
+    "flavor-name": "small",
+    "key-name": "nodeyard",
+    "instance-properties": { team: "qa" },
+    "dynamic-instance-properties": { tenant: "Tenant is {request.tenant_name}" },
+    ...labelFields,
+  };
+  const raw = {
+    name: "openstack-provider",
+    cloud: "nodeyard",
+    "region-name": "RegionOne",
+    "cloud-images": [{ name: "fake", "image-name": "nodeyard-fake", username: "zuul" }],
+    pools: [{ name: "main", networks: ["nodeyard"], labels: [label] }],
+    ...fields,
+  };
+  const report = ({ path, message }: { path: readonly unknown[]; message: string }) => {
+    throw new Error(`${path.join(".")}: ${message}`);
+  };
+  const context = { labels: new Set([label.name]), diskimages: new Map(), report };
+  return openstackConfig.load(raw, context)!;
+}
+
+export function hostOf(site: OpenstackSite): OpenstackHost {
+  const env = { OS_CLIENT_CONFIG_FILE: site.cloudsYaml };
+  return { ...thisHost, around: { ...thisHost.around, env } };
+}
+
+/** The project "nodeyard" of a real cloud, emptied before and after. */
+export async function openstackRig(site: OpenstackSite): Promise<ConformanceRig> {
+  const config = compile();
+  const [pool] = config.pools;
+  const driver = createOpenstackDriver(hostOf(site));
+  const [user, admin] = [new CloudUser(site, "nodeyard"), new CloudUser(site, "admin")];
+  const quota = async (instances: number) =>
+    admin.put("compute", `/os-quota-sets/${await user.project()}`, { quota_set: { instances, force: true } });
+  const opened: { close(): Promise<void> }[] = [];
+  site.faults({});
+  await quota(20);
+  await empty(user);
+  return {
+    clock: systemClock,
+    providerName: config.name,
+    pool: pool!,
+    label: pool!.labels.get("small")!,
+    async open(installation) {
+      const provider = await driver.open(config, contextOf(installation));
+      opened.push(provider);
+      return provider;
+    },
+    drive: (work) => work,
+    settle: () => new Promise((resolve) => setTimeout(resolve, 1_500)),
+    fillQuota: () => quota(0),
+    breakList: () =>
+      site.faults({ api: [{ service: "nova", method: "GET", path: "/servers/detail$", status: 500 }] }),
+    async makeForeign() {
+      const { images } = await user.get<{ images: readonly Item[] }>("image", "/images?name=nodeyard-fake");
+      const { flavors } = await user.get<{ flavors: readonly Item[] }>("compute", "/flavors");
+      const flavorRef = flavors.find(({ name }) => name === "small")!.id;
+      const server = { name: "theirs", flavorRef, imageRef: images[0]!.id, networks: "none" };
+      await user.post("compute", "/servers", { server });
+    },
+    async stop() {
+      site.faults({});
+      for (const provider of opened) await provider.close();
+      await quota(20);
+      await empty(user);
+      await user.close();
+      await admin.close();
+    },
+  };
+}
+
+/** Deletes all servers and floating IPs of the project, and waits until they are gone. */
+export async function empty(user: CloudUser): Promise<void> {
+  for (;;) {
+    const { servers } = await user.get<{ servers: readonly Item[] }>("compute", "/servers/detail");
+    if (servers.length === 0) break;
+    for (const { id } of servers) await user.delete("compute", `/servers/${id}`);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  const { floatingips } = await user.get<{ floatingips: readonly Item[] }>("network", "/floatingips");
+  for (const { id } of floatingips) await user.delete("network", `/floatingips/${id}`);
+}
