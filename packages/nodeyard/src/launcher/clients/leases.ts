@@ -117,7 +117,8 @@ export class LeaseKeeper {
     const left = lease.expires - ages.now();
     if (lease.state === "released" || (left <= 0 && ages.trusted)) return this.#end(lease, entry);
     if (lease.state === "waiting") await this.#grant(lease, entry);
-    return left > 0 ? left : 60_000;
+    // Clocks are read in fractions: without a whole millisecond it would wake at the very moment, over and over.
+    return left > 0 ? Math.ceil(left) : 60_000;
   }
 
   #decode(id: string, entry: OwnEntry): Lease | undefined {
@@ -220,6 +221,7 @@ export class LeaseKeeper {
     );
     journal.write({
       event: "lease.ended",
+      request: lease.request ?? undefined,
       facts: {
         lease: lease.id,
         nodes: lease.nodes,
