@@ -4,6 +4,7 @@ import { addConfigValidate } from "./commands/config-validate.ts";
 import { addExplain } from "./commands/explain.ts";
 import { addInfo } from "./commands/info.ts";
 import { addLauncher } from "./commands/launcher.ts";
+import { addLeaks } from "./commands/leaks.ts";
 import { addList } from "./commands/list.ts";
 import { addDelete, addHold } from "./commands/node-state.ts";
 import { addRelease } from "./commands/release.ts";
@@ -63,6 +64,7 @@ export function createProgram(session: Omit<Session, "options">): Command {
     addRequest,
     addRelease,
     addList,
+    addLeaks,
     addRequestList,
     addExplain,
     addInfo,

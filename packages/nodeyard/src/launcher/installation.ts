@@ -19,6 +19,20 @@ export async function openInstallation(tree: Tree, random: Random): Promise<stri
     );
   }
   const text = await ensure(tree, "/nodeyard/installation", JSON.stringify({ v: 1, id: random.uuid() }));
+  return idIn(text);
+}
+
+/** The UUID, if there is one; makes nothing. */
+export async function findInstallation(tree: Tree): Promise<string | undefined> {
+  try {
+    return idIn(Buffer.from((await tree.get("/nodeyard/installation")).data).toString());
+  } catch (error) {
+    if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
+    throw error;
+  }
+}
+
+function idIn(text: string): string {
   const { id } = JSON.parse(text) as { id?: unknown };
   if (typeof id !== "string" || !/^[0-9a-f-]{36}$/.test(id)) {
     throw new TreeError(

@@ -1,4 +1,4 @@
-import { exceeded } from "@nodeyard/driver";
+import { exceeded, type Resources } from "@nodeyard/driver";
 import { type NoRoom, type OverTenant, overTenant, roomFor } from "./capacity.ts";
 import { missingImage } from "./images.ts";
 import { chooseNodes, inOneZone, total } from "./nodeset.ts";
@@ -88,18 +88,24 @@ function reasonToDecline(state: State, pool: LocalPool, { record }: Waiting): Pl
     const provider = state.policy.providers.get(pool.provider);
     const quota = pool.ignoresQuota ? {} : (provider?.limits ?? provider?.quota ?? {});
     const all = total(pool, record.nodeTypes);
-    const over = exceeded(pool.limits, {}, all) ?? exceeded(quota, {}, all);
-    if (over !== undefined)
-      return { kind: "decline", reason: `it would exceed quota (${over}: ${all[over]})` };
-    return undefined;
+    return beyond("the pool's limit", pool.limits, all) ?? beyond("the provider's quota", quota, all);
   }
   if (record.requestor === MIN_READY) return { kind: "decline", reason: "the pool launches no nodes" };
   for (const [label, count] of counts(record.nodeTypes)) {
     const have = pool.inventory.get(label) ?? 0;
     if (count > have)
-      return { kind: "decline", reason: `it would exceed quota (${label}: ${count} of ${have})` };
+      return { kind: "decline", reason: `it would exceed quota (${label}: ${count}, and the pool has ${have})` };
   }
   return undefined;
+}
+
+function beyond(whose: string, limits: Resources, all: Resources): Plan | undefined {
+  const over = exceeded(limits, {}, all);
+  if (over === undefined) return undefined;
+  return {
+    kind: "decline",
+    reason: `it would exceed quota (${over}: ${all[over]}, and ${whose} is ${limits[over]})`,
+  };
 }
 
 /** The nodes themselves: ready ones, and launches where the image is there, the offering open and room enough. */

@@ -98,7 +98,7 @@ describe("declining", () => {
 
   test.each([
     [{ limits: { instances: 0 } }, "pool is disabled by max_servers"],
-    [{ limits: { instances: 1 } }, "it would exceed quota (instances: 2)"],
+    [{ limits: { instances: 1 } }, "it would exceed quota (instances: 2, and the pool's limit is 1)"],
     [{ unavailable: new Map([["small", "flavor is gone"]]) }, "flavor is gone"],
   ])("what can never be is declined: %o", (fields, reason) => {
     const desk = new Desk(policy([pool(fields)]));

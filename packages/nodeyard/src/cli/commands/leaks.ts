@@ -1,0 +1,51 @@
+import type { Command } from "commander";
+import { Drivers, loadModule, openConfig, surveyLeaks } from "../../process/index.ts";
+import { CommandFailed } from "../errors.ts";
+import { printRows } from "../listing.ts";
+import type { Column } from "../rows.ts";
+import { filesOf, logOf, type Session, withTree } from "../session.ts";
+import { plain } from "../table.ts";
+
+interface LeaksOptions {
+  readonly provider?: string;
+  readonly json?: boolean;
+}
+
+const columns: readonly Column[] = [
+  { heading: "Provider", key: "provider" },
+  { heading: "What", key: "kind" },
+  { heading: "Type", key: "type" },
+  { heading: "ID", key: "id" },
+  { heading: "Node", key: "node" },
+  { heading: "A Sweep Would", key: "action" },
+  { heading: "Because", key: "why" },
+];
+
+export function addLeaks(program: Command, session: Session): void {
+  program
+    .command("leaks")
+    .description(
+      "compare clouds with the records, and show what the launchers' sweeps would do; changes nothing",
+    )
+    .option("--provider <name>", "only this provider of the configuration")
+    .option("--json", "an array of objects on stdout")
+    .action((options: LeaksOptions) => leaks(session, options));
+}
+
+async function leaks(session: Session, { provider, json }: LeaksOptions): Promise<void> {
+  const { io, machine } = session;
+  const drivers = new Drivers(loadModule);
+  const { config } = await openConfig(filesOf(session), machine, drivers);
+  const { differences, troubles } = await withTree(session, (handles) =>
+    surveyLeaks(handles, config, drivers, logOf(session), provider),
+  );
+  printRows(
+    io,
+    differences.map((difference) => ({ ...difference })),
+    columns,
+    { json: json === true },
+  );
+  for (const trouble of troubles)
+    io.err(`nodeyard: provider ${plain(trouble.provider)} could not be asked: ${plain(trouble.error)}\n`);
+  if (troubles.length > 0) throw new CommandFailed(1);
+}

@@ -1,0 +1,146 @@
+import type { Resource } from "@nodeyard/driver";
+import { decodeNode, paths } from "@nodeyard/model";
+import { describe, expect, test } from "vitest";
+import { survey } from "../../src/launcher/providers/survey.ts";
+import { vanished } from "../../src/launcher/providers/vanished.ts";
+import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
+
+const OURS = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
+const ASKED = 1_000_000;
+
+function entry(id: string, fields: object = {}, contenders: readonly string[] = []) {
+  const base = {
+    state: "ready",
+    state_time: 1,
+    provider: "cloud",
+    pool: "main",
+    type: ["small"],
+    external_id: id,
+  };
+  const data = Buffer.from(JSON.stringify({ ...base, ...fields }));
+  return { id, record: decodeNode(id, data), version: 0, contenders };
+}
+
+function machine(nodeId: string, id: Resource["id"] = nodeId, installation = OURS): Resource {
+  return {
+    type: "instance",
+    id,
+    tag: { installation, provider: "cloud", pool: "main", nodeId },
+    resources: {},
+  };
+}
+
+const look = (
+  nodes: Parameters<typeof vanished>[0],
+  resources: readonly Resource[],
+  previous = new Set<string>(),
+) => vanished(nodes, resources, { installation: OURS, provider: "cloud", asked: ASKED, previous });
+
+describe("nodes whose machine is gone", () => {
+  test("are suspected by one look and found by two, and only when they are offered", () => {
+    const nodes = [
+      entry("0000000001"),
+      entry("0000000002", { state: "in-use" }),
+      entry("0000000003", { allocated_to: "100-1" }),
+      entry("0000000004", {}, ["locked"]),
+      entry("0000000005", { external_id: null }),
+      entry("0000000006", { state_time: ASKED / 1000 }),
+    ];
+    const first = look(nodes, []);
+    expect(first.nodes).toEqual([]);
+    expect(look(nodes, [], new Set(first.suspects)).nodes.map(({ id }) => id)).toEqual(["0000000001"]);
+    expect(look(nodes, [machine("0000000001")], new Set(first.suspects)).nodes).toEqual([]);
+  });
+
+  test("are there by their tag or by their id; another installation's tag is not theirs", () => {
+    const node = entry("0000000001", { external_id: "server" });
+    const twice = (resources: readonly Resource[]) =>
+      look([node], resources, new Set(look([node], resources).suspects)).nodes.length;
+    expect(twice([machine("0000000001", "other name")])).toBe(0);
+    expect(twice([{ ...machine("0000000001", "server"), tag: null }])).toBe(0);
+    expect(twice([machine("0000000001", "another", "another installation")])).toBe(1);
+  });
+
+  test("are not told by ids of another shape than those that the driver lists", () => {
+    const node = entry("0000000001", { external_id: { vm: "x", zone: "y" } });
+    const { suspects } = look([node], [machine("0000000002", "text")]);
+    expect(suspects.size).toBe(0);
+    expect(look([node], [machine("0000000002", { zone: "1", vm: "2" })]).suspects.size).toBe(1);
+  });
+});
+
+describe("a launcher", () => {
+  /** Three free nodes. */
+  async function stock(world: World): Promise<string[]> {
+    const id = await world.ask({ node_types: ["small", "small", "small"] });
+    const { nodes } = await world.fulfilled(id);
+    await world.settle(world.other.delete(paths.request(id)));
+    await world.until("they are free", () => world.nodes().every((node) => node.allocated_to === null));
+    return nodes as string[];
+  }
+
+  test("takes out the node whose machine was deleted behind its back, after two looks, and leaves the others", async () => {
+    const world = new World();
+    const { counters, journal } = await world.start("a", launcherConfig([fakeProvider()]));
+    const [first, ...others] = await stock(world);
+    const { external_id: id } = world.node(first!) as { external_id: string };
+    await world.settle(world.cloud.delete(id, new AbortController().signal));
+    await world.run(30_000);
+    expect(world.node(first!)?.state).toBe("ready");
+    await world.until("it is gone", () => world.node(first!) === undefined, 300_000);
+    expect(counters.value("launcher.vanished")).toBe(1);
+    expect(journal.events.filter(({ event }) => event === "node.vanished")).toMatchObject([{ node: first }]);
+    await world.run(300_000);
+    for (const other of others) expect(world.node(other)?.state).toBe("ready");
+  });
+
+  test("believes no list that leaves a machine out which is there when asked for", async () => {
+    const world = new World();
+    const { counters } = await world.start("a", launcherConfig([fakeProvider()]), {
+      wrap: (driver) => ({
+        ...driver,
+        open: async (config, context) =>
+          Object.assign(await driver.open(config, context), { list: async () => [] }),
+      }),
+    });
+    const nodes = await stock(world);
+    await world.run(600_000);
+    for (const node of nodes) expect(world.node(node)?.state).toBe("ready");
+    expect(counters.value("launcher.vanished")).toBe(0);
+  });
+
+  test("clears away all nodes of a cloud that lost everything", async () => {
+    const world = new World();
+    await world.start("a", launcherConfig([fakeProvider()]));
+    await stock(world);
+    for (const { id } of world.cloud.inspect())
+      await world.settle(world.cloud.delete(id, new AbortController().signal));
+    await world.until("none is left", () => world.nodes().length === 0, 300_000);
+    await world.fulfilled(await world.ask());
+  });
+});
+
+test("a survey says what sweeps would do, each with its reason", () => {
+  const nodes = [entry("0000000001"), entry("0000000002")];
+  const resources = [
+    machine("0000000001"),
+    machine("0000000007"),
+    machine("0000000008", "x", "another"),
+    { ...machine("0000000009"), tag: null },
+  ];
+  const rows = survey("cloud", OURS, resources, nodes, ASKED).map(({ kind, node, action }) => [
+    kind,
+    node,
+    action,
+  ]);
+  expect(rows).toEqual([
+    ["leaked", "0000000007", "delete"],
+    ["foreign", "0000000008", "keep"],
+    ["vanished", "0000000002", "take-out"],
+  ]);
+  const many = Array.from({ length: 5 }, (_, index) => machine(`000000010${index}`));
+  for (const { action, why } of survey("cloud", OURS, many, [], ASKED)) {
+    expect(action).toBe("keep");
+    expect(why).toContain("too many");
+  }
+});
