@@ -1,10 +1,12 @@
 import type { DriverConfig } from "@nodeyard/driver";
 import { fakeConfig } from "@nodeyard/driver-fake";
+import { openstackConfig } from "@nodeyard/driver-openstack";
 import { staticConfig } from "@nodeyard/driver-static";
 import { jsonSchema, referencePage } from "nodeyard/config";
 
 const drivers: readonly (readonly [string, DriverConfig])[] = [
   ["fake", fakeConfig as DriverConfig],
+  ["openstack", openstackConfig as DriverConfig],
   ["static", staticConfig as DriverConfig],
 ];
 

@@ -15,9 +15,8 @@ const NOT_BUILT: ReadonlySet<string> = new Set([
   "kubernetes",
   "openshift",
   "openshiftpods",
-  "openstack",
 ]);
-const SHIPPED = ["static", "fake"] as const;
+const SHIPPED = ["static", "fake", "openstack"] as const;
 /** Drivers that are a part of the launcher, since they need more than the contract gives. */
 const BUILT_IN: readonly Driver[] = [metastaticDriver as unknown as Driver];
 

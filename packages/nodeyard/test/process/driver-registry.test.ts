@@ -20,10 +20,10 @@ test("the drivers that are shipped are found by name, and loaded once", () => {
 
 test("one of the old launcher is known; any other is not", () => {
   const drivers = new Drivers(missing);
-  expect(drivers.get("openstack")).toBe("known-but-not-built");
-  expect(drivers.get("opnstack")).toBeUndefined();
-  expect(() => drivers.driver("openstack")).toThrow(
-    'driver "openstack" is not installed: there is no package @nodeyard/driver-openstack or nodeyard-driver-openstack',
+  expect(drivers.get("aws")).toBe("known-but-not-built");
+  expect(drivers.get("asw")).toBeUndefined();
+  expect(() => drivers.driver("aws")).toThrow(
+    'driver "aws" is not installed: there is no package @nodeyard/driver-aws or nodeyard-driver-aws',
   );
 });
 
