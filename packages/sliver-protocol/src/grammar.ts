@@ -1,7 +1,10 @@
 import { GrammarError } from "./errors.ts";
 
-/** Names of slivers and accounts. Nothing of it has a meaning to a shell, a path, nft or passwd. */
-export const NAME = /^[a-z][a-z0-9_]{0,30}$/;
+/**
+ * Names of slivers and accounts. Nothing of it has a meaning to a shell, a path, nft or passwd. Three names are those of
+ * callers that are no sliver's.
+ */
+export const NAME = /^(?!(?:root|control|policy)$)[a-z][a-z0-9_]{0,30}$/;
 
 /** Ids of nodes: host names, UUIDs, the numbers of PLC. */
 export const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;

@@ -78,6 +78,11 @@ export class Executor {
     return done;
   }
 
+  /** Resolves at the next end of a task; at once when there is none. */
+  async nextEnd(): Promise<void> {
+    if (this.#running.size > 0) await Promise.race([...this.#running.values()].map(({ done }) => done));
+  }
+
   /** Aborts what runs and resolves when the back end has let go of everything. */
   async close(): Promise<void> {
     this.#stop.abort(new StoppingError());

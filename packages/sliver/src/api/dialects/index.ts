@@ -1,0 +1,3 @@
+export type { Dialect } from "./dialect.ts";
+export { nativeDialect } from "./native.ts";
+export { wireDialect } from "./wire.ts";

@@ -1,0 +1,152 @@
+import { messageOf, NodeyardError } from "@nodeyard/runtime";
+import {
+  CLOCK_TOLERANCE,
+  openLease,
+  parseKeySet,
+  type Refusal,
+  rotate,
+  SliverProtocolError,
+  verifyText,
+} from "@nodeyard/sliver-protocol";
+import {
+  type Delivery,
+  deliverFull,
+  deliverPartial,
+  readGetSlivers,
+  readLease,
+  readSignedDocument,
+  type State,
+} from "../../core/index.ts";
+import { LeaseRefusedError } from "../../errors.ts";
+import { reportOf } from "../../manager/index.ts";
+import { type Context, keysOf, type Method } from "../context.ts";
+import { Fault, wrongArgument } from "../fault.ts";
+import { parseResponse } from "../xmlrpc/index.ts";
+import { desiredState } from "./slivers.ts";
+
+/** Leases that are remembered; each is for 15 minutes at most. */
+const MAX_USED_LEASES = 10_000;
+
+const ticket: Method = {
+  name: "Ticket",
+  doc: "Ticket(signed_lease): deliver a lease for one sliver of this node, and create it.",
+  arity: 1,
+  run: async (context, [text]) => {
+    const { manager } = context;
+    const { node, machine, capacity } = manager.options;
+    await manager.change((state) =>
+      refusing(() => {
+        const lease = openLease(textOf(text), keysOf(context), node, manager.now);
+        // In the same write as its effect: a lease cannot be used again after a crash.
+        const used = remember(state, lease.jti, lease.exp + CLOCK_TOLERANCE, manager.now);
+        const delivery = readLease(lease, machine.policy.defaults);
+        return { state: redeem(used, delivery, capacity), result: 1 };
+      }),
+    );
+    return 1;
+  },
+};
+
+const adminTicket: Method = {
+  name: "AdminTicket",
+  doc: "AdminTicket(unsigned_ticket): deliver a ticket of root's own, and create its first sliver.",
+  arity: 1,
+  run: async (context, [text]) => {
+    const { manager, profile } = context;
+    const { node, capacity } = manager.options;
+    await manager.change((state) =>
+      refusing(() => {
+        const response = parseResponse(textOf(text));
+        if ("fault" in response) throw wrongArgument("the ticket is a fault");
+        const tags = { defaults: manager.options.machine.policy.defaults, resources: profile.resources };
+        return { state: redeem(state, readGetSlivers(response.value, node, tags), capacity), result: 1 };
+      }),
+    );
+    return 1;
+  },
+};
+
+const deliver: Method = {
+  name: "Deliver",
+  doc: "Deliver(signed_document): replace what this node should have, and report.",
+  arity: 1,
+  run: async (context, [text]) => {
+    const { manager } = context;
+    const { node, machine, capacity } = manager.options;
+    const { defaults } = machine.policy;
+    await manager.change((state) =>
+      refusing(() => {
+        const delivery = readSignedDocument(textOf(text), keysOf(context), node, defaults, manager.now);
+        return { state: deliverFull(state, delivery, capacity).state, result: 1 };
+      }),
+    );
+    return reportOf(manager);
+  },
+};
+
+const rotateKeys: Method = {
+  name: "RotateKeys",
+  doc: "RotateKeys(signed_key_set): replace the keys whose signatures this node believes.",
+  arity: 1,
+  run: async (context, [text]) => {
+    const { manager } = context;
+    await manager.change((state) =>
+      refusing(() => {
+        const current = keysOf(context);
+        const next = parseKeySet(verifyText("key-set", textOf(text), current, manager.now));
+        return { state: { ...state, keySet: rotate(current, next, manager.now) }, result: 1 };
+      }),
+    );
+    return 1;
+  },
+};
+
+const status: Method = {
+  name: "Status",
+  doc: "Status(): report the node's version, its slivers, their phases, loans and errors.",
+  arity: 0,
+  run: ({ manager }) => reportOf(manager),
+};
+
+export const DOCUMENT_METHODS: readonly Method[] = [ticket, adminTicket, deliver, rotateKeys, status];
+
+/** The first sliver of a ticket is created with it, if it is one that waits to be. */
+function redeem(
+  state: State,
+  delivery: Delivery,
+  capacity: Context["manager"]["options"]["capacity"],
+): State {
+  const { state: next, refused } = deliverPartial(state, delivery, capacity);
+  if (refused.length > 0) throw new LeaseRefusedError(refused.map(refusalText).join("; "));
+  const name = delivery.records[0]?.name;
+  return name === undefined ? next : desiredState(next, name, true);
+}
+
+function refusalText({ name, code, reason }: Refusal): string {
+  return `${name ?? "a sliver"}: ${code}: ${reason}`;
+}
+
+function remember(state: State, jti: string, until: number, now: number): State {
+  if (state.usedLeases.has(jti)) throw new LeaseRefusedError("the lease has been used");
+  const current = [...state.usedLeases].filter(([, end]) => end >= now);
+  if (current.length >= MAX_USED_LEASES)
+    throw new LeaseRefusedError("too many leases within a quarter of an hour");
+  return { ...state, usedLeases: new Map([...current, [jti, until]]) };
+}
+
+/** What is wrong with what the caller sent is his argument, not our failure. */
+function refusing<T>(body: () => T): T {
+  try {
+    return body();
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    if (error instanceof SliverProtocolError || error instanceof NodeyardError)
+      throw wrongArgument(messageOf(error));
+    throw error;
+  }
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  throw wrongArgument("a text is wanted");
+}

@@ -1,0 +1,8 @@
+import { NodeyardError } from "@nodeyard/runtime";
+
+/** A text that is no XML-RPC, or a value that XML-RPC cannot carry. */
+export class XmlRpcError extends NodeyardError {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super("sliver.xmlrpc", message, options);
+  }
+}

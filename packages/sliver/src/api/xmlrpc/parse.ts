@@ -1,0 +1,135 @@
+import { XmlRpcError } from "./errors.ts";
+import { type Element, parseTree } from "./tree.ts";
+import { XmlRpcDouble, XmlRpcTime, type XmlRpcValue } from "./values.ts";
+
+/** Deepest nesting of arrays and structs. */
+const MAX_DEPTH = 32;
+
+export interface MethodCall {
+  readonly method: string;
+  readonly params: readonly XmlRpcValue[];
+}
+
+/** Throws XmlRpcError. */
+export function parseCall(text: string): MethodCall {
+  const root = parseTree(text);
+  if (root.name !== "methodCall") throw new XmlRpcError(`${root.name} is no methodCall`);
+  const [name, params, ...more] = elements(root);
+  if (name?.name !== "methodName" || more.length > 0) throw new XmlRpcError("methodCall without methodName");
+  const method = textOf(name).trim();
+  if (!/^[A-Za-z0-9_.:/]{1,128}$/.test(method)) throw new XmlRpcError("the methodName is no name");
+  return { method, params: params === undefined ? [] : paramsOf(params) };
+}
+
+/** The one value of a response, or its fault as `{faultCode, faultString}`. Throws XmlRpcError. */
+export function parseResponse(text: string): { value: XmlRpcValue } | { fault: XmlRpcValue } {
+  const root = parseTree(text);
+  if (root.name !== "methodResponse") throw new XmlRpcError(`${root.name} is no methodResponse`);
+  const body = only(root);
+  if (body.name === "fault") return { fault: readValue(only(body), 0) };
+  const values = paramsOf(body);
+  if (values.length !== 1) throw new XmlRpcError("a response has one value");
+  return { value: values[0]! };
+}
+
+function paramsOf(params: Element): XmlRpcValue[] {
+  if (params.name !== "params") throw new XmlRpcError(`${params.name} where params belong`);
+  return elements(params).map((param) => {
+    if (param.name !== "param") throw new XmlRpcError(`${param.name} where a param belongs`);
+    return readValue(only(param), 0);
+  });
+}
+
+function readValue(value: Element, depth: number): XmlRpcValue {
+  if (value.name !== "value") throw new XmlRpcError(`${value.name} where a value belongs`);
+  if (depth > MAX_DEPTH) throw new XmlRpcError("values are nested too deep");
+  // A value without a type is a string, white space included.
+  if (value.children.length === 0) return value.text;
+  const typed = only(value);
+  switch (typed.name) {
+    case "array":
+      return arrayOf(typed, depth);
+    case "struct":
+      return structOf(typed, depth);
+    default:
+      return scalarOf(typed.name, textOf(typed));
+  }
+}
+
+function scalarOf(type: string, text: string): XmlRpcValue {
+  switch (type) {
+    case "string":
+      return text;
+    case "int":
+    case "i4":
+      return intOf(text.trim());
+    case "boolean":
+      if (!/^\s*[01]\s*$/.test(text)) throw new XmlRpcError(`${JSON.stringify(text)} is no boolean`);
+      return text.trim() === "1";
+    case "double":
+      if (!/^\s*[+-]?\d+(\.\d*)?([eE][+-]?\d+)?\s*$/.test(text))
+        throw new XmlRpcError(`${JSON.stringify(text)} is no double`);
+      return new XmlRpcDouble(Number(text));
+    case "dateTime.iso8601":
+      if (!/^\d{8}T\d\d:\d\d:\d\d$/.test(text.trim()))
+        throw new XmlRpcError(`${JSON.stringify(text)} is no dateTime.iso8601`);
+      return new XmlRpcTime(text.trim());
+    case "base64":
+      return bytesOf(text.replace(/\s+/g, ""));
+    case "nil":
+      if (text.trim() !== "") throw new XmlRpcError("nil with content");
+      return null;
+    default:
+      throw new XmlRpcError(`${type} is no type of XML-RPC`);
+  }
+}
+
+function intOf(text: string): number {
+  const value = /^[+-]?\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= -2_147_483_648 && value <= 2_147_483_647))
+    throw new XmlRpcError(`${JSON.stringify(text)} is no integer of 32 bits`);
+  return value === 0 ? 0 : value;
+}
+
+function bytesOf(text: string): Uint8Array {
+  if (!/^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text))
+    throw new XmlRpcError("damaged base64");
+  return Buffer.from(text, "base64");
+}
+
+function arrayOf(array: Element, depth: number): XmlRpcValue[] {
+  const data = only(array);
+  if (data.name !== "data") throw new XmlRpcError("array without data");
+  return elements(data).map((one) => readValue(one, depth + 1));
+}
+
+function structOf(struct: Element, depth: number): { [name: string]: XmlRpcValue } {
+  const members = new Map<string, XmlRpcValue>();
+  for (const member of elements(struct)) {
+    const [name, value, ...more] = elements(member);
+    if (member.name !== "member" || name?.name !== "name" || value === undefined || more.length > 0)
+      throw new XmlRpcError("a member has one name and one value");
+    const key = textOf(name);
+    if (members.has(key)) throw new XmlRpcError(`member ${JSON.stringify(key)} is there twice`);
+    members.set(key, readValue(value, depth + 1));
+  }
+  // As own properties, `__proto__` too.
+  return Object.fromEntries(members);
+}
+
+/** Children, where nothing but white space is between them. */
+function elements(element: Element): readonly Element[] {
+  if (element.text.trim() !== "") throw new XmlRpcError(`text within ${element.name}`);
+  return element.children;
+}
+
+function only(element: Element): Element {
+  const [child, ...more] = elements(element);
+  if (child === undefined || more.length > 0) throw new XmlRpcError(`${element.name} holds one element`);
+  return child;
+}
+
+function textOf(element: Element): string {
+  if (element.children.length > 0) throw new XmlRpcError(`elements within ${element.name}`);
+  return element.text;
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env node
+import { writeSync } from "node:fs";
+import { forward } from "../api/edge/forward.ts";
+
+const NAME = /^[a-z][a-z0-9_]{0,30}$/;
+const FOLDER = process.env.NODEYARD_SLIVER_RUN ?? "/run/nodeyard-sliver";
+
+/** A forced command: `sliver-forward ACCOUNT`, one call on standard input, its answer on standard output. */
+async function main(account: string | undefined): Promise<number> {
+  if (account === "--version") {
+    const { default: manifest } = await import("../../package.json", { with: { type: "json" } });
+    say(`sliver-forward ${manifest.version}\n`);
+    return 0;
+  }
+  if (account === undefined || !NAME.test(account)) {
+    say("usage: sliver-forward ACCOUNT < call\n");
+    return 2;
+  }
+  const { text, exitCode } = await forward(`${FOLDER}/${account}/api.sock`, process.stdin);
+  say(text);
+  return exitCode;
+}
+
+function say(text: string): void {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; ) {
+    try {
+      at += writeSync(1, bytes, at);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
+    }
+  }
+}
+
+process.exit(await main(process.argv[2]));

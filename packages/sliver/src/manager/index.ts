@@ -1,0 +1,4 @@
+export { BusyError, NotYetError } from "./errors.ts";
+export { Manager, type ManagerLog, type ManagerOptions } from "./manager.ts";
+export type { Change } from "./mutations.ts";
+export { reportOf } from "./report.ts";

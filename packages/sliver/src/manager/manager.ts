@@ -1,0 +1,311 @@
+import { type Clock, deadline, messageOf, type Random, type Timer } from "@nodeyard/runtime";
+import {
+  type Capacity,
+  look,
+  type Machine,
+  type Observed,
+  type State,
+  type SyncResult,
+  sync,
+  type Task,
+  type TrustedTime,
+  trustedSeconds,
+  trustFirst,
+} from "../core/index.ts";
+import {
+  type BackEnd,
+  Executor,
+  type ExecutorOptions,
+  type Outcome,
+  StepTimeoutError,
+} from "../isolation/index.ts";
+import type { Store } from "../store/index.ts";
+import { NotYetError } from "./errors.ts";
+import { Failures } from "./failures.ts";
+import { type Change, Mutations } from "./mutations.ts";
+
+export interface ManagerLog {
+  info(message: string): void;
+  error(message: string): void;
+}
+
+export interface ManagerOptions {
+  readonly node: string;
+  readonly store: Pick<Store, "save">;
+  /** As loaded. */
+  readonly state: State;
+  readonly backEnd: BackEnd;
+  readonly machine: Machine;
+  readonly capacity: Capacity;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: ManagerLog;
+  /** Milliseconds between syncs when nothing happens: expiry, and whatever was missed. */
+  readonly heartbeat?: number;
+  /** Milliseconds between the starts of slivers at the first sync; 0: as fast as may be (the old `-s` had 3 s). */
+  readonly startSpacing?: number;
+  readonly executor?: ExecutorOptions;
+}
+
+/** Milliseconds. */
+const HEARTBEAT = 10_000;
+const INSPECT_LIMIT = 30_000;
+const CLOSE_LIMIT = 20_000;
+
+/** Holds the state of a node, and brings the machine to it: at every change, every outcome and every heartbeat. */
+export class Manager {
+  readonly options: ManagerOptions;
+  readonly failures: Failures;
+  readonly #mutations: Mutations;
+  readonly #executor: Executor;
+  readonly #unenforced = new Map<number, readonly string[]>();
+  /** Incarnations that a task began or ended for since the machine was last looked at. */
+  readonly #touched = new Set<number>();
+  readonly #delayed = new Map<number, number>();
+  /** Called after each sync. */
+  readonly #listeners = new Set<() => void>();
+  #synced = -1;
+  #first = true;
+  #time: TrustedTime;
+  #observed: readonly Observed[] = [];
+  #result: SyncResult | undefined;
+  #running: Promise<void> | undefined;
+  #again = false;
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(options: ManagerOptions) {
+    const { clock } = options;
+    this.options = options;
+    this.failures = new Failures(clock, options.random);
+    this.#mutations = new Mutations(options.state, (state) => options.store.save(state));
+    this.#executor = new Executor(options.backEnd, clock, options.executor);
+    this.#time = trustFirst(clock.now(), clock.monotonic());
+  }
+
+  get state(): State {
+    return this.#mutations.state;
+  }
+
+  get observed(): readonly Observed[] {
+    return this.#observed;
+  }
+
+  /** Of the last sync. */
+  get result(): SyncResult | undefined {
+    return this.#result;
+  }
+
+  get busy(): Executor["busy"] {
+    return this.#executor.busy;
+  }
+
+  get clockSuspect(): boolean {
+    return this.#time.suspect !== undefined;
+  }
+
+  /** Seconds since the Unix epoch, by the clock that is believed. */
+  get now(): number {
+    return trustedSeconds(this.#time, this.options.clock.monotonic());
+  }
+
+  unenforced(incarnation: number): readonly string[] {
+    return this.#unenforced.get(incarnation) ?? [];
+  }
+
+  /** Durable when it resolves; the machine follows. Rejects with what `decide` throws, BusyError, StoreWriteError. */
+  async change<T>(decide: (state: State) => Change<T>): Promise<T> {
+    const before = this.state;
+    const result = await this.#mutations.change(decide);
+    if (this.state !== before) this.requestSync();
+    return result;
+  }
+
+  /** Called after each sync, until what is returned is called. It must not throw. */
+  onSync(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Soon, and once for all who ask meanwhile. */
+  requestSync(): void {
+    if (this.#closed) return;
+    this.#again = true;
+    this.#running ??= this.#loop().finally(() => {
+      this.#running = undefined;
+      this.#arm();
+    });
+  }
+
+  /** Resolves when nothing is under way and nothing more is to be done now. For tests and orderly ends. */
+  async quiet(): Promise<void> {
+    while (this.#running !== undefined || this.#executor.busy.size > 0)
+      await (this.#running ?? this.#executor.nextEnd());
+  }
+
+  /**
+   * Resolves when the machine is as the records want this incarnation; rejects with NotYetError when a step of it fails
+   * or `ms` are over. What was asked for stays asked for.
+   */
+  converged(incarnation: number, ms: number): Promise<void> {
+    const revision = this.#mutations.revision;
+    const failed = this.failures.of(incarnation);
+    return new Promise((resolve, reject) => {
+      const timer = this.options.clock.setTimer(ms, () => end(new NotYetError("it takes longer; ask again")));
+      const end = (error?: Error) => {
+        timer.cancel();
+        this.#listeners.delete(check);
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+      const check = () => {
+        const failure = this.failures.of(incarnation);
+        if (failure !== undefined && failure !== failed)
+          end(new NotYetError(messageOf(failure.error), { cause: failure.error }));
+        else if (this.#synced >= revision && this.#isDone(incarnation)) end();
+      };
+      this.#listeners.add(check);
+      this.requestSync();
+    });
+  }
+
+  #isDone(incarnation: number): boolean {
+    const todo = this.#result?.tasks.some((task) => task.incarnation === incarnation) ?? true;
+    return !todo && !this.#executor.busy.has(incarnation);
+  }
+
+  /** Begins nothing more, aborts what runs, and waits a while for the back end to let go. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.cancel();
+    const late = new Promise<void>((resolve) => {
+      this.options.clock.setTimer(CLOSE_LIMIT, resolve, { background: true });
+    });
+    await Promise.race([Promise.all([this.#executor.close(), this.#running]), late]);
+    await this.#mutations.settled();
+  }
+
+  async #loop(): Promise<void> {
+    while (this.#again && !this.#closed) {
+      this.#again = false;
+      try {
+        await this.#syncOnce();
+      } catch (error) {
+        // The next heartbeat tries again; what runs goes on.
+        this.options.log.error(`sync failed: ${messageOf(error)}`);
+      }
+    }
+  }
+
+  async #syncOnce(): Promise<void> {
+    const { clock, machine } = this.options;
+    this.#touched.clear();
+    for (const incarnation of this.#executor.busy.keys()) this.#touched.add(incarnation);
+    const observed = await this.#inspect();
+    this.#time = look(this.#time, clock.now(), clock.monotonic());
+    let revision = 0;
+    const result = await this.#mutations.change((state) => {
+      revision = this.#mutations.revision;
+      const planned = sync(state, observed, machine, this.now);
+      // Nothing is written for a sync that changes nothing.
+      const changed = JSON.stringify(local(planned.state)) !== JSON.stringify(local(state));
+      return { state: changed ? planned.state : state, result: planned };
+    });
+    this.#observed = observed;
+    this.#result = result;
+    this.#synced = revision;
+    this.#prune(result, observed);
+    this.#stagger(result.tasks);
+    this.#submit(result.tasks);
+    for (const check of [...this.#listeners]) check();
+  }
+
+  async #inspect(): Promise<readonly Observed[]> {
+    const late = () =>
+      new StepTimeoutError(`looking at the machine took more than ${INSPECT_LIMIT / 1000} s`);
+    const limit = deadline(this.options.clock, INSPECT_LIMIT, late);
+    try {
+      return await this.options.backEnd.inspect(limit.signal);
+    } finally {
+      limit.cancel();
+    }
+  }
+
+  /** At the first sync after a boot, everything is stopped: it starts one after another. */
+  #stagger(tasks: readonly Task[]): void {
+    const spacing = this.options.startSpacing ?? 0;
+    if (!this.#first) return;
+    this.#first = false;
+    if (spacing === 0) return;
+    const starts = tasks.filter(({ steps }) => steps.includes("start"));
+    const now = this.options.clock.monotonic();
+    for (const [order, { incarnation }] of starts.entries())
+      if (order > 0) this.#delayed.set(incarnation, now + order * spacing);
+  }
+
+  #submit(tasks: readonly Task[]): void {
+    const submitted = new Set<number>();
+    let open = tasks.filter((task) => !this.#rests(task));
+    // Those who give back first; who waits for one that rests now waits for a later sync.
+    for (let before = -1; before !== open.length; ) {
+      before = open.length;
+      open = open.filter((task) => {
+        if (!task.after.every((incarnation) => submitted.has(incarnation))) return true;
+        const done = this.#executor.submit(task);
+        if (done !== undefined) submitted.add(task.incarnation);
+        void done?.then((outcome) => this.#ended(outcome));
+        return false;
+      });
+    }
+  }
+
+  #rests({ incarnation }: Task): boolean {
+    if (this.#touched.has(incarnation)) {
+      // It was looked at while something was being done to it: look again.
+      if (!this.#executor.busy.has(incarnation)) this.#again = true;
+      return true;
+    }
+    const at = this.#delayed.get(incarnation);
+    if (at !== undefined && at > this.options.clock.monotonic()) return true;
+    this.#delayed.delete(incarnation);
+    return this.failures.rests(incarnation);
+  }
+
+  #ended(outcome: Outcome): void {
+    const { task, error, failedStep, unenforced } = outcome;
+    this.#touched.add(task.incarnation);
+    this.failures.note(outcome);
+    if (unenforced !== undefined) this.#unenforced.set(task.incarnation, unenforced);
+    if (error !== undefined)
+      this.options.log.error(`${failedStep ?? "wait"} of ${task.name}: ${messageOf(error)}`);
+    this.requestSync();
+  }
+
+  #prune(result: SyncResult, observed: readonly Observed[]): void {
+    const alive = new Set(observed.map(({ incarnation }) => incarnation));
+    for (const { local } of result.state.records.values()) alive.add(local.incarnation);
+    this.failures.prune(alive);
+    for (const incarnation of this.#unenforced.keys())
+      if (!alive.has(incarnation)) this.#unenforced.delete(incarnation);
+    for (const incarnation of this.#delayed.keys())
+      if (!alive.has(incarnation)) this.#delayed.delete(incarnation);
+  }
+
+  #arm(): void {
+    this.#timer?.cancel();
+    if (this.#closed) return;
+    const now = this.options.clock.monotonic();
+    const delays = [...this.#delayed.values()].map((at) => Math.max(1, at - now));
+    const wait = Math.min(this.options.heartbeat ?? HEARTBEAT, this.failures.next ?? HEARTBEAT, ...delays);
+    this.#timer = this.options.clock.setTimer(wait, () => this.requestSync(), { background: true });
+  }
+}
+
+/** What sync may have changed in a state. */
+function local({ records, nextIncarnation, usedLeases }: State): unknown {
+  return [
+    nextIncarnation,
+    [...usedLeases.keys()],
+    [...records.values()].map(({ name, local }) => [name, local]),
+  ];
+}

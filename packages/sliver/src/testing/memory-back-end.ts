@@ -1,0 +1,96 @@
+import type { Observed, SliverConfig, StepKind } from "../core/index.ts";
+import type { BackEnd, Configured, SliverRef } from "../isolation/index.ts";
+
+interface Made {
+  readonly config: SliverConfig;
+  phase: Observed["phase"];
+  applied?: SliverConfig;
+}
+
+/** Called before a step has its effect; it may wait, throw, or note what is going on. */
+export type Disturb = (step: StepKind, ref: SliverRef, signal: AbortSignal) => Promise<void> | void;
+
+/** A back end whose machine is a map. It outlives managers as a real machine does, and does what `disturb` makes it. */
+export class MemoryBackEnd implements BackEnd {
+  readonly name = "memory";
+  /** What is on the machine, by index. */
+  readonly made = new Map<number, Made>();
+  /** Every step that had its effect, in order. */
+  readonly log: string[] = [];
+  disturb: Disturb = () => undefined;
+  /** What `configure` says it could not do. */
+  unenforced: readonly string[] = [];
+  /** Two steps of one incarnation at the same time: the executor's fault. */
+  overlaps = 0;
+  readonly #within = new Set<number>();
+
+  account(index: number): { user: string; uid: number } {
+    return { user: `ny-${String(index).padStart(2, "0")}`, uid: 60_000 + index };
+  }
+
+  async inspect(): Promise<readonly Observed[]> {
+    return [...this.made].map(([index, { config, phase, applied }]) => ({
+      index,
+      incarnation: config.incarnation,
+      name: config.name,
+      generation: config.generation,
+      phase,
+      ...(applied === undefined ? {} : { applied: { digest: applied.digest, effective: applied.effective } }),
+    }));
+  }
+
+  create(config: SliverConfig, signal: AbortSignal): Promise<void> {
+    return this.#step("create", config, signal, () => {
+      const made = this.made.get(config.index);
+      if (made !== undefined && made.config.incarnation !== config.incarnation)
+        throw new Error(`index ${config.index} still holds incarnation ${made.config.incarnation}`);
+      if (made === undefined) this.made.set(config.index, { config, phase: "created" });
+    });
+  }
+
+  configure(config: SliverConfig, signal: AbortSignal): Promise<Configured> {
+    return this.#step("configure", config, signal, () => {
+      this.#of(config).applied = config;
+      return { unenforced: this.unenforced };
+    });
+  }
+
+  start(config: SliverConfig, signal: AbortSignal): Promise<void> {
+    return this.#step("start", config, signal, () => {
+      this.#of(config).phase = "running";
+    });
+  }
+
+  stop(ref: SliverRef, signal: AbortSignal): Promise<void> {
+    return this.#step("stop", ref, signal, () => {
+      this.#of(ref).phase = "stopped";
+    });
+  }
+
+  destroy(ref: SliverRef, signal: AbortSignal): Promise<void> {
+    return this.#step("destroy", ref, signal, () => {
+      if (this.made.get(ref.index)?.config.incarnation === ref.incarnation) this.made.delete(ref.index);
+    });
+  }
+
+  #of(ref: SliverRef): Made {
+    const made = this.made.get(ref.index);
+    if (made?.config.incarnation !== ref.incarnation)
+      throw new Error(`there is no incarnation ${ref.incarnation} at index ${ref.index}`);
+    return made;
+  }
+
+  async #step<T>(kind: StepKind, ref: SliverRef, signal: AbortSignal, effect: () => T): Promise<T> {
+    if (this.#within.has(ref.incarnation)) this.overlaps += 1;
+    this.#within.add(ref.incarnation);
+    try {
+      await this.disturb(kind, { index: ref.index, incarnation: ref.incarnation }, signal);
+      signal.throwIfAborted();
+      const result = effect();
+      this.log.push(`${kind} ${ref.index}:${ref.incarnation}`);
+      return result;
+    } finally {
+      this.#within.delete(ref.incarnation);
+    }
+  }
+}
