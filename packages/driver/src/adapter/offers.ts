@@ -1,0 +1,92 @@
+import type { ExternalId, Step, StepContext, Tag } from "../contract.ts";
+import type { Console, ImageStore, ImageTag, Offers, UploadOrder } from "../offers.ts";
+import { imageMetadata, imageTagOf, sameImage } from "./metadata.ts";
+import type { Adapter, Instance } from "./types.ts";
+
+const CALL_MS = 120_000;
+/** For one upload, the old clouds' own limit (spec builder.md, section 8), milliseconds. */
+const UPLOAD_MS = 3_600_000;
+
+/** What a provider lends to its offers. */
+export interface Calls {
+  call<T>(place: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+  instancesOf(tag: Tag, signal: AbortSignal): Promise<readonly Instance[]>;
+  steps<T>(
+    place: string,
+    signal: AbortSignal,
+    work: () => AsyncGenerator<Step, T, void>,
+  ): AsyncGenerator<Step, T, void>;
+}
+
+/** What the adapter has beyond machines. */
+export function offersOf(adapter: Adapter, calls: Calls): Offers {
+  const { zones, uploadImage, deleteImage, consoleLog } = adapter;
+  return {
+    ...(zones && {
+      zones: {
+        list: (pool, signal) =>
+          calls.call("zones", signal, async () => [...(await zones.call(adapter, pool, signal))].sort()),
+      },
+    }),
+    ...(consoleLog && { console: consoleOf(adapter, calls) }),
+    ...(uploadImage && deleteImage && { images: imagesOf(adapter, calls) }),
+  };
+}
+
+function consoleOf(adapter: Adapter, { call, instancesOf }: Calls): Console {
+  return {
+    read: (tag, { signal, externalId }) =>
+      call("console", signal, async () => {
+        const [instance] = await instancesOf(tag, signal);
+        const id = instance?.externalId ?? externalId;
+        if (id === null) return null;
+        await adapter.notifyScanFailure?.(id, signal);
+        return (await adapter.consoleLog?.(id, signal)) ?? null;
+      }),
+  };
+}
+
+function imagesOf(adapter: Adapter, { steps }: Calls): ImageStore {
+  return {
+    formats: adapter.imageFormats ?? ["qcow2"],
+    upload: (order, context) => steps("upload", context.signal, () => upload(adapter, order, context)),
+    remove: (tag, context) =>
+      steps("removeImage", context.signal, () => discard(adapter, tag, context, CALL_MS)),
+  };
+}
+
+/** What an upload that was cut off has left is removed first: an adapter cannot say whether it is whole. */
+async function* upload(
+  adapter: Adapter,
+  order: UploadOrder,
+  context: StepContext,
+): AsyncGenerator<Step, ExternalId, void> {
+  yield* discard(adapter, order.tag, context, CALL_MS);
+  yield { step: "upload", deadlineMs: UPLOAD_MS };
+  const { tag, ...rest } = order;
+  const metadata = { ...order.metadata, ...imageMetadata(tag) };
+  const externalId = await adapter.uploadImage?.({ ...rest, image: tag.image, metadata }, context.signal);
+  if (externalId === undefined) throw new TypeError("uploadImage returned no id");
+  yield { step: "uploaded", deadlineMs: CALL_MS, save: { externalId } };
+  return externalId;
+}
+
+async function* discard(
+  adapter: Adapter,
+  tag: ImageTag,
+  { signal, externalId }: StepContext,
+  deadlineMs: number,
+): AsyncGenerator<Step, void, void> {
+  yield { step: "find", deadlineMs };
+  const listed = (await adapter.listResources?.(signal)) ?? [];
+  const ids = listed.flatMap(({ type, id, metadata }) => {
+    const own = imageTagOf(metadata);
+    return type === "image" && own !== null && sameImage(own, tag) ? [id] : [];
+  });
+  // An adapter that does not list images has nothing but the stored id to go by.
+  if (adapter.listResources === undefined && externalId !== null) ids.push(externalId);
+  for (const id of ids) {
+    yield { step: "delete", deadlineMs };
+    await adapter.deleteImage?.(id, signal);
+  }
+}
