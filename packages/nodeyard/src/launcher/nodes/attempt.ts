@@ -40,7 +40,7 @@ export async function attemptLaunch(
       `node ${node.id} was not up within ${config.launchTimeoutMs} ms (launch-timeout)`,
     );
   const limit = deadline(context.clock, config.launchTimeoutMs, late, parent);
-  const trace = new StepTrace(context, { node: node.id, request: request.id, of: "launch", attempt });
+  const trace = new StepTrace(context, { node: node.id, of: "launch", attempt });
   try {
     const order = orderFor(context, launch, attempt, await newestImage(context, launch));
     const before = () => beforeEffect(context, node.held);

@@ -52,7 +52,7 @@ export async function keepConsole(
     if (text === null) return;
     const { lines, cut } = consoleTail(text);
     for (const line of lines) context.log.info({ node, request, attempt, line }, "console");
-    context.journal.write({ event: "node.console", node, request, facts: { attempt, cut, lines } });
+    context.journal.write({ event: "node.console", node, facts: { request, attempt, cut, lines } });
   } catch (error) {
     signal.throwIfAborted();
     context.log.warn({ node, request, error: messageOf(error) }, "the console of a node could not be read");

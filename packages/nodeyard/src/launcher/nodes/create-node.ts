@@ -47,6 +47,10 @@ export async function createNode(
   );
   context.fence.demand(request.held);
   const id = await createRecord(context, pool, request, init, token);
+  const { provider, az } = init;
+  // Of the node alone: a nodeset of hundreds would push all else out of its request's history.
+  const facts = { request: request.id, provider, pool: pool.name, label: label.name, az };
+  context.journal.write({ event: "node.created", node: id, facts });
   return lockBuilding(context, id, init, label, boot);
 }
 

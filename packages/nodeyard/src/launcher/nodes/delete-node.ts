@@ -96,7 +96,7 @@ async function removeRecord(context: Context, node: HeldNode): Promise<void> {
       { op: "delete", path: node.path },
     ];
     try {
-      await context.ledgers.deleteFrom(node.record, ops);
+      await context.ledgers.change(node.record, undefined, ops);
       return;
     } catch (error) {
       if (error instanceof TreeError && error.outcome === "unknown") {

@@ -54,7 +54,7 @@ export async function launchNode(
         attempt,
         ms: Math.round(treeNow(context) - began),
       };
-      context.journal.write({ event: "node.ready", node: node.id, request: request.id, facts });
+      context.journal.write({ event: "node.ready", node: node.id, facts });
       return { result: "ready" };
     } catch (thrown) {
       const error = fenceOf(thrown);
@@ -129,7 +129,7 @@ async function cleared(
   const tag = tagOf(context, pool, node);
   for (let removal = 1; ; removal++) {
     try {
-      const of = { node: node.id, request: request.id, of: "clean-up", attempt } as const;
+      const of = { node: node.id, of: "clean-up", attempt } as const;
       await removeMachine(context, pool.open, node.held, tag, node.record.externalId, of, signal);
       return true;
     } catch (error) {

@@ -6,7 +6,6 @@ const MOST = 64;
 /** Whose steps they are; these facts stand in every event. */
 export interface TraceSubject {
   readonly node: string;
-  readonly request?: string | undefined;
   /** What is being done: the try has that many steps. */
   readonly of: "launch" | "clean-up" | "delete";
   /** 1 for the first. */
@@ -54,9 +53,9 @@ export class StepTrace {
     }
     this.#told++;
     const { clock, journal } = this.#context;
-    const { node, request, of, attempt } = this.#subject;
+    const { node, of, attempt } = this.#subject;
     const { step, began, mono } = current;
     const ms = Math.round(clock.monotonic() - mono);
-    journal.write({ event: "node.step", node, request, facts: { of, attempt, step, began, ms, ...more } });
+    journal.write({ event: "node.step", node, facts: { of, attempt, step, began, ms, ...more } });
   }
 }

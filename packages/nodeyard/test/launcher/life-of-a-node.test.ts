@@ -1,0 +1,93 @@
+import type { Step } from "@nodeyard/driver";
+import { paths } from "@nodeyard/model";
+import { describe, expect, test } from "vitest";
+import { StepTrace } from "../../src/launcher/nodes/step-trace.ts";
+import { memoryJournal } from "../../src/telemetry/index.ts";
+import { fakeProvider, launcherConfig, type Member, World } from "../rules/world.ts";
+
+const told = ({ journal }: Pick<Member, "journal">, node: string) =>
+  journal.events.filter((event) => event.node === node);
+
+describe("the life of a node in the journal", () => {
+  test("is its record, each step with begin and duration, that it is ready, and its end", async () => {
+    const world = new World({
+      latency: {
+        create: { minMs: 300, maxMs: 300 },
+        boot: { minMs: 2_000, maxMs: 2_000 },
+        delete: { minMs: 400, maxMs: 400 },
+        read: { minMs: 10, maxMs: 10 },
+      },
+    });
+    const member = await world.start("a", launcherConfig([fakeProvider()]));
+    const id = await world.ask();
+    const { nodes } = await world.fulfilled(id);
+    const [node] = nodes as [string];
+    await world.use(id);
+    await world.until("it is gone", () => told(member, node).some(({ event }) => event === "node.deleted"));
+    const events = told(member, node);
+    expect(events.map(({ event, facts }) => `${event} ${facts.step ?? ""}`.trim())).toEqual([
+      "node.created",
+      "node.step find",
+      "node.step server",
+      "node.step wait",
+      "node.ready",
+      "node.step find",
+      "node.step delete",
+      "node.deleted",
+    ]);
+    expect(events[0]?.facts).toMatchObject({ request: id, provider: "cloud", pool: "main", label: "small" });
+    const [server, wait, removal] = [events[2]!.facts, events[3]!.facts, events[6]!.facts];
+    expect(server).toMatchObject({ of: "launch", attempt: 1, ms: 300 });
+    expect(wait.ms).toBeGreaterThanOrEqual(2_000);
+    expect(Number(wait.began)).toBeGreaterThanOrEqual(Number(server.began) + 300);
+    expect(removal).toMatchObject({ of: "delete", attempt: 1, ms: 400 });
+    expect(events[4]?.facts).toMatchObject({ provider: "cloud", attempt: 1 });
+  });
+
+  test("tells in which step a try failed, and of which try each step is", async () => {
+    const world = new World();
+    world.cloud.faults.createFails = 1;
+    const member = await world.start("a", launcherConfig([fakeProvider("cloud", { "launch-retries": 2 })]));
+    const { nodes } = await world.fulfilled(await world.ask());
+    const steps = told(member, (nodes as string[])[0]!).filter(({ event }) => event === "node.step");
+    const failed = steps.filter(({ facts }) => facts.error !== undefined);
+    expect(failed).toHaveLength(1);
+    expect(failed[0]?.facts).toMatchObject({ step: "server", attempt: 1, of: "launch" });
+    expect(steps.filter(({ facts }) => facts.of === "clean-up").length).toBeGreaterThan(0);
+    expect(steps.at(-1)?.facts).toMatchObject({ step: "wait", attempt: 2 });
+  });
+
+  test("why a pool declined after a launch failed is told with the request", async () => {
+    const world = new World();
+    world.cloud.faults.createFails = 1;
+    const config = launcherConfig([fakeProvider("cloud", { "launch-retries": 1 })]);
+    const { journal } = await world.start("a", config);
+    const id = await world.ask();
+    await world.until("it failed", () => world.request(id)?.state === "failed");
+    const declines = () => journal.events.filter(({ event }) => event === "request.declined");
+    const declined = await world.until("it is told", () => declines().length > 0 && declines());
+    expect(declined).toMatchObject([{ request: id, facts: { state: "failed" } }]);
+    expect(declined[0]?.facts.reason).toContain("create fails");
+    await world.settle(world.other.delete(paths.request(id)));
+  });
+
+  test("is bounded, however often a driver yields: one step that goes on is one, and so many are all", () => {
+    const world = new World();
+    const journal = memoryJournal();
+    const trace = new StepTrace(
+      { clock: world.clock, tree: world.other, journal },
+      {
+        node: "0000000001",
+        of: "launch",
+        attempt: 1,
+      },
+    );
+    const step = (name: string): Step => ({ step: name, deadlineMs: 1 });
+    for (let count = 0; count < 1_000; count++) trace.begin(step("wait").step);
+    for (let count = 0; count < 1_000; count++) trace.begin(step(`step ${count}`).step);
+    trace.end("it broke");
+    expect(journal.events.length).toBeLessThanOrEqual(65);
+    expect(journal.events[0]?.facts.step).toBe("wait");
+    expect(journal.events.at(-1)?.facts).toMatchObject({ step: "step 999", error: "it broke", untold: 936 });
+  });
+});
