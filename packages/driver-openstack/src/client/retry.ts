@@ -48,6 +48,7 @@ export function retryAfter(response: Pick<HttpResponse, "headers">, now: number)
   const value = response.headers["retry-after"]?.trim();
   if (value === undefined || value === "") return null;
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000;
-  const at = Date.parse(value);
+  // Date.parse takes "-1" for a year.
+  const at = /^[a-z]/i.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? null : Math.max(0, at - now);
 }

@@ -1,0 +1,148 @@
+import { RateLimiter } from "@nodeyard/driver";
+import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { Keystone, Service, Session } from "../../src/client/index.ts";
+import type { HttpRequest, HttpResponse } from "../../src/client/transport.ts";
+
+type Answer = Partial<HttpResponse> | "cut off" | "silence";
+
+/** A cloud of one service that answers from a script, and a login that works. */
+function cloud(script: (request: HttpRequest, count: number) => Answer) {
+  const clock = new VirtualClock();
+  const requests: HttpRequest[] = [];
+  let logins = 0;
+  const send = async (request: HttpRequest): Promise<HttpResponse> => {
+    if (request.url.endsWith("/auth/tokens")) {
+      logins++;
+      return token(logins);
+    }
+    requests.push(request);
+    const answer = script(request, requests.length);
+    if (answer === "cut off") throw new Error("ECONNRESET");
+    if (answer === "silence")
+      return new Promise((_, reject) =>
+        request.signal.addEventListener("abort", () => reject(request.signal.reason)),
+      );
+    return { status: 200, headers: {}, text: "{}", ...answer };
+  };
+  const credential = () => ({
+    authUrl: "http://cloud",
+    type: null,
+    values: { token: "t", project_id: "p" },
+  });
+  const session = new Session({
+    keystone: new Keystone({ send, clock, credential }),
+    limiter: new RateLimiter({ clock, intervalMs: 0 }),
+    send,
+    clock,
+    random: seededRandom(1),
+  });
+  const place = { region: null, interfaces: ["public"], overrides: {}, microversions: { compute: "2.79" } };
+  const compute = new Service("compute", session, place, clock);
+  return { clock, session, compute, requests, logins: () => logins };
+}
+
+function token(count: number): HttpResponse {
+  const endpoints = [{ interface: "public", region_id: "A", url: "http://nova/v2.1" }];
+  const life = { issued_at: "2026-01-01T00:00:00Z", expires_at: "2026-01-01T01:00:00Z" };
+  const text = JSON.stringify({ token: { ...life, catalog: [{ type: "compute", endpoints }] } });
+  return { status: 201, headers: { "x-subject-token": `token-${count}` }, text };
+}
+
+const { signal } = new AbortController();
+const get = (site: ReturnType<typeof cloud>) => site.compute.json(z.object({}), "GET", "/servers", signal);
+
+async function driven<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
+  let settled = false;
+  const done = () => {
+    settled = true;
+  };
+  work.then(done, done);
+  for (let step = 0; !settled && step < 4_000; step++) await clock.advance(100);
+  return work;
+}
+
+test("all share one login, and renew it before it ends", async () => {
+  const site = cloud(() => ({}));
+  await Promise.all([get(site), get(site), get(site)]);
+  expect(site.logins()).toBe(1);
+  expect(site.requests[0]?.headers).toMatchObject({
+    "x-auth-token": "token-1",
+    "openstack-api-version": "compute 2.79",
+  });
+  await site.clock.advance(3_600_000);
+  await get(site);
+  expect(site.requests.at(-1)?.headers["x-auth-token"]).toBe("token-2");
+});
+
+test("a token that is refused is replaced once; a credential that is refused is an error", async () => {
+  const site = cloud(({ headers }) => (headers["x-auth-token"] === "token-2" ? {} : { status: 401 }));
+  const first = cloud(() => ({ status: 401, text: '{"error": {"message": "no"}}' }));
+  await driven(
+    first.clock,
+    get(first).catch(() => {}),
+  );
+  await site.session.token(signal);
+  await site.clock.advance(2_000);
+  await driven(site.clock, get(site));
+  expect(site.logins()).toBe(2);
+  await first.clock.advance(2_000);
+  await expect(driven(first.clock, get(first))).rejects.toMatchObject({
+    code: "openstack.refused",
+    status: 401,
+  });
+  expect(first.logins()).toBe(2);
+});
+
+test("the error names the request by the id that the service's log has, and the fault", async () => {
+  const headers = { "x-openstack-request-id": "req-1" };
+  const text = '{"forbidden": {"code": 403, "message": "Quota exceeded for instances"}}';
+  const site = cloud(() => ({ status: 403, headers, text }));
+  await expect(get(site)).rejects.toMatchObject({
+    message: "compute: GET /v2.1/servers was answered 403: Quota exceeded for instances (request req-1)",
+    requestId: "req-1",
+  });
+});
+
+test("an overloaded service slows everybody down, and is asked again when it said so", async () => {
+  const site = cloud((_, count) => (count === 1 ? { status: 429, headers: { "retry-after": "2" } } : {}));
+  await driven(site.clock, get(site));
+  expect(site.clock.monotonic()).toBeGreaterThanOrEqual(2_000);
+  expect(site.session.limiter.intervalMs).toBeGreaterThan(0);
+  expect(site.requests).toHaveLength(2);
+});
+
+test("no answer: a read is repeated, a create is not; each try has its deadline", async () => {
+  const site = cloud((_, count) => (count === 1 ? "cut off" : count === 2 ? "silence" : {}));
+  await driven(site.clock, get(site));
+  expect(site.requests).toHaveLength(3);
+  expect(site.clock.monotonic()).toBeGreaterThan(60_000);
+  const other = cloud(() => "cut off");
+  const create = other.compute.send("POST", "/servers", signal, { json: {} });
+  await expect(driven(other.clock, create)).rejects.toMatchObject({ code: "openstack.no_answer" });
+  expect(other.requests).toHaveLength(1);
+});
+
+test("two pages are followed; a page that repeats is an error", async () => {
+  const schema = z.object({ items: z.array(z.number()), next: z.string().optional() });
+  const pick = (body: z.infer<typeof schema>) => ({ items: body.items, next: body.next });
+  const pages = [
+    { items: [1, 2], next: "http://behind-a-proxy/v2.1/servers?marker=2" },
+    { items: [3], next: "http://behind-a-proxy/v2.1/servers?marker=3" },
+    { items: [] },
+  ];
+  const site = cloud((_, count) => ({ text: JSON.stringify(pages[count - 1]) }));
+  expect(await site.compute.pages(schema, "/servers", signal, pick)).toEqual([1, 2, 3]);
+  expect(site.requests[1]?.url).toBe("http://nova/v2.1/servers?marker=2");
+  const loop = cloud(() => ({ text: JSON.stringify(pages[0]) }));
+  await expect(loop.compute.pages(schema, "/servers", signal, pick)).rejects.toMatchObject({
+    code: "openstack.odd_answer",
+    message: expect.stringContaining("a page repeats"),
+  });
+});
+
+test("an answer that the API does not promise is an error of the service, not a crash", async () => {
+  const site = cloud(() => ({ text: "<html>" }));
+  await expect(get(site)).rejects.toMatchObject({ code: "openstack.odd_answer" });
+});
