@@ -42,11 +42,11 @@ export async function adopt(
     await context.tree.commit([end, fence]);
     return "none";
   }
-  await makePath(context.tree, SLOTS);
   // From when it was ready: what it took to get it is no part of its age.
   const launched = record.stateTime ?? treeSeconds(context);
   const { label, slots } = use;
   try {
+    await makePath(context.tree, SLOTS);
     await fresh.write(
       { state: "in-use", userData: encodeBacking({ owner, label, slots, failed: false, launched }) },
       (set) => [

@@ -56,7 +56,7 @@ export async function openBacking(
     fence,
   ];
   const numbers = new Set<number>();
-  for (const [node, slot] of book.placedOn(backing.id)) {
+  for (const [node, slot] of [...book.placedOn(backing.id)].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const name = numbers.has(slot) ? spareName(node) : slot;
     numbers.add(slot);
     ops.push(

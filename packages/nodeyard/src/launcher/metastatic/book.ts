@@ -38,6 +38,8 @@ export class Book {
   readonly ends = new Map<string, EndNode>();
   readonly #provider: string;
   readonly #owner: string;
+  /** Nodes whose record says ours and whose lock does not, by the version that was looked at. */
+  readonly #disowned = new Map<string, number>();
   readonly #byLabel = new Map<string, string[]>();
   readonly #wanting = new Map<string, Set<string>>();
   /** Nodes whose record names a backing node and that use it, with their slot. */
@@ -60,6 +62,14 @@ export class Book {
     if (event.type !== "node") return false;
     const end = this.#takeEnd(event.id, event.after);
     return this.#takeBacking(event.id, event.after) || end;
+  }
+
+  /** Takes a node for none of ours until its record changes. */
+  disown(id: string, version: number): void {
+    const entry = this.backings.get(id)?.entry;
+    if (entry?.version !== version) return;
+    this.#takeBacking(id, undefined);
+    this.#disowned.set(id, version);
   }
 
   /** Backing nodes of a label, oldest first. */
@@ -122,7 +132,8 @@ export class Book {
   #takeBacking(id: string, after: NodeEntry | undefined): boolean {
     const before = this.backings.get(id);
     const data = after === undefined ? undefined : backingData(after.record);
-    const ours = after !== undefined && data?.owner === this.#owner;
+    if (this.#disowned.get(id) !== after?.version) this.#disowned.delete(id);
+    const ours = after !== undefined && data?.owner === this.#owner && !this.#disowned.has(id);
     if (before !== undefined && (!ours || before.data.label !== data.label)) {
       this.backings.delete(id);
       const ids = this.#byLabel.get(before.data.label);

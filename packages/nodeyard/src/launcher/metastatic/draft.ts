@@ -26,6 +26,26 @@ export type OwnerAction =
   /** Clear away the folder of a backing node that is gone. */
   | { readonly type: "close"; readonly backing: string };
 
+/** Tells an action from others of a plan, and is the same in the next plan. */
+export function keyOf(action: OwnerAction): string {
+  switch (action.type) {
+    case "ask":
+      return `ask ${action.label}`;
+    case "withdraw":
+    case "adopt":
+      return `${action.type} ${action.request.id}`;
+    case "reclaim":
+    case "recycle":
+      return `${action.type} ${action.node}`;
+    case "drop":
+      return `drop ${action.claim.path}`;
+    case "close":
+      return `close ${action.backing}`;
+    default:
+      return `${action.type} ${action.backing.id}`;
+  }
+}
+
 export interface OwnerFacts {
   readonly book: Book;
   readonly provider: string;

@@ -36,9 +36,9 @@ export function slotPatch(
 }
 
 /** The same as a machine; how to connect is in the record already, where a port may also be an object. */
-export function slotMachine(record: NodeRecord, hostKeys: readonly string[]): Machine {
+export function slotMachine(id: string, record: NodeRecord, hostKeys: readonly string[]): Machine {
   return {
-    externalId: record.id,
+    externalId: id,
     interfaceIp: record.interfaceIp,
     publicIpv4: record.publicIpv4,
     publicIpv6: record.publicIpv6,

@@ -13,7 +13,7 @@ import { askForBacking, withdraw } from "./backing-request.ts";
 import type { Book } from "./book.ts";
 import { dropClaim, reclaim } from "./compare.ts";
 import type { MetastaticLabelOwn } from "./config/own.ts";
-import type { OwnerAction } from "./draft.ts";
+import { keyOf, type OwnerAction } from "./draft.ts";
 import { planOwner } from "./plan.ts";
 import { labelOf } from "./plan-requests.ts";
 
@@ -37,10 +37,9 @@ export class Owner {
   readonly #askAfter = new Map<string, number>();
   /** Backing requests that failed in a row, by label. */
   readonly #failures = new Map<string, number>();
-  /** Nodes whose record says ours and whose lock does not, by the version that was looked at. */
-  readonly #notOurs = new Map<string, number>();
   #compare = true;
-  #attempt = 0;
+  /** What failed last, and when to try it again: by action. */
+  readonly #retries = new Map<string, { readonly at: number; readonly attempt: number }>();
   #running: Promise<void> | undefined;
   #again = false;
   #timer: Timer | undefined;
@@ -152,17 +151,41 @@ export class Owner {
       now: ages.now(),
       agesTrusted: ages.trusted,
     });
-    const results = await Promise.allSettled(actions.map((action) => this.#attemptAction(action)));
-    if (compare) await this.#unlockForgotten().catch((error) => this.#failed("unlock", error));
-    const failed = results.some((result) => result.status === "rejected" || result.value === "later");
-    if (failed) {
-      this.#compare ||= compare;
-      return backoff(random, this.#attempt++, 100, 10_000);
-    }
-    this.#attempt = 0;
+    const due = this.#due(actions);
+    await Promise.all(due.map((action) => this.#attempt(action)));
+    if (compare) await this.#unlockForgotten().catch((error) => this.#note("unlock", error, 0));
+    const changed = due.some(({ type }) => type === "drop" || type === "reclaim");
     // Now and then what only a lost event would show.
-    if (actions.length === 0 && nextAt - ages.now() > RESYNC_MS) this.#compare = true;
-    return Math.min(jitter(random, RESYNC_MS), nextAt - ages.now());
+    if (compare ? changed : nextAt - ages.now() > RESYNC_MS) this.#compare = true;
+    return Math.min(jitter(random, RESYNC_MS), nextAt - ages.now(), this.#nextRetry());
+  }
+
+  /** Without those that failed just now; what is no longer to be done is forgotten. */
+  #due(actions: readonly OwnerAction[]): readonly OwnerAction[] {
+    const keys = new Set(actions.map(keyOf));
+    for (const key of this.#retries.keys()) if (!keys.has(key)) this.#retries.delete(key);
+    const now = this.#context.clock.monotonic();
+    return actions.filter((action) => (this.#retries.get(keyOf(action))?.at ?? 0) <= now);
+  }
+
+  #nextRetry(): number {
+    const now = this.#context.clock.monotonic();
+    return Math.min(...[...this.#retries.values()].map(({ at }) => at - now), Number.POSITIVE_INFINITY);
+  }
+
+  async #attempt(action: OwnerAction): Promise<void> {
+    const { clock, random } = this.#context;
+    const key = keyOf(action);
+    const attempt = (this.#retries.get(key)?.attempt ?? -1) + 1;
+    try {
+      if ((await this.#perform(action, this.#election.check())) === "done") {
+        this.#retries.delete(key);
+        return;
+      }
+    } catch (error) {
+      this.#note(key, error, attempt);
+    }
+    this.#retries.set(key, { at: clock.monotonic() + backoff(random, attempt, 50, 10_000), attempt });
   }
 
   #usedAt(backing: string): number {
@@ -173,19 +196,10 @@ export class Owner {
     return now;
   }
 
-  async #attemptAction(action: OwnerAction): Promise<"done" | "later"> {
-    try {
-      return await this.#perform(action, this.#election.check());
-    } catch (error) {
-      this.#failed(action.type, error);
-      throw error;
-    }
-  }
-
-  #failed(what: string, error: unknown): void {
+  #note(what: string, error: unknown, attempt: number): void {
     const overtaken = error instanceof FenceLost || error instanceof TreeError;
-    const level = overtaken && this.#attempt < 5 ? "debug" : "warn";
-    const facts = { provider: this.#provider, what, error: messageOf(error) };
+    const level = overtaken && attempt < 5 ? "debug" : "warn";
+    const facts = { provider: this.#provider, what, attempt, error: messageOf(error) };
     this.#context.log[level](facts, "looking after backing nodes failed; it is tried again");
   }
 
@@ -214,9 +228,8 @@ export class Owner {
       }
       case "open": {
         const { id, entry } = action.backing;
-        if (this.#notOurs.get(id) === entry.version) return "done";
         if (await openBacking(context, provider, book, action.backing, fence)) return "done";
-        this.#notOurs.set(id, entry.version);
+        book.disown(id, entry.version);
         context.log.warn(
           { provider, node: id },
           "a node says to be a backing node of ours, and its lock does not",

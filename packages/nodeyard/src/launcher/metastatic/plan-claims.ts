@@ -1,21 +1,25 @@
 import type { SlotPlace } from "../../operations/index.ts";
-import { type Claim, spareName } from "./claims.ts";
+import { type Claim, claimPath, spareName } from "./claims.ts";
 import type { Draft, OwnerFacts } from "./draft.ts";
 
 /** Claims and records are compared: they go together in every commit of ours, and apart only by others' doing. */
 export function planClaims({ book, provider }: OwnerFacts, draft: Draft): void {
-  for (const end of book.ends.values()) {
-    const { place } = end;
-    if (place === undefined || !book.placedOn(place.backing).has(end.id)) continue;
-    const claims = book.claims.ofNode(end.id);
-    if (!claims.some((claim) => claim.backing === place.backing) && book.claims.folders.has(place.backing))
-      draft.actions.push({ type: "reclaim", node: end.id });
-  }
+  const stale = new Set<string>();
   for (const [backing, owner] of book.claims.folders) {
     if (owner !== provider && !book.backings.has(backing)) continue;
-    for (const claim of book.claims.of(backing).values())
-      if (claim.node !== null && !agrees(claim, book.ends.get(claim.node)?.place))
-        draft.actions.push({ type: "drop", claim });
+    for (const claim of book.claims.of(backing).values()) {
+      if (claim.node === null || agrees(claim, book.ends.get(claim.node)?.place)) continue;
+      stale.add(claim.path);
+      draft.actions.push({ type: "drop", claim });
+    }
+  }
+  for (const { id, place } of book.ends.values()) {
+    if (place === undefined || !book.placedOn(place.backing).has(id)) continue;
+    const has = book.claims.ofNode(id).some(({ backing }) => backing === place.backing);
+    // A slot that is about to be freed is claimed afterwards.
+    if (has || !book.claims.folders.has(place.backing) || stale.has(claimPath(place.backing, place.slot)))
+      continue;
+    draft.actions.push({ type: "reclaim", node: id });
   }
 }
 

@@ -1,6 +1,6 @@
 import { type NodePatch, paths } from "@nodeyard/model";
 import { CommitFailed, TreeError } from "@nodeyard/tree";
-import { encodeClaim, RETIRED, type SlotPlace, slotsFolder } from "../../operations/index.ts";
+import { encodeClaim, type SlotPlace } from "../../operations/index.ts";
 import type { NodeEntry } from "../../view/index.ts";
 import type { Context } from "../context.ts";
 import { FenceLost } from "../fence/fence.ts";
@@ -42,14 +42,6 @@ export async function dropClaims(context: Context, claims: readonly Claim[]): Pr
   await Promise.all(
     claims.map(({ path }) => context.tree.delete(path).catch((error: unknown) => ignoreMissing(error))),
   );
-}
-
-/** Has a backing node take no more slots, whoever sees that it is bad; its owner writes that into its record. */
-export async function retireBacking(context: Context, backing: string, why: string): Promise<void> {
-  const data = Buffer.from(JSON.stringify({ v: 1, why }));
-  await context.tree.create(`${slotsFolder(backing)}/${RETIRED}`, data).catch((error: unknown) => {
-    if (!(error instanceof TreeError) || error.code !== "tree.node_exists") ignoreMissing(error);
-  });
 }
 
 function ignoreMissing(error: unknown): void {

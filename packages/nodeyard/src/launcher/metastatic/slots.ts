@@ -7,7 +7,7 @@ import {
   type Tag,
 } from "@nodeyard/driver";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
-import type { SlotPlace } from "../../operations/index.ts";
+import { retireBacking, type SlotPlace } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import type { Book } from "./book.ts";
@@ -15,7 +15,7 @@ import { chooseSlot } from "./choose.ts";
 import { claimPath } from "./claims.ts";
 import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
 import { slotMachine, slotPatch } from "./machine.ts";
-import { claimSlot, dropClaims, retireBacking } from "./slot-lock.ts";
+import { claimSlot, dropClaims } from "./slot-lock.ts";
 
 const CLAIM_MS = 60_000;
 
@@ -62,9 +62,9 @@ export class Slots {
       if (claimed) break;
       await sleep(this.#context.clock, backoff(this.#context.random, attempt, 5, 1_000), step.signal);
     }
-    if (!label.hostKeyChecking) return slotMachine(node.record, node.record.hostKeys);
+    if (!label.hostKeyChecking) return slotMachine(node.id, node.record, node.record.hostKeys);
     yield { step: "scan", deadlineMs: this.#config.bootTimeoutMs + CLAIM_MS };
-    return slotMachine(node.record, await this.#scan(node, step.signal));
+    return slotMachine(node.id, node.record, await this.#scan(node, step.signal));
   }
 
   async *remove(tag: Tag): AsyncGenerator<Step, void, void> {
@@ -145,7 +145,7 @@ export class Slots {
       return scanned.hostKeys.length > 0 ? scanned.hostKeys : hostKeys;
     } catch (error) {
       if (signal.aborted || backing === undefined) throw error;
-      await retireBacking(this.#context, backing, `node ${node.id}: ${messageOf(error)}`);
+      await retireBacking(this.#context.tree, backing, `node ${node.id}: ${messageOf(error)}`);
       this.#context.log.warn(
         { provider: this.#config.name, backing, node: node.id, error: messageOf(error) },
         "a slot does not answer; its backing node takes no more",

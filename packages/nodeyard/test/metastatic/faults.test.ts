@@ -1,0 +1,126 @@
+import { DriverError, type Scanner } from "@nodeyard/driver";
+import { paths } from "@nodeyard/model";
+import { describe, expect, test } from "vitest";
+import { retireBacking } from "../../src/operations/index.ts";
+import { config, Lab, metal, OWNER } from "./lab.ts";
+
+describe("backing nodes that are no good", () => {
+  test("26: a slot that does not answer retires its backing node, and its node is tried on another", async () => {
+    const lab = new Lab();
+    let scans = 0;
+    const scan: Scanner = {
+      scan: async ({ host }) => {
+        // The second slot; the fake cloud shows the keys of its machines itself.
+        if (++scans === 2) throw new DriverError("timeout", `no answer of ${host}`);
+        return { address: host, family: 4, hostKeys: ["ssh-rsa SLOT"] };
+      },
+    };
+    await lab.start("a", config({ "host-key-checking": true, "grace-time": 60 }), { scan });
+    const first = await lab.get();
+    expect(first.host_keys).toEqual(["ssh-rsa SLOT"]);
+    const { backing } = lab.place(first);
+    const second = await lab.get();
+    expect(lab.place(second).backing).not.toBe(backing);
+    await lab.until("it is written down", () => lab.userData(backing).failed === true);
+    expect(lab.lockData(backing)).toEqual([OWNER]);
+    const third = await lab.get();
+    expect(lab.place(third).backing).not.toBe(backing);
+    await lab.giveBack(first);
+    await lab.gone(backing, 5_000);
+    lab.check();
+  });
+
+  test("27: one that is gone gets no more slots; what it had is cleared away", async () => {
+    const lab = new Lab();
+    await lab.start("a", config());
+    const first = await lab.get();
+    const { backing } = lab.place(first);
+    const contender = lab.children(paths.nodeLock(backing))[0];
+    await lab.settle(
+      lab.other.commit([
+        { op: "delete", path: `${paths.nodeLock(backing)}/${contender}` },
+        { op: "delete", path: paths.nodeLock(backing) },
+        { op: "delete", path: paths.node(backing) },
+      ]),
+    );
+    const second = await lab.get();
+    expect(lab.place(second).backing).not.toBe(backing);
+    await lab.giveBack(first);
+    await lab.until("its folder is gone", () => !lab.children("/nodeyard/slots").includes(backing));
+  });
+
+  test("somebody may say that one is bad; idle nodes on it do not keep it", async () => {
+    const lab = new Lab();
+    const a = await lab.start("a", config({ "grace-time": 60 }));
+    const used = await lab.get();
+    const idle = await lab.get();
+    const { backing } = lab.place(used);
+    expect(lab.place(idle).backing).toBe(backing);
+    // Nobody took it: its request goes, and it is free for everyone.
+    await lab.settle(lab.other.delete(paths.request(idle.allocated_to as string)));
+    await lab.until("it is idle", () => lab.node(idle.id)?.allocated_to === null);
+    await lab.settle(retireBacking(a.tree, backing, "its disk is slow"));
+    await lab.gone(idle.id);
+    expect(lab.node(used.id)?.state).toBe("ready");
+    expect(lab.userData(backing).failed).toBe(true);
+    await lab.giveBack(used);
+    await lab.gone(backing, 5_000);
+    expect(lab.children("/nodeyard/slots")).toEqual([]);
+  });
+
+  test("a delivered node that vanished before it was taken is asked for anew", async () => {
+    const lab = new Lab();
+    const taking = (op: { readonly op: string; readonly path: string }) =>
+      op.op === "create" && /^\/nodeyard\/slots\/\d+$/.test(op.path);
+    lab.fault = ({ ops }) => (ops.some(taking) ? { delayMs: 1_000 } : undefined);
+    await lab.start("a", config());
+    const asked = await lab.slice();
+    const backing = await lab.until("it is delivered", () =>
+      lab.backings().find(({ state }) => state === "ready"),
+    );
+    await lab.put(paths.node(backing.id), { ...backing, state: "failed" });
+    const request = await lab.fulfilled(asked);
+    expect(lab.place(lab.node((request.nodes as string[])[0]!)!).backing).not.toBe(backing.id);
+    await lab.gone(backing.id);
+    lab.check();
+  });
+
+  test("a backing node is not given back while anyone has a slot, whatever the view of its owner says", async () => {
+    const lab = new Lab();
+    await lab.start("a", config({ "grace-time": 0 }));
+    const first = await lab.get();
+    const { backing } = lab.place(first);
+    // A claim that only the tree knows of when the owner decides.
+    await lab.put(`/nodeyard/slots/${backing}/1`, { v: 1 });
+    await lab.giveBack(first);
+    await lab.run(10_000);
+    expect(lab.node(backing)?.state).toBe("in-use");
+    await lab.settle(lab.other.delete(`/nodeyard/slots/${backing}/1`));
+    await lab.gone(backing, 5_000);
+  });
+
+  test("a claim whose node is gone is freed", async () => {
+    const lab = new Lab();
+    await lab.start("a", config());
+    const node = await lab.get();
+    const { backing } = lab.place(node);
+    await lab.settle(lab.other.delete(`${paths.node(node.id)}/lock`));
+    await lab.settle(lab.other.delete(paths.node(node.id)));
+    await lab.until("its slot is free", () => !lab.claims(backing).includes("0"));
+  });
+
+  test("an unused request is taken back after grace-time", async () => {
+    const lab = new Lab();
+    const fields = { "launch-timeout": 10, "launch-retries": 1 };
+    await lab.start("a", config({ "grace-time": 30 }, {}, [metal({ "max-servers": 1 })], fields));
+    await lab.get();
+    await lab.get();
+    const asked = await lab.slice();
+    const backing = () => lab.children(paths.requests).find((id) => lab.request(id)?.requestor === OWNER);
+    await lab.until("a backing node is asked for", backing, 1_000);
+    await lab.until("the request has failed", () => lab.request(asked)?.state === "failed", 15_000);
+    expect(backing()).toBeDefined();
+    await lab.until("nothing is asked for", () => backing() === undefined, 31_000);
+    expect(lab.backings()).toHaveLength(1);
+  });
+});
