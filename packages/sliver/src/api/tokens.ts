@@ -5,7 +5,8 @@ import type { Caller } from "../core/index.ts";
 export interface TokenAccount {
   /** SHA-256 of the token, hexadecimal. */
   readonly sha256: string;
-  readonly caller: Caller;
+  /** undefined when whoever it was made for is no more. */
+  readonly caller: () => Caller | undefined;
 }
 
 export const ANONYMOUS: Caller = { account: "anonymous", role: "anonymous", generation: 0 };
@@ -19,5 +20,5 @@ export function callerOfToken(tokens: readonly TokenAccount[], authorization: st
     const wanted = Buffer.from(sha256, "hex");
     return wanted.length === shown.length && timingSafeEqual(wanted, shown);
   });
-  return known?.caller ?? ANONYMOUS;
+  return known?.caller() ?? ANONYMOUS;
 }

@@ -1,0 +1,93 @@
+import { NAME, NODE_ID, parseKeySet, SliverProtocolError, sshKey } from "@nodeyard/sliver-protocol";
+import { z } from "zod";
+import { DaemonConfigError } from "./errors.ts";
+
+const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+const path = z.string().regex(/^\/[^\0\n]*$/, "must be an absolute path");
+
+const schema = z.strictObject({
+  /** This node's id: documents and leases for another are refused. */
+  node: z.string().regex(NODE_ID),
+  /** Name of a back end that this program was given. */
+  backEnd: z.string(),
+  /** Which old manager `/` speaks like, and whose defaults and minimums hold. */
+  profile: z.enum(["r0", "v2"]).default("v2"),
+  stateFolder: path,
+  runFolder: path.default("/run/nodeyard-sliver"),
+  /** The keys whose signatures are believed at first; later ones are rotated in and kept. */
+  keySet: z.unknown(),
+  /** What slivers may be promised, after what the machine keeps for itself; what is absent is not checked. */
+  capacity: z
+    .strictObject({
+      cpu: whole.optional(),
+      cores: whole.optional(),
+      memory: whole.optional(),
+      net: whole.optional(),
+      disk: whole.optional(),
+    })
+    .default({}),
+  machine: z.strictObject({
+    /** Per mille of one CPU that slivers share. */
+    cpu: whole.min(1),
+    /** bit/s. */
+    link: whole.min(1).default(1_000_000_000),
+    /** For each core the threads of its physical core; absent: whole cores are not handed out. */
+    siblings: z.array(z.array(whole)).default([]),
+    highestIndex: whole.min(1).max(4000).default(256),
+  }),
+  /** The Unix user of all control accounts, whose only program is the forwarder. */
+  control: z
+    .strictObject({
+      uid: whole,
+      keys: z.array(z.string()).default([]),
+      keysFile: path.optional(),
+      forwarder: path.default("/usr/bin/sliver-forward"),
+    })
+    .default({ uid: 0, keys: [], forwarder: "/usr/bin/sliver-forward" }),
+  /** Off unless it is here. */
+  tcp: z
+    .strictObject({
+      host: z.string().default("127.0.0.1"),
+      port: whole.max(65_535).default(812),
+      tokens: z
+        .array(
+          z.strictObject({
+            sha256: z.string().regex(/^[0-9a-f]{64}$/),
+            account: z.union([z.string().regex(NAME), z.enum(["root", "control"])]),
+            /** Of the sliver that has the name; 0 where documents have none. */
+            generation: whole.default(0),
+          }),
+        )
+        .max(64)
+        .default([]),
+    })
+    .optional(),
+  heartbeatSeconds: z.number().min(1).max(3600).default(10),
+  startSpacingSeconds: z.number().min(0).max(60).default(3),
+});
+
+export type DaemonConfig = Omit<z.output<typeof schema>, "keySet"> & {
+  readonly keySet: ReturnType<typeof parseKeySet>;
+};
+
+/** `text` is JSON; `place` is its file, for messages. Throws DaemonConfigError. */
+export function parseConfig(text: string, place: string): DaemonConfig {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new DaemonConfigError(`${place} is no JSON`, { cause });
+  }
+  const result = schema.safeParse(value);
+  if (!result.success) {
+    const [issue] = result.error.issues;
+    throw new DaemonConfigError(`${place}: ${issue?.path.join(".") || "the whole"}: ${issue?.message}`);
+  }
+  try {
+    const control = { ...result.data.control, keys: result.data.control.keys.map(sshKey) };
+    return { ...result.data, control, keySet: parseKeySet(result.data.keySet) };
+  } catch (cause) {
+    if (!(cause instanceof SliverProtocolError)) throw cause;
+    throw new DaemonConfigError(`${place}: ${cause.message}`, { cause });
+  }
+}

@@ -1,0 +1,119 @@
+import type { Server } from "node:http";
+import { join } from "node:path";
+import { messageOf, systemClock, systemRandom } from "@nodeyard/runtime";
+import { fileAccounts } from "../../accounts/index.ts";
+import {
+  AccountSockets,
+  createHandler,
+  Dispatcher,
+  listenTcp,
+  nativeDialect,
+  wireDialect,
+} from "../../api/index.ts";
+import type { State } from "../../core/index.ts";
+import type { BackEnd } from "../../isolation/index.ts";
+import { Manager, type ManagerLog } from "../../manager/index.ts";
+import { PROFILES } from "../../profiles/index.ts";
+import { nodeFiles, Store } from "../../store/index.ts";
+import { controlAccounts, socketAccounts, tokenCaller } from "../accounts.ts";
+import type { DaemonConfig } from "../config.ts";
+import { DaemonConfigError } from "../errors.ts";
+import { auditFile } from "./audit-file.ts";
+import { lockFolder } from "./lock.ts";
+
+export interface Daemon {
+  readonly manager: Manager;
+  close(): Promise<void>;
+}
+
+export type BackEnds = Readonly<Record<string, () => BackEnd>>;
+
+/** The whole sliver manager. Rejects with what cannot be mended by waiting, everything that was begun undone. */
+export async function startDaemon(
+  config: DaemonConfig,
+  backEnds: BackEnds,
+  log: ManagerLog,
+): Promise<Daemon> {
+  const make = Object.hasOwn(backEnds, config.backEnd) ? backEnds[config.backEnd] : undefined;
+  if (make === undefined) {
+    const names = Object.keys(backEnds).join(", ") || "none";
+    throw new DaemonConfigError(`there is no back end ${JSON.stringify(config.backEnd)}; there is ${names}`);
+  }
+  await using undo = new AsyncDisposableStack();
+  const lock = lockFolder(config.stateFolder);
+  undo.defer(() => lock.release());
+  const store = new Store(nodeFiles(config.stateFolder), config.node);
+  const state = await loadState(store, config, log);
+  const audit = auditFile(join(config.stateFolder, "audit.log"));
+  undo.defer(() => audit.close());
+
+  const backEnd = make();
+  const profile = PROFILES[config.profile];
+  const manager = new Manager({
+    node: config.node,
+    store,
+    state,
+    backEnd,
+    machine: { ...config.machine, policy: profile.policy },
+    capacity: defined(config.capacity),
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    heartbeat: config.heartbeatSeconds * 1000,
+    startSpacing: config.startSpacingSeconds * 1000,
+  });
+  undo.defer(() => manager.close());
+
+  const dispatcher = new Dispatcher(manager, profile, audit.audit);
+  const native = nativeDialect(profile.policy.minimums);
+  const dialects = { r0: wireDialect(PROFILES.r0), v2: wireDialect(PROFILES.v2), native };
+  const handler = createHandler(dispatcher, dialects, config.profile);
+  const sockets = new AccountSockets(config.runFolder, handler);
+  await sockets.prepare();
+  undo.defer(() => sockets.close());
+  const { control } = config;
+  const keys = control.keysFile === undefined ? undefined : fileAccounts(control.keysFile, control.forwarder);
+  const applyAccounts = async (): Promise<void> => {
+    await sockets.apply(socketAccounts(manager.state, backEnd, control.uid));
+    await keys?.apply(controlAccounts(manager.state, control.keys));
+  };
+  await applyAccounts();
+  manager.onSync(() => void applyAccounts().catch((error) => log.error(`accounts: ${messageOf(error)}`)));
+  const tcp = await openTcp(config, handler, manager);
+  if (tcp !== undefined) undo.defer(() => closeServer(tcp));
+
+  manager.requestSync();
+  const kept = undo.move();
+  return { manager, close: () => kept.disposeAsync() };
+}
+
+async function loadState(store: Store, config: DaemonConfig, log: ManagerLog): Promise<State> {
+  const { state, damaged } = await store.load();
+  for (const name of damaged) log.error(`${config.stateFolder}/${name} cannot be read as a store`);
+  if (state.safe) log.info("safe mode: nothing is destroyed before a full document came");
+  const newer = state.keySet === undefined || state.keySet.version < config.keySet.version;
+  return newer ? { ...state, keySet: config.keySet } : state;
+}
+
+async function openTcp(
+  { tcp }: DaemonConfig,
+  handler: ReturnType<typeof createHandler>,
+  manager: Manager,
+): Promise<Server | undefined> {
+  if (tcp === undefined) return undefined;
+  const tokens = tcp.tokens.map(({ sha256, account, generation }) => ({
+    sha256,
+    caller: () => tokenCaller(manager.state, account, generation),
+  }));
+  return listenTcp(handler, tcp.host, tcp.port, tokens);
+}
+
+async function closeServer(server: Server): Promise<void> {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+}
+
+function defined<T extends object>(value: T): { [name in keyof T]?: Exclude<T[name], undefined> } {
+  const entries = Object.entries(value).filter(([, one]) => one !== undefined);
+  return Object.fromEntries(entries) as { [name in keyof T]?: Exclude<T[name], undefined> };
+}

@@ -1,0 +1,20 @@
+export * from "./core/index.ts";
+export {
+  type BackEnds,
+  type Daemon,
+  type DaemonConfig,
+  DaemonConfigError,
+  parseConfig,
+  startDaemon,
+} from "./daemon/index.ts";
+export {
+  type BackEnd,
+  type Configured,
+  EXECUTOR_DEFAULTS,
+  Executor,
+  type ExecutorOptions,
+  type Outcome,
+  type SliverRef,
+} from "./isolation/index.ts";
+export { Manager, type ManagerLog, type ManagerOptions, reportOf } from "./manager/index.ts";
+export { Store, type StoreFiles } from "./store/index.ts";
