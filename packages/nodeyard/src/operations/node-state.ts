@@ -1,4 +1,12 @@
-import { changeNode, decodeNode, encodeNode, type NodePatch, paths } from "@nodeyard/model";
+import {
+  changeNode,
+  decodeNode,
+  encodeNode,
+  mayGo,
+  type NodePatch,
+  type NodeState,
+  paths,
+} from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
 import { lock, type Tree, TreeError } from "@nodeyard/tree";
 import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
@@ -26,7 +34,11 @@ export async function holdNode(
   });
 }
 
-async function changeLocked(handles: OperationHandles, id: string, patch: NodePatch): Promise<void> {
+async function changeLocked(
+  handles: OperationHandles,
+  id: string,
+  patch: NodePatch & { readonly state: NodeState },
+): Promise<void> {
   const { tree } = handles;
   if (!/^\d{10}$/.test(id))
     throw new NodeOperationError(
@@ -38,7 +50,9 @@ async function changeLocked(handles: OperationHandles, id: string, patch: NodePa
   try {
     const found = await orUndefined(tree.get(paths.node(id)));
     if (found === undefined || found.data.length === 0) throw unknownNode(id);
-    const record = changeNode(decodeNode(id, found.data), patch, treeNow(handles) / 1000);
+    const before = decodeNode(id, found.data);
+    if (!mayGo("node", before.state, patch.state)) throw wrongState(id, before.state, patch.state);
+    const record = changeNode(before, patch, treeNow(handles) / 1000);
     await tree.commit([
       { op: "check", path: held.contender },
       { op: "set", path: paths.node(id), data: encodeNode(record), version: found.stat.version },
@@ -67,6 +81,14 @@ async function lockNode({ clock, random }: OperationHandles, tree: Tree, id: str
     }
     throw error;
   }
+}
+
+/** Whoever waited for the lock of a node may get it when its fate is decided. */
+function wrongState(id: string, from: NodeState, to: NodeState): NodeOperationError {
+  return new NodeOperationError(
+    "operation.wrong_state",
+    `node ${id} is ${from} by now and cannot become ${to}; "nodeyard explain ${id}" tells its story`,
+  );
 }
 
 function unknownNode(id: string): NodeOperationError {

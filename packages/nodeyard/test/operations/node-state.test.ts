@@ -1,0 +1,30 @@
+import { encodeNode, type NodeState, newNode, paths } from "@nodeyard/model";
+import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { createMemoryTree } from "@nodeyard/tree";
+import { expect, test } from "vitest";
+import { deleteNode, holdNode } from "../../src/operations/index.ts";
+
+async function nodeIn(state: NodeState) {
+  const handles = { clock: new VirtualClock(), random: seededRandom(3) };
+  const tree = createMemoryTree(handles).connect();
+  for (const path of ["/nodepool", paths.nodes]) await tree.create(path);
+  const made = await tree.create(`${paths.nodes}/`, encodeNode(newNode({ state }, 0)), { sequential: true });
+  const id = made.path.slice(-10);
+  const now = async () => (await tree.get(made.path)).stat.version;
+  return { handles: { ...handles, tree }, id, now };
+}
+
+// Found by the simulation: the operation waits for the lock, and the node may be on its way out by then.
+test.each(["deleting", "deleted", "building"] as const)("a node that is %s is not held", async (state) => {
+  const { handles, id, now } = await nodeIn(state);
+  await expect(holdNode(handles, id, { comment: "look", forSeconds: 0 })).rejects.toMatchObject({
+    code: "operation.wrong_state",
+  });
+  expect(await now()).toBe(0);
+});
+
+test("a node that is being deleted may be deleted again", async () => {
+  const { handles, id, now } = await nodeIn("deleting");
+  await deleteNode(handles, id);
+  expect(await now()).toBe(1);
+});
