@@ -68,7 +68,7 @@ function isOurs(state: State, { record }: NodeEntry): boolean {
 /** When something is to be done about an unlocked node; undefined: never, as it is. */
 function dueAt(state: State, turn: Turn, { id, record }: NodeEntry, fired: boolean): number | undefined {
   const since = (record.stateTime ?? 0) * 1000;
-  if (record.state === "in-use" && hasInventory(state, record.provider)) {
+  if (record.state === "in-use" && outlivesNodes(state, record.provider)) {
     return fired ? turn.now : (state.timetable.get(`node ${id}`) ?? turn.now + IN_USE_GRACE_MS);
   }
   if (REAPED.has(record.state))
@@ -127,8 +127,9 @@ function byAge(state: State, at: number): number | undefined {
   return Number.isFinite(at) && state.agesTrusted ? at : undefined;
 }
 
-function hasInventory(state: State, provider: string | null): boolean {
-  return state.policy.pools.some((pool) => pool.provider === provider && !pool.launches);
+/** The machine goes on after the node: an old user's sessions could meet the next one's. */
+function outlivesNodes(state: State, provider: string | null): boolean {
+  return state.policy.pools.some((pool) => pool.provider === provider && (!pool.launches || pool.slots));
 }
 
 function offer(state: State, { id, record }: NodeEntry, key: string): void {

@@ -27,6 +27,8 @@ export interface LocalPool {
   readonly zones: readonly string[];
   /** What machines of a label are bought as, where the driver says it; absent: the label's name. */
   readonly types?: ReadonlyMap<string, string>;
+  /** Its nodes are slots of machines that go on after a node is gone; so are those of pools without launches. */
+  readonly slots?: boolean;
   /** Pools without launches: how many nodes of a label could ever be there. */
   readonly inventory: ReadonlyMap<string, number>;
 }

@@ -124,3 +124,17 @@ describe("backing nodes that are no good", () => {
     expect(lab.backings()).toHaveLength(1);
   });
 });
+
+test("a slot whose user vanished is given to nobody for a minute (design, rule 1)", async () => {
+  const lab = new Lab();
+  await lab.start("a", config({ "max-parallel-jobs": 1, "grace-time": 600 }, { "max-servers": 2 }));
+  const node = await lab.get();
+  const { backing } = lab.place(node);
+  const contender = await lab.contend(paths.nodeLock(node.id));
+  await lab.put(paths.node(node.id), { ...lab.node(node.id), state: "in-use" });
+  await lab.settle(lab.other.delete(contender));
+  await lab.run(55_000);
+  expect(lab.claims(backing)).toEqual(["0"]);
+  await lab.gone(node.id, 10_000);
+  expect(lab.claims(backing)).toEqual([]);
+});

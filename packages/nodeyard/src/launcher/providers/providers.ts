@@ -102,7 +102,7 @@ async function freeQuota(
 }
 
 async function poolFacts(
-  { config, driver, provider }: OpenProvider,
+  { config, driver, provider, slots }: OpenProvider,
   pool: ProviderConfig["pools"][number],
   handles: ProviderHandles,
   signal: AbortSignal,
@@ -143,6 +143,7 @@ async function poolFacts(
     priority: pool.priority,
     limits: pool.limits,
     launches: driver.capabilities.launches,
+    ...(slots === undefined ? {} : { slots: true }),
     needs,
     unavailable,
     images,
