@@ -13,9 +13,9 @@ export interface Generation {
 }
 
 /** One line about the content, and the content: JSON both, so that a person can read it. */
-export function seal(node: string, { sequence, body }: Generation): Uint8Array {
-  const sha256 = checksum(node, sequence, body);
-  const head = { format: FORMAT, schema: SCHEMA, node, sequence, bytes: Buffer.byteLength(body), sha256 };
+export function seal(node: string, { sequence, body }: Generation, schema = SCHEMA): Uint8Array {
+  const sha256 = checksum(schema, node, sequence, body);
+  const head = { format: FORMAT, schema, node, sequence, bytes: Buffer.byteLength(body), sha256 };
   return Buffer.from(`${JSON.stringify(head)}\n${body}\n`);
 }
 
@@ -29,14 +29,14 @@ export function unseal(bytes: Uint8Array, here: string): Generation | undefined 
   if (typeof node !== "string" || typeof schema !== "number" || typeof sequence !== "number")
     return undefined;
   const body = text.slice(end + 1, -1);
-  if (!text.endsWith("\n") || sha256 !== checksum(node, sequence, body)) return undefined;
+  if (!text.endsWith("\n") || sha256 !== checksum(schema, node, sequence, body)) return undefined;
   if (node !== here) throw new ForeignStoreError(node, here);
   if (schema > SCHEMA) throw new NewerStoreError(schema, SCHEMA);
   return { sequence, body };
 }
 
-function checksum(node: string, sequence: number, body: string): string {
-  return createHash("sha256").update(`${node}\n${sequence}\n${body}`).digest("hex");
+function checksum(schema: number, node: string, sequence: number, body: string): string {
+  return createHash("sha256").update(`${schema}\n${node}\n${sequence}\n${body}`).digest("hex");
 }
 
 function parse(line: string): Record<string, unknown> | undefined {
