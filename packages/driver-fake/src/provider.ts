@@ -27,6 +27,10 @@ const POLL_MS = 100;
 /** One fake provider: everything it knows is in the cloud. */
 export class FakeProvider implements Provider {
   readonly offers: Offers = {
+    zones: {
+      list: (_pool, signal) =>
+        this.#call("zones", signal, async () => [...this.#cloud.knobs.availabilityZones].sort()),
+    },
     console: {
       read: async (tag, context) => {
         const server = await this.#existing(tag, context);

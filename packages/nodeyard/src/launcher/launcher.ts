@@ -96,6 +96,7 @@ export class Launcher {
     this.#ages = new AgeClock({ tree, clock });
     this.view = new View({ tree, clock, random, log, counters });
     this.#ledgers = new Ledgers({ tree, view: this.view, clock, random, log });
+    this.#ledgers.setTenants(this.#config.tenantLimits);
     this.#registration = new Registration({ tree, clock, random, log }, options.identity.hostname);
     this.#breakers = new Breakers(
       { tree, view: this.view, random, log, journal, counters, ages: this.#ages },
@@ -154,6 +155,7 @@ export class Launcher {
   /** Takes a new configuration without a restart of what did not change. */
   async reconfigure(config: LauncherConfig): Promise<void> {
     this.#config = config;
+    this.#ledgers.setTenants(config.tenantLimits);
     await this.#serving.apply(config.providers);
   }
 

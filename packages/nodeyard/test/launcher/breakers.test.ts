@@ -5,7 +5,9 @@ import { breakerPath, decodeBreaker, probePath } from "../../src/operations/inde
 import { offeringKey } from "../../src/scheduler/index.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
-const key = (provider: string, type = "small") => offeringKey({ provider, az: null, type });
+const key = (provider: string, type = "small") => offeringKey({ provider, az: "az1", type });
+/** So that there is one offering: each zone has its own breaker. */
+const ONE_ZONE = { availabilityZones: ["az1"] };
 const RETRIES = { "launch-retries": 3 };
 
 const breakerOf = (world: World, name = key("cloud")) => {
@@ -41,7 +43,7 @@ function counting(): { readonly wrap: (driver: Driver) => Driver; creates: numbe
 
 describe("an offering without room", () => {
   test("the request goes to the next provider in the same plan; the first is not asked again before its time", async () => {
-    const world = new World();
+    const world = new World(ONE_ZONE);
     // "full" comes first, and has no room in any zone.
     const full = fakeProvider("full", { priority: 1, ...RETRIES });
     const config = launcherConfig([full, fakeProvider("cloud")]);
@@ -75,7 +77,7 @@ describe("an offering without room", () => {
   });
 
   test("without another one the request waits and says until when; then one tries, and all go on", async () => {
-    const world = new World({ capacity: { az1: 0, az2: 0 } });
+    const world = new World({ ...ONE_ZONE, capacity: { az1: 0 } });
     const { launcher } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]));
     const ids = await asked(world, 3);
     await world.until("the breaker is open", () => breakerOf(world));
@@ -95,7 +97,7 @@ describe("an offering without room", () => {
   });
 
   test("other labels of the pool go on", async () => {
-    const world = new World();
+    const world = new World(ONE_ZONE);
     const broken = (driver: Driver): Driver => ({
       ...driver,
       open: async (given, context) => {
@@ -118,7 +120,7 @@ describe("an offering without room", () => {
 describe("a label that never boots", () => {
   test("takes few creates whatever is asked, in the end is declined, and works again by itself", async () => {
     const counter = counting();
-    const world = new World();
+    const world = new World(ONE_ZONE);
     world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
     const { launcher } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]), {
       wrap: counter.wrap,
@@ -148,7 +150,7 @@ describe("a label that never boots", () => {
 
   test("stock of it is not asked for again and again", async () => {
     const counter = counting();
-    const world = new World();
+    const world = new World(ONE_ZONE);
     world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
     const labels = new Map([
       ["small", { name: "small", minReady: 2, maxReadyAgeMs: Number.POSITIVE_INFINITY }],
@@ -169,7 +171,7 @@ describe("a label that never boots", () => {
 
 describe("several launchers", () => {
   test("what one finds out keeps the other from trying; one alone tries again, and one that dies while it does holds up nobody", async () => {
-    const world = new World({ capacity: { az1: 0, az2: 0 } });
+    const world = new World({ ...ONE_ZONE, capacity: { az1: 0 } });
     const slow = fakeProvider("cloud", RETRIES);
     const [a, b] = [
       await world.start("a", launcherConfig([slow])),
@@ -209,7 +211,7 @@ describe("several launchers", () => {
   });
 
   test("a record that makes no sense keeps nobody from anything", async () => {
-    const world = new World();
+    const world = new World(ONE_ZONE);
     await world.put(breakerPath(key("cloud")), "nonsense");
     await world.put(breakerPath("what is this"), { v: 7 });
     const { counters } = await world.start("a", launcherConfig([fakeProvider()]));

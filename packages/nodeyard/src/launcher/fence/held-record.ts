@@ -29,6 +29,7 @@ export class HeldRecord<R, P> {
   readonly #kind: RecordKind<R, P>;
   readonly #tree: Tree;
   readonly #clock: Clock;
+  readonly #commit: (before: R, after: R, ops: readonly Op[]) => Promise<unknown>;
   #record: R;
   #version: number;
 
@@ -42,6 +43,8 @@ export class HeldRecord<R, P> {
       readonly held: Held;
       readonly record: R;
       readonly version: number;
+      /** How a change is committed; absent: as it is. */
+      readonly commit?: (before: R, after: R, ops: readonly Op[]) => Promise<unknown>;
     },
   ) {
     this.#tree = tree;
@@ -52,6 +55,7 @@ export class HeldRecord<R, P> {
     this.held = at.held;
     this.#record = at.record;
     this.#version = at.version;
+    this.#commit = at.commit ?? ((_before, _after, ops) => tree.commit(ops));
   }
 
   get record(): R {
@@ -70,16 +74,16 @@ export class HeldRecord<R, P> {
     for (let merges = 0; ; merges++) {
       const next = this.#kind.change(this.#record, patch, this.#now());
       const data = this.#kind.encode(next);
-      const set: Op = { op: "set", path: this.path, data, version: this.#version };
+      const ops = around({ op: "set", path: this.path, data, version: this.#version });
       try {
-        await this.#tree.commit(around(set));
+        await this.#commit(this.#record, next, ops);
         this.#record = next;
         this.#version++;
         return;
       } catch (error) {
         if (!(error instanceof TreeError)) throw error;
         if (isInterrupted(error)) {
-          if (await this.#happened(data, error)) {
+          if (await this.#happened(data, ops, error)) {
             this.#record = next;
             return;
           }
@@ -93,14 +97,22 @@ export class HeldRecord<R, P> {
     return (this.#clock.now() + this.#tree.clockOffset()) / 1000;
   }
 
-  /** Reads what is there after a reply was lost: our bytes mean that the commit happened. */
-  async #happened(data: Uint8Array, lost: TreeError): Promise<boolean> {
+  /**
+   * Reads what is there after a reply was lost: our bytes mean that the commit happened. They may be another's that wrote the
+   * same before we had the lock; then a commit that was to delete our contender has left it.
+   */
+  async #happened(data: Uint8Array, ops: readonly Op[], lost: TreeError): Promise<boolean> {
+    const { contender } = this.held;
+    const unlocks = ops.some((op) => op.op === "delete" && op.path === contender);
     for (let look = 0; look < LOOKS; look++) {
       if (this.#tree.session().epoch !== this.held.epoch)
         throw new FenceLost(`session of ${this.held.contender}`, lost);
       try {
+        // The connection may be to another server now, which is behind.
+        await this.#tree.sync(this.path);
         const found = await this.#tree.get(this.path);
-        if (sameBytes(found.data, data) && found.stat.version > this.#version) {
+        const left = unlocks && (await this.#tree.stat(contender)) !== undefined;
+        if (!left && sameBytes(found.data, data) && found.stat.version > this.#version) {
           this.#version = found.stat.version;
           return true;
         }

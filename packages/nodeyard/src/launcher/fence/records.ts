@@ -52,6 +52,7 @@ export function heldNode(
     held,
     record,
     version,
+    commit: (before, after, ops) => context.ledgers.change(before, after, ops),
   });
 }
 

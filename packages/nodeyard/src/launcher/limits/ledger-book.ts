@@ -1,205 +1,209 @@
+import { add, exceeded, type Resources } from "@nodeyard/driver";
 import { backoff, type Clock, NodeyardError, type Random, sleep } from "@nodeyard/runtime";
-import { CommitFailed, type Op, type OpResult, type Tree, TreeError } from "@nodeyard/tree";
-import { makePath } from "../fence/roots.ts";
+import { CommitFailed, type Op, type OpResult, type Tree } from "@nodeyard/tree";
+import type { ScopeKey } from "./holdings.ts";
+import { encodeLedger, type Ledger, ledgerPath } from "./ledger-znode.ts";
 
-/** The pool's limit is used up by what all Nodeyard launchers made. */
+/** A limit is used up by what all Nodeyard launchers made or gave away. */
 export class LimitReached extends NodeyardError {
-  constructor(scope: string, limit: number, count: number) {
-    super("launcher.limit_reached", `pool ${scope}: ${count} of ${limit} nodes exist (max-servers)`);
+  constructor(scope: ScopeKey, resource: string, limit: number, used: number) {
+    super("launcher.limit_reached", `${scope}: ${used} of ${limit} ${resource} are taken`);
   }
 }
 
+/** One scope's part of an entry. Without a limit it is counted, and never refused. */
+export interface Posting {
+  readonly scope: ScopeKey;
+  /** Negative for what is given back. */
+  readonly amount: Resources;
+  readonly limit: Resources | undefined;
+}
+
 interface Entry {
-  readonly change: number;
-  readonly limit: number;
+  readonly postings: readonly Posting[];
   readonly ops: readonly Op[];
   readonly settle: PromiseWithResolvers<readonly OpResult[]>;
   attempts: number;
 }
 
-/** Records created or deleted in one commit, at most. */
+/** Entries in one commit, at most. */
 const BATCH = 64;
 const ATTEMPTS = 10;
-const VERSION = 1;
 
 /**
- * One ledger: how many node records of a pool exist, in a znode whose versioned set is part of every commit that creates or
- * deletes one. One commit is in flight at a time, and what arrives meanwhile goes together into the next: a chain of
- * guessed versions would let another launcher's write pass for our own that failed.
+ * The ledgers that this process writes: how much of each scope's limits all records take, in znodes whose versioned sets are
+ * part of every commit that changes it. One such commit is in flight at a time, and what arrives meanwhile goes together
+ * into the next, whatever its scopes: a chain of guessed versions would let another launcher's write pass for our own
+ * that failed.
  */
 export class LedgerBook {
   readonly #tree: Tree;
   readonly #handles: { readonly clock: Clock; readonly random: Random };
-  readonly #scope: string;
-  readonly #path: string;
-  readonly #countRecords: () => Promise<number>;
+  readonly #read: (scopes: readonly ScopeKey[]) => Promise<readonly Ledger[]>;
+  readonly #known = new Map<ScopeKey, Ledger>();
   #queue: Entry[] = [];
-  #known: { readonly count: number; readonly version: number } | undefined;
   #busy = false;
 
   constructor(
     tree: Tree,
     handles: { readonly clock: Clock; readonly random: Random },
-    at: { readonly scope: string; readonly path: string },
-    countRecords: () => Promise<number>,
+    /** Ledgers as they are, made where there are none. */
+    read: (scopes: readonly ScopeKey[]) => Promise<readonly Ledger[]>,
   ) {
     this.#tree = tree;
     this.#handles = handles;
-    this.#scope = at.scope;
-    this.#path = at.path;
-    this.#countRecords = countRecords;
+    this.#read = read;
   }
 
-  /** Commits `ops` with the count changed by `change`. Rejects with LimitReached, or as the commit alone would. */
-  commit(change: number, limit: number, ops: readonly Op[]): Promise<readonly OpResult[]> {
+  /** Commits `ops` with what they take and give back. Rejects with LimitReached, or as the commit alone would. */
+  commit(postings: readonly Posting[], ops: readonly Op[]): Promise<readonly OpResult[]> {
     const settle = Promise.withResolvers<readonly OpResult[]>();
-    this.#queue.push({ change, limit, ops, settle, attempts: 0 });
+    this.#queue.push({ postings, ops, settle, attempts: 0 });
     if (!this.#busy) void this.#work();
     return settle.promise;
   }
 
-  /**
-   * Counts the records anew and sets the ledger right. Exact: the set is refused when any Nodeyard launcher created or deleted
-   * a record since the ledger was read. Returns how far it was off, or undefined when that happened.
-   */
-  async recount(): Promise<number | undefined> {
-    const before = await this.#read();
-    const count = await this.#countRecords();
-    if (count === before.count) return 0;
-    try {
-      await this.#tree.set(this.#path, encode(count), { version: before.version });
-    } catch (error) {
-      if (error instanceof TreeError && error.code === "tree.bad_version") return undefined;
-      throw error;
-    } finally {
-      this.#known = undefined;
-    }
-    return before.count - count;
+  /** Somebody else wrote it: the next commit reads it. */
+  forget(scope: ScopeKey): void {
+    this.#known.delete(scope);
   }
 
   async #work(): Promise<void> {
     this.#busy = true;
-    let fresh = false;
     while (this.#queue.length > 0) {
+      const first = this.#queue.slice(0, BATCH);
+      let fresh: ReadonlySet<ScopeKey>;
       try {
-        if (this.#known === undefined) {
-          this.#known = await this.#read();
-          fresh = true;
-        }
+        fresh = await this.#learn(first);
       } catch (error) {
-        for (const entry of this.#queue.splice(0)) entry.settle.reject(error);
-        break;
+        for (const { settle } of this.#queue.splice(0, first.length)) settle.reject(error);
+        continue;
       }
-      const batch = this.#takeBatch(this.#known.count, fresh);
-      fresh = false;
-      if (batch.length > 0) await this.#commit(batch, this.#known);
-      else if (this.#queue.length > 0) this.#known = undefined;
+      // What came meanwhile goes along as far as its ledgers are known.
+      const stop = this.#queue.findIndex(({ postings }) =>
+        postings.some(({ scope }) => !this.#known.has(scope)),
+      );
+      const taken = this.#queue.splice(0, Math.min(BATCH, stop < 0 ? this.#queue.length : stop));
+      const { batch, sums, stale } = this.#post(taken, fresh);
+      if (batch.length > 0) await this.#commit(batch, sums);
+      for (const scope of stale) this.#known.delete(scope);
     }
     this.#busy = false;
   }
 
-  /** As many as fit. One that does not is refused only by what was just read: others may have deleted since the last commit. */
-  #takeBatch(count: number, fresh: boolean): Entry[] {
-    const batch: Entry[] = [];
-    let sum = count;
-    while (batch.length < BATCH) {
-      const entry = this.#queue.shift();
-      if (entry === undefined) break;
-      if (entry.change > 0 && sum + entry.change > entry.limit) {
-        if (!fresh) {
-          this.#queue.unshift(entry);
-          break;
-        }
-        entry.settle.reject(new LimitReached(this.#scope, entry.limit, sum));
-        continue;
-      }
-      sum = Math.max(0, sum + entry.change);
-      batch.push(entry);
-    }
-    return batch;
+  /** Reads the ledgers that are needed and not known; returns which they were. */
+  async #learn(entries: readonly Entry[]): Promise<ReadonlySet<ScopeKey>> {
+    const scopes = new Set(entries.flatMap(({ postings }) => postings.map(({ scope }) => scope)));
+    const missing = [...scopes].filter((scope) => !this.#known.has(scope));
+    if (missing.length === 0) return new Set();
+    const ledgers = await this.#read(missing);
+    for (const [index, scope] of missing.entries()) this.#known.set(scope, ledgers[index]!);
+    return new Set(missing);
   }
 
-  async #commit(
-    batch: readonly Entry[],
-    known: { readonly count: number; readonly version: number },
-  ): Promise<void> {
-    const count = batch.reduce((sum, entry) => Math.max(0, sum + entry.change), known.count);
+  /**
+   * As many as fit, with the sums after them. One that does not is refused only by what was just read, since others may have
+   * given back since the last commit: else its ledgers are read again, and it goes first then.
+   */
+  #post(
+    entries: readonly Entry[],
+    fresh: ReadonlySet<ScopeKey>,
+  ): {
+    readonly batch: readonly Entry[];
+    readonly sums: ReadonlyMap<ScopeKey, Resources>;
+    readonly stale: ReadonlySet<ScopeKey>;
+  } {
+    const sums = new Map<ScopeKey, Resources>();
+    const sumOf = (scope: ScopeKey) => sums.get(scope) ?? this.#known.get(scope)?.sum ?? {};
+    const batch: Entry[] = [];
+    const again: Entry[] = [];
+    const stale = new Set<ScopeKey>();
+    for (const entry of entries) {
+      const over = overLimit(entry, sumOf);
+      if (over === undefined) {
+        for (const { scope, amount } of entry.postings)
+          sums.set(scope, atLeastNothing(add(sumOf(scope), amount)));
+        batch.push(entry);
+      } else if (fresh.has(over.scope)) {
+        entry.settle.reject(new LimitReached(over.scope, over.resource, over.limit, over.used));
+      } else {
+        stale.add(over.scope);
+        again.push(entry);
+      }
+    }
+    this.#queue.unshift(...again);
+    return { batch, sums, stale };
+  }
+
+  async #commit(batch: readonly Entry[], sums: ReadonlyMap<ScopeKey, Resources>): Promise<void> {
     const ops = batch.flatMap((entry) => entry.ops);
+    const scopes = [...sums.keys()];
+    const sets = scopes.map((scope): Op => {
+      const { version } = this.#known.get(scope)!;
+      return { op: "set", path: ledgerPath(scope), data: encodeLedger(sums.get(scope)!), version };
+    });
     try {
-      const results = await this.#tree.commit([
-        ...ops,
-        { op: "set", path: this.#path, data: encode(count), version: known.version },
-      ]);
-      this.#known = { count, version: known.version + 1 };
+      const results = await this.#tree.commit([...ops, ...sets]);
+      for (const scope of scopes)
+        this.#known.set(scope, { sum: sums.get(scope)!, version: this.#known.get(scope)!.version + 1 });
       let at = 0;
       for (const { settle, ops: own } of batch) {
         settle.resolve(results.slice(at, at + own.length));
         at += own.length;
       }
     } catch (error) {
-      this.#known = undefined;
-      await this.#refused(batch, ops.length, error);
+      await this.#refused(batch, ops.length, scopes, error);
     }
   }
 
   /** The culprit gets its own error, the others go into the next batch; an unknown outcome is everybody's. */
-  async #refused(batch: readonly Entry[], last: number, error: unknown): Promise<void> {
+  async #refused(
+    batch: readonly Entry[],
+    own: number,
+    scopes: readonly ScopeKey[],
+    error: unknown,
+  ): Promise<void> {
     if (!(error instanceof CommitFailed)) {
+      for (const scope of scopes) this.#known.delete(scope);
       for (const { settle } of batch) settle.reject(error);
       return;
     }
+    const moved = error.index >= own;
+    if (moved) for (const scope of scopes) this.#known.delete(scope);
     let at = 0;
     const again: Entry[] = [];
     for (const entry of batch) {
       const index = error.index - at;
       at += entry.ops.length;
       if (index >= 0 && index < entry.ops.length) entry.settle.reject(new CommitFailed(index, error.reason));
-      else if (error.index === last && ++entry.attempts > ATTEMPTS) entry.settle.reject(error);
+      else if (moved && ++entry.attempts > ATTEMPTS) entry.settle.reject(error);
       else again.push(entry);
     }
     this.#queue.unshift(...again);
-    if (error.index !== last) return;
-    if (error.reason.code === "tree.no_node") return;
+    if (!moved || error.reason.code === "tree.no_node") return;
     const attempt = again[0]?.attempts ?? 0;
     if (attempt > 1) await sleep(this.#handles.clock, backoff(this.#handles.random, attempt, 2, 200));
   }
-
-  async #read(): Promise<{ readonly count: number; readonly version: number }> {
-    for (;;) {
-      try {
-        const found = await this.#tree.get(this.#path);
-        const count = decode(found.data);
-        if (count !== undefined) return { count, version: found.stat.version };
-        await this.#tree.set(this.#path, encode(await this.#countRecords()), { version: found.stat.version });
-      } catch (error) {
-        if (!(error instanceof TreeError)) throw error;
-        if (error.code === "tree.bad_version") continue;
-        if (error.code !== "tree.no_node") throw error;
-        await this.#make();
-      }
-    }
-  }
-
-  async #make(): Promise<void> {
-    await makePath(this.#tree, this.#path.slice(0, this.#path.lastIndexOf("/")));
-    await this.#tree.create(this.#path, encode(await this.#countRecords())).catch((error: unknown) => {
-      if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
-    });
-  }
 }
 
-function encode(count: number): Uint8Array {
-  return Buffer.from(JSON.stringify({ v: VERSION, instances: count }));
+/** The first limit that an entry would pass. What gives back is never refused. */
+function overLimit(
+  { postings }: Entry,
+  sumOf: (scope: ScopeKey) => Resources,
+):
+  | { readonly scope: ScopeKey; readonly resource: string; readonly limit: number; readonly used: number }
+  | undefined {
+  for (const { scope, amount, limit } of postings) {
+    if (limit === undefined) continue;
+    const used = sumOf(scope);
+    const resource = exceeded(limit, used, amount);
+    if (resource !== undefined)
+      return { scope, resource, limit: limit[resource]!, used: used[resource] ?? 0 };
+  }
+  return undefined;
 }
 
-/** Undefined for what is no ledger: it is then counted anew. */
-function decode(data: Uint8Array): number | undefined {
-  try {
-    const { instances } = JSON.parse(Buffer.from(data).toString()) as { instances?: unknown };
-    return typeof instances === "number" && Number.isInteger(instances) && instances >= 0
-      ? instances
-      : undefined;
-  } catch {
-    return undefined;
-  }
+/** A ledger that was behind is set right by the audit; below nothing it cannot be. */
+function atLeastNothing(sum: Resources): Resources {
+  return Object.fromEntries(Object.entries(sum).map(([name, amount]) => [name, Math.max(0, amount)]));
 }

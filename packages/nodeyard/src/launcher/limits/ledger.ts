@@ -1,12 +1,12 @@
+import type { Resources } from "@nodeyard/driver";
 import { decodeNode, type NodeRecord, paths } from "@nodeyard/model";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import { type CreateOp, type Op, type OpResult, type Tree, TreeError } from "@nodeyard/tree";
 import type { Log } from "../../telemetry/index.ts";
-import { poolKey, type View } from "../../view/index.ts";
-import type { ServingPool } from "../context.ts";
-import { LedgerBook } from "./ledger-book.ts";
-
-const ROOT = "/nodeyard/limits";
+import type { View } from "../../view/index.ts";
+import { isGiven, type ScopeKey, scopeOf, shiftsOf, sumsOf } from "./holdings.ts";
+import { LedgerBook, type Posting } from "./ledger-book.ts";
+import { decodeLedger, encodeLedger, type Ledger, ledgerPath, readLedger } from "./ledger-znode.ts";
 
 export interface LedgerHandles {
   readonly tree: Tree;
@@ -17,101 +17,170 @@ export interface LedgerHandles {
 }
 
 /**
- * Limits that several launchers share, exact among Nodeyard's (design, rule 3). Pools without a limit have no ledger. What
- * Python launchers create or delete is only seen: `audit` sets the count right when it was off twice in a row.
+ * Limits that several launchers share, exact among Nodeyard's (design, rule 3): pools, clouds' quotas, tenants. A scope
+ * without a limit has no ledger and costs nothing. What Python launchers do is only seen: `audit` sets a ledger right when
+ * it was off twice in a row.
  */
 export class Ledgers {
   readonly #handles: LedgerHandles;
-  readonly #books = new Map<string, LedgerBook>();
-  readonly #limits = new Map<string, number>();
-  readonly #off = new Map<string, number>();
+  readonly #limits = new Map<ScopeKey, Resources>();
+  readonly #off = new Set<ScopeKey>();
+  readonly #book: LedgerBook;
 
   constructor(handles: LedgerHandles) {
     this.#handles = handles;
+    this.#book = new LedgerBook(handles.tree, handles, (scopes) => this.#read(scopes));
   }
 
-  /** Sets a pool's limit; Infinity: no ledger is kept. */
-  setLimit(key: string, limit: number): void {
-    if (Number.isFinite(limit)) this.#limits.set(key, limit);
-    else this.#limits.delete(key);
+  /** Sets the limits of a pool; without a finite one no ledger is kept. */
+  setPool(key: string, limits: Resources): void {
+    this.#set(scopeOf.pool(key), limits);
   }
 
-  /** Creates a node record, counted. Rejects with LimitReached. Returns the path. */
-  async createUnder(pool: ServingPool, create: CreateOp): Promise<string> {
-    const limit = this.#limits.get(pool.key);
-    if (limit === undefined) {
+  /** Sets what a provider's cloud lets us have: its quota less what others use. */
+  setProvider(name: string, quota: Resources): void {
+    this.#set(scopeOf.provider(name), quota);
+  }
+
+  setTenants(limits: ReadonlyMap<string, Resources>): void {
+    for (const scope of this.#limits.keys()) {
+      const tenant = scopeOf.tenant("");
+      if (scope.startsWith(tenant) && !limits.has(scope.slice(tenant.length))) this.#limits.delete(scope);
+    }
+    for (const [tenant, limit] of limits) this.#set(scopeOf.tenant(tenant), limit);
+  }
+
+  /**
+   * Creates a node record, counted. `ignoresQuota`: what the cloud lets us have is no limit to it. Rejects with LimitReached.
+   * Returns the path.
+   */
+  async create(record: NodeRecord, create: CreateOp, ignoresQuota: boolean): Promise<string> {
+    const postings = this.#postings(undefined, record, ignoresQuota);
+    if (postings.length === 0) {
       return (await this.#handles.tree.create(create.path, create.data, { sequential: true })).path;
     }
-    const [result] = await this.#book(pool.key).commit(1, limit, [create]);
+    const [result] = await this.#book.commit(postings, [create]);
     return (result as Extract<OpResult, { op: "create" }>).path;
   }
 
-  /** Carries out the commit that deletes a node record, counted. */
-  async deleteFrom(record: NodeRecord, ops: readonly Op[]): Promise<void> {
-    const key = poolKey(record.provider, record.pool);
-    if (this.#limits.has(key)) await this.#book(key).commit(-1, Number.POSITIVE_INFINITY, ops);
+  /**
+   * Carries out a commit that takes a node record from `before` to `after` (undefined: it goes), counted. Rejects with
+   * LimitReached when it gives the node to a request of which the tenant may have no more.
+   */
+  async change(before: NodeRecord, after: NodeRecord | undefined, ops: readonly Op[]): Promise<void> {
+    const postings = this.#postings(before, after, true);
+    if (postings.length > 0) await this.#book.commit(postings, ops);
     else await this.#handles.tree.commit(ops);
   }
 
   /** Compares every ledger with the view; one that is off twice in a row is counted anew. To be called at each resync. */
   async audit(): Promise<void> {
-    const { tree, view, log } = this.#handles;
-    for (const key of this.#limits.keys()) {
-      const found = await tree.get(pathOf(key)).catch(() => undefined);
-      if (found === undefined || !view.complete) continue;
-      const { instances } = JSON.parse(Buffer.from(found.data).toString()) as { instances?: number };
-      const off = (instances ?? 0) - view.nodes.byPool.get(key).size;
-      if (off === 0 || this.#off.get(key) === undefined) {
-        if (off === 0) this.#off.delete(key);
-        else this.#off.set(key, off);
-        continue;
-      }
-      this.#off.delete(key);
-      try {
-        const corrected = await this.#book(key).recount();
-        if (corrected) log.warn({ pool: key, off: corrected }, "a ledger was off and is set to what exists");
-      } catch (error) {
-        log.warn(
-          { pool: key, error: messageOf(error) },
-          "could not set a ledger right; the next sweep tries again",
-        );
-      }
+    const { tree, view } = this.#handles;
+    if (!view.complete || this.#limits.size === 0) return;
+    const found = await Promise.all(
+      [...this.#limits.keys()].map(async (scope) => {
+        const data = (await tree.get(ledgerPath(scope)).catch(() => undefined))?.data;
+        return { scope, sum: data === undefined ? undefined : decodeLedger(data, []) };
+      }),
+    );
+    // After the reads: what the view lacks then is put right by the second look.
+    const sums = sumsOf([...view.nodes.byId.values()].map(({ record }) => record));
+    const twice: ScopeKey[] = [];
+    for (const { scope, sum } of found) {
+      const off = sum !== undefined && !same(sum, sums.get(scope) ?? {}, this.#names(scope));
+      if (off && this.#off.delete(scope)) twice.push(scope);
+      else if (off) this.#off.add(scope);
+      else this.#off.delete(scope);
     }
+    for (const scope of twice) await this.#recount(scope);
   }
 
-  #book(key: string): LedgerBook {
-    const known = this.#books.get(key);
-    if (known !== undefined) return known;
+  #set(scope: ScopeKey, limits: Resources): void {
+    const finite = Object.entries(limits).filter(([, limit]) => Number.isFinite(limit));
+    if (finite.length > 0) this.#limits.set(scope, Object.fromEntries(finite));
+    else this.#limits.delete(scope);
+  }
+
+  #names(scope: ScopeKey): readonly string[] {
+    return Object.keys(this.#limits.get(scope) ?? {});
+  }
+
+  #postings(
+    before: NodeRecord | undefined,
+    after: NodeRecord | undefined,
+    ignoresQuota: boolean,
+  ): readonly Posting[] {
+    if (this.#limits.size === 0) return none;
+    const given = isGiven(before, after);
+    const postings: Posting[] = [];
+    for (const { scope, amount } of shiftsOf(before, after)) {
+      const limit = this.#limits.get(scope);
+      if (limit === undefined) continue;
+      const free = !given || (ignoresQuota && scope.startsWith("provider "));
+      postings.push({ scope, amount, limit: free ? undefined : limit });
+    }
+    return postings;
+  }
+
+  /** Those that are missing are made of one look at all records. */
+  async #read(scopes: readonly ScopeKey[]): Promise<readonly Ledger[]> {
     const { tree } = this.#handles;
-    const book = new LedgerBook(tree, this.#handles, { scope: key, path: pathOf(key) }, () =>
-      countRecords(tree, key),
+    let counted: Promise<ReadonlyMap<ScopeKey, Resources>> | undefined;
+    const count = (alone: boolean) => {
+      if (alone) return countRecords(tree);
+      counted ??= countRecords(tree);
+      return counted;
+    };
+    return Promise.all(
+      scopes.map((scope) =>
+        readLedger(tree, scope, this.#names(scope), async (alone) => (await count(alone)).get(scope) ?? {}),
+      ),
     );
-    this.#books.set(key, book);
-    return book;
+  }
+
+  /** Exact: the set is refused when any Nodeyard launcher wrote the ledger since it was read. */
+  async #recount(scope: ScopeKey): Promise<void> {
+    const { tree, log } = this.#handles;
+    try {
+      const path = ledgerPath(scope);
+      const { stat, data } = await tree.get(path);
+      const sum = (await countRecords(tree)).get(scope) ?? {};
+      const before = decodeLedger(data, []);
+      if (before !== undefined && same(before, sum, this.#names(scope))) return;
+      await tree.set(path, encodeLedger(sum), { version: stat.version });
+      this.#book.forget(scope);
+      log.warn({ scope, before, now: sum }, "a ledger was off and is set to what exists");
+    } catch (error) {
+      if (error instanceof TreeError && error.code === "tree.bad_version") return;
+      log.warn(
+        { scope, error: messageOf(error) },
+        "could not set a ledger right; the next sweep tries again",
+      );
+    }
   }
 }
 
-/** How many records a pool has, read from the tree itself: the view may be behind. */
-async function countRecords(tree: Tree, key: string): Promise<number> {
+const none: readonly Posting[] = [];
+
+function same(a: Resources, b: Resources, names: readonly string[]): boolean {
+  return names.every((name) => (a[name] ?? 0) === (b[name] ?? 0));
+}
+
+/** What all records take, read from the tree itself: the view may be behind. */
+async function countRecords(tree: Tree): Promise<ReadonlyMap<ScopeKey, Resources>> {
   const ids = await tree.children(paths.nodes).catch((error: unknown): readonly string[] => {
     if (error instanceof TreeError && error.code === "tree.no_node") return [];
     throw error;
   });
-  const owners = await Promise.all(
+  const records = await Promise.all(
     ids.map(async (id) => {
       try {
-        const { provider, pool } = decodeNode(id, (await tree.get(paths.node(id))).data);
-        return poolKey(provider, pool);
+        return decodeNode(id, (await tree.get(paths.node(id))).data);
       } catch (error) {
         if (error instanceof TreeError && error.code !== "tree.no_node") throw error;
         return undefined;
       }
     }),
   );
-  return owners.filter((owner) => owner === key).length;
-}
-
-function pathOf(key: string): string {
-  const [provider, pool] = key.split("/") as [string, string];
-  return `${ROOT}/${encodeURIComponent(provider)}/${encodeURIComponent(pool)}`;
+  return sumsOf(records.filter((record) => record !== undefined));
 }

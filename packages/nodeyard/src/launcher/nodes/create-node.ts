@@ -1,4 +1,4 @@
-import type { LabelConfig, Resources } from "@nodeyard/driver";
+import type { LabelConfig, PoolConfig, Resources } from "@nodeyard/driver";
 import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
 import { hexId, sleep } from "@nodeyard/runtime";
 import { type OpResult, TreeError } from "@nodeyard/tree";
@@ -25,7 +25,6 @@ export async function createNode(
 ): Promise<HeldNode> {
   const { config } = pool.open;
   const boot = bootImage(context, pool, label);
-  const poolConfig = config.pools.find((candidate) => candidate.name === pool.name);
   const token = hexId(context.random);
   const init = newNode(
     {
@@ -37,7 +36,7 @@ export async function createNode(
       allocatedTo: request.id,
       tenantName: request.record.tenantName,
       requestor: request.record.requestor,
-      attributes: poolConfig?.nodeAttributes ?? null,
+      attributes: poolOf(pool)?.nodeAttributes ?? null,
       az: planned.zone,
       // Counted in ledgers from here on (limits/holdings.ts).
       resources: { ...planned.need },
@@ -54,6 +53,10 @@ export async function createNode(
   return lockBuilding(context, id, init, label, boot);
 }
 
+function poolOf({ open, name }: ServingPool): PoolConfig | undefined {
+  return open.config.pools.find((pool) => pool.name === name);
+}
+
 async function createRecord(
   context: Context,
   pool: ServingPool,
@@ -62,15 +65,15 @@ async function createRecord(
   token: string,
 ): Promise<string> {
   const { epoch } = request.held;
+  const ignoresQuota = poolOf(pool)?.ignoreProviderQuota === true;
   const data = encodeNode(init);
   try {
     const path = await withRoot(context.tree, paths.nodes, () =>
-      context.ledgers.createUnder(pool, {
-        op: "create",
-        path: `${paths.nodes}/`,
-        data,
-        sequential: true,
-      }),
+      context.ledgers.create(
+        init,
+        { op: "create", path: `${paths.nodes}/`, data, sequential: true },
+        ignoresQuota,
+      ),
     );
     return path.slice(path.lastIndexOf("/") + 1);
   } catch (error) {

@@ -237,10 +237,7 @@ export class Serving {
         pool: pool.name,
         hex: hexId(context.random),
       });
-      context.ledgers.setLimit(
-        pool.key,
-        pool.launches ? (pool.limits.instances ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
-      );
+      context.ledgers.setPool(pool.key, pool.launches ? pool.limits : {});
       const facts = {
         ...this.#identity,
         id,
@@ -256,6 +253,7 @@ export class Serving {
     }
     served.open = open;
     served.facts = learnt;
+    context.ledgers.setProvider(config.name, learnt.local.quota);
     this.providers.set(config.name, open);
     for (const pool of pools) this.pools.set(pool.key, pool);
     if (open.driver.capabilities.inventory) {
@@ -282,6 +280,7 @@ export class Serving {
     if (open === undefined || stop.signal.aborted) return;
     try {
       served.facts = await learnFacts(open, this.#context, stop.signal);
+      this.#context.ledgers.setProvider(served.config.name, served.facts.local.quota);
       this.#onChange();
     } catch (error) {
       this.#context.log.warn(

@@ -1,0 +1,71 @@
+import { add, type Resources } from "@nodeyard/driver";
+import type { NodeRecord } from "@nodeyard/model";
+import { poolKey } from "../../view/index.ts";
+
+/** What limits are counted for. One text each: `pool <provider>/<pool>`, `provider <name>`, `tenant <name>`. */
+export type ScopeKey = string;
+
+export const scopeOf = {
+  pool: (key: string): ScopeKey => `pool ${key}`,
+  provider: (name: string): ScopeKey => `provider ${name}`,
+  tenant: (name: string): ScopeKey => `tenant ${name}`,
+} as const;
+
+type Record = Pick<NodeRecord, "provider" | "pool" | "tenantName" | "state" | "allocatedTo" | "resources">;
+
+/** How much of each scope's limits a record takes, as long as it exists; as the scheduler counts (scheduler/nodes.ts). */
+export function holdingsOf(record: Record): ReadonlyMap<ScopeKey, Resources> {
+  const amount = { instances: 1, ...record.resources };
+  const held = new Map<ScopeKey, Resources>([
+    [scopeOf.pool(poolKey(record.provider, record.pool)), amount],
+    [scopeOf.provider(record.provider ?? ""), amount],
+  ]);
+  // An idle node keeps the name of its last tenant, but is anybody's.
+  const idle = record.state === "ready" && record.allocatedTo === null;
+  if (record.tenantName !== null && !idle) held.set(scopeOf.tenant(record.tenantName), amount);
+  return held;
+}
+
+/** One scope's part of a change: amounts are negative for what is given back. */
+export interface Shift {
+  readonly scope: ScopeKey;
+  readonly amount: Resources;
+}
+
+/** What becomes different when a record goes from `before` to `after`; scopes of which nothing changes are left out. */
+export function shiftsOf(before: Record | undefined, after: Record | undefined): readonly Shift[] {
+  const [old, now] = [
+    before === undefined ? nothing : holdingsOf(before),
+    after === undefined ? nothing : holdingsOf(after),
+  ];
+  const shifts: Shift[] = [];
+  for (const scope of new Set([...old.keys(), ...now.keys()])) {
+    const amount = difference(now.get(scope) ?? {}, old.get(scope) ?? {});
+    if (Object.keys(amount).length > 0) shifts.push({ scope, amount });
+  }
+  return shifts;
+}
+
+/** Only what is given to a request may be refused: a node must be able to go, whatever it still counts for. */
+export function isGiven(before: Record | undefined, after: Record | undefined): boolean {
+  return after !== undefined && after.allocatedTo !== null && before?.allocatedTo !== after.allocatedTo;
+}
+
+/** Sums of all scopes over records. */
+export function sumsOf(records: Iterable<Record>): ReadonlyMap<ScopeKey, Resources> {
+  const sums = new Map<ScopeKey, Resources>();
+  for (const record of records)
+    for (const [scope, amount] of holdingsOf(record)) sums.set(scope, add(sums.get(scope) ?? {}, amount));
+  return sums;
+}
+
+const nothing: ReadonlyMap<ScopeKey, Resources> = new Map();
+
+function difference(now: Resources, old: Resources): Resources {
+  const rest: { [name: string]: number } = {};
+  for (const name of new Set([...Object.keys(now), ...Object.keys(old)])) {
+    const amount = (now[name] ?? 0) - (old[name] ?? 0);
+    if (amount !== 0) rest[name] = amount;
+  }
+  return rest;
+}

@@ -1,0 +1,73 @@
+import type { Resources } from "@nodeyard/driver";
+import { type Tree, TreeError } from "@nodeyard/tree";
+import { makePath } from "../fence/roots.ts";
+import type { ScopeKey } from "./holdings.ts";
+
+const ROOT = "/nodeyard/limits";
+const VERSION = 1;
+
+/** What a ledger says, and the version under which it may be changed. */
+export interface Ledger {
+  readonly sum: Resources;
+  readonly version: number;
+}
+
+/** Where a scope's ledger is. `@` stands in no encoded name, so that no provider can pass for a kind. */
+export function ledgerPath(scope: ScopeKey): string {
+  const space = scope.indexOf(" ");
+  const [kind, name] = [scope.slice(0, space), scope.slice(space + 1)];
+  if (kind !== "pool") return `${ROOT}/@${kind}/${encodeURIComponent(name)}`;
+  const slash = name.indexOf("/");
+  return `${ROOT}/${encodeURIComponent(name.slice(0, slash))}/${encodeURIComponent(name.slice(slash + 1))}`;
+}
+
+/** "whole" says that every resource is counted: the release before counts `instances` only, and leaves it out. */
+export function encodeLedger(sum: Resources): Uint8Array {
+  return Buffer.from(JSON.stringify({ v: VERSION, ...sum, instances: sum.instances ?? 0, whole: true }));
+}
+
+/** Undefined for what is no ledger, or none that counts the resources asked for: it is then counted anew. */
+export function decodeLedger(data: Uint8Array, names: readonly string[]): Resources | undefined {
+  try {
+    const { v: _, whole, ...amounts } = JSON.parse(Buffer.from(data).toString()) as Record<string, unknown>;
+    if (whole !== true && names.some((name) => name !== "instances")) return undefined;
+    const sound = Object.values(amounts).every(
+      (amount) => Number.isFinite(amount) && (amount as number) >= 0,
+    );
+    return sound && typeof amounts.instances === "number" ? (amounts as Resources) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Reads a ledger; one that is missing or senseless is made of what `count` finds. Exact: what was counted is only written
+ * when no Nodeyard launcher wrote the ledger since it was read.
+ */
+export async function readLedger(
+  tree: Tree,
+  scope: ScopeKey,
+  names: readonly string[],
+  /** `alone`: begun after the ledger was read. One that is missing may share a count, since nobody writes it meanwhile. */
+  count: (alone: boolean) => Promise<Resources>,
+): Promise<Ledger> {
+  const path = ledgerPath(scope);
+  for (;;) {
+    try {
+      const found = await tree.get(path);
+      const sum = decodeLedger(found.data, names);
+      if (sum !== undefined) return { sum, version: found.stat.version };
+      await tree.set(path, encodeLedger(await count(true)), { version: found.stat.version });
+    } catch (error) {
+      if (!(error instanceof TreeError)) throw error;
+      if (error.code === "tree.bad_version") continue;
+      if (error.code !== "tree.no_node") throw error;
+      await makePath(tree, path.slice(0, path.lastIndexOf("/")));
+      await tree.create(path, encodeLedger(await count(false))).catch(ignoreExisting);
+    }
+  }
+}
+
+function ignoreExisting(error: unknown): void {
+  if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
+}
