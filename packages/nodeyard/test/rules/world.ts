@@ -187,6 +187,25 @@ export class World {
     return path.slice(path.lastIndexOf("/") + 1);
   }
 
+  /** A node record as others make them: its id comes from the tree. */
+  async makeNode(fields: Json): Promise<string> {
+    await this.folder(paths.nodes);
+    const data = Buffer.from(JSON.stringify({ state_time: 1, allocated_to: null, ...fields }));
+    const { path } = await this.settle(this.other.create(`${paths.nodes}/`, data, { sequential: true }));
+    return path.slice(path.lastIndexOf("/") + 1);
+  }
+
+  /** What Zuul does with a fulfilled request: locks its nodes, forgets it, uses them and gives them back as `used`. */
+  async use(request: string): Promise<void> {
+    const nodes = this.request(request)?.nodes as string[];
+    const locks: string[] = [];
+    for (const id of nodes) locks.push(await this.contend(paths.nodeLock(id)));
+    await this.settle(this.other.delete(paths.request(request)));
+    for (const state of ["in-use", "used"])
+      for (const id of nodes) await this.put(paths.node(id), { ...this.node(id), state });
+    for (const lock of locks) await this.settle(this.other.delete(lock));
+  }
+
   async contend(parent: string, data?: Uint8Array): Promise<string> {
     await this.folder(parent);
     const options = { ephemeral: data === undefined, sequential: true };
