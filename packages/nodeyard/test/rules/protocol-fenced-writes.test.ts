@@ -5,6 +5,8 @@ import { describe, expect, test } from "vitest";
 import type { Context } from "../../src/launcher/context.ts";
 import { Fence, FenceLost } from "../../src/launcher/fence/fence.ts";
 import { type HeldNode, heldNode } from "../../src/launcher/fence/records.ts";
+import { Ledgers } from "../../src/launcher/limits/ledger.ts";
+import { memoryLog } from "../../src/telemetry/index.ts";
 import { World } from "./world.ts";
 
 interface Bench {
@@ -38,7 +40,9 @@ async function bench(): Promise<Bench> {
   if (typeof held === "string") throw new Error(held);
   const seen = Buffer.from(world.text(path)!);
   const { version } = world.cluster.znodes.stat(path)!;
-  const context = { tree, clock: world.clock } as unknown as Context;
+  const handles = { tree, clock: world.clock, random: seededRandom(1), log: memoryLog() };
+  const ledgers = new Ledgers({ ...handles, view: undefined as never });
+  const context = { tree, clock: world.clock, ledgers } as unknown as Context;
   return {
     world,
     tree,
@@ -157,7 +161,9 @@ describe("a write whose answer is lost", () => {
     const fence = new Fence(tree, world.clock, seededRandom(2));
     await world.folder(paths.nodeLock(given));
     const record = decodeNode(given, Buffer.from(world.text(paths.node(given))!));
-    const context = { tree, clock: world.clock } as unknown as Context;
+    const handles = { tree, clock: world.clock, random: seededRandom(1), log: memoryLog() };
+    const ledgers = new Ledgers({ ...handles, view: undefined as never });
+    const context = { tree, clock: world.clock, ledgers } as unknown as Context;
     // One frees the node and unlocks it; the other saw it before, gets the lock after, and is about to write the very same.
     const lock = async () => {
       const held = await world.settle(fence.lockExisting(paths.nodeLock(given)));

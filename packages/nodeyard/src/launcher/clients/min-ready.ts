@@ -1,4 +1,12 @@
-import { changeNode, encodeNode, encodeRequest, newRequest, paths } from "@nodeyard/model";
+import {
+  changeNode,
+  decodeNode,
+  encodeNode,
+  encodeRequest,
+  type NodeRecord,
+  newRequest,
+  paths,
+} from "@nodeyard/model";
 import { hexId, messageOf } from "@nodeyard/runtime";
 import { type Op, TreeError } from "@nodeyard/tree";
 import { MIN_READY } from "../../scheduler/index.ts";
@@ -37,30 +45,55 @@ export async function requestMinReady(context: Context, label: string, count: nu
   );
 }
 
+type Look = (
+  context: Context,
+  id: string,
+) => Promise<{ readonly record: NodeRecord; readonly version: number } | undefined>;
+
 /**
- * Ends an own min-ready request: its nodes become free for everyone and the request goes, in one commit. A node that
- * somebody changed meanwhile is left to the sweep, which frees nodes of requests that are gone.
+ * Ends an own min-ready request: its nodes become free for everyone and the request goes, in one commit. What the view
+ * knows is tried first; after a lost reply it may be behind, and the nodes are read. One that somebody keeps changing is
+ * left to the sweep, which frees nodes of requests that are gone.
  */
 export async function retireMinReady(context: Context, entry: RequestEntry): Promise<void> {
   const remove: Op = { op: "delete", path: paths.request(entry.id) };
+  for (const look of [seen, read]) {
+    try {
+      await context.tree.commit([...(await freeAll(context, entry, look)), remove]);
+      return;
+    } catch (error) {
+      if (!(error instanceof TreeError)) throw error;
+      context.log.debug(
+        { request: entry.id, error: messageOf(error) },
+        "could not free the nodes of a min-ready request together with it",
+      );
+    }
+  }
+  await context.tree.delete(remove.path).catch(ignoreMissing);
+}
+
+async function freeAll(context: Context, entry: RequestEntry, look: Look): Promise<readonly Op[]> {
   const free: Op[] = [];
   for (const id of entry.record.nodes) {
-    const node = context.view.nodes.byId.get(id);
+    const node = await look(context, id);
     if (node === undefined || node.record.allocatedTo !== entry.id) continue;
     const data = encodeNode(changeNode(node.record, { allocatedTo: null }, treeSeconds(context)));
     free.push({ op: "set", path: paths.node(id), data, version: node.version });
   }
-  try {
-    await context.tree.commit([...free, remove]);
-  } catch (error) {
-    if (!(error instanceof TreeError)) throw error;
-    context.log.debug(
-      { request: entry.id, error: messageOf(error) },
-      "freeing min-ready nodes is left to the sweep",
-    );
-    await context.tree.delete(remove.path).catch(ignoreMissing);
-  }
+  return free;
 }
+
+const seen: Look = async ({ view }, id) => view.nodes.byId.get(id);
+
+const read: Look = async ({ tree }, id) => {
+  try {
+    const { data, stat } = await tree.get(paths.node(id));
+    return { record: decodeNode(id, data), version: stat.version };
+  } catch (error) {
+    ignoreMissing(error);
+    return undefined;
+  }
+};
 
 function ignoreMissing(error: unknown): void {
   if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;

@@ -2,9 +2,13 @@ import { jitter, messageOf, type Timer } from "@nodeyard/runtime";
 import { type CheckOp, type Feed, TreeError } from "@nodeyard/tree";
 import { contenderPrefix, holderOf } from "@nodeyard/zookeeper";
 import type { Context } from "../context.ts";
+import { settledWithin } from "../within.ts";
 import { FenceLost } from "./fence.ts";
+import { persevere } from "./persevere.ts";
 
 const RETRY_MS = 5_000;
+/** Leaving politely is worth this much, milliseconds: what is still under way goes on unheard. */
+const LEAVE_MS = 2_000;
 
 /** Leadership among launchers for one name, by a session-bound contender. Followed through a feed, never polled. */
 export class Election {
@@ -14,11 +18,12 @@ export class Election {
   readonly #names = new Set<string>();
   #feed: Feed | undefined;
   #own: { readonly name: string; readonly epoch: number } | undefined;
-  /** Name of our contender before its number: after a lost reply it tells ours among the others. */
-  #prefix: { readonly text: string; readonly epoch: number } | undefined;
+  /** Name of our contenders before their number: after a lost reply it tells ours among the others. */
+  readonly #prefix: string;
   /** The session in which the line was last seen whole: those before us in it are known only then. */
   #syncedEpoch = -1;
-  #standing = false;
+  /** Attempts follow each other. */
+  #standing: Promise<void> = Promise.resolve();
   #closed = false;
   #timer: Timer | undefined;
   #unsubscribe: () => void = () => {};
@@ -32,6 +37,7 @@ export class Election {
     this.#context = context;
     this.#parent = `/nodeyard/elections/${encodeURIComponent(name)}`;
     this.#onChange = onChange;
+    this.#prefix = contenderPrefix(context.random.uuid());
   }
 
   /** Whether this process leads now. False as soon as its session may be lost. */
@@ -69,13 +75,18 @@ export class Election {
         if (change.type === "put") this.#names.add(name);
         else this.#names.delete(name);
         this.#tell();
+        // Its session ended, or somebody took it away: nobody leads by a contender that is not in the line.
+        if (change.type === "remove" && name === this.#own?.name) {
+          this.#own = undefined;
+          this.#stand();
+        }
       },
     });
     this.#feed.synced.catch(() => {});
     this.#unsubscribe = tree.onSession((session) => {
-      if (session.state === "connected" && this.#own?.epoch !== session.epoch) void this.#stand();
+      if (session.state === "connected" && this.#own?.epoch !== session.epoch) this.#stand();
     });
-    void this.#stand();
+    this.#stand();
   }
 
   async close(): Promise<void> {
@@ -83,11 +94,28 @@ export class Election {
     this.#unsubscribe();
     this.#timer?.cancel();
     await this.#feed?.close();
-    if (this.#own?.epoch === this.#context.tree.session().epoch) {
-      await this.#context.tree
-        .delete(`${this.#parent}/${this.#own.name}`, { deadlineMs: 2_000 })
-        .catch(() => {});
-    }
+    const { clock, log } = this.#context;
+    // A contender that stayed behind would lead for as long as the session lives, and do nothing: it is asked for until it is gone.
+    const gone = this.#standing
+      .then(() => persevere(this.#context, () => this.#leave()))
+      .catch((error) =>
+        log.debug({ election: this.#parent, error: messageOf(error) }, "a contender goes with its session"),
+      );
+    await settledWithin(clock, LEAVE_MS, gone);
+  }
+
+  async #leave(): Promise<void> {
+    const { tree } = this.#context;
+    for (const path of await this.#ours()) await tree.delete(path).catch(ignoreMissing);
+  }
+
+  /** Every contender of ours in the line, of whatever session. */
+  async #ours(): Promise<readonly string[]> {
+    const names = await this.#context.tree.children(this.#parent).catch((error: unknown) => {
+      ignoreMissing(error);
+      return [];
+    });
+    return names.filter((name) => name.startsWith(this.#prefix)).map((name) => `${this.#parent}/${name}`);
   }
 
   #tell(): void {
@@ -97,21 +125,22 @@ export class Election {
     this.#onChange();
   }
 
-  async #stand(): Promise<void> {
-    if (this.#standing || this.#closed) return;
-    this.#standing = true;
+  /** One attempt at a time; a contender of ours that is there already, of a lost reply, is taken for what it is. */
+  #stand(): void {
+    this.#standing = this.#standing.then(() => this.#attempt());
+  }
+
+  async #attempt(): Promise<void> {
     const { tree, random, clock, log } = this.#context;
-    const { epoch } = tree.session();
+    if (this.#closed || this.#own?.epoch === tree.session().epoch) return;
     try {
       for (const path of ["/nodeyard", "/nodeyard/elections", this.#parent])
         await tree.create(path).catch(ignoreExisting);
-      if (this.#prefix?.epoch !== epoch) this.#prefix = { text: contenderPrefix(random.uuid()), epoch };
-      const { text } = this.#prefix;
-      const mine = (await tree.children(this.#parent)).find((name) => name.startsWith(text));
-      const made =
-        mine ??
-        (await tree.create(`${this.#parent}/${text}`, undefined, { ephemeral: true, sequential: true })).path;
-      this.#own = { name: made.slice(made.lastIndexOf("/") + 1), epoch };
+      const made = (await this.#mine()) ?? (await this.#contend());
+      // A call made between two sessions is carried out in the second: the stat tells of which session the contender is.
+      const { id, epoch } = tree.session();
+      if (made.owner !== id) throw new FenceLost(`contender ${made.path}`);
+      this.#own = { name: made.path.slice(made.path.lastIndexOf("/") + 1), epoch };
       this.#names.add(this.#own.name);
       this.#tell();
     } catch (error) {
@@ -119,14 +148,36 @@ export class Election {
         { election: this.#parent, error: messageOf(error) },
         "could not stand for election; tries again",
       );
+      this.#timer?.cancel();
       if (!this.#closed)
-        this.#timer = clock.setTimer(jitter(random, RETRY_MS), () => void this.#stand(), {
-          background: true,
-        });
-    } finally {
-      this.#standing = false;
+        this.#timer = clock.setTimer(jitter(random, RETRY_MS), () => this.#stand(), { background: true });
     }
   }
+
+  async #contend(): Promise<{ readonly path: string; readonly owner: bigint }> {
+    const options = { ephemeral: true, sequential: true };
+    const { path, stat } = await this.#context.tree.create(
+      `${this.#parent}/${this.#prefix}`,
+      undefined,
+      options,
+    );
+    return { path, owner: stat.ephemeralOwner };
+  }
+
+  /** The contender that this session has already, after a lost reply. Those of former sessions go by themselves. */
+  async #mine(): Promise<{ readonly path: string; readonly owner: bigint } | undefined> {
+    const { tree } = this.#context;
+    for (const path of await this.#ours()) {
+      const stat = await tree.stat(path);
+      if (stat !== undefined && stat.ephemeralOwner === tree.session().id)
+        return { path, owner: stat.ephemeralOwner };
+    }
+    return undefined;
+  }
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
 }
 
 function ignoreExisting(error: unknown): void {

@@ -76,7 +76,6 @@ export class Fence {
     parent: string,
     more: readonly Op[],
   ): Promise<{ readonly held: Held; readonly results: readonly OpResult[] } | "exists"> {
-    const { epoch } = this.#tree.session();
     const prefix = `${parent}/${hexId(this.#random)}__lock__`;
     try {
       const results = await this.#tree.commit([
@@ -90,14 +89,13 @@ export class Fence {
       if (error instanceof CommitFailed && error.index === 0 && error.reason.code === "tree.node_exists")
         return "exists";
       if (error instanceof TreeError && error.outcome === "unknown")
-        await this.#dropContender(prefix, parent, epoch);
+        await this.#dropContender(prefix, parent);
       throw error;
     }
   }
 
   /** Tries the lock whose parent exists. "busy": someone is before us. "gone": the parent is not there. */
   async lockExisting(parent: string): Promise<Held | "busy" | "gone"> {
-    const { epoch } = this.#tree.session();
     const prefix = `${parent}/${hexId(this.#random)}__lock__`;
     const [created, listed] = await Promise.allSettled([
       this.#tree.create(prefix, undefined, { ephemeral: true, sequential: true }),
@@ -107,7 +105,7 @@ export class Fence {
       const error: unknown = created.reason;
       if (error instanceof TreeError && error.code === "tree.no_node") return "gone";
       if (error instanceof TreeError && error.outcome === "unknown")
-        await this.#dropContender(prefix, parent, epoch);
+        await this.#dropContender(prefix, parent);
       throw error;
     }
     const held = this.#held(parent, created.value.path);
@@ -134,15 +132,17 @@ export class Fence {
       if (!(error instanceof TreeError)) throw error;
       if (error.code === "tree.no_node") return;
       if (!isInterrupted(error)) throw error;
-      await this.#dropContender(held.contender, held.parent, held.epoch);
+      await this.#dropContender(held.contender, held.parent);
     }
   }
 
   /**
    * After a lost reply: whatever of ours is under `parent` is removed, unless the session ends, which does it too. A lock
-   * that we may or may not have is thus never left behind, and never believed in.
+   * that we may or may not have is thus never left behind, and never believed in. The session is the one of this moment: a
+   * call that waited for a connection may have been carried out in a later one than it was made in.
    */
-  async #dropContender(prefix: string, parent: string, epoch: number): Promise<void> {
+  async #dropContender(prefix: string, parent: string): Promise<void> {
+    const { epoch } = this.#tree.session();
     const name = prefix.slice(parent.length + 1);
     for (
       let attempt = 0;
