@@ -2,10 +2,12 @@ import type { DriverConfig } from "@nodeyard/driver";
 import { fakeConfig } from "@nodeyard/driver-fake";
 import { openstackConfig } from "@nodeyard/driver-openstack";
 import { staticConfig } from "@nodeyard/driver-static";
+import { metastaticDriver } from "nodeyard";
 import { jsonSchema, referencePage } from "nodeyard/config";
 
 const drivers: readonly (readonly [string, DriverConfig])[] = [
   ["fake", fakeConfig as DriverConfig],
+  ["metastatic", metastaticDriver.config as DriverConfig],
   ["openstack", openstackConfig as DriverConfig],
   ["static", staticConfig as DriverConfig],
 ];

@@ -10,6 +10,7 @@ import { addDelete, addHold } from "./commands/node-state.ts";
 import { addRelease } from "./commands/release.ts";
 import { addRequest } from "./commands/request.ts";
 import { addRequestList } from "./commands/request-list.ts";
+import { addRetire } from "./commands/retire.ts";
 import { addUp } from "./commands/up.ts";
 import type { GlobalOptions, Session } from "./session.ts";
 
@@ -63,6 +64,7 @@ export function createProgram(session: Omit<Session, "options">): Command {
     addLauncher,
     addRequest,
     addRelease,
+    addRetire,
     addList,
     addLeaks,
     addRequestList,

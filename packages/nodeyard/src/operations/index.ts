@@ -21,5 +21,5 @@ export * from "./listing.ts";
 export { deleteNode, holdNode, NodeOperationError } from "./node-state.ts";
 export { type ProviderInfo, providerInfo, type UploadedImage } from "./provider-info.ts";
 export { type AskOptions, askForNodes, releaseLease } from "./request.ts";
-export { retireBacking } from "./retire-backing.ts";
+export { retireBacking, retireNode, SlotError } from "./retire-backing.ts";
 export * from "./slots.ts";

@@ -1,5 +1,22 @@
+import { NodeyardError } from "@nodeyard/runtime";
 import { type Tree, TreeError } from "@nodeyard/tree";
-import { RETIRED, slotsFolder } from "./slots.ts";
+import type { OperationHandles } from "./handles.ts";
+import { readNode } from "./listing.ts";
+import { backingData, RETIRED, slotPlace, slotsFolder } from "./slots.ts";
+
+export class SlotError extends NodeyardError {}
+
+/** Retires the backing node that a node lives on, or the node itself when it is one. Returns the backing node's id. */
+export async function retireNode(handles: OperationHandles, id: string, why: string): Promise<string> {
+  const record = await readNode(handles, id);
+  if (record === undefined)
+    throw new SlotError("slot.no_such_node", `node ${id} does not exist: see nodeyard list`);
+  const backing = backingData(record) === undefined ? slotPlace(record)?.backing : id;
+  if (backing === undefined)
+    throw new SlotError("slot.none", `node ${id} has no slot and carries none: use nodeyard delete or hold`);
+  await retireBacking(handles.tree, backing, why);
+  return backing;
+}
 
 /**
  * Has a backing node take no more slots: those that it has go on, and when they are gone it goes too. Anyone who sees that it is bad may

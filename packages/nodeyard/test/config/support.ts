@@ -8,12 +8,14 @@ import {
   loadConfig,
   validateConfig,
 } from "../../src/config/index.ts";
+import { metastaticDriver } from "../../src/launcher/index.ts";
 
 const built: Readonly<Record<string, DriverConfig>> = {
   fake: fakeConfig as DriverConfig,
   static: staticConfig as DriverConfig,
+  metastatic: metastaticDriver.config as DriverConfig,
 };
-const planned = new Set(["openstack", "aws", "azure", "gce", "kubernetes", "metastatic"]);
+const planned = new Set(["openstack", "aws", "azure", "gce", "kubernetes"]);
 
 export const drivers: DriverRegistry = {
   get: (name) => built[name] ?? (planned.has(name) ? "known-but-not-built" : undefined),

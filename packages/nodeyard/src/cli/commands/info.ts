@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { providerInfo } from "../../operations/index.ts";
+import { providerInfo, slotPlace } from "../../operations/index.ts";
 import { printSkipped } from "../listing.ts";
 import { type Session, withTree } from "../session.ts";
 import { plain, renderTable } from "../table.ts";
@@ -14,7 +14,13 @@ export function addInfo(program: Command, session: Session): void {
       withTree(session, async (handles) => {
         const { io } = session;
         const { images, nodes } = await providerInfo(handles, provider);
-        const rows = nodes.items.map((node) => ({ id: node.id, server_id: node.externalId }));
+        const rows = nodes.items.map((node) => ({
+          id: node.id,
+          server_id: node.externalId,
+          backing_node: slotPlace(node)?.backing ?? null,
+          slot: node.slot,
+        }));
+        const slotted = rows.some((row) => row.slot !== null);
         if (json === true) {
           const builds = images.map(({ image, build, uploads }) => ({ image, build, uploads }));
           io.out(`${JSON.stringify({ provider, images: builds, nodes: rows }, null, 2)}\n`);
@@ -23,8 +29,13 @@ export function addInfo(program: Command, session: Session): void {
           const imageRows = images.map(({ image, build, uploads }) => [image, build, uploads]);
           io.out(renderTable(["Image Name", "Build ID", "Upload IDs"], imageRows));
           io.out("\nNodes:\n");
-          const nodeRows = rows.map((row) => [row.id, row.server_id]);
-          io.out(renderTable(["ID", "Server ID"], nodeRows));
+          const nodeRows = rows.map((row) => [
+            row.id,
+            row.server_id,
+            ...(slotted ? [row.backing_node, row.slot] : []),
+          ]);
+          const more = slotted ? ["Backing Node", "Slot"] : [];
+          io.out(renderTable(["ID", "Server ID", ...more], nodeRows));
         }
         printSkipped(io, nodes.skipped);
       }),

@@ -1,0 +1,57 @@
+import type { NodeRecord, RequestRecord } from "@nodeyard/model";
+import { type OperationHandles, orUndefined } from "../handles.ts";
+import { listRequests } from "../listing.ts";
+import {
+  type BackingData,
+  backingData,
+  backingOwner,
+  decodeClaim,
+  RETIRED,
+  slotPlace,
+  slotsFolder,
+} from "../slots.ts";
+
+/** What the tree says of a node's slot, of the slots that it carries, or of the bigger node that it waits for. */
+export type SlotFacts =
+  | { readonly kind: "slot"; readonly backing: string; readonly slot: number }
+  | { readonly kind: "carries"; readonly data: BackingData; readonly taken: Readonly<Record<string, string>> }
+  | { readonly kind: "waits"; readonly requests: readonly RequestRecord[] };
+
+/** Undefined for a node that has nothing to do with slots. */
+export async function slotFacts(
+  handles: OperationHandles,
+  record: NodeRecord,
+): Promise<SlotFacts | undefined> {
+  const data = backingData(record);
+  if (data !== undefined) return { kind: "carries", data, taken: await takenSlots(handles, record.id) };
+  const place = slotPlace(record);
+  if (place !== undefined) return { kind: "slot", ...place };
+  if (record.state !== "building" || record.provider === null) return undefined;
+  const owner = backingOwner(record.provider);
+  const requests = (await listRequests(handles)).items.filter(({ requestor }) => requestor === owner);
+  return requests.length === 0 ? undefined : { kind: "waits", requests };
+}
+
+/** Nodes by slot. */
+async function takenSlots(
+  { tree }: OperationHandles,
+  backing: string,
+): Promise<Readonly<Record<string, string>>> {
+  const folder = slotsFolder(backing);
+  const names = ((await orUndefined(tree.children(folder))) ?? []).filter((name) => name !== RETIRED);
+  const taken = await Promise.all(
+    names.sort().map(async (name) => {
+      const found = await orUndefined(tree.get(`${folder}/${name}`));
+      return [name, found === undefined ? "" : (decodeClaim(found.data) ?? "")] as const;
+    }),
+  );
+  return Object.fromEntries(taken);
+}
+
+/** Lines for the head of a node's story. */
+export function slotAbout(facts: SlotFacts | undefined): Readonly<Record<string, unknown>> {
+  if (facts?.kind === "slot") return { backing_node: facts.backing, slot: facts.slot };
+  if (facts?.kind !== "carries") return {};
+  const { label, slots, failed } = facts.data;
+  return { slots_of: label, slots, slots_taken: facts.taken, takes_no_more: failed };
+}
