@@ -40,6 +40,7 @@ export const nodeDetailColumns: readonly Column[] = [
     Comment: "comment",
     "User Data": "user_data",
     "Driver Data": "driver_data",
+    "Dead Letter": "dead_letter",
   }),
 ];
 
@@ -64,7 +65,7 @@ export const leaseColumns: readonly Column[] = [
 ];
 
 /** Everything that `--detail` shows; `now` is tree time in milliseconds. */
-export function nodeRow({ record, locked }: ListedNode, now: number): Row {
+export function nodeRow({ record, locked, deadLetter }: ListedNode, now: number): Row {
   return {
     id: record.id,
     provider: record.provider,
@@ -88,6 +89,7 @@ export function nodeRow({ record, locked }: ListedNode, now: number): Row {
     comment: record.comment,
     user_data: record.userData,
     driver_data: record.driverData,
+    dead_letter: deadLetter,
   };
 }
 

@@ -1,10 +1,13 @@
 import { decodeNode, decodeRequest, type NodeRecord, paths, type RequestRecord } from "@nodeyard/model";
 import { type OperationHandles, orUndefined } from "./handles.ts";
+import { listDeadLetters } from "./dead-letter.ts";
 import { decodeLease, LEASES, type Lease, leasePath } from "./lease.ts";
 
 export interface ListedNode {
   readonly record: NodeRecord;
   readonly locked: boolean;
+  /** Its machine could not be deleted in many tries. */
+  readonly deadLetter: boolean;
 }
 
 export interface Listing<T> {
@@ -14,17 +17,22 @@ export interface Listing<T> {
 }
 
 /** All nodes, read from the tree itself. A lock is anything under the node's lock; nothing is created by looking. */
-export async function listNodes({ tree }: OperationHandles): Promise<Listing<ListedNode>> {
+export async function listNodes(handles: OperationHandles): Promise<Listing<ListedNode>> {
+  const { tree } = handles;
+  const letters = await listDeadLetters(handles);
   return readAll(tree, paths.nodes, async (id, data) => ({
     record: decodeNode(id, data),
     locked: await isLocked(tree, id),
+    deadLetter: letters.has(id),
   }));
 }
 
 /** One node as `listNodes` has it; undefined when there is none. */
 export async function listedNode(handles: OperationHandles, id: string): Promise<ListedNode | undefined> {
   const record = await readNode(handles, id);
-  return record && { record, locked: await isLocked(handles.tree, id) };
+  if (record === undefined) return undefined;
+  const deadLetter = (await listDeadLetters(handles)).has(id);
+  return { record, locked: await isLocked(handles.tree, id), deadLetter };
 }
 
 async function isLocked(tree: OperationHandles["tree"], id: string): Promise<boolean> {

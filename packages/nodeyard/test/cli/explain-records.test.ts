@@ -13,6 +13,9 @@ import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
+  DEAD_LETTERS,
+  deadLetterPath,
+  encodeDeadLetter,
   ensurePath,
   explain,
   leaseRequestor,
@@ -131,6 +134,21 @@ test("a node says who has it, and who is to act on it", async () => {
   expect((await node({ state: "in-use" })).waitsFor?.code).toBe("node.abandoned");
   const leased = await node({ state: "in-use" }, leaseRequestor("0123456789ab"));
   expect([leased.waitsFor, leased.about.lease]).toEqual([null, "0123456789ab"]);
+});
+
+test("a node that cannot be deleted says so, since when, and what to do", async () => {
+  await pool("a", ["small"]);
+  await ensurePath(handles.tree, DEAD_LETTERS);
+  const id = "0000000000";
+  const letter = { node: id, provider: "cloud", attempts: 10, since: 5_000, error: "it is in use" };
+  await handles.tree.create(deadLetterPath(id), encodeDeadLetter(letter));
+  const { waitsFor, next } = await node({ state: "deleting" });
+  expect(waitsFor).toMatchObject({
+    code: "node.dead-letter",
+    since: 5_000,
+    facts: { attempts: 10, error: "it is in use" },
+  });
+  expect(next).toBe(`Look what keeps cloud from deleting it, then: nodeyard delete ${id} --now`);
 });
 
 test("a deletion that fails shows the last error", async () => {

@@ -79,19 +79,19 @@ describe("rows of nodes", () => {
       "Age",
       "Locked",
     ]);
-    expect(nodeDetailColumns).toHaveLength(21);
-    const row = nodeRow({ record: node({}), locked: false }, 0);
+    expect(nodeDetailColumns).toHaveLength(22);
+    const row = nodeRow({ record: node({}), locked: false, deadLetter: false }, 0);
     expect(Object.keys(row)).toEqual(nodeDetailColumns.map(({ key }) => key));
   });
   test("age counts from the last change of state", () => {
-    expect(nodeRow({ record: node({}), locked: true }, 1_065_000)).toMatchObject({
+    expect(nodeRow({ record: node({}), locked: true, deadLetter: false }, 1_065_000)).toMatchObject({
       age: "00:00:01:05",
       locked: "locked",
     });
   });
   test("a cluster's credentials are not shown", () => {
     const record = node({ connection_port: { token: "secret" } });
-    expect(JSON.stringify(nodeRow({ record, locked: false }, 0).connection_port)).toBe('"redacted"');
+    expect(JSON.stringify(nodeRow({ record, locked: false, deadLetter: false }, 0).connection_port)).toBe('"redacted"');
   });
 });
 

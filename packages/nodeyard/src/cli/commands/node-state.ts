@@ -1,5 +1,12 @@
 import type { Command } from "commander";
-import { deleteNode, holdNode, listedNode, type OperationHandles, treeNow } from "../../operations/index.ts";
+import {
+  deleteNode,
+  holdNode,
+  listedNode,
+  type OperationHandles,
+  retryDeletion,
+  treeNow,
+} from "../../operations/index.ts";
 import { parseDuration, parseNodeId } from "../arguments.ts";
 import { printRows } from "../listing.ts";
 import { nodeColumns, nodeRow } from "../rows.ts";
@@ -7,6 +14,10 @@ import { type Session, withTree } from "../session.ts";
 
 interface JsonOption {
   readonly json?: boolean;
+}
+
+interface DeleteOptions extends JsonOption {
+  readonly now?: boolean;
 }
 
 interface HoldOptions extends JsonOption {
@@ -19,10 +30,13 @@ export function addDelete(program: Command, session: Session): void {
     .command("delete")
     .description("mark a node for deletion; a launcher that serves its provider carries it out")
     .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
+    .option("--now", "a node that could not be deleted in many tries is tried at once, as if for the first time")
     .option("--json", "an array on stdout with the node, empty when it is gone already")
-    .action((id: string, options: JsonOption) =>
+    .action((id: string, options: DeleteOptions) =>
       withTree(session, async (handles) => {
-        await deleteNode(handles, id);
+        // Who takes the mark away of one that is on its way out has said all there is to say.
+        const again = options.now === true && (await retryDeletion(handles, id));
+        if (!again) await deleteNode(handles, id);
         await printNode(session, handles, id, options);
       }),
     );

@@ -1,6 +1,7 @@
 import { type NodeRecord, paths } from "@nodeyard/model";
 import type { History } from "../../telemetry/index.ts";
 import type { OperationHandles } from "../handles.ts";
+import { type DeadLetter, readDeadLetter } from "../dead-letter.ts";
 import { leaseIdOf } from "../lease.ts";
 import { readNode } from "../listing.ts";
 import type { ReadHistory, Story, Wait } from "./story.ts";
@@ -13,10 +14,11 @@ export async function nodeStory(
   read: ReadHistory,
 ): Promise<Story | undefined> {
   const { tree } = handles;
-  const [record, pools, holder] = await Promise.all([
+  const [record, pools, holder, letter] = await Promise.all([
     readNode(handles, id),
     registeredPools(tree),
     lockHolder(tree, paths.nodeLock(id)),
+    readDeadLetter(handles, id),
   ]);
   const history = read({ node: id, request: record?.allocatedTo ?? undefined });
   if (record === undefined) return goneStory(id, history);
@@ -37,8 +39,26 @@ export async function nodeStory(
       locked_by: holder,
       comment: record.comment,
     },
-    ...situationOf(record, holder, pools, history, since),
+    ...(letter === undefined || record.state !== "deleting"
+      ? situationOf(record, holder, pools, history, since)
+      : stuck(record, letter)),
     history,
+  };
+}
+
+/** Its machine does not go: a person is needed, and told what for. */
+function stuck({ id, provider }: NodeRecord, letter: DeadLetter): Pick<Story, "waitsFor" | "next"> {
+  const { attempts, error, since } = letter;
+  return {
+    waitsFor: {
+      code: "node.dead-letter",
+      meaning: "Its machine could not be deleted in many tries; it still counts, and is still tried, twice an hour",
+      facts: { attempts, error },
+      since,
+      nextTry: null,
+      source: "tree",
+    },
+    next: `Look what keeps ${provider} from deleting it, then: nodeyard delete ${id} --now`,
   };
 }
 
