@@ -20,7 +20,6 @@ import {
   StepTimeoutError,
 } from "../isolation/index.ts";
 import type { Store } from "../store/index.ts";
-import { NotYetError } from "./errors.ts";
 import { Failures } from "./failures.ts";
 import { type Change, Mutations } from "./mutations.ts";
 
@@ -143,35 +142,15 @@ export class Manager {
       await (this.#running ?? this.#executor.nextEnd());
   }
 
-  /**
-   * Resolves when the machine is as the records want this incarnation; rejects with NotYetError when a step of it fails
-   * or `ms` are over. What was asked for stays asked for.
-   */
-  converged(incarnation: number, ms: number): Promise<void> {
-    const revision = this.#mutations.revision;
-    const failed = this.failures.of(incarnation);
-    return new Promise((resolve, reject) => {
-      const timer = this.options.clock.setTimer(ms, () => end(new NotYetError("it takes longer; ask again")));
-      const end = (error?: Error) => {
-        timer.cancel();
-        this.#listeners.delete(check);
-        if (error === undefined) resolve();
-        else reject(error);
-      };
-      const check = () => {
-        const failure = this.failures.of(incarnation);
-        if (failure !== undefined && failure !== failed)
-          end(new NotYetError(messageOf(failure.error), { cause: failure.error }));
-        else if (this.#synced >= revision && this.#isDone(incarnation)) end();
-      };
-      this.#listeners.add(check);
-      this.requestSync();
-    });
+  /** True when the machine is as the records of that revision, or a later one, want this incarnation. */
+  isDone(incarnation: number, revision: number): boolean {
+    const todo = this.#result?.tasks.some((task) => task.incarnation === incarnation) ?? true;
+    return this.#synced >= revision && !todo && !this.#executor.busy.has(incarnation);
   }
 
-  #isDone(incarnation: number): boolean {
-    const todo = this.#result?.tasks.some((task) => task.incarnation === incarnation) ?? true;
-    return !todo && !this.#executor.busy.has(incarnation);
+  /** Grows with each change of the state. */
+  get revision(): number {
+    return this.#mutations.revision;
   }
 
   /** Begins nothing more, aborts what runs, and waits a while for the back end to let go. */

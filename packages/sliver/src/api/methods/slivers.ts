@@ -1,5 +1,5 @@
 import { type SliverRecord, type State, withLocal } from "../../core/index.ts";
-import type { Change } from "../../manager/index.ts";
+import { type Change, converged } from "../../manager/index.ts";
 import type { Context, TargetMethod } from "../context.ts";
 import { FAILED_CALL, Fault } from "../fault.ts";
 
@@ -108,6 +108,6 @@ async function change(
 
 async function follow(context: Context, incarnation: number | undefined): Promise<unknown> {
   if (context.dialect.waits && incarnation !== undefined)
-    await context.manager.converged(incarnation, PATIENCE);
+    await converged(context.manager, incarnation, PATIENCE);
   return 1;
 }

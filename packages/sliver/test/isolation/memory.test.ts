@@ -1,0 +1,21 @@
+import { describe, expect, test } from "vitest";
+import { backEndConformance } from "../../src/isolation/conformance/index.ts";
+import { MemoryBackEnd } from "../../src/testing/index.ts";
+
+backEndConformance(
+  "memory",
+  async () => {
+    const backEnd = new MemoryBackEnd();
+    return {
+      backEnd,
+      restart: async () => {
+        const again = new MemoryBackEnd();
+        for (const [index, made] of backEnd.made) again.made.set(index, made);
+        return again;
+      },
+      leftovers: async () => [...backEnd.made.keys()].map(String),
+      stop: async () => undefined,
+    };
+  },
+  { describe, test, expect },
+);

@@ -1,0 +1,88 @@
+import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import {
+  type BackEnd,
+  type Capacity,
+  type Delivery,
+  deliverFull,
+  EMPTY_STATE,
+  type Incoming,
+  Manager,
+  type ManagerOptions,
+  POLICIES,
+  type State,
+  Store,
+} from "../../src/index.ts";
+import { MemoryBackEnd, PowerLossFiles } from "../../src/testing/index.ts";
+import { incoming } from "../core/arbitrary.ts";
+
+/** A node: a machine and a disk that outlive managers, and a clock that moves when told to. */
+export class Rig {
+  readonly machine = new MemoryBackEnd();
+  readonly files = new PowerLossFiles();
+  readonly clock = new VirtualClock();
+  readonly log: string[] = [];
+  manager!: Manager;
+  #more: Partial<ManagerOptions>;
+
+  constructor(more: Partial<ManagerOptions> = {}) {
+    this.#more = more;
+  }
+
+  /** A manager as after a start of the process; the one before is gone without a word. */
+  async start(): Promise<Manager> {
+    const store = new Store(this.files, "node-1");
+    const { state } = await store.load();
+    const log = (text: string) => void this.log.push(text);
+    this.manager = new Manager({
+      node: "node-1",
+      store,
+      state,
+      backEnd: this.machine as BackEnd,
+      machine: { policy: POLICIES.r0, cpu: 4000, link: 1_000_000_000, siblings: [], highestIndex: 8 },
+      capacity: {} as Capacity,
+      clock: this.clock,
+      random: seededRandom(1),
+      log: { info: log, error: log },
+      ...this.#more,
+    });
+    this.manager.requestSync();
+    await this.settle();
+    return this.manager;
+  }
+
+  /** Lets everything that needs no time happen. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 20; turn++) await this.clock.advance(0);
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.clock.advance(ms);
+    await this.settle();
+  }
+
+  deliver(number: number, records: readonly Incoming[], more: Partial<Delivery> = {}): Promise<void> {
+    const delivery = { version: { epoch: 0, number }, digest: "", records, malformed: [], ...more };
+    return this.manager
+      .change((state) => ({
+        state: deliverFull(state, delivery, this.manager.options.capacity).state,
+        result: undefined,
+      }))
+      .then(() => this.settle());
+  }
+
+  list(number: number, ...names: string[]): Promise<void> {
+    return this.deliver(
+      number,
+      names.map((one) => incoming(one, number)),
+    );
+  }
+
+  /** `name:phase` of what is on the machine. */
+  get found(): string[] {
+    return [...this.machine.made.values()].map(({ config, phase }) => `${config.name}:${phase}`).sort();
+  }
+
+  get state(): State {
+    return this.manager?.state ?? EMPTY_STATE;
+  }
+}
