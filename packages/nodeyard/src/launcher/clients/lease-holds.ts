@@ -1,16 +1,18 @@
-import { decodeRequest, paths } from "@nodeyard/model";
+import { decodeNode, decodeRequest, paths } from "@nodeyard/model";
 import { hexId, NodeyardError } from "@nodeyard/runtime";
 import { type Op, TreeError } from "@nodeyard/tree";
+import { holderOf } from "@nodeyard/zookeeper";
 import { type Lease, leaseRequestor } from "../../operations/index.ts";
 import type { OwnEntry } from "../../view/index.ts";
 import type { Context } from "../context.ts";
-import { heldNode } from "../fence/records.ts";
+import { type HeldNode, heldNode } from "../fence/records.ts";
 import { lockNode } from "../nodes/node-lock.ts";
 
 /**
  * `in-use`, under a contender that outlives every session; entered twice, it finds its own. False when there is no such
- * node any more, or no longer for this request. The commit checks the lease: one that was released meanwhile is ended by
- * others, who would never look for a hold that comes later.
+ * node any more, or no longer for this request. The durable contender comes into the line behind ours, and the node is in use
+ * only when nobody stands between the two: whoever waits there would have the lock next. Every commit checks the lease: one
+ * that was released meanwhile is ended by others, who would never look for a hold that comes later.
  */
 export async function holdNode(
   context: Context,
@@ -20,37 +22,65 @@ export async function holdNode(
   id: string,
 ): Promise<boolean> {
   const parent = paths.nodeLock(id);
+  const stands: Op = { op: "check", path: entry.path, version: entry.version };
   const names = await context.tree.children(parent).catch(emptyWhenMissing);
   for (const name of names) {
-    const found = await context.tree.get(`${parent}/${name}`).catch(undefinedWhenMissing);
-    if (found !== undefined && Buffer.from(found.data).toString() === leaseRequestor(lease.id)) return true;
+    const path = `${parent}/${name}`;
+    const found = await context.tree.get(path).catch(undefinedWhenMissing);
+    if (found === undefined || Buffer.from(found.data).toString() !== leaseRequestor(lease.id)) continue;
+    if (holderOf(names) !== name) throw new Busy(id, lease.id);
+    return use(context, id, path, request, stands);
   }
   const node = await lockNode(context, id);
   if (node === "gone") return false;
   if (node === "busy") throw new Busy(id, lease.id);
-  if (node.record.allocatedTo !== request) {
+  try {
+    if (node.record.allocatedTo !== request) return false;
+    const [, , made] = await context.tree.commit([
+      { op: "check", path: node.held.contender },
+      stands,
+      {
+        op: "create",
+        path: `${parent}/${hexId(context.random)}__lock__`,
+        data: Buffer.from(leaseRequestor(lease.id)),
+        sequential: true,
+      },
+    ] as const);
+    const own = node.held.contender.slice(parent.length + 1);
+    const behind = (await context.tree.children(parent)).filter((name) => name !== own);
+    if (holderOf(behind) === made.path.slice(parent.length + 1))
+      return await use(context, id, made.path, request, stands);
+    await context.tree.delete(made.path).catch(undefinedWhenMissing);
+    throw new Busy(id, lease.id);
+  } finally {
     await context.fence.release(node.held);
+  }
+}
+
+/** The node is in use from here on; false when it is no longer for the request, whose contender then goes. */
+async function use(
+  context: Context,
+  id: string,
+  contender: string,
+  request: string,
+  stands: Op,
+): Promise<boolean> {
+  const node = await heldFor(context, id, contender);
+  if (node?.record.allocatedTo === request && node.record.state === "in-use") return true;
+  if (node?.record.allocatedTo !== request || node.record.state !== "ready") {
+    await context.tree.delete(contender).catch(undefinedWhenMissing);
     return false;
   }
-  const durable: Op = {
-    op: "create",
-    path: `${parent}/${hexId(context.random)}__lock__`,
-    data: Buffer.from(leaseRequestor(lease.id)),
-    sequential: true,
-  };
-  await node
-    .write({ state: "in-use" }, (set) => [
-      { op: "check", path: node.held.contender },
-      { op: "check", path: entry.path, version: entry.version },
-      durable,
-      set,
-      { op: "delete", path: node.held.contender },
-    ])
-    .catch(async (error: unknown) => {
-      await context.fence.release(node.held);
-      throw error;
-    });
+  await node.write({ state: "in-use" }, (set) => [{ op: "check", path: contender }, stands, set]);
   return true;
+}
+
+/** The record as it is now, held by a contender that outlives sessions. */
+async function heldFor(context: Context, id: string, contender: string): Promise<HeldNode | undefined> {
+  const found = await context.tree.get(paths.node(id)).catch(undefinedWhenMissing);
+  if (found === undefined || found.data.length === 0) return undefined;
+  const held = { parent: paths.nodeLock(id), contender, epoch: context.tree.session().epoch };
+  return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);
 }
 
 /** What a request says now: the view may still show it as it was before it was fulfilled and its nodes were held. */
@@ -63,21 +93,24 @@ export async function nodesOf(context: Context, request: string): Promise<readon
 export async function giveBack(context: Context, lease: string, id: string): Promise<void> {
   const { tree } = context;
   const parent = paths.nodeLock(id);
-  for (const name of await tree.children(parent).catch(emptyWhenMissing)) {
+  const names = await tree.children(parent).catch(emptyWhenMissing);
+  for (const name of names) {
     const path = `${parent}/${name}`;
     const found = await tree.get(path).catch(undefinedWhenMissing);
     if (found === undefined || Buffer.from(found.data).toString() !== leaseRequestor(lease)) continue;
-    await markUsed(context, id, path);
+    if (holderOf(names) === name) await markUsed(context, id, path);
+    // It stood in line and never had the lock: the node is not ours to write.
+    else await tree.delete(path).catch(undefinedWhenMissing);
   }
 }
 
 /** `used` and the end of the contender in one commit; unlocked, the node is then deleted like any other. */
 async function markUsed(context: Context, id: string, contender: string): Promise<void> {
-  const entry = context.view.nodes.byId.get(id);
-  if (entry === undefined) return;
-  const held = { parent: paths.nodeLock(id), contender, epoch: context.tree.session().epoch };
-  const node = heldNode(context, held, id, entry.record, entry.version);
-  await node.write({ state: "used" }, (set) => [set, { op: "delete", path: contender }]);
+  const node = await heldFor(context, id, contender);
+  if (node === undefined) return;
+  if (node.record.state === "in-use" || node.record.state === "ready")
+    await node.write({ state: "used" }, (set) => [set, { op: "delete", path: contender }]);
+  else await context.tree.delete(contender).catch(undefinedWhenMissing);
 }
 
 /** Someone else has the lock of a node that the lease is to hold. */
