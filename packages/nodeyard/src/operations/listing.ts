@@ -1,6 +1,6 @@
 import { decodeNode, decodeRequest, type NodeRecord, paths, type RequestRecord } from "@nodeyard/model";
-import { type OperationHandles, orUndefined } from "./handles.ts";
 import { listDeadLetters } from "./dead-letter.ts";
+import { type OperationHandles, orUndefined } from "./handles.ts";
 import { decodeLease, LEASES, type Lease, leasePath } from "./lease.ts";
 
 export interface ListedNode {

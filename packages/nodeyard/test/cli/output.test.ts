@@ -91,7 +91,9 @@ describe("rows of nodes", () => {
   });
   test("a cluster's credentials are not shown", () => {
     const record = node({ connection_port: { token: "secret" } });
-    expect(JSON.stringify(nodeRow({ record, locked: false, deadLetter: false }, 0).connection_port)).toBe('"redacted"');
+    expect(JSON.stringify(nodeRow({ record, locked: false, deadLetter: false }, 0).connection_port)).toBe(
+      '"redacted"',
+    );
   });
 });
 

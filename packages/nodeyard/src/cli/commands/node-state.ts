@@ -30,7 +30,10 @@ export function addDelete(program: Command, session: Session): void {
     .command("delete")
     .description("mark a node for deletion; a launcher that serves its provider carries it out")
     .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
-    .option("--now", "a node that could not be deleted in many tries is tried at once, as if for the first time")
+    .option(
+      "--now",
+      "a node that could not be deleted in many tries is tried at once, as if for the first time",
+    )
     .option("--json", "an array on stdout with the node, empty when it is gone already")
     .action((id: string, options: DeleteOptions) =>
       withTree(session, async (handles) => {
