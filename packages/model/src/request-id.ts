@@ -6,13 +6,19 @@ export interface RequestId {
 
 /** `100-0000000005` (spec zookeeper.md 1.3). Undefined for a name without exactly one dash and a decimal sequence. */
 export function parseRequestId(id: string): RequestId | undefined {
+  const dash = dashOf(id);
+  return dash < 1 ? undefined : { priority: id.slice(0, dash), sequence: id.slice(dash + 1) };
+}
+
+/** Where the dash stands; -1 for a name that is none. */
+function dashOf(id: string): number {
   const dash = id.indexOf("-");
-  if (dash < 1 || dash === id.length - 1) return undefined;
+  if (dash < 1 || dash === id.length - 1) return -1;
   for (let at = dash + 1; at < id.length; at++) {
     const code = id.charCodeAt(at);
-    if (code < 48 || code > 57) return undefined;
+    if (code < 48 || code > 57) return -1;
   }
-  return { priority: id.slice(0, dash), sequence: id.slice(dash + 1) };
+  return dash;
 }
 
 /**
@@ -25,6 +31,9 @@ export function compareRequestIds(
   b: string,
   bRelativePriority: number,
 ): number {
+  // Queues sort by this: names of one form in one relative priority are told apart without taking them to pieces.
+  const dash = dashOf(a);
+  if (aRelativePriority === bRelativePriority && dash > 0 && dashOf(b) === dash) return compareText(a, b);
   const [left, right] = [parseRequestId(a), parseRequestId(b)];
   if (left === undefined || right === undefined) {
     return Number(left === undefined) - Number(right === undefined) || compareText(a, b);

@@ -179,9 +179,31 @@ function block(
   setPaused(turn, pool, true);
   if (plan.blocked.scopes.has("provider")) wantQuota(state, turn, pool.policy.provider);
   makeRoom(state, turn, pool, head, plan.missing);
+  return lookBehind(state, turn, pool, head, behind(state, pool, new Set(head.record.nodeTypes)), budget);
+}
+
+/**
+ * Looks at the newcomers of a blocked pool and at nobody else: the others have been looked at, and nothing that their plans
+ * depend on has changed since, or the pool would be dirty.
+ */
+export function lookAtNewcomers(state: State, turn: Turn, pool: PoolState, budget: number): number {
+  const head = pool.queue.at(0);
+  if (head === undefined || head.id !== pool.blocked?.id) return allocate(state, turn, pool, budget);
+  return lookBehind(state, turn, pool, head, [...pool.fresh], budget);
+}
+
+/** Serves whom it can without delaying the head; returns what is left of the budget. */
+function lookBehind(
+  state: State,
+  turn: Turn,
+  pool: PoolState,
+  head: Waiting,
+  candidates: Iterable<Waiting>,
+  budget: number,
+): number {
   const wanted = new Set(head.record.nodeTypes);
   let left = budget;
-  for (const waiting of behind(state, pool, wanted)) {
+  for (const waiting of candidates) {
     if (!pool.queue.has(waiting) || waiting === head) continue;
     if (left-- <= 0 || state.starting >= state.policy.maxStarting) {
       // Those that nobody has looked at keep their place.
@@ -208,7 +230,7 @@ function behind(state: State, pool: PoolState, wanted: ReadonlySet<string>): Rea
     found.add(next);
   }
   for (const label of labels) {
-    if (wanted.has(label) || state.idle.of(key, label).length === 0) continue;
+    if (wanted.has(label) || state.idle.of(key, label).size === 0) continue;
     for (const waiting of pool.queue.line(label, LOOK_IN_LINE)) found.add(waiting);
   }
   return found;
@@ -219,6 +241,7 @@ function makeRoom(state: State, turn: Turn, pool: PoolState, head: Waiting, shor
   const going = state.makingRoom.get(key) ?? new Set<string>();
   const wanted = new Set(head.record.reuse ? head.record.nodeTypes : []);
   let missing = short - going.size - state.leaving.count(key);
+  if (missing <= 0) return;
   for (const id of [...state.idle.ofPool(key)]) {
     if (missing <= 0) break;
     if (state.busyNodes.has(id) || state.nodes.get(id)?.record.type.some((label) => wanted.has(label)))

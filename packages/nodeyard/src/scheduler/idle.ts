@@ -1,15 +1,20 @@
+import { SortedQueue } from "./sorted-queue.ts";
+
 interface Place {
   readonly pool: string;
   readonly labels: readonly string[];
   readonly zone: string | null;
 }
 
+/** Ids in order. */
+type Ids = Pick<SortedQueue<string>, "size" | "find" | typeof Symbol.iterator>;
+
 /** Ready, free, unlocked nodes: by pool and label, oldest id first; and how many of each label there are anywhere. */
 export class Idle {
-  readonly #byPoolLabel = new Map<string, string[]>();
-  readonly #byPool = new Map<string, string[]>();
+  readonly #byPoolLabel = new Map<string, SortedQueue<string>>();
+  readonly #byPool = new Map<string, SortedQueue<string>>();
   readonly #labelCount = new Map<string, number>();
-  readonly #byZone = new Map<string, string[]>();
+  readonly #byZone = new Map<string, SortedQueue<string>>();
   readonly #where = new Map<string, Place>();
 
   has(id: string): boolean {
@@ -48,47 +53,39 @@ export class Idle {
   }
 
   /** Ids of one pool and label, oldest first. Live: not to be kept over a change. */
-  of(pool: string, label: string): readonly string[] {
+  of(pool: string, label: string): Ids {
     return this.#byPoolLabel.get(`${pool} ${label}`) ?? none;
   }
 
   /** Those of them that are in a zone. */
-  inZone(pool: string, label: string, zone: string): readonly string[] {
+  inZone(pool: string, label: string, zone: string): Ids {
     return this.#byZone.get(`${pool} ${label} ${zone}`) ?? none;
   }
 
   /** All idle ids of a pool, oldest first. */
-  ofPool(pool: string): readonly string[] {
+  ofPool(pool: string): Ids {
     return this.#byPool.get(pool) ?? none;
   }
 }
 
-const none: readonly string[] = [];
+const none: Ids = new SortedQueue(compareText);
 
-function insert(lists: Map<string, string[]>, key: string, id: string): void {
+function insert(lists: Map<string, SortedQueue<string>>, key: string, id: string): void {
   const list = lists.get(key);
-  if (list === undefined) lists.set(key, [id]);
-  else list.splice(position(list, id), 0, id);
-}
-
-function removeFrom(lists: Map<string, string[]>, key: string, id: string): void {
-  const list = lists.get(key);
-  if (list === undefined) return;
-  const index = position(list, id);
-  if (list[index] !== id) return;
-  if (index === 0) list.shift();
-  else list.splice(index, 1);
-  if (list.length === 0) lists.delete(key);
-}
-
-function position(list: readonly string[], id: string): number {
-  let low = 0;
-  let high = list.length;
-  if (high > 0 && list[high - 1]! < id) return high;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (list[middle]! < id) low = middle + 1;
-    else high = middle;
+  if (list !== undefined) list.add(id);
+  else {
+    const first = new SortedQueue(compareText);
+    first.add(id);
+    lists.set(key, first);
   }
-  return low;
+}
+
+function removeFrom(lists: Map<string, SortedQueue<string>>, key: string, id: string): void {
+  const list = lists.get(key);
+  if (list?.delete(id) === true && list.size === 0) lists.delete(key);
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }

@@ -179,10 +179,11 @@ function account(
     leaving(state, id, after);
     return;
   }
-  const freed = state.usage.delete(id) ?? [];
-  if (after !== undefined && keys !== undefined) {
+  let freed: readonly string[] = [];
+  if (after === undefined || keys === undefined) freed = state.usage.delete(id) ?? [];
+  else {
     if (before === undefined) dropReservation(state, after);
-    state.usage.set(id, keys, amountOf(state, after));
+    freed = state.usage.set(id, keys, amountOf(state, after));
   }
   leaving(state, id, after);
   // A record whose launch was refused never had a machine: its end gives nothing back.
@@ -201,7 +202,8 @@ export function wakeFreed(state: State, keys: readonly string[]): void {
     if (kind === "tenant") wakeTenant(state, name);
     else if (kind === "pool") {
       if (state.pools.get(name)?.blocked !== undefined) state.dirty.add(name);
-    } else if (kind !== "zone") dirtyProvider(state, name);
+    } else if (kind !== "zone" && !(kind === "launching" && launchesFreely(state, name)))
+      dirtyProvider(state, name);
   }
 }
 
@@ -212,6 +214,11 @@ function leaving(state: State, id: string, after: NodeEntry | undefined): void {
       ? poolKey(after.record.provider, after.record.pool)
       : undefined,
   );
+}
+
+/** Nobody waits for a launch to end where any number may go on. */
+function launchesFreely(state: State, provider: string): boolean {
+  return state.policy.providers.get(provider)?.maxConcurrency === Number.POSITIVE_INFINITY;
 }
 
 function usageKeys({ record }: NodeEntry): string[] {

@@ -18,6 +18,7 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
     state.pools.delete(key);
     // Nobody would ever look at it again: a turn with dirty pools asks for another one.
     state.dirty.delete(key);
+    state.newcomers.delete(key);
     dirtyProvider(state, pool.policy.provider);
     state.startBlocked.delete(key);
   }

@@ -1,8 +1,12 @@
 import { SortedQueue } from "./sorted-queue.ts";
 
 /** A queue in order, and the same by label: who wants a label is found however many wait before. */
-export class PoolQueue<T extends { readonly record: { readonly nodeTypes: readonly string[] } }> {
+export class PoolQueue<
+  T extends { readonly id: string; readonly record: { readonly nodeTypes: readonly string[] } },
+> {
   readonly #all: SortedQueue<T>;
+  /** Most questions are about requests that are not in, and need no search. */
+  readonly #ids = new Set<string>();
   readonly #lines = new Map<string, SortedQueue<T>>();
   readonly #compare: (a: T, b: T) => number;
 
@@ -20,12 +24,13 @@ export class PoolQueue<T extends { readonly record: { readonly nodeTypes: readon
   }
 
   has(item: T): boolean {
-    return this.#all.has(item);
+    return this.#ids.has(item.id);
   }
 
   /** False when it is in already. */
   add(item: T): boolean {
     if (!this.#all.add(item)) return false;
+    this.#ids.add(item.id);
     for (const label of new Set(item.record.nodeTypes)) {
       const line = this.#lines.get(label) ?? new SortedQueue<T>(this.#compare);
       this.#lines.set(label, line);
@@ -36,7 +41,8 @@ export class PoolQueue<T extends { readonly record: { readonly nodeTypes: readon
 
   /** False when it was not in. */
   delete(item: T): boolean {
-    if (!this.#all.delete(item)) return false;
+    if (!this.#ids.delete(item.id)) return false;
+    this.#all.delete(item);
     for (const label of new Set(item.record.nodeTypes)) {
       const line = this.#lines.get(label);
       line?.delete(item);

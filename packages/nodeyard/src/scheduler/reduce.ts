@@ -1,10 +1,11 @@
-import { allocate } from "./allocate.ts";
+import { allocate, lookAtNewcomers } from "./allocate.ts";
 import { wakeForImage } from "./images.ts";
 import { keepReady } from "./min-ready.ts";
 import { onNode, reconsider, wakeFreed } from "./nodes.ts";
 import { onOffering, onOfferingDue, triedBy } from "./offerings.ts";
 import { onPolicy } from "./policy.ts";
 import { isQuotaWanted, onQuotaRefused, probed } from "./refusals.ts";
+import type { RegistryChange } from "./registry.ts";
 import { classify, forget, onRequest } from "./requests.ts";
 import { type State, setVerdict, type Turn } from "./state.ts";
 import type { Output, SchedulerEvent } from "./types.ts";
@@ -57,8 +58,7 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
     case "request":
       return onRequest(state, turn, event.id, event.after);
     case "component":
-      if (state.registry.set(event.key, event.after)) onRegistry(state);
-      return;
+      return onRegistry(state, state.registry.set(event.key, event.after));
     case "image":
       if (event.after === undefined) state.images.delete(event.image);
       else state.images.set(event.image, event.after);
@@ -98,11 +98,16 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
   }
 }
 
-/** Yielding requests and those that everyone declined are judged again whenever the registry changes. */
-function onRegistry(state: State): void {
+/**
+ * Requests that let another pool go first are judged again whenever the registry changes. What nobody here can serve, and what
+ * everyone declined, depends only on who offers what: pools pause and go on all day.
+ */
+function onRegistry(state: State, change: RegistryChange | undefined): void {
+  if (change === undefined) return;
   for (const pool of state.pools.values()) {
     for (const id of pool.yielding.keys()) state.recheck.add(id);
   }
+  if (change === "standing") return;
   for (const id of state.incapable) state.recheck.add(id);
   for (const image of state.imageWaiting.keys()) wakeForImage(state, image);
   for (const label of state.minReadyShort.keys()) state.dirtyLabels.add(label);
@@ -258,11 +263,18 @@ function settle(state: State, turn: Turn): boolean {
   pools.sort((a, b) => a.policy.priority - b.policy.priority);
   for (const pool of pools) {
     state.dirty.delete(pool.policy.key);
+    state.newcomers.delete(pool.policy.key);
     budget = allocate(state, turn, pool, Math.max(budget, 1));
+  }
+  for (const key of state.newcomers) {
+    state.newcomers.delete(key);
+    const pool = state.pools.get(key);
+    if (pool !== undefined) budget = lookAtNewcomers(state, turn, pool, Math.max(budget, 1));
   }
   for (const label of state.dirtyLabels) {
     state.dirtyLabels.delete(label);
     keepReady(state, turn, label);
   }
-  return state.recheck.size > 0 || state.recheckNodes.size > 0 || state.dirty.size > 0;
+  const { recheck, recheckNodes, dirty, newcomers } = state;
+  return recheck.size > 0 || recheckNodes.size > 0 || dirty.size > 0 || newcomers.size > 0;
 }

@@ -10,20 +10,24 @@ export interface RegisteredPool {
   readonly paused: boolean;
 }
 
+/** What a registration changed: who offers what, or only which of them goes first. */
+export type RegistryChange = "offer" | "standing";
+
 /** The pools that are registered in the tree. Which of them offer a set of labels is remembered until it changes. */
 export class Registry {
   readonly #pools = new Map<string, RegisteredPool>();
   readonly #builders = new Set<string>();
   readonly #offering = new Map<string, readonly RegisteredPool[]>();
 
-  /** True when it changed anything that a decision depends on. */
-  set(key: string, entry: ComponentEntry | undefined): boolean {
+  /** Undefined when it changed nothing that a decision depends on. */
+  set(key: string, entry: ComponentEntry | undefined): RegistryChange | undefined {
     if (entry?.kind === "builder" || this.#builders.has(key)) return this.#setBuilder(key, entry);
-    if (entry !== undefined && entry.kind !== "pool") return false;
+    if (entry !== undefined && entry.kind !== "pool") return undefined;
     const before = this.#pools.get(key);
     const record = entry?.record;
+    let change: RegistryChange = "offer";
     if (record === undefined || record.id === null) {
-      if (!this.#pools.delete(key)) return false;
+      if (!this.#pools.delete(key)) return undefined;
     } else {
       const after: RegisteredPool = {
         key,
@@ -33,11 +37,14 @@ export class Registry {
         priority: record.priority,
         paused: record.paused,
       };
-      if (before !== undefined && same(before, after)) return false;
+      if (before !== undefined && sameOffer(before, after)) {
+        if (before.priority === after.priority && before.paused === after.paused) return undefined;
+        change = "standing";
+      }
       this.#pools.set(key, after);
     }
     this.#offering.clear();
-    return true;
+    return change;
   }
 
   /** Builders that are registered: any of them may make an image. */
@@ -45,11 +52,11 @@ export class Registry {
     return this.#builders.size;
   }
 
-  #setBuilder(key: string, entry: ComponentEntry | undefined): boolean {
-    if (entry === undefined) return this.#builders.delete(key);
-    if (this.#builders.has(key)) return false;
-    this.#builders.add(key);
-    return true;
+  #setBuilder(key: string, entry: ComponentEntry | undefined): RegistryChange | undefined {
+    const before = this.#builders.size;
+    if (entry === undefined) this.#builders.delete(key);
+    else this.#builders.add(key);
+    return this.#builders.size === before ? undefined : "offer";
   }
 
   get size(): number {
@@ -80,12 +87,10 @@ export class Registry {
   }
 }
 
-function same(a: RegisteredPool, b: RegisteredPool): boolean {
+function sameOffer(a: RegisteredPool, b: RegisteredPool): boolean {
   return (
     a.id === b.id &&
     a.provider === b.provider &&
-    a.priority === b.priority &&
-    a.paused === b.paused &&
     a.labels.size === b.labels.size &&
     [...a.labels].every((label) => b.labels.has(label))
   );

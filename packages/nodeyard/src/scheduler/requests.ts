@@ -78,8 +78,9 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
     );
     return;
   }
+  if (able) return;
   state.incapable.add(id);
-  if (!able) setVerdict(state, turn, id, "yield.capable", { labels: record.nodeTypes });
+  setVerdict(state, turn, id, "yield.capable", { labels: record.nodeTypes });
 }
 
 /** Hands a decline to its controller; the request is ours until it says "handled". */

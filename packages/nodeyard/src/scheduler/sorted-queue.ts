@@ -1,59 +1,114 @@
+/** A chunk that grows longer is cut in two. Small enough that moving its items costs less than finding the place. */
+const LONGEST = 256;
+
 /**
- * Items in an order that never changes while they are in. Insertion and removal search by bisection; taking from the
- * front is cheap. `compare` must never return 0 for two different items.
+ * Items in an order that never changes while they are in, in sorted chunks: insertion and removal search by bisection and
+ * move at most one chunk's items, however many wait. `compare` must never return 0 for two different items.
  */
 export class SortedQueue<T> {
-  readonly #items: T[] = [];
+  /** None is empty. */
+  readonly #chunks: T[][] = [];
   readonly #compare: (a: T, b: T) => number;
+  #size = 0;
 
   constructor(compare: (a: T, b: T) => number) {
     this.#compare = compare;
   }
 
   get size(): number {
-    return this.#items.length;
+    return this.#size;
   }
 
+  /** Cheap near the front: that is where queues are read. */
   at(index: number): T | undefined {
-    return this.#items[index];
+    let left = index;
+    for (const chunk of this.#chunks) {
+      if (left < chunk.length) return chunk[left];
+      left -= chunk.length;
+    }
+    return undefined;
   }
 
   /** False when it is in already. */
   add(item: T): boolean {
-    const index = this.#lowerBound(item);
-    const found = this.#items[index];
+    const place = Math.min(this.#chunkOf(item), this.#chunks.length - 1);
+    const chunk = this.#chunks[place];
+    if (chunk === undefined) {
+      this.#chunks.push([item]);
+      this.#size = 1;
+      return true;
+    }
+    const index = this.#lowerBound(chunk, item);
+    const found = chunk[index];
     if (found !== undefined && this.#compare(found, item) === 0) return false;
-    if (index === this.#items.length) this.#items.push(item);
-    else this.#items.splice(index, 0, item);
+    if (index === chunk.length) chunk.push(item);
+    else chunk.splice(index, 0, item);
+    if (chunk.length > LONGEST) this.#chunks.splice(place + 1, 0, chunk.splice(LONGEST / 2));
+    this.#size++;
     return true;
   }
 
   has(item: T): boolean {
-    const found = this.#items[this.#lowerBound(item)];
+    const chunk = this.#chunks[this.#chunkOf(item)];
+    const found = chunk?.[this.#lowerBound(chunk, item)];
     return found !== undefined && this.#compare(found, item) === 0;
   }
 
   /** False when it was not in. */
   delete(item: T): boolean {
-    const index = this.#lowerBound(item);
-    const found = this.#items[index];
-    if (found === undefined || this.#compare(found, item) !== 0) return false;
-    if (index === 0) this.#items.shift();
-    else this.#items.splice(index, 1);
+    const place = this.#chunkOf(item);
+    const chunk = this.#chunks[place];
+    if (chunk === undefined) return false;
+    // Mostly it is the very object: to look along the chunk for it touches no other item, which would be a cache miss each.
+    const same = chunk.indexOf(item);
+    const index = same >= 0 ? same : this.#lowerBound(chunk, item);
+    if (this.#compare(chunk[index]!, item) !== 0) return false;
+    if (index === 0) chunk.shift();
+    else chunk.splice(index, 1);
+    this.#size--;
+    this.#tidy(place, chunk);
     return true;
   }
 
-  [Symbol.iterator](): IterableIterator<T> {
-    return this.#items[Symbol.iterator]();
+  /** The first that `wanted` accepts. */
+  find(wanted: (item: T) => boolean): T | undefined {
+    for (const chunk of this.#chunks) for (const item of chunk) if (wanted(item)) return item;
+    return undefined;
   }
 
-  #lowerBound(item: T): number {
+  *[Symbol.iterator](): IterableIterator<T> {
+    for (const chunk of this.#chunks) yield* chunk;
+  }
+
+  /** Without this, what is left of long queues would be a long list of short chunks. */
+  #tidy(place: number, chunk: T[]): void {
+    if (chunk.length > LONGEST / 4) return;
+    const next = this.#chunks[place + 1];
+    if (chunk.length === 0) this.#chunks.splice(place, 1);
+    else if (next !== undefined && chunk.length + next.length <= LONGEST / 2) {
+      chunk.push(...next);
+      this.#chunks.splice(place + 1, 1);
+    }
+  }
+
+  /** The first chunk that ends with the item or later; their number when all end before. */
+  #chunkOf(item: T): number {
     let low = 0;
-    let high = this.#items.length;
-    if (high > 0 && this.#compare(this.#items[high - 1]!, item) < 0) return high;
+    let high = this.#chunks.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (this.#compare(this.#items[middle]!, item) < 0) low = middle + 1;
+      if (this.#compare(this.#chunks[middle]!.at(-1)!, item) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #lowerBound(chunk: readonly T[], item: T): number {
+    let low = 0;
+    let high = chunk.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#compare(chunk[middle]!, item) < 0) low = middle + 1;
       else high = middle;
     }
     return low;

@@ -127,6 +127,8 @@ export interface State {
   readonly offerings: Offerings;
   /** Pools with something to try. */
   readonly dirty: Set<string>;
+  /** Blocked pools where nothing is new but requests behind the head. */
+  readonly newcomers: Set<string>;
   /** Min-ready labels to look at. */
   readonly dirtyLabels: Set<string>;
   readonly minReadyAsking: Set<string>;
@@ -190,6 +192,7 @@ export function createState(): State {
     yields: new Map(),
     offerings: noOfferings(),
     dirty: new Set(),
+    newcomers: new Set(),
     dirtyLabels: new Set(),
     minReadyAsking: new Set(),
     minReadyOpen: new Map(),

@@ -8,11 +8,15 @@ export class Usage {
   readonly #sums = new Map<string, Record<string, number>>();
   readonly #holders = new Map<string, { readonly keys: readonly string[]; readonly amount: Resources }>();
 
-  /** Sets what `holder` takes, replacing what it took. */
-  set(holder: string, keys: readonly string[], amount: Resources): void {
+  /** Sets what `holder` takes, replacing what it took; returns the keys under which that is less now. */
+  set(holder: string, keys: readonly string[], amount: Resources): readonly string[] {
+    const before = this.#holders.get(holder);
     this.delete(holder);
     this.#holders.set(holder, { keys, amount });
     for (const key of keys) this.#add(key, amount, 1);
+    if (before === undefined) return [];
+    for (const name in before.amount) if (before.amount[name]! > (amount[name] ?? 0)) return before.keys;
+    return before.keys.filter((key) => !keys.includes(key));
   }
 
   /** The keys it stood under; undefined when it took nothing. */

@@ -7,8 +7,14 @@ import { compareWaiting } from "./state.ts";
 
 export function enqueue(state: State, pool: PoolState, waiting: Waiting): void {
   if (!pool.queue.add(waiting)) return;
-  if (pool.blocked !== undefined) pool.fresh.add(waiting);
-  state.dirty.add(pool.policy.key);
+  const { key } = pool.policy;
+  if (pool.blocked === undefined) state.dirty.add(key);
+  else {
+    pool.fresh.add(waiting);
+    // Behind a blocked head a newcomer changes nothing for those who have been looked at.
+    if (pool.queue.at(0) === waiting) state.dirty.add(key);
+    else state.newcomers.add(key);
+  }
 }
 
 /** The head of a pool is no longer held up, or another one is: what was kept for it is anybody's. */

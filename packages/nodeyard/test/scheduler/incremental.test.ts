@@ -223,7 +223,7 @@ describe("incremental equals from scratch", () => {
           ]);
         }
         for (const key of ["cloud/main", "lab/desk"]) {
-          expect(world.desk.state.idle.ofPool(key)).toEqual(fresh.state.idle.ofPool(key));
+          expect([...world.desk.state.idle.ofPool(key)]).toEqual([...fresh.state.idle.ofPool(key)]);
         }
         expect(codes(world.desk)).toEqual(codes(fresh));
         expect([...world.desk.state.pending].sort()).toEqual([...fresh.state.pending].sort());
