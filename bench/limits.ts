@@ -66,6 +66,18 @@ export const LIMITS: readonly Limit[] = [
     },
   ]),
   {
+    name: "a slot of an existing backing node, against an idle node",
+    of: { scenario: "metastatic", case: "in turn" },
+    field: "ratio",
+    most: 2,
+  },
+  {
+    name: "slots given twice",
+    of: { scenario: "metastatic", case: "at once" },
+    field: "slotsGivenTwice",
+    most: 0,
+  },
+  {
     name: "full tree, CPU against empty",
     of: { scenario: "full-tree", nodes: 5_000 },
     field: "cpuRatio",

@@ -9,7 +9,9 @@ import { cycle } from "./scenarios/cycle.ts";
 import { floor } from "./scenarios/floor.ts";
 import { fullTree } from "./scenarios/full-tree.ts";
 import { latency } from "./scenarios/latency.ts";
+import { metastatic } from "./scenarios/metastatic.ts";
 import { operations } from "./scenarios/operations.ts";
+import { planning } from "./scenarios/planning.ts";
 import { reuse, staticNodes } from "./scenarios/reuse.ts";
 import { startup } from "./scenarios/startup.ts";
 import { throughput } from "./scenarios/throughput.ts";
@@ -22,8 +24,10 @@ const SCENARIOS: readonly Scenario[] = [
   cycle,
   reuse,
   staticNodes,
+  metastatic,
   startup,
   fullTree,
+  planning,
 ];
 
 const { values, positionals } = parseArgs({
