@@ -1,9 +1,13 @@
+import { imageOf } from "./images.ts";
 import { isClosed } from "./offerings.ts";
 import type { State, Turn } from "./state.ts";
 
 /** Requests for one label written at once, at most: the rest follows when these are under way. */
 const BATCH = 32;
 
+/** How much longer each launcher waits than the one before it, milliseconds, and how many of them at most. */
+const TURN_MS = 10_000;
+const TURNS = 6;
 /**
  * Asks for what a label lacks of its `min-ready`: idle nodes of any launcher count, and so do open min-ready requests
  * of any launcher, so that a slow one does not hold up the others (spec launcher.md 2.11, with its Weakness lines mended).
@@ -15,9 +19,29 @@ export function keepReady(state: State, turn: Turn, label: string): void {
   if (!servable(state, label)) return;
   const open = state.minReadyOpen.get(label)?.size ?? 0;
   const missing = policy.minReady - state.idle.count(label) - open;
-  if (missing <= 0) return;
+  if (missing <= 0) {
+    state.minReadyShort.delete(label);
+    state.timetable.delete(`short ${label}`);
+    return;
+  }
+  if (!isOurTurn(state, turn, label)) return;
   state.minReadyAsking.add(label);
   turn.actions.push({ type: "min-ready", label, count: Math.min(missing, BATCH) });
+}
+
+/**
+ * Of several launchers with a label, the one whose pool is registered longest asks at once, the others only when it is still
+ * short later, each in its turn: so nothing is asked for twice, whoever of them is dead, stuck or one of Python's.
+ */
+function isOurTurn(state: State, turn: Turn, label: string): boolean {
+  const own = new Set([...state.pools.values()].map(({ policy }) => policy.id));
+  const before = Math.min(TURNS, state.registry.rankOf(label, own));
+  const since = state.minReadyShort.get(label) ?? turn.now;
+  state.minReadyShort.set(label, since);
+  const due = since + before * TURN_MS;
+  if (turn.now >= due) return true;
+  state.timetable.set(`short ${label}`, due);
+  return false;
 }
 
 /** Some pool of ours launches this label and is not held up by its limits. */
@@ -27,6 +51,7 @@ function servable(state: State, label: string): boolean {
       !policy.launches ||
       !policy.labels.has(label) ||
       policy.unavailable.has(label) ||
+      imageOf(state, policy, label).kind !== "ready" ||
       isClosed(state, policy, label) ||
       blocked !== undefined
     )

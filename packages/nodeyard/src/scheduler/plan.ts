@@ -94,7 +94,10 @@ function reasonToDecline(state: State, pool: LocalPool, { record }: Waiting): Pl
   for (const [label, count] of counts(record.nodeTypes)) {
     const have = pool.inventory.get(label) ?? 0;
     if (count > have)
-      return { kind: "decline", reason: `it would exceed quota (${label}: ${count}, and the pool has ${have})` };
+      return {
+        kind: "decline",
+        reason: `it would exceed quota (${label}: ${count}, and the pool has ${have})`,
+      };
   }
   return undefined;
 }

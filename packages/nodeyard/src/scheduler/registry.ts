@@ -67,6 +67,17 @@ export class Registry {
     return [...this.#pools.values()].map((pool) => pool.id);
   }
 
+  /** How many pools that offer `label` were registered before the first of `own`. */
+  rankOf(label: string, own: ReadonlySet<string>): number {
+    const offering = this.candidates([label], []);
+    const first = offering
+      .filter(({ id }) => own.has(id))
+      .map(orderOf)
+      .sort()[0];
+    if (first === undefined) return offering.length;
+    return offering.filter((pool) => !own.has(pool.id) && orderOf(pool) < first).length;
+  }
+
   /** Pools that offer all `labels` and have not declined (spec zookeeper.md 5.2, rule 3). */
   candidates(labels: readonly string[], declinedBy: readonly string[]): readonly RegisteredPool[] {
     const key = labels.length === 1 ? labels[0]! : [...new Set(labels)].sort().join("\n");
@@ -85,6 +96,11 @@ export class Registry {
     for (const pool of this.#pools.values()) if (!declinedBy.includes(pool.id)) return false;
     return true;
   }
+}
+
+/** Znodes of one kind are numbered as they come (spec zookeeper.md 2.7): `pool/<host><ten digits>`. */
+function orderOf({ key }: RegisteredPool): string {
+  return `${key.slice(-10)} ${key}`;
 }
 
 function sameOffer(a: RegisteredPool, b: RegisteredPool): boolean {

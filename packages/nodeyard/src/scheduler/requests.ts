@@ -5,11 +5,14 @@ import { dequeue, enqueue, wakeTenant } from "./waiting.ts";
 /** What min-ready requests of any launcher carry (spec zookeeper.md 5.5). */
 export const MIN_READY = "NodePool:min-ready";
 
+/** After a min-ready request was declined by all, nothing is asked for the label for this long, milliseconds. */
+const DECLINED_MS = 15_000;
+
 export function onRequest(state: State, turn: Turn, id: string, after: RequestEntry | undefined): void {
   const before = state.requests.get(id);
   if (after === undefined) state.requests.delete(id);
   else state.requests.set(id, after);
-  noteMinReady(state, before, after);
+  noteMinReady(state, turn, before, after);
   if (state.handling.has(id)) return;
   const waiting = state.waiting.get(id);
   if (after?.record.state === "pending") state.pending.add(id);
@@ -127,7 +130,12 @@ function equal(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((value, index) => value === b[index]);
 }
 
-function noteMinReady(state: State, before: RequestEntry | undefined, after: RequestEntry | undefined): void {
+function noteMinReady(
+  state: State,
+  turn: Turn,
+  before: RequestEntry | undefined,
+  after: RequestEntry | undefined,
+): void {
   for (const [entry, add] of [
     [before, false],
     [after, true],
@@ -136,6 +144,9 @@ function noteMinReady(state: State, before: RequestEntry | undefined, after: Req
     const label = entry.record.nodeTypes[0];
     if (label === undefined) continue;
     const open = add && entry.record.state !== "failed";
+    // Everybody declined: to ask again at once would only write and delete requests for ever.
+    if (add && !open && before?.record.state !== "failed")
+      state.timetable.set(`label ${label}`, turn.now + DECLINED_MS);
     const ids = state.minReadyOpen.get(label) ?? new Set();
     state.minReadyOpen.set(label, ids);
     if (open) ids.add(entry.id);
