@@ -1,7 +1,7 @@
 import { type Loan, type LoanVerdict, MAX_AMOUNT, NAME, type Rspec } from "@nodeyard/sliver-protocol";
 import type { SliverRecord } from "../../core/index.ts";
 import { MAX_WIRE_INT, toWire, type WireProfile } from "../../profiles/index.ts";
-import { DENIED, FAILED_CALL, Fault, wrongArgument } from "../fault.ts";
+import { DENIED, FAILED_CALL, Fault, WRONG_ARGUMENT, wrongArgument } from "../fault.ts";
 import type { Dialect } from "./dialect.ts";
 
 /** Longest list of loans. */
@@ -45,9 +45,13 @@ export function wireDialect(profile: WireProfile): Dialect {
     }),
     denied: ({ account }) =>
       new Fault(DENIED, isV2 ? `${account}: Permission denied.` : "Permission denied."),
-    inner: (fault) =>
-      isV2 ? new Fault(FAILED_CALL, `Error in call: <Fault ${fault.code}: '${fault.message}'>`) : fault,
+    inner: (fault) => (isV2 ? new Fault(FAILED_CALL, `Error in call: ${innerText(fault)}`) : fault),
   };
+}
+
+/** A fault within a call was shown with its number, anything else by its text alone. */
+function innerText({ code, message }: Fault): string {
+  return code === WRONG_ARGUMENT ? `<Fault ${code}: '${message}'>` : message;
 }
 
 /** What the 2.0 line kept as text in an rspec. Capabilities and addresses are shown as they were asked for, never granted. */

@@ -1,0 +1,234 @@
+import { signText } from "@nodeyard/sliver-protocol";
+import { describe, expect, test } from "vitest";
+import { writeResponse } from "../../src/api/xmlrpc/index.ts";
+import { ApiRig, CONTROL, ROOT, signerOf, sliver, spec } from "./rig.ts";
+
+const started = async (more = {}) => {
+  const rig = new ApiRig("v2", more);
+  await rig.start();
+  return rig;
+};
+const lazy = (generation = 1) => spec("laz", { instantiation: "delegated", generation });
+
+describe("signed documents", () => {
+  test("delivered by the launcher, carried out, and reported", async () => {
+    const rig = await started({ capacity: { cpu: 100 } });
+    const rspec = { cpuGuarantee: 80 };
+    const text = rig.document([spec("ada", { rspec }), spec("bob", { rspec }), { name: "Bad" } as never]);
+    const report = await rig.json(CONTROL, "Deliver", [text]);
+    expect(report).toMatchObject({
+      node: "node-1",
+      appliedEpoch: 1,
+      appliedVersion: 1,
+      safeMode: false,
+      keySet: 1,
+    });
+    expect((report as { refused: unknown[] }).refused).toMatchObject([
+      { code: "malformed" },
+      { name: "bob", code: "capacity", reason: "wants 80 cpu, and 20 is free" },
+    ]);
+    expect(await rig.json(CONTROL, "Status")).toMatchObject({
+      slivers: [
+        {
+          name: "ada",
+          generation: 1,
+          index: 1,
+          phase: "running",
+          unenforced: [],
+          effective: { cpuGuarantee: 80 },
+        },
+      ],
+    });
+  });
+
+  test("only root's and the launcher's", async () => {
+    const rig = await started();
+    await expect(rig.json(sliver("ada"), "Deliver", [rig.document([])])).rejects.toMatchObject({ code: 108 });
+    await expect(rig.json({ ...ROOT, role: "controller" }, "Status")).rejects.toMatchObject({ code: 108 });
+  });
+
+  test("for another node, by another key, as a lease, unsigned, changed, or older: refused, and nothing changes", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")])]);
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")])]);
+    const before = rig.manager.state;
+    const good = rig.document([]);
+    const [head, body, signature] = good.split(".") as [string, string, string];
+    const unsigned = Buffer.from('{"alg":"none","typ":"nodeyard-sliver-document+jws","kid":"k1"}').toString(
+      "base64url",
+    );
+    const bad = [
+      rig.document([], { node: "node-2" }),
+      rig.document([], {}, { ...signerOf("k1") }),
+      rig.document([], {}, signerOf("k9")),
+      rig.lease(lazy()),
+      `${unsigned}.${body}.`,
+      `${head}.${Buffer.from("{}").toString("base64url")}.${signature}`,
+      `${good}=`,
+      rig.document([], { version: 1 }),
+      rig.document([], { epoch: 0 }),
+      rig.document([], { v: 2 as never }),
+      "",
+      5,
+      null,
+    ];
+    for (const text of bad)
+      await expect(rig.json(CONTROL, "Deliver", [text])).rejects.toMatchObject({ code: 102 });
+    expect(rig.manager.state).toBe(before);
+    await rig.json(CONTROL, "Deliver", [good]);
+    expect(rig.found).toEqual([]);
+  });
+
+  test("a launcher that was replaced is refused: its epoch is lower", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")], { epoch: 2 })]);
+    await expect(
+      rig.json(CONTROL, "Deliver", [rig.document([], { epoch: 1, version: 1000 })]),
+    ).rejects.toMatchObject({ code: 102 });
+    expect(rig.found).toEqual(["ada:running"]);
+  });
+
+  test("keys rotate: the next set is signed by the present one, and the old key ends with it", async () => {
+    const rig = await started();
+    const next = signerOf("k2");
+    const keySet = { v: 1, version: 2, keys: [{ kid: "k2", x: next.x }] };
+    await expect(rig.json(CONTROL, "RotateKeys", [signText("key-set", keySet, next)])).rejects.toMatchObject({
+      code: 102,
+    });
+    expect(await rig.json(CONTROL, "RotateKeys", [signText("key-set", keySet, rig.signer)])).toBe(1);
+    await expect(rig.json(CONTROL, "RotateKeys", [signText("key-set", keySet, next)])).rejects.toMatchObject({
+      code: 102,
+    });
+    await expect(rig.json(CONTROL, "Deliver", [rig.document([])])).rejects.toMatchObject({ code: 102 });
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")], {}, next)]);
+    await rig.start();
+    expect(rig.manager.state.keySet?.version).toBe(2);
+    expect(rig.found).toEqual(["ada:running"]);
+  });
+
+  test("loans by the launcher's policy, to one generation of the borrower", async () => {
+    const rig = await started();
+    const lend = {
+      loans: [{ to: "bob", generation: 1, resource: "cpuShare", amount: 32, by: "policy" }],
+      rspec: { cpuShare: 64 },
+    };
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada", lend), spec("bob")])]);
+    expect(await rig.json(CONTROL, "GetEffectiveRSpec", ["bob"])).toMatchObject({ cpuShare: 64 });
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada", lend), spec("bob", { generation: 2 })])]);
+    expect(await rig.json(CONTROL, "GetEffectiveRSpec", ["bob"])).toMatchObject({ cpuShare: 32 });
+    expect(await rig.json(CONTROL, "GetLoans", ["ada"])).toMatchObject([
+      { honoured: false, refusal: "generation" },
+    ]);
+  });
+
+  test("SetLoans of our own says which loans are in force, and binds them to who has the name now", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [
+      rig.document([spec("ada", { rspec: { cpuShare: 64 } }), spec("bob", { generation: 7 })]),
+    ]);
+    const loans = [
+      { to: "bob", resource: "cpuShare", amount: 32 },
+      { to: "bob", resource: "cpuShare", amount: 1 },
+    ];
+    expect(await rig.json(sliver("ada", 1), "SetLoans", ["ada", loans])).toMatchObject({
+      accepted: [{ to: "bob", generation: 7, by: "ada", amount: 32 }],
+      refused: [{ amount: 1, refusal: "floor" }],
+    });
+  });
+});
+
+describe("leases", () => {
+  const other = () => signerOf("k1");
+
+  test("redeemed by anybody who carries it: the sliver is made, others stay, and the next document may end it", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")])]);
+    expect(await rig.call(sliver("ada", 1), "Ticket", [rig.lease(lazy())])).toBe(1);
+    expect(rig.found).toEqual(["ada:running", "laz:running"]);
+    expect(rig.manager.state.minimum).toEqual({ epoch: 1, number: 1 });
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")])]);
+    expect(rig.found).toEqual(["ada:running"]);
+  });
+
+  test("unsigned, by another key, for another node, out of its time, too long, older than the document: 104 with 102, no change", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")])]);
+    await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")])]);
+    const before = rig.manager.state;
+    const now = Math.floor(rig.clock.now() / 1000);
+    const unsigned = writeResponse({
+      timestamp: now,
+      slivers: [{ name: "laz", instantiation: "delegated" }],
+    });
+    const bad = [
+      unsigned,
+      rig.lease(lazy(), {}, other()),
+      rig.lease(lazy(), { aud: "node-2" }),
+      rig.lease(lazy(), { nbf: now - 400, exp: now - 100 }),
+      rig.lease(lazy(), { nbf: now + 100, exp: now + 200 }),
+      rig.lease(lazy(), { exp: now + 100_000 }),
+      rig.lease(lazy(), { version: 1 }),
+      rig.lease(lazy(), { jti: "short" }),
+      rig.document([lazy()]),
+    ];
+    for (const text of bad)
+      await expect(rig.call(sliver("ada", 1), "Ticket", [text])).rejects.toMatchObject({
+        code: 104,
+        message: expect.stringContaining("Fault 102"),
+      });
+    expect(rig.manager.state).toBe(before);
+  });
+
+  test("used once, over restarts too: the id is stored with the effect", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [rig.document([])]);
+    const lease = rig.lease(lazy());
+    await rig.call(ROOT, "Ticket", [lease]);
+    await expect(rig.call(ROOT, "Ticket", [lease])).rejects.toMatchObject({
+      message: expect.stringContaining("has been used"),
+    });
+    await rig.start();
+    await expect(rig.call(ROOT, "Ticket", [lease])).rejects.toMatchObject({
+      message: expect.stringContaining("has been used"),
+    });
+    await rig.pass(400_000);
+    await expect(rig.call(ROOT, "Ticket", [lease])).rejects.toMatchObject({
+      message: expect.stringContaining("ended"),
+    });
+    expect(rig.manager.state.usedLeases.size).toBe(0);
+  });
+
+  test("a disk that fails uses nothing up", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [rig.document([])]);
+    const lease = rig.lease(lazy());
+    rig.files.faults.set(rig.files.calls + 1, new Error("EIO"));
+    await expect(rig.call(ROOT, "Ticket", [lease])).rejects.toMatchObject({ code: 104 });
+    expect(await rig.call(ROOT, "Ticket", [lease])).toBe(1);
+  });
+
+  test("for a generation that has ended: refused", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [rig.document([lazy(5)])]);
+    await expect(rig.call(ROOT, "Ticket", [rig.lease(lazy(4))])).rejects.toMatchObject({ code: 104 });
+    expect(rig.found).toEqual([]);
+    expect(await rig.call(ROOT, "Ticket", [rig.lease(lazy(5), { jti: "k".repeat(20) })])).toBe(1);
+    expect(rig.found).toEqual(["laz:running"]);
+  });
+});
+
+test("AdminTicket: root alone, a ticket of old without a signature", async () => {
+  const rig = new ApiRig("v2");
+  await rig.start();
+  await rig.list(5);
+  const ticket = writeResponse({
+    timestamp: 6,
+    slivers: [{ name: "laz", instantiation: "delegated", attributes: [] }],
+  });
+  for (const caller of [CONTROL, sliver("ada")])
+    await expect(rig.call(caller, "AdminTicket", [ticket])).rejects.toMatchObject({ code: 108 });
+  expect(await rig.call(ROOT, "AdminTicket", [ticket])).toBe(1);
+  expect(rig.found).toEqual(["laz:running"]);
+  const old = ticket.replace("<int>6</int>", "<int>4</int>");
+  await expect(rig.call(ROOT, "AdminTicket", [old])).rejects.toMatchObject({ code: 104 });
+});

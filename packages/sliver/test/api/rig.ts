@@ -1,0 +1,140 @@
+import { generateKeyPairSync } from "node:crypto";
+import {
+  type DocumentInput,
+  type KeySet,
+  rawPublicKey,
+  type Signer,
+  type SliverSpecInput,
+  signText,
+} from "@nodeyard/sliver-protocol";
+import {
+  type AuditEntry,
+  createHandler,
+  Dispatcher,
+  type Handler,
+  nativeDialect,
+  wireDialect,
+} from "../../src/api/index.ts";
+import { parseResponse, writeCall, type XmlRpcValue } from "../../src/api/xmlrpc/index.ts";
+import { type Caller, type ManagerOptions, POLICIES } from "../../src/index.ts";
+import { PROFILES } from "../../src/profiles/index.ts";
+import { Rig } from "../manager/rig.ts";
+
+export const ROOT: Caller = { account: "root", role: "root", generation: 0 };
+export const CONTROL: Caller = { account: "control", role: "control", generation: 0 };
+export const sliver = (account: string, generation = 0): Caller => ({ account, role: "sliver", generation });
+
+export function signerOf(kid: string): Signer & { readonly x: string } {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  return { kid, privateKey, x: rawPublicKey(privateKey) };
+}
+
+/** A fault as it came over the wire. */
+export class WireFault extends Error {
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** A node with its API, called without a network. */
+export class ApiRig extends Rig {
+  readonly profile: "r0" | "v2";
+  readonly signer = signerOf("k1");
+  readonly audit: AuditEntry[] = [];
+  handler!: Handler;
+  version = 0;
+
+  constructor(profile: "r0" | "v2" = "v2", more: Partial<ManagerOptions> = {}) {
+    const machine = {
+      policy: POLICIES[profile],
+      cpu: 4000,
+      link: 1_000_000_000,
+      siblings: [],
+      highestIndex: 8,
+    };
+    super({ machine, ...more });
+    this.profile = profile;
+  }
+
+  get keySet(): KeySet {
+    return { v: 1, version: 1, keys: [{ kid: "k1", x: this.signer.x }] };
+  }
+
+  override async start() {
+    const manager = await super.start();
+    if (manager.state.keySet === undefined)
+      await manager.change((state) => ({ state: { ...state, keySet: this.keySet }, result: 0 }));
+    const dispatcher = new Dispatcher(
+      manager,
+      PROFILES[this.profile],
+      (entry) => void this.audit.push(entry),
+    );
+    const native = nativeDialect(POLICIES[this.profile].minimums);
+    const dialects = { r0: wireDialect(PROFILES.r0), v2: wireDialect(PROFILES.v2), native };
+    this.handler = createHandler(dispatcher, dialects, this.profile);
+    return manager;
+  }
+
+  /** One call as XML-RPC, in the node's profile or the one that `path` names. */
+  async call(
+    caller: Caller,
+    method: string,
+    params: readonly XmlRpcValue[] = [],
+    path = "/",
+  ): Promise<XmlRpcValue> {
+    const answer = this.handler({ method: "POST", path, body: writeCall(method, params) }, caller);
+    await this.settle();
+    const response = parseResponse((await answer).body);
+    if ("value" in response) return response.value;
+    const { faultCode, faultString } = response.fault as { faultCode: number; faultString: string };
+    throw new WireFault(faultCode, faultString);
+  }
+
+  /** One call as JSON, in our own vocabulary. */
+  async json(
+    caller: Caller,
+    method: string,
+    params: readonly unknown[] = [],
+    path = "/json",
+  ): Promise<unknown> {
+    const answer = this.handler({ method: "POST", path, body: JSON.stringify({ method, params }) }, caller);
+    await this.settle();
+    const { result, fault } = JSON.parse((await answer).body);
+    if (fault !== undefined) throw new WireFault(fault.code, fault.message);
+    return result;
+  }
+
+  document(
+    slivers: readonly SliverSpecInput[],
+    more: Partial<DocumentInput> = {},
+    signer: Signer = this.signer,
+  ): string {
+    const head = { v: 1 as const, node: "node-1", epoch: 1, version: ++this.version, issuedAt: 0 };
+    return signText("document", { ...head, slivers, ...more }, signer);
+  }
+
+  /** A lease of five minutes for one sliver. */
+  lease(spec: SliverSpecInput, more: object = {}, signer: Signer = this.signer): string {
+    const now = Math.floor(this.clock.now() / 1000);
+    const claims = {
+      iss: "launcher",
+      aud: "node-1",
+      iat: now,
+      nbf: now,
+      exp: now + 300,
+      jti: "j".repeat(20),
+      epoch: 1,
+    };
+    return signText("lease", { ...claims, version: this.version, sliver: spec, ...more }, signer);
+  }
+}
+
+export const spec = (name: string, more: Partial<SliverSpecInput> = {}): SliverSpecInput => ({
+  name,
+  generation: 1,
+  instantiation: "plc-instantiated",
+  ...more,
+});
