@@ -1,15 +1,15 @@
-import type { FakeCloud } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
-import { Broken } from "./checks.ts";
-import type { Scene } from "./run.ts";
+import type { TaggableCloud } from "./broken/index.ts";
+import { Broken } from "./checks/index.ts";
+import type { Scene } from "./scene.ts";
 
 /** Lines of a launcher in 200 quiet seconds, at most: nothing is said over and over. */
 const QUIET_LINES = 30;
 
 /** Nothing waits silently: whoever sees the whole tree can say of each open request what it waits for. */
 export function checkVerdicts({ processes }: Scene): void {
-  for (const { name, dead, closing, launcher } of processes) {
-    if (dead || closing || launcher === undefined || !launcher.view.complete) continue;
+  for (const { name, dead, closing, life, launcher } of processes) {
+    if (dead || closing || life.frozen || launcher === undefined || !launcher.view.complete) continue;
     for (const [id, { record }] of launcher.view.requests.byId) {
       if (record.state !== "requested" && record.state !== "pending") continue;
       if (launcher.verdict(id) === undefined)
@@ -31,14 +31,49 @@ export function checkEnd(scene: Scene, linesBefore: readonly number[]): void {
     if (contenders.length > 0)
       throw new Broken("a free node is not locked", undefined, `${id}: ${contenders}`);
   }
+  checkRegistry(scene);
   const boards = [...check.nodes.values()].filter(({ data }) => data.provider === "lab").length;
   if (boards !== 4) throw new Broken("every slot is registered once", undefined, `${boards} of 4`);
   checkChatter(processes, linesBefore);
 }
 
-function checkMachines(scene: Scene, provider: string, cloud: FakeCloud): void {
+/** Each launcher that lives has one component and one per pool; nobody else of ours has any. */
+function checkRegistry({ cluster, processes, config }: Scene): void {
+  const alive = processes.filter((each) => !each.dead);
+  const pools = config.providers.reduce((sum, provider) => sum + provider.pools.length, 0);
+  for (const [kind, each] of [
+    ["launcher", 1],
+    ["pool", pools],
+  ] as const) {
+    const names = (cluster.znodes.children(`/nodepool/components/${kind}`) ?? []).filter((name) =>
+      name.startsWith("launcher-"),
+    );
+    for (const { name } of alive) {
+      const own = names.filter(
+        (component) => component.startsWith(name) && component.length === name.length + 10,
+      );
+      if (own.length !== each)
+        throw new Broken(
+          "each component stands once",
+          undefined,
+          `${name}: ${own.length} of ${each} (${kind})`,
+        );
+    }
+    if (names.length !== alive.length * each)
+      throw new Broken("the dead leave the registry", undefined, `${kind}: ${names}`);
+  }
+}
+
+function checkMachines(scene: Scene, provider: string, cloud: TaggableCloud): void {
   const { nodes } = scene.check;
-  const tags = cloud.inspect().map((machine) => machine.tag?.nodeId ?? "none");
+  const foreign = scene.foreign.get(provider) ?? [];
+  const machines = cloud.inspect();
+  for (const id of foreign)
+    if (!machines.some((machine) => machine.id === id))
+      throw new Broken("nothing without our id is deleted", undefined, `${provider}: machine ${id}`);
+  const tags = machines
+    .filter(({ id }) => !foreign.includes(id))
+    .map((machine) => machine.tag?.nodeId ?? "none");
   if (new Set(tags).size !== tags.length)
     throw new Broken("one tag has one machine", undefined, `${provider}: ${tags.join(", ")}`);
   for (const tag of tags)

@@ -8,8 +8,11 @@ export class LeaseClient {
   granted = 0;
   readonly #handles: { readonly tree: MemoryTree; readonly clock: Clock; readonly random: Random };
 
-  constructor(tree: MemoryTree, clock: Clock, random: Random) {
+  readonly #onForgotten: () => void;
+
+  constructor(tree: MemoryTree, clock: Clock, random: Random, onForgotten: () => void) {
     this.#handles = { tree, clock, random };
+    this.#onForgotten = onForgotten;
   }
 
   async live(labels: readonly string[]): Promise<void> {
@@ -26,6 +29,7 @@ export class LeaseClient {
         this.granted++;
         await sleep(clock, random.float() * 3_000);
         if (random.float() < 0.7) await releaseLease(this.#handles, lease.id);
+        else this.#onForgotten();
         break;
       }
       if (now.state === "failed" || waited > patience) {

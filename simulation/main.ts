@@ -1,19 +1,156 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { BUILDS, type Build } from "./broken/index.ts";
+import { addOutcome, type CampaignTally, campaign, newTally, report } from "./campaign/index.ts";
+import { uncovered } from "./coverage.ts";
 import { simulate } from "./run.ts";
+import { timeline } from "./timeline.ts";
 
-const { values } = parseArgs({
-  options: { seed: { type: "string" }, seeds: { type: "string" }, from: { type: "string", default: "1" } },
-});
-const first = Number(values.seed ?? values.from);
-const count = values.seed === undefined ? Number(values.seeds ?? 20) : 1;
-let failed = 0;
-for (let seed = first; seed < first + count; seed++) {
+const HELP = `npm run simulate -- [options]
+
+  --seed N          run one seed and tell what happened
+  --seeds N         run so many (default 1000), on all cores
+  --from N          the first of them (default 1)
+  --workers N       at once (default: the number of cores)
+  --build NAME      run a build that lacks something: ${BUILDS.join(", ")}
+  --state FILE      keep what was found there, and go on from it
+  --report FILE     write the page, with what catches each build that lacks something
+  --json            one line of JSON at the end, none before
+
+Exit code 0: no rule was broken and, with 200 seeds or more, everything happened that can; 1: not so; 2: wrong options.
+`;
+
+/** With so many seeds, everything that can happen does. */
+const ENOUGH = 200;
+const KEEP_EVERY = 20;
+
+const { values } = options();
+if (values.help === true) {
+  console.log(HELP);
+} else if (values.seed !== undefined) await one(number(values.seed));
+else await many();
+
+function options() {
   try {
-    console.log(JSON.stringify(await simulate({ seed })));
+    return parseArgs({
+      options: {
+        help: { type: "boolean" },
+        seed: { type: "string" },
+        seeds: { type: "string", default: "1000" },
+        from: { type: "string", default: "1" },
+        workers: { type: "string" },
+        build: { type: "string" },
+        state: { type: "string" },
+        report: { type: "string" },
+        json: { type: "boolean", default: false },
+      },
+    });
   } catch (error) {
-    failed++;
-    console.log(`seed ${seed}: ${(error as Error).stack}`);
+    return refuse((error as Error).message);
   }
 }
-console.log(`${count - failed} passed, ${failed} failed`);
-process.exitCode = failed > 0 ? 1 : 0;
+
+function refuse(why: string): never {
+  console.error(`${why}\n\n${HELP}`);
+  process.exit(2);
+}
+
+function number(text: string): number {
+  const value = Number(text);
+  return Number.isSafeInteger(value) && value > 0 ? value : refuse(`${text} is no positive number`);
+}
+
+function build(): Build | undefined {
+  if (values.build === undefined) return undefined;
+  return BUILDS.find((name) => name === values.build) ?? refuse(`there is no build ${values.build}`);
+}
+
+async function one(seed: number): Promise<void> {
+  const lacking = build();
+  const tell = timeline((line) => console.log(line));
+  try {
+    const result = await simulate({ seed, ...(lacking && { build: lacking }), ...tell });
+    console.log(JSON.stringify(result));
+  } catch (error) {
+    console.log((error as Error).stack);
+    process.exitCode = 1;
+  }
+}
+
+async function many(): Promise<void> {
+  const first = number(values.from);
+  const all = Array.from({ length: number(values.seeds) }, (_, index) => first + index);
+  const tally = before();
+  const known = new Set(tally.done);
+  const seeds = all.filter((seed) => !known.has(seed));
+  let told = 0;
+  await campaign({
+    seeds,
+    build: build(),
+    ...(values.workers === undefined ? {} : { workers: number(values.workers) }),
+    onOutcome: (outcome) => {
+      addOutcome(tally, outcome);
+      if (++told % KEEP_EVERY === 0) keep(tally);
+      if (outcome.failure !== undefined && !values.json)
+        console.log(`seed ${outcome.seed}: ${outcome.failure.message}\n`);
+      progress(told, seeds.length, tally.failures.length);
+    },
+  });
+  keep(tally);
+  await conclude(tally);
+}
+
+function before(): CampaignTally {
+  const { state } = values;
+  return state !== undefined && existsSync(state)
+    ? (JSON.parse(readFileSync(state, "utf8")) as CampaignTally)
+    : newTally();
+}
+
+/** Whole or not at all: a campaign that is killed goes on from here. */
+function keep(tally: CampaignTally): void {
+  const { state } = values;
+  if (state === undefined) return;
+  writeFileSync(`${state}.new`, JSON.stringify(tally));
+  renameSync(`${state}.new`, state);
+}
+
+function progress(done: number, of: number, failed: number): void {
+  if (!process.stderr.isTTY || values.json) return;
+  const width = 30;
+  const full = Math.round((width * done) / of);
+  const bar = "#".repeat(full) + "-".repeat(width - full);
+  process.stderr.write(`\r[${bar}] ${done} of ${of} seeds, ${failed} failed${done === of ? "\n" : ""}`);
+}
+
+async function conclude(tally: CampaignTally): Promise<void> {
+  const missing = tally.done.length >= ENOUGH && values.build === undefined ? uncovered(tally.coverage) : [];
+  if (values.report !== undefined) {
+    const revision = execFileSync("git", ["rev-parse", "--short=12", "HEAD"], { encoding: "utf8" }).trim();
+    writeFileSync(values.report, report({ tally, revision, builds: await Promise.all(BUILDS.map(caught)) }));
+  }
+  const { failures, done } = tally;
+  if (values.json) console.log(JSON.stringify({ ...tally, missing }));
+  else {
+    for (const name of missing) console.log(`never happened: ${name}`);
+    console.log(`${done.length - failures.length} passed, ${failures.length} failed`);
+  }
+  if (failures.length > 0 || missing.length > 0) process.exitCode = 1;
+}
+
+async function caught(lacking: Build) {
+  let tried = 0;
+  let found: string | undefined;
+  await campaign({
+    seeds: Array.from({ length: ENOUGH }, (_, index) => index + 1),
+    build: lacking,
+    workers: 1,
+    enough: () => found !== undefined,
+    onOutcome: ({ seed, failure }) => {
+      tried++;
+      if (failure !== undefined) found = `seed ${seed}: ${failure.rule}`;
+    },
+  });
+  return { build: lacking, tried, caught: found };
+}

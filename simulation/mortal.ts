@@ -1,33 +1,79 @@
 import type { Clock, Timer } from "@nodeyard/runtime";
 
+interface Entry {
+  /** By the process's own monotonic clock. */
+  readonly due: number;
+  readonly fn: () => void;
+  timer: Timer | undefined;
+}
+
 /**
  * What a process holds while it lives. When it dies, none of it ever settles, fires or answers again: what its code still
- * awaits, it awaits for ever.
+ * awaits, it awaits for ever. While it stands still, what would reach it waits.
  */
 export class Life {
+  readonly #clock: Clock;
+  readonly #timers = new Set<Entry>();
   #dead = false;
+  #frozenAt: number | undefined;
+  /** What came while it stood still. */
+  #held: (() => void)[] = [];
+  /** How far its monotonic clock is behind, and its wall clock ahead, milliseconds. */
+  #behind = 0;
+  #ahead = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   get dead(): boolean {
     return this.#dead;
+  }
+
+  get frozen(): boolean {
+    return this.#frozenAt !== undefined;
   }
 
   end(): void {
     this.#dead = true;
   }
 
-  clock(clock: Clock): Clock {
+  /** Its wall clock alone jumps. */
+  jump(ms: number): void {
+    this.#ahead += ms;
+  }
+
+  freeze(): void {
+    this.#frozenAt ??= this.#clock.monotonic();
+  }
+
+  /** Goes on. `slept`: its monotonic clock stood still as well. */
+  thaw(slept: boolean): void {
+    if (this.#frozenAt === undefined) return;
+    if (slept) this.#behind += this.#clock.monotonic() - this.#frozenAt;
+    this.#frozenAt = undefined;
+    for (const settle of this.#held.splice(0)) settle();
+    for (const entry of [...this.#timers].sort((a, b) => a.due - b.due)) {
+      entry.timer?.cancel();
+      this.#start(entry);
+    }
+  }
+
+  clock(): Clock {
     return {
-      now: () => clock.now(),
-      monotonic: () => clock.monotonic(),
-      setTimer: (ms, fn, options): Timer => {
+      now: () => this.#clock.now() + this.#ahead,
+      monotonic: () => this.#monotonic(),
+      setTimer: (ms, fn): Timer => {
+        const entry: Entry = { due: this.#monotonic() + Math.max(0, ms), fn, timer: undefined };
         if (this.#dead) return { cancel() {} };
-        return clock.setTimer(
-          ms,
-          () => {
-            if (!this.#dead) fn();
+        this.#timers.add(entry);
+        this.#start(entry);
+        return {
+          cancel: () => {
+            this.#timers.delete(entry);
+            entry.timer?.cancel();
           },
-          options,
-        );
+        };
       },
     };
   }
@@ -47,15 +93,29 @@ export class Life {
     });
   }
 
+  #monotonic(): number {
+    return (this.#frozenAt ?? this.#clock.monotonic()) - this.#behind;
+  }
+
+  #start(entry: Entry): void {
+    const ms = Math.max(0, entry.due - this.#monotonic());
+    entry.timer = this.#clock.setTimer(ms, () => {
+      if (this.#dead || this.frozen) return;
+      this.#timers.delete(entry);
+      entry.fn();
+    });
+  }
+
   #mortal<V>(promise: Promise<V>): Promise<V> {
     return new Promise((resolve, reject) => {
+      const settle = (act: () => void) => {
+        if (this.#dead) return;
+        if (this.frozen) this.#held.push(act);
+        else act();
+      };
       promise.then(
-        (value) => {
-          if (!this.#dead) resolve(value);
-        },
-        (error: unknown) => {
-          if (!this.#dead) reject(error as Error);
-        },
+        (value) => settle(() => resolve(value)),
+        (error: unknown) => settle(() => reject(error as Error)),
       );
     });
   }

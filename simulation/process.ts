@@ -4,15 +4,24 @@ import { staticDriver } from "@nodeyard/driver-static";
 import { type Clock, type Random, seededRandom } from "@nodeyard/runtime";
 import type { MemoryCluster, MemoryTree } from "@nodeyard/tree";
 import { Counters, Launcher, type LauncherConfig, memoryJournal, memoryLog } from "nodeyard";
+import { type Build, brokenTree, type TaggableCloud, tagsLate } from "./broken/index.ts";
+import { type CrashPoint, Trap } from "./effects.ts";
+import { watchedCloud, watchedTree } from "./instruments.ts";
 import { Life } from "./mortal.ts";
 
 export interface Surroundings {
   readonly cluster: MemoryCluster;
   /** By provider. */
-  readonly clouds: ReadonlyMap<string, FakeCloud>;
+  readonly clouds: ReadonlyMap<string, TaggableCloud>;
   readonly clock: Clock;
   readonly config: LauncherConfig;
+  /** What the program lacks, for runs that show that it is missed. */
+  readonly build: Build | undefined;
+  /** A cloud did not do what it was asked to, with the status that it answered. */
+  readonly onCloudError: (status: number) => void;
 }
+
+const SESSION_MS = 4_000;
 
 /** One launcher process of the simulation, from its start to its death. */
 export class LauncherProcess {
@@ -20,25 +29,42 @@ export class LauncherProcess {
   readonly tree: MemoryTree;
   readonly log = memoryLog();
   readonly counters = new Counters();
-  readonly #life = new Life();
+  readonly life: Life;
+  readonly #trap: Trap;
+  #onTrap: (() => void) | undefined;
   launcher: Launcher | undefined;
   closing = false;
   #next: LauncherConfig | undefined;
 
-  constructor(name: string, seed: number, { cluster, clouds, clock, config }: Surroundings) {
+  constructor(name: string, seed: number, surroundings: Surroundings) {
+    const { cluster, clouds, clock, config, build, onCloudError } = surroundings;
     this.name = name;
     const random: Random = seededRandom(seed);
-    const mortal = this.#life.clock(clock);
-    this.tree = cluster.connect({ name, sessionTimeoutMs: 4_000 });
-    const guarded = new Map([...clouds].map(([provider, cloud]) => [provider, this.#life.guard(cloud)]));
+    this.life = new Life(clock);
+    const mortal = this.life.clock();
+    this.#trap = new Trap(() => {
+      this.crash();
+      this.#onTrap?.();
+    });
+    this.tree = cluster.connect({ name, sessionTimeoutMs: SESSION_MS, clock: mortal });
+    const instruments = { trap: this.#trap, clock, random: seededRandom(seed + 1) };
+    const guarded = new Map(
+      [...clouds].map(([provider, cloud]) => {
+        const own = this.life.guard(cloud);
+        return [provider, watchedCloud(build === "intent" ? tagsLate(own) : own, instruments, onCloudError)];
+      }),
+    );
     const fake = (provider: string) =>
-      createFakeDriver({ config: fakeConfig, cloudOf: () => guarded.get(provider)! }) as unknown as Driver;
+      createFakeDriver({
+        config: fakeConfig,
+        cloudOf: (): FakeCloud => guarded.get(provider)!,
+      }) as unknown as Driver;
     const driver: Driver = {
       ...fake("cloud"),
       open: (config, context) => fake(config.name).open(config as never, context),
     };
     void Launcher.start({
-      tree: this.tree,
+      tree: watchedTree(brokenTree(this.tree, build), instruments),
       clock: mortal,
       random,
       scan: { scan: async ({ host }) => ({ address: host, family: 4, hostKeys: [] }) },
@@ -60,7 +86,12 @@ export class LauncherProcess {
   }
 
   get dead(): boolean {
-    return this.#life.dead;
+    return this.life.dead;
+  }
+
+  /** Whether something can befall it now. */
+  get awake(): boolean {
+    return !this.dead && !this.closing && !this.life.frozen;
   }
 
   /** Also one that is still starting takes it, as soon as it has started. */
@@ -73,13 +104,29 @@ export class LauncherProcess {
   async close(): Promise<void> {
     this.closing = true;
     await this.launcher?.close(2_000);
-    this.#life.end();
+    this.life.end();
     await this.tree.close();
   }
 
   /** kill -9: nothing it holds settles again; the tree notices by the session's timeout. */
   crash(): void {
-    this.#life.end();
+    this.life.end();
     this.tree.crash();
+  }
+
+  /** It dies when it next comes to this point. */
+  crashAt(point: CrashPoint, onDeath: () => void): void {
+    this.#onTrap = onDeath;
+    this.#trap.set(point);
+  }
+
+  freeze(): void {
+    this.life.freeze();
+    this.tree.freeze();
+  }
+
+  thaw(slept: boolean): void {
+    this.life.thaw(slept);
+    this.tree.thaw();
   }
 }

@@ -2,10 +2,23 @@ import { paths } from "@nodeyard/model";
 import type { Clock, Random } from "@nodeyard/runtime";
 import { sleep } from "@nodeyard/runtime";
 import { type MemoryTree, TreeError } from "@nodeyard/tree";
+import { between } from "./streams.ts";
 
 export interface Outcome {
   readonly request: string;
-  readonly result: "used" | "failed" | "cancelled";
+  readonly result: "used" | "failed" | "cancelled" | "spoiled" | "died";
+}
+
+/** What a requestor needs of its surroundings. */
+export interface RequestorOptions {
+  readonly tree: MemoryTree;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** An executor of its own, with a session that can die. */
+  readonly executor: () => MemoryTree;
+  /** Whether somebody changed the node by hand. */
+  readonly touched: (node: string) => boolean;
+  readonly onDeath: () => void;
 }
 
 /** What Zuul does with requests and nodes (spec zookeeper.md 5.6 to 5.8), against the tree alone. */
@@ -16,10 +29,15 @@ export class Requestor {
   readonly #clock: Clock;
   readonly #random: Random;
 
-  constructor(tree: MemoryTree, clock: Clock, random: Random) {
-    this.#tree = tree;
-    this.#clock = clock;
-    this.#random = random;
+  readonly #options: RequestorOptions;
+  /** Autoholds that somebody is to end. */
+  holds = 0;
+
+  constructor(options: RequestorOptions) {
+    this.#options = options;
+    this.#tree = options.tree;
+    this.#clock = options.clock;
+    this.#random = options.random;
   }
 
   /** Asks for a nodeset and lives through it, to its end. */
@@ -68,30 +86,70 @@ export class Requestor {
   }
 
   async #use(request: string, nodes: readonly string[]): Promise<Outcome["result"]> {
+    const dies = this.#random.float() < 0.08 ? this.#random.float() : undefined;
+    const tree = dies === undefined ? this.#tree : this.#options.executor();
     const locks: string[] = [];
     for (const id of nodes) {
-      const { path } = await this.#tree.create(`${paths.nodeLock(id)}/${"a".repeat(32)}__lock__`, undefined, {
-        ephemeral: true,
-        sequential: true,
-      });
-      locks.push(path);
-      await this.#becomeHead(id, path);
-      const record = await this.#read(paths.node(id));
-      if (record?.allocated_to !== request || record.state !== "ready") {
+      const path = await this.#lockNode(tree, id);
+      const record = path === undefined ? undefined : await this.#read(paths.node(id));
+      if (path !== undefined) locks.push(path);
+      if (record?.allocated_to === request && record.state === "ready") continue;
+      if (!this.#options.touched(id))
         throw new Error(
           `request ${request} was fulfilled with node ${id}, which is ${JSON.stringify(record)}`,
         );
-      }
+      for (const lock of locks) await this.#delete(lock);
+      await this.#delete(paths.request(request));
+      return "spoiled";
     }
+    if (dies !== undefined && dies < 0.5) return this.#die(tree, request);
     await this.#delete(paths.request(request));
     await sleep(this.#clock, this.#random.float() * 500);
+    if (this.#random.float() < 0.1 && dies === undefined) return this.#giveBackUnused(nodes, locks);
+    for (const id of nodes) await this.#write(id, "in-use", {}, tree);
+    if (dies !== undefined) return this.#die(tree, request);
+    if (this.#random.float() < 0.08) return this.#autohold(nodes, locks);
     const returned = this.#random.float() < 0.9;
-    for (const id of nodes) {
-      await this.#write(id, "in-use");
-      if (returned) await this.#write(id, "used");
-    }
+    for (const id of nodes) if (returned) await this.#write(id, "used");
     for (const path of locks) await this.#delete(path);
     return "used";
+  }
+
+  /** The executor is gone, and its locks when its session ends; what it left the scheduler clears away. */
+  async #die(tree: MemoryTree, request: string): Promise<"died"> {
+    this.#options.onDeath();
+    tree.crash();
+    await sleep(this.#clock, between(this.#random, 1_000, 20_000));
+    await this.#delete(paths.request(request));
+    return "died";
+  }
+
+  async #giveBackUnused(nodes: readonly string[], locks: readonly string[]): Promise<"used"> {
+    for (const id of nodes) await this.#write(id, "used");
+    for (const path of locks) await this.#delete(path);
+    return "used";
+  }
+
+  /** The nodes stay for whoever wants to look; the autohold ends later, or the nodes by their own expiration. */
+  async #autohold(nodes: readonly string[], locks: readonly string[]): Promise<"used"> {
+    const expires = this.#random.float() < 0.5 ? 10 : 300;
+    for (const id of nodes) await this.#write(id, "hold", { hold_expiration: expires, comment: "autohold" });
+    for (const path of locks) await this.#delete(path);
+    this.holds++;
+    const ended = sleep(this.#clock, between(this.#random, 5_000, 60_000)).then(() => this.#endHold(nodes));
+    void ended.finally(() => {
+      this.holds--;
+    });
+    return "used";
+  }
+
+  async #endHold(nodes: readonly string[]): Promise<void> {
+    for (const id of nodes) {
+      const path = await this.#lockNode(this.#tree, id);
+      if (path === undefined) continue;
+      if ((await this.#read(paths.node(id)))?.state === "hold") await this.#write(id, "used");
+      await this.#delete(path);
+    }
   }
 
   /** A change of `relative_priority`: under the lock if it is free, with the version that was read (spec zookeeper.md 5.6). */
@@ -121,22 +179,40 @@ export class Requestor {
     }
   }
 
-  /** Zuul waits 30 s for a node's lock (spec zookeeper.md 3.3): a launcher may have looked whether it is free. */
-  async #becomeHead(id: string, path: string): Promise<void> {
-    for (let looks = 0; looks < 600; looks++) {
-      const line = [...(await this.#tree.children(paths.nodeLock(id)))].sort((a, b) =>
-        a.slice(-10) < b.slice(-10) ? -1 : 1,
-      );
-      if (path.endsWith(line[0] ?? "?")) return;
-      await sleep(this.#clock, 50);
+  /**
+   * Zuul waits 30 s for a node's lock (spec zookeeper.md 3.3): a launcher may have looked whether it is free. Undefined when the
+   * node is gone, or an operator has it.
+   */
+  async #lockNode(tree: MemoryTree, id: string): Promise<string | undefined> {
+    const parent = paths.nodeLock(id);
+    try {
+      const options = { ephemeral: true, sequential: true };
+      const { path } = await tree.create(`${parent}/${"a".repeat(32)}__lock__`, undefined, options);
+      for (let look = 0; look < 600; look++) {
+        const line = [...(await tree.children(parent))].sort((a, b) =>
+          a.slice(-10) < b.slice(-10) ? -1 : 1,
+        );
+        if (path.endsWith(line[0] ?? "?")) return path;
+        await sleep(this.#clock, 50);
+      }
+      await this.#delete(path);
+    } catch (error) {
+      if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
+      throw error;
     }
-    throw new Error(`the lock of node ${id} was not to be had within 30 s`);
+    if (!this.#options.touched(id)) throw new Error(`the lock of node ${id} was not to be had within 30 s`);
+    return undefined;
   }
 
-  async #write(id: string, state: string): Promise<void> {
+  async #write(
+    id: string,
+    state: string,
+    more: Record<string, unknown> = {},
+    tree = this.#tree,
+  ): Promise<void> {
     const record = await this.#read(paths.node(id));
-    const next = { ...record, state, state_time: this.#clock.now() / 1000, id };
-    await this.#tree.set(paths.node(id), Buffer.from(JSON.stringify(next)));
+    const next = { ...record, ...more, state, state_time: this.#clock.now() / 1000, id };
+    await tree.set(paths.node(id), Buffer.from(JSON.stringify(next)));
   }
 
   async #read(path: string): Promise<Record<string, unknown> | undefined> {

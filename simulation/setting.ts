@@ -59,6 +59,7 @@ function fake(name: string, pools: readonly FakePool[]): ProviderConfig {
         name,
         driver: "fake",
         "launch-retries": 3,
+        "launch-timeout": 30,
         "cloud-images": [{ name: "image" }],
         pools: pools.map(({ limit, labels, ...pool }) => ({
           ...pool,

@@ -1,65 +1,180 @@
-import type { Random } from "@nodeyard/runtime";
+import type { Clock, Random } from "@nodeyard/runtime";
+import { pointName, pointsOf } from "./effects.ts";
+import type { Fault } from "./faults.ts";
 import { LauncherProcess } from "./process.ts";
-import type { Scene } from "./run.ts";
+import type { Scene } from "./scene.ts";
 import { VARIANTS } from "./setting.ts";
+import { between, pick, shuffled } from "./streams.ts";
+import { CLOUD_FAULTS, type CloudFault, Weather } from "./weather.ts";
 
-/** What befalls the launchers of a run: crashes, lost sessions and connections, operators, clocks. */
+/** How often each kind is in the deck that a run draws from. */
+const DECK: Readonly<Partial<Record<Fault, number>>> = {
+  crash: 1,
+  "crash at an effect": 9,
+  stop: 2,
+  "session expired": 3,
+  disconnected: 2,
+  "partition, short": 2,
+  "partition, long": 2,
+  "slow network": 2,
+  frozen: 2,
+  suspended: 2,
+  "clock jump of one": 2,
+  "clock jump of all": 1,
+  reload: 2,
+  "tree restart": 1,
+  "operator holds": 2,
+  "operator deletes": 1,
+  ...Object.fromEntries(CLOUD_FAULTS.map((fault) => [fault, 1])),
+};
+
+/** A process that does not come to its crash point dies after this long anyhow, milliseconds. */
+const TRAP_MS = 20_000;
+
+/** What befalls launchers, clouds and the tree in a run. */
 export class Troubles {
-  crashes = 0;
   readonly #scene: Scene;
+  readonly #clock: Clock;
   readonly #random: Random;
-  readonly #seed: number;
-  readonly #going = new Set<Promise<unknown>>();
+  readonly #nextPoint: ReturnType<typeof pointsOf>;
+  readonly #weathers: readonly Weather[];
+  #deck: Fault[] = [];
+  #over = false;
 
-  constructor(scene: Scene, random: Random, seed: number) {
+  constructor(scene: Scene) {
     this.#scene = scene;
-    this.#random = random;
-    this.#seed = seed;
+    this.#clock = scene.clock;
+    this.#random = scene.stream("troubles");
+    this.#nextPoint = pointsOf(scene.seed, scene.stream("crash points"));
+    this.#weathers = [...scene.clouds].map(
+      ([name, cloud]) => new Weather(cloud, scene.clock, scene.stream(`weather of ${name}`)),
+    );
   }
 
   start(): void {
-    const { processes } = this.#scene;
+    const { processes, stream } = this.#scene;
     const number = processes.length;
-    processes.push(new LauncherProcess(`launcher-${number}`, this.#seed * 1_000 + number, this.#scene));
+    const seed = Math.floor(stream(`launcher ${number}`).float() * 2 ** 32);
+    processes.push(new LauncherProcess(`launcher-${number}`, seed, this.#scene));
   }
 
+  /** The next trouble of the deck; each deck has its own order. */
   happen(): void {
-    const alive = this.#scene.processes.filter((each) => !each.dead);
-    const victim = alive[Math.floor(this.#random.float() * alive.length)]!;
-    const kind = this.#random.float();
-    if (kind < 0.3) {
-      this.crashes++;
-      victim.crash();
-      this.start();
-    } else if (kind < 0.5) victim.tree.expire();
-    else if (kind < 0.65) victim.tree.disconnect();
-    else if (kind < 0.75) this.#partition(victim);
-    else if (kind < 0.85) this.#reload(VARIANTS[Math.floor(this.#random.float() * VARIANTS.length)]!);
-    else if (kind < 0.92) this.#scene.clock.jump((this.#random.float() - 0.5) * 600_000);
-    else {
-      this.#note(victim.close());
-      this.start();
+    if (this.#deck.length === 0) {
+      const all = Object.entries(DECK).flatMap(([fault, times]) => Array<Fault>(times).fill(fault as Fault));
+      this.#deck = shuffled(this.#random, all);
     }
+    this.#strike(this.#deck.pop()!);
   }
 
   /** The operator leaves everything as it should be. */
-  async end(): Promise<void> {
+  end(): void {
+    this.#over = true;
+    for (const weather of this.#weathers) weather.clear();
     this.#reload(VARIANTS[0]!);
     for (const each of this.#scene.processes) if (!each.dead) each.tree.reconnect();
   }
 
-  #partition(victim: LauncherProcess): void {
+  #strike(fault: Fault): void {
+    if ((CLOUD_FAULTS as readonly Fault[]).includes(fault)) {
+      if (!["cloud quota", "cloud capacity"].includes(fault)) this.#scene.count(fault);
+      return pick(this.#random, this.#weathers).strike(fault as CloudFault);
+    }
+    const awake = this.#scene.processes.filter((each) => each.awake);
+    const victim = awake.length === 0 ? undefined : pick(this.#random, awake);
+    if (victim === undefined) return;
+    // A crash at an effect counts where it comes to one.
+    if (fault !== "crash at an effect") this.#scene.count(fault);
+    switch (fault) {
+      case "crash":
+        return this.#kill(victim);
+      case "crash at an effect":
+        return this.#crashAt(victim);
+      case "stop":
+        void victim.close();
+        return this.start();
+      case "session expired":
+        return victim.tree.expire();
+      case "disconnected":
+        return victim.tree.disconnect();
+      case "partition, short":
+        return this.#partition(victim, 500, 3_500);
+      case "partition, long":
+        return this.#partition(victim, 4_500, 15_000);
+      case "slow network":
+        return void this.#scene.slow.set(
+          victim.name,
+          this.#clock.monotonic() + between(this.#random, 2_000, 10_000),
+        );
+      case "frozen":
+      case "suspended":
+        return this.#freeze(victim, fault === "suspended");
+      case "clock jump of one":
+        return victim.life.jump((this.#random.float() - 0.5) * 600_000);
+      case "clock jump of all":
+        return this.#jump((this.#random.float() - 0.5) * 600_000);
+      case "reload":
+        return this.#reload(pick(this.#random, VARIANTS));
+      case "tree restart":
+        return this.#restartTree();
+      case "operator holds":
+        return this.#scene.operator.hold();
+      case "operator deletes":
+        return this.#scene.operator.delete();
+    }
+  }
+
+  #jump(ms: number): void {
+    this.#scene.jumped += ms;
+    this.#scene.clock.jump(ms);
+  }
+
+  #kill(victim: LauncherProcess): void {
+    victim.crash();
+    this.start();
+  }
+
+  #crashAt(victim: LauncherProcess): void {
+    const point = this.#nextPoint();
+    const late = this.#clock.setTimer(TRAP_MS, () => {
+      if (victim.dead || victim.closing || this.#over) return;
+      this.#scene.count("crash");
+      this.#kill(victim);
+    });
+    victim.crashAt(point, () => {
+      late.cancel();
+      this.#scene.count("crash at an effect");
+      this.#scene.countCrash(pointName(point));
+      this.start();
+    });
+  }
+
+  #partition(victim: LauncherProcess, least: number, most: number): void {
     victim.tree.disconnect(true);
-    this.#scene.clock.setTimer(this.#random.float() * 10_000, () => victim.tree.reconnect());
+    this.#clock.setTimer(between(this.#random, least, most), () => victim.tree.reconnect());
+  }
+
+  #freeze(victim: LauncherProcess, slept: boolean): void {
+    const ms = between(this.#random, 1_000, 12_000);
+    victim.freeze();
+    this.#clock.setTimer(ms, () => {
+      // Whoever was asleep sees the time that passed on the wall clock at once, and not on the monotonic one.
+      victim.thaw(slept);
+    });
+  }
+
+  /** Zuul and others retry in their clients: to them the tree is slow. */
+  #restartTree(): void {
+    const ms = between(this.#random, 100, 6_000);
+    this.#scene.treeIsBackAt = this.#clock.monotonic() + ms;
+    for (const each of this.#scene.processes) if (each.awake) each.tree.disconnect(true);
+    this.#clock.setTimer(ms, () => {
+      for (const each of this.#scene.processes) if (!each.dead) each.tree.reconnect();
+    });
   }
 
   #reload(config: (typeof VARIANTS)[number]): void {
     this.#scene.config = config;
     for (const each of this.#scene.processes) if (!each.dead) each.reconfigure(config);
-  }
-
-  #note(work: Promise<unknown>): void {
-    this.#going.add(work);
-    void work.finally(() => this.#going.delete(work));
   }
 }

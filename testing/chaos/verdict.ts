@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { readJournal } from "@nodeyard/driver-fake";
 import type { AppliedWrite, Tree } from "@nodeyard/tree";
-import { LogCheck } from "../../simulation/checks.ts";
+import { LogCheck } from "../../simulation/checks/index.ts";
 import { orNothing, patiently } from "./patience.ts";
 import { LIMIT, POOL } from "./site.ts";
 

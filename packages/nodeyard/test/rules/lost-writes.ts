@@ -1,7 +1,7 @@
 import { paths } from "@nodeyard/model";
 import type { AppliedWrite, CallInfo, Fault } from "@nodeyard/tree";
 import { expect } from "vitest";
-import { LogCheck } from "../../../../simulation/checks.ts";
+import { LogCheck } from "../../../../simulation/checks/index.ts";
 import type { World } from "./world.ts";
 
 /** Name of the launcher whose writes are counted; `LogCheck` knows launchers by its beginning. */

@@ -1,0 +1,11 @@
+import type { Op, Tree } from "@nodeyard/tree";
+import { changedWrites } from "./commits.ts";
+
+/** Ledgers are written over whatever another launcher wrote. */
+export function withoutReservation<T extends Tree>(tree: T): T {
+  return changedWrites(tree, (op: Op) => {
+    if (op.op !== "set" || !op.path.startsWith("/nodeyard/limits/")) return op;
+    const { version: _, ...rest } = op;
+    return rest;
+  });
+}

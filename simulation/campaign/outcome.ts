@@ -1,0 +1,32 @@
+import type { Build } from "../broken/index.ts";
+import { Broken } from "../checks/index.ts";
+import { type SimulationResult, simulate } from "../run.ts";
+
+export interface SeedOrder {
+  readonly seed: number;
+  readonly build: Build | undefined;
+}
+
+/** How one seed ended: with what it did, or with the rule that it broke. */
+export interface SeedOutcome {
+  readonly seed: number;
+  readonly result?: SimulationResult;
+  readonly failure?: Failure;
+}
+
+export interface Failure {
+  readonly seed: number;
+  /** "unexpected" for an error that no check made. */
+  readonly rule: string;
+  readonly message: string;
+}
+
+export async function runSeed({ seed, build }: SeedOrder): Promise<SeedOutcome> {
+  try {
+    return { seed, result: await simulate({ seed, ...(build && { build }) }) };
+  } catch (error) {
+    const rule = error instanceof Broken ? error.rule : "unexpected";
+    const message = String(error instanceof Broken ? error.message : (error as Error)?.stack);
+    return { seed, failure: { seed, rule, message } };
+  }
+}

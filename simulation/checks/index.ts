@@ -1,0 +1,2 @@
+export { Broken } from "./broken.ts";
+export { LogCheck, type Moved, type Znode } from "./log-check.ts";

@@ -1,0 +1,39 @@
+/** Holder of a durable contender: any launcher may act for a lease, and what it writes checks the record's version. */
+export const LEASE = "a lease";
+
+interface Contender {
+  readonly client: string;
+  readonly since: number;
+}
+
+/** Who stands in line for the locks of one kind of record. */
+export class Locks {
+  readonly #lines = new Map<string, Map<string, Contender>>();
+
+  add(id: string, name: string, client: string, since: number): void {
+    const line = this.#lines.get(id) ?? new Map<string, Contender>();
+    this.#lines.set(id, line.set(name, { client, since }));
+  }
+
+  remove(id: string, name: string): void {
+    const line = this.#lines.get(id);
+    line?.delete(name);
+    if (line?.size === 0) this.#lines.delete(id);
+  }
+
+  holder(id: string): string | undefined {
+    const line = this.#lines.get(id);
+    if (line === undefined) return undefined;
+    const [head] = [...line.keys()].sort((a, b) => (a.slice(-10) < b.slice(-10) ? -1 : 1));
+    return line.get(head ?? "")?.client;
+  }
+
+  line(id: string): readonly (Contender & { readonly name: string })[] {
+    return [...(this.#lines.get(id) ?? [])].map(([name, contender]) => ({ name, ...contender }));
+  }
+
+  /** Ids of what this client holds. */
+  heldBy(client: string): ReadonlySet<string> {
+    return new Set([...this.#lines.keys()].filter((id) => this.holder(id) === client));
+  }
+}

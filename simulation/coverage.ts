@@ -1,0 +1,58 @@
+import { nodeTransitions, requestTransitions } from "@nodeyard/model";
+import { CRASH_POINTS, pointName } from "./effects.ts";
+import { FAULTS } from "./faults.ts";
+
+/** How often what happened, by name. */
+export type Tally = Record<string, number>;
+
+export interface Coverage {
+  /** Kinds of `FAULTS`. */
+  readonly faults: Tally;
+  /** `node init -> building`, from the model's tables; `-` stands for no record. */
+  readonly transitions: Tally;
+  /** `before node.create`. */
+  readonly crashes: Tally;
+}
+
+/** Transitions of the contract that nobody in the simulation makes, with the reason. */
+export const NOT_MADE: Readonly<Record<string, string>> = {
+  "node used -> ready":
+    "Nodeyard takes the record of a used slot away and registers a new one, so that no slot keeps what an old client wrote",
+};
+
+export function transition(kind: "node" | "request", from: string | null, to: string | null): string {
+  return `${kind} ${from ?? "-"} -> ${to ?? "-"}`;
+}
+
+/** Everything that a run can cover, at zero. */
+export function noCoverage(): Coverage {
+  const zero = (names: readonly string[]): Tally => Object.fromEntries(names.map((name) => [name, 0]));
+  const transitions = [
+    ...nodeTransitions.map(({ from, to }) => transition("node", from, to)),
+    ...requestTransitions.map(({ from, to }) => transition("request", from, to)),
+  ];
+  return {
+    faults: zero(Object.keys(FAULTS)),
+    transitions: zero(transitions.filter((name) => NOT_MADE[name] === undefined)),
+    crashes: zero(CRASH_POINTS.map(pointName)),
+  };
+}
+
+export function count(tally: Tally, name: string, by = 1): void {
+  tally[name] = (tally[name] ?? 0) + by;
+}
+
+/** Adds `more` to `sum`. */
+export function addCoverage(sum: Coverage, more: Coverage): void {
+  for (const part of ["faults", "transitions", "crashes"] as const)
+    for (const [name, times] of Object.entries(more[part])) count(sum[part], name, times);
+}
+
+/** What never happened. */
+export function uncovered(coverage: Coverage): readonly string[] {
+  return (["faults", "transitions", "crashes"] as const).flatMap((part) =>
+    Object.entries(coverage[part])
+      .filter(([, times]) => times === 0)
+      .map(([name]) => `${part}: ${name}`),
+  );
+}

@@ -1,0 +1,92 @@
+import type { Random } from "@nodeyard/runtime";
+import type { Op } from "@nodeyard/tree";
+import {
+  EFFECTS as CHAOS,
+  type Effect as ChaosEffect,
+  EffectNames as ChaosNames,
+  MOMENTS,
+  type Moment,
+} from "../testing/chaos/inside/effects.ts";
+import { pick } from "./streams.ts";
+
+export { MOMENTS, type Moment };
+
+/** What a launcher does to the world outside: the effects of `testing/chaos`, and some that its victims seldom come to. */
+export const EFFECTS = [
+  ...CHAOS,
+  "slot.register",
+  "request.fail",
+  "min-ready.ask",
+  "min-ready.retire",
+] as const;
+export type Effect = ChaosEffect | "slot.register" | "request.fail" | "min-ready.ask" | "min-ready.retire";
+
+export interface CrashPoint {
+  readonly effect: Effect;
+  readonly moment: Moment;
+}
+
+export const CRASH_POINTS: readonly CrashPoint[] = EFFECTS.flatMap((effect) =>
+  MOMENTS.map((moment) => ({ effect, moment })),
+);
+
+export function pointName({ effect, moment }: CrashPoint): string {
+  return `${moment} ${effect}`;
+}
+
+/** Names the effects of a process's writes. */
+export class EffectNames {
+  readonly #chaos = new ChaosNames();
+
+  of(ops: readonly Op[]): readonly Effect[] {
+    const found: readonly Effect[] = this.#chaos.of(ops);
+    if (ops.some(({ op, path }) => op === "check" && path.startsWith("/nodeyard/elections/")))
+      return found.map((effect) => (effect === "node.create" ? "slot.register" : effect));
+    return [...found, ...ops.flatMap((op) => more(op) ?? [])];
+  }
+}
+
+function more(op: Op): Effect | undefined {
+  if (op.path.startsWith("/nodepool/requests/900-")) {
+    if (op.op === "create") return "min-ready.ask";
+    if (op.op === "delete") return "min-ready.retire";
+  }
+  const fails =
+    op.op === "set" &&
+    op.path.startsWith("/nodepool/requests/") &&
+    Buffer.from(op.data).includes('"state": "failed"');
+  return fails ? "request.fail" : undefined;
+}
+
+/** Where a process is to die. It springs once. */
+export class Trap {
+  readonly #crash: () => void;
+  #point: CrashPoint | undefined;
+
+  constructor(crash: () => void) {
+    this.#crash = crash;
+  }
+
+  set(point: CrashPoint): void {
+    this.#point = point;
+  }
+
+  /** Whether the process dies here; it is dead then. */
+  springs(effects: readonly Effect[], moment: Moment): boolean {
+    if (!this.waits(effects, moment)) return false;
+    this.#point = undefined;
+    this.#crash();
+    return true;
+  }
+
+  waits(effects: readonly Effect[], moment: Moment): boolean {
+    return this.#point?.moment === moment && effects.includes(this.#point.effect);
+  }
+}
+
+/** Points come in turn over the seeds, so that each is tried as often as any other. */
+export function pointsOf(seed: number, random: Random): () => CrashPoint {
+  let next = seed * 5;
+  return () =>
+    random.float() < 0.9 ? CRASH_POINTS[next++ % CRASH_POINTS.length]! : pick(random, CRASH_POINTS);
+}

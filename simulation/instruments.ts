@@ -1,0 +1,83 @@
+import type { Clock, Random } from "@nodeyard/runtime";
+import type { Op, Tree } from "@nodeyard/tree";
+import type { TaggableCloud } from "./broken/index.ts";
+import { type Effect, EffectNames, type Trap } from "./effects.ts";
+
+export interface Instruments {
+  readonly trap: Trap;
+  /** Not the process's own: what kills it comes from outside. */
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A call is under way for so long at most before the process dies in it, milliseconds. */
+const DURING_MS = { tree: 8, cloud: 100 };
+
+const never = <T>(): Promise<T> => new Promise(() => {});
+
+/** The same tree, at whose named effects the process may die. */
+export function watchedTree(tree: Tree, instruments: Instruments): Tree {
+  const names = new EffectNames();
+  const perform = <T>(ops: readonly Op[], call: () => Promise<T>) =>
+    passing(instruments, names.of(ops), DURING_MS.tree, call);
+  const writes: Partial<Tree> = {
+    create: (path, data = new Uint8Array(0), options = {}) =>
+      perform([{ op: "create", path, data }], () => tree.create(path, data, options)),
+    set: (path, data, options) => perform([{ op: "set", path, data }], () => tree.set(path, data, options)),
+    delete: (path, options) => perform([{ op: "delete", path }], () => tree.delete(path, options)),
+    commit: (ops, options) => perform(ops, () => tree.commit(ops, options)),
+  };
+  return new Proxy(tree, {
+    get(target, name) {
+      const own = writes[name as keyof Tree];
+      if (own !== undefined) return own;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+/** The same cloud, in whose calls the process may die. */
+export function watchedCloud(
+  cloud: TaggableCloud,
+  instruments: Instruments,
+  onError: (status: number) => void,
+): TaggableCloud {
+  const effects: Readonly<Record<string, readonly Effect[]>> = {
+    create: ["driver.create"],
+    delete: ["driver.remove"],
+  };
+  return new Proxy(cloud, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) => {
+        const call = () => Reflect.apply(value, target, args) as unknown;
+        const result =
+          effects[String(name)] === undefined
+            ? call()
+            : passing(instruments, effects[String(name)]!, DURING_MS.cloud, call as () => Promise<unknown>);
+        if (result instanceof Promise)
+          result.catch((error: { status?: unknown }) => {
+            if (typeof error?.status === "number") onError(error.status);
+          });
+        return result;
+      };
+    },
+  });
+}
+
+async function passing<T>(
+  { trap, clock, random }: Instruments,
+  effects: readonly Effect[],
+  duringMs: number,
+  call: () => Promise<T>,
+): Promise<T> {
+  if (trap.springs(effects, "before")) return never();
+  const result = call();
+  const timer = trap.waits(effects, "during")
+    ? clock.setTimer(random.float() * duringMs, () => void trap.springs(effects, "during"))
+    : undefined;
+  const value = await result.finally(() => timer?.cancel());
+  return trap.springs(effects, "after") ? never() : value;
+}

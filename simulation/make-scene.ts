@@ -1,0 +1,176 @@
+import { paths } from "@nodeyard/model";
+import { type Clock, VirtualClock } from "@nodeyard/runtime";
+import { type CallInfo, createMemoryTree, type Fault, type MemoryTree } from "@nodeyard/tree";
+import { type Build, TaggableCloud } from "./broken/index.ts";
+import { LogCheck } from "./checks/index.ts";
+import { count, noCoverage, transition } from "./coverage.ts";
+import type { Fault as FaultName } from "./faults.ts";
+import { LeaseClient } from "./lease-client.ts";
+import { Operator } from "./operator.ts";
+import { Requestor } from "./requestor.ts";
+import type { Scene } from "./scene.ts";
+import { LIMITS, VARIANTS } from "./setting.ts";
+import { streams } from "./streams.ts";
+import { fairWeather } from "./weather.ts";
+
+/** Share of calls that lose their request or their reply while there is trouble; of events, a fifth of it. */
+const LOST = 0.01;
+
+export function makeScene(
+  {
+    seed,
+    build,
+    onFault = () => {},
+  }: {
+    readonly seed: number;
+    readonly build?: Build;
+    readonly onFault?: (at: number, fault: string) => void;
+  },
+  failed: (error: unknown) => void,
+): Scene {
+  const stream = streams(seed);
+  const clock = new VirtualClock();
+  const coverage = noCoverage();
+  const network = stream("network");
+  const cloudClock = steady(clock);
+  const cluster = createMemoryTree({
+    clock,
+    random: stream("tree"),
+    latencyMs: [0, 6],
+    faults: (call) => faultOf(scene, network.float(), network.float(), call),
+    losesEvent: (client) => {
+      const lost = scene.troubled && client.startsWith("launcher") && network.float() < LOST / 5;
+      if (lost) scene.count("lost event");
+      return lost;
+    },
+  });
+  const connect = (name: string, sessionTimeoutMs = 600_000): MemoryTree =>
+    cluster.connect({ name, sessionTimeoutMs, latencyMs: [0, 3] });
+  const check = new LogCheck(LIMITS, (kind, id, from, to) => {
+    count(coverage.transitions, transition(kind, from, to));
+    if (kind === "node") operator.see(id, to);
+  });
+  const operator = new Operator(
+    { tree: connect("operator"), clock, random: stream("operator") },
+    check,
+    failed,
+  );
+  let executors = 0;
+  const scene: Scene = {
+    seed,
+    build,
+    stream,
+    cluster,
+    clock,
+    clouds: new Map(
+      ["cloud", "east"].map((name, index) => [
+        name,
+        new TaggableCloud({
+          clock: cloudClock,
+          random: stream(`ids of ${name}`),
+          knobs: fairWeather(seed + index),
+        }),
+      ]),
+    ),
+    foreign: new Map(),
+    processes: [],
+    check,
+    zuul: new Requestor({
+      tree: connect("zuul"),
+      clock,
+      random: stream("zuul"),
+      executor: () => connect(`executor-${executors++}`, 10_000),
+      touched: (node) => operator.touched.has(node),
+      onDeath: () => scene.count("executor dies"),
+    }),
+    cli: new LeaseClient(connect("cli"), clock, stream("cli"), () => scene.count("lease forgotten")),
+    operator,
+    coverage,
+    slow: new Map(),
+    jumped: 0,
+    treeIsBackAt: 0,
+    asked: { count: 0 },
+    config: VARIANTS[0]!,
+    troubled: true,
+    count: (fault) => {
+      count(coverage.faults, fault);
+      onFault(clock.monotonic(), fault);
+    },
+    countCrash: (point) => {
+      count(coverage.crashes, point);
+      onFault(clock.monotonic(), `crash ${point}`);
+    },
+    onCloudError: (status) => {
+      const fault = CLOUD_STATUS[status];
+      if (fault !== undefined) scene.count(fault);
+    },
+  };
+  return scene;
+}
+
+const CLOUD_STATUS: Readonly<Record<number, FaultName>> = {
+  403: "cloud quota",
+  500: "cloud error",
+  503: "cloud capacity",
+};
+
+/** Folders that stand in every installation, and machines that are not ours. */
+export async function prepare({ cluster, clock, clouds, foreign }: Scene): Promise<void> {
+  const tree = cluster.connect({ name: "setup", latencyMs: [0, 0] });
+  const made = (async () => {
+    for (const path of ["/nodepool", paths.requests]) await tree.create(path);
+    await tree.close();
+    for (const [provider, cloud] of clouds) foreign.set(provider, await strangers(cloud, provider));
+  })();
+  await clock.advance(5_000);
+  await made;
+}
+
+async function strangers(cloud: TaggableCloud, provider: string): Promise<readonly string[]> {
+  const { knobs } = cloud;
+  cloud.adjust({ ...knobs, errors: { create: 0, delete: 0, find: 0, list: 0 } });
+  const other = { installation: "another", provider, pool: "main", nodeId: "0000000001" };
+  const ids: string[] = [];
+  for (const tag of [null, other]) {
+    const order = {
+      name: "not ours",
+      tag,
+      az: null,
+      resources: { instances: 1 },
+      networks: [],
+      imageProperties: {},
+    };
+    ids.push((await cloud.create(order, new AbortController().signal)).id);
+  }
+  cloud.adjust(knobs);
+  return ids;
+}
+
+function faultOf(scene: Scene, chance: number, size: number, { client }: CallInfo): Fault {
+  const now = scene.clock.monotonic();
+  if (!client.startsWith("launcher"))
+    return now < scene.treeIsBackAt ? { delayMs: scene.treeIsBackAt - now } : undefined;
+  if (!scene.troubled) return undefined;
+  if ((scene.slow.get(client) ?? 0) > now) return { delayMs: size * 1_500 };
+  if (chance < LOST / 2) {
+    scene.count("lost reply");
+    return "lose-reply";
+  }
+  if (chance < LOST) {
+    scene.count("lost request");
+    return "lose-request";
+  }
+  if (chance >= LOST * 3) return undefined;
+  scene.count("late reply");
+  return { delayMs: size * 200 };
+}
+
+/** A cloud has a clock of its own, that of another machine. */
+function steady(clock: VirtualClock): Clock {
+  const began = clock.now() - clock.monotonic();
+  return {
+    now: () => began + clock.monotonic(),
+    monotonic: () => clock.monotonic(),
+    setTimer: (ms, fn) => clock.setTimer(ms, fn),
+  };
+}

@@ -1,0 +1,69 @@
+import { type Clock, NodeyardError, type Random } from "@nodeyard/runtime";
+import type { MemoryTree } from "@nodeyard/tree";
+import { deleteNode, holdNode } from "nodeyard";
+import type { LogCheck } from "./checks/index.ts";
+import { between, pick } from "./streams.ts";
+
+/** Held nodes go on their own in the end, seconds. */
+const HELD_S = [5, 60] as const;
+
+/** What people do by hand, with the operations that the command line has. */
+export class Operator {
+  /** Nodes that were touched: whoever was given one may find it changed. */
+  readonly touched = new Set<string>();
+  readonly #handles: { readonly tree: MemoryTree; readonly clock: Clock; readonly random: Random };
+  readonly #check: LogCheck;
+  readonly #failed: (error: unknown) => void;
+  /** The next node that comes to this state is held. */
+  #waitsFor: string | undefined;
+
+  constructor(
+    handles: { readonly tree: MemoryTree; readonly clock: Clock; readonly random: Random },
+    check: LogCheck,
+    failed: (error: unknown) => void,
+  ) {
+    this.#handles = handles;
+    this.#check = check;
+    this.#failed = failed;
+  }
+
+  /** Holds a node that is there, or the next one that is done with. */
+  hold(): void {
+    const { random } = this.#handles;
+    if (random.float() < 0.6) this.#waitsFor = random.float() < 0.5 ? "used" : "failed";
+    else this.#hold(this.#any(["ready", "in-use", "hold"]));
+  }
+
+  delete(): void {
+    this.#do(this.#any(["ready", "hold"]), (id) => deleteNode(this.#handles, id));
+  }
+
+  /** A node came to a state. */
+  see(id: string, state: string | null): void {
+    if (state === null || state !== this.#waitsFor || this.#check.nodes.get(id)?.data.provider === "py")
+      return;
+    this.#waitsFor = undefined;
+    this.#hold(id);
+  }
+
+  #hold(id: string | undefined): void {
+    const forSeconds = Math.ceil(between(this.#handles.random, ...HELD_S));
+    this.#do(id, (node) => holdNode(this.#handles, node, { comment: "by hand", forSeconds }));
+  }
+
+  #any(states: readonly string[]): string | undefined {
+    const ids = [...this.#check.nodes]
+      .filter(([, { data }]) => states.includes(String(data.state)) && data.provider !== "py")
+      .map(([id]) => id);
+    return ids.length === 0 ? undefined : pick(this.#handles.random, ids);
+  }
+
+  /** That a node is busy, gone or on its way out is an answer. */
+  #do(id: string | undefined, work: (id: string) => Promise<void>): void {
+    if (id === undefined) return;
+    this.touched.add(id);
+    work(id).catch((error: unknown) => {
+      if (!(error instanceof NodeyardError)) this.#failed(error);
+    });
+  }
+}

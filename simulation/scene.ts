@@ -1,0 +1,43 @@
+import type { Random, VirtualClock } from "@nodeyard/runtime";
+import type { MemoryCluster } from "@nodeyard/tree";
+import type { LauncherConfig } from "nodeyard";
+import type { Build, TaggableCloud } from "./broken/index.ts";
+import type { LogCheck } from "./checks/index.ts";
+import type { Coverage } from "./coverage.ts";
+import type { Fault } from "./faults.ts";
+import type { LeaseClient } from "./lease-client.ts";
+import type { Operator } from "./operator.ts";
+import type { LauncherProcess } from "./process.ts";
+import type { Requestor } from "./requestor.ts";
+
+/** All that takes part in one run. */
+export interface Scene {
+  readonly seed: number;
+  readonly build: Build | undefined;
+  readonly stream: (name: string) => Random;
+  readonly cluster: MemoryCluster;
+  readonly clock: VirtualClock;
+  /** By provider. */
+  readonly clouds: ReadonlyMap<string, TaggableCloud>;
+  /** Ids of machines that are not ours, by provider: whatever happens, they stay. */
+  readonly foreign: Map<string, readonly string[]>;
+  readonly processes: LauncherProcess[];
+  readonly check: LogCheck;
+  readonly zuul: Requestor;
+  readonly cli: LeaseClient;
+  readonly operator: Operator;
+  readonly coverage: Coverage;
+  /** Clients whose calls are slow, with the monotonic time at which that ends. */
+  readonly slow: Map<string, number>;
+  /** How far the wall clock of all has jumped, milliseconds. */
+  jumped: number;
+  /** Monotonic time at which the tree's servers answer again. */
+  treeIsBackAt: number;
+  readonly asked: { count: number };
+  config: LauncherConfig;
+  /** Whether calls and events get lost. */
+  troubled: boolean;
+  readonly count: (fault: Fault) => void;
+  readonly countCrash: (point: string) => void;
+  readonly onCloudError: (status: number) => void;
+}
