@@ -1,5 +1,5 @@
 import type { NodeRecord, RequestRecord } from "@nodeyard/model";
-import type { Lease, ListedNode } from "../operations/index.ts";
+import { type Lease, type ListedNode, slotPlace } from "../operations/index.ts";
 import { labelsText } from "./arguments.ts";
 import { age } from "./table.ts";
 
@@ -40,6 +40,8 @@ export const nodeDetailColumns: readonly Column[] = [
     Comment: "comment",
     "User Data": "user_data",
     "Driver Data": "driver_data",
+    "Backing Node": "backing_node",
+    Slot: "slot",
     "Dead Letter": "dead_letter",
   }),
 ];
@@ -89,6 +91,8 @@ export function nodeRow({ record, locked, deadLetter }: ListedNode, now: number)
     comment: record.comment,
     user_data: record.userData,
     driver_data: record.driverData,
+    backing_node: slotPlace(record)?.backing ?? null,
+    slot: record.slot,
     dead_letter: deadLetter,
   };
 }

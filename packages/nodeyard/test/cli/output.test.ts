@@ -79,7 +79,7 @@ describe("rows of nodes", () => {
       "Age",
       "Locked",
     ]);
-    expect(nodeDetailColumns).toHaveLength(22);
+    expect(nodeDetailColumns).toHaveLength(24);
     const row = nodeRow({ record: node({}), locked: false, deadLetter: false }, 0);
     expect(Object.keys(row)).toEqual(nodeDetailColumns.map(({ key }) => key));
   });

@@ -1,9 +1,11 @@
 import { type NodeRecord, paths } from "@nodeyard/model";
 import type { History } from "../../telemetry/index.ts";
-import type { OperationHandles } from "../handles.ts";
 import { type DeadLetter, readDeadLetter } from "../dead-letter.ts";
+import type { OperationHandles } from "../handles.ts";
 import { leaseIdOf } from "../lease.ts";
 import { readNode } from "../listing.ts";
+import { metastaticProviderOf } from "../slots.ts";
+import { type SlotFacts, slotAbout, slotFacts } from "./slot-facts.ts";
 import type { ReadHistory, Story, Wait } from "./story.ts";
 import { lockHolder, type RegisteredPool, registeredPools } from "./tree-facts.ts";
 
@@ -23,6 +25,7 @@ export async function nodeStory(
   const history = read({ node: id, request: record?.allocatedTo ?? undefined });
   if (record === undefined) return goneStory(id, history);
   const since = record.stateTime === null ? null : record.stateTime * 1000;
+  const slots = await slotFacts(handles, record);
   return {
     kind: "node",
     id,
@@ -38,9 +41,10 @@ export async function nodeStory(
       lease: leaseIdOf(holder) ?? null,
       locked_by: holder,
       comment: record.comment,
+      ...slotAbout(slots),
     },
     ...(letter === undefined || record.state !== "deleting"
-      ? situationOf(record, holder, pools, history, since)
+      ? situationOf(record, holder, pools, history, since, slots)
       : stuck(record, letter)),
     history,
   };
@@ -52,7 +56,8 @@ function stuck({ id, provider }: NodeRecord, letter: DeadLetter): Pick<Story, "w
   return {
     waitsFor: {
       code: "node.dead-letter",
-      meaning: "Its machine could not be deleted in many tries; it still counts, and is still tried, twice an hour",
+      meaning:
+        "Its machine could not be deleted in many tries; it still counts, and is still tried, twice an hour",
       facts: { attempts, error },
       since,
       nextTry: null,
@@ -68,6 +73,7 @@ function situationOf(
   pools: readonly RegisteredPool[],
   history: History,
   since: number | null,
+  slots: SlotFacts | undefined,
 ): Pick<Story, "waitsFor" | "next"> {
   const wait = (code: string, meaning: string, facts: Wait["facts"] = {}): Wait => ({
     code,
@@ -90,6 +96,15 @@ function situationOf(
     case "testing": {
       if (holder === null)
         return { waitsFor: wait("node.orphaned", "The launcher that made it is gone"), next: deletion };
+      if (slots?.kind === "waits") {
+        const requests = slots.requests.map(({ id }) => id);
+        return {
+          waitsFor: wait("node.waits-for-slot", "Every bigger node is full; another one was asked for", {
+            requests,
+          }),
+          next: `When one of them is delivered it gets a slot there. Ask: nodeyard explain ${requests[0]}`,
+        };
+      }
       const failed = lastOf(history, record.id, "node.launch-failed");
       return {
         waitsFor: wait("node.launching", "The provider is making it, or it does not answer yet", failed),
@@ -108,6 +123,16 @@ function situationOf(
     case "in-use":
       if (holder === null)
         return { waitsFor: wait("node.abandoned", "Whoever used it is gone"), next: deletion };
+      if (slots?.kind === "carries") {
+        const { label, failed } = slots.data;
+        const next = failed
+          ? "It takes no more slots; when the last one is returned, it is deleted."
+          : "Empty for longer than grace-time, it is deleted.";
+        return {
+          waitsFor: null,
+          next: `Provider ${metastaticProviderOf(slots.data.owner)} gives out ${label} on it. ${next}`,
+        };
+      }
       return {
         waitsFor: null,
         next: `${userOf(holder)} uses it. Returned, it is deleted, or offered again if static.`,

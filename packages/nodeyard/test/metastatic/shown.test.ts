@@ -1,0 +1,43 @@
+import { seededRandom } from "@nodeyard/runtime";
+import { expect, test } from "vitest";
+import { nodeRow } from "../../src/cli/rows.ts";
+import { explain, listedNode } from "../../src/operations/index.ts";
+import { config, Lab, metal } from "./lab.ts";
+
+test("explain and list show where a node lives, what a backing node carries, and what a node waits for", async () => {
+  const lab = new Lab();
+  await lab.start("a", config({}, {}, [metal({ "max-servers": 1 })]));
+  const [first, second] = [await lab.get(), await lab.get()];
+  const { backing } = lab.place(first);
+  const asked = await lab.slice();
+  const waiting = await lab.until("it is being launched", () =>
+    lab.ends().find(({ state }) => state === "building"),
+  );
+  await lab.run(100);
+  const handles = { tree: lab.other, clock: lab.clock, random: seededRandom(1) };
+  const read = () => ({ events: [], problem: null });
+  const story = async (id: string) => (await lab.settle(explain(handles, { kind: "node", id }, read)))!;
+
+  expect((await story(first.id)).about).toMatchObject({ backing_node: backing, slot: 0 });
+  const carried = await story(backing);
+  expect(carried.about).toMatchObject({
+    slots_of: "slice",
+    slots: 2,
+    slots_taken: { 0: first.id, 1: second.id },
+    takes_no_more: false,
+    locked_by: "NodePool:metastatic:slicer",
+  });
+  expect(carried.next).toBe(
+    "Provider slicer gives out slice on it. Empty for longer than grace-time, it is deleted.",
+  );
+  const request = lab
+    .children("/nodepool/requests")
+    .find((id) => lab.request(id)?.requestor === "NodePool:metastatic:slicer");
+  const waits = await story(waiting.id);
+  expect(waits.waitsFor).toMatchObject({ code: "node.waits-for-slot", facts: { requests: [request] } });
+  expect(waits.next).toContain(`nodeyard explain ${request}`);
+  expect(lab.request(asked)?.state).toBe("pending");
+
+  const listed = await lab.settle(listedNode(handles, second.id));
+  expect(nodeRow(listed!, lab.clock.now())).toMatchObject({ backing_node: backing, slot: 1 });
+});
