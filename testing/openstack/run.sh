@@ -1,0 +1,19 @@
+#!/bin/sh
+# The suites that need an OpenStack: brings a real control plane up, runs them and takes it down. Guests are addresses
+# of a network namespace of the run, with an sshd behind them; a part of the range leads nowhere, for boots that never answer.
+# Root, or a user who may install packages with sudo and make namespaces. Arguments go to vitest.
+set -eu
+cd "$(dirname "$0")/../.."
+export NODEYARD_OPENSTACK_DIR="${NODEYARD_OPENSTACK_DIR:-$(mktemp -d)/state}"
+if [ "${1:-}" != inside ]; then
+  NODEYARD_OPENSTACK_INSTALL=only testing/openstack/up.sh
+  exec unshare --net "$0" inside "$@"
+fi
+shift
+ip link set lo up
+# TEST-NET-2 of the floating addresses, and the fixed ones of the project's network.
+ip route add local 198.51.100.0/24 dev lo
+ip route add local 10.20.0.0/20 dev lo
+# shellcheck disable=SC2064 # the folder as it is now
+trap "testing/openstack/down.sh" EXIT
+node tools/run.mjs node_modules/vitest/vitest.mjs run --config testing/openstack/vitest.config.ts "$@"
