@@ -24,6 +24,9 @@ const LEAVING: ReadonlySet<string> = new Set<NodeState>(["used", "deleting", "de
 /** An `init` record is locked within moments of its creation; one that is not is debris of a crash. */
 const INIT_GRACE_MS = 30_000;
 
+/** A requestor tests a node under its lock; one that is found without is nobody's, unless its requestor is slow to come back. */
+const TESTING_GRACE_MS = 3_600_000;
+
 /** Rule 1: a static host is not offered again until its old user's sessions have surely ended. */
 const IN_USE_GRACE_MS = 60_000;
 
@@ -76,6 +79,7 @@ function dueAt(state: State, turn: Turn, { id, record }: NodeEntry, fired: boole
   if (record.state === "init") {
     return state.handling.has(record.allocatedTo ?? "") ? undefined : initDue(state, turn, record, since);
   }
+  if (record.state === "testing") return byAge(state, since + TESTING_GRACE_MS);
   if (record.state === "ready" && record.allocatedTo !== null) {
     return state.requests.has(record.allocatedTo) ? undefined : turn.now;
   }
@@ -112,6 +116,7 @@ function act(state: State, turn: Turn, entry: NodeEntry): void {
 function reasonFor(nodeState: string): string {
   if (nodeState === "ready") return "older than max-ready-age";
   if (nodeState === "hold") return "held longer than allowed";
+  if (nodeState === "testing") return "nobody tests it any more";
   if (nodeState === "init") return "never locked after it was made";
   return nodeState;
 }

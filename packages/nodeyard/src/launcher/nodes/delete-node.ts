@@ -21,6 +21,7 @@ const GOING: ReadonlySet<string> = new Set([
   "used",
   "in-use",
   "building",
+  "testing",
   "failed",
   "deleting",
   "deleted",
