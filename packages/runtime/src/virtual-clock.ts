@@ -1,4 +1,5 @@
 import type { Clock, Timer } from "./clock.ts";
+import { microtasksDone } from "./edge/turn.ts";
 import { Heap } from "./heap.ts";
 
 interface Entry {
@@ -52,12 +53,12 @@ export class VirtualClock implements Clock {
   /** Moves time forward by `ms`, firing what falls due. */
   async advance(ms: number): Promise<void> {
     const end = this.#mono + ms;
-    await drain();
+    await microtasksDone();
     for (let next = this.#next(); next !== undefined && next.at <= end; next = this.#next()) {
       this.#moveTo(next.at);
       this.#end(next);
       next.fn();
-      await drain();
+      await microtasksDone();
     }
     this.#moveTo(end);
   }
@@ -83,9 +84,4 @@ export class VirtualClock implements Clock {
     }
     return undefined;
   }
-}
-
-/** Lets every promise callback that is ready run; chains of up to some hundred steps end within one drain. */
-async function drain(): Promise<void> {
-  for (let turn = 0; turn < 200; turn++) await Promise.resolve();
 }
