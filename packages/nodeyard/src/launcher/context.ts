@@ -34,6 +34,8 @@ export interface SlotSource {
   launch(order: CreateOrder, step: StepContext, node: HeldNode): AsyncGenerator<Step, Machine, void>;
   /** Its pools are registered: it may ask for bigger nodes from now on. */
   serve(): void;
+  /** It leaves the configuration: bigger nodes without slots are given back. */
+  drain(): Promise<void>;
   /** It is replaced or removed: launches under way go on, and nothing else. */
   retire(): Promise<void>;
 }

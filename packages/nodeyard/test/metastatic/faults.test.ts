@@ -2,6 +2,7 @@ import { DriverError, type Scanner } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { retireBacking } from "../../src/operations/index.ts";
+import { launcherConfig } from "../rules/world.ts";
 import { config, Lab, metal, OWNER } from "./lab.ts";
 
 describe("backing nodes that are no good", () => {
@@ -137,4 +138,44 @@ test("a slot whose user vanished is given to nobody for a minute (design, rule 1
   expect(lab.claims(backing)).toEqual(["0"]);
   await lab.gone(node.id, 10_000);
   expect(lab.claims(backing)).toEqual([]);
+});
+
+test("a provider that leaves the configuration gives back its empty backing nodes", async () => {
+  const lab = new Lab();
+  const a = await lab.start("a", config({ "max-parallel-jobs": 1, "grace-time": 3_600 }));
+  const [used, returned] = [await lab.get(), await lab.get()];
+  await lab.giveBack(returned);
+  await lab.settle(a.launcher.reconfigure(launcherConfig([metal()])));
+  await lab.gone(lab.place(returned).backing);
+  expect(lab.node(lab.place(used).backing)?.state).toBe("in-use");
+  // With the provider back, the rest goes as it does.
+  await lab.settle(a.launcher.reconfigure(config({ "max-parallel-jobs": 1, "grace-time": 10 })));
+  await lab.giveBack(used);
+  await lab.gone(lab.place(used).backing);
+});
+
+test("a changed provider keeps its slots, and what is offered follows the configuration", async () => {
+  const lab = new Lab();
+  const settings = { "max-parallel-jobs": 3, "grace-time": 3_600 };
+  const a = await lab.start("a", config(settings));
+  const first = await lab.get();
+  await lab.settle(a.launcher.reconfigure(config({ ...settings, "max-parallel-jobs": 2 })));
+  const { backing } = lab.place(first);
+  expect(lab.place(await lab.get())).toEqual({ backing, slot: 1 });
+  expect(lab.place(await lab.get()).backing).not.toBe(backing);
+  expect(lab.lockData(backing)).toEqual([OWNER]);
+  lab.check();
+});
+
+test("a request that is taken back while it waits frees its place, and asks for nothing more", async () => {
+  const lab = new Lab();
+  await lab.start("a", config({ "grace-time": 5 }, {}, [metal({ "max-servers": 1 })]));
+  await lab.get();
+  await lab.get();
+  const asked = await lab.slice();
+  const waiting = await lab.until("it waits", () => lab.ends().find(({ state }) => state === "building"));
+  await lab.settle(lab.other.delete(paths.request(asked)));
+  await lab.gone(waiting.id);
+  const backing = () => lab.children(paths.requests).find((id) => lab.request(id)?.requestor === OWNER);
+  await lab.until("nothing is asked for", () => backing() === undefined, 10_000);
 });

@@ -38,7 +38,12 @@ export async function openMetastatic(
     driver: metastaticDriver as OpenProvider["driver"],
     provider,
     work: new Set(),
-    slots: { launch: provider.launch.bind(provider), retire: () => room.retire(), serve: () => room.serve() },
+    slots: {
+      launch: provider.launch.bind(provider),
+      serve: () => room.serve(),
+      drain: () => room.drain(),
+      retire: () => room.retire(),
+    },
   };
 }
 
@@ -71,6 +76,11 @@ class Room {
     this.#owner.start();
   }
 
+  /** It leaves the configuration: what is empty is given back while someone still can. */
+  drain(): Promise<void> {
+    return this.#owner.drain();
+  }
+
   /** Another takes its place, or it goes: launches under way end with it, and nothing else is begun. */
   retire(): Promise<void> {
     this.#look?.cancel();
@@ -86,6 +96,7 @@ class Room {
   #onEvent(event: ViewEvent): void {
     if (event.type === "component") return this.#onComponent(event);
     if (event.type === "request") {
+      if (event.after === undefined) this.slots.forget(event.id);
       const record = (event.after ?? event.before)!.record;
       if (record.requestor !== backingOwner(this.#config.name)) return;
       this.#onRequest(event);

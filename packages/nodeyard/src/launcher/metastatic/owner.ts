@@ -72,6 +72,31 @@ export class Owner {
     await this.#election.close();
   }
 
+  /**
+   * The provider leaves the configuration: gives back what is empty, and says what is not. Does nothing while another launcher serves
+   * it, or is the owner.
+   */
+  async drain(): Promise<void> {
+    const { view, log } = this.#context;
+    const { components } = view;
+    const served = [...components.values()].some(
+      ({ kind, record }) => kind === "pool" && record.providerName === this.#provider,
+    );
+    if (served || !this.#election.leading || !view.complete) return;
+    await this.#running;
+    const used: string[] = [];
+    for (const backing of this.#book.backings.values()) {
+      if (!this.#book.isEmpty(backing.id)) used.push(backing.id);
+      else await this.#attempt({ type: "release", backing, why: "its provider left the configuration" });
+    }
+    if (used.length === 0) return;
+    const facts = { provider: this.#provider, backing: used };
+    log.warn(
+      facts,
+      "backing nodes with slots in use outlive their provider; with it back they are given back",
+    );
+  }
+
   /** To be told of what concerns the provider, after the book was. */
   onEvent(event: ViewEvent): void {
     if (event.type === "own" && event.after === undefined) {

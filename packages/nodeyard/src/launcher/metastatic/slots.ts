@@ -9,6 +9,7 @@ import {
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import { retireBacking, type SlotPlace } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
+import { FenceLost } from "../fence/fence.ts";
 import type { HeldNode } from "../fence/records.ts";
 import type { Book } from "./book.ts";
 import { chooseSlot } from "./choose.ts";
@@ -16,13 +17,9 @@ import { claimPath } from "./claims.ts";
 import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
 import { slotMachine, slotPatch } from "./machine.ts";
 import { claimSlot, dropClaims } from "./slot-lock.ts";
+import { WaitingLine } from "./waiting-line.ts";
 
 const CLAIM_MS = 60_000;
-
-interface Waiter {
-  readonly settle: PromiseWithResolvers<SlotPlace>;
-  readonly label: MetastaticLabel;
-}
 
 /**
  * Gives nodes their slots: chooses from the book, claims in the tree, and waits for a backing node where there is no slot. Every
@@ -34,8 +31,7 @@ export class Slots {
   readonly #book: Book;
   /** Slots chosen and not claimed yet. */
   readonly #taken = new Set<string>();
-  /** Nodes without a slot, in the order in which they came. */
-  readonly #waiters = new Map<string, Set<Waiter>>();
+  readonly #line = new WaitingLine();
   #refused: Error | undefined;
 
   constructor(context: Context, config: MetastaticProvider, book: Book) {
@@ -50,7 +46,7 @@ export class Slots {
     await dropClaims(this.#context, this.#book.claims.ofNode(node.id));
     for (let attempt = 0; ; attempt++) {
       yield { step: "backing-node", deadlineMs: this.#config.launchTimeoutMs };
-      const place = await this.#place(label, step.signal);
+      const place = await this.#place(label, order.request.id, step.signal);
       let claimed = false;
       try {
         yield { step: "slot", deadlineMs: CLAIM_MS };
@@ -74,44 +70,29 @@ export class Slots {
 
   /** Something changed: whoever waits may have a slot now. */
   wake(): void {
-    for (const waiters of this.#waiters.values()) {
-      for (const waiter of waiters) {
-        const place = this.#choose(waiter.label);
-        if (place === undefined) break;
-        waiters.delete(waiter);
-        waiter.settle.resolve(place);
-      }
-    }
+    this.#line.serve((label) => this.#choose(label));
   }
 
   /** A backing request failed: as many as would have had a slot there lose this attempt. */
   fail(label: string, count: number, why: string): void {
-    const waiters = [...(this.#waiters.get(label) ?? [])].slice(0, count);
-    for (const waiter of waiters) {
-      this.#waiters.get(label)?.delete(waiter);
-      waiter.settle.reject(new DriverError("transient", why));
-    }
+    this.#line.fail(label, count, () => new DriverError("transient", why));
+  }
+
+  /** Nobody waits for its nodes any more. */
+  forget(request: string): void {
+    this.#line.forget(request, () => new FenceLost(`request ${request}: it is gone`));
   }
 
   /** Claims nothing more: someone else serves this provider, who does not see our claims. */
   refuse(why: Error): void {
     this.#refused = why;
-    for (const label of this.#waiters.keys()) this.fail(label, Number.POSITIVE_INFINITY, messageOf(why));
+    this.#line.failAll(() => new DriverError("transient", messageOf(why)));
   }
 
-  async #place(label: MetastaticLabel, signal: AbortSignal): Promise<SlotPlace> {
+  async #place(label: MetastaticLabel, request: string, signal: AbortSignal): Promise<SlotPlace> {
     if (this.#refused !== undefined) throw new DriverError("transient", messageOf(this.#refused));
-    const waiters = this.#waiters.get(label.name) ?? new Set<Waiter>();
-    const first = waiters.size === 0 ? this.#choose(label) : undefined;
-    if (first !== undefined) return first;
-    const waiter: Waiter = { settle: Promise.withResolvers<SlotPlace>(), label };
-    this.#waiters.set(label.name, waiters.add(waiter));
-    const end = () => {
-      if (waiters.delete(waiter)) waiter.settle.reject(signal.reason);
-    };
-    signal.addEventListener("abort", end, { once: true });
-    if (signal.aborted) end();
-    return waiter.settle.promise.finally(() => signal.removeEventListener("abort", end));
+    const first = this.#line.isEmpty(label.name) ? this.#choose(label) : undefined;
+    return first ?? this.#line.wait(label, request, signal);
   }
 
   #choose(label: MetastaticLabel): SlotPlace | undefined {

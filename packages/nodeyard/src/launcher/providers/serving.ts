@@ -110,7 +110,7 @@ export class Serving {
   async #apply(configs: readonly ProviderConfig[]): Promise<void> {
     const wanted = new Map(configs.map((config) => [config.name, config]));
     const gone = [...this.#served.values()].filter(({ config }) => !wanted.has(config.name));
-    await Promise.all(gone.map((served) => this.#retire(served)));
+    await Promise.all(gone.map((served) => this.#retire(served, RETIRE_MS, true)));
     const changed = configs.filter(
       (config) => !isDeepStrictEqual(config, this.#served.get(config.name)?.config),
     );
@@ -279,7 +279,9 @@ export class Serving {
     const { open, stop } = served;
     if (open === undefined || stop.signal.aborted) return;
     try {
-      served.facts = await learnFacts(open, this.#context, stop.signal);
+      const facts = await learnFacts(open, this.#context, stop.signal);
+      if (served.open !== open) return;
+      served.facts = facts;
       this.#context.ledgers.setProvider(served.config.name, served.facts.local.quota);
       this.#onChange();
     } catch (error) {
@@ -292,12 +294,12 @@ export class Serving {
   }
 
   /** Work under way goes on for `graceMs` at most before the provider is closed under it. */
-  async #retire(served: Served, graceMs = RETIRE_MS): Promise<void> {
+  async #retire(served: Served, graceMs = RETIRE_MS, forGood = false): Promise<void> {
     const { config, open, stop } = served;
     stop.abort(new Error(`provider ${config.name} is stopped`));
     if (this.#served.get(config.name) === served) this.#served.delete(config.name);
     this.#withdraw(served);
-    await this.#leave(served, open, graceMs);
+    await this.#leave(served, open, graceMs, forGood);
   }
 
   /** Nothing new is begun with it. */
@@ -309,8 +311,14 @@ export class Serving {
     this.#onChange();
   }
 
-  async #leave(served: Served, open: OpenProvider | undefined, graceMs: number): Promise<void> {
+  async #leave(
+    served: Served,
+    open: OpenProvider | undefined,
+    graceMs: number,
+    forGood = false,
+  ): Promise<void> {
     await this.#unregister(served);
+    if (forGood) await open?.slots?.drain();
     await served.inventory?.close();
     await open?.slots?.retire();
     if (open === undefined) return;
