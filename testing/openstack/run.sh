@@ -16,4 +16,4 @@ ip route add local 198.51.100.0/24 dev lo
 ip route add local 10.20.0.0/20 dev lo
 # shellcheck disable=SC2064 # the folder as it is now
 trap "testing/openstack/down.sh" EXIT
-node tools/run.mjs node_modules/vitest/vitest.mjs run --config testing/openstack/vitest.config.ts "$@"
+node tools/run.mjs node_modules/vitest/vitest.mjs run --config testing/openstack/vitest-config.ts "$@"

@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 /** The suites that need the control plane; `npm test` leaves them alone, `npm run test:openstack` skips none. */
 export default defineConfig({
   test: {
-    include: ["packages/driver-openstack/test/**/*.real.ts", "testing/openstack/test/**/*.real.ts"],
+    include: ["packages/driver-openstack/test/real/*.ts", "testing/openstack/real/*.ts"],
     pool: "forks",
     // One cloud, one after the other.
     fileParallelism: false,

@@ -28,6 +28,7 @@ let user: CloudUser;
 let admin: CloudUser;
 let zookeeper: ZooKeeperServer;
 let guest: Sshd;
+let guestPort: number;
 let folder: string;
 let launcher: Victim;
 let tree: Tree;
@@ -150,8 +151,8 @@ function watchServers(): { stop(): number } {
 
 /** One server answers for all guests: in the run's namespace their addresses are local ones. */
 async function startGuests(): Promise<Sshd> {
-  const port = await freePort();
-  return startSshd({ port, config: [`ListenAddress 0.0.0.0:${port}`, "MaxStartups 500"] });
+  guestPort = await freePort();
+  return startSshd({ config: [`ListenAddress 0.0.0.0:${guestPort}`, "MaxStartups 500"] });
 }
 
 async function startLauncher(): Promise<Victim> {
@@ -183,7 +184,7 @@ providers:
     boot-timeout: 30
     launch-timeout: 300
     cloud-images:
-      - {name: fake, image-name: nodeyard-fake, username: zuul, connection-port: ${guest.port}}
+      - {name: fake, image-name: nodeyard-fake, username: zuul, connection-port: ${guestPort}}
     pools:
       - name: main
         networks: [nodeyard]

@@ -2,19 +2,19 @@ import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { createOpenstackDriver } from "@nodeyard/driver-openstack";
-import type { HttpRequest, TlsOptions } from "@nodeyard/driver-openstack/client";
 import { systemClock } from "@nodeyard/runtime";
-import { type Exchange, exchangeOf } from "../../packages/driver-openstack/test/recorded/exchange.ts";
-import { sentOf } from "../../packages/driver-openstack/test/recorded/player.ts";
-import { FILE, scenarios } from "../../packages/driver-openstack/test/recorded/scenarios.ts";
-import { CloudUser } from "./admin.ts";
-import { contextOf, empty, hostOf } from "./rig.ts";
-import { OpenstackSite } from "./site.ts";
+import { CloudUser } from "../../../../testing/openstack/admin.ts";
+import { contextOf, empty, hostOf } from "../../../../testing/openstack/rig.ts";
+import { OpenstackSite } from "../../../../testing/openstack/site.ts";
+import type { HttpRequest, TlsOptions } from "../../src/client/index.ts";
+import { createOpenstackDriver } from "../../src/index.ts";
+import { type Exchange, exchangeOf } from "./exchange.ts";
+import { sentOf } from "./player.ts";
+import { FILE, scenarios } from "./scenarios.ts";
 
-/** Records what a real cloud answers, for the unit tests: `node tools/run.mjs testing/openstack/record.ts [NAME ...]`. */
+/** Records what a real cloud answers, for the unit tests: `node tools/run.mjs packages/driver-openstack/test/recorded/record.ts [NAME ...]`. */
 
-const RECORDED = new URL("../../packages/driver-openstack/test/recorded/", import.meta.url);
+const RECORDED = new URL("./", import.meta.url);
 const site = OpenstackSite.start();
 const user = new CloudUser(site, "nodeyard");
 const host = hostOf(site);
