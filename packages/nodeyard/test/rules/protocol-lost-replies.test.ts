@@ -1,7 +1,6 @@
 import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { Requestor } from "../../../../simulation/requestor.ts";
 import { askForNodes, releaseLease } from "../../src/operations/index.ts";
 import { expectClean, LOSSES, type Loss, Thief, VICTIM } from "./lost-writes.ts";
 import { fakeProvider, launcherConfig, staticProvider, World } from "./world.ts";
@@ -17,14 +16,14 @@ interface Course {
   readonly limits?: ReadonlyMap<string, number>;
 }
 
-const zuul = (world: World) =>
-  new Requestor(world.other, world.clock, { ...seededRandom(1), float: () => 0.5 });
-
 /** One life of a request as Zuul leads it, with the end that it must have. */
-async function live(world: World, labels: readonly string[], result = "used"): Promise<void> {
-  const client = zuul(world);
-  await world.settle(client.live(labels), 180_000);
-  expect(client.outcomes.map((outcome) => outcome.result)).toEqual([result]);
+async function live(world: World, labels: readonly string[], end = "fulfilled"): Promise<void> {
+  const id = await world.ask({ node_types: labels });
+  const ended = () => ["fulfilled", "failed"].includes(world.request(id)?.state as string);
+  await world.until(`request ${id} ended`, ended, 180_000);
+  expect(world.request(id)?.state).toBe(end);
+  if (end === "fulfilled") await world.use(id);
+  else await world.settle(world.other.delete(paths.request(id)));
 }
 
 const host = (name: string, fields: object = {}) => ({

@@ -38,7 +38,7 @@ const answers: Scanner = { scan: async ({ host }) => ({ address: host, family: 4
 
 /** Launchers, a fake cloud and a tree that tears, delays and loses on demand, all in virtual time. */
 export class World {
-  readonly clock = new VirtualClock();
+  readonly clock: VirtualClock;
   readonly cluster: MemoryCluster;
   readonly cloud: FakeCloud;
   /** A client without faults: Zuul, an operator, whoever interferes. */
@@ -46,19 +46,25 @@ export class World {
   /** Asked for each call of a launcher. */
   fault: (call: CallInfo) => Fault = () => undefined;
   readonly members: Member[] = [];
+  readonly #second: boolean;
 
-  constructor(knobs: Partial<FakeKnobs> = {}) {
+  /** `before`: a world whose cloud and time this one shares, with a tree of its own. */
+  constructor(knobs: Partial<FakeKnobs> = {}, before?: World) {
+    this.#second = before !== undefined;
+    this.clock = before?.clock ?? new VirtualClock();
     this.cluster = createMemoryTree({
       clock: this.clock,
-      random: seededRandom(1),
+      random: seededRandom(before === undefined ? 1 : 101),
       latencyMs: [1, 4],
       faults: (call) => (call.client === "other" ? undefined : this.fault(call)),
     });
-    this.cloud = new FakeCloud({
-      clock: this.clock,
-      random: seededRandom(2),
-      knobs: { ...INSTANT, quota: {}, ...knobs },
-    });
+    this.cloud =
+      before?.cloud ??
+      new FakeCloud({
+        clock: this.clock,
+        random: seededRandom(2),
+        knobs: { ...INSTANT, quota: {}, ...knobs },
+      });
     this.other = this.cluster.connect({ name: "other", sessionTimeoutMs: 600_000, latencyMs: [0, 0] });
   }
 
@@ -71,7 +77,7 @@ export class World {
     const starting = Launcher.start({
       tree,
       clock: options.clock ?? this.clock,
-      random: seededRandom(10 + this.members.length),
+      random: seededRandom((this.#second ? 110 : 10) + this.members.length),
       scan: options.scan ?? answers,
       log,
       journal,
