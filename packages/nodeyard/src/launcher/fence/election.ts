@@ -7,6 +7,8 @@ import { FenceLost } from "./fence.ts";
 import { persevere } from "./persevere.ts";
 
 const RETRY_MS = 5_000;
+/** A lost event delays, never loses: now and then the line is compared. */
+const RESYNC_MS = 60_000;
 /** Leaving politely is worth this much, milliseconds: what is still under way goes on unheard. */
 const LEAVE_MS = 2_000;
 
@@ -26,6 +28,7 @@ export class Election {
   #standing: Promise<void> = Promise.resolve();
   #closed = false;
   #timer: Timer | undefined;
+  #resync: Timer | undefined;
   #unsubscribe: () => void = () => {};
   #led = false;
 
@@ -83,6 +86,7 @@ export class Election {
       },
     });
     this.#feed.synced.catch(() => {});
+    this.#compareLater(this.#feed);
     this.#unsubscribe = tree.onSession((session) => {
       if (session.state === "connected" && this.#own?.epoch !== session.epoch) this.#stand();
     });
@@ -93,6 +97,7 @@ export class Election {
     this.#closed = true;
     this.#unsubscribe();
     this.#timer?.cancel();
+    this.#resync?.cancel();
     await this.#feed?.close();
     const { clock, log } = this.#context;
     // A contender that stayed behind would lead for as long as the session lives, and do nothing: it is asked for until it is gone.
@@ -102,6 +107,19 @@ export class Election {
         log.debug({ election: this.#parent, error: messageOf(error) }, "a contender goes with its session"),
       );
     await settledWithin(clock, LEAVE_MS, gone);
+  }
+
+  #compareLater(feed: Feed): void {
+    const { clock, random } = this.#context;
+    const compare = () => {
+      // Rejects only when the feed is closed.
+      feed.resync().then(
+        () => this.#compareLater(feed),
+        () => {},
+      );
+    };
+    if (!this.#closed)
+      this.#resync = clock.setTimer(jitter(random, RESYNC_MS), compare, { background: true });
   }
 
   async #leave(): Promise<void> {
