@@ -34,7 +34,9 @@ async function main(args: readonly string[]): Promise<number> {
 
 /** A machine in memory forgets its slivers with the process: for tests, and nobody gets it by accident. */
 function backEnds(): BackEnds {
-  return process.env.NODEYARD_SLIVER_TESTING === "1" ? { memory: () => new MemoryBackEnd() } : {};
+  if (process.env.NODEYARD_SLIVER_TESTING !== "1") return {};
+  const uid = process.getuid!();
+  return { memory: () => new MemoryBackEnd(uid === 0 ? undefined : uid) };
 }
 
 function say(text: string): number {

@@ -3,10 +3,18 @@ import type { SocketAccount } from "../api/index.ts";
 import type { Caller, State } from "../core/index.ts";
 import type { BackEnd } from "../isolation/index.ts";
 
-/** Who may call now, and as which Unix user: root, the launcher, each sliver that has a place, each controller. */
-export function socketAccounts(state: State, backEnd: BackEnd, controlUid: number): SocketAccount[] {
+/**
+ * Who may call now, and as which Unix user: whoever runs the manager (root), the launcher, each sliver that has a place,
+ * each controller.
+ */
+export function socketAccounts(
+  state: State,
+  backEnd: BackEnd,
+  ownUid: number,
+  controlUid: number,
+): SocketAccount[] {
   const fixed: SocketAccount[] = [
-    { caller: { account: "root", role: "root", generation: 0 }, uid: 0 },
+    { caller: { account: "root", role: "root", generation: 0 }, uid: ownUid },
     { caller: { account: "control", role: "control", generation: 0 }, uid: controlUid },
   ];
   const named = [...state.records.values()].flatMap(({ name, kind, generation, local }): SocketAccount[] => {

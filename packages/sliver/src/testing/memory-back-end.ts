@@ -23,9 +23,15 @@ export class MemoryBackEnd implements BackEnd {
   /** Two steps of one incarnation at the same time: the executor's fault. */
   overlaps = 0;
   readonly #within = new Set<number>();
+  readonly #uid: number | undefined;
+
+  /** `uid`: of every account, where this process is not root and can give nothing to others. */
+  constructor(uid?: number) {
+    this.#uid = uid;
+  }
 
   account(index: number): { user: string; uid: number } {
-    return { user: `ny-${String(index).padStart(2, "0")}`, uid: 60_000 + index };
+    return { user: `ny-${String(index).padStart(2, "0")}`, uid: this.#uid ?? 60_000 + index };
   }
 
   async inspect(): Promise<readonly Observed[]> {

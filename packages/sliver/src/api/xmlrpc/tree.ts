@@ -1,4 +1,4 @@
-import { parser } from "sax";
+import sax from "sax";
 import { XmlRpcError } from "./errors.ts";
 
 export interface Element {
@@ -19,7 +19,7 @@ const OPTIONS = { trim: false, normalize: false, strictEntities: true };
 /** Elements and their texts; whatever else XML has is refused. Throws XmlRpcError. */
 export function parseTree(text: string): Element {
   if (text.length > MAX_TEXT) throw new XmlRpcError(`more than ${MAX_TEXT} characters`);
-  const xml = parser(true, OPTIONS);
+  const xml = sax.parser(true, OPTIONS);
   const open: Element[] = [];
   let root: Element | undefined;
   xml.onerror = (error) => {

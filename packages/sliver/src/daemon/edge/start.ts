@@ -74,7 +74,7 @@ export async function startDaemon(
   const { control } = config;
   const keys = control.keysFile === undefined ? undefined : fileAccounts(control.keysFile, control.forwarder);
   const applyAccounts = async (): Promise<void> => {
-    await sockets.apply(socketAccounts(manager.state, backEnd, control.uid));
+    await sockets.apply(socketAccounts(manager.state, backEnd, process.getuid!(), control.uid));
     await keys?.apply(controlAccounts(manager.state, control.keys));
   };
   await applyAccounts();
