@@ -1,0 +1,149 @@
+import { seededRandom } from "@nodeyard/runtime";
+import type { LocalPool } from "nodeyard/scheduler";
+import { Bag } from "./bag.ts";
+import { Desk, localPool } from "./desk.ts";
+
+const CLOUDS = 4;
+const LABELS = Array.from({ length: 24 }, (_, index) => `label-${index}`);
+const BOARD = "board";
+const QUIET = "quiet";
+const FOREIGN = "foreign-label";
+const PRIORITIES = ["050", "100", "200", "300"];
+const DECLINED_SHARE = 0.1;
+const BOARD_SHARE = 0.1;
+const QUIET_SHARE = 0.1;
+
+/** A request that was accepted, and the node that is made for it. */
+export interface Served {
+  readonly request: string;
+  readonly node: string;
+  readonly pool: string;
+  readonly label: string;
+}
+
+type InUse = Pick<Served, "node" | "pool" | "label">;
+
+/**
+ * A scheduler in the middle of a busy day: four clouds that are full, with most requests in line for them; a laboratory whose
+ * boards are all in use, with a line of its own; a pool with idle nodes that nobody wants; and another launcher, which is to
+ * decide about what we declined. All steps together leave as many requests and nodes as they found.
+ */
+export class Installation {
+  readonly #random = seededRandom(1);
+  readonly #desk: Desk;
+  readonly #waiting = new Bag<string>();
+  /** Nodes in use in the clouds. */
+  readonly #used = new Bag<InUse>();
+  #sequence = 0;
+  #paused = false;
+
+  constructor(requests: number, nodes: number) {
+    const inClouds = Math.floor((nodes * (1 - QUIET_SHARE - BOARD_SHARE)) / CLOUDS);
+    const boards = Math.floor(nodes * BOARD_SHARE);
+    const clouds = Array.from({ length: CLOUDS }, (_, index) =>
+      localPool(
+        `cloud-${index}`,
+        LABELS.filter((_label, place) => place % CLOUDS !== index),
+        { limits: { instances: inClouds } },
+      ),
+    );
+    const inventory = new Map([[BOARD, boards]]);
+    const lab = localPool("lab", [BOARD], { launches: false, inventory });
+    const quiet = localPool("quiet", [QUIET]);
+    const all = [...clouds, lab, quiet];
+    this.#desk = new Desk(all);
+    this.#foreign();
+    for (const cloud of clouds)
+      for (let count = 0; count < inClouds; count++)
+        this.#use({ node: this.#id(), pool: cloud.key, label: this.#labelOf(cloud) });
+    for (let count = 0; count < boards; count++)
+      this.#desk.node(this.#id(), { pool: lab.key, label: BOARD }, "in-use", true);
+    for (let count = 0; count < nodes * QUIET_SHARE; count++)
+      this.#desk.node(this.#id(), { pool: quiet.key, label: QUIET }, "ready", false);
+    for (let count = 0; count < requests * BOARD_SHARE; count++) this.#ask(BOARD);
+    for (let count = 0; count < requests * DECLINED_SHARE; count++)
+      this.#ask(FOREIGN, { declined_by: all.map((one) => one.id) });
+    while (this.#desk.requests < requests) this.newRequest();
+  }
+
+  /** What the scheduler holds, so that a run can show that it is what it says. */
+  get size(): { readonly requests: number; readonly nodes: number } {
+    const { requests, nodes } = this.#desk;
+    return { requests, nodes };
+  }
+
+  /** A request that some of the clouds could serve comes in, anywhere in their lines. */
+  newRequest(): void {
+    this.#waiting.add(this.#ask(LABELS[this.#below(LABELS.length)]!));
+  }
+
+  /** One that waits is cancelled. */
+  requestGone(): void {
+    this.#desk.gone("request", this.#waiting.take(this.#random.float()));
+  }
+
+  /** A node in use is given back, deleted, and what that frees is given to the first in line. */
+  nodeFreed(): Served {
+    const { node, ...place } = this.#used.take(this.#random.float());
+    const actions = [
+      ...this.#desk.node(node, place, "used", false),
+      ...this.#desk.gone("node", node),
+      ...this.#desk.tell({ type: "deleted", node }),
+    ];
+    const action = actions.find((one) => one.type === "accept");
+    if (action === undefined)
+      throw new Error(`nobody was served when node ${node} of ${place.pool} was freed`);
+    const { request, pool, nodes } = action;
+    this.#waiting.delete(request);
+    return { request, node: this.#id(), pool, label: nodes[0]!.label };
+  }
+
+  /** The machine for an accepted request is made and proves that it answers. */
+  nodeReady({ request, node, ...place }: Served): void {
+    this.#desk.node(node, place, "building", true, request);
+    this.#desk.tell({ type: "started", request });
+    this.#desk.node(node, place, "ready", true, request);
+  }
+
+  /** The request is fulfilled and goes; its node is in use. */
+  fulfilled({ request, ...served }: Served): void {
+    this.#desk.request(request, served.label, { state: "fulfilled" });
+    this.#desk.tell({ type: "handled", request });
+    this.#use(served, request);
+    this.#desk.gone("request", request);
+  }
+
+  /** Another launcher's pool is paused, or goes on. */
+  componentChange(): void {
+    this.#paused = !this.#paused;
+    this.#foreign();
+  }
+
+  #foreign(): void {
+    this.#desk.component("foreign", "foreign-pool", "foreign", [FOREIGN], this.#paused);
+  }
+
+  #ask(label: string, fields: object = {}): string {
+    const id = `${PRIORITIES[this.#below(PRIORITIES.length)]}-${this.#id()}`;
+    this.#desk.request(id, label, fields);
+    return id;
+  }
+
+  #use({ node, pool, label }: InUse, request: string | null = null): void {
+    this.#desk.node(node, { pool, label }, "in-use", true, request);
+    this.#used.add({ node, pool, label });
+  }
+
+  #labelOf(pool: LocalPool): string {
+    const labels = [...pool.labels];
+    return labels[this.#below(labels.length)]!;
+  }
+
+  #id(): string {
+    return String(this.#sequence++).padStart(10, "0");
+  }
+
+  #below(limit: number): number {
+    return Math.floor(this.#random.float() * limit);
+  }
+}

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { Bag } from "../planning/bag.ts";
+import { Installation } from "../planning/installation.ts";
+
+test("an installation holds what it says, and every step is taken and made good", () => {
+  const installation = new Installation(200, 100);
+  const size = { requests: 200, nodes: 100 };
+  expect(installation.size).toEqual(size);
+  for (let turn = 0; turn < 30; turn++) {
+    installation.newRequest();
+    installation.requestGone();
+    const served = [installation.nodeFreed(), installation.nodeFreed()];
+    expect(installation.size).toEqual({ requests: 200, nodes: 98 });
+    for (const one of served) installation.nodeReady(one);
+    for (const one of served) installation.fulfilled(one);
+    installation.componentChange();
+    for (const _ of served) installation.newRequest();
+    expect(installation.size).toEqual(size);
+  }
+});
+
+test("a bag gives every thing once, those that were taken out by name never", () => {
+  const bag = new Bag<number>();
+  for (let item = 0; item < 10; item++) bag.add(item);
+  for (const item of [9, 0, 4, 4]) bag.delete(item);
+  const taken = [0.99, 0, 0.5, 0.3, 0.7, 0.1, 0.9].map((share) => bag.take(share));
+  expect(taken.sort((a, b) => a - b)).toEqual([1, 2, 3, 5, 6, 7, 8]);
+  expect(bag.size).toBe(0);
+});
