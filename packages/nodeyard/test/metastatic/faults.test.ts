@@ -179,3 +179,39 @@ test("a request that is taken back while it waits frees its place, and asks for 
   const backing = () => lab.children(paths.requests).find((id) => lab.request(id)?.requestor === OWNER);
   await lab.until("nothing is asked for", () => backing() === undefined, 10_000);
 });
+
+test("a claim that was under way when its backing node failed is refused, and made elsewhere", async () => {
+  const lab = new Lab();
+  await lab.start("a", config({ "grace-time": 60 }));
+  const first = await lab.get();
+  const { backing } = lab.place(first);
+  const claim = `/nodeyard/slots/${backing}/1`;
+  const claims = (ops: readonly { readonly path: string }[]) => ops.some(({ path }) => path === claim);
+  let underWay = false;
+  lab.fault = ({ ops }) => {
+    if (!claims(ops)) return undefined;
+    underWay = true;
+    return { delayMs: 300 };
+  };
+  const asked = await lab.slice();
+  await lab.until("the claim is under way", () => underWay);
+  const user_data = JSON.stringify({ ...lab.userData(backing), failed: true });
+  await lab.put(paths.node(backing), { ...lab.node(backing), user_data });
+  const request = await lab.fulfilled(asked);
+  expect(lab.place(lab.node((request.nodes as string[])[0]!)!).backing).not.toBe(backing);
+  expect(lab.claims(backing)).toEqual(["0"]);
+  lab.check();
+});
+
+test("a tenant's limit counts its slots; what carries them counts for no tenant", async () => {
+  const lab = new Lab();
+  const tenantLimits = new Map([["t", { instances: 2, cores: 1 }]]);
+  const a = await lab.start("a", { ...config({ "max-parallel-jobs": 8 }), tenantLimits });
+  await lab.get({ tenant_name: "t" });
+  const second = await lab.get({ tenant_name: "t" });
+  const third = await lab.slice({ tenant_name: "t" });
+  await lab.until("it waits", () => a.launcher.verdict(third)?.code === "capacity.tenant");
+  await lab.giveBack(second);
+  await lab.fulfilled(third);
+  expect(lab.backings()).toHaveLength(1);
+});
