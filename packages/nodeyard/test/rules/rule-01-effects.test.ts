@@ -1,0 +1,181 @@
+import type { Driver, Provider, Step } from "@nodeyard/driver";
+import { seededRandom, sleep, VirtualClock } from "@nodeyard/runtime";
+import type { Session, SessionState, Tree } from "@nodeyard/tree";
+import { describe, expect, test } from "vitest";
+import type { Context } from "../../src/launcher/context.ts";
+import { beforeEffect, guarded, mayAct } from "../../src/launcher/fence/effects.ts";
+import { Fence, FenceLost } from "../../src/launcher/fence/fence.ts";
+import type { ViewEvent } from "../../src/view/index.ts";
+import { fakeProvider, launcherConfig, World } from "./world.ts";
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** A session and a view that say what they are told to. */
+function parts() {
+  const clock = new VirtualClock();
+  const session: Mutable<Session> = { id: 1n, epoch: 1, state: "connected", trustedUntil: 6_667 };
+  const view = { complete: true };
+  const listeners = new Set<(event: never) => void>();
+  const on = (listener: (event: never) => void) => {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  };
+  let syncs = 0;
+  const tree = {
+    session: () => session,
+    onSession: on,
+    sync: async () => {
+      syncs++;
+      session.trustedUntil = clock.monotonic() + 6_667;
+    },
+  } as unknown as Tree;
+  const fence = new Fence(tree, clock, seededRandom(1));
+  const handles = { tree, clock, fence, view: Object.assign(view, { onEvent: on }) } as unknown as Context;
+  const held = { parent: "/l", contender: "/l/c", epoch: 1 };
+  const tell = (change: { state?: SessionState; epoch?: number; complete?: boolean }) => {
+    const { complete = view.complete, ...rest } = change;
+    Object.assign(session, rest);
+    view.complete = complete;
+    const event: ViewEvent = { type: "complete", complete };
+    for (const listener of [...listeners]) listener(event as never);
+  };
+  let settled = "waits";
+  const ask = () => {
+    settled = "waits";
+    beforeEffect(handles, held).then(
+      () => {
+        settled = "may";
+      },
+      (error: unknown) => {
+        settled = error instanceof FenceLost ? "lost" : `${error}`;
+      },
+    );
+    return clock.advance(1);
+  };
+  const state = () => settled;
+  return { clock, session, handles, tell, ask, state, syncs: () => syncs, listeners };
+}
+
+describe("rule 1: before an outside effect", () => {
+  test("all of connection, whole picture and trust are asked for", () => {
+    const { handles, session, tell } = parts();
+    expect(mayAct(handles)).toBe(true);
+    tell({ state: "suspended" });
+    expect(mayAct(handles)).toBe(false);
+    tell({ state: "connected", complete: false });
+    expect(mayAct(handles)).toBe(false);
+    tell({ complete: true });
+    session.trustedUntil = 0;
+    expect(mayAct(handles)).toBe(false);
+  });
+
+  test("nothing begins while the connection is down or the view compares itself, and it goes on after", async () => {
+    for (const [gone, back] of [
+      [{ state: "suspended" }, { state: "connected" }],
+      [{ complete: false }, { complete: true }],
+    ] as const) {
+      const { tell, ask, state, clock, listeners } = parts();
+      tell(gone);
+      await ask();
+      await clock.advance(3_000);
+      expect(state()).toBe("waits");
+      tell(back);
+      await clock.advance(1);
+      expect(state()).toBe("may");
+      expect(listeners.size).toBe(0);
+    }
+  });
+
+  test("nothing ever begins under a session that ended, and nobody waits longer than a minute", async () => {
+    const { tell, ask, state, clock } = parts();
+    tell({ state: "suspended" });
+    await ask();
+    tell({ state: "connected", epoch: 2 });
+    await clock.advance(1);
+    expect(state()).toBe("lost");
+    tell({ state: "suspended", epoch: 1 });
+    await ask();
+    await clock.advance(60_001);
+    expect(state()).toBe("lost");
+  });
+
+  test("where only trust is lacking, the tree is asked once whether the session lives", async () => {
+    const { ask, state, clock, syncs } = parts();
+    await clock.advance(6_700);
+    await ask();
+    expect(state()).toBe("may");
+    expect(syncs()).toBe(1);
+  });
+
+  test("the lock's own session is asked for at the end, too", async () => {
+    const { ask, state, session } = parts();
+    session.epoch = 2;
+    await ask();
+    expect(state()).toBe("lost");
+  });
+
+  test("each step of a driver is an effect; one that may not begin is not entered, and the driver's clean-up runs", async () => {
+    const entered: string[] = [];
+    async function* steps(): AsyncGenerator<Step, string, void> {
+      try {
+        for (const step of ["one", "two", "three"]) {
+          entered.push(step);
+          yield { step, deadlineMs: 1 };
+        }
+        return "made";
+      } finally {
+        entered.push("closed");
+      }
+    }
+    let allowed = 2;
+    const run = guarded(steps(), async () => {
+      if (allowed-- <= 0) throw new FenceLost("it");
+    });
+    await run.next();
+    await run.next();
+    await expect(run.next()).rejects.toBeInstanceOf(FenceLost);
+    expect(entered).toEqual(["one", "two", "closed"]);
+  });
+});
+
+/** A driver of many steps that store nothing, so that only the fence can stop them. */
+const inManySteps =
+  (world: World, began: number[]) =>
+  (driver: Driver): Driver => ({
+    ...driver,
+    open: async (config, context) => {
+      const provider = await driver.open(config, context);
+      return new Proxy(provider, {
+        get(target, name: keyof Provider) {
+          const value = target[name] as (...args: unknown[]) => unknown;
+          if (name !== "create") return typeof value === "function" ? value.bind(target) : value;
+          return async function* (...args: Parameters<Provider["create"]>) {
+            for (let step = 0; step < 20; step++) {
+              yield { step: `step ${step}`, deadlineMs: 60_000 };
+              began.push(world.clock.monotonic());
+              await sleep(world.clock, 200);
+            }
+            return yield* target.create(...args);
+          };
+        },
+      });
+    },
+  });
+
+test("rule 1: a launch of many steps stands still at the next one while the connection is down", async () => {
+  const world = new World();
+  const began: number[] = [];
+  const { tree } = await world.start("a", launcherConfig([fakeProvider()]), {
+    wrap: inManySteps(world, began),
+    sessionTimeoutMs: 60_000,
+  });
+  const id = await world.ask();
+  await world.until("it is under way", () => began.length > 3);
+  tree.disconnect(true);
+  const before = began.length;
+  await world.run(10_000);
+  expect(began.length).toBe(before);
+  tree.reconnect();
+  await world.fulfilled(id);
+  expect(began).toHaveLength(20);
+});
