@@ -30,9 +30,9 @@ export class SliverClient {
     await this.call("RotateKeys", [keySet], signal);
   }
 
-  /** `lease` is signed, and used up by the answer. */
-  async redeem(lease: string, signal: AbortSignal): Promise<void> {
-    await this.call("Ticket", [lease], signal);
+  /** `ticket` is signed, and used up by the answer. */
+  async redeem(ticket: string, signal: AbortSignal): Promise<void> {
+    await this.call("Ticket", [ticket], signal);
   }
 
   async effective(sliver: string, signal: AbortSignal): Promise<Rspec> {

@@ -47,7 +47,7 @@ const loan = z.strictObject({
   by: z.string().max(64).optional(),
 });
 
-/** How a sliver comes to be: with the document, by Create or a lease, as an account that only calls, or not at all. */
+/** How a sliver comes to be: with the document, by Create or a ticket, as an account that only calls, or not at all. */
 export const INSTANTIATIONS = ["plc-instantiated", "delegated", "nm-controller", "not-instantiated"] as const;
 
 const sliver = z.strictObject({

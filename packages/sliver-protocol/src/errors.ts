@@ -23,10 +23,10 @@ export class GrammarError extends SliverProtocolError {
   }
 }
 
-/** A lease that is signed well, but not for this node or not for now. */
-export class LeaseError extends SliverProtocolError {
+/** A ticket that is signed well, but not for this node or not for now. */
+export class TicketError extends SliverProtocolError {
   constructor(message: string) {
-    super("sliver-protocol.lease", message);
+    super("sliver-protocol.ticket", message);
   }
 }
 

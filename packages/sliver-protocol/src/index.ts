@@ -16,15 +16,15 @@ export { unixTransport } from "./edge/unix-transport.ts";
 export {
   GrammarError,
   KeySetError,
-  LeaseError,
   SignatureError,
   SliverFaultError,
   SliverProtocolError,
   SliverUnreachableError,
+  TicketError,
 } from "./errors.ts";
 export { IMAGE, NAME, NODE_ID, sshKey } from "./grammar.ts";
 export { type KeySet, keyAt, parseKeySet, rotate, type TrustedKey } from "./key-set.ts";
-export { CLOCK_TOLERANCE, MAX_LEASE_LIFE, openLease, type SliverLease } from "./lease.ts";
 export type { LoanRefusal, LoanVerdict, NodeReport, Phase, Refusal, SliverReport } from "./report.ts";
 export { isResource, MAX_AMOUNT, RESOURCES, type Resource, type Rspec, UNITS } from "./resources.ts";
 export { type Purpose, rawPublicKey, type Signer, signerFromPem, signText, verifyText } from "./signed.ts";
+export { CLOCK_TOLERANCE, MAX_TICKET_LIFE, openTicket, type SliverTicket } from "./ticket.ts";

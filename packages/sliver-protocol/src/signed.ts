@@ -3,7 +3,7 @@ import { SignatureError } from "./errors.ts";
 import { type KeySet, keyAt } from "./key-set.ts";
 
 /** What a signed text is for. It is part of what is signed, so that none can be passed off as another. */
-export type Purpose = "document" | "lease" | "key-set";
+export type Purpose = "document" | "ticket" | "key-set";
 
 export interface Signer {
   readonly kid: string;

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import {
   GrammarError,
   type KeySet,
-  openLease,
+  openTicket,
   parseDocument,
   parseKeySet,
   parseSliver,
@@ -47,7 +47,7 @@ describe("signed texts", () => {
       fc.property(fc.jsonValue(), (value) => {
         const text = signText("document", value, a);
         expect(verifyText("document", text, keys, NOW)).toEqual(JSON.parse(JSON.stringify(value)));
-        for (const purpose of ["lease", "key-set"] as const)
+        for (const purpose of ["ticket", "key-set"] as const)
           expect(() => verifyText(purpose, text, keys, NOW)).toThrow(SignatureError);
         expect(() => verifyText("document", text, keySetOf(b), NOW)).toThrow(SignatureError);
         expect(() => verifyText("document", text, keySetOf({ ...b, kid: "a" }), NOW)).toThrow(SignatureError);
@@ -68,10 +68,10 @@ describe("signed texts", () => {
   });
 
   test("it is a plain JWS that others can check (RFC 7515, RFC 8037)", () => {
-    const [head, body, signature] = signText("lease", { x: 1 }, a).split(".") as [string, string, string];
+    const [head, body, signature] = signText("ticket", { x: 1 }, a).split(".") as [string, string, string];
     expect(JSON.parse(Buffer.from(head, "base64url").toString())).toEqual({
       alg: "EdDSA",
-      typ: "nodeyard-sliver-lease+jws",
+      typ: "nodeyard-sliver-ticket+jws",
       kid: "a",
     });
     const good = verify(
@@ -117,7 +117,7 @@ describe("key sets", () => {
   });
 });
 
-describe("leases", () => {
+describe("tickets", () => {
   const claims = {
     iss: "i",
     aud: "n",
@@ -130,7 +130,7 @@ describe("leases", () => {
   };
   const sliver = { name: "ada", generation: 1, instantiation: "delegated" };
   const open = (more: object, now = NOW) =>
-    openLease(signText("lease", { ...claims, sliver, ...more }, a), keys, "n", now);
+    openTicket(signText("ticket", { ...claims, sliver, ...more }, a), keys, "n", now);
 
   test("are for one node and for their time, with half a minute for clocks", () => {
     expect(open({}).sliver).toMatchObject(sliver);

@@ -1,6 +1,6 @@
 import { NodeyardError } from "@nodeyard/runtime";
 
-/** A document or lease from before what the node already has; nothing of it is applied. */
+/** A document or ticket from before what the node already has; nothing of it is applied. */
 export class StaleDocumentError extends NodeyardError {
   constructor(message: string) {
     super("sliver.stale", message);
@@ -21,9 +21,9 @@ export class WrongDocumentError extends NodeyardError {
   }
 }
 
-/** A lease that was used before, or that this node will not take. */
-export class LeaseRefusedError extends NodeyardError {
+/** A ticket that was used before, or that this node will not take. */
+export class TicketRefusedError extends NodeyardError {
   constructor(message: string) {
-    super("sliver.lease_refused", message);
+    super("sliver.ticket_refused", message);
   }
 }

@@ -49,7 +49,7 @@ export function deliverFull(state: State, delivery: Delivery, capacity: Capacity
   return { state: { ...next, refused: report }, refused: report };
 }
 
-/** Adds: a lease or a ticket. Other records and the minimum stay. Throws StaleDocumentError. */
+/** Adds what a ticket brings. Other records and the minimum stay. Throws StaleDocumentError. */
 export function deliverPartial(state: State, delivery: Delivery, capacity: Capacity): Delivered {
   if (compareVersions(delivery.version, state.minimum) < 0) throw stale(delivery.version, state);
   const merged = merge(state, delivery.records, capacity);

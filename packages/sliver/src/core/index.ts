@@ -2,7 +2,7 @@ export { CAPACITY_KEYS, type Capacity, type CapacityKey, promised } from "./capa
 export { assignCores, type CoreSets } from "./cores.ts";
 export { type Delivered, type Delivery, deliverFull, deliverPartial } from "./deliver.ts";
 export { readGetSlivers } from "./documents/get-slivers.ts";
-export { readLease, readSignedDocument } from "./documents/signed-document.ts";
+export { readSignedDocument, readTicket } from "./documents/signed-document.ts";
 export type { TagTable } from "./documents/tags.ts";
 export { expire } from "./expire.ts";
 export { computeLimits, type Limits, type MachineLimits } from "./limits.ts";

@@ -57,8 +57,8 @@ export interface State {
   readonly safe: boolean;
   readonly nextIncarnation: number;
   readonly keySet: KeySet | undefined;
-  /** Used leases: `jti` and the second from which it need not be remembered. */
-  readonly usedLeases: ReadonlyMap<string, number>;
+  /** Used tickets: `jti` and the second from which it need not be remembered. */
+  readonly usedTickets: ReadonlyMap<string, number>;
   /** What the last full document asked for and did not get. */
   readonly refused: readonly Refusal[];
   readonly records: ReadonlyMap<string, SliverRecord>;
@@ -71,7 +71,7 @@ export const EMPTY_STATE: State = {
   safe: true,
   nextIncarnation: 1,
   keySet: undefined,
-  usedLeases: new Map(),
+  usedTickets: new Map(),
   refused: [],
   records: new Map(),
 };

@@ -6,7 +6,7 @@ const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const path = z.string().regex(/^\/[^\0\n]*$/, "must be an absolute path");
 
 const schema = z.strictObject({
-  /** This node's id: documents and leases for another are refused. */
+  /** This node's id: documents and tickets for another are refused. */
   node: z.string().regex(NODE_ID),
   /** Name of a back end that this program was given. */
   backEnd: z.string(),

@@ -281,10 +281,10 @@ export class Manager {
 }
 
 /** What sync may have changed in a state. */
-function local({ records, nextIncarnation, usedLeases }: State): unknown {
+function local({ records, nextIncarnation, usedTickets }: State): unknown {
   return [
     nextIncarnation,
-    [...usedLeases.keys()],
+    [...usedTickets.keys()],
     [...records.values()].map(({ name, local }) => [name, local]),
   ];
 }

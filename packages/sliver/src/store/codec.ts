@@ -2,8 +2,8 @@ import { EMPTY_STATE, type SliverRecord, type State } from "../core/index.ts";
 
 /** The state as text. */
 export function encodeState(state: State): string {
-  const { records, usedLeases, ...rest } = state;
-  return JSON.stringify({ ...rest, usedLeases: [...usedLeases], records: [...records.values()] });
+  const { records, usedTickets, ...rest } = state;
+  return JSON.stringify({ ...rest, usedTickets: [...usedTickets], records: [...records.values()] });
 }
 
 /** The state that was encoded; undefined for what is none. Fields that a later minor version left out are the empty state's. */
@@ -14,12 +14,12 @@ export function decodeState(text: string): State | undefined {
   } catch {
     return undefined;
   }
-  const { records, usedLeases, ...rest } = (value ?? {}) as Record<string, unknown>;
-  if (!Array.isArray(records) || !Array.isArray(usedLeases)) return undefined;
+  const { records, usedTickets, ...rest } = (value ?? {}) as Record<string, unknown>;
+  if (!Array.isArray(records) || !Array.isArray(usedTickets)) return undefined;
   return {
     ...EMPTY_STATE,
     ...(rest as Partial<State>),
-    usedLeases: new Map(usedLeases as [string, number][]),
+    usedTickets: new Map(usedTickets as [string, number][]),
     records: new Map((records as SliverRecord[]).map((record) => [record.name, record])),
   };
 }

@@ -1,3 +1,4 @@
+import { seededRandom } from "@nodeyard/runtime";
 import { signText } from "@nodeyard/sliver-protocol";
 import { describe, expect, test } from "vitest";
 import { writeResponse } from "../../src/api/xmlrpc/index.ts";
@@ -47,7 +48,7 @@ describe("signed documents", () => {
     await expect(rig.json({ ...ROOT, role: "controller" }, "Status")).rejects.toMatchObject({ code: 108 });
   });
 
-  test("for another node, by another key, as a lease, unsigned, changed, or older: refused, and nothing changes", async () => {
+  test("for another node, by another key, as a ticket, unsigned, changed, or older: refused, and nothing changes", async () => {
     const rig = await started();
     await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")])]);
     await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")])]);
@@ -61,7 +62,7 @@ describe("signed documents", () => {
       rig.document([], { node: "node-2" }),
       rig.document([], {}, { ...signerOf("k1") }),
       rig.document([], {}, signerOf("k9")),
-      rig.lease(lazy()),
+      rig.ticket(lazy()),
       `${unsigned}.${body}.`,
       `${head}.${Buffer.from("{}").toString("base64url")}.${signature}`,
       `${good}=`,
@@ -137,13 +138,13 @@ describe("signed documents", () => {
   });
 });
 
-describe("leases", () => {
+describe("tickets", () => {
   const other = () => signerOf("k1");
 
   test("redeemed by anybody who carries it: the sliver is made, others stay, and the next document may end it", async () => {
     const rig = await started();
     await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")])]);
-    expect(await rig.call(sliver("ada", 1), "Ticket", [rig.lease(lazy())])).toBe(1);
+    expect(await rig.call(sliver("ada", 1), "Ticket", [rig.ticket(lazy())])).toBe(1);
     expect(rig.found).toEqual(["ada:running", "laz:running"]);
     expect(rig.manager.state.minimum).toEqual({ epoch: 1, number: 1 });
     await rig.json(CONTROL, "Deliver", [rig.document([spec("ada")])]);
@@ -162,13 +163,13 @@ describe("leases", () => {
     });
     const bad = [
       unsigned,
-      rig.lease(lazy(), {}, other()),
-      rig.lease(lazy(), { aud: "node-2" }),
-      rig.lease(lazy(), { nbf: now - 400, exp: now - 100 }),
-      rig.lease(lazy(), { nbf: now + 100, exp: now + 200 }),
-      rig.lease(lazy(), { exp: now + 100_000 }),
-      rig.lease(lazy(), { version: 1 }),
-      rig.lease(lazy(), { jti: "short" }),
+      rig.ticket(lazy(), {}, other()),
+      rig.ticket(lazy(), { aud: "node-2" }),
+      rig.ticket(lazy(), { nbf: now - 400, exp: now - 100 }),
+      rig.ticket(lazy(), { nbf: now + 100, exp: now + 200 }),
+      rig.ticket(lazy(), { exp: now + 100_000 }),
+      rig.ticket(lazy(), { version: 1 }),
+      rig.ticket(lazy(), { jti: "short" }),
       rig.document([lazy()]),
     ];
     for (const text of bad)
@@ -182,37 +183,52 @@ describe("leases", () => {
   test("used once, over restarts too: the id is stored with the effect", async () => {
     const rig = await started();
     await rig.json(CONTROL, "Deliver", [rig.document([])]);
-    const lease = rig.lease(lazy());
-    await rig.call(ROOT, "Ticket", [lease]);
-    await expect(rig.call(ROOT, "Ticket", [lease])).rejects.toMatchObject({
+    const ticket = rig.ticket(lazy());
+    await rig.call(ROOT, "Ticket", [ticket]);
+    await expect(rig.call(ROOT, "Ticket", [ticket])).rejects.toMatchObject({
       message: expect.stringContaining("has been used"),
     });
     await rig.start();
-    await expect(rig.call(ROOT, "Ticket", [lease])).rejects.toMatchObject({
+    await expect(rig.call(ROOT, "Ticket", [ticket])).rejects.toMatchObject({
       message: expect.stringContaining("has been used"),
     });
     await rig.pass(400_000);
-    await expect(rig.call(ROOT, "Ticket", [lease])).rejects.toMatchObject({
+    await expect(rig.call(ROOT, "Ticket", [ticket])).rejects.toMatchObject({
       message: expect.stringContaining("ended"),
     });
-    expect(rig.manager.state.usedLeases.size).toBe(0);
+    expect(rig.manager.state.usedTickets.size).toBe(0);
   });
 
   test("a disk that fails uses nothing up", async () => {
     const rig = await started();
     await rig.json(CONTROL, "Deliver", [rig.document([])]);
-    const lease = rig.lease(lazy());
+    const ticket = rig.ticket(lazy());
     rig.files.faults.set(rig.files.calls + 1, new Error("EIO"));
-    await expect(rig.call(ROOT, "Ticket", [lease])).rejects.toMatchObject({ code: 104 });
-    expect(await rig.call(ROOT, "Ticket", [lease])).toBe(1);
+    await expect(rig.call(ROOT, "Ticket", [ticket])).rejects.toMatchObject({ code: 104 });
+    expect(await rig.call(ROOT, "Ticket", [ticket])).toBe(1);
+  });
+
+  test("the power may go at any call of its write: then it is used and its sliver wanted, or neither", async () => {
+    for (let fail = 1; fail <= 8; fail++)
+      for (let seed = 0; seed < 10; seed++) {
+        const rig = await started();
+        await rig.json(CONTROL, "Deliver", [rig.document([])]);
+        rig.files.failAt = rig.files.calls + fail;
+        const answer = await rig.call(ROOT, "Ticket", [rig.ticket(lazy())]).catch(() => undefined);
+        rig.files.powerLoss(seededRandom(seed * 10 + fail));
+        await rig.start();
+        const { usedTickets, records } = rig.manager.state;
+        if (answer === 1) expect(usedTickets.size).toBe(1);
+        expect(records.get("laz")?.local.desired === true).toBe(usedTickets.size === 1);
+      }
   });
 
   test("for a generation that has ended: refused", async () => {
     const rig = await started();
     await rig.json(CONTROL, "Deliver", [rig.document([lazy(5)])]);
-    await expect(rig.call(ROOT, "Ticket", [rig.lease(lazy(4))])).rejects.toMatchObject({ code: 104 });
+    await expect(rig.call(ROOT, "Ticket", [rig.ticket(lazy(4))])).rejects.toMatchObject({ code: 104 });
     expect(rig.found).toEqual([]);
-    expect(await rig.call(ROOT, "Ticket", [rig.lease(lazy(5), { jti: "k".repeat(20) })])).toBe(1);
+    expect(await rig.call(ROOT, "Ticket", [rig.ticket(lazy(5), { jti: "k".repeat(20) })])).toBe(1);
     expect(rig.found).toEqual(["laz:running"]);
   });
 });

@@ -116,8 +116,8 @@ export class ApiRig extends Rig {
     return signText("document", { ...head, slivers, ...more }, signer);
   }
 
-  /** A lease of five minutes for one sliver. */
-  lease(spec: SliverSpecInput, more: object = {}, signer: Signer = this.signer): string {
+  /** A ticket of five minutes for one sliver. */
+  ticket(spec: SliverSpecInput, more: object = {}, signer: Signer = this.signer): string {
     const now = Math.floor(this.clock.now() / 1000);
     const claims = {
       iss: "launcher",
@@ -128,7 +128,7 @@ export class ApiRig extends Rig {
       jti: "j".repeat(20),
       epoch: 1,
     };
-    return signText("lease", { ...claims, version: this.version, sliver: spec, ...more }, signer);
+    return signText("ticket", { ...claims, version: this.version, sliver: spec, ...more }, signer);
   }
 }
 

@@ -212,9 +212,9 @@ describe("documents, by example", () => {
     expect(next.state.records.get("ada")!.rspec.cpuGuarantee).toBe(60);
   });
 
-  test("a lost store is in safe mode until a full document came, and a lease is not one", () => {
-    const lease = deliverPartial(EMPTY_STATE, doc(1, [incoming("ada", 1)]), NONE).state;
-    expect(lease.safe).toBe(true);
-    expect(full(lease, 1, "ada").safe).toBe(false);
+  test("a lost store is in safe mode until a full document came, and a ticket is not one", () => {
+    const ticket = deliverPartial(EMPTY_STATE, doc(1, [incoming("ada", 1)]), NONE).state;
+    expect(ticket.safe).toBe(true);
+    expect(full(ticket, 1, "ada").safe).toBe(false);
   });
 });

@@ -14,7 +14,7 @@ const NODE = "node-1";
 const numbered = (number: number, more: Partial<State> = {}): State =>
   stateOf(new Map(), {
     minimum: { epoch: 1, number },
-    usedLeases: new Map([["a".repeat(16), number]]),
+    usedTickets: new Map([["a".repeat(16), number]]),
     ...more,
   });
 const load = (files: PowerLossFiles, node = NODE) => new Store(files, node).load();

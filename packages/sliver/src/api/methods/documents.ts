@@ -1,7 +1,7 @@
 import { messageOf, NodeyardError } from "@nodeyard/runtime";
 import {
   CLOCK_TOLERANCE,
-  openLease,
+  openTicket,
   parseKeySet,
   type Refusal,
   rotate,
@@ -13,33 +13,33 @@ import {
   deliverFull,
   deliverPartial,
   readGetSlivers,
-  readLease,
   readSignedDocument,
+  readTicket,
   type State,
 } from "../../core/index.ts";
-import { LeaseRefusedError } from "../../errors.ts";
+import { TicketRefusedError } from "../../errors.ts";
 import { reportOf } from "../../manager/index.ts";
 import { type Context, keysOf, type Method } from "../context.ts";
 import { Fault, wrongArgument } from "../fault.ts";
 import { parseResponse } from "../xmlrpc/index.ts";
 import { desiredState } from "./slivers.ts";
 
-/** Leases that are remembered; each is for 15 minutes at most. */
-const MAX_USED_LEASES = 10_000;
+/** Tickets that are remembered; each is for 15 minutes at most. */
+const MAX_USED_TICKETS = 10_000;
 
 const ticket: Method = {
   name: "Ticket",
-  doc: "Ticket(signed_lease): deliver a lease for one sliver of this node, and create it.",
+  doc: "Ticket(signed_ticket): deliver a ticket for one sliver of this node, and create it.",
   arity: 1,
   run: async (context, [text]) => {
     const { manager } = context;
     const { node, machine, capacity } = manager.options;
     await manager.change((state) =>
       refusing(() => {
-        const lease = openLease(textOf(text), keysOf(context), node, manager.now);
-        // In the same write as its effect: a lease cannot be used again after a crash.
-        const used = remember(state, lease.jti, lease.exp + CLOCK_TOLERANCE, manager.now);
-        const delivery = readLease(lease, machine.policy.defaults);
+        const opened = openTicket(textOf(text), keysOf(context), node, manager.now);
+        // In the same write as its effect: a ticket cannot be used again after a crash.
+        const used = remember(state, opened.jti, opened.exp + CLOCK_TOLERANCE, manager.now);
+        const delivery = readTicket(opened, machine.policy.defaults);
         return { state: redeem(used, delivery, capacity), result: 1 };
       }),
     );
@@ -117,7 +117,7 @@ function redeem(
   capacity: Context["manager"]["options"]["capacity"],
 ): State {
   const { state: next, refused } = deliverPartial(state, delivery, capacity);
-  if (refused.length > 0) throw new LeaseRefusedError(refused.map(refusalText).join("; "));
+  if (refused.length > 0) throw new TicketRefusedError(refused.map(refusalText).join("; "));
   const name = delivery.records[0]?.name;
   return name === undefined ? next : desiredState(next, name, true);
 }
@@ -127,11 +127,11 @@ function refusalText({ name, code, reason }: Refusal): string {
 }
 
 function remember(state: State, jti: string, until: number, now: number): State {
-  if (state.usedLeases.has(jti)) throw new LeaseRefusedError("the lease has been used");
-  const current = [...state.usedLeases].filter(([, end]) => end >= now);
-  if (current.length >= MAX_USED_LEASES)
-    throw new LeaseRefusedError("too many leases within a quarter of an hour");
-  return { ...state, usedLeases: new Map([...current, [jti, until]]) };
+  if (state.usedTickets.has(jti)) throw new TicketRefusedError("the ticket has been used");
+  const current = [...state.usedTickets].filter(([, end]) => end >= now);
+  if (current.length >= MAX_USED_TICKETS)
+    throw new TicketRefusedError("too many tickets within a quarter of an hour");
+  return { ...state, usedTickets: new Map([...current, [jti, until]]) };
 }
 
 /** What is wrong with what the caller sent is his argument, not our failure. */

@@ -3,8 +3,8 @@ import {
   type KeySet,
   parseDocument,
   type Rspec,
-  type SliverLease,
   type SliverSpec,
+  type SliverTicket,
   verifyText,
 } from "@nodeyard/sliver-protocol";
 import { WrongDocumentError } from "../../errors.ts";
@@ -36,10 +36,10 @@ export function readSignedDocument(
   };
 }
 
-/** What a lease brings: one sliver. */
-export function readLease(lease: SliverLease, defaults: Rspec): Delivery {
-  const version = { epoch: lease.epoch, number: lease.version };
-  return { version, digest: "", records: [incoming(lease.sliver, version, defaults)], malformed: [] };
+/** What a ticket brings: one sliver. */
+export function readTicket(ticket: SliverTicket, defaults: Rspec): Delivery {
+  const version = { epoch: ticket.epoch, number: ticket.version };
+  return { version, digest: "", records: [incoming(ticket.sliver, version, defaults)], malformed: [] };
 }
 
 function incoming(spec: SliverSpec, stamp: Version, defaults: Rspec): Incoming {
