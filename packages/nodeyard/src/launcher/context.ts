@@ -1,6 +1,7 @@
 import type {
   CreateOrder,
   Driver,
+  Evidence,
   Machine,
   Provider,
   ProviderConfig,
@@ -69,6 +70,7 @@ export interface Context {
   readonly breakers: Breakers;
   /** UUID of the installation, from `/nodeyard/installation`. */
   readonly installation: string;
+  readonly evidence?: Evidence;
   /** Event ids of the min-ready requests that this session wrote or may have written: noted before the tree is asked. */
   readonly ownMinReady: Set<string>;
   /** Pools being served, by key. */

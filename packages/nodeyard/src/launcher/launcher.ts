@@ -1,4 +1,4 @@
-import type { Driver, ProviderConfig, Resources, Scanner } from "@nodeyard/driver";
+import type { Driver, Evidence, ProviderConfig, Resources, Scanner } from "@nodeyard/driver";
 import { newComponent } from "@nodeyard/model";
 import {
   type Clock,
@@ -16,6 +16,7 @@ import type { Counters, Journal, Log } from "../telemetry/index.ts";
 import { View, type ViewEvent } from "../view/index.ts";
 import { AgeClock } from "./age-clock.ts";
 import { Breakers } from "./breakers/breakers.ts";
+import { defaultRule } from "./breakers/rule.ts";
 import { LeaseKeeper } from "./clients/leases.ts";
 import { MinReadyOwner } from "./clients/min-ready-owner.ts";
 import { Fence } from "./fence/fence.ts";
@@ -38,6 +39,8 @@ export interface LauncherConfig {
   readonly labels: ReadonlyMap<string, LabelPolicy>;
   readonly tenantLimits: ReadonlyMap<string, Resources>;
   readonly maxHoldAgeMs: number;
+  /** Of one offering (place and type); absent: 60. */
+  readonly failedLaunchesPerHour?: number;
 }
 
 /** The handles of one process. In a simulation a crash is when they never settle again. */
@@ -52,6 +55,8 @@ export interface LauncherOptions {
   readonly identity: Identity;
   readonly driverOf: (name: string) => Promise<Driver>;
   readonly config: LauncherConfig;
+  /** What outlives nodes of whose their resources were; absent: drivers remember as long as the process lives. */
+  readonly evidence?: Evidence;
   /** Requests between acceptance and the start of their last launch, at most. */
   readonly maxStarting?: number;
 }
@@ -101,6 +106,10 @@ export class Launcher {
     this.#breakers = new Breakers(
       { tree, view: this.view, random, log, journal, counters, ages: this.#ages },
       (key, after) => this.#loop.push({ type: "offering", key, after }),
+      () => ({
+        ...defaultRule,
+        failedPerHour: this.#config.failedLaunchesPerHour ?? defaultRule.failedPerHour,
+      }),
     );
     const fence = new Fence(tree, clock, random);
     const context = {
@@ -118,6 +127,7 @@ export class Launcher {
       breakers: this.#breakers,
       installation,
       ownMinReady: new Set<string>(),
+      ...(options.evidence === undefined ? {} : { evidence: options.evidence }),
     };
     this.#serving = new Serving({
       context,

