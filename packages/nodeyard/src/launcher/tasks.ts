@@ -2,6 +2,7 @@ import { backoff, messageOf } from "@nodeyard/runtime";
 import type { Action, SchedulerEvent } from "../scheduler/index.ts";
 import { requestMinReady } from "./clients/min-ready.ts";
 import type { Context } from "./context.ts";
+import { Gate } from "./gate.ts";
 import { deallocateNode } from "./nodes/deallocate.ts";
 import type { Deletions } from "./nodes/deletions.ts";
 import { type Handled, handleDecline, handleRequest } from "./requests/handler.ts";
@@ -10,6 +11,8 @@ import { settledWithin } from "./within.ts";
 
 /** Failures in a row per request, node or label, at most this many remembered. */
 const REMEMBERED = 50_000;
+/** Nodes of one provider that are deleted at once, at most: thousands may be given back together, and each holds memory. */
+const DELETING = 256;
 /** Time for work that was aborted to end, milliseconds. */
 const GIVE_UP_MS = 2_000;
 
@@ -30,6 +33,8 @@ export class Tasks {
   readonly #deletions: Deletions;
   readonly #running = new Map<Promise<void>, string>();
   readonly #failures = new Map<string, number>();
+  /** By provider: one whose cloud hangs holds up nobody else. */
+  readonly #deleting = new Map<string, Gate>();
   #session = new AbortController();
 
   constructor(
@@ -151,9 +156,19 @@ export class Tasks {
   }
 
   async #delete(node: string, signal: AbortSignal): Promise<SchedulerEvent> {
-    const expected = this.#context.view.nodes.byId.get(node)?.record.state ?? "deleting";
-    const retryMs = await this.#deletions.delete(node, expected, signal);
+    const record = this.#context.view.nodes.byId.get(node)?.record;
+    // What it is to be deleted for is what it is now, not when its turn comes.
+    const expected = record?.state ?? "deleting";
+    const retryMs = await this.#gateOf(record?.provider ?? "").run(async () =>
+      signal.aborted ? undefined : this.#deletions.delete(node, expected, signal),
+    );
     return { type: "deleted", node, ...(retryMs === undefined ? {} : { retryMs }) };
+  }
+
+  #gateOf(provider: string): Gate {
+    const gate = this.#deleting.get(provider) ?? new Gate(DELETING);
+    this.#deleting.set(provider, gate);
+    return gate;
   }
 
   async #deallocate(node: string): Promise<SchedulerEvent> {

@@ -1,6 +1,7 @@
 import { paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import type { Context } from "../context.ts";
+import { FenceLost } from "../fence/fence.ts";
 import { lockNode } from "./node-lock.ts";
 
 /** Frees a ready node whose request is gone. True when nothing is left to do. */
@@ -12,11 +13,16 @@ export async function deallocateNode(context: Context, id: string): Promise<bool
     const { state, allocatedTo } = node.record;
     const missing =
       allocatedTo !== null && (await context.tree.stat(paths.request(allocatedTo))) === undefined;
-    if (state !== "ready" || !missing) await context.fence.release(node.held);
+    // What nobody holds is often given back by its own user meanwhile: then there is something else to do with it.
+    const moved = (context.view.nodes.byId.get(id)?.version ?? 0) > node.version;
+    if (state !== "ready" || !missing || moved) await context.fence.release(node.held);
     else await node.write({ allocatedTo: null }, (set) => [set, { op: "delete", path: node.held.contender }]);
     return true;
   } catch (error) {
-    context.log.warn({ node: id, error: messageOf(error) }, "freeing a node failed; it is tried again");
+    const facts = { node: id, error: messageOf(error) };
+    if (error instanceof FenceLost)
+      context.log.debug(facts, "a node that was being freed was changed by others");
+    else context.log.warn(facts, "freeing a node failed; it is tried again");
     await context.fence.release(node.held).catch(() => {});
     return false;
   }

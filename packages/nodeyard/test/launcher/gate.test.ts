@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { Gate } from "../../src/launcher/gate.ts";
+
+test("so many at once, the rest in order, and a failure gives its turn back", async () => {
+  const gate = new Gate(2);
+  const begun: number[] = [];
+  const ends: PromiseWithResolvers<number>[] = [];
+  const all = Array.from({ length: 5 }, (_, number) =>
+    gate.run(() => {
+      begun.push(number);
+      ends[number] = Promise.withResolvers<number>();
+      return ends[number].promise;
+    }),
+  );
+  const settled = Promise.allSettled(all);
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  await turn();
+  expect(begun).toEqual([0, 1]);
+  ends[1]!.reject(new Error("broken"));
+  await turn();
+  expect(begun).toEqual([0, 1, 2]);
+  ends[0]!.resolve(0);
+  ends[2]!.resolve(2);
+  await turn();
+  expect(begun).toEqual([0, 1, 2, 3, 4]);
+  ends[3]!.resolve(3);
+  ends[4]!.resolve(4);
+  expect((await settled).map(({ status }) => status)).toEqual([
+    "fulfilled",
+    "rejected",
+    "fulfilled",
+    "fulfilled",
+    "fulfilled",
+  ]);
+  expect(await gate.run(async () => "later")).toBe("later");
+});
