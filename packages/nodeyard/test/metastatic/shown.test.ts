@@ -36,7 +36,9 @@ test("explain and list show where a node lives, what a backing node carries, and
   const waits = await story(waiting.id);
   expect(waits.waitsFor).toMatchObject({ code: "node.waits-for-slot", facts: { requests: [request] } });
   expect(waits.next).toContain(`nodeyard explain ${request}`);
-  expect(lab.request(asked)?.state).toBe("pending");
+  const stuck = await lab.settle(explain(handles, { kind: "request", id: asked }, read));
+  expect(stuck).toMatchObject({ state: "pending", about: { waits_for_requests: [request] } });
+  expect(stuck?.next).toContain(`nodeyard explain ${request}`);
 
   const listed = await lab.settle(listedNode(handles, second.id));
   expect(nodeRow(listed!, lab.clock.now())).toMatchObject({ backing_node: backing, slot: 1 });

@@ -7,6 +7,7 @@ import { leaseIdOf } from "../lease.ts";
 import { readRequest } from "../listing.ts";
 import { verdictMeaning } from "./meaning.ts";
 import { nextSteps } from "./next-steps.ts";
+import { backingRequests } from "./slot-facts.ts";
 import type { ReadHistory, Story, Wait } from "./story.ts";
 import {
   lockHolder,
@@ -33,6 +34,7 @@ export async function requestStory(
     open ? nodesOf(tree, id) : [],
   ]);
   const capable = pools.filter((pool) => mayServe(pool, record));
+  const behind = await backingRequests(handles, open ? nodes : []);
   const waitsFor = open ? await waitOf(tree, record, { pools, capable, holder, history }) : null;
   return {
     kind: "request",
@@ -48,9 +50,10 @@ export async function requestStory(
       pools_that_may: capable.map(poolId),
       handled_by: holder,
       nodes: open ? nodes.map(nodeFacts) : record.nodes,
+      ...(behind.length === 0 ? {} : { waits_for_requests: behind }),
     },
     waitsFor,
-    next: waitsFor === null ? afterwards(record, history) : nextOf(waitsFor),
+    next: waitsFor === null ? afterwards(record, history) : nextOf(waitsFor, behind),
     history,
   };
 }
@@ -118,7 +121,9 @@ function fromTree(code: VerdictCode, facts: Wait["facts"], since: number | null)
   return { code, meaning: verdictCodes[code], facts, since, nextTry: null, source: "tree" };
 }
 
-export function nextOf({ code }: Wait): string {
+export function nextOf({ code }: Wait, behind: readonly string[] = []): string {
+  if (behind.length > 0)
+    return `A bigger node was asked for, which its slots will be on. What that waits for: nodeyard explain ${behind[0]}`;
   return Object.hasOwn(nextSteps, code) ? nextSteps[code as VerdictCode] : "A launcher looks at it again.";
 }
 

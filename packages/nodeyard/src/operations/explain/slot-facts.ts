@@ -32,6 +32,18 @@ export async function slotFacts(
   return requests.length === 0 ? undefined : { kind: "waits", requests };
 }
 
+/** Requests for bigger nodes that nodes being launched wait for, each once. */
+export async function backingRequests(
+  handles: OperationHandles,
+  nodes: readonly NodeRecord[],
+): Promise<readonly string[]> {
+  const byProvider = new Map(
+    nodes.filter(({ state }) => state === "building").map((node) => [node.provider, node]),
+  );
+  const facts = await Promise.all([...byProvider.values()].map((node) => slotFacts(handles, node)));
+  return facts.flatMap((fact) => (fact?.kind === "waits" ? fact.requests.map(({ id }) => id) : []));
+}
+
 /** Nodes by slot. */
 async function takenSlots(
   { tree }: OperationHandles,
