@@ -18,7 +18,7 @@ export function keepReady(state: State, turn: Turn, label: string): void {
   if (state.minReadyAsking.has(label) || state.timetable.get(`label ${label}`) !== undefined) return;
   if (!servable(state, label)) return;
   const open = state.minReadyOpen.get(label)?.size ?? 0;
-  const missing = policy.minReady - state.idle.count(label) - open;
+  const missing = policy.minReady - state.idle.count(label) - open - aboutToBeFree(state, label);
   if (missing <= 0) {
     state.minReadyShort.delete(label);
     state.timetable.delete(`short ${label}`);
@@ -42,6 +42,19 @@ function isOurTurn(state: State, turn: Turn, label: string): boolean {
   if (turn.now >= due) return true;
   state.timetable.set(`short ${label}`, due);
   return false;
+}
+
+/** A node is freed and its request deleted in one commit, but the request may be seen to go first. */
+function aboutToBeFree(state: State, label: string): number {
+  let count = 0;
+  for (const id of state.stock.get(label) ?? []) {
+    const request = state.nodes.get(id)?.record.allocatedTo ?? null;
+    const promised = request !== null && state.requests.has(request);
+    // Busy with a request: being freed; without: being deleted.
+    const going = request === null && state.busyNodes.has(id);
+    if (!promised && !going && !state.idle.has(id) && !state.claimed.has(id)) count++;
+  }
+  return count;
 }
 
 /** Some pool of ours launches this label and is not held up by its limits. */

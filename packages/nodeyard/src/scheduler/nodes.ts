@@ -3,6 +3,7 @@ import type { NodeEntry } from "../view/index.ts";
 import { poolKey } from "../view/index.ts";
 import { oneInstance } from "./nodeset.ts";
 import { quotaFreed } from "./refusals.ts";
+import { MIN_READY } from "./requests.ts";
 import type { State, Turn } from "./state.ts";
 import { dirtyProvider, wakeForLabels, wakeTenant } from "./waiting.ts";
 import { zoneKey } from "./zones.ts";
@@ -35,6 +36,7 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
   if (after === undefined) state.nodes.delete(id);
   else state.nodes.set(id, after);
   indexAllocation(state, before, after);
+  indexStock(state, before, after);
   account(state, id, before, after);
   reconsider(state, turn, id);
 }
@@ -164,6 +166,29 @@ function indexAllocation(state: State, before: NodeEntry | undefined, after: Nod
   if (now) {
     const ids = state.allocated.get(now) ?? new Set();
     state.allocated.set(now, ids.add(id));
+  }
+}
+
+/** A node that min-ready asked for says so until somebody else gets it. */
+function stockLabel(entry: NodeEntry | undefined): string | undefined {
+  const record = entry?.record;
+  return record?.state === "ready" && record.requestor === MIN_READY ? record.type[0] : undefined;
+}
+
+function indexStock(state: State, before: NodeEntry | undefined, after: NodeEntry | undefined): void {
+  const [old, now] = [stockLabel(before), stockLabel(after)];
+  if (old === now) return;
+  const { id } = (before ?? after)!;
+  for (const [label, add] of [
+    [old, false],
+    [now, true],
+  ] as const) {
+    if (label === undefined) continue;
+    const ids = state.stock.get(label) ?? new Set();
+    state.stock.set(label, ids);
+    if (add) ids.add(id);
+    else ids.delete(id);
+    state.dirtyLabels.add(label);
   }
 }
 

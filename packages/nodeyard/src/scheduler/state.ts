@@ -134,6 +134,8 @@ export interface State {
   readonly minReadyAsking: Set<string>;
   /** Open min-ready requests of any launcher, by label. */
   readonly minReadyOpen: Map<string, Set<string>>;
+  /** Ready nodes that min-ready asked for and nobody got yet, by label. */
+  readonly stock: Map<string, Set<string>>;
   /** Since when a label lacks ready nodes that another launcher should ask for first. */
   readonly minReadyShort: Map<string, number>;
   /** Nodes to look at again, because something they depend on changed. */
@@ -196,6 +198,7 @@ export function createState(): State {
     dirtyLabels: new Set(),
     minReadyAsking: new Set(),
     minReadyOpen: new Map(),
+    stock: new Map(),
     minReadyShort: new Map(),
     recheckNodes: new Set(),
     timetable: new Timetable(),

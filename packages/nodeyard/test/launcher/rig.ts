@@ -35,7 +35,7 @@ export function fakeProvider(name = "cloud", fields: object = {}, pool: object =
   const problems: string[] = [];
   const config = fakeConfig.load(raw, {
     labels: new Set(LABELS),
-    diskimages: new Map(),
+    diskimages: new Map([["noble", { username: "zuul", pythonPath: "auto", shellType: null }]]),
     report: (finding) =>
       void (finding.severity === "error" && problems.push(`${finding.path.join(".")}: ${finding.message}`)),
   });
