@@ -76,7 +76,8 @@ async function freeAll(context: Context, entry: RequestEntry, look: Look): Promi
   const free: Op[] = [];
   for (const id of entry.record.nodes) {
     const node = await look(context, id);
-    if (node === undefined || node.record.allocatedTo !== entry.id) continue;
+    // Somebody was quicker, and holds or deletes it: what they write is theirs.
+    if (node === undefined || node.record.allocatedTo !== entry.id || node.record.state !== "ready") continue;
     const data = encodeNode(changeNode(node.record, { allocatedTo: null }, treeSeconds(context)));
     free.push({ op: "set", path: paths.node(id), data, version: node.version });
   }
