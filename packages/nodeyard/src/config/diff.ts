@@ -38,6 +38,7 @@ export function diffConfig(before: Config, after: Config): ConfigDiff {
     webappNeedsRestart: !isDeepStrictEqual(before.webapp, after.webapp),
     limitsChanged:
       before.maxHoldAgeMs !== after.maxHoldAgeMs ||
+      before.failedLaunchesPerHour !== after.failedLaunchesPerHour ||
       !isDeepStrictEqual(before.tenantLimits, after.tenantLimits),
   };
   return {

@@ -9,6 +9,8 @@ export interface Config {
   readonly providers: readonly ProviderConfig[];
   /** Infinity: held nodes are kept for ever. */
   readonly maxHoldAgeMs: number;
+  /** Of one offering, at least 1. */
+  readonly failedLaunchesPerHour: number;
   /** By tenant; absent names are unlimited. */
   readonly tenantLimits: ReadonlyMap<string, Resources>;
   readonly webapp: { readonly port: number; readonly listenAddress: string };

@@ -32,8 +32,8 @@ export async function openConfig(
 
 /** The part of the file that the launcher works by. */
 export function launcherConfig(config: Config): LauncherConfig {
-  const { providers, labels, tenantLimits, maxHoldAgeMs } = config;
-  return { providers, labels, tenantLimits, maxHoldAgeMs };
+  const { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour } = config;
+  return { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour };
 }
 
 export function logFindings(log: Log, findings: readonly Finding[]): void {

@@ -82,6 +82,12 @@ describe("the rest of the top level", () => {
     });
   });
 
+  it("the budget of failed launches is at least one", () => {
+    expect(loaded("{}").failedLaunchesPerHour).toBe(60);
+    expect(loaded("max-failed-launches-per-hour: 7").failedLaunchesPerHour).toBe(7);
+    expect(loaded("max-failed-launches-per-hour: -1").failedLaunchesPerHour).toBe(1);
+  });
+
   it("39: a hold age of 0 or less is no limit", () => {
     expect(loaded("max-hold-age: 0").maxHoldAgeMs).toBe(Number.POSITIVE_INFINITY);
     expect(loaded("max-hold-age: -5").maxHoldAgeMs).toBe(Number.POSITIVE_INFINITY);

@@ -148,6 +148,22 @@ describe("a label that never boots", () => {
     expect(breakerOf(world)).toBeUndefined();
   });
 
+  test("keeps to a smaller budget that the configuration names", async () => {
+    const counter = counting();
+    const world = new World();
+    world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
+    const config = launcherConfig([fakeProvider("cloud", RETRIES)], { failedLaunchesPerHour: 4 });
+    const { launcher } = await world.start("a", config, { wrap: counter.wrap });
+    const codes = new Set<string | undefined>();
+    for (let minute = 0; minute < 60; minute++) {
+      const id = await world.ask();
+      await world.run(60_000);
+      codes.add(launcher.verdict(id)?.code);
+    }
+    expect(codes).toContain("offering.budget");
+    expect(counter.creates).toBeLessThanOrEqual(9);
+  });
+
   test("stock of it is not asked for again and again", async () => {
     const counter = counting();
     const world = new World(ONE_ZONE);

@@ -26,6 +26,7 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
       report: (severity, path, message) => main.findings.add(severity, "load", path, message),
     }),
     maxHoldAgeMs: ageMs(from, "max-hold-age"),
+    failedLaunchesPerHour: Math.max(1, from.number("max-failed-launches-per-hour", 60)),
     tenantLimits: compileTenantLimits(from),
     webapp: {
       port: webapp.number("port", 8005),

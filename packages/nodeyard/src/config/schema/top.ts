@@ -115,6 +115,11 @@ export const topSchema = closed({
     default: 0,
     unit: "s",
   }),
+  "max-failed-launches-per-hour": int({
+    description:
+      "Of one label in one place (zone, provider); beyond it nothing is launched of it for a while. Unknown to the old launcher.",
+    default: 60,
+  }),
   "tenant-resource-limits": listOf(tenantLimits, "What the nodes of one tenant may use together."),
 });
 

@@ -64,14 +64,14 @@ const FORGOTTEN_MS = 86_400_000;
  */
 export class Breakers {
   readonly #handles: BreakerHandles;
-  readonly #rule: BreakerRule;
+  readonly #rule: () => BreakerRule;
   readonly #tell: (key: string, fact: OfferingFact | undefined) => void;
   readonly #tallies = new Map<string, Tally>();
 
   constructor(
     handles: BreakerHandles,
     tell: (key: string, fact: OfferingFact | undefined) => void,
-    rule: BreakerRule = defaultRule,
+    rule: () => BreakerRule = () => defaultRule,
   ) {
     this.#handles = handles;
     this.#tell = tell;
@@ -120,7 +120,7 @@ export class Breakers {
         tally,
         { ...failure, probe },
         ages.now(),
-        this.#rule,
+        this.#rule(),
         random,
       );
       this.#remember(key, outcome.tally);
@@ -187,7 +187,7 @@ export class Breakers {
     if (found === undefined) return this.#tell(key, undefined);
     const { why, until, since, failures, kind, error } = found.breaker;
     const prober = this.#prober(key) ?? null;
-    const hopeless = isHopeless(found.breaker, this.#rule);
+    const hopeless = isHopeless(found.breaker, this.#rule());
     this.#tell(key, { why, until, prober, hopeless, since, failures, kind, error });
   }
 
