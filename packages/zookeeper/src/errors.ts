@@ -242,8 +242,21 @@ const UNKNOWN_OUTCOME = new Set<number>([
   ErrorCode.requestTimeout,
 ]);
 
-/** The error for a code of the reply header. */
+/**
+ * The error for a code of the reply header, without a stack: a reply is read far from the call that asked for it, so a stack
+ * would show this client alone, and to capture it is most of what a refusal costs.
+ */
 export function errorFromCode(code: number, details: ErrorDetails = {}): ZooKeeperError {
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 0;
+  try {
+    return errorOf(code, details);
+  } finally {
+    Error.stackTraceLimit = limit;
+  }
+}
+
+function errorOf(code: number, details: ErrorDetails): ZooKeeperError {
   const known = BY_CODE.get(code);
   if (known !== undefined) return new known(details);
   if (code === ErrorCode.badArguments) return new BadArguments("the server refuses the arguments", details);
