@@ -96,6 +96,20 @@ describe("an offering without room", () => {
     expect(world.children(breakerPath(key("cloud")))).toEqual([]);
   });
 
+  test("in one zone: the nodeset goes to another zone as a whole, in the same plan", async () => {
+    const world = new World({ capacity: { az1: 0 } });
+    const { counters } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]));
+    for (let count = 0; count < 4; count++) {
+      const { nodes, declined_by } = await world.fulfilled(
+        await world.ask({ node_types: ["small", "small"] }),
+        5_000,
+      );
+      expect((nodes as string[]).map((id) => world.node(id)?.az)).toEqual(["az2", "az2"]);
+      expect(declined_by ?? []).toEqual([]);
+    }
+    expect(counters.value("launcher.launches", { result: "capacity" })).toBeLessThanOrEqual(2);
+  });
+
   test("other labels of the pool go on", async () => {
     const world = new World(ONE_ZONE);
     const broken = (driver: Driver): Driver => ({
@@ -150,7 +164,7 @@ describe("a label that never boots", () => {
 
   test("keeps to a smaller budget that the configuration names", async () => {
     const counter = counting();
-    const world = new World();
+    const world = new World(ONE_ZONE);
     world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
     const config = launcherConfig([fakeProvider("cloud", RETRIES)], { failedLaunchesPerHour: 4 });
     const { launcher } = await world.start("a", config, { wrap: counter.wrap });
