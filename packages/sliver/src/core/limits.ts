@@ -50,7 +50,7 @@ export function computeLimits(
 
 function rates(guarantee: number, cap: number, share: number, link: number): Limits["net"] {
   const rate = Math.min(guarantee, link);
-  return { rate, ceil: clamp(Math.max(cap, rate), rate, link), share: Math.max(1, share) };
+  return { rate, ceil: clamp(cap, rate, link), share: Math.max(1, share) };
 }
 
 function clamp(value: number, low: number, high: number): number {

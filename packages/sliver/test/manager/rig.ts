@@ -22,6 +22,7 @@ export class Rig {
   readonly clock = new VirtualClock();
   readonly log: string[] = [];
   manager!: Manager;
+  #running: Manager | undefined;
   #more: Partial<ManagerOptions>;
 
   constructor(more: Partial<ManagerOptions> = {}) {
@@ -30,6 +31,7 @@ export class Rig {
 
   /** A manager as after a start of the process; the one before is gone without a word. */
   async start(): Promise<Manager> {
+    await this.kill();
     const store = new Store(this.files, "node-1");
     const { state } = await store.load();
     const log = (text: string) => void this.log.push(text);
@@ -45,9 +47,20 @@ export class Rig {
       log: { info: log, error: log },
       ...this.#more,
     });
+    this.#running = this.manager;
     this.manager.requestSync();
     await this.settle();
     return this.manager;
+  }
+
+  /** What was under way has no effect any more, and nothing is written. */
+  async kill(): Promise<void> {
+    const old = this.#running;
+    this.#running = undefined;
+    if (old === undefined) return;
+    const closed = old.close();
+    await this.pass(30_000);
+    await closed;
   }
 
   /** Lets everything that needs no time happen. */
