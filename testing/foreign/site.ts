@@ -24,8 +24,14 @@ export interface ForeignSite {
   close(): Promise<void>;
 }
 
-/** `nodeyard launcher` on a real ZooKeeper, or `nodeyard up --listen`. Resolves when it serves. */
-export async function startForeignSite(store: StoreName): Promise<ForeignSite> {
+/**
+ * `nodeyard launcher` on a real ZooKeeper, or `nodeyard up --listen`. Resolves when it serves. `labelsAndProviders` is a piece of
+ * its file.
+ */
+export async function startForeignSite(
+  store: StoreName,
+  labelsAndProviders: string = CONFIG,
+): Promise<ForeignSite> {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-foreign-"));
   const [state, config, lines] = [
     join(folder, "state"),
@@ -36,7 +42,7 @@ export async function startForeignSite(store: StoreName): Promise<ForeignSite> {
   const port = zookeeper?.port ?? (await freePort());
   const servers =
     zookeeper && `zookeeper-servers: [{host: 127.0.0.1, port: ${port}}]\nzookeeper-timeout: ${SESSION_S}.0\n`;
-  writeFileSync(config, `${servers ?? ""}${CONFIG}`);
+  writeFileSync(config, `${servers ?? ""}${labelsAndProviders}`);
   const words = zookeeper ? ["launcher"] : ["up", "--listen", `127.0.0.1:${port}`];
   const launcher = new Victim(["--state", state, "-c", config, ...words], { log: lines });
   const embedded = new EmbeddedLog(lines);
