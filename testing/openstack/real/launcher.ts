@@ -188,6 +188,7 @@ providers:
     pools:
       - name: main
         networks: [nodeyard]
+        auto-floating-ip: false
         labels:
           - {name: small, cloud-image: fake, flavor-name: small, key-name: nodeyard}
 `;

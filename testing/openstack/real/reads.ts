@@ -1,0 +1,96 @@
+import { type CreateOrder, type ExternalId, type Provider, runSteps, type Tag } from "@nodeyard/driver";
+import { createOpenstackDriver } from "@nodeyard/driver-openstack";
+import { systemClock as clock } from "@nodeyard/runtime";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { CloudUser } from "../admin.ts";
+import { counted } from "../counted.ts";
+import { compile, contextOf, empty, hostOf } from "../rig.ts";
+import { OpenstackSite } from "../site.ts";
+
+let site: OpenstackSite;
+let user: CloudUser;
+const { signal } = new AbortController();
+
+beforeAll(async () => {
+  site = OpenstackSite.start();
+  user = new CloudUser(site, "nodeyard");
+  await empty(user);
+});
+
+afterAll(async () => {
+  site.faults({});
+  await empty(user);
+  await user.close();
+});
+
+const RUN_MS = 90_000;
+
+test.each([
+  [1, 0.5],
+  [20, 0.1],
+])("%i nodes at once, slow to come and to go: at most %f reads per second and node", async (nodes, most) => {
+  site.faults({ spawn_delay: [8, 20], destroy_delay: [3, 8] });
+  const { host, counts } = counted(hostOf(site));
+  const config = compile({
+    pools: [
+      {
+        name: "main",
+        networks: ["nodeyard"],
+        "auto-floating-ip": false,
+        labels: [{ name: "small", "cloud-image": "fake", "flavor-name": "small" }],
+      },
+    ],
+  });
+  const provider = await createOpenstackDriver(host).open(config, contextOf("reads"));
+  // What is learnt once, for all that follow.
+  await provider.need(config.pools[0]!.labels.get("small")!, signal);
+  counts.reads = 0;
+  counts.changes = 0;
+  const until = clock.monotonic() + RUN_MS;
+  let busyMs = 0;
+  let lives = 0;
+  await Promise.all(
+    Array.from({ length: nodes }, async (_, lane) => {
+      for (let round = 0; clock.monotonic() < until; round++) {
+        const started = clock.monotonic();
+        await life(provider, config, String(lane * 1_000 + round).padStart(10, "0"));
+        busyMs += clock.monotonic() - started;
+        lives++;
+      }
+    }),
+  );
+  await provider.close();
+  const rate = counts.reads / (busyMs / 1_000);
+  process.stderr.write(
+    `${nodes} at once: ${lives} lives, ${counts.reads} reads (${rate.toFixed(3)} per second and node), ` +
+      `${counts.changes} changing calls (${(counts.changes / lives).toFixed(1)} per life)\n`,
+  );
+  expect(counts.changes).toBe(lives * 2);
+  expect(rate).toBeLessThanOrEqual(most);
+});
+
+async function life(provider: Provider, config: ReturnType<typeof compile>, nodeId: string): Promise<void> {
+  const [pool] = config.pools;
+  const tag: Tag = { installation: "reads", provider: config.name, pool: "main", nodeId };
+  const order = {
+    tag,
+    hostname: `np${nodeId}`,
+    pool: pool!,
+    label: pool!.labels.get("small")!,
+    az: null,
+    imageExternalId: null,
+    request: {},
+    attempt: 1,
+  } as unknown as CreateOrder;
+  let externalId: ExternalId | null = null;
+  const options = () => ({
+    clock,
+    signal,
+    externalId,
+    save: async (id: ExternalId) => {
+      externalId = id;
+    },
+  });
+  await runSteps((step) => provider.create(order, step), options());
+  await runSteps((step) => provider.remove(tag, step), options());
+}
