@@ -58,29 +58,36 @@ function more(op: Op): Effect | undefined {
   return fails ? "request.fail" : undefined;
 }
 
-/** Where a process is to die. It springs once. */
-export class Trap {
+/** Where a process is to die, with what is to be told then. */
+export class Traps {
   readonly #crash: () => void;
-  #point: CrashPoint | undefined;
+  readonly #open = new Map<CrashPoint, () => void>();
 
   constructor(crash: () => void) {
     this.#crash = crash;
   }
 
-  set(point: CrashPoint): void {
-    this.#point = point;
+  set(point: CrashPoint, onDeath: () => void): void {
+    this.#open.set(point, onDeath);
+  }
+
+  clear(point: CrashPoint): void {
+    this.#open.delete(point);
   }
 
   /** Whether the process dies here; it is dead then. */
   springs(effects: readonly Effect[], moment: Moment): boolean {
-    if (!this.waits(effects, moment)) return false;
-    this.#point = undefined;
+    const point = this.waits(effects, moment);
+    if (point === undefined) return false;
+    const onDeath = this.#open.get(point);
+    this.#open.clear();
     this.#crash();
+    onDeath?.();
     return true;
   }
 
-  waits(effects: readonly Effect[], moment: Moment): boolean {
-    return this.#point?.moment === moment && effects.includes(this.#point.effect);
+  waits(effects: readonly Effect[], moment: Moment): CrashPoint | undefined {
+    return [...this.#open.keys()].find((point) => point.moment === moment && effects.includes(point.effect));
   }
 }
 

@@ -74,11 +74,11 @@ function checkMachines(scene: Scene, provider: string, cloud: TaggableCloud): vo
   const tags = machines
     .filter(({ id }) => !foreign.includes(id))
     .map((machine) => machine.tag?.nodeId ?? "none");
-  if (new Set(tags).size !== tags.length)
-    throw new Broken("one tag has one machine", undefined, `${provider}: ${tags.join(", ")}`);
   for (const tag of tags)
     if (nodes.get(tag)?.data.provider !== provider)
       throw new Broken("nothing outlives its record", undefined, `${provider}: machine of node ${tag}`);
+  if (new Set(tags).size !== tags.length)
+    throw new Broken("one tag has one machine", undefined, `${provider}: ${tags.join(", ")}`);
   for (const [id, { data }] of nodes)
     if (data.provider === provider && !tags.includes(id))
       throw new Broken("a ready node has a machine", undefined, `${provider}: ${id}`);

@@ -20,6 +20,7 @@ export const FAULTS = {
   "tree restart": "the tree's servers restart: every connection is gone for up to 6 s",
   "cloud error": "a cloud's call fails, or its reply is lost",
   "cloud brown-out": "half of a cloud's calls fail",
+  "cloud makes nothing": "every create of a cloud fails",
   "cloud quota": "a cloud refuses a machine for quota",
   "cloud capacity": "a cloud refuses a machine for capacity",
   "cloud slow": "a cloud's listings and reads take up to 20 s",

@@ -1,10 +1,10 @@
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Op, Tree } from "@nodeyard/tree";
 import type { TaggableCloud } from "./broken/index.ts";
-import { type Effect, EffectNames, type Trap } from "./effects.ts";
+import { type Effect, EffectNames, type Traps } from "./effects.ts";
 
 export interface Instruments {
-  readonly trap: Trap;
+  readonly traps: Traps;
   /** Not the process's own: what kills it comes from outside. */
   readonly clock: Clock;
   readonly random: Random;
@@ -68,16 +68,16 @@ export function watchedCloud(
 }
 
 async function passing<T>(
-  { trap, clock, random }: Instruments,
+  { traps, clock, random }: Instruments,
   effects: readonly Effect[],
   duringMs: number,
   call: () => Promise<T>,
 ): Promise<T> {
-  if (trap.springs(effects, "before")) return never();
+  if (traps.springs(effects, "before")) return never();
   const result = call();
-  const timer = trap.waits(effects, "during")
-    ? clock.setTimer(random.float() * duringMs, () => void trap.springs(effects, "during"))
+  const timer = traps.waits(effects, "during")
+    ? clock.setTimer(random.float() * duringMs, () => void traps.springs(effects, "during"))
     : undefined;
   const value = await result.finally(() => timer?.cancel());
-  return trap.springs(effects, "after") ? never() : value;
+  return traps.springs(effects, "after") ? never() : value;
 }

@@ -5,7 +5,7 @@ import { type Clock, type Random, seededRandom } from "@nodeyard/runtime";
 import type { MemoryCluster, MemoryTree } from "@nodeyard/tree";
 import { Counters, Launcher, type LauncherConfig, memoryJournal, memoryLog } from "nodeyard";
 import { type Build, brokenTree, type TaggableCloud, tagsLate } from "./broken/index.ts";
-import { type CrashPoint, Trap } from "./effects.ts";
+import { Traps } from "./effects.ts";
 import { watchedCloud, watchedTree } from "./instruments.ts";
 import { Life } from "./mortal.ts";
 
@@ -30,8 +30,8 @@ export class LauncherProcess {
   readonly log = memoryLog();
   readonly counters = new Counters();
   readonly life: Life;
-  readonly #trap: Trap;
-  #onTrap: (() => void) | undefined;
+  /** Effects at which it dies. */
+  readonly traps = new Traps(() => this.crash());
   launcher: Launcher | undefined;
   closing = false;
   #next: LauncherConfig | undefined;
@@ -42,12 +42,8 @@ export class LauncherProcess {
     const random: Random = seededRandom(seed);
     this.life = new Life(clock);
     const mortal = this.life.clock();
-    this.#trap = new Trap(() => {
-      this.crash();
-      this.#onTrap?.();
-    });
     this.tree = cluster.connect({ name, sessionTimeoutMs: SESSION_MS, clock: mortal });
-    const instruments = { trap: this.#trap, clock, random: seededRandom(seed + 1) };
+    const instruments = { traps: this.traps, clock, random: seededRandom(seed + 1) };
     const guarded = new Map(
       [...clouds].map(([provider, cloud]) => {
         const own = this.life.guard(cloud);
@@ -112,12 +108,6 @@ export class LauncherProcess {
   crash(): void {
     this.life.end();
     this.tree.crash();
-  }
-
-  /** It dies when it next comes to this point. */
-  crashAt(point: CrashPoint, onDeath: () => void): void {
-    this.#onTrap = onDeath;
-    this.#trap.set(point);
   }
 
   freeze(): void {

@@ -44,7 +44,7 @@ const QUIET_MS = 200_000;
 
 /** One run: throws `Broken` when a rule does not hold. */
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
-  const { requests = 50, troubles = 14 } = options;
+  const { requests = 50, troubles = 18 } = options;
   const failures: unknown[] = [];
   const scene = makeScene(options, (error) => failures.push(error));
   const { clock, check, cluster, zuul, cli } = scene;

@@ -1,5 +1,5 @@
 import type { Clock, Random } from "@nodeyard/runtime";
-import { pointName, pointsOf } from "./effects.ts";
+import { type CrashPoint, pointName, pointsOf } from "./effects.ts";
 import type { Fault } from "./faults.ts";
 import { LauncherProcess } from "./process.ts";
 import type { Scene } from "./scene.ts";
@@ -10,7 +10,7 @@ import { CLOUD_FAULTS, type CloudFault, Weather } from "./weather.ts";
 /** How often each kind is in the deck that a run draws from. */
 const DECK: Readonly<Partial<Record<Fault, number>>> = {
   crash: 1,
-  "crash at an effect": 9,
+  "crash at an effect": 16,
   stop: 2,
   "session expired": 3,
   disconnected: 2,
@@ -26,10 +26,11 @@ const DECK: Readonly<Partial<Record<Fault, number>>> = {
   "operator holds": 2,
   "operator deletes": 1,
   ...Object.fromEntries(CLOUD_FAULTS.map((fault) => [fault, 1])),
+  "cloud makes nothing": 4,
 };
 
-/** A process that does not come to its crash point dies after this long anyhow, milliseconds. */
-const TRAP_MS = 20_000;
+/** Where nobody comes by for this long, nobody dies, milliseconds. */
+const TRAP_MS = 60_000;
 
 /** What befalls launchers, clouds and the tree in a run. */
 export class Troubles {
@@ -38,8 +39,9 @@ export class Troubles {
   readonly #random: Random;
   readonly #nextPoint: ReturnType<typeof pointsOf>;
   readonly #weathers: readonly Weather[];
+  /** The next process that comes there dies. */
+  readonly #traps = new Set<CrashPoint>();
   #deck: Fault[] = [];
-  #over = false;
 
   constructor(scene: Scene) {
     this.#scene = scene;
@@ -55,7 +57,9 @@ export class Troubles {
     const { processes, stream } = this.#scene;
     const number = processes.length;
     const seed = Math.floor(stream(`launcher ${number}`).float() * 2 ** 32);
-    processes.push(new LauncherProcess(`launcher-${number}`, seed, this.#scene));
+    const started = new LauncherProcess(`launcher-${number}`, seed, this.#scene);
+    processes.push(started);
+    for (const point of this.#traps) this.#arm(started, point);
   }
 
   /** The next trouble of the deck; each deck has its own order. */
@@ -69,7 +73,7 @@ export class Troubles {
 
   /** The operator leaves everything as it should be. */
   end(): void {
-    this.#over = true;
+    for (const point of this.#traps) this.#disarm(point);
     for (const weather of this.#weathers) weather.clear();
     this.#reload(VARIANTS[0]!);
     for (const each of this.#scene.processes) if (!each.dead) each.tree.reconnect();
@@ -89,7 +93,7 @@ export class Troubles {
       case "crash":
         return this.#kill(victim);
       case "crash at an effect":
-        return this.#crashAt(victim);
+        return this.#setTrap();
       case "stop":
         void victim.close();
         return this.start();
@@ -134,19 +138,25 @@ export class Troubles {
     this.start();
   }
 
-  #crashAt(victim: LauncherProcess): void {
-    const point = this.#nextPoint();
-    const late = this.#clock.setTimer(TRAP_MS, () => {
-      if (victim.dead || victim.closing || this.#over) return;
-      this.#scene.count("crash");
-      this.#kill(victim);
-    });
-    victim.crashAt(point, () => {
-      late.cancel();
+  #setTrap(): void {
+    const point = { ...this.#nextPoint() };
+    this.#traps.add(point);
+    for (const each of this.#scene.processes) this.#arm(each, point);
+    this.#clock.setTimer(TRAP_MS, () => this.#disarm(point));
+  }
+
+  #arm(process: LauncherProcess, point: CrashPoint): void {
+    process.traps.set(point, () => {
+      this.#disarm(point);
       this.#scene.count("crash at an effect");
       this.#scene.countCrash(pointName(point));
       this.start();
     });
+  }
+
+  #disarm(point: CrashPoint): void {
+    this.#traps.delete(point);
+    for (const each of this.#scene.processes) each.traps.clear(point);
   }
 
   #partition(victim: LauncherProcess, least: number, most: number): void {

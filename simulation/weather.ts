@@ -25,6 +25,7 @@ const HALF = { create: 0.5, delete: 0.5, find: 0.5, list: 0.5 };
 /** Troubles that last a while. */
 const SPELLS = {
   "cloud brown-out": (knobs) => ({ ...knobs, errors: HALF }),
+  "cloud makes nothing": (knobs) => ({ ...knobs, errors: { ...knobs.errors, create: 1 } }),
   "cloud quota": (knobs, cloud) => ({ ...knobs, quota: { instances: cloud.inspect().length } }),
   "cloud capacity": (knobs) => ({ ...knobs, capacity: { az1: 0, az2: 0 } }),
   "cloud slow": (knobs) => ({
@@ -67,7 +68,7 @@ export class Weather {
       return;
     }
     this.#set(SPELLS[fault as keyof typeof SPELLS](this.#fair, this.#cloud));
-    this.#clock.setTimer(between(this.#random, 3_000, 20_000), () => {
+    this.#clock.setTimer(between(this.#random, 3_000, 30_000), () => {
       if (!this.#over) this.#set(this.#fair);
     });
   }
