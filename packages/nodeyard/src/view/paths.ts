@@ -19,8 +19,20 @@ const imageFolder: Place = { kind: "image-folder" };
 const imageLock: Place = { kind: "image-lock" };
 const other: Place = { kind: "other" };
 
-/** Each literal is checked, not only counted, so that no name in a path can pass for another kind of object. */
+let lastPath = "";
+let lastPlace: Place = other;
+
+/** A feed asks several times in a row about the path that it is at; places never change, so the last answer is kept. */
 export function placeOf(path: string): Place {
+  if (path !== lastPath) {
+    lastPlace = findPlace(path);
+    lastPath = path;
+  }
+  return lastPlace;
+}
+
+/** Each literal is checked, not only counted, so that no name in a path can pass for another kind of object. */
+function findPlace(path: string): Place {
   const parts = path.split("/");
   if (parts[0] !== "" || parts[1] !== "nodepool") return other;
   const [, , root, first, second, third] = parts;
