@@ -1,5 +1,6 @@
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
+import { staticProvider } from "../rules/world.ts";
 import { config, Lab, metal, OWNER } from "./lab.ts";
 
 // The numbers are those of the black-box checks in spec drivers-pools.md.
@@ -197,4 +198,23 @@ describe("slots of backing nodes", () => {
     expect(lab.backings()).toHaveLength(3);
     lab.check();
   });
+});
+
+test("a host of the static driver may carry slots; given back it is registered anew", async () => {
+  const lab = new Lab();
+  const hosts = [
+    { name: "10.0.0.1", labels: ["large"], "host-key-checking": false, "host-key": "ssh-ed25519 A" },
+  ];
+  await lab.start("a", config({ "max-parallel-jobs": 4 }, {}, [staticProvider(hosts)]));
+  const [first, second] = [await lab.get(), await lab.get()];
+  const { backing } = lab.place(first);
+  expect(lab.place(second)).toEqual({ backing, slot: 1 });
+  expect(first).toMatchObject({ interface_ip: "10.0.0.1", host_keys: ["ssh-ed25519 A"], username: "zuul" });
+  expect(first.hostname).toBeNull();
+  await lab.giveBack(first);
+  await lab.giveBack(second);
+  await lab.gone(backing);
+  const host = await lab.until("the host is registered", () => lab.backings()[0]);
+  expect(host).toMatchObject({ state: "ready", allocated_to: null });
+  expect(lab.place(await lab.get()).backing).toBe(host.id);
 });

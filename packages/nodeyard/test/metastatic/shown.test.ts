@@ -1,7 +1,7 @@
 import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { nodeRow } from "../../src/cli/rows.ts";
-import { explain, listedNode } from "../../src/operations/index.ts";
+import { explain, listedNode, retireNode } from "../../src/operations/index.ts";
 import { config, Lab, metal } from "./lab.ts";
 
 test("explain and list show where a node lives, what a backing node carries, and what a node waits for", async () => {
@@ -42,4 +42,22 @@ test("explain and list show where a node lives, what a backing node carries, and
 
   const listed = await lab.settle(listedNode(handles, second.id));
   expect(nodeRow(listed!, lab.clock.now())).toMatchObject({ backing_node: backing, slot: 1 });
+});
+
+test("retire takes a node with a slot, or what carries it, and nothing else", async () => {
+  const lab = new Lab();
+  await lab.start("a", config({ "grace-time": 60 }));
+  const node = await lab.get();
+  const { backing } = lab.place(node);
+  const handles = { tree: lab.other, clock: lab.clock, random: seededRandom(1) };
+  expect(await lab.settle(retireNode(handles, node.id, "slow disk"))).toBe(backing);
+  expect(await lab.settle(retireNode(handles, backing, "again"))).toBe(backing);
+  await lab.until("it is written down", () => lab.userData(backing).failed === true);
+  expect(lab.place(await lab.get()).backing).not.toBe(backing);
+  await expect(lab.settle(retireNode(handles, "0000009999", "x"))).rejects.toMatchObject({
+    code: "slot.no_such_node",
+  });
+  const plain = await lab.fulfilled(await lab.ask({ node_types: ["large"] }));
+  const [id] = plain.nodes as string[];
+  await expect(lab.settle(retireNode(handles, id!, "x"))).rejects.toMatchObject({ code: "slot.none" });
 });

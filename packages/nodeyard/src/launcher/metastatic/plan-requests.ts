@@ -57,9 +57,11 @@ function balance(
   asked: readonly RequestEntry[],
   draft: Draft,
 ): void {
+  const wanted = facts.book.wanting(label);
+  if (wanted === 0 && asked.length === 0) return;
   const coming = asked.length * settings.slots;
   const free = freeSlots(facts.book, label, settings, facts.now);
-  const lacking = facts.book.wanting(label) - free - coming;
+  const lacking = wanted - free - coming;
   if (lacking <= 0)
     return withdrawSpare(facts, asked, settings, Math.floor(-lacking / settings.slots), draft);
   const after = facts.askAfter.get(label) ?? 0;
