@@ -3,6 +3,7 @@ import { type Caller, permitTarget, permitWithoutTarget, type SliverRecord } fro
 import type { Manager } from "../manager/index.ts";
 import type { WireProfile } from "../profiles/index.ts";
 import type { Audit } from "./audit.ts";
+import { CallBudget } from "./call-budget.ts";
 import { type Context, isTargetMethod, type Method, type TargetMethod } from "./context.ts";
 import type { Dialect } from "./dialects/index.ts";
 import { DENIED, Fault, UNEXPECTED, UNKNOWN_METHOD, WRONG_COUNT, wrongArgument } from "./fault.ts";
@@ -21,15 +22,19 @@ export class Dispatcher {
   readonly #manager: Manager;
   readonly #profile: WireProfile;
   readonly #audit: Audit;
+  readonly #budget: CallBudget;
 
   constructor(manager: Manager, profile: WireProfile, audit: Audit) {
     this.#manager = manager;
     this.#profile = profile;
     this.#audit = audit;
+    this.#budget = new CallBudget(manager.options.clock);
   }
 
   /** In the order of the old manager, but for permission, which comes before existence. Rejects with Fault. */
   async call(dialect: Dialect, caller: Caller, { method: name, params }: Call): Promise<unknown> {
+    // Not even noted: that would be what it is to prevent.
+    if (!this.#budget.spend(caller)) throw new Fault(UNEXPECTED, "too many calls; wait a second");
     const note = (verdict: "allowed" | "denied" | "fault", fault?: Fault) =>
       this.#note(dialect, caller, name, params, verdict, fault);
     let allowed = false;

@@ -38,4 +38,19 @@ describe("decisions", () => {
     await expect(rig.call(ada, "SetLoans", ["ada", []])).rejects.toThrow();
     expect(rig.manager.state).toBe(before);
   });
+
+  test("a sliver that calls without end is told to wait, costs no more lines, and keeps nobody else", async () => {
+    const rig = await started();
+    for (let call = 0; call < 100; call++) await rig.call(ada, "Help");
+    await expect(rig.call(ada, "Help")).rejects.toMatchObject({
+      code: 1,
+      message: expect.stringContaining("too many"),
+    });
+    expect(rig.audit).toHaveLength(100);
+    await rig.call(sliver("bob"), "Help");
+    for (let call = 0; call < 200; call++) await rig.call({ ...ada, role: "root" }, "Help");
+    await rig.pass(1000);
+    for (let call = 0; call < 10; call++) await rig.call(ada, "Help");
+    await expect(rig.call(ada, "Help")).rejects.toThrow("too many");
+  });
 });

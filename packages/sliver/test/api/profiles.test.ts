@@ -152,10 +152,12 @@ describe("the seed's revision (r0)", () => {
     expect(rig.found).not.toContain("laz:running");
     expect(await rig.call(laz, "Create", ["laz"])).toBe(1);
     expect(rig.found).toContain("laz:running");
+    const { incarnation } = rig.manager.state.records.get("laz")!.local;
     expect(await rig.call(laz, "Destroy", ["laz"])).toBe(1);
     expect(rig.found).not.toContain("laz:running");
     expect(await rig.call(laz, "Create", ["laz"])).toBe(1);
     expect(rig.found).toContain("laz:running");
+    expect(rig.manager.state.records.get("laz")!.local.incarnation).not.toBe(incarnation);
   });
 
   test("a sum beyond 32 bits is answered with the largest integer there is", async () => {
