@@ -26,16 +26,16 @@ export interface OpenProvider {
   readonly provider: Provider;
   /** What goes on with it: a provider that is replaced is closed when that has ended. */
   readonly work: Set<Promise<unknown>>;
-  /** Its nodes are slots of bigger nodes, kept in the tree: what takes the driver's place in a launch. */
+  /** Its nodes are slots of backing nodes, kept in the tree: what takes the driver's place in a launch. */
   readonly slots?: SlotSource;
 }
 
 export interface SlotSource {
   /** As `Provider.create`, and writes the slot into the record of `node`, which is locked by us. */
   launch(order: CreateOrder, step: StepContext, node: HeldNode): AsyncGenerator<Step, Machine, void>;
-  /** Its pools are registered: it may ask for bigger nodes from now on. */
+  /** Its pools are registered: it may ask for backing nodes from now on. */
   serve(): void;
-  /** It leaves the configuration: bigger nodes without slots are given back. */
+  /** It leaves the configuration: backing nodes without slots are given back. */
   drain(): Promise<void>;
   /** It is replaced or removed: launches under way go on, and nothing else. */
   retire(): Promise<void>;

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { exitCode, load, loaded, verdict } from "./support.ts";
 
-const page = resolve(import.meta.dirname, "../../../../docs/how-to/slots-of-bigger-nodes.md");
+const page = resolve(import.meta.dirname, "../../../../docs/how-to/metastatic.md");
 
 function text(labels: string, more = ""): string {
   return `labels: [{name: chunk}, {name: slice}, {name: sliver}]

@@ -33,7 +33,7 @@ export function slicer(label: Json = {}, pool: Json = {}, fields: Json = {}): Pr
   return config;
 }
 
-/** The cloud of the bigger nodes. */
+/** The cloud of the backing nodes. */
 export function metal(pool: Json = {}): ProviderConfig {
   const labels = [{ name: "large", "cloud-image": "image", "flavor-name": "Fake Flavor" }];
   return fakeProvider("metal", {}, { labels, "node-attributes": { site: "a", rack: "1" }, ...pool });

@@ -11,10 +11,10 @@ interface RetireOptions {
 export function addRetire(program: Command, session: Session): void {
   program
     .command("retire")
-    .description("have the bigger node that a slot is on take no more slots; it goes when its last one does")
-    .argument("<node>", "id of a node with a slot, or of the bigger node itself", parseNodeId)
+    .description("have the backing node that a slot is on take no more slots; it goes when its last one does")
+    .argument("<node>", "id of a node with a slot, or of the backing node itself", parseNodeId)
     .option("--comment <text>", "why, for the log")
-    .option("--json", "an object on stdout with the id of the bigger node")
+    .option("--json", "an object on stdout with the id of the backing node")
     .action((id: string, { comment = "retired by hand", json }: RetireOptions) =>
       withTree(session, async (handles) => {
         const { io } = session;

@@ -99,7 +99,7 @@ function situationOf(
       if (slots?.kind === "waits") {
         const requests = slots.requests.map(({ id }) => id);
         return {
-          waitsFor: wait("node.waits-for-slot", "Every bigger node is full; another one was asked for", {
+          waitsFor: wait("node.waits-for-slot", "Every backing node is full; another one was asked for", {
             requests,
           }),
           next: `When one of them is delivered it gets a slot there. Ask: nodeyard explain ${requests[0]}`,

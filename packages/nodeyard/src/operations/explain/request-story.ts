@@ -123,7 +123,7 @@ function fromTree(code: VerdictCode, facts: Wait["facts"], since: number | null)
 
 export function nextOf({ code }: Wait, behind: readonly string[] = []): string {
   if (behind.length > 0)
-    return `A bigger node was asked for, which its slots will be on. What that waits for: nodeyard explain ${behind[0]}`;
+    return `A backing node was asked for, which its slots will be on. What that waits for: nodeyard explain ${behind[0]}`;
   return Object.hasOwn(nextSteps, code) ? nextSteps[code as VerdictCode] : "A launcher looks at it again.";
 }
 

@@ -11,7 +11,7 @@ import {
   slotsFolder,
 } from "../slots.ts";
 
-/** What the tree says of a node's slot, of the slots that it carries, or of the bigger node that it waits for. */
+/** What the tree says of a node's slot, of the slots that it carries, or of the backing node that it waits for. */
 export type SlotFacts =
   | { readonly kind: "slot"; readonly backing: string; readonly slot: number }
   | { readonly kind: "carries"; readonly data: BackingData; readonly taken: Readonly<Record<string, string>> }
@@ -32,7 +32,7 @@ export async function slotFacts(
   return requests.length === 0 ? undefined : { kind: "waits", requests };
 }
 
-/** Requests for bigger nodes that nodes being launched wait for, each once. */
+/** Requests for backing nodes that nodes being launched wait for, each once. */
 export async function backingRequests(
   handles: OperationHandles,
   nodes: readonly NodeRecord[],

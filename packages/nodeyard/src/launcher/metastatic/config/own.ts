@@ -1,8 +1,8 @@
 import type { LabelConfig, PoolConfig, ProviderConfig } from "@nodeyard/driver";
 
-/** How one label is cut out of bigger nodes. Times are milliseconds. */
+/** How one label is cut out of backing nodes. Times are milliseconds. */
 export interface MetastaticLabelOwn {
-  /** Label of the bigger node, asked for by an ordinary request. */
+  /** Label of the backing node, asked for by an ordinary request. */
   readonly backingLabel: string;
   /** `max-parallel-jobs`: slots of one backing node; 0: the label is never served. */
   readonly slots: number;

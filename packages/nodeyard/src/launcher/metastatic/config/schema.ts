@@ -3,7 +3,7 @@ import { bool, closed, commonPoolKeys, int, listOf, str } from "@nodeyard/driver
 const label = closed(
   {
     name: str("A top-level label."),
-    "backing-label": str("Label of the bigger node that carries this one's slots."),
+    "backing-label": str("Label of the backing node, by which it is asked for."),
     "max-parallel-jobs": int({ description: "Slots of one backing node.", default: 1 }),
     "grace-time": int({ description: "An empty backing node is kept this long.", default: 60, unit: "s" }),
     "min-retention-time": int({
@@ -28,7 +28,7 @@ const pool = closed(
   {
     ...commonPoolKeys,
     "host-key-checking": bool({ description: "Default of the pool's labels.", default: false }),
-    labels: listOf(label, "What the pool cuts out of bigger nodes."),
+    labels: listOf(label, "What the pool cuts out of backing nodes."),
   },
   ["name", "labels"],
 );
