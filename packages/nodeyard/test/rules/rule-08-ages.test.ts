@@ -1,0 +1,74 @@
+import { VirtualClock } from "@nodeyard/runtime";
+import type { Tree } from "@nodeyard/tree";
+import { describe, expect, test } from "vitest";
+import { AgeClock } from "../../src/launcher/age-clock.ts";
+import { Desk, policy, pool } from "../scheduler/world.ts";
+
+const DAY = 86_400_000;
+
+function ages() {
+  const clock = new VirtualClock(1_000_000);
+  let offset = 0;
+  const tree = { clockOffset: () => offset } as unknown as Tree;
+  const it = new AgeClock({ clock, tree });
+  const learn = (ms: number) => {
+    offset = ms;
+  };
+  return { clock, it, learn };
+}
+
+describe("rule 8: tree time for ages", () => {
+  test("follows small steps, and runs on by the monotonic clock over a jump, whichever way", async () => {
+    for (const jump of [DAY, -DAY, 31_000]) {
+      const { clock, it } = ages();
+      clock.jump(20_000);
+      expect(it.now()).toBe(1_020_000);
+      expect(it.trusted).toBe(true);
+      clock.jump(jump);
+      await clock.advance(5_000);
+      expect(it.now()).toBe(1_025_000);
+      expect(it.trusted).toBe(false);
+    }
+  });
+
+  test("is the new one when three sweeps agree on it, not before, and not when they differ", () => {
+    const { clock, it, learn } = ages();
+    clock.jump(DAY);
+    it.sweep();
+    it.sweep();
+    expect(it.trusted).toBe(false);
+    // The tree says something else now: what was agreed on counts no more.
+    learn(DAY);
+    it.sweep();
+    expect(it.trusted).toBe(false);
+    it.sweep();
+    expect(it.trusted).toBe(false);
+    it.sweep();
+    expect(it.trusted).toBe(true);
+    expect(it.now()).toBe(1_000_000 + 2 * DAY);
+  });
+
+  test("an offset that is learnt for the first time is no jump", () => {
+    const { it, learn } = ages();
+    learn(DAY);
+    it.start();
+    expect(it.trusted).toBe(true);
+    expect(it.now()).toBe(1_000_000 + DAY);
+  });
+});
+
+test("rule 8: while ages are not trusted nothing is deleted by age, and all of it is looked at again after", () => {
+  const labels = new Map([["small", { name: "small", minReady: 0, maxReadyAgeMs: 1_000 }]]);
+  const desk = new Desk(policy([pool()], { labels }));
+  desk.node("0000000001");
+  desk.node("0000000002", { state: "hold", hold_expiration: 1 });
+  desk.node("0000000003", { state: "init", allocated_to: "100-0000000009" });
+  desk.tell({ type: "ages", trusted: false });
+  expect(desk.wait(DAY)).toEqual([]);
+  const deleted = desk.tell({ type: "ages", trusted: true }).filter(({ type }) => type === "delete");
+  expect(deleted.map((action) => "node" in action && action.node).sort()).toEqual([
+    "0000000001",
+    "0000000002",
+    "0000000003",
+  ]);
+});
