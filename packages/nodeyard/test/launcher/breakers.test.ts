@@ -229,14 +229,16 @@ describe("several launchers", () => {
     const [tries, other] = world.node(world.nodes()[0]!.id)?.launcher?.toString().startsWith("a")
       ? [a, b]
       : [b, a];
-    tries.tree.expire();
+    // kill -9: only the end of its session tells.
+    tries.tree.crash();
+    await world.settle(world.other.delete(paths.request(String(prober))));
     world.cloud.adjust({
       ...world.cloud.knobs,
       capacity: {},
       latency: { ...world.cloud.knobs.latency, create: { minMs: 0, maxMs: 0 } },
     });
     expect(other.launcher).toBeDefined();
-    for (const id of ids) await world.fulfilled(id, 120_000);
+    for (const id of ids) if (id !== prober) await world.fulfilled(id, 120_000);
     expect(breakerOf(world)).toBeUndefined();
   });
 

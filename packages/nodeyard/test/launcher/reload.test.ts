@@ -5,6 +5,8 @@ import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const NONE = { minMs: 0, maxMs: 0 };
 const TEN_SECONDS = { minMs: 10_000, maxMs: 10_000 };
+/** Longer than what is made meanwhile takes. */
+const THIRTY_SECONDS = { minMs: 30_000, maxMs: 30_000 };
 
 /** Notes which providers are opened and closed. */
 function watching() {
@@ -50,7 +52,7 @@ describe("a new configuration", () => {
 
   test("that leaves a provider out: what is being made is delivered, what is being deleted goes, then it is closed", async () => {
     const world = new World({
-      latency: { create: TEN_SECONDS, boot: NONE, delete: TEN_SECONDS, read: NONE },
+      latency: { create: TEN_SECONDS, boot: NONE, delete: THIRTY_SECONDS, read: NONE },
     });
     const { events, wrap } = watching();
     const { launcher } = await world.start("a", launcherConfig([fakeProvider("one")]), { wrap });
@@ -68,7 +70,7 @@ describe("a new configuration", () => {
     expect(pools(world)).toEqual([]);
     expect(events).toEqual(["open one"]);
     await world.fulfilled(second, 30_000);
-    await world.until("the used one is gone", () => world.node(used) === undefined, 30_000);
+    await world.until("the used one is gone", () => world.node(used) === undefined, 60_000);
     await world.until("it is closed", () => events.includes("close one"), 30_000);
     expect(events).toEqual(["open one", "close one"]);
     expect(world.cloud.inspect()).toHaveLength(1);
@@ -79,6 +81,7 @@ describe("a new configuration", () => {
     expect(world.node(kept[0])?.state).toBe("used");
     // Back again, it cleans up.
     await world.settle(launcher.reconfigure(launcherConfig([fakeProvider("one")])));
-    await world.until("all is gone", () => world.nodes().length === 0 && world.cloud.inspect().length === 0);
+    const clean = () => world.nodes().length === 0 && world.cloud.inspect().length === 0;
+    await world.until("all is gone", clean, 120_000);
   });
 });
