@@ -31,6 +31,8 @@ const SLOWEST_MS = 15_000;
 
 interface Known {
   readonly servers: Servers;
+  /** Those that the last listing told as deleted. */
+  readonly departed: Servers;
   /** Monotonic time at which it was asked for. */
   readonly since: number;
   readonly wholeAt: number;
@@ -77,7 +79,8 @@ export class ServerWatch {
   }
 
   /**
-   * Resolves with the first thing that `judge` makes of the server; undefined server: it is not listed, and `sure` says that it
+   * Resolves with the first thing that `judge` makes of the server, told as deleted or not; undefined: it is not listed, and `sure`
+   * says that it
    * should be, were it there: all were listed, and not too soon after the wait began. Rejects with what
    * `judge` throws, or with the signal's reason. Failed listings only delay: the caller's deadline is the limit.
    * `kind` names what is waited for, since a boot takes longer than a deletion.
@@ -105,7 +108,7 @@ export class ServerWatch {
         if (known === undefined || known.since < started) return false;
         try {
           const sure = known.wholeAt === known.since && known.since - started > SETTLED_MS;
-          const verdict = judge(known.servers.get(id), sure);
+          const verdict = judge(known.servers.get(id) ?? known.departed.get(id), sure);
           if (verdict === undefined) return false;
           this.#remember(kind, this.#options.clock.monotonic() - started);
           end();
@@ -187,12 +190,14 @@ export class ServerWatch {
       base === undefined || since - base.wholeAt > WHOLE_MS ? undefined : changedSince(base.servers);
     const listed = await this.#options.list(signal, changed);
     const servers = new Map(changed === undefined ? [] : base!.servers);
+    const departed = new Map<string, Server>();
     for (const server of listed) {
-      if (isGone(server)) servers.delete(server.id);
-      else servers.set(server.id, server);
+      const [enters, leaves] = isGone(server) ? [departed, servers] : [servers, departed];
+      enters.set(server.id, server);
+      leaves.delete(server.id);
     }
     if (this.#known === undefined || this.#known.since <= since)
-      this.#known = { servers, since, wholeAt: changed === undefined ? since : base!.wholeAt };
+      this.#known = { servers, departed, since, wholeAt: changed === undefined ? since : base!.wholeAt };
     return servers;
   }
 }

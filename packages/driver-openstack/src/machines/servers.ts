@@ -10,6 +10,8 @@ import { isGone, type ServerWatch } from "./server-watch.ts";
 const CREATE_MS = 120_000;
 /** A deletion that nova gave up is told after this long, milliseconds. */
 const GIVEN_UP_MS = 5_000;
+/** One that it gave up without saying so. */
+const STUCK_MS = 60_000;
 /** Nodes whose calls were all made by this process: what a list of a moment ago shows of them is all there is. */
 const MOST_KNOWN = 10_000;
 
@@ -47,7 +49,11 @@ export class Servers {
     const found = pick(await this.#watch.all(signal, false), tag, known);
     // Nothing was ever made for a tag that nobody asked for, so the list of a moment ago is good enough.
     if (found !== undefined || (known === undefined && !before)) return found;
-    return pick(await this.#watch.all(signal, true), tag, known);
+    const fresh = pick(await this.#watch.all(signal, true), tag, known);
+    if (fresh !== undefined || known === undefined) return fresh;
+    // A listing may miss a server that is just handed to its host; a look at the server itself does not.
+    const single = await this.#nova.server(known, signal);
+    return single === undefined || isGone(single) ? undefined : pick(new Map([[known, single]]), tag, known);
   }
 
   /**
@@ -98,16 +104,31 @@ export class Servers {
   }
 
   /** Until no listing shows it. A deletion that nova gave up is an error: it has to be ordered anew. */
-  gone(id: string, place: string, signal: AbortSignal): Promise<true> {
+  async gone(id: string, place: string, signal: AbortSignal): Promise<void> {
     const started = this.#clock.monotonic();
+    for (;;) {
+      const seen = await this.#leaving(id, place, started, signal);
+      if (seen === "deleted") return;
+      // A listing may miss a server that is just handed to its host, and its quota is not free yet.
+      const server = await this.#nova.server(id, signal);
+      if (server === undefined || isGone(server)) return;
+    }
+  }
+
+  #leaving(
+    id: string,
+    place: string,
+    started: number,
+    signal: AbortSignal,
+  ): Promise<"deleted" | "not listed"> {
     return this.#watch.wait(
       "gone",
       id,
       (server) => {
-        if (server === undefined || isGone(server)) return true;
-        const idle = !server["OS-EXT-STS:task_state"];
-        const given = server.status === "ERROR" && idle;
-        if (given && this.#clock.monotonic() - started > GIVEN_UP_MS) {
+        if (server === undefined) return "not listed";
+        if (isGone(server)) return "deleted";
+        const patience = server["OS-EXT-STS:task_state"] ? STUCK_MS : GIVEN_UP_MS;
+        if (server.status === "ERROR" && this.#clock.monotonic() - started > patience) {
           const why = server.fault?.message.trim() || "no fault is told";
           throw new DriverError("transient", `${place}: server ${id} was not deleted: ${why}`);
         }

@@ -2,7 +2,7 @@ import { VirtualClock } from "@nodeyard/runtime";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Server, serverSchema } from "../../src/api/compute.ts";
-import { ServerWatch } from "../../src/machines/server-watch.ts";
+import { isGone, ServerWatch } from "../../src/machines/server-watch.ts";
 
 const { signal } = new AbortController();
 const server = (id: string, status: string, at: number): Server =>
@@ -35,7 +35,8 @@ function cloud() {
     },
     up: (id: string) =>
       watch.wait("active", id, (one) => (one?.status === "ACTIVE" ? one : undefined), signal),
-    gone: (id: string) => watch.wait("gone", id, (one) => (one === undefined ? true : undefined), signal),
+    gone: (id: string) =>
+      watch.wait("gone", id, (one) => (one === undefined || isGone(one) ? true : undefined), signal),
   };
 }
 

@@ -1,0 +1,105 @@
+import { memoryEvidence, type Tag } from "@nodeyard/driver";
+import { VirtualClock } from "@nodeyard/runtime";
+import { expect, test } from "vitest";
+import { type Compute, type Server, serverSchema } from "../../src/api/compute.ts";
+import { ServerWatch } from "../../src/machines/server-watch.ts";
+import { Servers } from "../../src/machines/servers.ts";
+import { tagMetadata } from "../../src/tags.ts";
+
+const tag: Tag = { installation: "i", provider: "p", pool: "main", nodeId: "0000000001" };
+const { signal } = new AbortController();
+const serverOf = (status: string, more: object = {}) =>
+  serverSchema.parse({ id: "s", status, metadata: tagMetadata(tag), ...more });
+
+/** nova with one server, whose listing can miss it. */
+function nova() {
+  const clock = new VirtualClock();
+  const state = { server: undefined as Server | undefined, listed: true, looks: 0 };
+  let answer = Promise.withResolvers<string>();
+  const watch = new ServerWatch({
+    clock,
+    list: async () => (state.server !== undefined && state.listed ? [state.server] : []),
+    onFailure: () => {},
+  });
+  const compute = {
+    create: () => answer.promise,
+    server: async () => {
+      state.looks++;
+      return state.server;
+    },
+  } as unknown as Compute;
+  const evidence = memoryEvidence();
+  const closed = new AbortController().signal;
+  const servers = new Servers({ nova: compute, watch, clock, evidence, closed });
+  return {
+    clock,
+    state,
+    servers,
+    evidence,
+    answer: (id: string) => {
+      answer.resolve(id);
+      answer = Promise.withResolvers();
+    },
+  };
+}
+
+test("a server that one listing misses is not taken for gone", async () => {
+  const { clock, state, servers } = nova();
+  state.server = serverOf("BUILD");
+  state.listed = false;
+  let gone = false;
+  const wait = servers.gone("s", "p", signal).then(() => {
+    gone = true;
+  });
+  await clock.advance(10_000);
+  expect(gone).toBe(false);
+  expect(state.looks).toBeGreaterThan(0);
+  expect(await servers.existing(tag, "s", signal)).toMatchObject({ id: "s" });
+  state.server = undefined;
+  await clock.advance(10_000);
+  await wait;
+});
+
+test("a deletion that nova gave up is told, sooner when it says that it did", async () => {
+  for (const [task, ms] of [
+    [null, 5_000],
+    ["deleting", 60_000],
+  ] as const) {
+    const { clock, state, servers } = nova();
+    state.server = serverOf("ERROR", { "OS-EXT-STS:task_state": task, fault: { message: "disk busy" } });
+    const failure = servers.gone("s", "p", signal).catch((error) => error);
+    await clock.advance(ms - 100);
+    expect(await Promise.race([failure, "still waiting"])).toBe("still waiting");
+    await clock.advance(5_000);
+    expect(await failure).toMatchObject({ kind: "transient", message: expect.stringContaining("disk busy") });
+  }
+});
+
+test("whoever looks for a server whose create was given up waits for nova's answer, and finds it", async () => {
+  const { state, servers, answer, evidence } = nova();
+  const controller = new AbortController();
+  const create = servers.create(tag, {}, controller.signal);
+  controller.abort(new Error("never mind"));
+  await expect(create).rejects.toThrow("never mind");
+  let found: Server | undefined | "nothing yet" = "nothing yet";
+  const look = servers.existing(tag, null, signal).then((server) => {
+    found = server;
+  });
+  await Promise.resolve();
+  expect(found).toBe("nothing yet");
+  state.server = serverOf("BUILD");
+  answer("s");
+  await look;
+  expect(found).toMatchObject({ id: "s" });
+  expect(evidence.tagOf("instance", "s")).toEqual(tag);
+});
+
+test("a stored id that is another node's is not touched, and a Python launcher's server is known by its old keys", async () => {
+  const { state, servers } = nova();
+  state.server = serverOf("ACTIVE", { metadata: tagMetadata({ ...tag, nodeId: "0000000002" }) });
+  expect(await servers.existing(tag, "s", signal)).toBeUndefined();
+  const older = { nodepool_node_id: tag.nodeId, nodepool_provider_name: tag.provider };
+  state.server = serverOf("ACTIVE", { metadata: older });
+  expect(await servers.existing(tag, { id: "s" }, signal)).toMatchObject({ id: "s" });
+  expect(await servers.existing(tag, null, signal)).toBeUndefined();
+});
