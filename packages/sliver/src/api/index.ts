@@ -7,3 +7,4 @@ export { NotLoopbackError } from "./errors.ts";
 export { Fault } from "./fault.ts";
 export { type ApiRequest, type ApiResponse, createHandler, type Handler } from "./handler.ts";
 export { ANONYMOUS, callerOfToken, type TokenAccount } from "./tokens.ts";
+export { parseResponse, writeCall, type XmlRpcValue } from "./xmlrpc/index.ts";

@@ -62,6 +62,16 @@ const schema = z.strictObject({
         .default([]),
     })
     .optional(),
+  /** Polls a centre for GetSlivers, instead of a launcher's signed documents. */
+  plc: z
+    .strictObject({
+      url: z.string().regex(/^(https:\/\/|http:\/\/127\.)/, "must be https"),
+      /** PEM file; absent: the system's authorities. */
+      caFile: path.optional(),
+      session: z.string().min(1).max(512),
+      periodSeconds: z.number().min(1).max(86_400).default(600),
+    })
+    .optional(),
   heartbeatSeconds: z.number().min(1).max(3600).default(10),
   startSpacingSeconds: z.number().min(0).max(60).default(3),
 });

@@ -21,9 +21,15 @@ export function parseCall(text: string): MethodCall {
   return { method, params: params === undefined ? [] : paramsOf(params) };
 }
 
-/** The one value of a response, or its fault as `{faultCode, faultString}`. Throws XmlRpcError. */
-export function parseResponse(text: string): { value: XmlRpcValue } | { fault: XmlRpcValue } {
-  const root = parseTree(text);
+/**
+ * The one value of a response, or its fault as `{faultCode, faultString}`. `longest` is in characters. Throws
+ * XmlRpcError.
+ */
+export function parseResponse(
+  text: string,
+  longest?: number,
+): { value: XmlRpcValue } | { fault: XmlRpcValue } {
+  const root = parseTree(text, longest);
   if (root.name !== "methodResponse") throw new XmlRpcError(`${root.name} is no methodResponse`);
   const body = only(root);
   if (body.name === "fault") return { fault: readValue(only(body), 0) };

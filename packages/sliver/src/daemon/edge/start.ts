@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { join } from "node:path";
 import { messageOf, systemClock, systemRandom } from "@nodeyard/runtime";
@@ -14,6 +15,7 @@ import type { State } from "../../core/index.ts";
 import type { BackEnd } from "../../isolation/index.ts";
 import { Manager, type ManagerLog } from "../../manager/index.ts";
 import { PROFILES } from "../../profiles/index.ts";
+import { httpPost, PlcSource } from "../../sources/index.ts";
 import { nodeFiles, Store } from "../../store/index.ts";
 import { controlAccounts, socketAccounts, tokenCaller } from "../accounts.ts";
 import type { DaemonConfig } from "../config.ts";
@@ -82,7 +84,11 @@ export async function startDaemon(
   const tcp = await openTcp(config, handler, manager);
   if (tcp !== undefined) undo.defer(() => closeServer(tcp));
 
+  const plc = plcSource(config, manager, log);
+  if (plc !== undefined) undo.defer(() => plc.close());
+
   manager.requestSync();
+  plc?.start();
   const kept = undo.move();
   return { manager, close: () => kept.disposeAsync() };
 }
@@ -93,6 +99,21 @@ async function loadState(store: Store, config: DaemonConfig, log: ManagerLog): P
   if (state.safe) log.info("safe mode: nothing is destroyed before a full document came");
   const newer = state.keySet === undefined || state.keySet.version < config.keySet.version;
   return newer ? { ...state, keySet: config.keySet } : state;
+}
+
+function plcSource({ plc, profile }: DaemonConfig, manager: Manager, log: ManagerLog): PlcSource | undefined {
+  if (plc === undefined) return undefined;
+  const ca = plc.caFile === undefined ? undefined : readFileSync(plc.caFile, "utf8");
+  return new PlcSource({
+    manager,
+    profile: PROFILES[profile],
+    post: httpPost(plc.url, ca),
+    auth: { AuthMethod: "session", session: plc.session },
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    period: plc.periodSeconds * 1000,
+  });
 }
 
 async function openTcp(

@@ -1,0 +1,39 @@
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { PlcTimeoutError } from "../errors.ts";
+import type { Post } from "../plc.ts";
+
+const MAX_REPLY = 16 * 1024 * 1024;
+
+/** Over HTTPS with certificates of `ca` (PEM) alone, or the system's; plain HTTP to this machine only, in tests. */
+export function httpPost(url: string, ca: string | undefined): Post {
+  const request = url.startsWith("https:") ? httpsRequest : httpRequest;
+  const options = {
+    method: "POST",
+    headers: { "content-type": "text/xml" },
+    ...(ca === undefined ? {} : { ca }),
+  };
+  return (body, signal) =>
+    new Promise((resolve, reject) => {
+      const fail = (cause: unknown) => {
+        const why = cause instanceof Error ? cause.message : String(cause);
+        reject(new PlcTimeoutError(`${url}: ${why}`, { cause }));
+      };
+      const call = request(url, { ...options, signal }, (answer) => {
+        const chunks: Buffer[] = [];
+        let size = 0;
+        answer.on("data", (chunk: Buffer) => {
+          size += chunk.length;
+          if (size > MAX_REPLY) call.destroy(new Error("the answer is too long"));
+          else chunks.push(chunk);
+        });
+        answer.on("error", fail);
+        answer.on("end", () => {
+          if (answer.statusCode === 200) resolve(Buffer.concat(chunks).toString("utf8"));
+          else fail(new Error(`HTTP ${answer.statusCode}`));
+        });
+      });
+      call.on("error", fail);
+      call.end(body);
+    });
+}

@@ -1,0 +1,107 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import { seededRandom } from "@nodeyard/runtime";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { POLICIES } from "../../src/index.ts";
+import { PROFILES } from "../../src/profiles/index.ts";
+import { httpPost, PlcSource, type Post } from "../../src/sources/index.ts";
+import { Rig } from "../manager/rig.ts";
+
+let centre: ChildProcess;
+let url: string;
+
+beforeAll(async () => {
+  centre = spawn("python3", [join(import.meta.dirname, "plc.py")], { stdio: ["ignore", "pipe", "inherit"] });
+  const port = await new Promise<string>((resolve) =>
+    centre.stdout!.once("data", (chunk) => resolve(String(chunk).trim())),
+  );
+  url = `http://127.0.0.1:${port}/`;
+});
+afterAll(() => void centre.kill("SIGKILL"));
+
+const started = async (session: string, post: Post, waits = true) => {
+  const machine = { policy: POLICIES.v2, cpu: 4000, link: 1_000_000_000, siblings: [], highestIndex: 8 };
+  const rig = new Rig({ node: "7", machine });
+  await rig.start();
+  let polled: () => void = () => undefined;
+  const answers: Promise<unknown>[] = [];
+  const source = new PlcSource({
+    manager: rig.manager,
+    profile: PROFILES.v2,
+    post: (call, signal) => {
+      const answer = post(call, signal);
+      answers.push(answer.catch(() => undefined));
+      polled();
+      return answer;
+    },
+    auth: { AuthMethod: "session", session },
+    clock: rig.clock,
+    random: seededRandom(1),
+    log: { info: () => undefined, error: (text) => void rig.log.push(text) },
+    period: 600_000,
+  });
+  /** Lets the poll that is under way end, and what follows from it. */
+  const poll = async () => {
+    await answers.at(-1);
+    for (let turn = 0; turn < 5; turn++) await rig.settle();
+  };
+  const next = async () => {
+    const asked = new Promise<void>((resolve) => {
+      polled = resolve;
+    });
+    await rig.clock.advance(900_000);
+    await asked;
+    await poll();
+  };
+  source.start();
+  if (waits) await poll();
+  return { rig, source, next };
+};
+
+describe("a centre of PlanetLab's, Python's own XML-RPC server", () => {
+  test("what it lists is made, what it does not list any more goes, what is malformed spoils nothing", async () => {
+    const { rig, source, next } = await started("good", httpPost(url, undefined));
+    expect(rig.found).toEqual(["site_exp:running"]);
+    const { applied } = [...rig.machine.made.values()][0]!;
+    expect(applied).toMatchObject({
+      effective: { cpuShare: 96 },
+      keys: [expect.stringMatching(/^ssh-ed25519 \S+$/)],
+    });
+    expect(rig.manager.state.refused).toMatchObject([{ name: "no_instantiation", code: "malformed" }]);
+    await next();
+    expect(rig.found).toEqual([]);
+    expect([...rig.manager.state.records.keys()]).toEqual(["site_lazy"]);
+    await source.close();
+  });
+
+  test("a fault, another node's reply, or nobody there: said, and everything stays", async () => {
+    const post = httpPost(url, undefined);
+    for (const [session, how, why] of [
+      ["fault", post, /fault.*session has ended/],
+      ["other", post, /for node 8/],
+      ["good", httpPost("http://127.0.0.1:1/", undefined), /ECONNREFUSED/],
+      ["good", async () => "<html>", /XML/],
+    ] as const) {
+      const { rig, source } = await started(session, how);
+      expect(rig.log.join("\n")).toMatch(why);
+      expect(rig.manager.state.safe).toBe(true);
+      await source.close();
+    }
+  });
+
+  test("an answer that never comes is given up after half a period, and asked for again", async () => {
+    let asked = 0;
+    const silence: Post = (_call, signal) => {
+      asked += 1;
+      return new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      });
+    };
+    const { rig, source } = await started("good", silence, false);
+    await rig.pass(300_000);
+    expect(rig.log.join()).toMatch(/no answer within 300 s/);
+    await rig.pass(900_000);
+    expect(asked).toBe(2);
+    await source.close();
+  });
+});
