@@ -67,7 +67,12 @@ class Room {
     this.#book = new Book(config.name);
     this.#book.seed(context.view);
     this.slots = new Slots(context, config, this.#book);
-    this.#owner = new Owner(context, config.name, this.#labels, this.#book);
+    this.#owner = new Owner({
+      context,
+      provider: config.name,
+      labels: this.#labels,
+      book: this.#book,
+    });
     this.#unsubscribe = context.view.onEvent((event) => this.#onEvent(event));
   }
 

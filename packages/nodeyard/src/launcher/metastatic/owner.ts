@@ -1,17 +1,12 @@
-import { paths } from "@nodeyard/model";
 import { backoff, jitter, messageOf, type Timer } from "@nodeyard/runtime";
-import { type CheckOp, TreeError } from "@nodeyard/tree";
+import { TreeError } from "@nodeyard/tree";
 import { backingOwner, slotsPath } from "../../operations/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";
 import { Election } from "../fence/election.ts";
 import { FenceLost } from "../fence/fence.ts";
-import { takeOut } from "../nodes/take-out.ts";
-import { adopt } from "./adopt.ts";
-import { folderEnd, markFailed, openBacking, ownContender, releaseBacking } from "./backing-lock.ts";
-import { askForBacking, withdraw } from "./backing-request.ts";
 import type { Book } from "./book.ts";
-import { dropClaim, reclaim } from "./compare.ts";
+import { carryOut, type OwnerParts, unlockForgotten } from "./carry-out.ts";
 import type { MetastaticLabelOwn } from "./config/own.ts";
 import { keyOf, type OwnerAction } from "./draft.ts";
 import { planOwner } from "./plan.ts";
@@ -28,6 +23,7 @@ const ASK_AGAIN_MS = 1_000;
  * whenever something of the provider changes, and every minute.
  */
 export class Owner {
+  readonly #parts: OwnerParts;
   readonly #context: Context;
   readonly #provider: string;
   readonly #labels: ReadonlyMap<string, MetastaticLabelOwn>;
@@ -46,12 +42,9 @@ export class Owner {
   #wakeAt = Number.POSITIVE_INFINITY;
   #closed = false;
 
-  constructor(
-    context: Context,
-    provider: string,
-    labels: ReadonlyMap<string, MetastaticLabelOwn>,
-    book: Book,
-  ) {
+  constructor(parts: OwnerParts) {
+    const { context, provider, labels, book } = parts;
+    this.#parts = parts;
     this.#context = context;
     this.#provider = provider;
     this.#labels = labels;
@@ -178,7 +171,7 @@ export class Owner {
     });
     const due = this.#due(actions);
     await Promise.all(due.map((action) => this.#attempt(action)));
-    if (compare) await this.#unlockForgotten().catch((error) => this.#note("unlock", error, 0));
+    if (compare) await this.#unlockForgotten();
     const changed = due.some(({ type }) => type === "drop" || type === "reclaim");
     // Now and then what only a lost event would show.
     if (compare ? changed : nextAt - ages.now() > RESYNC_MS) this.#compare = true;
@@ -203,8 +196,9 @@ export class Owner {
     const key = keyOf(action);
     const attempt = (this.#retries.get(key)?.attempt ?? -1) + 1;
     try {
-      if ((await this.#perform(action, this.#election.check())) === "done") {
+      if ((await carryOut(this.#parts, action, this.#election.check())) === "done") {
         this.#retries.delete(key);
+        if (action.type === "adopt") this.#failures.delete(action.label);
         return;
       }
     } catch (error) {
@@ -221,86 +215,18 @@ export class Owner {
     return now;
   }
 
+  async #unlockForgotten(): Promise<void> {
+    try {
+      await unlockForgotten(this.#parts, () => this.#election.check());
+    } catch (error) {
+      this.#note("unlock", error, 0);
+    }
+  }
+
   #note(what: string, error: unknown, attempt: number): void {
     const overtaken = error instanceof FenceLost || error instanceof TreeError;
     const level = overtaken && attempt < 5 ? "debug" : "warn";
     const facts = { provider: this.#provider, what, attempt, error: messageOf(error) };
     this.#context.log[level](facts, "looking after backing nodes failed; it is tried again");
-  }
-
-  async #perform(action: OwnerAction, fence: CheckOp): Promise<"done" | "later"> {
-    const context = this.#context;
-    const provider = this.#provider;
-    const book = this.#book;
-    switch (action.type) {
-      case "ask": {
-        const { backingLabel } = this.#labels.get(action.label)!;
-        const all = Array.from({ length: action.count }, () =>
-          askForBacking(context, provider, action.label, backingLabel, fence),
-        );
-        await Promise.all(all);
-        return "done";
-      }
-      case "withdraw":
-        await withdraw(context, action.request, action.why, fence);
-        return "done";
-      case "adopt": {
-        const { label, request } = action;
-        const slots = this.#labels.get(label)?.slots ?? 1;
-        const adopted = await adopt(context, provider, request, { label, slots }, fence);
-        if (adopted === "adopted") this.#failures.delete(label);
-        return adopted === "later" ? "later" : "done";
-      }
-      case "open": {
-        const { id, entry } = action.backing;
-        if (await openBacking(context, provider, book, action.backing, fence)) return "done";
-        book.disown(id, entry.version);
-        context.log.warn(
-          { provider, node: id },
-          "a node says to be a backing node of ours, and its lock does not",
-        );
-        return "done";
-      }
-      case "fail":
-        await markFailed(context, action.backing, fence);
-        return "done";
-      case "reclaim":
-        await reclaim(context, book, action.node);
-        return "done";
-      case "drop":
-        await dropClaim(context, action.claim);
-        return "done";
-      case "recycle":
-        await takeOut(context, action.node, action.why);
-        return "done";
-      case "release":
-        await releaseBacking(context, provider, book, action.backing, action.why, fence);
-        return "done";
-      case "close":
-        await context.tree.commit([...folderEnd(book, action.backing), fence]);
-        return "done";
-    }
-  }
-
-  /** Python launchers lock first and write afterwards: one that died between the two left a ready node locked for ever. */
-  async #unlockForgotten(): Promise<void> {
-    const { view, tree, log } = this.#context;
-    const backingLabels = new Set([...this.#labels.values()].map(({ backingLabel }) => backingLabel));
-    for (const id of [...view.nodes.byState.get("ready")]) {
-      const entry = view.nodes.byId.get(id);
-      if (entry === undefined || entry.contenders.length === 0) continue;
-      if (!entry.record.type.some((label) => backingLabels.has(label))) continue;
-      const contender = await ownContender(this.#context, this.#provider, id);
-      if (contender === undefined) continue;
-      await tree.commit([
-        { op: "check", path: paths.node(id), version: entry.version },
-        { op: "delete", path: contender },
-        this.#election.check(),
-      ]);
-      log.info(
-        { provider: this.#provider, node: id },
-        "unlocked a node that was locked for us and never used",
-      );
-    }
   }
 }

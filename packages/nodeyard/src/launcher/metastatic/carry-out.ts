@@ -1,0 +1,106 @@
+import { paths } from "@nodeyard/model";
+import type { CheckOp } from "@nodeyard/tree";
+import type { Context } from "../context.ts";
+import { takeOut } from "../nodes/take-out.ts";
+import { adopt } from "./adopt.ts";
+import { folderEnd, markFailed, openBacking, ownContender, releaseBacking } from "./backing-lock.ts";
+import { askForBacking, withdraw } from "./backing-request.ts";
+import type { Backing, Book } from "./book.ts";
+import { dropClaim, reclaim } from "./compare.ts";
+import type { MetastaticLabelOwn } from "./config/own.ts";
+import type { OwnerAction } from "./draft.ts";
+
+/** What the owner of a metastatic provider works with. */
+export interface OwnerParts {
+  readonly context: Context;
+  readonly provider: string;
+  readonly labels: ReadonlyMap<string, MetastaticLabelOwn>;
+  readonly book: Book;
+}
+
+/** Does one thing of a plan; `fence` demands that we still are the owner. "later": not possible at the moment. */
+export async function carryOut(
+  parts: OwnerParts,
+  action: OwnerAction,
+  fence: CheckOp,
+): Promise<"done" | "later"> {
+  const { context, provider, labels, book } = parts;
+  switch (action.type) {
+    case "ask":
+      await askAll(parts, action.label, action.count, fence);
+      return "done";
+    case "withdraw":
+      await withdraw(context, action.request, action.why, fence);
+      return "done";
+    case "adopt": {
+      const { label, request } = action;
+      const use = { label, slots: labels.get(label)?.slots ?? 1 };
+      return (await adopt(context, provider, request, use, fence)) === "later" ? "later" : "done";
+    }
+    case "open":
+      await open(parts, action.backing, fence);
+      return "done";
+    case "fail":
+      await markFailed(context, action.backing, fence);
+      return "done";
+    case "reclaim":
+      await reclaim(context, book, action.node);
+      return "done";
+    case "drop":
+      await dropClaim(context, action.claim);
+      return "done";
+    case "recycle":
+      await takeOut(context, action.node, action.why);
+      return "done";
+    case "release":
+      await releaseBacking(context, provider, book, action.backing, action.why, fence);
+      return "done";
+    case "close":
+      await context.tree.commit([...folderEnd(book, action.backing), fence]);
+      return "done";
+  }
+}
+
+async function askAll(
+  { context, provider, labels }: OwnerParts,
+  label: string,
+  count: number,
+  fence: CheckOp,
+): Promise<void> {
+  const { backingLabel } = labels.get(label)!;
+  const ask = () => askForBacking(context, provider, label, backingLabel, fence);
+  await Promise.all(Array.from({ length: count }, ask));
+}
+
+async function open(
+  { context, provider, book }: OwnerParts,
+  backing: Backing,
+  fence: CheckOp,
+): Promise<void> {
+  if (await openBacking(context, provider, book, backing, fence)) return;
+  book.disown(backing.id, backing.entry.version);
+  const facts = { provider, node: backing.id };
+  context.log.warn(facts, "a node says to be a backing node of ours, and its lock does not");
+}
+
+/** Python launchers lock first and write afterwards: one that died between the two left a ready node locked for ever. */
+export async function unlockForgotten(
+  { context, provider, labels }: OwnerParts,
+  fence: () => CheckOp,
+): Promise<void> {
+  const { view, tree, log } = context;
+  const backingLabels = new Set([...labels.values()].map(({ backingLabel }) => backingLabel));
+  for (const id of [...view.nodes.byState.get("ready")]) {
+    const entry = view.nodes.byId.get(id);
+    if (entry === undefined || entry.contenders.length === 0) continue;
+    if (!entry.record.type.some((label) => backingLabels.has(label))) continue;
+    const contender = await ownContender(context, provider, id);
+    if (contender === undefined) continue;
+    await tree.commit([
+      { op: "check", path: paths.node(id), version: entry.version },
+      { op: "delete", path: contender },
+      fence(),
+    ]);
+    log.info({ provider, node: id }, "unlocked a node that was locked for us and never used");
+  }
+}
