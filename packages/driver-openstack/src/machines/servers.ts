@@ -1,5 +1,5 @@
 import { abortable, DriverError, type Evidence, type ExternalId, type Tag } from "@nodeyard/driver";
-import { type Clock, deadline } from "@nodeyard/runtime";
+import { type Clock, deadline, sleep } from "@nodeyard/runtime";
 import type { Compute, Server } from "../api/compute.ts";
 import { NoAnswer } from "../client/index.ts";
 import { faultError } from "../errors.ts";
@@ -10,6 +10,9 @@ import { isGone, type ServerWatch } from "./server-watch.ts";
 const CREATE_MS = 120_000;
 /** A deletion that nova gave up is told after this long, milliseconds. */
 const GIVEN_UP_MS = 5_000;
+/** What nova calls DELETED is away after this long, whatever else it says of it; milliseconds. */
+const LINGERS_MS = 10_000;
+const LOOK_MS = 500;
 /** One that it gave up without saying so. */
 const STUCK_MS = 60_000;
 /** Nodes whose calls were all made by this process: what a list of a moment ago shows of them is all there is. */
@@ -107,26 +110,32 @@ export class Servers {
   async gone(id: string, place: string, signal: AbortSignal): Promise<void> {
     const started = this.#clock.monotonic();
     for (;;) {
-      const seen = await this.#leaving(id, place, started, signal);
-      if (seen === "deleted") return;
-      // A listing may miss a server that is just handed to its host, and its quota is not free yet.
-      const server = await this.#nova.server(id, signal);
-      if (server === undefined || isGone(server)) return;
+      await this.#leaving(id, place, started, signal);
+      if (await this.#freed(id, signal)) return;
     }
   }
 
-  #leaving(
-    id: string,
-    place: string,
-    started: number,
-    signal: AbortSignal,
-  ): Promise<"deleted" | "not listed"> {
+  /**
+   * Whether the server is away and its quota free. A listing may miss one that is just handed to its host, and nova says
+   * DELETED a moment before it counts one less: only 404 is the end. A cloud that goes on saying DELETED is believed after a while.
+   */
+  async #freed(id: string, signal: AbortSignal): Promise<boolean> {
+    const started = this.#clock.monotonic();
+    for (;;) {
+      const server = await this.#nova.server(id, signal);
+      if (server === undefined) return true;
+      if (!isGone(server)) return false;
+      if (this.#clock.monotonic() - started > LINGERS_MS) return true;
+      await sleep(this.#clock, LOOK_MS, signal);
+    }
+  }
+
+  #leaving(id: string, place: string, started: number, signal: AbortSignal): Promise<true> {
     return this.#watch.wait(
       "gone",
       id,
       (server) => {
-        if (server === undefined) return "not listed";
-        if (isGone(server)) return "deleted";
+        if (server === undefined || isGone(server)) return true;
         const patience = server["OS-EXT-STS:task_state"] ? STUCK_MS : GIVEN_UP_MS;
         if (server.status === "ERROR" && this.#clock.monotonic() - started > patience) {
           const why = server.fault?.message.trim() || "no fault is told";

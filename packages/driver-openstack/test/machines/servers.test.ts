@@ -60,6 +60,26 @@ test("a server that one listing misses is not taken for gone", async () => {
   await wait;
 });
 
+test("DELETED is not the end: the quota is free when nova knows the server no more, or after a while", async () => {
+  for (const [leaves, ms] of [
+    [true, 4_000],
+    [false, 14_000],
+  ] as const) {
+    const { clock, state, servers } = nova();
+    state.server = serverOf("DELETED");
+    let gone = false;
+    const wait = servers.gone("s", "p", signal).then(() => {
+      gone = true;
+    });
+    await clock.advance(3_000);
+    expect(gone).toBe(false);
+    if (leaves) state.server = undefined;
+    await clock.advance(ms - 3_000);
+    expect(gone).toBe(true);
+    await wait;
+  }
+});
+
 test("a deletion that nova gave up is told, sooner when it says that it did", async () => {
   for (const [task, ms] of [
     [null, 5_000],
