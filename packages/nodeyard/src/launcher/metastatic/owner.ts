@@ -5,6 +5,7 @@ import type { ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";
 import { Election } from "../fence/election.ts";
 import { FenceLost } from "../fence/fence.ts";
+import { settledWithin } from "../within.ts";
 import type { Book } from "./book.ts";
 import { carryOut, type OwnerParts, unlockForgotten } from "./carry-out.ts";
 import type { MetastaticLabelOwn } from "./config/own.ts";
@@ -16,6 +17,8 @@ const RESYNC_MS = 60_000;
 /** Changes that come together are handled together. */
 const GATHER_MS = 5;
 const ASK_AGAIN_MS = 1_000;
+/** What is under way at the end is waited for this long; without the election none of its writes is carried out. */
+const CLOSE_MS = 2_000;
 
 /**
  * Looks after the backing nodes of one metastatic provider: asks for them, takes them over, gives them back. Of several launchers only
@@ -57,11 +60,11 @@ export class Owner {
     this.#wake(GATHER_MS);
   }
 
-  /** Resolves when what it was doing has ended; another owner may be elected then. */
+  /** Resolves when what it was doing has ended, or has been given up; another owner may be elected then. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
-    await this.#running;
+    if (this.#running !== undefined) await settledWithin(this.#context.clock, CLOSE_MS, this.#running);
     await this.#election.close();
   }
 
@@ -105,7 +108,7 @@ export class Owner {
 
   #onElection(): void {
     this.#compare = true;
-    // Whoever had it before may have released what we took for used just now.
+    // What became empty before we were the owner is not known: its grace time starts anew.
     this.#lastUsed.clear();
     this.#wake(GATHER_MS);
   }
