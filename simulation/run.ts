@@ -35,6 +35,8 @@ export interface SimulationResult {
 }
 
 const LAUNCHERS = 3;
+/** Before the second one starts, virtual milliseconds. */
+const ALONE_MS = 10_000;
 /** Troubles go on for at least this long, virtual milliseconds; quiet lasts another 200 s. */
 const STORM_MS = 105_000;
 /** Nothing may take longer than this once the troubles are over, virtual milliseconds. */
@@ -63,7 +65,11 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   await prepare(scene);
   if (options.seed % 2 === 0) startPython(scene, failures);
   const trouble = new Troubles(scene);
-  for (let number = 0; number < LAUNCHERS; number++) trouble.start();
+  trouble.start();
+  // For a while it is alone, and the only one to say that something cannot be made.
+  zuul.live(["doomed"]).catch((error) => failures.push(error));
+  await advance(ALONE_MS);
+  for (let number = 1; number < LAUNCHERS; number++) trouble.start();
   const random = scene.stream("course");
   for (let asked = 0, done = 0; asked < requests || done < troubles || clock.monotonic() < STORM_MS; ) {
     // Work comes in bursts; in between only what is slow goes on.

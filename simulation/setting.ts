@@ -11,9 +11,20 @@ export const LIMITS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** Labels that requests ask for, likelier ones more often; the last is nobody's. */
-export const WANTED = ["small", "small", "large", "large", "board", "rare", "extra", "python", "nowhere"];
+export const WANTED = [
+  "small",
+  "small",
+  "large",
+  "large",
+  "board",
+  "rare",
+  "extra",
+  "python",
+  "doomed",
+  "nowhere",
+];
 
-const KNOWN = new Set(["small", "large", "board", "rare", "extra"]);
+const KNOWN = new Set(["small", "large", "board", "rare", "extra", "doomed"]);
 const HOSTS = ["10.0.0.1", "10.0.0.2"];
 
 /** What an operator switches between while it runs: all of it, without one provider, without one label. */
@@ -35,7 +46,11 @@ function variant({ east, extra }: { readonly east: boolean; readonly extra: bool
     ]),
     lab(),
     ...(east
-      ? [fake("east", [{ name: "main", limit: LIMITS.get("east/main")!, labels: ["rare", "large"] }])]
+      ? [
+          fake("east", [
+            { name: "main", limit: LIMITS.get("east/main")!, labels: ["rare", "large", "doomed"] },
+          ]),
+        ]
       : []),
   ];
   const labels = new Map(
@@ -52,8 +67,9 @@ interface FakePool {
   readonly priority?: number;
 }
 
+/** Machines of the label `doomed` can never be made, as of an image that does not boot. */
 function fake(name: string, pools: readonly FakePool[]): ProviderConfig {
-  return compiled(
+  const config = compiled(
     fakeConfig.load(
       {
         name,
@@ -74,6 +90,12 @@ function fake(name: string, pools: readonly FakePool[]): ProviderConfig {
       { labels: KNOWN, diskimages: new Map(), report: () => {} },
     ),
   );
+  for (const pool of config.pools) {
+    const doomed = pool.labels.get("doomed");
+    if (doomed !== undefined)
+      Object.assign(doomed.own as object, { imageProperties: { SHOULD_FAIL: "true" } });
+  }
+  return config;
 }
 
 function lab(): ProviderConfig {

@@ -5,19 +5,22 @@ import { runSeed } from "./campaign/index.ts";
 import { noCoverage, uncovered } from "./coverage.ts";
 import { simulate } from "./run.ts";
 
+/** A seed takes a second or two, and on a busy machine as many times that. */
+const timeout = 120_000;
+
 const lessons = JSON.parse(readFileSync(new URL("./seeds.json", import.meta.url), "utf8")) as {
   readonly seed: number;
   readonly lesson: string;
 }[];
 
-test.for(lessons)("seed $seed: $lesson", async ({ seed }) => {
+test.for(lessons)("seed $seed: $lesson", { timeout }, async ({ seed }) => {
   const { outcomes } = await simulate({ seed });
   expect(outcomes.used).toBeGreaterThan(0);
 });
 
 const others = Array.from({ length: 8 }, (_, index) => 1_001 + index);
 
-test.for(others)("seed %i holds every rule", async (seed) => {
+test.for(others)("seed %i holds every rule", { timeout }, async (seed) => {
   const { took, launchers, outcomes, leases, coverage } = await simulate({ seed });
   expect(took).toBeGreaterThan(300_000);
   expect(launchers).toBeGreaterThanOrEqual(3);
@@ -25,7 +28,7 @@ test.for(others)("seed %i holds every rule", async (seed) => {
   expect(Object.values(coverage.faults).reduce((sum, times) => sum + times)).toBeGreaterThanOrEqual(10);
 });
 
-test("one seed is one run: every write is the same", async () => {
+test("one seed is one run: every write is the same", { timeout }, async () => {
   const runs = await Promise.all(
     [1, 2].map(async () => {
       const writes: string[] = [];
@@ -48,7 +51,7 @@ const CAUGHT_BY: Readonly<Record<(typeof BUILDS)[number], RegExp>> = {
 };
 
 describe("a build that lacks", () => {
-  test.each(BUILDS)("%s is caught within 200 seeds", { timeout: 300_000 }, async (build) => {
+  test.each(BUILDS)("%s is caught within 200 seeds", { timeout }, async (build) => {
     let caught: string | undefined;
     for (let seed = 1; seed <= 200 && caught === undefined; seed++)
       caught = (await runSeed({ seed, build })).failure?.rule;
