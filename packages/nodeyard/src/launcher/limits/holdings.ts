@@ -11,10 +11,10 @@ export const scopeOf = {
   tenant: (name: string): ScopeKey => `tenant ${name}`,
 } as const;
 
-type Record = Pick<NodeRecord, "provider" | "pool" | "tenantName" | "state" | "allocatedTo" | "resources">;
+type Counted = Pick<NodeRecord, "provider" | "pool" | "tenantName" | "state" | "allocatedTo" | "resources">;
 
 /** How much of each scope's limits a record takes, as long as it exists; as the scheduler counts (scheduler/nodes.ts). */
-export function holdingsOf(record: Record): ReadonlyMap<ScopeKey, Resources> {
+export function holdingsOf(record: Counted): ReadonlyMap<ScopeKey, Resources> {
   const amount = { instances: 1, ...record.resources };
   const held = new Map<ScopeKey, Resources>([
     [scopeOf.pool(poolKey(record.provider, record.pool)), amount],
@@ -33,7 +33,7 @@ export interface Shift {
 }
 
 /** What becomes different when a record goes from `before` to `after`; scopes of which nothing changes are left out. */
-export function shiftsOf(before: Record | undefined, after: Record | undefined): readonly Shift[] {
+export function shiftsOf(before: Counted | undefined, after: Counted | undefined): readonly Shift[] {
   const [old, now] = [
     before === undefined ? nothing : holdingsOf(before),
     after === undefined ? nothing : holdingsOf(after),
@@ -47,12 +47,12 @@ export function shiftsOf(before: Record | undefined, after: Record | undefined):
 }
 
 /** Only what is given to a request may be refused: a node must be able to go, whatever it still counts for. */
-export function isGiven(before: Record | undefined, after: Record | undefined): boolean {
+export function isGiven(before: Counted | undefined, after: Counted | undefined): boolean {
   return after !== undefined && after.allocatedTo !== null && before?.allocatedTo !== after.allocatedTo;
 }
 
 /** Sums of all scopes over records. */
-export function sumsOf(records: Iterable<Record>): ReadonlyMap<ScopeKey, Resources> {
+export function sumsOf(records: Iterable<Counted>): ReadonlyMap<ScopeKey, Resources> {
   const sums = new Map<ScopeKey, Resources>();
   for (const record of records)
     for (const [scope, amount] of holdingsOf(record)) sums.set(scope, add(sums.get(scope) ?? {}, amount));
