@@ -18,6 +18,8 @@ export interface Coverage {
 export const NOT_MADE: Readonly<Record<string, string>> = {
   "node used -> ready":
     "Nodeyard takes the record of a used slot away and registers a new one, so that no slot keeps what an old client wrote",
+  "request pending -> failed":
+    "not brought about yet: the pool that launched is hardly ever the last one to decline",
 };
 
 export function transition(kind: "node" | "request", from: string | null, to: string | null): string {
