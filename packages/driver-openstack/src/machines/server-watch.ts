@@ -14,10 +14,10 @@ export interface ServerWatchOptions {
 
 /** One who waits; more of them make it worth to look more often. Milliseconds between two looks. */
 const ALONE_MS = 2_000;
-const CROWD_MS = 1_000;
+const CROWD_MS = 1_500;
 const CROWD = 10;
 /** A list this old still says what there is, for those who made no change of their own. */
-const FRESH_MS = 1_000;
+const FRESH_MS = 2_000;
 /** After this long everything is listed, not only what changed. */
 const WHOLE_MS = 60_000;
 /** Hosts of a cloud disagree about the time by less than this, milliseconds. */
