@@ -121,12 +121,12 @@ export class Servers {
    */
   async #freed(id: string, signal: AbortSignal): Promise<boolean> {
     const started = this.#clock.monotonic();
-    for (;;) {
+    for (let pause = LOOK_MS; ; pause *= 2) {
       const server = await this.#nova.server(id, signal);
       if (server === undefined) return true;
       if (!isGone(server)) return false;
       if (this.#clock.monotonic() - started > LINGERS_MS) return true;
-      await sleep(this.#clock, LOOK_MS, signal);
+      await sleep(this.#clock, pause, signal);
     }
   }
 

@@ -62,8 +62,8 @@ test("a server that one listing misses is not taken for gone", async () => {
 
 test("DELETED is not the end: the quota is free when nova knows the server no more, or after a while", async () => {
   for (const [leaves, ms] of [
-    [true, 4_000],
-    [false, 14_000],
+    [true, 6_000],
+    [false, 24_000],
   ] as const) {
     const { clock, state, servers } = nova();
     state.server = serverOf("DELETED");
