@@ -49,6 +49,7 @@ const EVERY_ROOM = [
   "builder",
   "cli",
   "config",
+  "coordination",
   "launcher",
   "operations",
   "scheduler",
@@ -71,8 +72,19 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     rooms: ["config", "scheduler", "telemetry", "view"],
     packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime", "@nodeyard/tree"],
   },
+  // What every daemon does with the tree: locks, fenced writes, its components. It knows neither nodes nor images.
+  coordination: {
+    rooms: ["telemetry", "view"],
+    packages: [
+      "@nodeyard/driver",
+      "@nodeyard/model",
+      "@nodeyard/runtime",
+      "@nodeyard/tree",
+      "@nodeyard/zookeeper",
+    ],
+  },
   launcher: {
-    rooms: ["config", "operations", "scheduler", "telemetry", "view"],
+    rooms: ["config", "coordination", "operations", "scheduler", "telemetry", "view"],
     packages: [
       "@nodeyard/driver",
       "@nodeyard/model",
@@ -82,7 +94,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   builder: {
-    rooms: ["config", "operations", "telemetry", "view"],
+    rooms: ["config", "coordination", "operations", "telemetry", "view"],
     packages: [
       "@nodeyard/driver",
       "@nodeyard/model",

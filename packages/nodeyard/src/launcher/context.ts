@@ -11,11 +11,11 @@ import type {
 } from "@nodeyard/driver";
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
+import type { Fence } from "../coordination/index.ts";
 import type { Counters, Journal, Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { AgeClock } from "./age-clock.ts";
 import type { Breakers } from "./breakers/breakers.ts";
-import type { Fence } from "./fence/fence.ts";
 import type { HeldNode } from "./fence/records.ts";
 import type { Ledgers } from "./limits/ledger.ts";
 

@@ -1,6 +1,5 @@
 export { Launcher, type LauncherConfig, type LauncherOptions } from "./launcher.ts";
 export { METASTATIC, metastaticDriver } from "./metastatic/index.ts";
-export { findInstallation } from "./installation.ts";
 export { listResources } from "./providers/look.ts";
-export { type Difference, survey } from "./providers/survey.ts";
 export type { Identity } from "./providers/serving.ts";
+export { type Difference, survey } from "./providers/survey.ts";

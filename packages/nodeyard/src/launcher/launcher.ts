@@ -11,6 +11,7 @@ import {
   type Timer,
 } from "@nodeyard/runtime";
 import type { Session, Tree } from "@nodeyard/tree";
+import { announceMember, Fence, openInstallation, persevere, Registration } from "../coordination/index.ts";
 import type { LabelPolicy, Policy, Verdict } from "../scheduler/index.ts";
 import type { Counters, Journal, Log } from "../telemetry/index.ts";
 import { View, type ViewEvent } from "../view/index.ts";
@@ -19,15 +20,11 @@ import { Breakers } from "./breakers/breakers.ts";
 import { defaultRule } from "./breakers/rule.ts";
 import { LeaseKeeper } from "./clients/leases.ts";
 import { MinReadyOwner } from "./clients/min-ready-owner.ts";
-import { Fence } from "./fence/fence.ts";
-import { persevere } from "./fence/persevere.ts";
-import { announceMember, openInstallation } from "./installation.ts";
 import { Ledgers } from "./limits/ledger.ts";
 import { Loop } from "./loop.ts";
 import { Deletions } from "./nodes/deletions.ts";
 import { removeGhosts } from "./nodes/ghosts.ts";
 import { type Identity, Serving } from "./providers/serving.ts";
-import { Registration } from "./registration.ts";
 import { LockParentSweep } from "./requests/lock-parents.ts";
 import { Tasks } from "./tasks.ts";
 

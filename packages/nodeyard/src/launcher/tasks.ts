@@ -1,4 +1,5 @@
 import { backoff, messageOf } from "@nodeyard/runtime";
+import { settledWithin } from "../coordination/index.ts";
 import type { Action, SchedulerEvent } from "../scheduler/index.ts";
 import { requestMinReady } from "./clients/min-ready.ts";
 import type { Context } from "./context.ts";
@@ -7,7 +8,6 @@ import { deallocateNode } from "./nodes/deallocate.ts";
 import type { Deletions } from "./nodes/deletions.ts";
 import { type Handled, handleDecline, handleRequest } from "./requests/handler.ts";
 import { resetLost } from "./requests/reset.ts";
-import { settledWithin } from "./within.ts";
 
 /** Failures in a row per request, node or label, at most this many remembered. */
 const REMEMBERED = 50_000;

@@ -2,9 +2,8 @@ import type { Driver, Provider, Step } from "@nodeyard/driver";
 import { seededRandom, sleep, VirtualClock } from "@nodeyard/runtime";
 import type { Session, SessionState, Tree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
+import { beforeEffect, Fence, FenceLost, guarded, mayAct } from "../../src/coordination/index.ts";
 import type { Context } from "../../src/launcher/context.ts";
-import { beforeEffect, guarded, mayAct } from "../../src/launcher/fence/effects.ts";
-import { Fence, FenceLost } from "../../src/launcher/fence/fence.ts";
 import type { ViewEvent } from "../../src/view/index.ts";
 import { fakeProvider, launcherConfig, World } from "./world.ts";
 

@@ -1,8 +1,7 @@
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import type { Change, Session, Tree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
-import { Election } from "../../src/launcher/fence/election.ts";
-import { FenceLost } from "../../src/launcher/fence/fence.ts";
+import { Election, FenceLost } from "../../src/coordination/index.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 import { launcherConfig, staticProvider, World } from "./world.ts";
 

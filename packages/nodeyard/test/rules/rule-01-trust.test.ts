@@ -3,7 +3,7 @@ import { paths } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import type { Session, Tree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
-import { Fence } from "../../src/launcher/fence/fence.ts";
+import { Fence } from "../../src/coordination/index.ts";
 import { fakeProvider, launcherConfig, staticProvider, World } from "./world.ts";
 
 const seconds = (min: number) => ({ minMs: min * 1_000, maxMs: min * 1_000 });

@@ -1,5 +1,6 @@
 import { messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
 import { type Op, type Tree, TreeError } from "@nodeyard/tree";
+import { makePath } from "../../coordination/index.ts";
 import {
   BREAKERS,
   type Breaker,
@@ -14,7 +15,6 @@ import { type Offering, type OfferingFact, offeringKey } from "../../scheduler/i
 import type { Counters, Journal, Log } from "../../telemetry/index.ts";
 import type { OwnEntry, View, ViewEvent } from "../../view/index.ts";
 import type { AgeClock } from "../age-clock.ts";
-import { makePath } from "../fence/roots.ts";
 import {
   type BreakerRule,
   defaultRule,

@@ -1,6 +1,7 @@
 import { paths } from "@nodeyard/model";
 import { backoff, messageOf } from "@nodeyard/runtime";
 import { CommitFailed } from "@nodeyard/tree";
+import { FenceLost } from "../../coordination/index.ts";
 import {
   decodeLease,
   encodeLease,
@@ -12,7 +13,6 @@ import {
 } from "../../operations/index.ts";
 import type { OwnEntry, RequestEntry, ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";
-import { FenceLost } from "../fence/fence.ts";
 import { Busy, giveBack, holdNode, nodesOf, undefinedWhenMissing } from "./lease-holds.ts";
 
 /**

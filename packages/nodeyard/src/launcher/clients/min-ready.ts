@@ -9,10 +9,10 @@ import {
 } from "@nodeyard/model";
 import { hexId, messageOf } from "@nodeyard/runtime";
 import { type Op, TreeError } from "@nodeyard/tree";
+import { withRoot } from "../../coordination/index.ts";
 import { MIN_READY } from "../../scheduler/index.ts";
 import type { RequestEntry } from "../../view/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
-import { withRoot } from "../fence/roots.ts";
 
 /** Writes `count` one-node requests of priority 900 that end with this session (spec zookeeper.md 5.5). */
 export async function requestMinReady(context: Context, label: string, count: number): Promise<void> {

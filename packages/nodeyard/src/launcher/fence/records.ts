@@ -11,9 +11,8 @@ import {
   type RequestPatch,
   type RequestRecord,
 } from "@nodeyard/model";
+import { type Held, HeldRecord, type RecordKind } from "../../coordination/index.ts";
 import type { Context } from "../context.ts";
-import type { Held } from "./fence.ts";
-import { HeldRecord, type RecordKind } from "./held-record.ts";
 
 export type HeldNode = HeldRecord<NodeRecord, NodePatch>;
 export type HeldRequest = HeldRecord<RequestRecord, RequestPatch>;

@@ -1,6 +1,6 @@
 import type { Resources } from "@nodeyard/driver";
 import { type Tree, TreeError } from "@nodeyard/tree";
-import { makePath } from "../fence/roots.ts";
+import { makePath } from "../../coordination/index.ts";
 import type { ScopeKey } from "./holdings.ts";
 
 const ROOT = "/nodeyard/limits";

@@ -1,11 +1,11 @@
 import { decodeNode, paths } from "@nodeyard/model";
 import { hexId } from "@nodeyard/runtime";
 import type { CheckOp, Op } from "@nodeyard/tree";
+import { makePath } from "../../coordination/index.ts";
 import { backingOwner, encodeBacking, encodeFolder, SLOTS, slotsFolder } from "../../operations/index.ts";
 import type { RequestEntry } from "../../view/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
 import { type HeldNode, heldNode } from "../fence/records.ts";
-import { makePath } from "../fence/roots.ts";
 import { lockNode } from "../nodes/node-lock.ts";
 
 /** "later": somebody holds the node's lock at the moment. "none": there is no node that could be ours. */

@@ -1,5 +1,6 @@
 import { changeNode, encodeNode, paths } from "@nodeyard/model";
 import { type CheckOp, type Op, TreeError } from "@nodeyard/tree";
+import { makePath } from "../../coordination/index.ts";
 import {
   backingOwner,
   encodeBacking,
@@ -10,7 +11,6 @@ import {
   slotsFolder,
 } from "../../operations/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
-import { makePath } from "../fence/roots.ts";
 import type { Backing, Book } from "./book.ts";
 import { claimPath, spareName } from "./claims.ts";
 

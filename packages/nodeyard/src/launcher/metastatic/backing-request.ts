@@ -1,10 +1,10 @@
 import { encodeRequest, newRequest, paths } from "@nodeyard/model";
 import { hexId } from "@nodeyard/runtime";
 import type { CheckOp } from "@nodeyard/tree";
+import { withRoot } from "../../coordination/index.ts";
 import { backingOwner } from "../../operations/index.ts";
 import type { RequestEntry } from "../../view/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
-import { withRoot } from "../fence/roots.ts";
 
 /**
  * Asks for one node of the backing label, as Nodepool does (spec drivers-pools.md 2.4), so that any launcher serves it. Ends with

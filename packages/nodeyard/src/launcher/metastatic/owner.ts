@@ -1,11 +1,9 @@
 import { backoff, jitter, messageOf, type Timer } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
+import { Election, FenceLost, settledWithin } from "../../coordination/index.ts";
 import { backingOwner, slotsPath } from "../../operations/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";
-import { Election } from "../fence/election.ts";
-import { FenceLost } from "../fence/fence.ts";
-import { settledWithin } from "../within.ts";
 import type { Book } from "./book.ts";
 import { carryOut, type OwnerParts, unlockForgotten } from "./carry-out.ts";
 import type { MetastaticLabelOwn } from "./config/own.ts";

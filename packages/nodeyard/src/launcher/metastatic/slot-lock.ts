@@ -1,9 +1,9 @@
 import { type NodePatch, paths } from "@nodeyard/model";
 import { CommitFailed, TreeError } from "@nodeyard/tree";
+import { FenceLost } from "../../coordination/index.ts";
 import { encodeClaim, type SlotPlace } from "../../operations/index.ts";
 import type { NodeEntry } from "../../view/index.ts";
 import type { Context } from "../context.ts";
-import { FenceLost } from "../fence/fence.ts";
 import type { HeldNode } from "../fence/records.ts";
 import { type Claim, claimPath } from "./claims.ts";
 

@@ -7,9 +7,9 @@ import {
   type Tag,
 } from "@nodeyard/driver";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
+import { FenceLost } from "../../coordination/index.ts";
 import { retireBacking, type SlotPlace } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
-import { FenceLost } from "../fence/fence.ts";
 import type { HeldNode } from "../fence/records.ts";
 import type { Book } from "./book.ts";
 import { chooseSlot } from "./choose.ts";

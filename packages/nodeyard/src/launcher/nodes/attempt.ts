@@ -10,8 +10,8 @@ import {
 } from "@nodeyard/driver";
 import type { NodePatch } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
+import { beforeEffect, fenceOf, guarded } from "../../coordination/index.ts";
 import type { Context, ServingPool } from "../context.ts";
-import { beforeEffect, fenceOf, guarded } from "../fence/effects.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { bootImage } from "./boot-image.ts";
 import { machinePatch } from "./machine-patch.ts";

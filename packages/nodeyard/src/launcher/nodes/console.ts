@@ -1,7 +1,7 @@
 import { DriverError, type ExternalId, type LabelConfig, type Tag } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
+import { inTime } from "../../coordination/index.ts";
 import type { Context, OpenProvider } from "../context.ts";
-import { inTime } from "../within.ts";
 
 /** For the cloud to hand a console over, milliseconds. */
 const READ_MS = 30_000;

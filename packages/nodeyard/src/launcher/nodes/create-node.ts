@@ -2,11 +2,10 @@ import type { LabelConfig, PoolConfig, Resources } from "@nodeyard/driver";
 import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
 import { hexId, sleep } from "@nodeyard/runtime";
 import { type OpResult, TreeError } from "@nodeyard/tree";
+import { FenceLost, withRoot } from "../../coordination/index.ts";
 import { type Context, type ServingPool, treeSeconds } from "../context.ts";
-import { FenceLost } from "../fence/fence.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { heldNode } from "../fence/records.ts";
-import { withRoot } from "../fence/roots.ts";
 import { type BootImage, bootImage } from "./boot-image.ts";
 
 /** Looks for a record whose creation was not answered, at most. */

@@ -1,7 +1,7 @@
 import { paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
+import { FenceLost } from "../../coordination/index.ts";
 import type { Context } from "../context.ts";
-import { FenceLost } from "../fence/fence.ts";
 import { lockNode } from "./node-lock.ts";
 
 /** Frees a ready node whose request is gone. True when nothing is left to do. */

@@ -1,9 +1,9 @@
 import { messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
+import { withRoot } from "../../coordination/index.ts";
 import { DEAD_LETTERS, type DeadLetter, deadLetterPath, encodeDeadLetter } from "../../operations/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";
-import { withRoot } from "../fence/roots.ts";
 import { type Deleted, deleteNode } from "./delete-node.ts";
 import { deletionPause, isDeadLetter, type Tries } from "./deletion-rule.ts";
 

@@ -1,9 +1,8 @@
 import { DriverError, type LabelConfig } from "@nodeyard/driver";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
+import { FenceLost, fenceOf } from "../../coordination/index.ts";
 import { OfferingClosed, type Ticket } from "../breakers/breakers.ts";
 import { type Context, type ServingPool, treeNow } from "../context.ts";
-import { fenceOf } from "../fence/effects.ts";
-import { FenceLost } from "../fence/fence.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { attemptLaunch, type Launch, tagOf } from "./attempt.ts";
 import { ImageGone } from "./boot-image.ts";

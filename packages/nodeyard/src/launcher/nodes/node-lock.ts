@@ -1,7 +1,7 @@
 import { decodeNode, paths } from "@nodeyard/model";
 import { CommitFailed, TreeError } from "@nodeyard/tree";
+import type { Held } from "../../coordination/index.ts";
 import type { Context } from "../context.ts";
-import type { Held } from "../fence/fence.ts";
 import { type HeldNode, heldNode } from "../fence/records.ts";
 
 /**

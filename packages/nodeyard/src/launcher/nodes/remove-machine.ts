@@ -1,8 +1,7 @@
 import { DriverError, type ExternalId, runSteps, type Tag } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
+import { beforeEffect, fenceOf, guarded, type Held } from "../../coordination/index.ts";
 import type { Context, OpenProvider } from "../context.ts";
-import { beforeEffect, fenceOf, guarded } from "../fence/effects.ts";
-import type { Held } from "../fence/fence.ts";
 import { StepTrace, type TraceSubject } from "./step-trace.ts";
 
 /** One attempt to delete, at most, milliseconds (spec launcher.md 3.6). */

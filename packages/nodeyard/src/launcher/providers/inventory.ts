@@ -1,9 +1,8 @@
 import type { InventoryItem } from "@nodeyard/driver";
 import { encodeNode, newNode, paths } from "@nodeyard/model";
 import { backoff, jitter, messageOf } from "@nodeyard/runtime";
+import { Election, withRoot } from "../../coordination/index.ts";
 import { type Context, type OpenProvider, treeSeconds } from "../context.ts";
-import { Election } from "../fence/election.ts";
-import { withRoot } from "../fence/roots.ts";
 import { lockNode } from "../nodes/node-lock.ts";
 import { takeOut } from "../nodes/take-out.ts";
 import { probeInTime } from "./probe.ts";

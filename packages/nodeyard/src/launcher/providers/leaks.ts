@@ -1,8 +1,8 @@
 import { leaked, type Resource, type Tag } from "@nodeyard/driver";
 import { deadline, jitter, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { mayAct } from "../../coordination/index.ts";
 import type { NodeEntry } from "../../view/index.ts";
 import type { Context, OpenProvider } from "../context.ts";
-import { mayAct } from "../fence/effects.ts";
 import { takeOut } from "../nodes/take-out.ts";
 import { vanished } from "./vanished.ts";
 

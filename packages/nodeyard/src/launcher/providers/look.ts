@@ -1,7 +1,7 @@
 import type { Driver, Provider, ProviderConfig, Resource, Scanner } from "@nodeyard/driver";
 import { type Clock, deadline, NodeyardError, type Random } from "@nodeyard/runtime";
+import { inTime } from "../../coordination/index.ts";
 import type { Log } from "../../telemetry/index.ts";
-import { inTime } from "../within.ts";
 
 const OPEN_MS = 60_000;
 const LIST_MS = 120_000;

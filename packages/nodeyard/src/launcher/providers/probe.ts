@@ -1,6 +1,6 @@
 import type { InventoryItem, ProbeVerdict, Provider } from "@nodeyard/driver";
 import { type Clock, deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
-import { inTime } from "../within.ts";
+import { inTime } from "../../coordination/index.ts";
 
 /** A look at a host, at most: drivers have shorter limits of their own (a host's `timeout`). */
 const PROBE_MS = 120_000;

@@ -1,10 +1,10 @@
 import type { Driver, Evidence, Provider, ProviderConfig, Resources, Scanner } from "@nodeyard/driver";
 import { backoff, type Clock, deadline, messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
+import { inTime } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
 import type { Log } from "../../telemetry/index.ts";
 import { poolKey, type View } from "../../view/index.ts";
 import type { OpenProvider } from "../context.ts";
-import { inTime } from "../within.ts";
 
 /** A question to a cloud, at most. */
 const ANSWER_MS = 60_000;

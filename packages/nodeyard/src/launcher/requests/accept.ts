@@ -1,9 +1,8 @@
 import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord } from "@nodeyard/model";
 import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
+import { mayAct, withRoot } from "../../coordination/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
-import { mayAct } from "../fence/effects.ts";
 import { type HeldRequest, heldRequest } from "../fence/records.ts";
-import { withRoot } from "../fence/roots.ts";
 
 /** "busy": someone else has the lock. "changed": it is no longer what the plan was made for. "gone": deleted. */
 export type NotHeld = "busy" | "changed" | "gone";

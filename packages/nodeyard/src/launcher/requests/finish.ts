@@ -1,7 +1,7 @@
 import { messageOf } from "@nodeyard/runtime";
 import { type Op, TreeError } from "@nodeyard/tree";
+import { FenceLost } from "../../coordination/index.ts";
 import type { Context } from "../context.ts";
-import { FenceLost } from "../fence/fence.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 
 const unlock = (held: { readonly held: { readonly contender: string } }): Op => ({

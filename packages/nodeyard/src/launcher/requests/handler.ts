@@ -1,8 +1,8 @@
 import { messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
+import { FenceLost } from "../../coordination/index.ts";
 import type { Action } from "../../scheduler/index.ts";
 import type { Context, ServingPool } from "../context.ts";
-import { FenceLost } from "../fence/fence.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { LimitReached } from "../limits/ledger-book.ts";
 import { ImageGone } from "../nodes/boot-image.ts";

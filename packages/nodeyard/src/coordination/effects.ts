@@ -1,11 +1,18 @@
 import type { Step } from "@nodeyard/driver";
-import type { Context } from "../context.ts";
-import { FenceLost, type Held } from "./fence.ts";
+import type { Clock } from "@nodeyard/runtime";
+import type { Tree } from "@nodeyard/tree";
+import type { View } from "../view/index.ts";
+import { type Fence, FenceLost, type Held } from "./fence.ts";
 
 /** A tree that is not whole for longer than this is given up by who waits for it, milliseconds. */
 const WHOLE_MS = 60_000;
 
-type Parts = Pick<Context, "fence" | "tree" | "view" | "clock">;
+interface Parts {
+  readonly fence: Fence;
+  readonly tree: Tree;
+  readonly view: View;
+  readonly clock: Clock;
+}
 
 /** Whether an outside effect may start: connected, the lock's session trusted, and the picture of the tree whole. */
 export function mayAct({ fence, tree, view }: Parts): boolean {

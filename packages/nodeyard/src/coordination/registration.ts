@@ -9,7 +9,7 @@ import {
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import { type Stat, type Tree, TreeError } from "@nodeyard/tree";
 import type { Log } from "../telemetry/index.ts";
-import { persevere } from "./fence/persevere.ts";
+import { persevere } from "./persevere.ts";
 import { settledWithin } from "./within.ts";
 
 /** Leaving politely is worth this much, milliseconds: the end of the session does it too. */

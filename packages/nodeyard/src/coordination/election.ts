@@ -1,10 +1,10 @@
-import { jitter, messageOf, type Timer } from "@nodeyard/runtime";
-import { type CheckOp, type Feed, TreeError } from "@nodeyard/tree";
+import { type Clock, jitter, messageOf, type Random, type Timer } from "@nodeyard/runtime";
+import { type CheckOp, type Feed, type Tree, TreeError } from "@nodeyard/tree";
 import { contenderPrefix, holderOf } from "@nodeyard/zookeeper";
-import type { Context } from "../context.ts";
-import { settledWithin } from "../within.ts";
+import type { Log } from "../telemetry/index.ts";
 import { FenceLost } from "./fence.ts";
 import { persevere } from "./persevere.ts";
+import { settledWithin } from "./within.ts";
 
 const RETRY_MS = 5_000;
 /** A lost event delays, never loses: now and then the line is compared. */
@@ -12,9 +12,16 @@ const RESYNC_MS = 60_000;
 /** Leaving politely is worth this much, milliseconds: what is still under way goes on unheard. */
 const LEAVE_MS = 2_000;
 
+interface Handles {
+  readonly tree: Tree;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
 /** Leadership among launchers for one name, by a session-bound contender. Followed through a feed, never polled. */
 export class Election {
-  readonly #context: Pick<Context, "tree" | "clock" | "random" | "log">;
+  readonly #context: Handles;
   readonly #parent: string;
   readonly #onChange: () => void;
   readonly #names = new Set<string>();
@@ -32,11 +39,7 @@ export class Election {
   #unsubscribe: () => void = () => {};
   #led = false;
 
-  constructor(
-    context: Pick<Context, "tree" | "clock" | "random" | "log">,
-    name: string,
-    onChange: () => void,
-  ) {
+  constructor(context: Handles, name: string, onChange: () => void) {
     this.#context = context;
     this.#parent = `/nodeyard/elections/${encodeURIComponent(name)}`;
     this.#onChange = onChange;

@@ -1,0 +1,10 @@
+export { beforeEffect, fenceOf, guarded, mayAct } from "./effects.ts";
+export { Election } from "./election.ts";
+export { Fence, FenceLost, type Held } from "./fence.ts";
+export { HeldRecord, type RecordKind } from "./held-record.ts";
+export { announceMember, findInstallation, openInstallation } from "./installation.ts";
+export { isInterrupted } from "./interrupted.ts";
+export { persevere } from "./persevere.ts";
+export { poolComponent, Registration } from "./registration.ts";
+export { makePath, withRoot } from "./roots.ts";
+export { inTime, settledWithin } from "./within.ts";
