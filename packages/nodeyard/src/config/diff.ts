@@ -39,6 +39,7 @@ export function diffConfig(before: Config, after: Config): ConfigDiff {
     limitsChanged:
       before.maxHoldAgeMs !== after.maxHoldAgeMs ||
       before.failedLaunchesPerHour !== after.failedLaunchesPerHour ||
+      !isDeepStrictEqual(before.journal, after.journal) ||
       !isDeepStrictEqual(before.tenantLimits, after.tenantLimits),
   };
   return {

@@ -11,9 +11,16 @@ export interface Config {
   readonly maxHoldAgeMs: number;
   /** Of one offering, at least 1. */
   readonly failedLaunchesPerHour: number;
+  /** What the launcher's journal keeps. */
+  readonly journal: JournalSettings;
   /** By tenant; absent names are unlimited. */
   readonly tenantLimits: ReadonlyMap<string, Resources>;
   readonly webapp: { readonly port: number; readonly listenAddress: string };
+}
+
+export interface JournalSettings {
+  readonly maxAgeMs: number;
+  readonly maxBytes: number;
 }
 
 export interface ZookeeperConfig {

@@ -42,7 +42,10 @@ export class RunningLauncher {
   static async start(parts: LauncherParts): Promise<RunningLauncher> {
     const { machine, tree, config, drivers, log, stateFolder } = parts;
     const { clock, random, hostname } = machine;
-    const journal = openJournal({ file: `${stateFolder}/${JOURNAL}` }, { clock, log });
+    const journal = openJournal(
+      { file: `${stateFolder}/${JOURNAL}`, limits: config.journal },
+      { clock, log },
+    );
     const evidence = openEvidence(`${stateFolder}/${EVIDENCE}`, { clock, log });
     const counters = new Counters();
     try {
@@ -103,6 +106,7 @@ export class RunningLauncher {
 
   /** One reload after the other. */
   #take(config: Config, log: Log): void {
+    this.#journal.limit(config.journal);
     this.#reloading = this.#reloading
       .then(() => this.#launcher.reconfigure(launcherConfig(config)))
       .catch((error) => log.error({ error: messageOf(error) }, "taking up the changed configuration failed"));

@@ -36,6 +36,42 @@ export interface JournalEvent {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
+/** An event of a journal, as it was written. */
+export interface PastEvent {
+  /** The writer's wall clock, milliseconds. */
+  readonly at: number;
+  /** One of journalEvents, or a name that a later release knows. */
+  readonly event: string;
+  readonly request: string | null;
+  readonly node: string | null;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** What happened to one thing, oldest first; `problem` says why it is not known. */
+export interface History {
+  readonly events: readonly PastEvent[];
+  readonly problem: string | null;
+}
+
+export function noHistory(problem: string): History {
+  return { events: [], problem };
+}
+
+/** Whatever is known of any of these. */
+export interface Subject {
+  readonly request?: string | undefined;
+  readonly node?: string | undefined;
+  readonly lease?: string | undefined;
+}
+
+/** How much a journal keeps: what is older or more goes, the oldest first. */
+export interface JournalLimits {
+  readonly maxAgeMs: number;
+  readonly maxBytes: number;
+}
+
+export const defaultLimits: JournalLimits = { maxAgeMs: 7 * 86_400_000, maxBytes: 500 * 1_000_000 };
+
 /** The journal's file in a state folder. */
 export const JOURNAL = "journal.sqlite";
 

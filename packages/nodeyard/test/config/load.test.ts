@@ -88,6 +88,18 @@ describe("the rest of the top level", () => {
     expect(loaded("max-failed-launches-per-hour: -1").failedLaunchesPerHour).toBe(1);
   });
 
+  it("the journal keeps a week or 500 MB, and never so little that nothing is left to tell", () => {
+    expect(loaded("{}").journal).toEqual({ maxAgeMs: 604_800_000, maxBytes: 500_000_000 });
+    expect(loaded("{journal-max-age: 3600, journal-max-size: 20}").journal).toEqual({
+      maxAgeMs: 3_600_000,
+      maxBytes: 20_000_000,
+    });
+    expect(loaded("{journal-max-age: 0, journal-max-size: -1}").journal).toEqual({
+      maxAgeMs: 60_000,
+      maxBytes: 5_000_000,
+    });
+  });
+
   it("39: a hold age of 0 or less is no limit", () => {
     expect(loaded("max-hold-age: 0").maxHoldAgeMs).toBe(Number.POSITIVE_INFINITY);
     expect(loaded("max-hold-age: -5").maxHoldAgeMs).toBe(Number.POSITIVE_INFINITY);

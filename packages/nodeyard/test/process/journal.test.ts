@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { systemClock } from "@nodeyard/runtime";
+import { systemClock, VirtualClock } from "@nodeyard/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { memoryLog, openJournal } from "../../src/telemetry/index.ts";
+import { memoryLog, openJournal, readJournal } from "../../src/telemetry/index.ts";
 
 let folder: string;
 let file: string;
@@ -46,11 +46,100 @@ test("only its owner can read it", async () => {
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test("only the youngest are kept", async () => {
-  const journal = openJournal({ file, keep: 10 }, handles());
-  for (let at = 0; at < 100; at++) journal.write({ event: "node.deleted", node: String(at), facts: {} });
+test("what is older than the limit goes, a few at a time, the oldest first", async () => {
+  const clock = new VirtualClock();
+  const journal = openJournal(
+    { file, limits: { maxAgeMs: 60_000, maxBytes: 1e9 } },
+    { clock, log: memoryLog() },
+  );
+  for (let at = 0; at < 5_000; at++) journal.write({ event: "node.deleted", node: "old", facts: {} });
+  await journal.read({});
+  await clock.advance(61_000);
+  for (const left of [3_001, 1_002, 3]) {
+    journal.write({ event: "node.deleted", node: "new", facts: {} });
+    await journal.read({});
+    expect(rows()).toHaveLength(left);
+  }
   await journal.close();
-  expect(rows().map(({ node }) => node)).toEqual(Array.from({ length: 10 }, (_, at) => String(at + 90)));
+  expect(rows().every(({ node }) => node === "new")).toBe(true);
+});
+
+test("the file stays within its size while it is written, and keeps the youngest", async () => {
+  const maxBytes = 4_000_000;
+  const journal = openJournal({ file, limits: { maxAgeMs: 1e12, maxBytes } }, handles());
+  const filler = "x".repeat(1_000);
+  let most = 0;
+  for (let batch = 0; batch < 60; batch++) {
+    for (let at = 0; at < 500; at++)
+      journal.write({ event: "node.deleted", node: String(batch), facts: { filler } });
+    await journal.read({});
+    most = Math.max(most, statSync(file).size);
+  }
+  expect(most).toBeLessThanOrEqual(maxBytes * 1.2);
+  expect(most).toBeGreaterThan(maxBytes / 2);
+  const kept = rows().map(({ node }) => Number(node));
+  expect(kept.at(-1)).toBe(59);
+  expect(kept.length).toBeGreaterThan(1_000);
+  expect(kept).toEqual([...kept].sort((a, b) => a - b));
+  expect(kept[0]).toBeGreaterThan(40);
+
+  journal.limit({ maxAgeMs: 1e12, maxBytes: 1_000_000 });
+  for (let batch = 0; batch < 20; batch++) {
+    journal.write({ event: "node.deleted", node: "last", facts: {} });
+    await journal.read({});
+  }
+  await journal.close();
+  expect(statSync(file).size).toBeLessThanOrEqual(1_200_000);
+});
+
+test("what was written a moment ago can be asked for, by request, node or lease, without a scan", async () => {
+  const journal = openJournal({ file }, handles());
+  journal.write({ event: "request.accepted", request: "200-0000000001", facts: {} });
+  journal.write({ event: "lease.granted", request: "200-0000000001", facts: { lease: "0123456789ab" } });
+  journal.write({ event: "node.ready", node: "0000000001", facts: {} });
+  const names = async (subject: object) => (await journal.read(subject)).events.map(({ event }) => event);
+  expect(await names({ lease: "0123456789ab" })).toEqual(["lease.granted"]);
+  expect(await names({ request: "200-0000000001", lease: "0123456789ab" })).toEqual([
+    "request.accepted",
+    "lease.granted",
+  ]);
+  expect(await names({ node: "0000000001" })).toEqual(["node.ready"]);
+  expect(await names({})).toEqual([]);
+  await journal.close();
+  expect(await journal.read({})).toMatchObject({ events: [], problem: expect.stringContaining("closed") });
+});
+
+test("a journal of the former layout is taken over with its leases", async () => {
+  const database = new DatabaseSync(file);
+  database.exec(`CREATE TABLE events (
+      id INTEGER PRIMARY KEY, at INTEGER NOT NULL, event TEXT NOT NULL, request TEXT, node TEXT, facts TEXT NOT NULL);
+    INSERT INTO events (at, event, facts) VALUES (1, 'lease.ended', '{"lease":"0123456789ab"}');
+    PRAGMA user_version = 1`);
+  database.close();
+  expect(readJournal(file, {}).problem).toContain("earlier release");
+  const journal = openJournal({ file, limits: { maxAgeMs: 1e15, maxBytes: 1e9 } }, handles());
+  expect((await journal.read({ lease: "0123456789ab" })).events).toMatchObject([{ event: "lease.ended" }]);
+  await journal.close();
+  expect(readJournal(file, { lease: "0123456789ab" }).events).toHaveLength(1);
+});
+
+test("a disk that refuses costs the batch, is said once, and is used again when it takes", async () => {
+  const { clock, log } = handles();
+  const journal = openJournal({ file }, { clock, log });
+  await journal.read({});
+  const other = new DatabaseSync(file);
+  other.exec("ALTER TABLE events RENAME TO hidden");
+  for (let round = 1; round <= 2; round++) {
+    journal.write({ event: "node.deleted", facts: {} });
+    await journal.read({});
+    expect(journal.lost).toBe(round);
+  }
+  other.exec("ALTER TABLE hidden RENAME TO events");
+  other.close();
+  journal.write({ event: "node.deleted", facts: {} });
+  await journal.close();
+  expect(rows()).toHaveLength(1);
+  expect(log.lines.map(({ level }) => level)).toEqual(["error", "info"]);
 });
 
 test("more than the disk can take is counted and left out", async () => {

@@ -27,6 +27,10 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
     }),
     maxHoldAgeMs: ageMs(from, "max-hold-age"),
     failedLaunchesPerHour: Math.max(1, from.number("max-failed-launches-per-hour", 60)),
+    journal: {
+      maxAgeMs: Math.max(60, from.number("journal-max-age", 604_800)) * 1_000,
+      maxBytes: Math.max(5, from.number("journal-max-size", 500)) * 1_000_000,
+    },
     tenantLimits: compileTenantLimits(from),
     webapp: {
       port: webapp.number("port", 8005),

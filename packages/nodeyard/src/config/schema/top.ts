@@ -120,6 +120,17 @@ export const topSchema = closed({
       "Of one label in one place (zone, provider); beyond it nothing is launched of it for a while. Unknown to the old launcher.",
     default: 60,
   }),
+  "journal-max-age": int({
+    description:
+      "What the launcher notes for `explain` is forgotten at this age; at least 60. Unknown to the old launcher.",
+    default: 604_800,
+    unit: "s",
+  }),
+  "journal-max-size": int({
+    description: "Size of the journal in the state folder, at least 5. Unknown to the old launcher.",
+    default: 500,
+    unit: "MB",
+  }),
   "tenant-resource-limits": listOf(tenantLimits, "What the nodes of one tenant may use together."),
 });
 

@@ -1,55 +1,46 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "@nodeyard/runtime";
+import { type History, noHistory, type PastEvent, type Subject } from "../journal.ts";
+import { JOURNAL_LAYOUT } from "./journal-store.ts";
 
-/** An event of a journal, as it was written. */
-export interface PastEvent {
-  /** The writer's wall clock, milliseconds. */
-  readonly at: number;
-  /** One of journalEvents, or a name that a later release knows. */
-  readonly event: string;
-  readonly request: string | null;
-  readonly node: string | null;
-  readonly facts: Readonly<Record<string, unknown>>;
-}
-
-/** What happened to one thing, oldest first; `problem` says why it is not known. */
-export interface History {
-  readonly events: readonly PastEvent[];
-  readonly problem: string | null;
-}
-
-export interface Subject {
-  readonly request?: string | undefined;
-  readonly node?: string | undefined;
-  readonly lease?: string | undefined;
-}
-
-const VERSION = 1;
 /** The youngest so many: a request that waits for a week is still explained by them. */
 const AT_MOST = 200;
 
 /** Reads a journal that another process may be writing. Never throws: a journal is worth less than the answer without it. */
-export function readJournal(file: string, { request, node, lease }: Subject): History {
-  if (!existsSync(file)) return { events: [], problem: `there is no journal ${file}` };
+export function readJournal(file: string, subject: Subject): History {
+  if (!existsSync(file)) return noHistory(`there is no journal ${file}`);
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(file, { readOnly: true, timeout: 2_000 });
     const { user_version: found } = database.prepare("PRAGMA user_version").get() as { user_version: number };
-    if (found > VERSION)
-      return { events: [], problem: `${file} was written by a later release (layout ${found})` };
+    if (found > JOURNAL_LAYOUT) return noHistory(`${file} was written by a later release (layout ${found})`);
+    if (found < JOURNAL_LAYOUT)
+      return noHistory(
+        `${file} is of an earlier release (layout ${found}): the next launcher start takes it over`,
+      );
+    return historyIn(database, subject);
+  } catch (error) {
+    return noHistory(`the journal ${file} cannot be read: ${messageOf(error)}`);
+  } finally {
+    database?.close();
+  }
+}
+
+/** What an open journal has of a thing. Never throws. */
+export function historyIn(database: DatabaseSync, { request, node, lease }: Subject): History {
+  try {
     const rows = database
       .prepare(
-        `SELECT at, event, request, node, facts FROM events WHERE request = :request OR node = :node
-           OR (:lease IS NOT NULL AND event LIKE 'lease.%' AND json_extract(facts, '$.lease') = :lease)
+        `SELECT id, at, event, request, node, facts FROM events WHERE request = :request
+           UNION SELECT id, at, event, request, node, facts FROM events WHERE node = :node
+           UNION SELECT id, at, event, request, node, facts FROM events WHERE lease = :lease
          ORDER BY id DESC LIMIT ${AT_MOST}`,
       )
       .all({ request: request ?? null, node: node ?? null, lease: lease ?? null });
     return { events: rows.reverse().map(pastEvent), problem: null };
   } catch (error) {
-    return { events: [], problem: `the journal ${file} cannot be read: ${messageOf(error)}` };
-  } finally {
-    database?.close();
+    return noHistory(`the journal cannot be read: ${messageOf(error)}`);
   }
 }
 
