@@ -1,6 +1,12 @@
 import type { Clock, Timer } from "./clock.ts";
 import { microtasksDone } from "./edge/turn.ts";
+import { NodeyardError } from "./errors.ts";
 import { Heap } from "./heap.ts";
+
+/** Timers of one instant, at most, unless told otherwise. A crowd of ten thousand requests stays far below it. */
+const AT_ONE_INSTANT = 100_000;
+/** Who set the last of them is kept, to be named. */
+const NAMED = 100;
 
 interface Entry {
   readonly at: number;
@@ -8,6 +14,19 @@ interface Entry {
   readonly fn: () => void;
   /** Fired or cancelled: what is left of it in the heap is passed over. */
   over: boolean;
+}
+
+/** Timers set new ones for the same instant without end: time would never move on. */
+export class TimeStandsStill extends NodeyardError {
+  constructor(at: number, fired: number, setBy: readonly string[]) {
+    const counts = new Map<string, number>();
+    for (const place of setBy) counts.set(place, (counts.get(place) ?? 0) + 1);
+    const places = [...counts].sort((a, b) => b[1] - a[1]).map(([place, count]) => `\n  ${count} x ${place}`);
+    super(
+      "runtime.time_stands_still",
+      `${fired} timers fired at ${at} ms and time did not move on: something waits 0 ms in a loop. The last were set by:${places.join("")}`,
+    );
+  }
 }
 
 /**
@@ -19,10 +38,16 @@ export class VirtualClock implements Clock {
   #mono = 0;
   #order = 0;
   #pending = 0;
+  /** Fired since time moved last. */
+  #fired = 0;
+  readonly #most: number;
+  readonly #setBy: string[] = [];
   readonly #timers = new Heap<Entry>((a, b) => a.at - b.at || a.order - b.order);
 
-  constructor(startEpochMs = 1_700_000_000_000) {
+  /** `atOneInstant`: timers that may fire before time moves on. */
+  constructor(startEpochMs = 1_700_000_000_000, atOneInstant = AT_ONE_INSTANT) {
     this.#now = startEpochMs;
+    this.#most = atOneInstant;
   }
 
   now(): number {
@@ -34,6 +59,8 @@ export class VirtualClock implements Clock {
   }
 
   setTimer(ms: number, fn: () => void): Timer {
+    // A stack costs more than a timer: it is taken only when the bound is near.
+    if (ms <= 0 && this.#fired > this.#most - NAMED) this.#setBy.push(caller());
     const entry = { at: this.#mono + Math.max(0, ms), order: this.#order++, fn, over: false };
     this.#timers.push(entry);
     this.#pending++;
@@ -50,12 +77,14 @@ export class VirtualClock implements Clock {
     this.#now += ms;
   }
 
-  /** Moves time forward by `ms`, firing what falls due. */
+  /** Moves time forward by `ms`, firing what falls due. Rejects with TimeStandsStill. */
   async advance(ms: number): Promise<void> {
     const end = this.#mono + ms;
     await microtasksDone();
     for (let next = this.#next(); next !== undefined && next.at <= end; next = this.#next()) {
       this.#moveTo(next.at);
+      if (this.#fired >= this.#most) throw new TimeStandsStill(this.#mono, this.#fired, this.#setBy);
+      this.#fired++;
       this.#end(next);
       next.fn();
       await microtasksDone();
@@ -67,6 +96,8 @@ export class VirtualClock implements Clock {
     if (at <= this.#mono) return;
     this.#now += at - this.#mono;
     this.#mono = at;
+    this.#fired = 0;
+    this.#setBy.length = 0;
   }
 
   /** Most timers are cancelled (deadlines of what ended in time), so those must not pile up until their time has come. */
@@ -84,4 +115,10 @@ export class VirtualClock implements Clock {
     }
     return undefined;
   }
+}
+
+/** Who called `setTimer`, innermost first; `sleep` and its like are not enough to find a loop. */
+function caller(): string {
+  const frames = (new Error().stack ?? "").split("\n").slice(3, 7);
+  return frames.map((frame) => frame.trim().replace(/^at /, "")).join(" < ") || "(unknown)";
 }

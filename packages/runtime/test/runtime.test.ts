@@ -40,6 +40,29 @@ describe("VirtualClock", () => {
     expect(seen).toEqual(["now"]);
   });
 
+  test("a loop of 0 ms timers is an error that names who sets them; as many over time are none", async () => {
+    const clock = new VirtualClock(0, 1_000);
+    let rounds = 0;
+    const forEver = async (): Promise<void> => {
+      for (;;) {
+        rounds++;
+        await sleep(clock, 0);
+      }
+    };
+    void forEver();
+    await expect(clock.advance(5)).rejects.toMatchObject({
+      code: "runtime.time_stands_still",
+      message: expect.stringMatching(/1000 timers fired at 0 ms .*\n {2}100 x .*forEver/s),
+    });
+    expect(rounds).toBeLessThan(1_100);
+    const patient = new VirtualClock(0, 1_000);
+    let fired = 0;
+    const again = () => void patient.setTimer(fired++ % 500 === 499 ? 1 : 0, again);
+    again();
+    await patient.advance(100);
+    expect(fired).toBeGreaterThan(40_000);
+  });
+
   test("a wall clock jump leaves the monotonic clock alone", () => {
     const clock = new VirtualClock(1000);
     clock.jump(-500);
