@@ -11,6 +11,8 @@ export interface Field<T> {
   readonly missing: T;
   /** The typed value; `odd` for a wrong type. `note` marks the field as odd though a part of it was usable. */
   read(value: unknown, note: () => void): T | typeof odd;
+  /** What JSON holds of a value, where that is not the value itself. */
+  readonly write?: (value: T) => unknown;
   /** Odd values make the whole record unusable, because acting on the default would do harm. */
   readonly strict?: boolean;
 }
@@ -62,10 +64,14 @@ export function patchTexts<T>(what: string, fields: Fields<T>, patch: Partial<T>
   for (const name in patch) {
     const field = fields[name] as Field<unknown> | undefined;
     if (field !== undefined && patch[name] !== undefined) {
-      written.set(field.key, jsonText(what, field.key, patch[name]));
+      written.set(field.key, fieldText(what, field, patch[name]));
     }
   }
   return written;
+}
+
+function fieldText<T>(what: string, field: Field<T>, value: T): string {
+  return jsonText(what, field.key, field.write === undefined ? value : field.write(value));
 }
 
 /** @throws RecordError `record.bad_field` for what JSON cannot hold (cycles, BigInt, functions) */
@@ -90,7 +96,7 @@ export function writeAll<T>(
   mandatory: ReadonlyMap<string, string>,
 ): string {
   const written = new Map<string, string>();
-  for (const name in fields) written.set(fields[name].key, jsonText(what, fields[name].key, values[name]));
+  for (const name in fields) written.set(fields[name].key, fieldText(what, fields[name], values[name]));
   return splice("{}", written, mandatory);
 }
 

@@ -1,5 +1,14 @@
 import { type Fields, odd, seconds, text } from "./fields.ts";
-import { decodeRecord, type RecordKind, type Stored, shapeOf } from "./record-kind.ts";
+import {
+  changeRecord,
+  decodeRecord,
+  encodeRecord,
+  newRecord,
+  type RecordKind,
+  type Stored,
+  shapeOf,
+  stamped,
+} from "./record-kind.ts";
 
 export const imageBuildStates = ["building", "ready", "deleting", "failed"] as const;
 export type ImageBuildState = (typeof imageBuildStates)[number];
@@ -36,6 +45,7 @@ const fields: Fields<ImageBuildFields> = {
     key: "formats",
     missing: [],
     read: (value) => (typeof value === "string" ? value.split(",").filter((name) => name !== "") : odd),
+    write: (formats) => [...formats].sort().join(","),
   },
   username: { key: "username", missing: "zuul", read: text },
   pythonPath: { key: "python_path", missing: "/usr/bin/python2", read: text },
@@ -53,4 +63,36 @@ const kind: RecordKind<ImageBuildFields> = {
 /** @throws RecordError for what cannot be handled */
 export function decodeImageBuild(id: string, data: Uint8Array): ImageBuildRecord {
   return decodeRecord(kind, id, data);
+}
+
+export type ImageBuildPatch = Partial<Omit<ImageBuildFields, "stateTime">>;
+
+/** Setting `state` sets `stateTime`, even to the same value: of a ready build it is the time of completion. */
+export function changeImageBuild(
+  record: ImageBuildRecord,
+  patch: ImageBuildPatch,
+  nowSeconds: number,
+): ImageBuildRecord {
+  return changeRecord(kind, record, stamped<ImageBuildFields>(patch, nowSeconds));
+}
+
+/** A build that begins: who can log in, and how, is known when it ends (spec zookeeper.md 2.4). */
+export function newImageBuild(
+  id: string,
+  values: Pick<ImageBuildFields, "builder" | "builderId" | "formats">,
+  nowSeconds: number,
+): ImageBuildRecord {
+  return newRecord(kind, id, {
+    ...values,
+    formats: [...values.formats].sort(),
+    state: "building",
+    stateTime: nowSeconds,
+    username: null,
+    pythonPath: null,
+    shellType: null,
+  });
+}
+
+export function encodeImageBuild(record: ImageBuildRecord): Uint8Array {
+  return encodeRecord(kind, record);
 }

@@ -1,5 +1,14 @@
 import { anything, type Fields, odd, seconds, text } from "./fields.ts";
-import { decodeRecord, type RecordKind, type Stored, shapeOf } from "./record-kind.ts";
+import {
+  changeRecord,
+  decodeRecord,
+  encodeRecord,
+  newRecord,
+  type RecordKind,
+  type Stored,
+  shapeOf,
+  stamped,
+} from "./record-kind.ts";
 
 export const imageUploadStates = ["uploading", "ready", "deleting", "failed"] as const;
 export type ImageUploadState = (typeof imageUploadStates)[number];
@@ -48,4 +57,27 @@ const kind: RecordKind<ImageUploadFields> = {
 /** @throws RecordError for what cannot be handled */
 export function decodeImageUpload(id: string, data: Uint8Array): ImageUploadRecord {
   return decodeRecord(kind, id, data);
+}
+
+export type ImageUploadPatch = Partial<Omit<ImageUploadFields, "stateTime">>;
+
+/** Setting `state` sets `stateTime`, by which launchers find the newest image. */
+export function changeImageUpload(
+  record: ImageUploadRecord,
+  patch: ImageUploadPatch,
+  nowSeconds: number,
+): ImageUploadRecord {
+  return changeRecord(kind, record, stamped<ImageUploadFields>(patch, nowSeconds));
+}
+
+/** An upload that begins; all its keys are always present (spec builder.md 3). */
+export function newImageUpload(
+  values: Pick<ImageUploadFields, "username" | "pythonPath" | "shellType">,
+  nowSeconds: number,
+): ImageUploadRecord {
+  return newRecord(kind, "", { ...values, state: "uploading", stateTime: nowSeconds });
+}
+
+export function encodeImageUpload(record: ImageUploadRecord): Uint8Array {
+  return encodeRecord(kind, record);
 }

@@ -11,18 +11,26 @@ export {
 } from "./component.ts";
 export { RecordError, type RecordErrorCode } from "./errors.ts";
 export {
+  changeImageBuild,
   decodeImageBuild,
+  encodeImageBuild,
   type ImageBuildFields,
+  type ImageBuildPatch,
   type ImageBuildRecord,
   type ImageBuildState,
   imageBuildStates,
+  newImageBuild,
 } from "./image-build.ts";
 export {
+  changeImageUpload,
   decodeImageUpload,
+  encodeImageUpload,
   type ImageUploadFields,
+  type ImageUploadPatch,
   type ImageUploadRecord,
   type ImageUploadState,
   imageUploadStates,
+  newImageUpload,
 } from "./image-upload.ts";
 export {
   changeNode,

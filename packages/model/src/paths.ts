@@ -18,6 +18,20 @@ export const paths = {
   requestLock: (id: string) => `${requestsLock}/${id}`,
   component: (kind: string) => `${components}/${kind}`,
   image: (name: string) => `/nodepool/images/${name}`,
+  /** Existence is the value: no builds of the image. */
+  imagePause: (name: string) => `/nodepool/images/${name}/pause`,
+  /** Existence is the value: somebody asks for a build. */
+  imageRequest: (name: string) => `/nodepool/images/${name}/request-build`,
+  imageBuilds: (name: string) => `/nodepool/images/${name}/builds`,
+  /** One build per image at a time, over all builders. */
+  imageBuildsLock: (name: string) => `/nodepool/images/${name}/builds/lock`,
+  imageBuildLock: (image: string, build: string) => `/nodepool/images/${image}/builds/${build}/lock`,
+  imageProviders: (image: string, build: string) => `/nodepool/images/${image}/builds/${build}/providers`,
+  imageUploads: (image: string, build: string, provider: string) =>
+    `/nodepool/images/${image}/builds/${build}/providers/${provider}/images`,
+  /** One upload per image, build and provider at a time. */
+  imageUploadsLock: (image: string, build: string, provider: string) =>
+    `/nodepool/images/${image}/builds/${build}/providers/${provider}/images/lock`,
   imageBuild: (image: string, build: string) => `/nodepool/images/${image}/builds/${build}`,
   /** What a node's `image_id` is, too (spec launcher.md 2.14). */
   imageUpload: (image: string, build: string, provider: string, upload: string) =>

@@ -12,6 +12,7 @@ interface Image {
   /** By `<build>/<provider>/<number>`. */
   readonly uploads: Map<string, ImageUploadEntry>;
   paused: boolean;
+  requested: boolean;
 }
 
 /** Where an upload stands. */
@@ -37,6 +38,20 @@ export class ImageTable {
 
   names(): IterableIterator<string> {
     return this.#facts.keys();
+  }
+
+  /** By build id. */
+  builds(image: string): ReadonlyMap<string, ImageBuildRecord> {
+    return this.#images.get(image)?.builds ?? new Map();
+  }
+
+  /** Whether somebody asks for a build. */
+  requested(image: string): boolean {
+    return this.#images.get(image)?.requested ?? false;
+  }
+
+  uploads(image: string): Iterable<ImageUploadEntry> {
+    return this.#images.get(image)?.uploads.values() ?? [];
   }
 
   /** Throws a RecordError for a record that makes no sense. Empty data is no record. */
@@ -67,11 +82,22 @@ export class ImageTable {
     });
   }
 
+  setRequested(image: string, requested: boolean): ViewEvent | undefined {
+    return this.#change(image, (known) => {
+      known.requested = requested;
+    });
+  }
+
   #change(image: string, change: (known: Image) => void): ViewEvent | undefined {
-    const known = this.#images.get(image) ?? { builds: new Map(), uploads: new Map(), paused: false };
+    const known = this.#images.get(image) ?? {
+      builds: new Map(),
+      uploads: new Map(),
+      paused: false,
+      requested: false,
+    };
     this.#images.set(image, known);
     change(known);
-    if (known.builds.size === 0 && known.uploads.size === 0 && !known.paused) {
+    if (known.builds.size === 0 && known.uploads.size === 0 && !known.paused && !known.requested) {
       this.#images.delete(image);
       return this.#facts.delete(image) ? { type: "image", image } : undefined;
     }

@@ -7,6 +7,7 @@ export type Place =
   | { readonly kind: "request"; readonly id: string }
   | { readonly kind: "component"; readonly componentKind: string; readonly key: string }
   | { readonly kind: "image-pause"; readonly image: string }
+  | { readonly kind: "image-request"; readonly image: string }
   | { readonly kind: "image-build"; readonly image: string; readonly build: string }
   | ({ readonly kind: "image-upload" } & UploadAt)
   /** A folder on the way to builds and uploads. */
@@ -60,6 +61,7 @@ function imagePlace(parts: readonly string[]): Place {
   const [, , , image = "", builds, build, providers, provider, images, upload] = parts;
   if (parts.length === 4) return imageFolder;
   if (builds === "pause") return parts.length === 5 ? { kind: "image-pause", image } : other;
+  if (builds === "request-build") return parts.length === 5 ? { kind: "image-request", image } : other;
   if (builds !== "builds") return imageLock;
   if (build === undefined) return imageFolder;
   if (build === "lock") return imageLock;

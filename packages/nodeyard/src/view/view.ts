@@ -138,6 +138,7 @@ export class View {
     const place = placeOf(path);
     if (place.kind === "contender") return this.nodes.putContender(place.id, place.name);
     if (place.kind === "image-pause") return this.images.setPaused(place.image, true);
+    if (place.kind === "image-request") return this.images.setRequested(place.image, true);
     if (data === undefined || stat === undefined) return undefined;
     try {
       switch (place.kind) {
@@ -177,6 +178,8 @@ export class View {
       }
       case "image-pause":
         return this.images.setPaused(place.image, false);
+      case "image-request":
+        return this.images.setRequested(place.image, false);
       case "image-build":
         return this.images.removeBuild(place.image, place.build);
       case "image-upload":
@@ -240,6 +243,7 @@ export function interestOf(path: string): Interest {
       return "data";
     case "contender":
     case "image-pause":
+    case "image-request":
       return "name";
     case "image-folder":
     case "image-lock":

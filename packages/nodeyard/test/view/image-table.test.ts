@@ -40,12 +40,20 @@ describe("builds and uploads of an image", () => {
   });
 });
 
+test("a request is told, and is a reason to know the image", () => {
+  const table = new ImageTable();
+  expect(table.setRequested("noble", true)).toMatchObject({ type: "image", image: "noble" });
+  expect([table.requested("noble"), ...table.names()]).toEqual([true, "noble"]);
+  expect(table.setRequested("noble", false)).toEqual({ type: "image", image: "noble" });
+  expect([table.requested("noble"), ...table.names()]).toEqual([false]);
+});
+
 describe("paths of images (spec builder.md section 3)", () => {
   const root = "/nodepool/images/noble";
   test.each([
     [root, "image-folder", "none"],
     [`${root}/pause`, "image-pause", "name"],
-    [`${root}/request-build`, "image-lock", "none"],
+    [`${root}/request-build`, "image-request", "name"],
     [`${root}/builds`, "image-folder", "none"],
     [`${root}/builds/lock`, "image-lock", "none"],
     [`${root}/builds/lock/0__lock__0000000001`, "image-lock", "none"],
