@@ -1,5 +1,5 @@
 import type { Capabilities, Driver, Provider } from "./contract.ts";
-import type { Offers } from "./offers.ts";
+import type { Notices, Offers } from "./offers.ts";
 
 /** The contract that this version of the SDK describes. A change that breaks drivers makes it the next number. */
 export const CONTRACT: Driver["contract"] = 1;
@@ -71,6 +71,15 @@ const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
   types: ["of"],
   console: ["read"],
   images: ["upload", "remove"],
+  notices: [],
+};
+
+/** Each may be left out. */
+const NOTICES: Readonly<Record<keyof Notices, true>> = {
+  attributes: true,
+  reused: true,
+  scanFailed: true,
+  deleted: true,
 };
 
 function offersProblem(offers: unknown): string | undefined {
@@ -81,7 +90,16 @@ function offersProblem(offers: unknown): string | undefined {
     const missing = methods.find((method) => !isObject(offer) || typeof offer[method] !== "function");
     if (missing !== undefined) return `offers ${name} without a method ${missing}`;
   }
-  return undefined;
+  return noticesProblem(offers.notices);
+}
+
+function noticesProblem(notices: unknown): string | undefined {
+  if (notices === undefined) return undefined;
+  if (!isObject(notices)) return "offers notices that are no object";
+  const wrong = Object.keys(NOTICES).find(
+    (name) => notices[name] !== undefined && typeof notices[name] !== "function",
+  );
+  return wrong === undefined ? undefined : `offers notices whose ${wrong} is no method`;
 }
 
 function isObject(value: unknown): value is Loose {

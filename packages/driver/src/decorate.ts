@@ -2,7 +2,7 @@ import type { Clock } from "@nodeyard/runtime";
 import type { ExternalId, Machine, Provider, Step } from "./contract.ts";
 import { asDriverError, DriverError, type DriverErrorKind } from "./errors.ts";
 import type { RateLimiter } from "./limits/rate-limiter.ts";
-import type { Offers } from "./offers.ts";
+import type { Notices, Offers } from "./offers.ts";
 
 /** A call to the cloud; for a generator it is one step of it. */
 export type CallName =
@@ -17,7 +17,8 @@ export type CallName =
   | "zones"
   | "console"
   | "upload"
-  | "removeImage";
+  | "removeImage"
+  | "notice";
 
 /** Runs around each call. */
 export type Layer = <T>(name: CallName, call: () => Promise<T>, signal: AbortSignal) => Promise<T>;
@@ -104,7 +105,7 @@ function around(inner: Provider, layer: Layer): Provider {
   };
 }
 
-function aroundOffers({ zones, types, console, images }: Offers, layer: Layer): Offers {
+function aroundOffers({ zones, types, console, images, notices }: Offers, layer: Layer): Offers {
   return {
     ...(zones && {
       zones: { list: (pool, signal) => layer("zones", () => zones.list(pool, signal), signal) },
@@ -123,6 +124,28 @@ function aroundOffers({ zones, types, console, images }: Offers, layer: Layer): 
         remove: (tag, context) =>
           steps<void>("removeImage", images.remove(tag, context), layer, context.signal),
       },
+    }),
+    ...(notices && { notices: aroundNotices(notices, layer) }),
+  };
+}
+
+/** What is not listened to stays absent. */
+function aroundNotices(inner: Notices, layer: Layer): Notices {
+  const { attributes, reused, scanFailed, deleted } = inner;
+  return {
+    ...(attributes && {
+      attributes: (order, signal) => layer("notice", () => attributes.call(inner, order, signal), signal),
+    }),
+    ...(reused && {
+      reused: (tag, request, signal) =>
+        layer("notice", () => reused.call(inner, tag, request, signal), signal),
+    }),
+    ...(scanFailed && {
+      scanFailed: (tag, context) =>
+        layer("notice", () => scanFailed.call(inner, tag, context), context.signal),
+    }),
+    ...(deleted && {
+      deleted: (tag, signal) => layer("notice", () => deleted.call(inner, tag, signal), signal),
     }),
   };
 }

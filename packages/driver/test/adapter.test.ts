@@ -10,8 +10,10 @@ import {
   type ImageTag,
   type Instance,
   type LabelConfig,
+  type NodeOrder,
   type ProviderConfig,
   providerProblem,
+  type RequestFacts,
   type StateMachine,
   type Step,
   type UploadOrder,
@@ -198,8 +200,8 @@ describe("an adapter's provider", () => {
   });
 });
 
-describe("an adapter's console", () => {
-  test("is read from the machine of the tag, after the adapter was told of the failure", async () => {
+describe("an adapter's console and notices", () => {
+  test("the console is read from the machine of the tag; only a failed scan is told as one", async () => {
     const told: unknown[] = [];
     const cloud = adapter([instance()], {
       notifyScanFailure: async (id) => void told.push(["notified", id]),
@@ -210,10 +212,31 @@ describe("an adapter's console", () => {
     });
     const { offers } = new AdapterProvider(cloud, config, pacing);
     expect(await offers.console?.read(tag, { signal, externalId: "old" })).toBe("panic");
+    expect(told).toEqual([["read", "m"]]);
+    await offers.notices?.scanFailed?.(tag, { signal, externalId: "old" });
     expect(told).toEqual([
-      ["notified", "m"],
       ["read", "m"],
+      ["notified", "m"],
     ]);
+  });
+
+  test("of nodes reach the adapter with the metadata that its machines carry; what it lacks is not offered", async () => {
+    const told: unknown[] = [];
+    const request = { id: "100-0000000001" } as RequestFacts;
+    const cloud = adapter([], {
+      nodeAttributes: async ({ az }) => ({ rack: az }),
+      nodeReused: async (own, { id }) => void told.push(["reused", own, id]),
+      nodeDeleted: async (own) => void told.push(["deleted", own]),
+    });
+    const { notices } = new AdapterProvider(cloud, config, pacing).offers;
+    expect(await notices?.attributes?.({ az: "r1" } as NodeOrder, signal)).toEqual({ rack: "r1" });
+    await notices?.reused?.(tag, request, signal);
+    await notices?.deleted?.(tag, signal);
+    expect(told).toEqual([
+      ["reused", metadata, request.id],
+      ["deleted", metadata],
+    ]);
+    expect(new AdapterProvider(adapter([]), config, pacing).offers.notices).toBeUndefined();
   });
 });
 

@@ -56,6 +56,11 @@ test("what a provider offers beyond machines is complete", () => {
   expect(providerProblem({ ...whole, offers: { images: { upload: method } } })).toBe(
     "offers images without a method remove",
   );
+  expect(providerProblem({ ...whole, offers: { notices: { deleted: method } } })).toBeUndefined();
+  expect(providerProblem({ ...whole, offers: { notices: { deleted: 1 } } })).toBe(
+    "offers notices whose deleted is no method",
+  );
+  expect(providerProblem({ ...whole, offers: { notices: null } })).toBe("offers notices that are no object");
 });
 
 test("a DriverError of another copy of the package is one here; other errors are not", () => {

@@ -11,6 +11,8 @@ import {
   type PoolConfig,
   type Provider,
   RateLimiter,
+  type RequestFacts,
+  type Tag,
   timing,
   typedErrors,
   type UploadOrder,
@@ -66,6 +68,22 @@ describe("decorate", () => {
     expect(await upload.next()).toEqual({ done: true, value: "i" });
     await wrapped.offers!.images!.remove({} as ImageTag, { signal, externalId: null }).next();
     expect(seen).toEqual(["zones", "upload", "upload", "removeImage"]);
+  });
+
+  test("notices run inside the layers, as methods of what offers them; one that is not listened to stays absent", async () => {
+    const clock = new VirtualClock();
+    const seen: unknown[] = [];
+    const notices = {
+      name: "books",
+      async reused(this: { name: string }) {
+        seen.push(this.name);
+      },
+    };
+    const observe = timing(clock, (name, outcome) => void seen.push([name, outcome]));
+    const wrapped = decorate(provider(clock, { offers: { notices } }), observe).offers?.notices;
+    await wrapped?.reused?.({} as Tag, {} as RequestFacts, signal);
+    expect(seen).toEqual(["books", ["notice", "ok"]]);
+    expect(Object.keys(wrapped ?? {})).toEqual(["reused"]);
   });
 
   test("times and counts every call, each step of a generator by itself, and says how it ended", async () => {

@@ -1,6 +1,6 @@
 import type { ExternalId, Step, StepContext, Tag } from "../contract.ts";
-import type { Console, ImageStore, ImageTag, Offers, UploadOrder } from "../offers.ts";
-import { imageMetadata, imageTagOf, sameImage } from "./metadata.ts";
+import type { Console, ImageStore, ImageTag, Notices, Offers, UploadOrder } from "../offers.ts";
+import { imageMetadata, imageTagOf, machineMetadata, sameImage } from "./metadata.ts";
 import type { Adapter, Instance } from "./types.ts";
 
 const CALL_MS = 120_000;
@@ -21,6 +21,7 @@ export interface Calls {
 /** What the adapter has beyond machines. */
 export function offersOf(adapter: Adapter, calls: Calls): Offers {
   const { zones, uploadImage, deleteImage, consoleLog } = adapter;
+  const notices = noticesOf(adapter, calls);
   return {
     ...(zones && {
       zones: {
@@ -30,20 +31,48 @@ export function offersOf(adapter: Adapter, calls: Calls): Offers {
     }),
     ...(consoleLog && { console: consoleOf(adapter, calls) }),
     ...(uploadImage && deleteImage && { images: imagesOf(adapter, calls) }),
+    ...(Object.keys(notices).length > 0 && { notices }),
   };
 }
 
-function consoleOf(adapter: Adapter, { call, instancesOf }: Calls): Console {
+function consoleOf(adapter: Adapter, calls: Calls): Console {
   return {
-    read: (tag, { signal, externalId }) =>
-      call("console", signal, async () => {
-        const [instance] = await instancesOf(tag, signal);
-        const id = instance?.externalId ?? externalId;
-        if (id === null) return null;
-        await adapter.notifyScanFailure?.(id, signal);
-        return (await adapter.consoleLog?.(id, signal)) ?? null;
+    read: (tag, context) =>
+      calls.call("console", context.signal, async () => {
+        const id = await idOf(calls, tag, context);
+        return id === null ? null : ((await adapter.consoleLog?.(id, context.signal)) ?? null);
       }),
   };
+}
+
+function noticesOf(adapter: Adapter, calls: Calls): Notices {
+  const { nodeAttributes, nodeReused, notifyScanFailure, nodeDeleted } = adapter;
+  return {
+    ...(nodeAttributes && {
+      attributes: (order, signal) =>
+        calls.call("attributes", signal, () => nodeAttributes.call(adapter, order, signal)),
+    }),
+    ...(nodeReused && {
+      reused: (tag, request, signal) =>
+        calls.call("reused", signal, () => nodeReused.call(adapter, machineMetadata(tag), request, signal)),
+    }),
+    ...(notifyScanFailure && {
+      scanFailed: (tag, context) =>
+        calls.call("scanFailed", context.signal, async () => {
+          const id = await idOf(calls, tag, context);
+          if (id !== null) await notifyScanFailure.call(adapter, id, context.signal);
+        }),
+    }),
+    ...(nodeDeleted && {
+      deleted: (tag, signal) =>
+        calls.call("deleted", signal, () => nodeDeleted.call(adapter, machineMetadata(tag), signal)),
+    }),
+  };
+}
+
+async function idOf(calls: Calls, tag: Tag, { signal, externalId }: StepContext): Promise<ExternalId | null> {
+  const [instance] = await calls.instancesOf(tag, signal);
+  return instance?.externalId ?? externalId;
 }
 
 function imagesOf(adapter: Adapter, { steps }: Calls): ImageStore {

@@ -1,8 +1,8 @@
 import type { Clock } from "@nodeyard/runtime";
 import type { Connection, LabelConfig, PoolConfig, ProviderConfig } from "../config/compiled.ts";
-import type { CreateOrder, DriverContext, ExternalId, StepContext } from "../contract.ts";
+import type { CreateOrder, DriverContext, ExternalId, RequestFacts, StepContext } from "../contract.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
-import type { UploadOrder } from "../offers.ts";
+import type { NodeOrder, UploadOrder } from "../offers.ts";
 import type { Resources } from "../resources.ts";
 
 /**
@@ -35,9 +35,15 @@ export interface Adapter {
   uploadImage?(order: ImageOrder, signal: AbortSignal): Promise<ExternalId>;
   /** Gone already is as good. */
   deleteImage?(externalId: ExternalId, signal: AbortSignal): Promise<void>;
-  /** Just before the console is read, when a machine was up and did not answer. */
+  /** A machine was up and did not answer the scan; before its console is read. */
   notifyScanFailure?(externalId: ExternalId, signal: AbortSignal): Promise<void>;
   consoleLog?(externalId: ExternalId, signal: AbortSignal): Promise<string | null>;
+  /** Attributes for a node whose record is about to be stored, beneath the pool's own. */
+  nodeAttributes?(order: NodeOrder, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
+  /** A ready node was given to one more request. */
+  nodeReused?(metadata: Metadata, request: RequestFacts, signal: AbortSignal): Promise<void>;
+  /** The node's record is gone, after its machine. */
+  nodeDeleted?(metadata: Metadata, signal: AbortSignal): Promise<void>;
   stop?(): Promise<void>;
 }
 

@@ -15,6 +15,8 @@ import type { Context, ServingPool } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { bootImage } from "./boot-image.ts";
 import { machinePatch } from "./machine-patch.ts";
+import { notify } from "./notices.ts";
+import { requestFacts } from "./request-facts.ts";
 import { StepTrace } from "./step-trace.ts";
 
 /** What a launch is of: a locked `building` record, for a request that we hold. */
@@ -32,7 +34,7 @@ export async function attemptLaunch(
   attempt: number,
   parent: AbortSignal,
 ): Promise<NodePatch> {
-  const { pool, request, node } = launch;
+  const { pool, node } = launch;
   const { config, provider, slots } = pool.open;
   const late = () =>
     new DriverError(
@@ -54,7 +56,11 @@ export async function attemptLaunch(
       },
       onStep: ({ step }) => trace.begin(step),
     });
-    const hostKeys = await scanned(context, launch, machine, trace, limit.signal);
+    const hostKeys = await scanned(context, launch, machine, trace, limit.signal).catch(async (error) => {
+      // Later than `launch-timeout` is something else than a machine that does not answer.
+      if (!limit.signal.aborted) await tellScanFailed(context, launch, machine, limit.signal);
+      throw error;
+    });
     trace.end();
     return { ...machinePatch(pool, machine), hostKeys };
   } catch (error) {
@@ -88,7 +94,6 @@ function orderFor(
   imageExternalId: ExternalId | null,
 ): CreateOrder {
   const poolConfig = pool.open.config.pools.find((candidate) => candidate.name === pool.name)!;
-  const { record } = request;
   return {
     tag: tagOf(context, pool, node),
     hostname: `np${node.id}`,
@@ -97,17 +102,20 @@ function orderFor(
     az: node.record.az,
     imageExternalId,
     attempt,
-    request: {
-      id: request.id,
-      labels: record.nodeTypes,
-      requestor: record.requestor,
-      requestorData: record.requestorData,
-      relativePriority: record.relativePriority,
-      eventId: record.eventId,
-      createdTime: record.createdTime,
-      tenantName: record.tenantName,
-    },
+    request: requestFacts(request),
   };
+}
+
+function tellScanFailed(
+  context: Context,
+  { pool, node }: Launch,
+  { externalId }: Machine,
+  signal: AbortSignal,
+): Promise<void> {
+  const { open } = pool;
+  return notify(context, open, "scanFailed", node.id, signal, (own) =>
+    open.provider.offers?.notices?.scanFailed?.(tagOf(context, pool, node), { signal: own, externalId }),
+  );
 }
 
 async function scanned(

@@ -2,7 +2,10 @@ import { messageOf } from "@nodeyard/runtime";
 import type { Context, ServingPool } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { probeInTime } from "../providers/probe.ts";
+import { tagOf } from "./attempt.ts";
 import { lockNode } from "./node-lock.ts";
+import { notify } from "./notices.ts";
+import { requestFacts } from "./request-facts.ts";
 
 /**
  * Locks a ready node and gives it to a request. Undefined when it turned out to be taken, changed or dead: the request is
@@ -28,6 +31,10 @@ export async function claimNode(
     if (!(await isAlive(context, pool, node, signal))) return undefined;
     const { record } = request;
     await node.write({ allocatedTo: request.id, tenantName: record.tenantName, requestor: record.requestor });
+    const { open } = pool;
+    await notify(context, open, "reused", id, signal, (own) =>
+      open.provider.offers?.notices?.reused?.(tagOf(context, pool, node), requestFacts(request), own),
+    );
     return node;
   } catch (error) {
     context.log.info(

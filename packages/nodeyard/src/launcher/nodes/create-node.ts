@@ -1,4 +1,4 @@
-import type { LabelConfig, PoolConfig, Resources } from "@nodeyard/driver";
+import { DriverError, type LabelConfig, type PoolConfig, type Resources } from "@nodeyard/driver";
 import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
 import { hexId, sleep } from "@nodeyard/runtime";
 import { type OpResult, TreeError } from "@nodeyard/tree";
@@ -7,6 +7,8 @@ import { type Context, type ServingPool, treeSeconds } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { heldNode } from "../fence/records.ts";
 import { type BootImage, bootImage } from "./boot-image.ts";
+import { notify } from "./notices.ts";
+import { requestFacts } from "./request-facts.ts";
 
 /** Looks for a record whose creation was not answered, at most. */
 const LOOKS = 20;
@@ -21,8 +23,10 @@ export async function createNode(
   request: HeldRequest,
   label: LabelConfig,
   planned: { readonly need: Resources; readonly zone: string | null },
+  signal: AbortSignal,
 ): Promise<HeldNode> {
   const { config } = pool.open;
+  const attributes = await attributesOf(context, pool, request, label, planned.zone, signal);
   const boot = bootImage(context, pool, label);
   const token = hexId(context.random);
   const init = newNode(
@@ -35,7 +39,7 @@ export async function createNode(
       allocatedTo: request.id,
       tenantName: request.record.tenantName,
       requestor: request.record.requestor,
-      attributes: poolOf(pool)?.nodeAttributes ?? null,
+      attributes,
       az: planned.zone,
       // Counted in ledgers from here on (limits/holdings.ts).
       resources: { ...planned.need },
@@ -50,6 +54,34 @@ export async function createNode(
   const facts = { request: request.id, provider, pool: pool.name, label: label.name, az };
   context.journal.write({ event: "node.created", node: id, facts });
   return lockBuilding(context, id, init, label, boot);
+}
+
+/** What the driver says of the node, and over it what the configuration does. */
+async function attributesOf(
+  context: Context,
+  pool: ServingPool,
+  request: HeldRequest,
+  label: LabelConfig,
+  az: string | null,
+  signal: AbortSignal,
+): Promise<NodeRecord["attributes"]> {
+  const poolConfig = poolOf(pool);
+  const configured = poolConfig?.nodeAttributes ?? null;
+  const { notices } = pool.open.provider.offers ?? {};
+  if (poolConfig === undefined || notices?.attributes === undefined) return configured;
+  const order = { pool: poolConfig, label, az, request: requestFacts(request) };
+  const own = await notify(context, pool.open, "attributes", request.id, signal, (limit) =>
+    notices.attributes?.(order, limit).then(plain),
+  );
+  return own === undefined ? configured : { ...own, ...configured };
+}
+
+/** As a record can hold it; throws for what it cannot. */
+function plain(value: unknown): object {
+  const copy: unknown = JSON.parse(JSON.stringify(value) ?? "null");
+  if (typeof copy !== "object" || copy === null || Array.isArray(copy))
+    throw new DriverError("fatal", `attributes must be an object, and are ${JSON.stringify(copy)}`);
+  return copy;
 }
 
 function poolOf({ open, name }: ServingPool): PoolConfig | undefined {

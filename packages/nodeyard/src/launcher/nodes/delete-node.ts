@@ -5,6 +5,7 @@ import { CommitFailed, type Op, TreeError } from "@nodeyard/tree";
 import { type Context, treeSeconds } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import { lockNode } from "./node-lock.ts";
+import { notify } from "./notices.ts";
 import { removeMachine } from "./remove-machine.ts";
 
 /** Rounds of clearing contenders that others left under the lock, at most. */
@@ -56,6 +57,7 @@ export async function deleteNode(
     await removeRecord(context, node);
     context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "deleted" });
     context.journal.write({ event: "node.deleted", node: id, facts: { from: record.state } });
+    await tellDeleted(context, node, signal);
     return { result: "deleted" };
   } catch (failure) {
     const error = messageOf(failure);
@@ -66,17 +68,24 @@ export async function deleteNode(
   }
 }
 
+async function tellDeleted(context: Context, node: HeldNode, signal: AbortSignal): Promise<void> {
+  const open = context.providers.get(node.record.provider ?? "");
+  const { notices } = open?.provider.offers ?? {};
+  if (open === undefined || notices?.deleted === undefined) return;
+  const tag = tagOf(context, node);
+  await notify(context, open, "deleted", node.id, signal, (own) => notices.deleted?.(tag, own));
+}
+
+function tagOf({ installation }: Context, { id, record }: HeldNode): Tag {
+  return { installation, provider: record.provider ?? "", pool: record.pool ?? "", nodeId: id };
+}
+
 async function unmake(context: Context, node: HeldNode, attempt: number, signal: AbortSignal): Promise<void> {
   const { record, id, held } = node;
+  const tag = tagOf(context, node);
   const open = context.providers.get(record.provider ?? "");
   if (open === undefined)
     throw new NodeyardError("launcher.no_provider", `provider ${record.provider} of node ${id} is not open`);
-  const tag: Tag = {
-    installation: context.installation,
-    provider: record.provider ?? "",
-    pool: record.pool ?? "",
-    nodeId: id,
-  };
   const of = { node: id, of: "delete", attempt } as const;
   const work = removeMachine(context, open, held, tag, record.externalId, of, signal);
   // A provider that is replaced or removed is closed when this has ended.

@@ -86,7 +86,7 @@ async function obtainNodes(
           .find((candidate) => candidate.name === pool.name)
           ?.labels.get(planned.label);
         if (label === undefined) return { node, result: "taken" };
-        node = await createNode(context, pool, request, label, { need: planned.launch, zone });
+        node = await createNode(context, pool, request, label, { need: planned.launch, zone }, signal);
         begun = true;
         started();
         return { node, ...(await launchNode(context, pool, request, node, label, signal)) };
