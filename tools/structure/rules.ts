@@ -46,6 +46,7 @@ export interface Room {
 
 const EVERY_ROOM = [
   "api",
+  "asking",
   "builder",
   "cli",
   "config",
@@ -69,7 +70,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime"],
   },
   operations: {
-    rooms: ["config", "scheduler", "telemetry", "view"],
+    rooms: ["asking", "config", "scheduler", "telemetry", "view"],
     packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime", "@nodeyard/tree"],
   },
   // What every daemon does with the tree: locks, fenced writes, its components. It knows neither nodes nor images.
@@ -83,8 +84,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "@nodeyard/zookeeper",
     ],
   },
+  // Members answer, operations ask: neither knows the other.
+  asking: {
+    rooms: ["coordination", "telemetry", "view"],
+    packages: ["@nodeyard/runtime", "@nodeyard/tree"],
+  },
   launcher: {
-    rooms: ["config", "coordination", "operations", "scheduler", "telemetry", "view"],
+    rooms: ["asking", "config", "coordination", "operations", "scheduler", "telemetry", "view"],
     packages: [
       "@nodeyard/driver",
       "@nodeyard/model",
@@ -94,7 +100,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   builder: {
-    rooms: ["config", "coordination", "operations", "telemetry", "view"],
+    rooms: ["asking", "config", "coordination", "operations", "telemetry", "view"],
     packages: [
       "@nodeyard/driver",
       "@nodeyard/model",

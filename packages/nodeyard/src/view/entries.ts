@@ -48,6 +48,8 @@ export interface OwnEntry {
   readonly path: string;
   readonly data: Uint8Array;
   readonly version: number;
+  /** Tree time, milliseconds. */
+  readonly created: number;
 }
 
 /** What changed; `before` and `after` are absent where there was or is none. */

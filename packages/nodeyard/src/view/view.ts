@@ -19,7 +19,16 @@ export interface ViewOptions {
 }
 
 /** What of ours is read whole. */
-const DATA = ["/nodeyard/leases/", "/nodeyard/slots/", "/nodeyard/breakers/", "/nodeyard/dead-letters/"];
+const DATA = [
+  "/nodeyard/leases/",
+  "/nodeyard/slots/",
+  "/nodeyard/breakers/",
+  "/nodeyard/dead-letters/",
+  "/nodeyard/asks/",
+];
+
+/** Ephemeral, and so without children. */
+const LEAVES = ["/nodeyard/asks/", "/nodeyard/answers/", "/nodeyard/members/"];
 
 /** Beneath a node there is nothing of interest but its lock. */
 const LOCK_ONLY: readonly string[] = ["lock"];
@@ -66,7 +75,7 @@ export class View {
       this.#feeds.push(
         this.#options.tree.feed(root, {
           interest: interestOf,
-          descend: (path) => mayHold(placeOf(path).kind),
+          descend: (path) => mayHold(placeOf(path).kind) && !LEAVES.some((root) => path.startsWith(root)),
           only: (path) => (placeOf(path).kind === "node" ? LOCK_ONLY : undefined),
           onChange: (change) => this.#take(root, change),
           concurrency: 1024,
@@ -153,7 +162,7 @@ export class View {
         case "image-upload":
           return this.images.putUpload(place, data);
         case "other":
-          return this.#putOwn({ path, data, version: stat.version });
+          return this.#putOwn({ path, data, version: stat.version, created: stat.ctime });
         default:
           return undefined;
       }

@@ -1,0 +1,121 @@
+import { type Clock, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { CommitFailed, type Tree, TreeError } from "@nodeyard/tree";
+import { inTime } from "../coordination/index.ts";
+import type { Log } from "../telemetry/index.ts";
+import type { OwnEntry, ViewEvent } from "../view/index.ts";
+import { fit } from "./fit.ts";
+import { type About, ANSWERS, ASKS, decodeAsk, LONGEST_MS, type Testimony } from "./records.ts";
+
+/** Questions answered at once, at most: the next ones stay without an answer, and the asker says so. */
+const AT_ONCE = 16;
+/** How long after its time an answer that nobody fetched stays, milliseconds. */
+const LINGER_MS = 1_000;
+
+export interface AnswererOptions {
+  readonly tree: Tree;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Tree time, milliseconds. */
+  readonly now: () => number;
+  /** As it stands under `/nodeyard/members`; another one after a lost session. */
+  readonly member: () => string;
+  readonly hostname: string;
+  readonly version: string;
+  readonly testify: (about: About) => Promise<Testimony>;
+}
+
+/**
+ * Answers whoever asks under `/nodeyard/asks`: driven by the view's events, so that it costs nothing while nobody asks.
+ * A question that is gone or too old is never answered; an answer goes with its question, with its time, or with us.
+ */
+export class Answerer {
+  readonly #options: AnswererOptions;
+  /** Answers that lie in the tree, by the path of their question. */
+  readonly #lying = new Map<string, string>();
+  #busy = 0;
+
+  constructor(options: AnswererOptions) {
+    this.#options = options;
+  }
+
+  onEvent(event: ViewEvent): void {
+    if (event.type !== "own" || !event.path.startsWith(`${ASKS}/`)) return;
+    if (event.after === undefined) void this.#withdraw(event.path);
+    else if (event.before === undefined) void this.#take(event.after);
+  }
+
+  async #take(entry: OwnEntry): Promise<void> {
+    const { log } = this.#options;
+    const ask = this.#decode(entry);
+    if (ask === undefined) return;
+    const until = entry.created + Math.min(ask.withinMs, LONGEST_MS);
+    if (this.#options.now() >= until) return;
+    if (this.#busy >= AT_ONCE) {
+      log.warn(
+        { ask: entry.path, answering: this.#busy },
+        "too many ask at once: a question stays unanswered",
+      );
+      return;
+    }
+    this.#busy++;
+    try {
+      await this.#answer(entry.path, ask.about, until);
+    } catch (error) {
+      log.debug({ ask: entry.path, error: messageOf(error) }, "a question stays unanswered");
+    } finally {
+      this.#busy--;
+    }
+  }
+
+  #decode(entry: OwnEntry): ReturnType<typeof decodeAsk> | undefined {
+    try {
+      return decodeAsk(entry.data);
+    } catch (error) {
+      this.#options.log.warn(
+        { path: entry.path, error: messageOf(error) },
+        "skipped a question that makes no sense",
+      );
+      return undefined;
+    }
+  }
+
+  async #answer(ask: string, about: About, until: number): Promise<void> {
+    const { tree, clock, now, testify, hostname, version } = this.#options;
+    const late = () => new NodeyardError("asking.too_late", "the answer was not ready in time");
+    const testimony = await inTime(clock, until - now(), testify(about), late);
+    if (now() >= until) return;
+    const member = this.#options.member();
+    const path = `${ANSWERS}/${ask.slice(ASKS.length + 1)}-${member}`;
+    try {
+      // Together with the question: an answer to one that is gone would lie there for nobody.
+      await tree.commit([
+        { op: "check", path: ask },
+        { op: "create", path, data: fit({ member, hostname, version, testimony }), ephemeral: true },
+      ]);
+    } catch (error) {
+      if (isMissing(error)) return;
+      throw error;
+    }
+    this.#lying.set(ask, path);
+    clock.setTimer(Math.max(0, until - now()) + LINGER_MS, () => void this.#withdraw(ask), {
+      background: true,
+    });
+    // It may have gone while the answer was on its way: then its event came before there was anything to take back.
+    if ((await tree.stat(ask)) === undefined) await this.#withdraw(ask);
+  }
+
+  async #withdraw(ask: string): Promise<void> {
+    const path = this.#lying.get(ask);
+    if (path === undefined) return;
+    this.#lying.delete(ask);
+    const { tree, log } = this.#options;
+    await tree.delete(path).catch((error: unknown) => {
+      if (!isMissing(error)) log.debug({ path, error: messageOf(error) }, "an answer goes with the session");
+    });
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  if (error instanceof CommitFailed) return error.reason.code === "tree.no_node";
+  return error instanceof TreeError && error.code === "tree.no_node";
+}

@@ -1,0 +1,103 @@
+import { type Clock, deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { type Tree, TreeError } from "@nodeyard/tree";
+import { makePath } from "../coordination/index.ts";
+import { type About, ANSWERS, type Answer, ASKS, decodeAnswer, encodeAsk, MEMBERS } from "./records.ts";
+
+/** A member that did not say anything that makes sense, and what is known of that. */
+export interface Silent {
+  readonly member: string;
+  readonly why: string;
+}
+
+export interface Asked {
+  readonly answers: readonly Answer[];
+  readonly silent: readonly Silent[];
+}
+
+/**
+ * Asks every live member, and waits until all have answered or `withinMs` have passed. The tree is the place where they
+ * meet, so that members need no listener of their own. Without members nothing is written. Never rejects: what goes wrong
+ * is why nobody answered.
+ */
+export async function askMembers(
+  { tree, clock }: { readonly tree: Tree; readonly clock: Clock },
+  about: About,
+  withinMs: number,
+): Promise<Asked> {
+  let members: readonly string[] = [];
+  try {
+    members = await childrenOf(tree, MEMBERS);
+    if (members.length === 0) return { answers: [], silent: [] };
+    await Promise.all([makePath(tree, ASKS), makePath(tree, ANSWERS)]);
+    const data = encodeAsk({ about, withinMs });
+    const { path } = await tree.create(`${ASKS}/`, data, { ephemeral: true, sequential: true });
+    try {
+      return await collect(tree, clock, path.slice(ASKS.length + 1), members, withinMs);
+    } finally {
+      await tree.delete(path).catch(() => {});
+    }
+  } catch (error) {
+    const why = `it could not be asked: ${messageOf(error)}`;
+    return { answers: [], silent: [...members].sort().map((member) => ({ member, why })) };
+  }
+}
+
+async function collect(
+  tree: Tree,
+  clock: Clock,
+  ask: string,
+  members: readonly string[],
+  withinMs: number,
+): Promise<Asked> {
+  const prefix = `${ANSWERS}/${ask}-`;
+  const told = new Map<string, Uint8Array>();
+  const { promise: all, resolve } = Promise.withResolvers<void>();
+  const limit = deadline(clock, withinMs, () => new NodeyardError("asking.late", "not all members answered"));
+  limit.signal.addEventListener("abort", () => resolve());
+  const feed = tree.feed(ANSWERS, {
+    interest: (path) => (path.startsWith(prefix) ? "data" : "none"),
+    descend: (path) => path === ANSWERS,
+    onChange(change) {
+      if (change.type !== "put" || change.data === undefined) return;
+      told.set(change.path.slice(prefix.length), change.data);
+      if (members.every((member) => told.has(member))) resolve();
+    },
+  });
+  feed.synced.catch(() => {});
+  try {
+    await all;
+  } finally {
+    limit.cancel();
+    await feed.close().catch(() => {});
+    await Promise.all([...told.keys()].map((member) => tree.delete(prefix + member).catch(() => {})));
+  }
+  return read(told, members, withinMs);
+}
+
+function read(told: ReadonlyMap<string, Uint8Array>, members: readonly string[], withinMs: number): Asked {
+  const answers: Answer[] = [];
+  const silent: Silent[] = [];
+  // One that came meanwhile and answered is as good as those that were there.
+  for (const member of [...new Set([...members, ...told.keys()])].sort()) {
+    const data = told.get(member);
+    if (data === undefined) {
+      silent.push({ member, why: `no answer within ${withinMs / 1_000} s` });
+      continue;
+    }
+    try {
+      answers.push(decodeAnswer(data));
+    } catch {
+      silent.push({ member, why: "its answer makes no sense here; it may be of another release" });
+    }
+  }
+  return { answers, silent };
+}
+
+async function childrenOf(tree: Tree, path: string): Promise<readonly string[]> {
+  try {
+    return await tree.children(path);
+  } catch (error) {
+    if (error instanceof TreeError && error.code === "tree.no_node") return [];
+    throw error;
+  }
+}

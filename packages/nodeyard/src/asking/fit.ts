@@ -1,0 +1,40 @@
+import { type Answer, encodeAnswer, type Testimony } from "./records.ts";
+
+/** An answer, bytes: a fleet's answers lie in the tree together, and a znode holds a mebibyte at best. */
+export const MOST_BYTES = 256 * 1024;
+
+/**
+ * The answer as bytes, within `most`. What does not fit is left out and counted: the oldest events first, since the youngest
+ * say what goes on, then pools from the end.
+ */
+export function fit(answer: Omit<Answer, "v" | "leftOut">, most = MOST_BYTES): Uint8Array {
+  const { events, pools } = answer.testimony;
+  const make = (keptEvents: number, keptPools: number): Uint8Array => {
+    const testimony: Testimony = {
+      ...answer.testimony,
+      events: events.slice(events.length - keptEvents),
+      pools: pools.slice(0, keptPools),
+    };
+    const leftOut = { events: events.length - keptEvents, pools: pools.length - keptPools };
+    return encodeAnswer({ ...answer, testimony, leftOut });
+  };
+  const whole = make(events.length, pools.length);
+  if (whole.length <= most) return whole;
+  const fitsWith = (keptPools: number) =>
+    largest(events.length, (kept) => make(kept, keptPools).length <= most);
+  const kept = fitsWith(pools.length);
+  if (kept !== undefined) return make(kept, pools.length);
+  return make(0, largest(pools.length, (keptPools) => make(0, keptPools).length <= most) ?? 0);
+}
+
+/** The largest of 0..most for which `holds`, which is true up to some number and false from there; undefined: not even 0. */
+function largest(most: number, holds: (count: number) => boolean): number | undefined {
+  if (!holds(0)) return undefined;
+  let [low, high] = [0, most];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (holds(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

@@ -1,0 +1,118 @@
+import { z } from "zod";
+
+/** Ephemeral znodes of those who ask, sequential. */
+export const ASKS = "/nodeyard/asks";
+/** Ephemeral znodes of those who answer: `<name of the ask>-<member>`. Nothing can be beneath an ephemeral znode. */
+export const ANSWERS = "/nodeyard/answers";
+export const MEMBERS = "/nodeyard/members";
+
+/** A question that wants longer than this is taken for one of this length, milliseconds. */
+export const LONGEST_MS = 60_000;
+
+const id = z.string().max(512);
+/** Tree time, milliseconds. */
+const time = z.number();
+const facts = z.record(z.string(), z.unknown());
+
+const aboutSchema = z.object({
+  request: id.optional(),
+  node: id.optional(),
+  lease: id.optional(),
+  label: id.optional(),
+});
+
+/** What is asked about: whatever a member knows of any of these. */
+export type About = z.infer<typeof aboutSchema>;
+
+/**
+ * A question to every member. It is of use for `withinMs` after the znode was made, by the tree's clock: no clock of the
+ * asker has to be right.
+ */
+const askSchema = z.object({ v: z.literal(1), about: aboutSchema, withinMs: z.number().positive() });
+export type Ask = z.infer<typeof askSchema>;
+
+const estimateSchema = z.object({
+  /** From now, milliseconds; the second is one that it seldom takes longer than. */
+  fromMs: z.number(),
+  toMs: z.number(),
+  sure: z.enum(["well", "roughly", "guess"]),
+  /** Launches and deliveries that it rests on. */
+  launches: z.number(),
+  deliveries: z.number(),
+});
+
+/** Where a request, or a request for one node of a label, stands in one pool. */
+const standingSchema = z.object({
+  /** `<provider>/<pool>`. */
+  pool: z.string(),
+  provider: z.string(),
+  outlook: z.enum(["serves", "can", "waits", "declines", "lacks"]),
+  code: z.string(),
+  facts,
+  since: time.nullable(),
+  nextTry: time.nullable(),
+  /** From 1; null: it stands in no line of this pool. */
+  position: z.number().nullable(),
+  waiting: z.number(),
+  estimate: estimateSchema.nullable(),
+});
+export type PoolStanding = z.infer<typeof standingSchema>;
+
+/** A step of a launch or deletion that goes on now. */
+const underWaySchema = z.object({
+  node: id,
+  of: z.string(),
+  attempt: z.number(),
+  step: z.string(),
+  began: time,
+});
+export type UnderWay = z.infer<typeof underWaySchema>;
+
+const eventSchema = z.object({
+  at: time,
+  event: z.string(),
+  request: z.string().nullable(),
+  node: z.string().nullable(),
+  facts,
+});
+
+/** All that one member knows. */
+export const testimonySchema = z.object({
+  /** Why the request waits, all pools of the member together; null: not asked, not known, or it waits for nothing. */
+  wait: z.object({ code: z.string(), facts, since: time, nextTry: time.nullable() }).nullable(),
+  pools: z.array(standingSchema),
+  underWay: z.array(underWaySchema),
+  events: z.array(eventSchema),
+  /** Why there is no history; null: there may be. */
+  problem: z.string().nullable(),
+});
+export type Testimony = z.infer<typeof testimonySchema>;
+
+const answerSchema = z.object({
+  v: z.literal(1),
+  member: z.string(),
+  hostname: z.string(),
+  version: z.string(),
+  /** Oldest events, and pools, that did not fit into a znode. */
+  leftOut: z.object({ events: z.number(), pools: z.number() }),
+  testimony: testimonySchema,
+});
+export type Answer = z.infer<typeof answerSchema>;
+
+export function encodeAsk(ask: Omit<Ask, "v">): Uint8Array {
+  return Buffer.from(JSON.stringify({ v: 1, ...ask }));
+}
+
+/** Throws where the record makes no sense here. */
+export function decodeAsk(data: Uint8Array): Ask {
+  return askSchema.parse(JSON.parse(Buffer.from(data).toString()));
+}
+
+export function encodeAnswer(answer: Omit<Answer, "v">): Uint8Array {
+  return Buffer.from(JSON.stringify({ v: 1, ...answer }));
+}
+
+/** Throws where the record makes no sense here. */
+export function decodeAnswer(data: Uint8Array): Answer {
+  return answerSchema.parse(JSON.parse(Buffer.from(data).toString()));
+}
