@@ -6,7 +6,8 @@ export function encodeWrite(write: AppliedWrite): string {
     const result = write.results[index];
     const path = result?.op === "create" ? result.path : op.path;
     const data = "data" in op && op.data !== undefined ? Buffer.from(op.data).toString("base64") : undefined;
-    return { op: op.op, path, data, sequential: op.op === "create" && op.sequential === true };
+    const version = op.op === "set" ? op.version : undefined;
+    return { op: op.op, path, data, sequential: op.op === "create" && op.sequential === true, version };
   });
   const { at, client, sessionEnd } = write;
   return JSON.stringify({
@@ -30,6 +31,7 @@ interface Line {
     readonly path: string;
     readonly data?: string;
     readonly sequential: boolean;
+    readonly version?: number;
   }[];
 }
 
@@ -46,8 +48,8 @@ export function decodeWrite(text: string): AppliedWrite | undefined {
     at: line.at,
     client: line.client,
     session: BigInt(line.session),
-    ops: line.ops.map(({ op, path, data, sequential }) =>
-      madeOp(op, path, Buffer.from(data ?? "", "base64"), sequential),
+    ops: line.ops.map(({ op, path, data, sequential, version }) =>
+      madeOp(op, path, Buffer.from(data ?? "", "base64"), { sequential, version }),
     ),
     // Paths are those that the tree gave; nothing else of the results is used.
     results: [],
@@ -55,7 +57,17 @@ export function decodeWrite(text: string): AppliedWrite | undefined {
   };
 }
 
-export function madeOp(op: Op["op"], path: string, data: Uint8Array, sequential: boolean): Op {
+/** `version`: the one that a set was made for; absent: whatever there was. */
+export function madeOp(
+  op: Op["op"],
+  path: string,
+  data: Uint8Array,
+  {
+    sequential = false,
+    version,
+  }: { readonly sequential?: boolean; readonly version?: number | undefined } = {},
+): Op {
   if (op === "create") return { op, path, data, sequential };
-  return op === "set" ? { op, path, data } : { op, path };
+  if (op === "set") return version === undefined ? { op, path, data } : { op, path, data, version };
+  return { op, path };
 }

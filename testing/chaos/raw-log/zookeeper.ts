@@ -84,14 +84,20 @@ function readOne(type: number, reader: wire.JuteReader): Op[] {
     case TXN.create:
     case TXN.create2:
       // The log has the path as made; whether the name came from the counter it does not say.
-      return [madeOp("create", reader.string(), reader.buffer(), true)];
+      return [madeOp("create", reader.string(), reader.buffer(), { sequential: true })];
     case TXN.setData:
-      return [madeOp("set", reader.string(), reader.buffer(), false)];
+      return [readSet(reader)];
     case TXN.delete:
-      return [madeOp("delete", reader.string(), nothing, false)];
+      return [madeOp("delete", reader.string(), nothing)];
     case TXN.check:
-      return [madeOp("check", reader.string(), nothing, false)];
+      return [madeOp("check", reader.string(), nothing)];
     default:
       return [];
   }
+}
+
+/** The log has the version that the set made; whether it was made for the one before, or for any, it does not say. */
+function readSet(reader: wire.JuteReader): Op {
+  const [path, data] = [reader.string(), reader.buffer()];
+  return madeOp("set", path, data, { version: reader.int() - 1 });
 }

@@ -8,7 +8,7 @@ import { kazoo, requireZooKeeper, startZooKeeper } from "../../zookeeper/index.t
 import { EffectNames } from "../inside/effects.ts";
 import { killPlan } from "../plan.ts";
 import { EmbeddedLog } from "../raw-log/embedded.ts";
-import { encodeWrite } from "../raw-log/lines.ts";
+import { decodeWrite, encodeWrite } from "../raw-log/lines.ts";
 import { readZooKeeperLog } from "../raw-log/zookeeper.ts";
 import { LIMIT } from "../site.ts";
 import { checkCloud, checkLog } from "../verdict.ts";
@@ -24,10 +24,11 @@ const create = (path: string, data: object | string = ""): Op => ({
   data: Buffer.from(typeof data === "string" ? data : JSON.stringify(data)),
   sequential: true,
 });
-const set = (path: string, data: object): Op => ({
+const set = (path: string, data: object, version?: number): Op => ({
   op: "set",
   path,
   data: Buffer.from(JSON.stringify(data)),
+  ...(version === undefined ? {} : { version }),
 });
 const NODE = "/nodepool/nodes/0000000001";
 const node = (state: string, request: string) => ({
@@ -89,6 +90,20 @@ describe("the verdict on a raw log", () => {
     expect(() => checkLog(many)).toThrow(/limits are never exceeded/);
   });
 
+  test("any launcher ends the hold of a lease, by the version that it saw; this much a line of the log keeps", () => {
+    const id = "100-0000000001";
+    const hold = create(nodeLock(1), "Nodeyard:lease:abc");
+    const life = (version?: number) => [
+      ...delivered(id),
+      write("one", hold),
+      write("two", set(NODE, node("used", id), version), { op: "delete", path: nodeLock(1) }),
+    ];
+    const read = (writes: readonly AppliedWrite[]) =>
+      writes.map((each) => decodeWrite(encodeWrite(each))).filter((each) => each !== undefined);
+    expect(checkLog(read(life(3))).nodes.get("0000000001")?.data.state).toBe("used");
+    expect(() => checkLog(read(life()))).toThrow(/only under its lock/);
+  });
+
   test("a machine without an end is found", () => {
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-verdict-"));
     const file = join(folder, "cloud");
@@ -139,14 +154,17 @@ zk.stop()
         [`127.0.0.1:${zookeeper.port}`],
       );
       const told = readZooKeeperLog(zookeeper.dataDir).map(({ ops, sessionEnd }) => [
-        ...ops.map((op) => `${op.op} ${op.path}${"data" in op ? ` ${Buffer.from(op.data ?? "")}` : ""}`),
+        ...ops.map((op) => {
+          const version = op.op === "set" ? ` for ${op.version}` : "";
+          return `${op.op} ${op.path}${"data" in op ? ` ${Buffer.from(op.data ?? "")}` : ""}${version}`;
+        }),
         ...(sessionEnd ? ["session ended"] : []),
       ]);
       expect(told).toEqual([
         ["create /a one"],
-        ["set /a two"],
+        ["set /a two for 0"],
         ["create /a/s-0000000000 "],
-        ["check /a", "create /b x", "set /a three"],
+        ["check /a", "create /b x", "set /a three for 1"],
         ["delete /b"],
         ["delete /a/s-0000000000", "session ended"],
       ]);
