@@ -15,6 +15,8 @@ export interface ConfigDiff {
   readonly zookeeperNeedsRestart: boolean;
   readonly webappNeedsRestart: boolean;
   readonly limitsChanged: boolean;
+  /** What is built, how, and where it goes. */
+  readonly imagesChanged: boolean;
   readonly any: boolean;
 }
 
@@ -36,6 +38,7 @@ export function diffConfig(before: Config, after: Config): ConfigDiff {
       { ...after.zookeeper, servers: [] },
     ),
     webappNeedsRestart: !isDeepStrictEqual(before.webapp, after.webapp),
+    imagesChanged: !isDeepStrictEqual(before.builder, after.builder),
     limitsChanged:
       before.maxHoldAgeMs !== after.maxHoldAgeMs ||
       before.failedLaunchesPerHour !== after.failedLaunchesPerHour ||

@@ -6,12 +6,16 @@ export { type ConfigFiles, type ConfigSurroundings, type ReadResult, readConfig 
 export { ConfigWatch, type WatchOptions, watchConfig } from "./edge/watch.ts";
 export { type ConfigInput, type Loaded, loadConfig } from "./load.ts";
 export {
+  type BuilderSettings,
   type Config,
   type DiskimageConfig,
   type DriverRegistry,
   type Finding,
   formatFinding,
+  type ImageSettings,
   type LabelSettings,
+  type UploadedImageSettings,
+  type UploadSettings,
   type ZookeeperConfig,
 } from "./types.ts";
 export { type Verdict, validateConfig } from "./validate.ts";

@@ -15,6 +15,7 @@ export interface Config {
   readonly journal: JournalSettings;
   /** By tenant; absent names are unlimited. */
   readonly tenantLimits: ReadonlyMap<string, Resources>;
+  readonly builder: BuilderSettings;
   readonly webapp: { readonly port: number; readonly listenAddress: string };
 }
 
@@ -48,6 +49,55 @@ export interface DiskimageConfig {
   readonly username: string;
   readonly pythonPath: string;
   readonly shellType: string | null;
+}
+
+/** What only builders need. */
+export interface BuilderSettings {
+  /** Null: not configured, and then no builder can run. */
+  readonly imagesDir: string | null;
+  readonly elementsDir: string | null;
+  readonly logDir: string;
+  /** Old logs kept per image, at least 1; Infinity: all. */
+  readonly logRetention: number;
+  /** Non-abstract diskimages by name, in the order of the file. */
+  readonly images: ReadonlyMap<string, ImageSettings>;
+  /** By provider: where images go. Providers that list none have an empty list. */
+  readonly uploads: ReadonlyMap<string, UploadSettings>;
+}
+
+/** How one diskimage is built. */
+export interface ImageSettings extends DiskimageConfig {
+  /** Formats asked for beside those of providers. */
+  readonly formats: readonly string[];
+  readonly keepFormats: readonly string[];
+  readonly deleteAfterUpload: boolean;
+  readonly elements: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly release: string;
+  readonly rebuildAgeMs: number;
+  readonly buildTimeoutMs: number;
+  readonly paused: boolean;
+  /** Program and first arguments of diskimage-builder. */
+  readonly dibCommand: readonly string[];
+  /** A program of any kind and its arguments, which takes diskimage-builder's place; null: none. */
+  readonly command: readonly string[] | null;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export interface UploadSettings {
+  readonly nameFormat: string;
+  /** Path of a program, or null. */
+  readonly postUploadHook: string | null;
+  readonly images: ReadonlyMap<string, UploadedImageSettings>;
+}
+
+export interface UploadedImageSettings {
+  /** No uploads to this provider. */
+  readonly paused: boolean;
+  /** `meta` or `tags`. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The entry as it is written, for the driver. */
+  readonly own: Readonly<Record<string, unknown>>;
 }
 
 /** Drivers by the value of `driver:`; relative paths are relative to where the process runs. */

@@ -1,6 +1,7 @@
 import { Reader } from "@nodeyard/driver";
 import type { Source } from "../source.ts";
 import type { Config, DriverRegistry } from "../types.ts";
+import { compileBuilder } from "./builder.ts";
 import { compileDiskimages } from "./diskimages.ts";
 import { ageMs, compileLabels, compileTenantLimits } from "./labels.ts";
 import { compileProviders } from "./providers.ts";
@@ -14,10 +15,12 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
   const diskimages = compileDiskimages(from);
   if (secureFrom !== undefined) checkSecureDiskimages(secureFrom, new Set(diskimages.keys()));
   const webapp = from.inner("webapp");
+  const builder = compileBuilder(from, diskimages, secureFrom);
   return {
     zookeeper: compileZookeeper(from, secureFrom),
     labels,
     diskimages,
+    builder,
     providers: compileProviders(from, {
       labels,
       diskimages,

@@ -21,24 +21,8 @@ export function compileDiskimages(main: Reader): ReadonlyMap<string, DiskimageCo
 
 /** Values from the root of the chain of parents down to the entry; empty ones do not override. */
 function inherited(leaf: Reader, entries: ReadonlyMap<string, Reader>): Omit<DiskimageConfig, "name"> {
-  const chain: Reader[] = [];
-  for (let from: Reader | undefined = leaf; from !== undefined; ) {
-    if (chain.includes(from)) {
-      leaf.error("parent", "leads back to the image itself; break the circle");
-      break;
-    }
-    chain.unshift(from);
-    const parent: string | null = from.text("parent", null);
-    const next: Reader | undefined = parent === null ? undefined : entries.get(parent);
-    if (parent !== null && next === undefined)
-      from.error(
-        "parent",
-        `names parent ${parent} of ${from.text("name", "")}, which does not exist; add it, or remove the key`,
-      );
-    from = next;
-  }
   let values: Omit<DiskimageConfig, "name"> = DEFAULTS;
-  for (const from of chain) {
+  for (const from of chainOf(leaf, entries, true)) {
     values = {
       username: from.text("username", null) || values.username,
       pythonPath: from.text("python-path", null) || values.pythonPath,
@@ -46,4 +30,29 @@ function inherited(leaf: Reader, entries: ReadonlyMap<string, Reader>): Omit<Dis
     };
   }
   return values;
+}
+
+/** The entry and its parents, the root first. With `report`, what is wrong with the chain is told. */
+export function chainOf(
+  leaf: Reader,
+  entries: ReadonlyMap<string, Reader>,
+  report: boolean,
+): readonly Reader[] {
+  const chain: Reader[] = [];
+  for (let from: Reader | undefined = leaf; from !== undefined; ) {
+    if (chain.includes(from)) {
+      if (report) leaf.error("parent", "leads back to the image itself; break the circle");
+      break;
+    }
+    chain.unshift(from);
+    const parent: string | null = from.text("parent", null);
+    const next: Reader | undefined = parent === null ? undefined : entries.get(parent);
+    if (parent !== null && next === undefined && report)
+      from.error(
+        "parent",
+        `names parent ${parent} of ${from.text("name", "")}, which does not exist; add it, or remove the key`,
+      );
+    from = next;
+  }
+  return chain;
 }

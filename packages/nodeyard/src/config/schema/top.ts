@@ -48,6 +48,10 @@ const diskimage = closed(
     "build-timeout": int({ description: "A build is ended after this.", default: 28_800, unit: "s" }),
     pause: bool({ description: "No builds.", default: false }),
     "dib-cmd": str({ description: "Build command.", default: "disk-image-create" }),
+    "build-command": listOf(
+      str(),
+      "Program and arguments that leave `$DIB_IMAGE_FILENAME.<format>` for each of `$NODEYARD_IMAGE_FORMATS`, in place of diskimage-builder.",
+    ),
     username: str({ description: "Login user of nodes.", default: "zuul" }),
     "python-path": str({ description: "Ansible's interpreter on nodes.", default: "auto" }),
     "shell-type": str("Ansible's shell type on nodes."),
