@@ -208,10 +208,11 @@ export class Launcher {
     this.#ages.start();
     this.#registered = tree.session().epoch === this.#epoch && tree.session().state !== "expired";
     this.#tellComplete();
-    await this.#serving.apply(this.#config.providers);
-    this.#loop.push({ type: "sweep" });
+    // Leases and sweeps do not wait for a cloud that does not answer.
     this.#leases.sweep();
     this.#scheduleSweep();
+    await this.#serving.apply(this.#config.providers);
+    this.#loop.push({ type: "sweep" });
   }
 
   /** What the view knew before anyone listened. */

@@ -8,6 +8,7 @@ export const counterNames = {
   "launcher.deletes": "Node deletions that ended, by provider and result",
   "launcher.dead_letters": "Nodes marked because they could not be deleted in many tries, by provider",
   "launcher.notices_failed": "Notices to drivers that failed or were late, by provider and notice",
+  "launcher.provider_silent": "Questions to drivers that were not answered in time, by provider and call",
   "launcher.vanished": "Ready nodes taken out because their machines were gone, by provider",
   "launcher.leaked": "Leaked resources deleted, by provider and type",
   "launcher.leak_brake": "Leak sweeps stopped because they would have deleted too much, by provider",

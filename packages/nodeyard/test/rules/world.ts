@@ -10,6 +10,7 @@ import {
   type MemoryCluster,
   type MemoryTree,
 } from "@nodeyard/tree";
+import { holderOf } from "@nodeyard/zookeeper";
 import { Launcher, type LauncherConfig } from "../../src/launcher/index.ts";
 import { Counters, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 
@@ -205,11 +206,19 @@ export class World {
   async use(request: string): Promise<void> {
     const nodes = this.request(request)?.nodes as string[];
     const locks: string[] = [];
-    for (const id of nodes) locks.push(await this.contend(paths.nodeLock(id)));
+    for (const id of nodes) locks.push(await this.lock(paths.nodeLock(id)));
     await this.settle(this.other.delete(paths.request(request)));
     for (const state of ["in-use", "used"])
       for (const id of nodes) await this.put(paths.node(id), { ...this.node(id), state });
     for (const lock of locks) await this.settle(this.other.delete(lock));
+  }
+
+  /** Waits in line, as Zuul does: a launcher that lost a reply may still have a contender there, for a moment. */
+  async lock(parent: string): Promise<string> {
+    const path = await this.contend(parent);
+    const first = () => holderOf(this.children(parent)) === path.slice(parent.length + 1);
+    await this.until(`the lock ${parent} is free`, first, 5_000);
+    return path;
   }
 
   async contend(parent: string, data?: Uint8Array): Promise<string> {

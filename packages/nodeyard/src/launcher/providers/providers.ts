@@ -1,10 +1,19 @@
-import type { Driver, Evidence, Provider, ProviderConfig, Resources, Scanner } from "@nodeyard/driver";
+import {
+  type Driver,
+  decorate,
+  type Evidence,
+  type Provider,
+  type ProviderConfig,
+  type Resources,
+  type Scanner,
+} from "@nodeyard/driver";
 import { backoff, type Clock, deadline, messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
 import { inTime } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
-import type { Log } from "../../telemetry/index.ts";
+import type { Counters, Log } from "../../telemetry/index.ts";
 import { poolKey, type View } from "../../view/index.ts";
 import type { OpenProvider } from "../context.ts";
+import { heeding } from "./heeding.ts";
 
 /** A question to a cloud, at most. */
 const ANSWER_MS = 60_000;
@@ -21,6 +30,7 @@ export interface ProviderHandles {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly counters: Counters;
   readonly scan: Scanner;
   readonly installation: string;
   readonly evidence?: Evidence;
@@ -44,7 +54,8 @@ export async function openProvider(
     ...(handles.evidence === undefined ? {} : { evidence: handles.evidence }),
   });
   const late = () => silent(config.name, "open");
-  const provider = await inTime(handles.clock, ANSWER_MS, opening, late, (tooLate) => void tooLate.close());
+  const opened = await inTime(handles.clock, ANSWER_MS, opening, late, (tooLate) => void tooLate.close());
+  const provider = decorate(opened, heeding(config.name, handles.counters));
   if (signal.aborted) await provider.close();
   return { config, driver, provider, work: new Set() };
 }
