@@ -15,9 +15,11 @@ import type { Fence } from "../coordination/index.ts";
 import type { Counters, Journal, Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { AgeClock } from "./age-clock.ts";
-import type { Breakers } from "./breakers/breakers.ts";
+import type { Admission } from "./breakers/admission.ts";
 import type { HeldNode } from "./fence/records.ts";
 import type { Ledgers } from "./limits/ledger.ts";
+import type { StepUnderWay } from "./nodes/step-trace.ts";
+import type { Timings } from "./timing/index.ts";
 
 /** A provider that is open, with what was learnt about it. */
 export interface OpenProvider {
@@ -67,10 +69,13 @@ export interface Context {
   /** Tree time for ages and waits; `treeNow` is for what records say. */
   readonly ages: AgeClock;
   readonly ledgers: Ledgers;
-  readonly breakers: Breakers;
+  readonly admission: Admission;
   /** UUID of the installation, from `/nodeyard/installation`. */
   readonly installation: string;
   readonly evidence?: Evidence;
+  /** What is being done with each node at this moment, by its id. */
+  readonly stepsUnderWay: Map<string, StepUnderWay>;
+  readonly timings: Timings;
   /** Event ids of the min-ready requests that this session wrote or may have written: noted before the tree is asked. */
   readonly ownMinReady: Set<string>;
   /** Pools being served, by key. */

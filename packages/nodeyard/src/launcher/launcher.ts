@@ -11,12 +11,15 @@ import {
   type Timer,
 } from "@nodeyard/runtime";
 import type { Session, Tree } from "@nodeyard/tree";
+import { Answerer } from "../asking/index.ts";
 import { announceMember, Fence, openInstallation, persevere, Registration } from "../coordination/index.ts";
-import type { LabelPolicy, Policy, Verdict } from "../scheduler/index.ts";
-import type { Counters, Journal, Log } from "../telemetry/index.ts";
+import type { LabelPolicy, OfferingFact, Policy, Verdict } from "../scheduler/index.ts";
+import type { Counters, History, Journal, Log, Subject } from "../telemetry/index.ts";
 import { View, type ViewEvent } from "../view/index.ts";
 import { AgeClock } from "./age-clock.ts";
+import { Admission } from "./breakers/admission.ts";
 import { Breakers } from "./breakers/breakers.ts";
+import { LabelBudgets } from "./breakers/label-budgets.ts";
 import { defaultRule } from "./breakers/rule.ts";
 import { LeaseKeeper } from "./clients/leases.ts";
 import { MinReadyOwner } from "./clients/min-ready-owner.ts";
@@ -24,9 +27,12 @@ import { Ledgers } from "./limits/ledger.ts";
 import { Loop } from "./loop.ts";
 import { Deletions } from "./nodes/deletions.ts";
 import { removeGhosts } from "./nodes/ghosts.ts";
+import type { StepUnderWay } from "./nodes/step-trace.ts";
 import { type Identity, Serving } from "./providers/serving.ts";
 import { LockParentSweep } from "./requests/lock-parents.ts";
 import { Tasks } from "./tasks.ts";
+import { testify, type Witness } from "./testify.ts";
+import { Timings } from "./timing/index.ts";
 
 const SWEEP_MS = 60_000;
 
@@ -54,6 +60,8 @@ export interface LauncherOptions {
   readonly config: LauncherConfig;
   /** What outlives nodes of whose their resources were; absent: drivers remember as long as the process lives. */
   readonly evidence?: Evidence;
+  /** What the journal has of a thing, for those who ask; absent: this process remembers nothing. */
+  readonly history?: (subject: Subject) => Promise<History>;
   /** Requests between acceptance and the start of their last launch, at most. */
   readonly maxStarting?: number;
 }
@@ -70,9 +78,10 @@ export class Launcher {
   readonly #minReady: MinReadyOwner;
   readonly #lockParents: LockParentSweep;
   readonly #ledgers: Ledgers;
-  readonly #breakers: Breakers;
+  readonly #admission: Admission;
   readonly #deletions: Deletions;
   readonly #ages: AgeClock;
+  readonly #answerer: Answerer;
   readonly #stop = new AbortController();
   #config: LauncherConfig;
   #epoch: number;
@@ -100,13 +109,16 @@ export class Launcher {
     this.#ledgers = new Ledgers({ tree, view: this.view, clock, random, log });
     this.#ledgers.setTenants(this.#config.tenantLimits);
     this.#registration = new Registration({ tree, clock, random, log }, options.identity.hostname);
-    this.#breakers = new Breakers(
-      { tree, view: this.view, random, log, journal, counters, ages: this.#ages },
-      (key, after) => this.#loop.push({ type: "offering", key, after }),
-      () => ({
-        ...defaultRule,
-        failedPerHour: this.#config.failedLaunchesPerHour ?? defaultRule.failedPerHour,
-      }),
+    const offering = (key: string, after?: OfferingFact) => this.#loop.push({ type: "offering", key, after });
+    const rule = () => ({
+      ...defaultRule,
+      failedPerHour: this.#config.failedLaunchesPerHour ?? defaultRule.failedPerHour,
+    });
+    const { view } = this;
+    const ages = this.#ages;
+    this.#admission = new Admission(
+      new Breakers({ tree, view, random, log, journal, counters, ages }, offering, rule),
+      new LabelBudgets({ view, clock, log, journal, ages }, offering, rule),
     );
     const fence = new Fence(tree, clock, random);
     const context = {
@@ -121,9 +133,11 @@ export class Launcher {
       fence,
       ages: this.#ages,
       ledgers: this.#ledgers,
-      breakers: this.#breakers,
+      admission: this.#admission,
       installation,
       ownMinReady: new Set<string>(),
+      stepsUnderWay: new Map<string, StepUnderWay>(),
+      timings: new Timings(),
       ...(options.evidence === undefined ? {} : { evidence: options.evidence }),
     };
     this.#serving = new Serving({
@@ -147,11 +161,39 @@ export class Launcher {
     this.#leases = new LeaseKeeper(this.#serving.context);
     this.#minReady = new MinReadyOwner(this.#serving.context);
     this.#lockParents = new LockParentSweep(this.#serving.context);
+    const { identity } = options;
+    this.#answerer = new Answerer({
+      tree,
+      clock,
+      log,
+      now: () => this.#ages.now(),
+      member: () => this.#memberName(),
+      hostname: identity.hostname,
+      version: identity.version,
+      testify: (about) => testify(this.#witness(), about),
+    });
   }
 
   /** Why a request is not served now; undefined when it has ended or is not known. */
   verdict(request: string): Verdict | undefined {
     return this.#loop.verdict(request);
+  }
+
+  #witness(): Witness {
+    const loop = this.#loop;
+    const { timings, stepsUnderWay } = this.#serving.context;
+    return {
+      view: this.view,
+      timings,
+      stepsUnderWay,
+      now: () => this.#ages.now(),
+      verdict: (request) => loop.verdict(request),
+      standings: (request) => loop.standings(request),
+      standingsOfLabel: (label) => loop.standingsOfLabel(label),
+      closed: () => this.#serving.closed(),
+      launches: (pool) => loop.launches(pool),
+      history: this.#options.history,
+    };
   }
 
   /** What is going on, for people and checks: tasks under way and what the scheduler holds. */
@@ -222,7 +264,7 @@ export class Launcher {
     for (const image of this.view.images.names())
       this.#loop.push({ type: "image", image, after: this.view.images.get(image) });
     for (const [key, after] of this.view.components) this.#loop.push({ type: "component", key, after });
-    this.#breakers.seed();
+    this.#admission.seed();
   }
 
   /** The scheduler acts only on a whole picture, and only while others can see which pools it acts for. */
@@ -238,8 +280,9 @@ export class Launcher {
     else this.#loop.pushView(event);
     this.#leases.onEvent(event);
     this.#minReady.onEvent(event);
-    this.#breakers.onEvent(event);
+    this.#admission.onEvent(event);
     this.#deletions.onEvent(event);
+    this.#answerer.onEvent(event);
     if (event.type === "node" && event.before !== undefined && event.after === undefined) {
       this.#serving.wakeInventory(event.before.record.provider);
     }
@@ -332,7 +375,7 @@ export class Launcher {
       removeGhosts(context),
       this.#lockParents.sweep(),
       this.#ledgers.audit(),
-      this.#breakers.sweep(),
+      this.#admission.sweep(),
       this.#deletions.sweep(),
     ]);
     const failed = parts.find((part) => part.status === "rejected");

@@ -6,10 +6,13 @@ import {
   type Output,
   reduce,
   type SchedulerEvent,
+  type Standing,
   type State,
+  standingsOf,
+  standingsOfLabel,
   type Verdict,
 } from "../scheduler/index.ts";
-import type { ViewEvent } from "../view/index.ts";
+import type { RequestEntry, ViewEvent } from "../view/index.ts";
 import type { Context } from "./context.ts";
 
 /**
@@ -52,6 +55,20 @@ export class Loop {
 
   verdict(request: string): Verdict | undefined {
     return explain(this.#state, request);
+  }
+
+  /** Where a request stands in each pool here. */
+  standings(request: RequestEntry): readonly Standing[] {
+    return standingsOf(this.#state, this.#context.ages.now(), request);
+  }
+
+  standingsOfLabel(label: string): readonly Standing[] {
+    return standingsOfLabel(this.#state, this.#context.ages.now(), label);
+  }
+
+  /** Whether a pool makes nodes when asked. */
+  launches(pool: string): boolean {
+    return this.#state.pools.get(pool)?.policy.launches ?? true;
   }
 
   /** Ids that controllers work on, and how much waits. */

@@ -56,6 +56,7 @@ export class RunningLauncher {
         scan: driverScanner(createScanner({ clock, random })),
         log,
         journal,
+        history: (subject) => journal.read(subject),
         evidence,
         counters,
         identity: { hostname, fqdn: hostname, version: VERSION },

@@ -43,6 +43,27 @@ export function roomFor(
   now: number,
   pool: LocalPool,
   waiting: Waiting,
+  set: Nodeset,
+): NoRoom | undefined {
+  const room = countRoom(state, now, pool, waiting, set);
+  return room === undefined || room.kind === "decline" ? room : asRead(state, pool, room);
+}
+
+/** A quota is as true as its last reading: how old that is, and that the next one fails, belongs to the verdict. */
+function asRead<T extends Exclude<NoRoom, { kind: "decline" }>>(state: State, pool: LocalPool, room: T): T {
+  const { readAt, failing } = state.policy.providers.get(pool.provider) ?? {};
+  if (room.code !== "capacity.provider" && room.code !== "capacity.refused") return room;
+  const facts = { ...room.facts, ...(readAt === undefined ? {} : { quota_read_at: readAt }) };
+  if (failing === undefined) return { ...room, facts };
+  const { since, error } = failing;
+  return { ...room, code: "provider.failing", facts: { error, failing_since: since, ...facts } };
+}
+
+function countRoom(
+  state: State,
+  now: number,
+  pool: LocalPool,
+  waiting: Waiting,
   { need, launching }: Nodeset,
 ): NoRoom | undefined {
   const foreign = exceeded(quotaOf(state, pool), {}, need);

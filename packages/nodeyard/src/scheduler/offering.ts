@@ -12,7 +12,12 @@ export function offeringKey({ provider, az, type }: Offering): string {
   return [provider, az ?? "", type].map(encodeURIComponent).join("|");
 }
 
-/** An offering that failed too often: nothing is launched of it for a while. */
+/** A label in all its places: it has a budget of its own. No offering has this key. */
+export function labelKey(label: string): string {
+  return `label|${encodeURIComponent(label)}`;
+}
+
+/** An offering, or a label in all places, that failed too often: nothing is launched of it for a while. */
 export interface OfferingFact {
   readonly why: "failures" | "budget";
   /** Tree time, milliseconds, from which one request may try. */

@@ -1,4 +1,4 @@
-import { type Offering, type OfferingFact, offeringKey } from "./offering.ts";
+import { labelKey, type Offering, type OfferingFact, offeringKey } from "./offering.ts";
 import type { RegisteredPool } from "./registry.ts";
 import { MIN_READY } from "./requests.ts";
 import type { PoolState, State, Turn, Waiting } from "./state.ts";
@@ -73,14 +73,31 @@ function zonesOf({
   return zones === undefined || zones.length === 0 ? [null] : zones;
 }
 
+/** The label's budget first: it holds in every place. */
 function closedIn(
-  { offerings }: State,
+  state: State,
   pool: LocalPool,
   label: string,
   request: string,
   az: string | null,
 ): Closed | undefined {
-  const key = offeringKey(offeringOf(pool, label, az));
+  return keysOf(pool, label, az)
+    .map((key) => closedBy(state, key, pool, label, request, az))
+    .find((closed) => closed !== undefined);
+}
+
+function keysOf(pool: LocalPool, label: string, az: string | null): readonly string[] {
+  return [labelKey(label), offeringKey(offeringOf(pool, label, az))];
+}
+
+function closedBy(
+  { offerings }: State,
+  key: string,
+  pool: LocalPool,
+  label: string,
+  request: string,
+  az: string | null,
+): Closed | undefined {
   const found = offerings.closed.get(key);
   if (found === undefined) return undefined;
   const { fact, due } = found;
@@ -133,10 +150,9 @@ export function tries(
   request: string,
 ): void {
   if (state.offerings.closed.size === 0) return;
-  for (const label of labels) {
-    const key = offeringKey(offeringOf(pool, label, az));
-    if (state.offerings.closed.has(key)) state.offerings.trying.set(key, request);
-  }
+  for (const label of labels)
+    for (const key of keysOf(pool, label, az))
+      if (state.offerings.closed.has(key)) state.offerings.trying.set(key, request);
 }
 
 /** Its handler has ended. */

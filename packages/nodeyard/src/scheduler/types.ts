@@ -41,6 +41,10 @@ export interface LocalProvider {
   readonly quota: Resources;
   /** What it could let us have at best; absent: as `quota`. More than this is declined, not waited for. */
   readonly limits?: Resources;
+  /** Tree time, milliseconds, at which `quota` and `limits` were read. */
+  readonly readAt?: number;
+  /** Its API does not answer as it should: what is known of it is old. */
+  readonly failing?: { readonly since: number; readonly error: string };
 }
 
 export interface LabelPolicy {
@@ -141,7 +145,9 @@ export const verdictCodes = {
   "queue.behind": "Requests with a better priority come first in this pool",
   "queue.starting": "The launcher starts as many requests at once as it may",
   "capacity.pool": "The pool's limit is used up",
-  "capacity.provider": "The provider's quota is used up",
+  "capacity.provider": "The provider's quota, as it was read last, is used up",
+  "provider.failing":
+    "The provider's API fails, so that it is not known what there is room for; this is no matter of quota",
   "capacity.concurrency": "The provider launches as many nodes at once as it may",
   "capacity.tenant": "The tenant's limit is used up",
   "capacity.reserved": "What is free is kept for a request that comes first and needs more of it",

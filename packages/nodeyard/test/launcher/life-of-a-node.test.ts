@@ -1,7 +1,7 @@
 import type { Step } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
-import { StepTrace } from "../../src/launcher/nodes/step-trace.ts";
+import { StepTrace, type StepUnderWay } from "../../src/launcher/nodes/step-trace.ts";
 import { memoryJournal } from "../../src/telemetry/index.ts";
 import { fakeProvider, launcherConfig, type Member, World } from "../rules/world.ts";
 
@@ -74,8 +74,9 @@ describe("the life of a node in the journal", () => {
   test("is bounded, however often a driver yields: one step that goes on is one, and so many are all", () => {
     const world = new World();
     const journal = memoryJournal();
+    const stepsUnderWay = new Map<string, StepUnderWay>();
     const trace = new StepTrace(
-      { clock: world.clock, tree: world.other, journal },
+      { clock: world.clock, tree: world.other, journal, stepsUnderWay },
       {
         node: "0000000001",
         of: "launch",
@@ -85,7 +86,11 @@ describe("the life of a node in the journal", () => {
     const step = (name: string): Step => ({ step: name, deadlineMs: 1 });
     for (let count = 0; count < 1_000; count++) trace.begin(step("wait").step);
     for (let count = 0; count < 1_000; count++) trace.begin(step(`step ${count}`).step);
+    expect([...stepsUnderWay.values()]).toMatchObject([
+      { node: "0000000001", of: "launch", step: "step 999" },
+    ]);
     trace.end("it broke");
+    expect(stepsUnderWay.size).toBe(0);
     expect(journal.events.length).toBeLessThanOrEqual(65);
     expect(journal.events[0]?.facts.step).toBe("wait");
     expect(journal.events.at(-1)?.facts).toMatchObject({ step: "step 999", error: "it broke", untold: 936 });

@@ -9,7 +9,7 @@ export interface BreakerRule {
   /** Pause before the first try of an open breaker, and the longest, milliseconds. */
   readonly firstMs: number;
   readonly mostMs: number;
-  /** Failed launches per offering and hour, at most. */
+  /** Failed launches per hour, at most: of an offering, among all launchers, and of a label in all places, in each. */
   readonly failedPerHour: number;
   /** Openings in a row after which requests are declined instead of kept waiting: it does not come back by itself. */
   readonly hopeless: number;
@@ -23,7 +23,7 @@ export const defaultRule: BreakerRule = {
   hopeless: 4,
 };
 
-const HOUR_MS = 3_600_000;
+export const HOUR_MS = 3_600_000;
 const ERROR_CHARS = 500;
 
 /** What one process knows of an offering beside the record. */
@@ -91,8 +91,11 @@ export function isHopeless({ opens, kind }: Breaker, rule: BreakerRule): boolean
   return opens >= rule.hopeless && kind !== "capacity";
 }
 
-/** What is left of the failures of the last hour. */
 function levelAt(spent: Breaker["spent"] | undefined, now: number, rule: BreakerRule): number {
-  if (spent === undefined) return 0;
+  return spent === undefined ? 0 : drainedLevel(spent, now, rule);
+}
+
+/** What is left of the failures of the last hour. */
+export function drainedLevel(spent: Breaker["spent"], now: number, rule: BreakerRule): number {
   return Math.max(0, spent.level - (Math.max(0, now - spent.at) * rule.failedPerHour) / HOUR_MS);
 }

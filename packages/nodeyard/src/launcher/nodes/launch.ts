@@ -1,7 +1,9 @@
 import { DriverError, type LabelConfig } from "@nodeyard/driver";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import { FenceLost, fenceOf } from "../../coordination/index.ts";
-import { OfferingClosed, type Ticket } from "../breakers/breakers.ts";
+import type { Admitted } from "../breakers/admission.ts";
+import { OfferingClosed } from "../breakers/breakers.ts";
+import { BudgetSpent } from "../breakers/label-budgets.ts";
 import { type Context, type ServingPool, treeNow } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { attemptLaunch, type Launch, tagOf } from "./attempt.ts";
@@ -40,13 +42,13 @@ export async function launchNode(
   const { config } = pool.open;
   const began = treeNow(context);
   for (let attempt = 1; ; attempt++) {
-    const ticket = await admitted(context, launch);
-    if (ticket instanceof OfferingClosed) return give(node, "aborted", ticket);
+    const entry = await admitted(context, launch, signal);
+    if (isNotNow(entry)) return give(node, "aborted", entry);
     try {
       const ready = await attemptLaunch(context, launch, attempt, signal);
       await node.write({ ...ready, state: "ready" });
       count(context, config.name, "ready");
-      await context.breakers.succeeded(ticket);
+      await context.admission.succeeded(entry);
       const facts = {
         provider: config.name,
         pool: pool.name,
@@ -54,14 +56,15 @@ export async function launchNode(
         ms: Math.round(treeNow(context) - began),
       };
       context.journal.write({ event: "node.ready", node: node.id, facts });
+      context.timings.launched(pool.key, label.name, facts.ms);
       return { result: "ready" };
     } catch (thrown) {
       const error = fenceOf(thrown);
       if (error instanceof FenceLost || error instanceof ImageGone || signal.aborted) {
-        await context.breakers.leave(ticket);
+        await context.admission.leave(entry);
         throw error;
       }
-      const kind = await failed(context, launch, attempt, ticket, error, signal);
+      const kind = await failed(context, launch, attempt, entry, error, signal);
       if (REPLANNED.has(kind)) return give(node, "aborted", error);
       if (attempt >= config.launchAttempts || kind === "configuration") return give(node, "failed", error);
       // The record keeps the id of a machine that does not go, and is deleted with it: another record is tried with.
@@ -74,15 +77,26 @@ export async function launchNode(
 async function admitted(
   context: Context,
   { pool, request, node, label }: Launch,
-): Promise<Ticket | OfferingClosed> {
-  const type = pool.open.provider.offers?.types?.of(label) ?? label.name;
-  const offering = { provider: pool.open.config.name, az: node.record.az, type };
+  signal: AbortSignal,
+): Promise<Admitted | NotNow> {
+  const { provider, config, slots } = pool.open;
+  const type = provider.offers?.types?.of(label) ?? label.name;
+  const offering = { provider: config.name, az: node.record.az, type };
   try {
-    return await context.breakers.enter(offering, request.id);
+    // A slot costs no machine; what its backing node costs is counted where that is launched.
+    const counted = slots === undefined;
+    const launch = { offering, label, request: request.id };
+    return await context.admission.enter(launch, counted, config.launchTimeoutMs, signal);
   } catch (error) {
-    if (error instanceof OfferingClosed) return error;
+    if (isNotNow(error)) return error;
     throw error;
   }
+}
+
+type NotNow = OfferingClosed | BudgetSpent;
+
+function isNotNow(value: unknown): value is NotNow {
+  return value instanceof OfferingClosed || value instanceof BudgetSpent;
 }
 
 /** Says everywhere that a try failed; returns its kind. */
@@ -90,7 +104,7 @@ async function failed(
   context: Context,
   { pool, request, node, label }: Launch,
   attempt: number,
-  ticket: Ticket,
+  entry: Admitted,
   error: unknown,
   signal: AbortSignal,
 ): Promise<DriverError["kind"] | "unexpected"> {
@@ -110,7 +124,7 @@ async function failed(
   };
   context.log.warn(facts, "a launch attempt failed");
   context.journal.write({ event: "node.launch-failed", node: node.id, request: request.id, facts });
-  await context.breakers.failed(ticket, { kind, error: messageOf(error) });
+  await context.admission.failed(entry, { kind, error: messageOf(error) });
   if (SILENT.has(kind)) {
     const of = { tag: tagOf(context, pool, node), node: node.id, request: request.id, attempt };
     await keepConsole(context, pool.open, label, of, node.record.externalId, signal);

@@ -3,6 +3,12 @@ import { type Context, treeNow } from "../context.ts";
 /** Steps of one try that are told, at most: the rest is counted. */
 const MOST = 64;
 
+/** A step that goes on now; `began` is tree time, milliseconds. */
+export interface StepUnderWay extends TraceSubject {
+  readonly step: string;
+  readonly began: number;
+}
+
 /** Whose steps they are; these facts stand in every event. */
 export interface TraceSubject {
   readonly node: string;
@@ -12,18 +18,20 @@ export interface TraceSubject {
   readonly attempt: number;
 }
 
+type TraceContext = Pick<Context, "clock" | "tree" | "journal" | "stepsUnderWay">;
+
 /**
  * Writes the steps of a launch or deletion into the journal as each ends: name, begin, duration, error. A driver that yields
  * one step again and again while it waits makes one event of it, and a try never makes more than so many.
  */
 export class StepTrace {
-  readonly #context: Pick<Context, "clock" | "tree" | "journal">;
+  readonly #context: TraceContext;
   readonly #subject: TraceSubject;
   #current: { readonly step: string; readonly began: number; readonly mono: number } | undefined;
   #told = 0;
   #untold = 0;
 
-  constructor(context: Pick<Context, "clock" | "tree" | "journal">, subject: TraceSubject) {
+  constructor(context: TraceContext, subject: TraceSubject) {
     this.#context = context;
     this.#subject = subject;
   }
@@ -32,7 +40,9 @@ export class StepTrace {
     if (this.#current?.step === step) return;
     this.#finish({});
     const { clock } = this.#context;
-    this.#current = { step, began: Math.round(treeNow(this.#context)), mono: clock.monotonic() };
+    const began = Math.round(treeNow(this.#context));
+    this.#current = { step, began, mono: clock.monotonic() };
+    this.#context.stepsUnderWay.set(this.#subject.node, { ...this.#subject, step, began });
   }
 
   /** The try has ended; with an error it ended in the step under way. */
@@ -47,6 +57,7 @@ export class StepTrace {
     const current = this.#current;
     if (current === undefined) return;
     this.#current = undefined;
+    this.#context.stepsUnderWay.delete(this.#subject.node);
     if (this.#told >= MOST && Object.keys(more).length === 0) {
       this.#untold++;
       return;

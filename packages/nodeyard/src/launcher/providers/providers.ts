@@ -12,6 +12,7 @@ import { inTime } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
 import type { Counters, Log } from "../../telemetry/index.ts";
 import { poolKey, type View } from "../../view/index.ts";
+import type { AgeClock } from "../age-clock.ts";
 import type { OpenProvider } from "../context.ts";
 import { heeding } from "./heeding.ts";
 
@@ -36,6 +37,7 @@ export interface ProviderHandles {
   readonly evidence?: Evidence;
   /** Tells machines with a record from others. */
   readonly view: View;
+  readonly ages: Pick<AgeClock, "now">;
 }
 
 /** Opens a provider and learns its limits. Rejects with the driver's error; the caller tries again. */
@@ -78,9 +80,10 @@ export async function learnFacts(
   try {
     const limits = driver.capabilities.launches ? await open.provider.quota(limit.signal) : {};
     const { quota, unsettled } = await freeQuota(open, limits, handles, limit.signal);
+    const readAt = Math.round(handles.ages.now());
     const pools = await Promise.all(config.pools.map((pool) => poolFacts(open, pool, handles, limit.signal)));
     return {
-      local: { name: config.name, maxConcurrency: config.maxConcurrency, quota, limits },
+      local: { name: config.name, maxConcurrency: config.maxConcurrency, quota, limits, readAt },
       pools,
       unsettled,
     };

@@ -15,6 +15,8 @@ const FACTS_MS = 300_000;
 const ASK_MS = 2_000;
 /** Machines without a record are going, and count as used by others until then: looked at again after this, then later. */
 const UNSETTLED_MS = 10_000;
+/** A provider whose facts could not be read is asked again after this, milliseconds. */
+const FAILING_MS = 30_000;
 /** How long the work under way with a provider that was replaced or removed may go on, milliseconds. */
 const RETIRE_MS = 3_600_000;
 
@@ -40,6 +42,18 @@ interface Served {
   asked: boolean;
   /** Times in a row that the cloud listed machines of ours without a record. */
   unsettled: number;
+  /** Its API fails: since when and with what it was found to, and when it is asked again. */
+  failing: { readonly since: number; readonly error: string; readonly nextTry: number } | undefined;
+}
+
+/** A provider that is configured and cannot be served, because its API fails. */
+export interface ClosedProvider {
+  readonly name: string;
+  readonly pools: readonly { readonly name: string; readonly labels: ReadonlySet<string> }[];
+  /** Tree time, milliseconds. */
+  readonly since: number;
+  readonly nextTry: number;
+  readonly error: string;
 }
 
 /**
@@ -88,15 +102,30 @@ export class Serving {
   locals(): { readonly pools: readonly LocalPool[]; readonly providers: ReadonlyMap<string, LocalProvider> } {
     const pools: LocalPool[] = [];
     const providers = new Map<string, LocalProvider>();
-    for (const { facts } of this.#served.values()) {
+    for (const { facts, failing } of this.#served.values()) {
       if (facts === undefined) continue;
-      providers.set(facts.local.name, facts.local);
+      providers.set(facts.local.name, failing === undefined ? facts.local : { ...facts.local, failing });
       for (const pool of facts.pools) {
         const serving = this.pools.get(pool.key);
         if (serving !== undefined) pools.push({ ...pool, id: serving.id });
       }
     }
     return { pools, providers };
+  }
+
+  /** Providers of which nothing is registered, because they could not be opened or are suspended. */
+  closed(): readonly ClosedProvider[] {
+    return [...this.#served.values()].flatMap(({ config, open, failing }) =>
+      open !== undefined || failing === undefined
+        ? []
+        : [
+            {
+              name: config.name,
+              pools: config.pools.map(({ name, labels }) => ({ name, labels: new Set(labels.keys()) })),
+              ...failing,
+            },
+          ],
+    );
   }
 
   /** Makes what is served match `configs`; resolves when every provider was tried once. */
@@ -172,6 +201,7 @@ export class Serving {
       attempt: 0,
       asked: false,
       unsettled: 0,
+      failing: undefined,
     };
     this.#served.set(config.name, served);
     await this.#tryOpen(served);
@@ -188,6 +218,7 @@ export class Serving {
       try {
         const facts = await learnFacts(open, context, stop.signal);
         stop.signal.throwIfAborted();
+        served.failing = undefined;
         await this.#register(served, open, facts);
       } catch (error) {
         await this.#unregister(served);
@@ -206,11 +237,19 @@ export class Serving {
     if (stop.signal.aborted) return;
     const { clock, random, log } = this.#context;
     const pause = openPause(random, served.attempt++);
+    this.#fails(served, error, pause);
     log.error(
       { provider: config.name, error: messageOf(error), retryMs: Math.round(pause) },
       "a provider could not be opened; the others go on",
     );
     served.timer = clock.setTimer(pause, () => void this.#tryOpen(served), { background: true });
+  }
+
+  /** Notes for whoever wonders why nothing is launched there. */
+  #fails(served: Served, error: unknown, pause: number): void {
+    const now = Math.round(this.#context.ages.now());
+    const since = served.failing?.since ?? now;
+    served.failing = { since, error: messageOf(error), nextTry: now + Math.round(pause) };
   }
 
   /** It must not be served now: its pools leave, and it is tried again as one that could not be opened. */
@@ -268,7 +307,8 @@ export class Serving {
   #refreshLater(served: Served): void {
     served.unsettled = served.facts?.unsettled === true ? served.unsettled + 1 : 0;
     const { unsettled } = served;
-    const pause = unsettled === 0 ? FACTS_MS : Math.min(FACTS_MS, UNSETTLED_MS * 2 ** (unsettled - 1));
+    const settled = unsettled === 0 ? FACTS_MS : Math.min(FACTS_MS, UNSETTLED_MS * 2 ** (unsettled - 1));
+    const pause = served.failing === undefined ? settled : FAILING_MS;
     served.timer = this.#context.clock.setTimer(pause, () => void this.#refresh(served), {
       background: true,
     });
@@ -281,6 +321,7 @@ export class Serving {
       const facts = await learnFacts(open, this.#context, stop.signal);
       if (served.open !== open) return;
       served.facts = facts;
+      served.failing = undefined;
       this.#context.ledgers.setProvider(served.config.name, served.facts.local.quota);
       this.#onChange();
     } catch (error) {
@@ -288,6 +329,8 @@ export class Serving {
         { provider: served.config.name, error: messageOf(error) },
         "a provider's quota could not be read; the last one stays in force",
       );
+      this.#fails(served, error, FAILING_MS);
+      this.#onChange();
     }
     if (!stop.signal.aborted) this.#refreshLater(served);
   }

@@ -2,7 +2,7 @@ import { messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
 import { FenceLost } from "../../coordination/index.ts";
 import type { Action } from "../../scheduler/index.ts";
-import type { Context, ServingPool } from "../context.ts";
+import { type Context, type ServingPool, treeNow } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { LimitReached } from "../limits/ledger-book.ts";
 import { ImageGone } from "../nodes/boot-image.ts";
@@ -110,6 +110,7 @@ async function conclude(
 ): Promise<Handled> {
   if (outcomes.every((outcome) => outcome.result === "ready")) {
     await fulfil(request, nodes);
+    context.timings.delivered(pool.key, treeNow(context));
     return "fulfilled";
   }
   await releaseNodes(context, nodes);

@@ -6,6 +6,8 @@ export const nextSteps: Readonly<Record<VerdictCode, string>> = {
   "queue.starting": "It goes on as soon as one of the requests being started has all its launches under way.",
   "capacity.pool": "It is tried again as soon as a node of the pool is gone or free.",
   "capacity.provider": "It is tried again as soon as a node of the provider is gone or its quota changes.",
+  "provider.failing":
+    "It is tried again as soon as the provider answers; that is asked again and again, with pauses. Another pool may take it before.",
   "capacity.concurrency": "It is tried again as soon as a launch of the provider ends.",
   "capacity.tenant": "It is tried again as soon as a node of the tenant is returned, or its limit is raised.",
   "offering.failing":

@@ -1,0 +1,77 @@
+import type { LabelConfig } from "@nodeyard/driver";
+import type { Offering } from "../../scheduler/index.ts";
+import type { ViewEvent } from "../../view/index.ts";
+import type { Breakers, Ticket } from "./breakers.ts";
+import type { LabelBudgets } from "./label-budgets.ts";
+import type { Failure } from "./rule.ts";
+
+/** The right to launch once; to be given back by one of `failed`, `succeeded` and `leave`. */
+export interface Admitted {
+  readonly ticket: Ticket;
+  readonly label: LabelConfig;
+  /** Whether the label's budget counts it. */
+  readonly counted: boolean;
+}
+
+/** Whether a launch may begin: by the label's budget over all places, then by the breaker of this one. */
+export class Admission {
+  readonly #breakers: Breakers;
+  readonly #budgets: LabelBudgets;
+
+  constructor(breakers: Breakers, budgets: LabelBudgets) {
+    this.#breakers = breakers;
+    this.#budgets = budgets;
+  }
+
+  /**
+   * Waits up to `limitMs` while launches under way must tell first whether the label works. `counted` is false for what costs no
+   * machine. Rejects with BudgetSpent, OfferingClosed or the signal's reason.
+   */
+  async enter(
+    launch: { readonly offering: Offering; readonly label: LabelConfig; readonly request: string },
+    counted: boolean,
+    limitMs: number,
+    signal: AbortSignal,
+  ): Promise<Admitted> {
+    const { offering, label, request } = launch;
+    if (counted) await this.#budgets.enter(label, limitMs, signal);
+    try {
+      const ticket = await this.#breakers.enter(offering, request);
+      return { ticket, label, counted };
+    } catch (error) {
+      if (counted) this.#budgets.ended(label, undefined);
+      throw error;
+    }
+  }
+
+  async succeeded({ ticket, label, counted }: Admitted): Promise<void> {
+    if (counted) this.#budgets.ended(label, "ready");
+    await this.#breakers.succeeded(ticket);
+  }
+
+  async failed({ ticket, label, counted }: Admitted, failure: Omit<Failure, "probe">): Promise<void> {
+    if (counted) this.#budgets.ended(label, failure);
+    await this.#breakers.failed(ticket, failure);
+  }
+
+  /** It ended without a verdict on label or place. */
+  async leave({ ticket, label, counted }: Admitted): Promise<void> {
+    if (counted) this.#budgets.ended(label, undefined);
+    await this.#breakers.leave(ticket);
+  }
+
+  /** What the view knew before anyone listened. */
+  seed(): void {
+    this.#breakers.seed();
+  }
+
+  onEvent(event: ViewEvent): void {
+    this.#breakers.onEvent(event);
+  }
+
+  /** Forgets what nobody asks for any more. */
+  async sweep(): Promise<void> {
+    this.#budgets.sweep();
+    await this.#breakers.sweep();
+  }
+}

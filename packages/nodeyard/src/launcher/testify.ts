@@ -1,0 +1,86 @@
+import type { About, PoolStanding, Testimony, UnderWay } from "../asking/index.ts";
+import type { Standing, Verdict } from "../scheduler/index.ts";
+import { type History, noHistory, type Subject } from "../telemetry/index.ts";
+import { poolKey, type RequestEntry, type View } from "../view/index.ts";
+import type { StepUnderWay } from "./nodes/step-trace.ts";
+import type { ClosedProvider } from "./providers/serving.ts";
+import { estimate, type Timings } from "./timing/index.ts";
+
+/** What a launcher knows, for whoever asks. */
+export interface Witness {
+  readonly view: View;
+  readonly timings: Timings;
+  readonly stepsUnderWay: ReadonlyMap<string, StepUnderWay>;
+  /** Tree time, milliseconds. */
+  now(): number;
+  verdict(request: string): Verdict | undefined;
+  standings(request: RequestEntry): readonly Standing[];
+  standingsOfLabel(label: string): readonly Standing[];
+  closed(): readonly ClosedProvider[];
+  /** Whether a pool makes nodes when asked; false: they are there already. */
+  launches(pool: string): boolean;
+  /** Undefined: this process keeps no journal. */
+  readonly history?: ((subject: Subject) => Promise<History>) | undefined;
+}
+
+/** All that this launcher knows of a request, a node, a lease's request, or a label. */
+export async function testify(witness: Witness, about: About): Promise<Testimony> {
+  const { events, problem } = await (witness.history?.(about) ?? noHistory("this process keeps no journal"));
+  const request = about.request === undefined ? undefined : witness.view.requests.byId.get(about.request);
+  const open = request !== undefined && ["requested", "pending"].includes(request.record.state);
+  const verdict = open ? witness.verdict(request.id) : undefined;
+  return {
+    wait: verdict === undefined ? null : { ...verdict, nextTry: verdict.nextTry ?? null },
+    pools: standingsFor(witness, open ? request : undefined, about.label, verdict),
+    underWay: stepsOf(witness, about),
+    events: [...events],
+    problem,
+  };
+}
+
+function standingsFor(
+  witness: Witness,
+  request: RequestEntry | undefined,
+  label: string | undefined,
+  verdict: Verdict | undefined,
+): PoolStanding[] {
+  const labels = request?.record.nodeTypes ?? (label === undefined ? undefined : [label]);
+  if (labels === undefined) return [];
+  const standings = request === undefined ? witness.standingsOfLabel(labels[0]!) : witness.standings(request);
+  const open = standings.map((standing): PoolStanding => {
+    // Since when it is made stands in the verdict of the request.
+    const since = standing.outlook === "serves" ? (verdict?.since ?? null) : standing.since;
+    const known = { ...standing, since };
+    const asked = { ...known, launches: witness.launches(standing.pool) && standing.facts.launches !== 0 };
+    const seen = witness.timings.seen(standing.pool, labels);
+    return { ...known, estimate: estimate(asked, seen, witness.now()) ?? null };
+  });
+  return [...open, ...witness.closed().flatMap((provider) => closedPools(provider, labels))];
+}
+
+/** Pools that are configured and not registered, since their provider could not be opened. */
+function closedPools(
+  { name, pools, since, nextTry, error }: ClosedProvider,
+  labels: readonly string[],
+): PoolStanding[] {
+  return pools
+    .filter((pool) => labels.every((label) => pool.labels.has(label)))
+    .map((pool) => ({
+      pool: poolKey(name, pool.name),
+      provider: name,
+      outlook: "waits",
+      code: "provider.failing",
+      facts: { error, failing_since: since },
+      since,
+      nextTry,
+      position: null,
+      waiting: 0,
+      estimate: null,
+    }));
+}
+
+function stepsOf({ stepsUnderWay, view }: Witness, { node, request }: About): UnderWay[] {
+  const wanted = (id: string) =>
+    id === node || (request !== undefined && view.nodes.byId.get(id)?.record.allocatedTo === request);
+  return [...stepsUnderWay.values()].filter((step) => wanted(step.node)).map((step) => ({ ...step }));
+}

@@ -1,0 +1,2 @@
+export { type Estimate, estimate } from "./estimate.ts";
+export { Timings } from "./timings.ts";

@@ -1,0 +1,146 @@
+import { newRequest } from "@nodeyard/model";
+import type { RequestEntry } from "../view/index.ts";
+import { type Plan, planFor, YIELD_MS } from "./plan.ts";
+import { isInert } from "./requests.ts";
+import type { PoolState, State, Waiting } from "./state.ts";
+import type { VerdictCode } from "./types.ts";
+
+/** What only one pool says; `verdictCodes` has the rest. */
+export const standingCodes = {
+  "pool.can": "It would serve it now",
+  "pool.declines": "It cannot serve it, and says so",
+  "pool.declined": "It has declined",
+  "pool.lacks-label": "It does not offer the label",
+} as const;
+
+export type StandingCode = keyof typeof standingCodes | VerdictCode;
+
+/** Where a request stands in one pool of this launcher. */
+export interface Standing {
+  /** Its key. */
+  readonly pool: string;
+  readonly provider: string;
+  /** "serves": a handler works on it there. "can": nothing is in the way. "lacks": it is none of this pool's business. */
+  readonly outlook: "serves" | "can" | "waits" | "declines" | "lacks";
+  readonly code: StandingCode;
+  readonly facts: Readonly<Record<string, unknown>>;
+  /** Tree time, milliseconds. */
+  readonly since: number | null;
+  readonly nextTry: number | null;
+  /** In the line that it waits in, from 1; null: in none of this pool. */
+  readonly position: number | null;
+  /** How many wait in this pool. */
+  readonly waiting: number;
+}
+
+/** What every pool here thinks of a request, whatever it waits for at last. Changes nothing; costs what the pools and their lines cost. */
+export function standingsOf(state: State, now: number, entry: RequestEntry): readonly Standing[] {
+  const { id, record } = entry;
+  const waiting = state.waiting.get(id) ?? { id, relativePriority: record.relativePriority, record };
+  return [...state.pools.values()].map((pool) => standingIn(state, now, pool, waiting));
+}
+
+/** What would become of a request for one node of a label that came now, last in every line. */
+export function standingsOfLabel(state: State, now: number, label: string): readonly Standing[] {
+  const record = newRequest({ state: "requested", nodeTypes: [label], requestor: "explain" }, now / 1_000);
+  return standingsOf(state, now, {
+    id: "999-9999999999",
+    record: { ...record, id: "999-9999999999" },
+    version: 0,
+  });
+}
+
+function standingIn(state: State, now: number, pool: PoolState, waiting: Waiting): Standing {
+  const { policy } = pool;
+  const handling = state.handling.get(waiting.id);
+  const line = lineOf(state, pool, waiting);
+  const judged = judge(state, now, pool, waiting, handling?.pool === policy.key);
+  const noted = state.verdicts.get(waiting.id);
+  const same = noted?.code === judged.code && (noted.facts.pool ?? policy.key) === policy.key;
+  const position = judged.outlook === "declines" || judged.outlook === "lacks" ? null : line.position;
+  return {
+    pool: policy.key,
+    provider: policy.provider,
+    since: same ? noted.since : null,
+    nextTry: same ? (noted.nextTry ?? null) : null,
+    ...judged,
+    position,
+    waiting: line.length,
+  };
+}
+
+type Judged = Pick<Standing, "outlook" | "code" | "facts"> & { readonly nextTry?: number };
+
+function judge(state: State, now: number, pool: PoolState, waiting: Waiting, handled: boolean): Judged {
+  const { policy } = pool;
+  const { nodeTypes, declinedBy } = waiting.record;
+  if (declinedBy.includes(policy.id)) return { outlook: "declines", code: "pool.declined", facts: {} };
+  const lacking = nodeTypes.filter((label) => !policy.labels.has(label));
+  if (lacking.length > 0)
+    return { outlook: "lacks", code: "pool.lacks-label", facts: { labels: [...new Set(lacking)] } };
+  if (handled) return { outlook: "serves", code: "handling", facts: {} };
+  if (isInert(state, policy.provider)) return { outlook: "waits", code: "provider.inert", facts: {} };
+  return fromPlan(state, pool, waiting, planFor(state, now, pool, waiting));
+}
+
+function fromPlan(state: State, pool: PoolState, waiting: Waiting, plan: Plan): Judged {
+  const waits = (code: VerdictCode, facts: Standing["facts"], nextTry?: number): Judged => ({
+    outlook: "waits",
+    code,
+    facts,
+    ...(nextTry === undefined ? {} : { nextTry }),
+  });
+  switch (plan.kind) {
+    case "decline":
+      return { outlook: "declines", code: "pool.declines", facts: { reason: plan.reason } };
+    case "yield": {
+      const since = state.yields.get(waiting.id);
+      return waits(plan.code, plan.facts, since === undefined ? undefined : since + YIELD_MS);
+    }
+    case "want":
+      return waits("nodes.none-free", { label: plan.label });
+    case "image":
+      return waits("image.waits", plan.facts);
+    case "closed":
+      return waits(plan.closed.code, plan.closed.facts, plan.closed.nextTry);
+    case "tenant":
+      return waits("capacity.tenant", plan.facts);
+    case "parked":
+      return waits(plan.code, plan.facts);
+    case "blocked":
+      return waits(plan.code, plan.facts, plan.nextTry);
+    case "serve": {
+      if (state.starting >= state.policy.maxStarting)
+        return waits("queue.starting", { starting: state.starting });
+      const head = pool.queue.at(0);
+      if (head !== undefined && head.id !== waiting.id && pool.queue.has(waiting))
+        return waits("queue.behind", { head: head.id });
+      const launches = plan.nodes.filter((node) => "launch" in node).length;
+      return { outlook: "can", code: "pool.can", facts: { launches, zone: plan.zone } };
+    }
+  }
+}
+
+/** Its place among those that wait in the pool: for anything, or for a free node of one of its labels. */
+function lineOf(
+  state: State,
+  pool: PoolState,
+  waiting: Waiting,
+): { readonly position: number | null; readonly length: number } {
+  const lines: Iterable<Waiting>[] = [pool.queue];
+  let length = pool.queue.size;
+  for (const label of pool.policy.labels) {
+    const line = state.wanting.get(`${pool.policy.key} ${label}`);
+    if (line === undefined) continue;
+    lines.push(line);
+    length += line.size;
+  }
+  for (const line of lines) {
+    let position = 0;
+    for (const other of line) {
+      position++;
+      if (other.id === waiting.id) return { position, length };
+    }
+  }
+  return { position: null, length };
+}
