@@ -7,6 +7,8 @@ export const journalEvents = {
   "request.waits": "Why a request is not served now",
   "offering.closed": "Launches of a label failed in a row: nothing is launched of it for a while",
   "offering.open": "A launch of a label that had failed went well: it is launched again",
+  "label.closed": "Launches of a label failed in all places: nothing is launched of it for a while",
+  "label.open": "A launch of a label whose budget was spent went well: it is launched again",
   "node.created": "The record of a node to be launched was written",
   "node.step": "A step of a launch or deletion ended",
   "node.ready": "A node was made and answers",

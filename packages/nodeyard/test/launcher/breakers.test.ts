@@ -1,4 +1,5 @@
 import { type Driver, DriverError } from "@nodeyard/driver";
+import { INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { breakerPath, decodeBreaker, probePath } from "../../src/operations/index.ts";
@@ -176,6 +177,47 @@ describe("a label that never boots", () => {
     }
     expect(codes).toContain("offering.budget");
     expect(counter.creates).toBeLessThanOrEqual(9);
+  });
+
+  test("stays within its budget even when a crowd starts together, over all its places", async () => {
+    const counter = counting();
+    const slow = { minMs: 5_000, maxMs: 20_000 };
+    const world = new World({ latency: { ...INSTANT.latency, create: slow } });
+    world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
+    // Two providers of two zones each: four places.
+    const providers = [fakeProvider("cloud", RETRIES), fakeProvider("other", RETRIES)];
+    const config = launcherConfig(providers, { failedLaunchesPerHour: 10 });
+    const { launcher, counters } = await world.start("a", config, { wrap: counter.wrap });
+    const ids = await asked(world, 60);
+    await world.run(60_000);
+    expect(counter.creates).toBe(10);
+    expect(new Set(ids.map((id) => launcher.verdict(id)?.code))).toEqual(new Set(["offering.budget"]));
+    // Ten an hour, and no more.
+    await world.run(3_600_000 - 60_000);
+    expect(counter.creates).toBeLessThanOrEqual(20);
+    expect(counters.value("launcher.launches")).toBe(counter.creates);
+    // Waiting has not helped: clients hear of it.
+    await world.run(3_600_000);
+    const states = ids.map((id) => () => world.request(id)?.state);
+    await world.until("all have failed", () => states.every((state) => state() === "failed"));
+    await world.until("nothing is left", () => world.nodes().length === 0);
+  });
+
+  test("and one that works is not held up by it, nor after a restart", async () => {
+    const boot = { minMs: 10_000, maxMs: 10_000 };
+    const world = new World({ latency: { ...INSTANT.latency, boot } });
+    const config = launcherConfig([fakeProvider("cloud", RETRIES)], { failedLaunchesPerHour: 4 });
+    const first = await world.start("a", config);
+    const ids = await asked(world, 40);
+    await world.run(5_000);
+    expect(world.cloud.inspect()).toHaveLength(4);
+    // The others begin as soon as one of the four has gone well.
+    for (const id of ids) await world.fulfilled(id, 20_000);
+    await world.settle(first.launcher.close());
+    await world.start("b", config);
+    await asked(world, 40);
+    await world.run(5_000);
+    expect(world.cloud.inspect()).toHaveLength(80);
   });
 
   test("stock of it is not asked for again and again", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { explain, type OfferingFact, offeringKey } from "../../src/scheduler/index.ts";
+import { explain, labelKey, type OfferingFact, offeringKey } from "../../src/scheduler/index.ts";
 import { Desk, node, policy, pool, request } from "./world.ts";
 
 const small = offeringKey({ provider: "cloud", az: null, type: "small" });
@@ -123,5 +123,23 @@ describe("an offering that fails", () => {
     const after = request("100-2", { node_types: ["large"] });
     asks(desk, "100-1");
     expect(accepted(desk.tell({ type: "request", id: "100-2", after }))).toEqual(["100-2 cloud/main"]);
+  });
+});
+
+describe("a label whose budget is spent", () => {
+  const key = labelKey("small");
+
+  test("is launched in no place, and one request tries when there is room again", () => {
+    const desk = new Desk(policy([pool(), pool({ provider: "other", priority: 200 })]));
+    desk.tell({ type: "offering", key, after: failing({ why: "budget" }) });
+    expect(accepted(asks(desk, "100-1", "100-2"))).toEqual([]);
+    expect(explain(desk.state, "100-1")).toMatchObject({ code: "offering.budget", nextTry: 60_000 });
+    const large = request("100-3", { node_types: ["large"] });
+    expect(accepted(desk.tell({ type: "request", id: "100-3", after: large }))).toHaveLength(1);
+    desk.now = 60_000;
+    expect(accepted(desk.tell({ type: "tick" }))).toHaveLength(1);
+    desk.now = 70_000;
+    expect(accepted(desk.tell({ type: "tick" }))).toEqual([]);
+    expect(accepted(desk.tell({ type: "offering", key }))).toHaveLength(1);
   });
 });

@@ -121,7 +121,7 @@ export const topSchema = closed({
   }),
   "max-failed-launches-per-hour": int({
     description:
-      "Of one label in one place (zone, provider); beyond it nothing is launched of it for a while. Unknown to the old launcher.",
+      "Of one label, in all its places together; beyond it nothing is launched of it for a while. Of a label of which nothing has worked yet, no more are begun at once. Unknown to the old launcher.",
     default: 60,
   }),
   "journal-max-age": int({
