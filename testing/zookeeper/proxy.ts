@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { EventThief } from "./event-thief.ts";
 
 /** Which way bytes flow. */
 export type Direction = "to-server" | "to-client";
@@ -23,6 +24,10 @@ export interface TcpProxy {
   /** Keeps the bytes of these directions (default: both) back, on present and future connections, until `resume`. */
   stall(...directions: Direction[]): void;
   resume(): void;
+  /** While true, watch events do not arrive, and everything else does. For a proxy started with `frames`. */
+  steal(on: boolean): void;
+  /** Watch events that did not arrive. */
+  readonly stolen: number;
   /** While true, new connections are closed at once. */
   refuse(on: boolean): void;
   close(): Promise<void>;
@@ -39,16 +44,21 @@ interface Cut {
   readonly done: () => void;
 }
 
-/** Starts a proxy on a free loopback port in front of `target`. */
-export async function startProxy(target: {
-  readonly host: string;
-  readonly port: number;
-}): Promise<TcpProxy> {
+/**
+ * Starts a proxy on a free loopback port in front of `target`. With `frames` it forwards what a ZooKeeper server sends in whole
+ * frames, and can `steal` from them.
+ */
+export async function startProxy(
+  target: { readonly host: string; readonly port: number },
+  { frames = false }: { readonly frames?: boolean } = {},
+): Promise<TcpProxy> {
   const links = new Set<Link>();
   const bytes: Record<Direction, number> = { "to-server": 0, "to-client": 0 };
   const stalled = new Set<Direction>();
   let cutting: Cut | undefined;
   let refusing = false;
+  let stealing = false;
+  let stolen = 0;
   let accepted = 0;
 
   function drop(link: Link): void {
@@ -79,6 +89,14 @@ export async function startProxy(target: {
     }
   }
 
+  function honest(thief: EventThief | undefined, data: Buffer): Buffer {
+    if (thief === undefined) return data;
+    const before = thief.stolen;
+    const through = thief.pass(data);
+    stolen += thief.stolen - before;
+    return through;
+  }
+
   function apply(link: Link): void {
     if (stalled.has("to-server")) link.client.pause();
     else link.client.resume();
@@ -93,10 +111,11 @@ export async function startProxy(target: {
     }
     accepted++;
     const server = connect({ ...target, noDelay: true });
+    const thief = frames ? new EventThief(() => stealing) : undefined;
     const link = { client, server };
     links.add(link);
     client.on("data", (data) => forward(link, "to-server", data));
-    server.on("data", (data) => forward(link, "to-client", data));
+    server.on("data", (data) => forward(link, "to-client", honest(thief, data)));
     for (const socket of [client, server]) {
       socket.on("error", () => drop(link));
       socket.on("close", () => drop(link));
@@ -132,6 +151,12 @@ export async function startProxy(target: {
     resume: () => {
       stalled.clear();
       for (const link of links) apply(link);
+    },
+    steal: (on) => {
+      stealing = on;
+    },
+    get stolen() {
+      return stolen;
     },
     refuse: (on) => {
       refusing = on;

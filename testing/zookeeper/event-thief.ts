@@ -1,0 +1,41 @@
+/** The xid of a watch event, as the protocol has it; replies have others. */
+const EVENT_XID = -1;
+
+/**
+ * What a server sends on one connection, frame by frame, without the watch events while `stealing` says so. The first frame
+ * answers the session request and has no xid.
+ */
+export class EventThief {
+  readonly #stealing: () => boolean;
+  #rest: Buffer = Buffer.alloc(0);
+  #first = true;
+  /** Events taken so far. */
+  stolen = 0;
+
+  constructor(stealing: () => boolean) {
+    this.#stealing = stealing;
+  }
+
+  /** What of `bytes`, and of what was kept before, goes on now: whole frames only. */
+  pass(bytes: Buffer): Buffer {
+    const all = Buffer.concat([this.#rest, bytes]);
+    const through: Buffer[] = [];
+    let at = 0;
+    while (all.length - at >= 4 && all.length - at >= 4 + all.readInt32BE(at)) {
+      const end = at + 4 + all.readInt32BE(at);
+      if (this.#takes(all.subarray(at + 4, end))) this.stolen++;
+      else through.push(all.subarray(at, end));
+      at = end;
+    }
+    this.#rest = all.subarray(at);
+    return Buffer.concat(through);
+  }
+
+  #takes(frame: Buffer): boolean {
+    if (this.#first) {
+      this.#first = false;
+      return false;
+    }
+    return frame.length >= 4 && frame.readInt32BE(0) === EVENT_XID && this.#stealing();
+  }
+}
