@@ -16,7 +16,6 @@ export interface OpenstackProviderOwn {
 }
 
 export interface OpenstackPoolOwn {
-  readonly ignoreProviderQuota: boolean;
   /** Names or ids. */
   readonly networks: readonly string[];
   readonly securityGroups: readonly string[];
@@ -30,7 +29,6 @@ export interface OpenstackLabelOwn {
   /** For a cloud image: its id as it is, or a name or id to look up. */
   readonly cloudImage: { readonly id: string } | { readonly name: string } | null;
   readonly keyName: string | null;
-  readonly consoleLog: boolean;
   /** GB of the root volume; null: the root disk is the flavor's. */
   readonly volumeSize: number | null;
   readonly instanceProperties: Readonly<Record<string, string>>;

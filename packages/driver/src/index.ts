@@ -10,9 +10,12 @@ export {
 } from "@nodeyard/runtime";
 export * from "./adapter/index.ts";
 export { CONTRACT, driverProblem, METHODS, providerProblem } from "./check.ts";
+export * from "./config/cloud-pools.ts";
+export * from "./config/cloud-schema.ts";
 export * from "./config/common.ts";
 export type * from "./config/compiled.ts";
 export type * from "./config/driver-config.ts";
+export * from "./config/images.ts";
 export { Reader } from "./config/reader.ts";
 export * from "./config/vocabulary.ts";
 export type * from "./contract.ts";

@@ -45,13 +45,15 @@ test("every default is applied", () => {
       "volume-gb": Number.POSITIVE_INFINITY,
     },
     availabilityZones: [],
-    own: { ignoreProviderQuota: false, networks: [], securityGroups: [], autoFloatingIp: true },
+    ignoreProviderQuota: false,
+    own: { networks: [], securityGroups: [], autoFloatingIp: true },
   });
   expect(main?.labels.get("small")).toMatchObject({
     hostKeyChecking: true,
+    consoleLog: false,
     connection: { username: null, pythonPath: "auto", type: "ssh", port: 22 },
     image: { kind: "cloud-image", name: "i" },
-    own: { minRam: 0, volumeSize: null, configDrive: null, cloudImage: { name: "i" }, consoleLog: false },
+    own: { minRam: 0, volumeSize: null, configDrive: null, cloudImage: { name: "i" } },
   });
 });
 
