@@ -17,7 +17,7 @@ import {
   type Tag,
 } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
-import { limitsOf, needOf } from "./amounts.ts";
+import { limitsOf, machineType, needOf, networkNeed } from "./amounts.ts";
 import { Compute, type Server } from "./api/compute.ts";
 import { Images } from "./api/image.ts";
 import { Networking } from "./api/network.ts";
@@ -29,7 +29,7 @@ import { GlanceStore } from "./images/store.ts";
 import type { OpenFile } from "./images/stream.ts";
 import { resourcesOf } from "./leaks/resources.ts";
 import { Lookups } from "./lookups/lookups.ts";
-import { createMachine, type Workshop } from "./machines/create.ts";
+import { createMachine, reachOf, type Workshop } from "./machines/create.ts";
 import { FloatingIps } from "./machines/floating-ips.ts";
 import { removeMachine } from "./machines/remove.ts";
 import { ServerWatch } from "./machines/server-watch.ts";
@@ -97,6 +97,7 @@ export class OpenstackProvider implements Provider {
       floatingIps: new FloatingIps(clock, neutron),
     };
     this.offers = {
+      types: { of: (label) => machineType(label as LabelConfig<OpenstackLabelOwn>) },
       zones: { list: (_pool, signal) => calls.run("zones", signal, (own) => this.#lookups.zones(own)) },
       console: {
         read: (tag, own) =>
@@ -162,10 +163,13 @@ export class OpenstackProvider implements Provider {
   quota(signal: AbortSignal): Promise<Resources> {
     return this.#calls.run("quota", signal, async (own) => {
       // Where the file says so of every pool, the cloud is not asked.
-      if (this.#config.pools.every(({ own: pool }) => (pool as OpenstackPoolOwn).ignoreProviderQuota))
-        return {};
-      const [compute, volume] = await Promise.all([this.#nova.limits(own), this.#cinder.limits(own)]);
-      return limitsOf({ compute, volume });
+      if (this.#config.pools.every(({ ignoreProviderQuota }) => ignoreProviderQuota)) return {};
+      const [compute, volume, network] = await Promise.all([
+        this.#nova.limits(own),
+        this.#cinder.limits(own),
+        this.#neutron.quota(own),
+      ]);
+      return limitsOf({ compute, volume, network });
     });
   }
 
@@ -174,8 +178,9 @@ export class OpenstackProvider implements Provider {
       const typed = label as LabelConfig<OpenstackLabelOwn>;
       const { cloudImage, networks } = typed.own;
       if (cloudImage !== null) await this.#lookups.cloudImage(cloudImage, own);
-      await this.#lookups.networkIds(networks, own);
-      return needOf(await this.#lookups.flavor(typed, own), typed);
+      const names = await this.#lookups.networkNames(networks, own);
+      const reach = this.#mayFloat(label) ? await reachOf(this.#shop, own) : null;
+      return needOf(await this.#lookups.flavor(typed, own), typed, networkNeed(names, reach));
     });
   }
 
@@ -193,6 +198,13 @@ export class OpenstackProvider implements Provider {
     this.#lookups.close();
     this.#shop.floatingIps.close();
     await this.#lease.release();
+  }
+
+  #mayFloat(label: LabelConfig): boolean {
+    const pool = this.#config.pools.find(({ labels }) => labels.get(label.name) === label);
+    return (
+      this.#lease.cloud.floatingIps && (pool?.own as OpenstackPoolOwn | undefined)?.autoFloatingIp === true
+    );
   }
 
   async #console(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<string | null> {

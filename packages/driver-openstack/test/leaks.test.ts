@@ -62,6 +62,24 @@ test("a tag survives metadata and mark, whatever the names are", () => {
   expect(() => markOf(tag("1", { provider: "x".repeat(300) }))).toThrow("too long");
 });
 
+test("ports and floating IPs count with their server; what has none counts alone", () => {
+  const servers = [server("s", tagMetadata(tag("0000000001")))];
+  const ports = [
+    port("p", "s"),
+    port("q", "s"),
+    port("r", "router", { device_owner: "network:router_gateway" }),
+  ];
+  const floatingIps = [ip("on", markOf(tag("0000000001")), "p"), ip("theirs", "", "r"), ip("loose", "")];
+  const found = new Map(listed({ servers, ports, floatingIps }).map(({ id, resources }) => [id, resources]));
+  const machine = { instances: 1, cores: 2, ram: 512, ports: 2, "floating-ips": 1 };
+  const alone = [
+    ["r", { ports: 1 }],
+    ["theirs", { "floating-ips": 1 }],
+    ["loose", { "floating-ips": 1 }],
+  ] as const;
+  expect(found).toEqual(new Map<unknown, unknown>([["s", machine], ...alone]));
+});
+
 test("a server of a Python launcher, or with half a tag, is nobody's", () => {
   const whole = tagMetadata(tag("0000000001"));
   for (const key of Object.keys(whole)) {
@@ -87,7 +105,9 @@ test("a port is ours by its server, once that is gone, only while it is down", (
   expect(tags(found)).toEqual([
     ["a", "0000000001"],
     ["b", null],
+    ["c", null],
     ["e", null],
+    ["f", null],
   ]);
   expect(tags(listed({ ports: ports.slice(0, 1) }, evidence, false))).toEqual([["a", null]]);
 });

@@ -161,7 +161,7 @@ export interface Resource {
   readonly tag: Tag | null;
   /** An image that was uploaded for us carries this one instead. */
   readonly imageTag?: ImageTag | null;
-  /** What it takes of the quota; for "instance" only. */
+  /** What it takes of the quota; what belongs to a listed instance counts with that. */
   readonly resources: Resources;
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Service } from "../client/index.ts";
+import { ApiError, type Service } from "../client/index.ts";
 
 const networkSchema = z.object({
   id: z.string(),
@@ -83,11 +83,16 @@ export class Networking {
     await this.#neutron.gone(`/floatingips/${encodeURIComponent(id)}`, signal);
   }
 
-  /** Limits by neutron's names ("port", "floatingip"); -1 is no limit. Null: may not be asked. */
+  /** Limits by neutron's names ("port", "floatingip"); -1 is no limit. Null: there is no neutron, or it may not be asked. */
   async quota(signal: AbortSignal): Promise<Readonly<Record<string, unknown>> | null> {
     const project = await this.#project(signal);
-    if (project === null) return null;
-    return (await this.#neutron.json(quotaSchema, "GET", `/quotas/${project}`, signal)).quota;
+    if (project === null || !(await this.exists(signal))) return null;
+    try {
+      return (await this.#neutron.json(quotaSchema, "GET", `/quotas/${project}`, signal)).quota;
+    } catch (error) {
+      if (error instanceof ApiError && [403, 404].includes(error.status)) return null;
+      throw error;
+    }
   }
 
   async #own(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {

@@ -28,8 +28,9 @@ export interface Rules {
  */
 export function resourcesOf(all: Inventory, rules: Rules): readonly Resource[] {
   const servers = new Map(all.servers.map((server) => [server.id, server]));
+  const portsOf = Map.groupBy(all.ports, ({ device_id: device }) => device ?? "");
   return [
-    ...all.servers.map((server) => instance(server, all, rules)),
+    ...all.servers.map((server) => instance(server, portsOf.get(server.id) ?? [], all, rules)),
     ...all.ports.flatMap((port) => portResource(port, servers, rules)),
     ...all.floatingIps.flatMap((ip) => floatingIpResource(ip, servers, all.ports)),
     ...all.volumes.flatMap((volume) => volumeResource(volume, servers, rules)),
@@ -37,7 +38,7 @@ export function resourcesOf(all: Inventory, rules: Rules): readonly Resource[] {
   ];
 }
 
-function instance(server: Server, all: Inventory, rules: Rules): Resource {
+function instance(server: Server, ports: readonly Port[], all: Inventory, rules: Rules): Resource {
   const attached = all.volumes.filter(({ attachments }) =>
     attachments.some(({ server_id }) => server_id === server.id),
   );
@@ -45,20 +46,27 @@ function instance(server: Server, all: Inventory, rules: Rules): Resource {
     attached.length === 0
       ? {}
       : { volumes: attached.length, "volume-gb": attached.reduce((sum, { size }) => sum + size, 0) };
+  const own = new Set(ports.map(({ id }) => id));
+  const floating = all.floatingIps.filter(({ port_id: port }) => port && own.has(port)).length;
+  const network = {
+    ...(own.size > 0 && { ports: own.size }),
+    ...(floating > 0 && { "floating-ips": floating }),
+  };
   return {
     type: "instance",
     id: server.id,
     tag: serverTag(server),
-    resources: { ...rules.amounts(server), ...volumes },
+    resources: { ...rules.amounts(server), ...volumes, ...network },
   };
 }
 
-/** Evidence: the port names a server that we made. Only a server's own ports, and only when the server is gone. */
+/** Evidence: the port names a server that we made, and that is gone. Routers' and others' ports only take of the quota. */
 function portResource(port: Port, servers: ReadonlyMap<string, Server>, rules: Rules): readonly Resource[] {
   const { device_id: device, device_owner: owner } = port;
-  if (!device || !owner?.startsWith("compute:") || servers.has(device)) return [];
-  const tag = port.status === "DOWN" && rules.ports ? rules.evidence.tagOf("instance", device) : null;
-  return [{ type: "port", id: port.id, tag, resources: {} }];
+  if (device && servers.has(device)) return [];
+  const orphan = device && owner?.startsWith("compute:") && port.status === "DOWN" && rules.ports;
+  const tag = orphan ? rules.evidence.tagOf("instance", device) : null;
+  return [{ type: "port", id: port.id, tag, resources: { ports: 1 } }];
 }
 
 /** Evidence: our mark in `description`, set when it was made. */
@@ -73,7 +81,9 @@ function floatingIpResource(
   if (mark !== null && server !== undefined && sameNode(serverTag(server), mark)) return [];
   // Still on somebody's port: not ours to take away, whatever its mark says.
   const tag = ip.port_id ? null : mark;
-  return [{ type: "floatingip", id: ip.id, tag, resources: {} }];
+  // What is on a server counts with the server.
+  const resources: Resources = server === undefined ? { "floating-ips": 1 } : {};
+  return [{ type: "floatingip", id: ip.id, tag, resources }];
 }
 
 /** Evidence: recorded while it was attached to a server of ours. */

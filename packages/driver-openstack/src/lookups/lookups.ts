@@ -49,9 +49,12 @@ export class Lookups {
 
   /** Ids of networks by name or id. */
   async networkIds(names: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
-    if (names.length === 0) return [];
-    const networks = await this.#networks.get(signal);
-    return names.map((name) => orMissing(chooseNetwork(networks, name), `network ${name}`).id);
+    return (await this.#chosen(names, signal)).map(({ id }) => id);
+  }
+
+  /** Names of networks by name or id. */
+  async networkNames(names: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+    return (await this.#chosen(names, signal)).map(({ name }) => name);
   }
 
   /** The id of the image that a label's cloud image means; only names are looked up. */
@@ -81,6 +84,12 @@ export class Lookups {
   close(): void {
     for (const shared of [this.#flavors, this.#zones, this.#networks]) shared.close();
     for (const shared of this.#imagesByName.values()) shared.close();
+  }
+
+  async #chosen(names: readonly string[], signal: AbortSignal): Promise<readonly Network[]> {
+    if (names.length === 0) return [];
+    const networks = await this.#networks.get(signal);
+    return names.map((name) => orMissing(chooseNetwork(networks, name), `network ${name}`));
   }
 
   async #find(name: string, signal: AbortSignal): Promise<readonly Image[]> {

@@ -28,7 +28,11 @@ interface Address {
 }
 
 /** The addresses of a server by their use (spec drivers-clouds-1.md 1.7). `floatingIp`: one that nova may not show yet. */
-export function addressesOf(server: Server, reach: Reach, floatingIp: string | null): Addresses {
+export function addressesOf(
+  server: Pick<Server, "addresses">,
+  reach: Reach,
+  floatingIp: string | null,
+): Addresses {
   const all = Object.entries(server.addresses).flatMap(([network, list]) =>
     list.map(
       (one): Address => ({
@@ -62,7 +66,7 @@ export function addressesOf(server: Server, reach: Reach, floatingIp: string | n
 }
 
 /** Whether the server cannot be reached from outside and a floating IP would mend that. */
-export function wantsFloatingIp(server: Server, reach: Reach): boolean {
+export function wantsFloatingIp(server: Pick<Server, "addresses">, reach: Reach): boolean {
   if (reach.private) return false;
   const { publicIpv4, privateIpv4 } = addressesOf(server, reach, null);
   return publicIpv4 === null && privateIpv4 !== null && poolOfFloatingIps(reach) !== undefined;

@@ -45,7 +45,7 @@ export async function* createMachine(
   if (server?.status === "ERROR") {
     yield { step: "discard", deadlineMs: GONE_MS };
     await servers.delete(server.id, signal);
-    await servers.gone(server.id, place, signal);
+    await servers.gone(server.id, place, signal, server);
     server = undefined;
   }
   let id = server?.id;
@@ -69,7 +69,10 @@ export async function* createMachine(
 }
 
 /** What the scan and the record need to know of the networks. */
-async function reachOf(shop: Workshop, signal: AbortSignal): Promise<Reach> {
+export async function reachOf(
+  shop: Pick<Workshop, "cloud" | "ipv6" | "lookups">,
+  signal: AbortSignal,
+): Promise<Reach> {
   const { cloud, ipv6, lookups } = shop;
   const { networks: hints, forceIpv4 } = cloud;
   return { networks: await lookups.networks(signal), hints, private: cloud.private, forceIpv4, ipv6 };

@@ -19,7 +19,7 @@ export async function* removeMachine(
     yield { step: "delete", deadlineMs: CALL_MS };
     await servers.delete(server.id, signal);
     yield { step: "gone", deadlineMs: GONE_MS };
-    await servers.gone(server.id, `${config.name}: node ${tag.nodeId}`, signal);
+    await servers.gone(server.id, `${config.name}: node ${tag.nodeId}`, signal, server);
   }
   servers.forget(tag);
 }

@@ -12,10 +12,26 @@ export interface ServerWatchOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** One who waits; more of them make it worth to look more often. Milliseconds between two looks. */
+/** Milliseconds between two looks, for one who waits; more of them make it worth to look more often. */
 const ALONE_MS = 2_000;
-const CROWD_MS = 1_500;
+/** Whose quota others wait for is looked at sooner. */
+const LEAVING_MS = 1_250;
+const CROWD_MS = 1_000;
 const CROWD = 10;
+/** So many servers are listed at once as cheaply as what changed of them, which tells the deleted ones for half a minute more. */
+const FEW = 200;
+/** What a look found of one server. */
+export interface Sight {
+  /** As listed, or told as deleted; undefined: not listed. */
+  readonly server: Server | undefined;
+  /** All were listed, not only what changed: what is missing is not there, or is just handed to its host. */
+  readonly whole: boolean;
+  /** All were listed, and not too soon after the wait began: it should be listed, were it there. */
+  readonly sure: boolean;
+}
+
+export type Wait = "active" | "gone";
+
 /** A list this old still says what there is, for those who made no change of their own. */
 const FRESH_MS = 2_000;
 /** After this long everything is listed, not only what changed. */
@@ -45,8 +61,8 @@ interface Known {
 export class ServerWatch {
   readonly #options: ServerWatchOptions;
   readonly #shared: SharedValue<Servers>;
-  readonly #waiters = new Set<() => boolean>();
-  readonly #durations = new Map<string, number[]>();
+  readonly #waiters = new Map<() => void, Wait>();
+  readonly #durations = new Map<Wait, number[]>();
   #known: Known | undefined;
   #looking = false;
   #wakeAt = Number.POSITIVE_INFINITY;
@@ -79,18 +95,11 @@ export class ServerWatch {
   }
 
   /**
-   * Resolves with the first thing that `judge` makes of the server, told as deleted or not; undefined: it is not listed, and `sure`
-   * says that it
-   * should be, were it there: all were listed, and not too soon after the wait began. Rejects with what
-   * `judge` throws, or with the signal's reason. Failed listings only delay: the caller's deadline is the limit.
-   * `kind` names what is waited for, since a boot takes longer than a deletion.
+   * Resolves with the first thing that `judge` makes of what a look found, or rejects with what it throws, or with the
+   * signal's reason. Failed listings only delay: the caller's deadline is the limit. `kind` names what is waited for, since a
+   * boot takes longer than a deletion.
    */
-  wait<T>(
-    kind: string,
-    id: string,
-    judge: (server: Server | undefined, sure: boolean) => T | undefined,
-    signal: AbortSignal,
-  ): Promise<T> {
+  wait<T>(kind: Wait, id: string, judge: (sight: Sight) => T | undefined, signal: AbortSignal): Promise<T> {
     return new Promise((resolve, reject) => {
       const started = this.#options.clock.monotonic();
       const end = () => {
@@ -101,15 +110,15 @@ export class ServerWatch {
         end();
         reject(signal.reason);
       };
-      // True: it has ended.
       const look = () => {
         const known = this.#known;
         // A list that was asked for before the wait began may not know of the server yet.
-        if (known === undefined || known.since < started) return false;
+        if (known === undefined || known.since < started) return;
         try {
-          const sure = known.wholeAt === known.since && known.since - started > SETTLED_MS;
-          const verdict = judge(known.servers.get(id) ?? known.departed.get(id), sure);
-          if (verdict === undefined) return false;
+          const server = known.servers.get(id) ?? known.departed.get(id);
+          const whole = known.wholeAt === known.since;
+          const verdict = judge({ server, whole, sure: whole && known.since - started > SETTLED_MS });
+          if (verdict === undefined) return;
           this.#remember(kind, this.#options.clock.monotonic() - started);
           end();
           resolve(verdict);
@@ -117,12 +126,11 @@ export class ServerWatch {
           end();
           reject(error);
         }
-        return true;
       };
       if (signal.aborted) return reject(signal.reason);
       if (this.#closed) return reject(new DriverError("transient", "the list of servers is closed"));
       signal.addEventListener("abort", onAbort, { once: true });
-      this.#waiters.add(look);
+      this.#waiters.set(look, kind);
       this.#wake(started + Math.max(this.#pause(), this.#patience(kind)));
     });
   }
@@ -159,7 +167,7 @@ export class ServerWatch {
         failures++;
         onFailure(error);
       }
-      for (const look of [...this.#waiters]) look();
+      for (const look of [...this.#waiters.keys()]) look();
       const pause = Math.min(SLOWEST_MS, this.#pause() * 2 ** Math.min(failures, 4));
       this.#wakeAt = clock.monotonic() + pause;
     }
@@ -169,15 +177,16 @@ export class ServerWatch {
 
   #pause(): number {
     const crowd = Math.min(1, Math.max(0, this.#waiters.size - 1) / (CROWD - 1));
-    return ALONE_MS - (ALONE_MS - CROWD_MS) * crowd;
+    const alone = [...this.#waiters.values()].includes("gone") ? LEAVING_MS : ALONE_MS;
+    return alone - (alone - CROWD_MS) * crowd;
   }
 
-  #patience(kind: string): number {
+  #patience(kind: Wait): number {
     const durations = this.#durations.get(kind);
     return durations === undefined ? 0 : Math.min(SLOWEST_MS, Math.min(...durations) * PATIENCE);
   }
 
-  #remember(kind: string, ms: number): void {
+  #remember(kind: Wait, ms: number): void {
     const durations = this.#durations.get(kind) ?? [];
     this.#durations.set(kind, [...durations.slice(1 - REMEMBERED), ms]);
   }
@@ -186,8 +195,8 @@ export class ServerWatch {
   async #load(signal: AbortSignal): Promise<Servers> {
     const since = this.#options.clock.monotonic();
     const base = this.#known;
-    const changed =
-      base === undefined || since - base.wholeAt > WHOLE_MS ? undefined : changedSince(base.servers);
+    const whole = base === undefined || base.servers.size <= FEW || since - base.wholeAt > WHOLE_MS;
+    const changed = whole ? undefined : changedSince(base.servers);
     const listed = await this.#options.list(signal, changed);
     const servers = new Map(changed === undefined ? [] : base!.servers);
     const departed = new Map<string, Server>();

@@ -88,7 +88,7 @@ export class Servers {
     return this.#watch.wait(
       "active",
       id,
-      (server, sure) => {
+      ({ server, sure }) => {
         if (server === undefined || isGone(server)) {
           if (server === undefined && !sure) return undefined;
           throw new DriverError("not-found", `${place}: server ${id} was deleted while it was made`);
@@ -106,19 +106,54 @@ export class Servers {
     await this.#nova.delete(id, signal);
   }
 
-  /** Until no listing shows it. A deletion that nova gave up is an error: it has to be ordered anew. */
-  async gone(id: string, place: string, signal: AbortSignal): Promise<void> {
+  /**
+   * Until the server is away and its quota free. A deletion that nova gave up is an error: it has to be ordered anew. `seen`: the
+   * server as it was before.
+   */
+  async gone(id: string, place: string, signal: AbortSignal, seen?: Server): Promise<void> {
     const started = this.#clock.monotonic();
-    for (;;) {
-      await this.#leaving(id, place, started, signal);
+    while ((await this.#leaving(id, place, started, seen, signal)) === "doubtful")
       if (await this.#freed(id, signal)) return;
-    }
   }
 
   /**
-   * Whether the server is away and its quota free. A listing may miss one that is just handed to its host, and nova says
-   * DELETED a moment before it counts one less: only 404 is the end. A cloud that goes on saying DELETED is believed after a while.
+   * nova says DELETED before it counts one less, under load by seconds: "freed" is a server that a listing of all shows no more.
+   * "doubtful": only changes were listed, or it may be on its way to its host, when a listing can miss it.
    */
+  #leaving(
+    id: string,
+    place: string,
+    started: number,
+    seen: Server | undefined,
+    signal: AbortSignal,
+  ): Promise<"freed" | "doubtful"> {
+    let placed = seen !== undefined && seen.status !== "BUILD";
+    let saidDeleted: number | undefined;
+    return this.#watch.wait(
+      "gone",
+      id,
+      ({ server, whole }) => {
+        if (server === undefined) return whole && placed ? "freed" : "doubtful";
+        const now = this.#clock.monotonic();
+        if (isGone(server)) {
+          if (!whole) return "doubtful";
+          placed = true;
+          saidDeleted ??= now;
+          return now - saidDeleted > LINGERS_MS ? "freed" : undefined;
+        }
+        placed ||= server.status !== "BUILD";
+        const patience = server["OS-EXT-STS:task_state"] ? STUCK_MS : GIVEN_UP_MS;
+        if (server.status === "ERROR" && now - started > patience) {
+          const why = server.fault?.message.trim() || "no fault is told";
+          throw new DriverError("transient", `${place}: server ${id} was not deleted: ${why}`);
+        }
+        return undefined;
+      },
+      signal,
+    );
+  }
+
+  /** By looks at the server itself: only 404 is the end. A cloud that goes on saying DELETED is believed after a while. */
   async #freed(id: string, signal: AbortSignal): Promise<boolean> {
     const started = this.#clock.monotonic();
     for (let pause = LOOK_MS; ; pause *= 2) {
@@ -128,23 +163,6 @@ export class Servers {
       if (this.#clock.monotonic() - started > LINGERS_MS) return true;
       await sleep(this.#clock, pause, signal);
     }
-  }
-
-  #leaving(id: string, place: string, started: number, signal: AbortSignal): Promise<true> {
-    return this.#watch.wait(
-      "gone",
-      id,
-      (server) => {
-        if (server === undefined || isGone(server)) return true;
-        const patience = server["OS-EXT-STS:task_state"] ? STUCK_MS : GIVEN_UP_MS;
-        if (server.status === "ERROR" && this.#clock.monotonic() - started > patience) {
-          const why = server.fault?.message.trim() || "no fault is told";
-          throw new DriverError("transient", `${place}: server ${id} was not deleted: ${why}`);
-        }
-        return undefined;
-      },
-      signal,
-    );
   }
 
   /** The node is gone; its tag comes back only in another process's tree. */

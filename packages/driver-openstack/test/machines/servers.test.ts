@@ -11,14 +11,18 @@ const { signal } = new AbortController();
 const serverOf = (status: string, more: object = {}) =>
   serverSchema.parse({ id: "s", status, metadata: tagMetadata(tag), ...more });
 
-/** nova with one server, whose listing can miss it. */
-function nova() {
+/** nova with a server whose listing can miss it, beside so many others. */
+function nova(beside = 0) {
   const clock = new VirtualClock();
+  const updated = new Date(clock.now()).toISOString();
+  const others = Array.from({ length: beside }, (_, index) =>
+    serverSchema.parse({ id: `other-${index}`, status: "ACTIVE", updated }),
+  );
   const state = { server: undefined as Server | undefined, listed: true, looks: 0 };
   let answer = Promise.withResolvers<string>();
   const watch = new ServerWatch({
     clock,
-    list: async () => (state.server !== undefined && state.listed ? [state.server] : []),
+    list: async () => [...others, ...(state.server !== undefined && state.listed ? [state.server] : [])],
     onFailure: () => {},
   });
   const compute = {
@@ -60,24 +64,39 @@ test("a server that one listing misses is not taken for gone", async () => {
   await wait;
 });
 
-test("DELETED is not the end: the quota is free when nova knows the server no more, or after a while", async () => {
-  for (const [leaves, ms] of [
-    [true, 6_000],
-    [false, 24_000],
-  ] as const) {
-    const { clock, state, servers } = nova();
-    state.server = serverOf("DELETED");
-    let gone = false;
-    const wait = servers.gone("s", "p", signal).then(() => {
-      gone = true;
-    });
-    await clock.advance(3_000);
-    expect(gone).toBe(false);
-    if (leaves) state.server = undefined;
-    await clock.advance(ms - 3_000);
-    expect(gone).toBe(true);
-    await wait;
-  }
+test.each([
+  ["few", 0],
+  ["many", 300],
+])(
+  "DELETED is not the end, among %s: the quota is free when nova knows the server no more, or after a while",
+  async (_, beside) => {
+    for (const leaves of [true, false]) {
+      const { clock, state, servers } = nova(beside);
+      state.server = serverOf("ACTIVE");
+      let gone = false;
+      const wait = servers.gone("s", "p", signal, state.server).then(() => {
+        gone = true;
+      });
+      await clock.advance(3_000);
+      state.server = serverOf("DELETED");
+      await clock.advance(5_000);
+      expect(gone).toBe(false);
+      if (leaves) state.server = undefined;
+      await clock.advance(leaves ? 5_000 : 20_000);
+      expect(gone).toBe(true);
+      await wait;
+    }
+  },
+);
+
+test("a listing of all is enough to know that a server is away which had its host", async () => {
+  const { clock, state, servers } = nova();
+  state.server = serverOf("ACTIVE");
+  const wait = servers.gone("s", "p", signal, state.server);
+  state.server = undefined;
+  await clock.advance(2_500);
+  await wait;
+  expect(state.looks).toBe(0);
 });
 
 test("a deletion that nova gave up is told, sooner when it says that it did", async () => {
