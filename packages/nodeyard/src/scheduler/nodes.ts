@@ -134,9 +134,20 @@ function byAge(state: State, at: number): number | undefined {
   return Number.isFinite(at) && state.agesTrusted ? at : undefined;
 }
 
+/**
+ * It is known again what time it is, which may be minutes from what it seemed: what is due by age is due at another time, and what was
+ * waited out by the old time is waited out anew.
+ */
+export function reconsiderAges(state: State): void {
+  for (const [id, { record }] of state.nodes) {
+    if (record.state === "in-use") state.timetable.delete(`node ${id}`);
+    state.recheckNodes.add(id);
+  }
+}
+
 /** The machine goes on after the node: an old user's sessions could meet the next one's. */
 function outlivesNodes(state: State, provider: string | null): boolean {
-  return state.policy.pools.some((pool) => pool.provider === provider && (!pool.launches || pool.slots));
+  return state.policy.providers.get(provider ?? "")?.outlivesNodes === true;
 }
 
 function offer(state: State, { id, record }: NodeEntry, key: string): void {
@@ -256,9 +267,8 @@ function usageKeys({ record }: NodeEntry): string[] {
   const keys = [`pool ${pool}`, `provider ${record.provider ?? ""}`];
   if (record.az !== null) keys.push(zoneKey(pool, record.az));
   if (record.state === "init" || record.state === "building") keys.push(`launching ${record.provider ?? ""}`);
-  // An idle node keeps the name of its last tenant, but is anybody's: it counts for nobody until it is given away.
-  const idle = record.state === "ready" && record.allocatedTo === null;
-  if (record.tenantName !== null && !idle) keys.push(`tenant ${record.tenantName}`);
+  // A node that is nobody's keeps the name of its last tenant; it counts for no tenant until it is given away, and when it goes.
+  if (record.tenantName !== null && record.allocatedTo !== null) keys.push(`tenant ${record.tenantName}`);
   return keys;
 }
 

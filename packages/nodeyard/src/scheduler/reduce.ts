@@ -1,7 +1,7 @@
 import { allocate, lookAtNewcomers } from "./allocate.ts";
 import { wakeForImage } from "./images.ts";
 import { keepReady } from "./min-ready.ts";
-import { onNode, reconsider, wakeFreed } from "./nodes.ts";
+import { onNode, reconsider, reconsiderAges, wakeFreed } from "./nodes.ts";
 import { onOffering, onOfferingDue, triedBy } from "./offerings.ts";
 import { onPolicy } from "./policy.ts";
 import { isQuotaWanted, onQuotaRefused, probed } from "./refusals.ts";
@@ -75,7 +75,7 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       return;
     case "ages":
       state.agesTrusted = event.trusted;
-      if (event.trusted) for (const id of state.nodes.keys()) state.recheckNodes.add(id);
+      if (event.trusted) reconsiderAges(state);
       return;
     case "session-lost":
       return onSessionLost(state);

@@ -27,8 +27,6 @@ export interface LocalPool {
   readonly zones: readonly string[];
   /** What machines of a label are bought as, where the driver says it; absent: the label's name. */
   readonly types?: ReadonlyMap<string, string>;
-  /** Its nodes are slots of machines that go on after a node is gone; so are those of pools without launches. */
-  readonly slots?: boolean;
   /** Pools without launches: how many nodes of a label could ever be there. */
   readonly inventory: ReadonlyMap<string, number>;
 }
@@ -37,6 +35,8 @@ export interface LocalProvider {
   readonly name: string;
   /** Launches at once over all pools; 0: the pools look at no request. */
   readonly maxConcurrency: number;
+  /** Its machines go on after a node is gone, as static hosts and backing nodes do; known before any of its pools serves. */
+  readonly outlivesNodes?: boolean;
   /** What the cloud lets us have at the moment: its limits less what others use. */
   readonly quota: Resources;
   /** What it could let us have at best; absent: as `quota`. More than this is declined, not waited for. */

@@ -45,6 +45,25 @@ describe("nodes that are done with", () => {
     expect(desk.node("0000000002", { state: "used", provider: "lab" })).toMatchObject([{ type: "delete" }]);
   });
 
+  test("rule 1: also while none of its pools serves, as before they are registered", () => {
+    const lab = pool({ provider: "lab", launches: false, inventory: new Map([["small", 1]]) });
+    const desk = new Desk({ ...policy([lab]), pools: [] });
+    expect(desk.node("0000000001", { state: "in-use", provider: "lab" })).toEqual([]);
+    expect(desk.wait(59_999)).toEqual([]);
+    expect(desk.wait(1)).toMatchObject([{ type: "delete", node: "0000000001" }]);
+  });
+
+  test("rule 1: a clock that is put right does not make the 60 s shorter", () => {
+    const lab = pool({ provider: "lab", launches: false, inventory: new Map([["small", 1]]) });
+    const desk = new Desk(policy([lab]));
+    desk.node("0000000001", { state: "in-use", provider: "lab" });
+    desk.tell({ type: "ages", trusted: false });
+    desk.now += 300_000;
+    expect(desk.tell({ type: "ages", trusted: true })).toEqual([]);
+    expect(desk.wait(59_999)).toEqual([]);
+    expect(desk.wait(1)).toMatchObject([{ type: "delete", node: "0000000001" }]);
+  });
+
   test("hold: the shorter of its own and the global limit; 0 and absent are none", () => {
     const desk = new Desk(policy([pool()], { maxHoldAgeMs: 5_000 }));
     desk.node("0000000001", { state: "hold", hold_expiration: 1 });

@@ -72,9 +72,9 @@ export function pool(fields: Partial<LocalPool> = {}): LocalPool {
 
 export function policy(pools: readonly LocalPool[], fields: Partial<Policy> = {}): Policy {
   const providers = new Map(
-    pools.map(({ provider }) => [
+    pools.map(({ provider, launches }) => [
       provider,
-      { name: provider, maxConcurrency: Number.POSITIVE_INFINITY, quota: {} },
+      { name: provider, maxConcurrency: Number.POSITIVE_INFINITY, quota: {}, outlivesNodes: !launches },
     ]),
   );
   return {

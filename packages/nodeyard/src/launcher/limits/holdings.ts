@@ -20,9 +20,9 @@ export function holdingsOf(record: Counted): ReadonlyMap<ScopeKey, Resources> {
     [scopeOf.pool(poolKey(record.provider, record.pool)), amount],
     [scopeOf.provider(record.provider ?? ""), amount],
   ]);
-  // An idle node keeps the name of its last tenant, but is anybody's.
-  const idle = record.state === "ready" && record.allocatedTo === null;
-  if (record.tenantName !== null && !idle) held.set(scopeOf.tenant(record.tenantName), amount);
+  // A node that is nobody's keeps the name of its last tenant.
+  if (record.tenantName !== null && record.allocatedTo !== null)
+    held.set(scopeOf.tenant(record.tenantName), amount);
   return held;
 }
 

@@ -83,7 +83,14 @@ export async function learnFacts(
     const readAt = Math.round(handles.ages.now());
     const pools = await Promise.all(config.pools.map((pool) => poolFacts(open, pool, handles, limit.signal)));
     return {
-      local: { name: config.name, maxConcurrency: config.maxConcurrency, quota, limits, readAt },
+      local: {
+        name: config.name,
+        maxConcurrency: config.maxConcurrency,
+        ...(open.slots === undefined && driver.capabilities.launches ? {} : { outlivesNodes: true }),
+        quota,
+        limits,
+        readAt,
+      },
       pools,
       unsettled,
     };
@@ -118,7 +125,7 @@ async function freeQuota(
 }
 
 async function poolFacts(
-  { config, driver, provider, slots }: OpenProvider,
+  { config, driver, provider }: OpenProvider,
   pool: ProviderConfig["pools"][number],
   handles: ProviderHandles,
   signal: AbortSignal,
@@ -159,7 +166,6 @@ async function poolFacts(
     priority: pool.priority,
     limits: pool.limits,
     launches: driver.capabilities.launches,
-    ...(slots === undefined ? {} : { slots: true }),
     needs,
     unavailable,
     images,
