@@ -1,6 +1,7 @@
 import { nodeTransitions, requestTransitions } from "@nodeyard/model";
 import { CRASH_POINTS, pointName } from "./effects.ts";
 import { FAULTS } from "./faults.ts";
+import { SIGHTINGS } from "./sightings.ts";
 
 /** How often what happened, by name. */
 export type Tally = Record<string, number>;
@@ -12,14 +13,16 @@ export interface Coverage {
   readonly transitions: Tally;
   /** `before node.create`. */
   readonly crashes: Tally;
+  /** Kinds of `SIGHTINGS`. */
+  readonly sightings: Tally;
 }
+
+const PARTS = ["faults", "transitions", "crashes", "sightings"] as const;
 
 /** Transitions of the contract that nobody in the simulation makes, with the reason. */
 export const NOT_MADE: Readonly<Record<string, string>> = {
   "node used -> ready":
     "Nodeyard takes the record of a used slot away and registers a new one, so that no slot keeps what an old client wrote",
-  "request pending -> failed":
-    "not brought about yet: the pool that launched is hardly ever the last one to decline",
 };
 
 export function transition(kind: "node" | "request", from: string | null, to: string | null): string {
@@ -37,6 +40,7 @@ export function noCoverage(): Coverage {
     faults: zero(Object.keys(FAULTS)),
     transitions: zero(transitions.filter((name) => NOT_MADE[name] === undefined)),
     crashes: zero(CRASH_POINTS.map(pointName)),
+    sightings: zero(Object.keys(SIGHTINGS)),
   };
 }
 
@@ -46,13 +50,13 @@ export function count(tally: Tally, name: string, by = 1): void {
 
 /** Adds `more` to `sum`. */
 export function addCoverage(sum: Coverage, more: Coverage): void {
-  for (const part of ["faults", "transitions", "crashes"] as const)
+  for (const part of PARTS)
     for (const [name, times] of Object.entries(more[part])) count(sum[part], name, times);
 }
 
 /** What never happened. */
 export function uncovered(coverage: Coverage): readonly string[] {
-  return (["faults", "transitions", "crashes"] as const).flatMap((part) =>
+  return PARTS.flatMap((part) =>
     Object.entries(coverage[part])
       .filter(([, times]) => times === 0)
       .map(([name]) => `${part}: ${name}`),

@@ -11,15 +11,24 @@ import { pick } from "./streams.ts";
 
 export { MOMENTS, type Moment };
 
-/** What a launcher does to the world outside: the effects of `testing/chaos`, and some that its victims seldom come to. */
-export const EFFECTS = [
-  ...CHAOS,
+/** Those that the victims of `testing/chaos` seldom or never come to. */
+const MORE = [
   "slot.register",
   "request.fail",
   "min-ready.ask",
   "min-ready.retire",
+  "slot.claim",
+  "slot.free",
+  "backing.ask",
+  "backing.adopt",
+  "backing.release",
+  "breaker.open",
+  "breaker.close",
 ] as const;
-export type Effect = ChaosEffect | "slot.register" | "request.fail" | "min-ready.ask" | "min-ready.retire";
+
+/** What a launcher does to the world outside: the effects of `testing/chaos`, and more. */
+export const EFFECTS = [...CHAOS, ...MORE] as const;
+export type Effect = ChaosEffect | (typeof MORE)[number];
 
 export interface CrashPoint {
   readonly effect: Effect;
@@ -40,13 +49,27 @@ export class EffectNames {
 
   of(ops: readonly Op[]): readonly Effect[] {
     const found: readonly Effect[] = this.#chaos.of(ops);
-    if (ops.some(({ op, path }) => op === "check" && path.startsWith("/nodeyard/elections/")))
+    if (ops.some(({ op, path }) => op === "check" && path.startsWith("/nodeyard/elections/inventory")))
       return found.map((effect) => (effect === "node.create" ? "slot.register" : effect));
-    return [...found, ...ops.flatMap((op) => more(op) ?? [])];
+    const slot = slotEffect(ops);
+    return slot === undefined ? [...found, ...ops.flatMap((op) => more(op) ?? [])] : [slot];
   }
 }
 
+/** What a commit does to slots: it writes the node's record as well, which is no effect of its own then. */
+function slotEffect(ops: readonly Op[]): Effect | undefined {
+  for (const { op, path } of ops) {
+    if (op !== "create" && op !== "delete") continue;
+    if (/^\/nodeyard\/slots\/\d+$/.test(path)) return op === "create" ? "backing.adopt" : "backing.release";
+    if (/^\/nodeyard\/slots\/\d+\/\d+$/.test(path)) return op === "create" ? "slot.claim" : "slot.free";
+  }
+  return undefined;
+}
+
 function more(op: Op): Effect | undefined {
+  if (/^\/nodeyard\/breakers\/[^/]+$/.test(op.path))
+    return op.op === "delete" ? "breaker.close" : "breaker.open";
+  if (op.op === "create" && op.path.startsWith("/nodepool/requests/100-")) return "backing.ask";
   if (op.path.startsWith("/nodepool/requests/900-")) {
     if (op.op === "create") return "min-ready.ask";
     if (op.op === "delete") return "min-ready.retire";

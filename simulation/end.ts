@@ -1,18 +1,23 @@
 import { paths } from "@nodeyard/model";
 import type { TaggableCloud } from "./broken/index.ts";
-import { Broken } from "./checks/index.ts";
+import { Broken, takenOf } from "./checks/index.ts";
 import type { Scene } from "./scene.ts";
+import { BOARDS, LIMITS, TENANT_LIMITS } from "./setting.ts";
+import { sightingOfVerdict } from "./sightings.ts";
 
 /** Lines of a launcher in 200 quiet seconds, at most: nothing is said over and over. */
 const QUIET_LINES = 30;
 
 /** Nothing waits silently: whoever sees the whole tree can say of each open request what it waits for. */
-export function checkVerdicts({ processes }: Scene): void {
+export function checkVerdicts({ processes, see }: Scene): void {
   for (const { name, dead, closing, life, launcher } of processes) {
     if (dead || closing || life.frozen || launcher === undefined || !launcher.view.complete) continue;
     for (const [id, { record }] of launcher.view.requests.byId) {
       if (record.state !== "requested" && record.state !== "pending") continue;
-      if (launcher.verdict(id) === undefined)
+      const verdict = launcher.verdict(id);
+      const sighting = verdict && sightingOfVerdict(verdict.code);
+      if (sighting !== undefined) see(sighting);
+      if (verdict === undefined)
         throw new Broken(
           "nothing waits silently",
           undefined,
@@ -33,7 +38,11 @@ export function checkEnd(scene: Scene, linesBefore: readonly number[]): void {
   }
   checkRegistry(scene);
   const boards = [...check.nodes.values()].filter(({ data }) => data.provider === "lab").length;
-  if (boards !== 4) throw new Broken("every slot is registered once", undefined, `${boards} of 4`);
+  if (boards !== BOARDS)
+    throw new Broken("every slot is registered once", undefined, `${boards} of ${BOARDS}`);
+  checkLedgers(scene);
+  const letters = [...(cluster.znodes.children("/nodeyard/dead-letters") ?? [])];
+  if (letters.length > 0) throw new Broken("no dead letter outlives its node", undefined, `${letters}`);
   checkChatter(processes, linesBefore);
 }
 
@@ -82,7 +91,6 @@ function checkMachines(scene: Scene, provider: string, cloud: TaggableCloud): vo
   for (const [id, { data }] of nodes)
     if (data.provider === provider && !tags.includes(id))
       throw new Broken("a ready node has a machine", undefined, `${provider}: ${id}`);
-  checkLedgers(scene, provider);
 }
 
 function checkChatter(processes: Scene["processes"], linesBefore: readonly number[]): void {
@@ -101,20 +109,24 @@ function checkChatter(processes: Scene["processes"], linesBefore: readonly numbe
   }
 }
 
-function checkLedgers({ cluster, check }: Scene, provider: string): void {
-  for (const pool of cluster.znodes.children(`/nodeyard/limits/${provider}`) ?? []) {
-    const data = cluster.znodes.data(`/nodeyard/limits/${provider}/${pool}`);
-    const { instances } = JSON.parse(Buffer.from(data ?? "{}").toString()) as { instances?: number };
-    const there = [...check.nodes.values()].filter(
-      (node) => node.data.provider === provider && node.data.pool === pool,
-    ).length;
-    if (instances !== there)
-      throw new Broken(
-        "a ledger says what exists",
-        undefined,
-        `${provider}/${pool}: ${instances}, not ${there}`,
-      );
-  }
+/** A ledger that nobody needed is not there. */
+function checkLedgers({ cluster, check }: Scene): void {
+  const taken = takenOf(check.nodes);
+  const kinds = [
+    { limits: LIMITS, sums: taken.pools, folder: "/nodeyard/limits" },
+    { limits: TENANT_LIMITS, sums: taken.tenants, folder: "/nodeyard/limits/@tenant" },
+  ];
+  for (const { limits, sums, folder } of kinds)
+    for (const [name, { cores: limited }] of limits) {
+      const data = cluster.znodes.data(`${folder}/${name}`);
+      if (data === undefined) continue;
+      const says = JSON.parse(Buffer.from(data).toString()) as { instances?: number; cores?: number };
+      const { instances = 0, cores = 0 } = sums.get(name) ?? {};
+      if (says.instances !== instances || (limited !== undefined && (says.cores ?? 0) !== cores)) {
+        const what = `${name}: ${JSON.stringify(says)}, not ${instances} of ${cores} cores`;
+        throw new Broken("a ledger says what exists", undefined, what);
+      }
+    }
 }
 
 export function describe({ cluster, zuul, cli, check, processes }: Scene): string {

@@ -23,12 +23,14 @@ export const FAULTS = {
   "cloud makes nothing": "every create of a cloud fails",
   "cloud quota": "a cloud refuses a machine for quota",
   "cloud capacity": "a cloud refuses a machine for capacity",
+  "zone without room": "one zone of a cloud refuses machines for capacity",
   "cloud slow": "a cloud's listings and reads take up to 20 s",
   "cloud lag": "a cloud's listings are up to 5 s behind",
   "machine never up": "a machine stays in BUILD",
   "machine in error": "a machine ends in ERROR",
   "cloud reply lost": "a machine is made, and its maker told that it failed",
   "delete fails": "a cloud fails to delete a machine",
+  "deletes fail for long": "a cloud deletes nothing until a node is a dead letter",
   "delete leaves a record": "a deleted machine stays listed",
   "python launcher":
     "a launcher of the older kind, which polls and writes without a fence, serves a pool beside ours",
@@ -36,6 +38,12 @@ export const FAULTS = {
   "lease forgotten": "a client never gives its lease back",
   "operator holds": "an operator holds a node by hand",
   "operator deletes": "an operator deletes a node by hand",
+  "operator retires": "an operator has a backing node take no more slots",
+  "operator retries": "an operator has a node deleted again that could not be deleted",
+  "image uploaded": "a diskimage that was missing at a provider is built and uploaded",
+  "image replaced": "a newer build of a diskimage takes the older one's place",
+  "image gone": "the only upload of a diskimage goes",
+  "builder gone": "no builder is registered for a while, and its image is missing",
 } as const;
 
 export type Fault = keyof typeof FAULTS;

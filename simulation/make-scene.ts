@@ -5,11 +5,12 @@ import { type Build, TaggableCloud } from "./broken/index.ts";
 import { LogCheck } from "./checks/index.ts";
 import { count, noCoverage, transition } from "./coverage.ts";
 import type { Fault as FaultName } from "./faults.ts";
+import { ImageKeeper } from "./image-keeper.ts";
 import { LeaseClient } from "./lease-client.ts";
 import { Operator } from "./operator.ts";
 import { Requestor } from "./requestor.ts";
 import type { Scene } from "./scene.ts";
-import { LIMITS, VARIANTS } from "./setting.ts";
+import { CLOUDS, IMAGE, LIMITS, SLICER, TENANT_LIMITS, VARIANTS, ZONED } from "./setting.ts";
 import { streams } from "./streams.ts";
 import { fairWeather } from "./weather.ts";
 
@@ -46,14 +47,21 @@ export function makeScene(
   });
   const connect = (name: string, sessionTimeoutMs = 600_000): MemoryTree =>
     cluster.connect({ name, sessionTimeoutMs, latencyMs: [0, 3] });
-  const check = new LogCheck(LIMITS, (kind, id, from, to) => {
+  const setting = { pools: LIMITS, tenants: TENANT_LIMITS, slicer: SLICER, zoned: ZONED };
+  const check = new LogCheck(setting, (kind, id, from, to) => {
     count(coverage.transitions, transition(kind, from, to));
     if (kind === "node") operator.see(id, to);
   });
   const operator = new Operator(
     { tree: connect("operator"), clock, random: stream("operator") },
     check,
+    (fault) => scene.count(fault),
     failed,
+  );
+  const images = new ImageKeeper(
+    { tree: connect("builder"), clock, random: stream("images"), count: (fault) => scene.count(fault) },
+    IMAGE,
+    ZONED.split("/")[0]!,
   );
   let executors = 0;
   const scene: Scene = {
@@ -63,7 +71,7 @@ export function makeScene(
     cluster,
     clock,
     clouds: new Map(
-      ["cloud", "east"].map((name, index) => [
+      CLOUDS.map((name, index) => [
         name,
         new TaggableCloud({
           clock: cloudClock,
@@ -85,6 +93,7 @@ export function makeScene(
     }),
     cli: new LeaseClient(connect("cli"), clock, stream("cli"), () => scene.count("lease forgotten")),
     operator,
+    images,
     coverage,
     slow: new Map(),
     jumped: 0,
@@ -95,6 +104,9 @@ export function makeScene(
     count: (fault) => {
       count(coverage.faults, fault);
       onFault(clock.monotonic(), fault);
+    },
+    see: (sighting) => {
+      count(coverage.sightings, sighting);
     },
     countCrash: (point) => {
       count(coverage.crashes, point);

@@ -1,27 +1,35 @@
 import { type Clock, NodeyardError, type Random } from "@nodeyard/runtime";
 import type { MemoryTree } from "@nodeyard/tree";
-import { deleteNode, holdNode } from "nodeyard";
+import { deleteNode, holdNode, retireNode, retryDeletion } from "nodeyard";
 import type { LogCheck } from "./checks/index.ts";
 import { between, pick } from "./streams.ts";
 
 /** Held nodes go on their own in the end, seconds. */
 const HELD_S = [5, 60] as const;
+/** A dead letter is read after so long, milliseconds. */
+const READ_MS = [1_000, 30_000] as const;
 
 /** What people do by hand, with the operations that the command line has. */
 export class Operator {
   /** Nodes that were touched: whoever was given one may find it changed. */
   readonly touched = new Set<string>();
+  /** The cloud is mended first. */
+  onDeadLetter: () => void = () => {};
   readonly #handles: { readonly tree: MemoryTree; readonly clock: Clock; readonly random: Random };
   readonly #check: LogCheck;
   readonly #failed: (error: unknown) => void;
   /** The next node that comes to this state is held. */
   #waitsFor: string | undefined;
 
+  readonly #count: (fault: "operator retries") => void;
+
   constructor(
     handles: { readonly tree: MemoryTree; readonly clock: Clock; readonly random: Random },
     check: LogCheck,
+    count: (fault: "operator retries") => void,
     failed: (error: unknown) => void,
   ) {
+    this.#count = count;
     this.#handles = handles;
     this.#check = check;
     this.#failed = failed;
@@ -36,6 +44,25 @@ export class Operator {
 
   delete(): void {
     this.#do(this.#any(["ready", "hold"]), (id) => deleteNode(this.#handles, id));
+  }
+
+  /** Has a backing node take no more slots. */
+  retire(): void {
+    const ids = [...this.#check.nodes]
+      .filter(([, { data }]) => data.state === "in-use" && String(data.user_data).includes("metastatic"))
+      .map(([id]) => id);
+    const id = ids.length === 0 ? undefined : pick(this.#handles.random, ids);
+    this.#do(id, async (node) => void (await retireNode(this.#handles, node, "by hand")));
+  }
+
+  /** A node was marked, since it can not be deleted. */
+  read(node: string): void {
+    const { clock, random } = this.#handles;
+    clock.setTimer(between(random, ...READ_MS), () => {
+      this.onDeadLetter();
+      this.#count("operator retries");
+      retryDeletion(this.#handles, node).catch(this.#failed);
+    });
   }
 
   /** A node came to a state. */

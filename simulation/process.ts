@@ -3,7 +3,14 @@ import { createFakeDriver, type FakeCloud, fakeConfig } from "@nodeyard/driver-f
 import { staticDriver } from "@nodeyard/driver-static";
 import { type Clock, type Random, seededRandom } from "@nodeyard/runtime";
 import type { MemoryCluster, MemoryTree } from "@nodeyard/tree";
-import { Counters, Launcher, type LauncherConfig, memoryJournal, memoryLog } from "nodeyard";
+import {
+  Counters,
+  Launcher,
+  type LauncherConfig,
+  memoryJournal,
+  memoryLog,
+  metastaticDriver,
+} from "nodeyard";
 import { type Build, brokenTree, type TaggableCloud, tagsLate } from "./broken/index.ts";
 import { Traps } from "./effects.ts";
 import { watchedCloud, watchedTree } from "./instruments.ts";
@@ -59,6 +66,9 @@ export class LauncherProcess {
       ...fake("cloud"),
       open: (config, context) => fake(config.name).open(config as never, context),
     };
+    const drivers = new Map(
+      [staticDriver, metastaticDriver].map((each) => [each.name, each as unknown as Driver]),
+    );
     void Launcher.start({
       tree: watchedTree(brokenTree(this.tree, build), instruments),
       clock: mortal,
@@ -68,7 +78,7 @@ export class LauncherProcess {
       journal: memoryJournal(100),
       counters: this.counters,
       identity: { hostname: name, fqdn: `${name}.example`, version: "0" },
-      driverOf: async (name) => (name === "static" ? (staticDriver as unknown as Driver) : driver),
+      driverOf: async (name) => drivers.get(name) ?? driver,
       config,
     }).then(
       (launcher) => {

@@ -3,10 +3,12 @@ import { Broken } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
 import { checkEnd, checkVerdicts, describe } from "./end.ts";
 import { makeScene, prepare } from "./make-scene.ts";
+import { openingOf } from "./opening.ts";
 import { PythonLauncher } from "./python.ts";
 import type { Outcome } from "./requestor.ts";
 import type { Scene } from "./scene.ts";
 import { WANTED } from "./setting.ts";
+import { sightingsOf } from "./sightings.ts";
 import { between, pick } from "./streams.ts";
 import { Troubles } from "./troubles.ts";
 
@@ -35,12 +37,14 @@ export interface SimulationResult {
 }
 
 const LAUNCHERS = 3;
-/** Before the second one starts, virtual milliseconds. */
-const ALONE_MS = 10_000;
+/** Before the others start, virtual milliseconds, at least and at most. */
+const ALONE_MS = [10_000, 60_000] as const;
+/** The last seeds of so many see a cloud that deletes nothing for long. */
+const DELETES_NOTHING = 8;
 /** Troubles go on for at least this long, virtual milliseconds; quiet lasts another 200 s. */
 const STORM_MS = 105_000;
 /** Nothing may take longer than this once the troubles are over, virtual milliseconds. */
-const PATIENCE_MS = 900_000;
+const PATIENCE_MS = 1_800_000;
 /** Two sweeps and more: what leaked is found and deleted by then. */
 const QUIET_MS = 200_000;
 
@@ -58,6 +62,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       options.onWrite?.(write, clock.monotonic());
       // Jumps happen between two steps, never within one.
       check.take(write, write.at - scene.jumped);
+      note(scene, write);
     }
     checkVerdicts(scene);
     if (failures.length > 0) throw failures[0];
@@ -66,11 +71,17 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   if (options.seed % 2 === 0) startPython(scene, failures);
   const trouble = new Troubles(scene);
   trouble.start();
-  // For a while it is alone, and the only one to say that something cannot be made.
-  zuul.live(["doomed"]).catch((error) => failures.push(error));
-  await advance(ALONE_MS);
+  let opening = true;
+  openingOf(scene)
+    .catch((error) => failures.push(error))
+    .finally(() => {
+      opening = false;
+    });
+  while (clock.monotonic() < ALONE_MS[0] || (opening && clock.monotonic() < ALONE_MS[1])) await advance(500);
+  scene.images.run().catch((error) => failures.push(error));
   for (let number = 1; number < LAUNCHERS; number++) trouble.start();
   const random = scene.stream("course");
+  if (options.seed % DELETES_NOTHING === 0) trouble.deleteNothing();
   for (let asked = 0, done = 0; asked < requests || done < troubles || clock.monotonic() < STORM_MS; ) {
     // Work comes in bursts; in between only what is slow goes on.
     await advance(random.float() < 0.03 ? between(random, 5_000, 20_000) : between(random, 0, 400));
@@ -85,6 +96,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   }
   scene.troubled = false;
   trouble.end();
+  scene.images.stop();
   const began = clock.monotonic();
   while (!isQuiet(scene)) {
     if (clock.monotonic() - began > PATIENCE_MS)
@@ -113,6 +125,15 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   };
 }
 
+/** Tells who must know what was written. */
+function note(scene: Scene, write: Scene["cluster"]["log"][number]): void {
+  for (const sighting of sightingsOf(write)) scene.see(sighting);
+  for (const { op, path } of write.ops) {
+    const node = op === "create" ? /^\/nodeyard\/dead-letters\/(\d+)$/.exec(path)?.[1] : undefined;
+    if (node !== undefined) scene.operator.read(node);
+  }
+}
+
 function startPython(scene: Scene, failures: unknown[]): void {
   scene.count("python launcher");
   const tree = scene.cluster.connect({ name: "python", sessionTimeoutMs: 600_000, latencyMs: [0, 3] });
@@ -134,6 +155,7 @@ function isQuiet({ check, zuul, cli, cluster, processes }: Scene): boolean {
     ({ data }) => data.state !== "ready" || (data.allocated_to ?? null) !== null,
   );
   const leases = cluster.znodes.children("/nodeyard/leases")?.length ?? 0;
-  const busy = zuul.open.size + zuul.holds + cli.open + leases + check.requests.size;
+  const slots = cluster.znodes.children("/nodeyard/slots")?.length ?? 0;
+  const busy = zuul.open.size + zuul.holds + cli.open + leases + slots + check.requests.size;
   return busy === 0 && !going && processes.every((each) => each.dead || each.awake);
 }

@@ -5,10 +5,12 @@ import type { Build, TaggableCloud } from "./broken/index.ts";
 import type { LogCheck } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
 import type { Fault } from "./faults.ts";
+import type { ImageKeeper } from "./image-keeper.ts";
 import type { LeaseClient } from "./lease-client.ts";
 import type { Operator } from "./operator.ts";
 import type { LauncherProcess } from "./process.ts";
 import type { Requestor } from "./requestor.ts";
+import type { Sighting } from "./sightings.ts";
 
 /** All that takes part in one run. */
 export interface Scene {
@@ -26,6 +28,7 @@ export interface Scene {
   readonly zuul: Requestor;
   readonly cli: LeaseClient;
   readonly operator: Operator;
+  readonly images: ImageKeeper;
   readonly coverage: Coverage;
   /** Clients whose calls are slow, with the monotonic time at which that ends. */
   readonly slow: Map<string, number>;
@@ -38,6 +41,7 @@ export interface Scene {
   /** Whether calls and events get lost. */
   troubled: boolean;
   readonly count: (fault: Fault) => void;
+  readonly see: (sighting: Sighting) => void;
   readonly countCrash: (point: string) => void;
   readonly onCloudError: (status: number) => void;
 }

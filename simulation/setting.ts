@@ -1,16 +1,32 @@
-import type { ProviderConfig } from "@nodeyard/driver";
-import { fakeConfig } from "@nodeyard/driver-fake";
-import { staticConfig } from "@nodeyard/driver-static";
 import type { LauncherConfig } from "nodeyard";
+import { fake, type Limits, lab, slicer } from "./providers.ts";
 
-/** Node records per pool, at most. */
-export const LIMITS: ReadonlyMap<string, number> = new Map([
-  ["cloud/main", 6],
-  ["cloud/spare", 3],
-  ["east/main", 4],
+export { IMAGE } from "./providers.ts";
+
+/** Clouds, each of one provider. */
+export const CLOUDS = ["cloud", "east", "west"] as const;
+
+/** The pool whose nodesets are of one zone each. */
+export const ZONED = "west/main";
+/** The provider whose nodes are slots of backing nodes. */
+export const SLICER = "slices";
+export const SLOTS = 2;
+
+/** What the records of a pool may take, at most. */
+export const LIMITS: ReadonlyMap<string, Limits> = new Map([
+  ["cloud/main", { instances: 6 }],
+  ["cloud/spare", { instances: 3 }],
+  ["east/main", { instances: 4 }],
+  // A node has four cores: the second limit is the one that is met.
+  [ZONED, { instances: 5, cores: 16 }],
+  ["west/metal", { instances: 3 }],
+  [`${SLICER}/main`, { instances: 5 }],
 ]);
 
-/** Labels that requests ask for, likelier ones more often; the last is nobody's. */
+/** What the nodes that a tenant was given may take, at most. */
+export const TENANT_LIMITS: ReadonlyMap<string, Limits> = new Map([["t1", { instances: 4, cores: 12 }]]);
+
+/** Labels that requests ask for, likelier ones more often; `nowhere` is nobody's. */
 export const WANTED = [
   "small",
   "small",
@@ -22,98 +38,68 @@ export const WANTED = [
   "python",
   "doomed",
   "nowhere",
+  "slice",
+  "slice",
+  "slice",
+  "slice",
+  "zoned",
+  "zoned",
+  "imaged",
 ];
 
-const KNOWN = new Set(["small", "large", "board", "rare", "extra", "doomed"]);
-const HOSTS = ["10.0.0.1", "10.0.0.2"];
+/** Slots of static hosts. */
+export const BOARDS = 4;
 
-/** What an operator switches between while it runs: all of it, without one provider, without one label. */
+interface Variant {
+  readonly east?: boolean;
+  readonly extra?: boolean;
+  readonly slices?: boolean;
+  /** Zones of the pool that has some. */
+  readonly zones?: readonly string[];
+}
+
+/** Failed launches per label, place and hour: one label that cannot be made uses it up. */
+const BUDGET = 20;
+
+/** What an operator switches between while it runs: all of it, without a provider, without a label, without a zone. */
 export const VARIANTS: readonly LauncherConfig[] = [
-  variant({ east: true, extra: true }),
-  variant({ east: false, extra: true }),
-  variant({ east: true, extra: false }),
+  variant({}),
+  variant({ east: false }),
+  variant({ extra: false }),
+  variant({ slices: false }),
+  variant({ zones: ["az2"] }),
 ];
 
-function variant({ east, extra }: { readonly east: boolean; readonly extra: boolean }): LauncherConfig {
+function variant({
+  east = true,
+  extra = true,
+  slices = true,
+  zones = ["az1", "az2"],
+}: Variant): LauncherConfig {
+  const of = (pool: string) => LIMITS.get(pool)!;
   const providers = [
     fake("cloud", [
-      {
-        name: "main",
-        limit: LIMITS.get("cloud/main")!,
-        labels: ["small", "large", ...(extra ? ["extra"] : [])],
-      },
-      { name: "spare", limit: LIMITS.get("cloud/spare")!, labels: ["small"], priority: 200 },
+      { name: "main", limits: of("cloud/main"), labels: ["small", "large", ...(extra ? ["extra"] : [])] },
+      { name: "spare", limits: of("cloud/spare"), labels: ["small"], priority: 200 },
     ]),
     lab(),
+    fake("west", [
+      { name: "main", limits: of(ZONED), labels: ["zoned", "imaged"], zones },
+      { name: "metal", limits: of("west/metal"), labels: ["metal"] },
+    ]),
     ...(east
-      ? [
-          fake("east", [
-            { name: "main", limit: LIMITS.get("east/main")!, labels: ["rare", "large", "doomed"] },
-          ]),
-        ]
+      ? [fake("east", [{ name: "main", limits: of("east/main"), labels: ["rare", "large", "doomed"] }])]
       : []),
+    ...(slices ? [slicer(SLICER, of(`${SLICER}/main`), SLOTS)] : []),
   ];
   const labels = new Map(
     ["small", "large"].map((name) => [name, { name, minReady: 1, maxReadyAgeMs: 600_000 }] as const),
   );
-  const tenantLimits = new Map([["t1", { instances: 4 }]]);
-  return { providers, labels, tenantLimits, maxHoldAgeMs: Number.POSITIVE_INFINITY };
-}
-
-interface FakePool {
-  readonly name: string;
-  readonly limit: number;
-  readonly labels: readonly string[];
-  readonly priority?: number;
-}
-
-/** Machines of the label `doomed` can never be made, as of an image that does not boot. */
-function fake(name: string, pools: readonly FakePool[]): ProviderConfig {
-  const config = compiled(
-    fakeConfig.load(
-      {
-        name,
-        driver: "fake",
-        "launch-retries": 3,
-        "launch-timeout": 30,
-        "cloud-images": [{ name: "image" }],
-        pools: pools.map(({ limit, labels, ...pool }) => ({
-          ...pool,
-          "max-servers": limit,
-          labels: labels.map((label) => ({
-            name: label,
-            "cloud-image": "image",
-            "flavor-name": "Fake Flavor",
-          })),
-        })),
-      },
-      { labels: KNOWN, diskimages: new Map(), report: () => {} },
-    ),
-  );
-  for (const pool of config.pools) {
-    const doomed = pool.labels.get("doomed");
-    if (doomed !== undefined)
-      Object.assign(doomed.own as object, { imageProperties: { SHOULD_FAIL: "true" } });
-  }
-  return config;
-}
-
-function lab(): ProviderConfig {
-  const nodes = HOSTS.map((name) => ({
-    name,
-    labels: ["board"],
-    "host-key-checking": false,
-    "max-parallel-jobs": 2,
-  }));
-  return compiled(
-    staticConfig.load(
-      { name: "lab", driver: "static", pools: [{ name: "main", nodes }] },
-      { labels: KNOWN, diskimages: new Map(), report: () => {} },
-    ),
-  );
-}
-
-function compiled(config: ProviderConfig | undefined): ProviderConfig {
-  if (config === undefined) throw new Error("the simulation's own configuration does not load");
-  return config;
+  return {
+    providers,
+    labels,
+    tenantLimits: new Map([...TENANT_LIMITS].map(([tenant, limits]) => [tenant, { ...limits }])),
+    maxHoldAgeMs: Number.POSITIVE_INFINITY,
+    failedLaunchesPerHour: BUDGET,
+  };
 }

@@ -47,6 +47,8 @@ test("one seed is one run: every write is the same", { timeout }, async () => {
 const CAUGHT_BY: Readonly<Record<(typeof BUILDS)[number], RegExp>> = {
   fencing: /lock|lease|one request|own|not written again|only where/,
   reservation: /limits|ledger/,
+  tenants: /limits|ledger/,
+  slots: /a slot has one node/,
   intent: /outlives its record/,
 };
 

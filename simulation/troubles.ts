@@ -25,8 +25,11 @@ const DECK: Readonly<Partial<Record<Fault, number>>> = {
   "tree restart": 1,
   "operator holds": 2,
   "operator deletes": 1,
+  "operator retires": 2,
   ...Object.fromEntries(CLOUD_FAULTS.map((fault) => [fault, 1])),
   "cloud makes nothing": 4,
+  "cloud capacity": 2,
+  "zone without room": 2,
 };
 
 /** Where nobody comes by for this long, nobody dies, milliseconds. */
@@ -69,6 +72,14 @@ export class Troubles {
       this.#deck = shuffled(this.#random, all);
     }
     this.#strike(this.#deck.pop()!);
+  }
+
+  /** One cloud deletes nothing until a node is a dead letter, and is then asked again by an operator. */
+  deleteNothing(): void {
+    this.#scene.count("deletes fail for long");
+    const weather = this.#weathers[this.#scene.seed % this.#weathers.length]!;
+    weather.deleteNothing();
+    this.#scene.operator.onDeadLetter = () => weather.deleteAgain();
   }
 
   /** The operator leaves everything as it should be. */
@@ -125,6 +136,8 @@ export class Troubles {
         return this.#scene.operator.hold();
       case "operator deletes":
         return this.#scene.operator.delete();
+      case "operator retires":
+        return this.#scene.operator.retire();
     }
   }
 

@@ -28,6 +28,10 @@ const SPELLS = {
   "cloud makes nothing": (knobs) => ({ ...knobs, errors: { ...knobs.errors, create: 1 } }),
   "cloud quota": (knobs, cloud) => ({ ...knobs, quota: { instances: cloud.inspect().length } }),
   "cloud capacity": (knobs) => ({ ...knobs, capacity: { az1: 0, az2: 0 } }),
+  "zone without room": (knobs, cloud) => ({
+    ...knobs,
+    capacity: { [cloud.inspect().length % 2 === 0 ? "az1" : "az2"]: 0 },
+  }),
   "cloud slow": (knobs) => ({
     ...knobs,
     latency: { ...knobs.latency, read: { minMs: 1_000, maxMs: 20_000 } },
@@ -73,14 +77,25 @@ export class Weather {
     });
   }
 
+  /** Deletes nothing, whatever the weather, until `deleteAgain`. */
+  deleteNothing(): void {
+    this.#cloud.faults.deleteFails = Number.POSITIVE_INFINITY;
+  }
+
+  deleteAgain(): void {
+    this.#cloud.faults.deleteFails = 0;
+  }
+
   /**
-   * From now on it answers: how soon a leak goes, and that a request ends, is promised for a cloud that does. Its own clock never
-   * jumps, in troubles neither, since it is another machine's.
+   * From now on it answers, unless it deletes nothing: how soon a leak goes, and that a request ends, is promised for a cloud that
+   * does. Its own clock never jumps, in troubles neither, since it is another machine's.
    */
   clear(): void {
     this.#over = true;
     const { faults, errors } = INSTANT;
-    this.#cloud.adjust({ ...this.#fair, errors, faults });
+    const { deleteFails } = this.#cloud.faults;
+    const lasting = deleteFails === Number.POSITIVE_INFINITY ? { deleteFails } : {};
+    this.#cloud.adjust({ ...this.#fair, errors, faults: { ...faults, ...lasting } });
   }
 
   /** Mishaps that are still to come stay. */

@@ -1,5 +1,6 @@
 import { NOT_MADE, type Tally, uncovered } from "../coverage.ts";
 import { FAULTS } from "../faults.ts";
+import { SIGHTINGS } from "../sightings.ts";
 import type { CampaignTally } from "./tally.ts";
 
 export interface ReportFacts {
@@ -46,9 +47,12 @@ ${builds.map(({ build, tried, caught }) => `| ${build} | ${tried} | ${caught ?? 
 
 | Fault | What it is | Times |
 |---|---|---|
-${Object.entries(FAULTS)
-  .map(([name, what]) => `| ${name} | ${what} | ${coverage.faults[name] ?? 0} |\n`)
-  .join("")}
+${told(FAULTS, coverage.faults)}
+## What else was seen
+
+| What | What it is | Times |
+|---|---|---|
+${told(SIGHTINGS, coverage.sightings)}
 ## Changes of state
 
 ${rows("Change", coverage.transitions)}
@@ -59,6 +63,12 @@ Not made: ${Object.entries(NOT_MADE)
 ## Crashes at named effects
 
 ${rows("Where", coverage.crashes)}`;
+}
+
+function told(names: Readonly<Record<string, string>>, tally: Tally): string {
+  return Object.entries(names)
+    .map(([name, what]) => `| ${name} | ${what} | ${tally[name] ?? 0} |\n`)
+    .join("");
 }
 
 function rows(head: string, tally: Tally): string {

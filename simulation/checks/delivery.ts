@@ -17,6 +17,7 @@ export function checkFulfilled(
   if (nodes.length !== wanted.length)
     throw new Broken("a nodeset is delivered whole", write, `${id}: ${nodes.length} of ${wanted.length}`);
   const pools = new Set<string>();
+  const zones = new Set<unknown>();
   for (const [index, nodeId] of nodes.entries()) {
     const node = check.nodes.get(nodeId)?.data;
     if (node?.state !== "ready" || node.allocated_to !== id) {
@@ -31,8 +32,11 @@ export function checkFulfilled(
       throw new Broken("a node is leased to one request at most", write, `${nodeId}: ${other} and ${id}`);
     check.given.set(nodeId, id);
     pools.add(`${node.provider}/${node.pool}`);
+    zones.add(node.az);
   }
   if (pools.size > 1) throw new Broken("a nodeset comes from one pool", write, [...pools].join(", "));
+  if (pools.has(check.zoned ?? "") && zones.size > 1)
+    throw new Broken("a nodeset is of one zone", write, `${id}: ${[...zones].join(", ")}`);
 }
 
 /**
@@ -55,21 +59,5 @@ export function checkSlot({ nodes }: LogCheck, id: string, write: AppliedWrite):
     if (data.state === "deleted" || data.state === "deleting") continue;
     const what = `${hostname}#${slot}: ${other} (${data.state}) and ${id}`;
     throw new Broken("a slot has one record", write, what);
-  }
-}
-
-export function checkTotals(
-  { nodes }: LogCheck,
-  limits: ReadonlyMap<string, number>,
-  write: AppliedWrite,
-): void {
-  const counts = new Map<string, number>();
-  for (const { data } of nodes.values()) {
-    const key = `${data.provider}/${data.pool}`;
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  for (const [key, limit] of limits) {
-    if ((counts.get(key) ?? 0) > limit)
-      throw new Broken("limits are never exceeded", write, `${key}: ${counts.get(key)} of ${limit}`);
   }
 }

@@ -1,2 +1,3 @@
 export { Broken } from "./broken.ts";
+export { takenOf } from "./limits.ts";
 export { LogCheck, type Moved, type Znode } from "./log-check.ts";

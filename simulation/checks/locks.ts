@@ -1,5 +1,8 @@
-/** Holder of a durable contender: any launcher may act for a lease, and what it writes checks the record's version. */
-export const LEASE = "a lease";
+/**
+ * Holder of a durable contender: any launcher may act for a lease, and for a metastatic provider who owns it; what they write checks
+ * the record's version.
+ */
+export const DURABLE = "a lease or a metastatic provider";
 
 interface Contender {
   readonly client: string;

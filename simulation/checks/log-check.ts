@@ -1,13 +1,24 @@
 import { mayGo, type NodeState, type RequestState } from "@nodeyard/model";
 import type { AppliedWrite, Op } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import { checkFulfilled, checkSlot, checkTotals } from "./delivery.ts";
-import { LEASE, Locks } from "./locks.ts";
+import { checkFulfilled, checkSlot } from "./delivery.ts";
+import { Images } from "./images.ts";
+import { checkLimits, type Limits } from "./limits.ts";
+import { DURABLE, Locks } from "./locks.ts";
 import { Registry } from "./registry.ts";
+import { Slots } from "./slots.ts";
 
 export interface Znode {
   readonly data: Record<string, unknown>;
   readonly version: number;
+}
+
+/** What the checks must know of the configuration. */
+export interface Setting extends Limits {
+  /** The provider whose nodes are slots. */
+  readonly slicer?: string;
+  /** The pool whose nodesets are of one zone each. */
+  readonly zoned?: string;
 }
 
 export type Moved = (kind: "node" | "request", id: string, from: string | null, to: string | null) => void;
@@ -29,13 +40,21 @@ export class LogCheck {
   now = 0;
   readonly #requestLocks = new Locks();
   readonly #registry = new Registry();
-  readonly #limits: ReadonlyMap<string, number>;
+  readonly #images = new Images();
+  readonly #slots: Slots;
+  readonly #setting: Setting;
   readonly #moved: Moved;
 
-  /** `limits`: nodes per `<provider>/<pool>` at most. `moved` is told every change of state. */
-  constructor(limits: ReadonlyMap<string, number>, moved: Moved = () => {}) {
-    this.#limits = limits;
+  /** `moved` is told every change of state. */
+  constructor(setting: Setting, moved: Moved = () => {}) {
+    this.#setting = setting;
+    this.#slots = new Slots(setting.slicer);
     this.#moved = moved;
+  }
+
+  /** The pool whose nodesets are of one zone each. */
+  get zoned(): string | undefined {
+    return this.#setting.zoned;
   }
 
   /** `at`: when it was written, by a clock that never jumps; milliseconds. */
@@ -57,8 +76,17 @@ export class LogCheck {
       if (op.op === "delete") this.#delete(path);
       else this.#put(write, path, op, held);
     }
-    if (write.ops.some((op) => op.op === "create" && op.path.startsWith("/nodepool/nodes/")))
-      checkTotals(this, this.#limits, write);
+    this.#images.take(write, at);
+    this.#slots.take(write, this.nodes, {
+      now: at,
+      holder: (node) => this.nodeLocks.holder(node),
+    });
+    if (
+      write.ops.some(
+        (op) => op.op !== "check" && op.op !== "delete" && op.path.startsWith("/nodepool/nodes/"),
+      )
+    )
+      checkLimits(this.nodes, this.#setting, write);
   }
 
   #delete(path: string): void {
@@ -89,7 +117,8 @@ export class LogCheck {
     const text = Buffer.from(op.data ?? "").toString();
     const lock = NODE_LOCK.exec(path);
     if (lock) {
-      const client = text.startsWith("Nodeyard:lease:") ? LEASE : write.client;
+      const durable = text.startsWith("Nodeyard:lease:") || text.startsWith("NodePool:metastatic:");
+      const client = durable ? DURABLE : write.client;
       return this.nodeLocks.add(lock[1]!, lock[2]!, client, this.now);
     }
     const requestLock = REQUEST_LOCK.exec(path);
@@ -114,12 +143,13 @@ export class LogCheck {
       if (from !== to && !mayGo("node", from as NodeState, to))
         throw new Broken("nodes go only where the table says", write, `${id}: ${from} -> ${to}`);
       const holder = this.nodeLocks.holder(id);
-      // Any launcher may end a lease's hold, but not over what another wrote.
-      const forLease = holder === LEASE && op.op === "set" && op.version !== undefined;
-      if (!held && holder !== write.client && !forLease && !this.#isRetired(write, before.data, data))
+      // Any launcher may act for a lease or a metastatic provider, but not over what another wrote.
+      const forDurable = holder === DURABLE && op.op === "set" && op.version !== undefined;
+      if (!held && holder !== write.client && !forDurable && !this.#isRetired(write, before.data, data))
         throw new Broken("a node is written only under its lock", write, `${id}: ${from} -> ${to}`);
     }
     if (from !== to) this.#moved("node", id, from, to);
+    if (data.image_id !== before?.data.image_id) this.#images.checkBoots(data.image_id, id, write, this.now);
     this.nodes.set(id, { data, version: (before?.version ?? -1) + 1 });
     if (before === undefined) checkSlot(this, id, write);
   }

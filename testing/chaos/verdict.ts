@@ -7,7 +7,7 @@ import { LIMIT, POOL } from "./site.ts";
 
 /** Replays a raw log against the rules that must always hold, those of the simulation. Throws `Broken` with an excerpt. */
 export function checkLog(writes: readonly AppliedWrite[]): LogCheck {
-  const check = new LogCheck(new Map([[POOL, LIMIT]]));
+  const check = new LogCheck({ pools: new Map([[POOL, { instances: LIMIT }]]) });
   for (const [index, write] of writes.entries()) {
     try {
       check.take(write);

@@ -58,7 +58,8 @@ export function checkLog(
   log: readonly AppliedWrite[],
   limits: ReadonlyMap<string, number> = new Map(),
 ): LogCheck {
-  const check = new LogCheck(limits);
+  const pools = new Map([...limits].map(([pool, instances]) => [pool, { instances }]));
+  const check = new LogCheck({ pools });
   for (const write of log) check.take(write);
   return check;
 }

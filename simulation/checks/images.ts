@@ -1,0 +1,29 @@
+import type { AppliedWrite } from "@nodeyard/tree";
+import { Broken } from "./broken.ts";
+
+const UPLOAD = /^\/nodepool\/images\/[^/]+\/builds\/[^/]+\/providers\/[^/]+\/images\/\d{10}$/;
+/** A launch may be under way when its image goes: calls are late by so much at most, milliseconds. */
+const UNDER_WAY_MS = 5_000;
+
+/** Uploads of diskimages: what boots is one that is ready, or was until a moment ago. */
+export class Images {
+  readonly #readyUntil = new Map<string, number>();
+
+  take({ ops, results }: AppliedWrite, now: number): void {
+    for (const [index, op] of ops.entries()) {
+      const result = results[index];
+      const path = result?.op === "create" ? result.path : op.path;
+      if (op.op === "check" || !UPLOAD.test(path)) continue;
+      const ready = op.op !== "delete" && Buffer.from(op.data ?? "").includes('"ready"');
+      if (ready) this.#readyUntil.set(path, Number.POSITIVE_INFINITY);
+      else if (this.#readyUntil.get(path) === Number.POSITIVE_INFINITY) this.#readyUntil.set(path, now);
+    }
+  }
+
+  /** A launch says what it boots. */
+  checkBoots(image: unknown, node: string, write: AppliedWrite, now: number): void {
+    if (typeof image !== "string" || !image.startsWith("/nodepool/images/")) return;
+    if (now - (this.#readyUntil.get(image) ?? Number.NEGATIVE_INFINITY) > UNDER_WAY_MS)
+      throw new Broken("what boots is ready", write, `${node}: ${image}`);
+  }
+}

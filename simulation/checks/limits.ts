@@ -1,0 +1,46 @@
+import type { AppliedWrite } from "@nodeyard/tree";
+import { Broken } from "./broken.ts";
+import type { Znode } from "./log-check.ts";
+
+export interface Amounts {
+  readonly instances: number;
+  readonly cores?: number;
+}
+
+export interface Limits {
+  /** By `<provider>/<pool>`. */
+  readonly pools?: ReadonlyMap<string, Amounts>;
+  readonly tenants?: ReadonlyMap<string, Amounts>;
+}
+
+/** What the records take, by pool and by tenant. A node that is nobody's keeps the name of its last tenant. */
+export function takenOf(nodes: ReadonlyMap<string, Znode>): {
+  readonly pools: ReadonlyMap<string, Required<Amounts>>;
+  readonly tenants: ReadonlyMap<string, Required<Amounts>>;
+} {
+  const pools = new Map<string, Required<Amounts>>();
+  const tenants = new Map<string, Required<Amounts>>();
+  for (const { data } of nodes.values()) {
+    if (data.provider === "py") continue;
+    const cores = (data.resources as { cores?: number } | null)?.cores ?? 0;
+    add(pools, `${data.provider}/${data.pool}`, cores);
+    const given = (data.allocated_to ?? null) !== null;
+    if (given && typeof data.tenant_name === "string") add(tenants, data.tenant_name, cores);
+  }
+  return { pools, tenants };
+}
+
+export function checkLimits(nodes: ReadonlyMap<string, Znode>, limits: Limits, write: AppliedWrite): void {
+  const taken = takenOf(nodes);
+  for (const kind of ["pools", "tenants"] as const)
+    for (const [name, { instances, cores = Number.POSITIVE_INFINITY }] of limits[kind] ?? []) {
+      const used = taken[kind].get(name);
+      if (used !== undefined && (used.instances > instances || used.cores > cores))
+        throw new Broken("limits are never exceeded", write, `${name}: ${JSON.stringify(used)}`);
+    }
+}
+
+function add(sums: Map<string, Required<Amounts>>, key: string, cores: number): void {
+  const sum = sums.get(key) ?? { instances: 0, cores: 0 };
+  sums.set(key, { instances: sum.instances + 1, cores: sum.cores + cores });
+}

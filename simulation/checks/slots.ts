@@ -1,0 +1,126 @@
+import type { AppliedWrite, Op } from "@nodeyard/tree";
+import { Broken } from "./broken.ts";
+import type { Znode } from "./log-check.ts";
+
+const SLOT = /^\/nodeyard\/slots\/(\d{10})\/(\d+)$/;
+const NODE = /^\/nodepool\/nodes\/(\d{10})$/;
+const LOCK = /^\/nodepool\/nodes\/(\d{10})\/lock\/./;
+
+/** States in which a node has the slot that its record names. */
+const HAS: ReadonlySet<unknown> = new Set(["testing", "ready", "in-use", "used", "hold"]);
+/**
+ * The slot of a node whose user vanished is given to nobody for 60 s (design, rule 1), milliseconds; a clock that is off by up to
+ * 30 s is believed.
+ */
+const REST_MS = 30_000;
+
+interface Claim {
+  readonly backing: string;
+  readonly slot: number;
+  readonly node: string;
+}
+
+/** Slots of backing nodes: one node has a slot, the record and the claim agree, and none is beyond those that there are. */
+export class Slots {
+  /** By path. */
+  readonly claims = new Map<string, Claim>();
+  readonly #provider: string;
+  /** When the lock of a node in use went without a word, by node. */
+  readonly #deserted = new Map<string, number>();
+
+  constructor(provider = "") {
+    this.#provider = provider;
+  }
+
+  /** Looks at one write that has been carried out in full. */
+  take(
+    write: AppliedWrite,
+    nodes: ReadonlyMap<string, Znode>,
+    { now, holder }: { readonly now: number; readonly holder: (node: string) => string | undefined },
+  ): void {
+    const looked = new Set<string>();
+    for (const op of write.ops) {
+      const node = NODE.exec(op.path)?.[1];
+      if (node !== undefined && op.op !== "check") this.#node(write, node, nodes, looked);
+      const lock = op.op === "delete" ? LOCK.exec(op.path)?.[1] : undefined;
+      if (lock !== undefined && this.#isUsed(nodes.get(lock)) && holder(lock) === undefined)
+        this.#deserted.set(lock, now);
+      const slot = SLOT.exec(op.path);
+      if (slot === null || op.op === "check") continue;
+      const before = this.claims.get(op.path);
+      if (before !== undefined) looked.add(before.node);
+      if (op.op === "delete") this.#free(write, op.path, now);
+      else {
+        const claim = { backing: slot[1]!, slot: Number(slot[2]), node: nodeOf(op) };
+        this.#claim(write, claim, nodes);
+        this.claims.set(op.path, claim);
+        looked.add(claim.node);
+      }
+    }
+    // Who makes a node or clears it away holds its lock meanwhile: nobody has been given it.
+    for (const id of looked) {
+      const node = nodes.get(id);
+      if (node?.data.state !== "ready" || holder(id) !== write.client) this.#checkNode(write, id, node);
+    }
+  }
+
+  #node(write: AppliedWrite, id: string, nodes: ReadonlyMap<string, Znode>, looked: Set<string>): void {
+    looked.add(id);
+    const data = nodes.get(id)?.data;
+    // Whoever had it gave it back, or it is gone.
+    if (data === undefined || data.state === "used" || data.state === "hold") this.#deserted.delete(id);
+    if (data?.state === "in-use") return;
+    const left = [...this.claims.values()].find(({ backing }) => backing === id);
+    // A claim that goes in the same write comes after its backing node.
+    const frees = write.ops.some((op) => op.op === "delete" && op.path.startsWith(`/nodeyard/slots/${id}/`));
+    if (left !== undefined && !frees) {
+      const what = `${id} (${data?.state ?? "gone"}) carries ${left.node}`;
+      throw new Broken("a backing node stays while it has slots", write, what);
+    }
+  }
+
+  #claim(write: AppliedWrite, { backing, slot, node }: Claim, nodes: ReadonlyMap<string, Znode>): void {
+    const data = nodes.get(backing)?.data;
+    const use = useOf(data);
+    if (data?.state !== "in-use" || use === undefined || use.failed)
+      throw new Broken("a slot is of a backing node in use", write, `${node}: ${JSON.stringify(data)}`);
+    if (slot >= use.slots)
+      throw new Broken("no more slots than there are", write, `${node}: slot ${slot} of ${use.slots}`);
+  }
+
+  #free(write: AppliedWrite, path: string, now: number): void {
+    const claim = this.claims.get(path);
+    this.claims.delete(path);
+    const since = this.#deserted.get(claim?.node ?? "");
+    if (since === undefined) return;
+    this.#deserted.delete(claim!.node);
+    if (now - since < REST_MS)
+      throw new Broken("a deserted slot rests", write, `${path}: after ${Math.round(now - since)} ms`);
+  }
+
+  #isUsed(node: Znode | undefined): boolean {
+    return node?.data.provider === this.#provider && node.data.state === "in-use";
+  }
+
+  #checkNode(write: AppliedWrite, id: string, node: Znode | undefined): void {
+    if (node?.data.provider !== this.#provider || !HAS.has(node.data.state)) return;
+    const place = node.data.driver_data as { backing_node?: string; slot?: number } | null;
+    const claim = this.claims.get(`/nodeyard/slots/${place?.backing_node}/${place?.slot}`);
+    if (claim?.node !== id) {
+      const what = `${id} (${node.data.state}): ${JSON.stringify(place)} is ${claim?.node ?? "nobody"}'s`;
+      throw new Broken("a slot has one node", write, what);
+    }
+  }
+}
+
+function nodeOf(op: Extract<Op, { op: "create" | "set" }>): string {
+  return String((JSON.parse(Buffer.from(op.data ?? "{}").toString()) as { node?: string }).node);
+}
+
+/** What a backing node's record says of its use. */
+function useOf(
+  data: Znode["data"] | undefined,
+): { readonly slots: number; readonly failed: boolean } | undefined {
+  const text = data?.user_data;
+  return typeof text === "string" ? (JSON.parse(text) as { slots: number; failed: boolean }) : undefined;
+}

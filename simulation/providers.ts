@@ -1,0 +1,99 @@
+import type { ProviderConfig } from "@nodeyard/driver";
+import { fakeConfig } from "@nodeyard/driver-fake";
+import { staticConfig } from "@nodeyard/driver-static";
+import { metastaticDriver } from "nodeyard";
+
+export interface FakePool {
+  readonly name: string;
+  readonly limits: Limits;
+  readonly labels: readonly string[];
+  readonly priority?: number;
+  readonly zones?: readonly string[];
+}
+
+export interface Limits {
+  readonly instances: number;
+  readonly cores?: number;
+}
+
+/** The diskimage of the label `imaged`. */
+export const IMAGE = "noble";
+export const KNOWN: ReadonlySet<string> = new Set(
+  "small large board rare extra doomed metal slice zoned imaged".split(" "),
+);
+
+const HOSTS = ["10.0.0.1", "10.0.0.2"];
+
+/** Machines of the label `doomed` can never be made, as of an image that does not boot. */
+export function fake(name: string, pools: readonly FakePool[]): ProviderConfig {
+  const config = compiled(
+    fakeConfig.load(
+      {
+        name,
+        driver: "fake",
+        "launch-retries": 3,
+        "launch-timeout": 30,
+        "cloud-images": [{ name: "image" }],
+        diskimages: [{ name: IMAGE }],
+        pools: pools.map(({ limits, labels, zones, ...pool }) => ({
+          ...pool,
+          "max-servers": limits.instances,
+          ...(limits.cores === undefined ? {} : { "max-cores": limits.cores }),
+          ...(zones === undefined ? {} : { "availability-zones": zones }),
+          labels: labels.map((label) => ({
+            name: label,
+            ...(label === "imaged" ? { diskimage: IMAGE } : { "cloud-image": "image" }),
+            "flavor-name": "Fake Flavor",
+          })),
+        })),
+      },
+      context,
+    ),
+  );
+  for (const pool of config.pools) {
+    const doomed = pool.labels.get("doomed");
+    if (doomed !== undefined)
+      Object.assign(doomed.own as object, { imageProperties: { SHOULD_FAIL: "true" } });
+  }
+  return config;
+}
+
+/** Hosts of two slots each. */
+export function lab(): ProviderConfig {
+  const nodes = HOSTS.map((name) => ({
+    name,
+    labels: ["board"],
+    "host-key-checking": false,
+    "max-parallel-jobs": 2,
+  }));
+  return compiled(
+    staticConfig.load({ name: "lab", driver: "static", pools: [{ name: "main", nodes }] }, context),
+  );
+}
+
+/** Cuts slots out of nodes of the label `metal`. */
+export function slicer(name: string, limits: Limits, slots: number): ProviderConfig {
+  const label = {
+    name: "slice",
+    "backing-label": "metal",
+    "max-parallel-jobs": slots,
+    "grace-time": 5,
+    "max-age": 90,
+  };
+  const pools = [{ name: "main", "max-servers": limits.instances, labels: [label] }];
+  const fields = { "launch-timeout": 120, "launch-retries": 3 };
+  return compiled(metastaticDriver.config.load({ name, driver: "metastatic", ...fields, pools }, context));
+}
+
+const context: Parameters<typeof fakeConfig.load>[1] = {
+  labels: KNOWN,
+  diskimages: new Map([[IMAGE, { username: "zuul", pythonPath: "auto", shellType: null }]]),
+  report: ({ severity, message }) => {
+    if (severity === "error") throw new Error(`the simulation's own configuration does not load: ${message}`);
+  },
+};
+
+function compiled(config: ProviderConfig | undefined): ProviderConfig {
+  if (config === undefined) throw new Error("the simulation's own configuration does not load");
+  return config;
+}
