@@ -1,8 +1,9 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { readFileSync, writeSync } from "node:fs";
-import { NodeyardError } from "@nodeyard/runtime";
+import { NodeyardError, systemClock } from "@nodeyard/runtime";
 import manifest from "../../package.json" with { type: "json" };
-import { type BackEnds, parseConfig, startDaemon } from "../daemon/index.ts";
+import { type BackEnds, type DaemonConfig, parseConfig, startDaemon } from "../daemon/index.ts";
+import { LxcBackEnd, SliverMachine } from "../isolation/index.ts";
 import { MemoryBackEnd } from "../testing/index.ts";
 
 const USAGE = `usage: sliverd --config FILE     run the sliver manager
@@ -22,7 +23,10 @@ async function main(args: readonly string[]): Promise<number> {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
   });
   const line = (level: string) => (text: string) => log(`${level} ${text}\n`);
-  const daemon = await startDaemon(config, backEnds(), { info: line("info"), error: line("error") });
+  const daemon = await startDaemon(config, backEnds(line("info")), {
+    info: line("info"),
+    error: line("error"),
+  });
   log(`info sliverd ${manifest.version} on node ${config.node}, back end ${config.backEnd}\n`);
   // The loop's timers do not keep a process; the daemon is one until it is told otherwise.
   const alive = setInterval(() => undefined, 3_600_000);
@@ -32,11 +36,19 @@ async function main(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** A machine in memory forgets its slivers with the process: for tests, and nobody gets it by accident. */
-function backEnds(): BackEnds {
-  if (process.env.NODEYARD_SLIVER_TESTING !== "1") return {};
+function backEnds(info: (text: string) => void): BackEnds {
+  const lxc =
+    (name: "account" | "container") =>
+    ({ isolation, machine }: DaemonConfig) =>
+      new LxcBackEnd(
+        name,
+        new SliverMachine({ ...isolation, link: machine.link, clock: systemClock, onProgress: info }),
+      );
+  const real = { account: lxc("account"), container: lxc("container") };
+  // A machine in memory forgets its slivers with the process: for tests, and nobody gets it by accident.
+  if (process.env.NODEYARD_SLIVER_TESTING !== "1") return real;
   const uid = process.getuid!();
-  return { memory: () => new MemoryBackEnd(uid === 0 ? undefined : uid) };
+  return { ...real, memory: () => new MemoryBackEnd(uid === 0 ? undefined : uid) };
 }
 
 function say(text: string): number {

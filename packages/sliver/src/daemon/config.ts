@@ -1,5 +1,6 @@
 import { NAME, NODE_ID, parseKeySet, SliverProtocolError, sshKey } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
+import { isolationSchema } from "../isolation/index.ts";
 import { DaemonConfigError } from "./errors.ts";
 
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
@@ -72,6 +73,8 @@ const schema = z.strictObject({
       periodSeconds: z.number().min(1).max(86_400).default(600),
     })
     .optional(),
+  /** For back ends that make real slivers. */
+  isolation: isolationSchema.prefault({}),
   heartbeatSeconds: z.number().min(1).max(3600).default(10),
   startSpacingSeconds: z.number().min(0).max(60).default(3),
 });

@@ -20,3 +20,45 @@ export class StoppingError extends NodeyardError {
     super("sliver.stopping", "the sliver manager is stopping; what was begun goes on after its next start");
   }
 }
+
+/** A program that a back end needs failed, or is not installed. */
+export class CommandError extends NodeyardError {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super("sliver.command", message, options);
+  }
+}
+
+/** The place of a sliver holds another incarnation, or none. */
+export class WrongIncarnationError extends NodeyardError {
+  constructor(message: string) {
+    super("sliver.incarnation", message);
+  }
+}
+
+/** The machine lacks what every sliver needs, or something of it is in the way. */
+export class MachineError extends NodeyardError {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super("sliver.machine", message, options);
+  }
+}
+
+/** Limits of disk sum to more than the pool, or an image does not fit. */
+export class PoolFullError extends NodeyardError {
+  constructor(message: string) {
+    super("sliver.pool_full", message);
+  }
+}
+
+/** An image that nobody declared, or that is none. */
+export class ImageError extends NodeyardError {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super("sliver.image", message, options);
+  }
+}
+
+/** Text that must not reach an interpreter that runs as root. */
+export class UnsafeTextError extends NodeyardError {
+  constructor(message: string) {
+    super("sliver.unsafe_text", message);
+  }
+}

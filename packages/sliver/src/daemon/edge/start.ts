@@ -28,7 +28,7 @@ export interface Daemon {
   close(): Promise<void>;
 }
 
-export type BackEnds = Readonly<Record<string, () => BackEnd>>;
+export type BackEnds = Readonly<Record<string, (config: DaemonConfig) => BackEnd>>;
 
 /** The whole sliver manager. Rejects with what cannot be mended by waiting, everything that was begun undone. */
 export async function startDaemon(
@@ -49,7 +49,7 @@ export async function startDaemon(
   const audit = auditFile(join(config.stateFolder, "audit.log"));
   undo.defer(() => audit.close());
 
-  const backEnd = make();
+  const backEnd = make(config);
   const profile = PROFILES[config.profile];
   const manager = new Manager({
     node: config.node,

@@ -1,0 +1,194 @@
+import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Clock, sleep } from "@nodeyard/runtime";
+import { MachineError } from "../../errors.ts";
+import { type CgroupLayout, type Hierarchy, readLayout } from "../layout.ts";
+import { sharesOf, type Write } from "../limits.ts";
+
+/** All of ours are below this one, so that slivers compete with the rest of the machine as one. */
+export const PARENT = "nodeyard-slivers";
+/** Milliseconds between looks at a group that is to become empty: first, and at most. */
+const FIRST_LOOK = 2;
+const SLOWEST_LOOK = 100;
+
+/** Control groups of slivers, written in this process. `mark` names a sliver's group. */
+export class Cgroups {
+  readonly layout: CgroupLayout;
+  readonly #clock: Clock;
+
+  constructor(layout: CgroupLayout, clock: Clock) {
+    this.layout = layout;
+    this.#clock = clock;
+  }
+
+  static async detect(clock: Clock): Promise<Cgroups> {
+    const mountinfo = await readFile("/proc/self/mountinfo", "utf8");
+    const available = new Map<string, string[]>();
+    for (const { mount } of readLayout(mountinfo, () => []).hierarchies)
+      available.set(mount, ((await read(join(mount, "cgroup.controllers"))) ?? "").trim().split(" "));
+    return new Cgroups(
+      readLayout(mountinfo, (mount) => available.get(mount) ?? []),
+      clock,
+    );
+  }
+
+  /** Every group of a sliver that there is. */
+  async list(): Promise<string[]> {
+    const found = new Set<string>();
+    for (const { mount } of this.layout.hierarchies)
+      for (const name of await folders(join(mount, PARENT))) found.add(name);
+    return [...found];
+  }
+
+  /** Makes a sliver's group in every hierarchy. `weight`: of all slivers together against the rest, as in v2. */
+  async make(mark: string, weight: number): Promise<void> {
+    for (const hierarchy of this.layout.hierarchies) {
+      const parent = join(hierarchy.mount, PARENT);
+      await mkdir(parent, { recursive: true });
+      await this.#prepare(hierarchy, hierarchy.mount, parent);
+      const own = join(parent, mark);
+      await mkdir(own, { recursive: true });
+      await this.#prepare(hierarchy, parent, own);
+    }
+    const cpu = this.layout.controllers.get("cpu");
+    if (cpu === undefined) return;
+    const [file, value] = cpu.version === 2 ? ["cpu.weight", weight] : ["cpu.shares", sharesOf(weight)];
+    await put(join(cpu.mount, PARENT, file), String(value));
+  }
+
+  async apply(mark: string, writes: readonly Write[]): Promise<void> {
+    for (const { controller, file, value, below } of writes) {
+      const { mount } = this.layout.controllers.get(controller)!;
+      const own = join(mount, PARENT, mark);
+      const groups = below === true ? [own, ...(await tree(own))] : [own];
+      if (file === "cpuset.cpus") await writeCpus(groups, value);
+      else for (const group of groups) await put(join(group, file), value);
+      // Memory and swap together, where v1 counts swap: else what memory may not hold goes there without an end.
+      if (file === "memory.limit_in_bytes")
+        await put(join(own, "memory.memsw.limit_in_bytes"), value).catch(() => undefined);
+    }
+  }
+
+  /** Numbers of its processes, in this machine's numbering. */
+  async processes(mark: string, part = ""): Promise<number[]> {
+    const found = new Set<number>();
+    for (const { mount } of this.layout.hierarchies) {
+      const top = join(mount, PARENT, mark, part);
+      for (const group of [top, ...(await tree(top))])
+        for (const line of ((await read(join(group, "cgroup.procs"))) ?? "").split("\n"))
+          if (line !== "" && line !== "0") found.add(Number(line));
+    }
+    return [...found];
+  }
+
+  /** Resolves when no process is in it. What was killed may not fork meanwhile, so that a fork bomb ends too. */
+  async kill(mark: string, signal: AbortSignal, part = ""): Promise<void> {
+    const frozen = this.layout.controllers.get("freezer");
+    for (let wait = FIRST_LOOK; ; wait = Math.min(2 * wait, SLOWEST_LOOK)) {
+      if ((await this.processes(mark, part)).length === 0) return;
+      signal.throwIfAborted();
+      for (const { mount, version } of this.layout.hierarchies)
+        if (version === 2)
+          await put(join(mount, PARENT, mark, part, "cgroup.kill"), "1").catch(() => undefined);
+      const state = frozen && join(frozen.mount, PARENT, mark, part, "freezer.state");
+      if (state !== undefined) await put(state, "FROZEN").catch(() => undefined);
+      for (const pid of await this.processes(mark, part)) end(pid);
+      if (state !== undefined) await put(state, "THAWED").catch(() => undefined);
+      await sleep(this.#clock, wait, signal);
+    }
+  }
+
+  /** Waits at most `limit` milliseconds for its processes to end by themselves. */
+  async emptied(mark: string, limit: number, signal: AbortSignal): Promise<void> {
+    const end = this.#clock.monotonic() + limit;
+    for (let wait = FIRST_LOOK; this.#clock.monotonic() < end; wait = Math.min(2 * wait, SLOWEST_LOOK)) {
+      if ((await this.processes(mark)).length === 0) return;
+      await sleep(this.#clock, wait, signal);
+    }
+  }
+
+  /** Resolves when its groups are gone; nothing may run in them. */
+  async remove(mark: string, signal: AbortSignal): Promise<void> {
+    for (const { mount } of this.layout.hierarchies) {
+      const own = join(mount, PARENT, mark);
+      // The kernel lets go of a group a moment after its last process.
+      for (let wait = FIRST_LOOK; !(await removeTree(own)); wait = Math.min(2 * wait, SLOWEST_LOOK))
+        await sleep(this.#clock, wait, signal);
+    }
+  }
+
+  /** Of a machine without slivers; nothing may be made meanwhile. */
+  async removeParent(): Promise<void> {
+    for (const { mount } of this.layout.hierarchies) await removeTree(join(mount, PARENT));
+  }
+
+  async #prepare({ version, mount }: Hierarchy, above: string, group: string): Promise<void> {
+    const has = (name: "cpuset" | "memory") => this.layout.controllers.get(name)?.mount === mount;
+    if (version === 1 && has("cpuset"))
+      for (const file of ["cpuset.cpus", "cpuset.mems"])
+        if ((await read(join(group, file)))?.trim() === "")
+          await put(join(group, file), (await read(join(above, file)))!.trim());
+    if (version === 1 && has("cpuset")) await put(join(group, "cgroup.clone_children"), "1");
+    if (version === 1) return;
+    const ours = [...this.layout.controllers]
+      .filter(([, one]) => one.mount === mount)
+      .map(([name]) => `+${name}`);
+    if (ours.length > 0) await put(join(above, "cgroup.subtree_control"), ours.join(" "));
+  }
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/** In v1 a group never has fewer cores than one below it: all get the union first, then the lower ones what is new. */
+async function writeCpus(groups: readonly string[], cpus: string): Promise<void> {
+  const [own, ...below] = groups;
+  const before = (await read(join(own!, "cpuset.cpus")))?.trim() ?? "";
+  await put(join(own!, "cpuset.cpus"), before === "" ? cpus : `${before},${cpus}`);
+  for (const group of below.toReversed()) await put(join(group, "cpuset.cpus"), cpus);
+  await put(join(own!, "cpuset.cpus"), cpus);
+}
+
+async function put(file: string, value: string): Promise<void> {
+  try {
+    // Never create: a file that is missing here is a controller that is missing.
+    await writeFile(file, value, { flag: "r+" });
+  } catch (cause) {
+    throw new MachineError(`${file} does not take ${value}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function read(file: string): Promise<string | undefined> {
+  return readFile(file, "utf8").catch(() => undefined);
+}
+
+async function folders(path: string): Promise<string[]> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
+  return entries.filter((one) => one.isDirectory()).map(({ name }) => name);
+}
+
+/** Groups below, outer ones first. */
+async function tree(group: string): Promise<string[]> {
+  const below: string[] = [];
+  for (const name of await folders(group)) below.push(join(group, name), ...(await tree(join(group, name))));
+  return below;
+}
+
+/** False when a group is busy still. */
+async function removeTree(group: string): Promise<boolean> {
+  for (const path of [group, ...(await tree(group))].toReversed()) {
+    try {
+      await rmdir(path);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "EBUSY") return false;
+      if (code !== "ENOENT") throw error;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,135 @@
+import type { SliverConfig } from "../../core/index.ts";
+import type { CgroupLayout, Controller } from "./layout.ts";
+
+/** One value for one file. */
+export interface Write {
+  readonly controller: Controller;
+  readonly file: string;
+  readonly value: string;
+  /** Also in the groups below: v1 does not inherit it. */
+  readonly below?: true;
+}
+
+export interface LimitWrites {
+  readonly writes: readonly Write[];
+  /** What the machine cannot do of what is asked. */
+  readonly unenforced: readonly string[];
+}
+
+/** Microseconds. */
+const PERIOD = 100_000;
+/** The kernel takes no smaller quota. Microseconds. */
+const SMALLEST_QUOTA = 1000;
+
+type Asked = Pick<SliverConfig, "effective" | "limits" | "cores">;
+
+/**
+ * What the kernel is told, in the words of the hierarchy that has the controller (sliver-manager.md, 8.3). `device` is
+ * the pool's block device as `major:minor`; without one io has nowhere to be limited.
+ */
+export function limitWrites(
+  asked: Asked,
+  { controllers, hierarchies }: CgroupLayout,
+  device: string | undefined,
+): LimitWrites {
+  const version = (controller: Controller) => controllers.get(controller)?.version;
+  const parts = [
+    cpu(asked, version("cpu")),
+    cpuset(asked, version("cpuset")),
+    memory(asked, version("memory")),
+    pids(asked, version("pids")),
+    io(asked, version("io"), device),
+  ];
+  // In v2 there is no controller for devices: LXC attaches a program to the group.
+  if (version("devices") === undefined && !hierarchies.some((one) => one.version === 2))
+    parts.push(lacks("devices", "devices"));
+  return {
+    writes: parts.flatMap(({ writes }) => writes),
+    unenforced: parts.flatMap(({ unenforced }) => unenforced),
+  };
+}
+
+type Version = 1 | 2 | undefined;
+
+function cpu({ limits: { cpuWeight, cpuCap } }: Asked, version: Version): LimitWrites {
+  if (version === undefined) return lacks("cpuShare, cpuCap", "cpu");
+  const quota = Math.max(SMALLEST_QUOTA, Math.round((cpuCap * PERIOD) / 1000));
+  if (version === 2)
+    return done("cpu", {
+      "cpu.weight": cpuWeight,
+      "cpu.max": cpuCap === 0 ? `max ${PERIOD}` : `${quota} ${PERIOD}`,
+    });
+  return done("cpu", {
+    "cpu.shares": sharesOf(cpuWeight),
+    "cpu.cfs_period_us": PERIOD,
+    "cpu.cfs_quota_us": cpuCap === 0 ? -1 : quota,
+  });
+}
+
+/** v1's `cpu.shares` for a weight of v2, by systemd's rule (1024 for 100). */
+export function sharesOf(weight: number): number {
+  return Math.max(2, Math.round(weight * 10.24));
+}
+
+function cpuset({ cores }: Asked, version: Version): LimitWrites {
+  if (cores === undefined) return NOTHING;
+  if (version === undefined) return lacks("cpuCores", "cpuset");
+  const { writes, unenforced } = done("cpuset", { "cpuset.cpus": cores.join(",") });
+  return { writes: version === 1 ? writes.map((one) => ({ ...one, below: true })) : writes, unenforced };
+}
+
+function memory({ effective: { memoryCap, memoryGuarantee } }: Asked, version: Version): LimitWrites {
+  const bytes = memoryCap * 1024;
+  if (version === undefined)
+    return bytes + memoryGuarantee > 0 ? lacks("memoryCap, memoryGuarantee", "memory") : NOTHING;
+  if (version === 2)
+    return done("memory", {
+      "memory.max": bytes === 0 ? "max" : bytes,
+      "memory.swap.max": bytes === 0 ? "max" : 0,
+      "memory.min": memoryGuarantee * 1024,
+    });
+  const { writes } = done("memory", { "memory.limit_in_bytes": bytes === 0 ? -1 : bytes });
+  const unenforced = memoryGuarantee > 0 ? ["memoryGuarantee: cgroup v1 protects no memory from others"] : [];
+  return { writes, unenforced };
+}
+
+function pids({ effective }: Asked, version: Version): LimitWrites {
+  if (version === undefined) return effective.pids > 0 ? lacks("pids", "pids") : NOTHING;
+  return done("pids", { "pids.max": effective.pids === 0 ? "max" : effective.pids });
+}
+
+function io(
+  { effective: { ioRead, ioWrite } }: Asked,
+  version: Version,
+  device: string | undefined,
+): LimitWrites {
+  const asked = ioRead + ioWrite > 0;
+  if (version === undefined) return asked ? lacks("ioRead, ioWrite", "io") : NOTHING;
+  if (device === undefined)
+    return asked ? cannot("ioRead, ioWrite: the pool is on no block device of its own") : NOTHING;
+  if (version === 2)
+    return done("io", { "io.max": `${device} rbps=${ioRead || "max"} wbps=${ioWrite || "max"}` });
+  const { writes } = done("io", {
+    "blkio.throttle.read_bps_device": `${device} ${ioRead}`,
+    "blkio.throttle.write_bps_device": `${device} ${ioWrite}`,
+  });
+  return {
+    writes: writes.map((one) => ({ ...one, below: true })),
+    unenforced: ioWrite > 0 ? ["ioWrite: cgroup v1 limits direct and synced writes, not buffered ones"] : [],
+  };
+}
+
+const NOTHING: LimitWrites = { writes: [], unenforced: [] };
+
+function done(controller: Controller, files: Readonly<Record<string, string | number>>): LimitWrites {
+  const writes = Object.entries(files).map(([file, value]) => ({ controller, file, value: String(value) }));
+  return { writes, unenforced: [] };
+}
+
+function lacks(what: string, controller: Controller): LimitWrites {
+  return cannot(`${what}: this machine has no ${controller} controller`);
+}
+
+function cannot(line: string): LimitWrites {
+  return { writes: [], unenforced: [line] };
+}

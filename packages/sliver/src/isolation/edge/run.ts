@@ -1,0 +1,73 @@
+import { spawn } from "node:child_process";
+import { CommandError } from "../errors.ts";
+
+export interface RunOptions {
+  readonly signal: AbortSignal;
+  /** Written to its standard input. */
+  readonly input?: string;
+  /** Replaces the fixed one. */
+  readonly path?: string;
+  /** Its output goes nowhere: the process that it leaves behind would hold the pipe open. */
+  readonly leavesProcess?: true;
+  /** Each line that it writes to standard error. */
+  readonly onLine?: (line: string) => void;
+}
+
+const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const KEPT = 65_536;
+
+/**
+ * Runs a program without a shell, in an environment of our own, and resolves to its standard output. It is killed when
+ * the signal aborts. Throws CommandError, or the signal's reason.
+ */
+export function run(argv: readonly [string, ...string[]], options: RunOptions): Promise<string> {
+  const [program, ...args] = argv;
+  const { signal } = options;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const pipe = options.leavesProcess === true ? "ignore" : "pipe";
+    const child = spawn(program, args, {
+      env: { PATH: options.path ?? PATH, LC_ALL: "C" },
+      stdio: [options.input === undefined ? "ignore" : "pipe", pipe, pipe],
+    });
+    const kill = () => void child.kill("SIGKILL");
+    signal.addEventListener("abort", kill, { once: true });
+    let out = "";
+    let err = "";
+    let partial = "";
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      out += text;
+      if (out.length > 16 * KEPT) kill();
+    });
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      err = (err + text).slice(-KEPT);
+      const lines = (partial + text).split("\n");
+      partial = lines.pop()!.slice(-KEPT);
+      for (const line of lines) options.onLine?.(line);
+    });
+    // A program that ended before it read everything says why by its exit code.
+    child.stdin?.on("error", () => undefined).end(options.input);
+    const end = (settle: () => void) => {
+      signal.removeEventListener("abort", kill);
+      if (signal.aborted) reject(signal.reason);
+      else settle();
+    };
+    child.once("error", (cause) =>
+      end(() => reject(new CommandError(`${program} could not be run: ${cause.message}`, { cause }))),
+    );
+    child.once(options.leavesProcess === true ? "exit" : "close", (code, name) =>
+      end(() => {
+        if (code === 0) resolve(out);
+        else reject(new CommandError(`${argv.slice(0, 3).join(" ")}: ${said(err, code ?? name)}`));
+      }),
+    );
+  });
+}
+
+function said(err: string, how: unknown): string {
+  const lines = err.trim().split("\n").slice(-3).join("; ");
+  return lines === "" ? `it ended with ${how}` : lines;
+}

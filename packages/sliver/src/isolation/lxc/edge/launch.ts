@@ -1,0 +1,79 @@
+import { readFile } from "node:fs/promises";
+import type { SliverConfig } from "../../../core/index.ts";
+import { limitWrites, PARENT } from "../../cgroups/index.ts";
+import { writeAtomic } from "../../edge/atomic.ts";
+import { run } from "../../edge/run.ts";
+import { CommandError } from "../../errors.ts";
+import { lxcConfig } from "../lxc-config.ts";
+import type { Mark } from "../mark.ts";
+import type { Names } from "../names.ts";
+import { waitForSsh } from "./banner.ts";
+import type { SliverMachine } from "./machine.ts";
+import { hostBinds } from "./root-files.ts";
+
+/**
+ * Starts a sliver in groups and rules that are there before its first process, and resolves when its sshd answers. What
+ * runs already is left as it is.
+ */
+export async function launch(
+  machine: SliverMachine,
+  mark: string,
+  names: Names,
+  config: SliverConfig,
+  root: Mark["root"],
+  signal: AbortSignal,
+): Promise<void> {
+  const { cgroups, network, folders, subvolumes, pool, options } = machine;
+  await machine.frame(signal);
+  if ((await cgroups.processes(mark, "payload")).length === 0) {
+    // Of a start that was interrupted.
+    await cgroups.kill(mark, signal);
+    await network.disconnect(names, signal);
+    await cgroups.remove(mark, signal);
+    await machine.exclusive(() => cgroups.make(mark, options.weight));
+    const { writes } = limitWrites(config, cgroups.layout, await pool.device());
+    await cgroups.apply(mark, writes);
+    await network.admit(names, config, signal);
+    const file = folders.path(mark, "lxc.conf");
+    const devices = cgroups.layout.controllers.get("devices")?.version === 1 ? "v1" : "v2";
+    const text = lxcConfig({
+      names,
+      root: subvolumes.path(mark),
+      etc: folders.path(mark, "etc"),
+      binds: root === "account" ? await hostBinds() : [],
+      seccomp: machine.seccomp,
+      group: `${PARENT}/${mark}`,
+      devices,
+      ...(config.cores === undefined ? {} : { cpus: config.cores.join(",") }),
+    });
+    await writeAtomic(file, text);
+    await start(folders.path(mark), names.user, file, signal);
+    // What v1 does not inherit goes to the group that LXC made.
+    await cgroups.apply(
+      mark,
+      writes.filter(({ below }) => below === true),
+    );
+  }
+  await network.connect(names, config, signal);
+  await waitForSsh(names.address, options.clock, signal);
+}
+
+async function start(folder: string, user: string, file: string, signal: AbortSignal): Promise<void> {
+  const log = `${folder}/lxc.log`;
+  try {
+    // Without newuidmap in reach LXC writes the map itself, as root may. With it, the host's /etc/subuid would have to
+    // name the range, and the host's files are not ours.
+    await run(["/usr/bin/lxc-start", "-d", "-n", user, "-f", file, "-P", folder, "-o", log, "-l", "WARN"], {
+      signal,
+      path: "/nonexistent",
+      leavesProcess: true,
+    });
+  } catch (cause) {
+    signal.throwIfAborted();
+    const lines = (await readFile(log, "utf8").catch(() => "")).trim().split("\n");
+    const errors = lines.filter((line) => / ERROR /.test(line)).slice(0, 3);
+    throw new CommandError(`LXC did not start ${user}: ${errors.join("; ") || "no reason in its log"}`, {
+      cause,
+    });
+  }
+}

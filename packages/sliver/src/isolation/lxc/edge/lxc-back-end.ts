@@ -1,0 +1,198 @@
+import { rm } from "node:fs/promises";
+import type { Observed, SliverConfig } from "../../../core/index.ts";
+import { limitWrites } from "../../cgroups/index.ts";
+import type { BackEnd, Configured, SliverRef } from "../../contract.ts";
+import { PoolFullError, WrongIncarnationError } from "../../errors.ts";
+import type { Mark } from "../mark.ts";
+import { markName, type Names, namesOf, readMarkName } from "../names.ts";
+import { otherUnenforced } from "../unenforced.ts";
+import { launch } from "./launch.ts";
+import type { SliverMachine } from "./machine.ts";
+import { fitImageRoot, makeAccountRoot } from "./root-files.ts";
+import { makeSecrets, writeSettings } from "./settings.ts";
+
+/** Milliseconds that LXC's own process has to end by itself. */
+const MONITOR_LIMIT = 2_000;
+
+/**
+ * Slivers by LXC, each with its own ids, namespaces, groups, cable and subvolume. Of kind `container` the root is a copy
+ * of an image; of kind `account` it is the host's programs, read only, and an empty tree. What either made, both find
+ * and can end.
+ */
+export class LxcBackEnd implements BackEnd {
+  readonly name: "account" | "container";
+  readonly #machine: SliverMachine;
+
+  constructor(name: "account" | "container", machine: SliverMachine) {
+    this.name = name;
+    this.#machine = machine;
+  }
+
+  account(index: number): { user: string; uid: number } {
+    return this.#names(index);
+  }
+
+  async inspect(signal: AbortSignal): Promise<readonly Observed[]> {
+    const { folders, subvolumes, cgroups } = await this.#ready(signal);
+    const found = new Set([
+      ...(await folders.list()),
+      ...(await subvolumes.list()),
+      ...(await cgroups.list()),
+    ]);
+    const all: Observed[] = [];
+    for (const name of found) {
+      const ref = readMarkName(name);
+      if (ref === undefined) continue;
+      const mark = await folders.read(name);
+      all.push({
+        ...ref,
+        name: mark?.name ?? "",
+        generation: mark?.generation ?? 0,
+        phase: await this.#phase(name, mark),
+        ...(mark?.applied === undefined ? {} : { applied: mark.applied }),
+      });
+    }
+    return all.sort((a, b) => a.index - b.index || a.incarnation - b.incarnation);
+  }
+
+  async create(config: SliverConfig, signal: AbortSignal): Promise<void> {
+    const { folders, subvolumes, images, options } = await this.#ready(signal);
+    const name = markName(config);
+    if (!(await this.#begin(config))) return;
+    const names = this.#names(config.index);
+    await subvolumes.remove(name, signal);
+    const image =
+      this.name === "account" ? undefined : await images.ensure(config.image ?? options.defaultImage, signal);
+    await subvolumes.make(name, image, signal);
+    await subvolumes.limit(name, config.effective.disk, signal);
+    await (image === undefined ? makeAccountRoot : fitImageRoot)(subvolumes.path(name), names);
+    await makeSecrets(folders.path(name, "etc"), names, signal);
+    signal.throwIfAborted();
+    await folders.write(name, { ...(await this.#mark(config)), made: true });
+  }
+
+  async configure(config: SliverConfig, signal: AbortSignal): Promise<Configured> {
+    const { folders, subvolumes, cgroups, network, pool } = await this.#ready(signal);
+    const name = markName(config);
+    const mark = await this.#mark(config);
+    const { disk } = config.effective;
+    // The sum of limits stays what the pool can hold: what is counted grows before, and shrinks after the limit does.
+    await this.#reserve(name, { ...mark, disk: Math.max(disk, mark.disk) });
+    await subvolumes.limit(name, disk, signal);
+    const { writes, unenforced } = limitWrites(config, cgroups.layout, await pool.device());
+    if ((await this.#phase(name, mark)) === "running") {
+      await cgroups.apply(name, writes);
+      const names = this.#names(config.index);
+      await network.admit(names, config, signal);
+      await network.shape(names, config, signal);
+    }
+    await writeSettings(folders.path(name, "etc"), mark.root, this.#names(config.index), config);
+    const { digest, effective } = config;
+    await folders.write(name, { ...(await this.#mark(config)), disk, applied: { digest, effective } });
+    return { unenforced: [...unenforced, ...otherUnenforced(config)] };
+  }
+
+  async start(config: SliverConfig, signal: AbortSignal): Promise<void> {
+    const machine = await this.#ready(signal);
+    const name = markName(config);
+    const mark = await this.#mark(config);
+    await machine.folders.write(name, { ...mark, started: true });
+    await launch(machine, name, this.#names(config.index), config, mark.root, signal);
+  }
+
+  async stop(ref: SliverRef, signal: AbortSignal): Promise<void> {
+    await this.#ready(signal);
+    await this.#mark(ref);
+    await this.#end(ref, signal);
+  }
+
+  async destroy(ref: SliverRef, signal: AbortSignal): Promise<void> {
+    const machine = await this.#ready(signal);
+    const { folders, subvolumes, cgroups } = machine;
+    const name = markName(ref);
+    const traces = [await folders.list(), await subvolumes.list(), await cgroups.list()];
+    if (traces.some((names) => names.includes(name))) {
+      // Nobody new comes in, then nobody is in, then what they left goes (8.2). The mark is the last to go, so that
+      // whatever interrupts this is found and gone on with.
+      await rm(folders.path(name, "etc", "authorized_keys"), { force: true });
+      await this.#end(ref, signal);
+      await subvolumes.remove(name, signal);
+      await folders.remove(name);
+    }
+    await machine.leave(signal);
+  }
+
+  async #ready(signal: AbortSignal): Promise<SliverMachine> {
+    await this.#machine.prepare(signal);
+    signal.throwIfAborted();
+    return this.#machine;
+  }
+
+  #names(index: number): Names {
+    return namesOf(index, this.#machine.options.network);
+  }
+
+  async #mark(ref: SliverRef): Promise<Mark> {
+    const mark = await this.#machine.folders.read(markName(ref));
+    if (mark === undefined)
+      throw new WrongIncarnationError(`there is no incarnation ${ref.incarnation} at index ${ref.index}`);
+    return mark;
+  }
+
+  async #phase(name: string, mark: Mark | undefined): Promise<Observed["phase"]> {
+    if (mark?.made !== true) return "broken";
+    if ((await this.#machine.cgroups.processes(name, "payload")).length > 0) return "running";
+    return mark.started ? "stopped" : "created";
+  }
+
+  /** Leaves the intent on disk before anything is made; false when it is made already. */
+  async #begin(config: SliverConfig): Promise<boolean> {
+    const { folders, subvolumes, cgroups } = this.#machine;
+    const own = markName(config);
+    const there = [...(await folders.list()), ...(await subvolumes.list()), ...(await cgroups.list())];
+    const other = there.find((name) => name !== own && readMarkName(name)?.index === config.index);
+    if (other !== undefined)
+      throw new WrongIncarnationError(`index ${config.index} still holds ${other}, which must go first`);
+    const mark = await folders.read(own);
+    if (mark?.made === true) return false;
+    const { name, generation, effective } = config;
+    await this.#reserve(own, {
+      v: 1,
+      name,
+      generation,
+      root: this.name,
+      disk: effective.disk,
+      made: false,
+      started: false,
+    });
+    return true;
+  }
+
+  /** Writes a mark whose limit of disk fits in the pool beside all others. */
+  #reserve(name: string, mark: Mark): Promise<void> {
+    const { folders, pool } = this.#machine;
+    return this.#machine.exclusive(async () => {
+      let sum = mark.disk;
+      for (const other of await folders.list())
+        if (other !== name) sum += (await folders.read(other))?.disk ?? 0;
+      const { size } = await pool.space();
+      if (sum * 1024 > size)
+        throw new PoolFullError(
+          `${mark.name} with ${mark.disk} KiB makes ${sum} KiB of disk for slivers; the pool has ${Math.floor(size / 1024)} KiB`,
+        );
+      await folders.write(name, mark);
+    });
+  }
+
+  /** Ends its processes, then takes what only lives with them: groups, cable, rules. */
+  async #end({ index, incarnation }: SliverRef, signal: AbortSignal): Promise<void> {
+    const { cgroups, network } = this.#machine;
+    const name = markName({ index, incarnation });
+    // LXC's own process sees the end of what it started, buries it, and goes; it is helped only where it does not.
+    await cgroups.kill(name, signal, "payload");
+    await cgroups.emptied(name, MONITOR_LIMIT, signal);
+    await cgroups.kill(name, signal);
+    await network.disconnect(this.#names(index), signal);
+    await cgroups.remove(name, signal);
+  }
+}

@@ -1,0 +1,132 @@
+import { chmod, mkdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "@nodeyard/runtime";
+import { Cgroups } from "../../cgroups/index.ts";
+import { writeAtomic } from "../../edge/atomic.ts";
+import { run } from "../../edge/run.ts";
+import { MachineError } from "../../errors.ts";
+import { Network } from "../../network/index.ts";
+import { Images, Pool, Subvolumes } from "../../storage/index.ts";
+import { clashes } from "../id-ranges.ts";
+import type { IsolationOptions } from "../options.ts";
+import { SECCOMP_POLICY } from "../seccomp.ts";
+import { SliverFolders } from "./sliver-folders.ts";
+
+export interface MachineOptions extends IsolationOptions {
+  /** bit/s. */
+  readonly link: number;
+  readonly clock: Clock;
+  readonly onProgress: (line: string) => void;
+}
+
+const PROGRAMS: Readonly<Record<string, string>> = {
+  "lxc-start": "lxc",
+  btrfs: "btrfs-progs",
+  nft: "nftables",
+  ip: "iproute2",
+  tc: "iproute2",
+  "ssh-keygen": "openssh-client",
+};
+
+/** What slivers share on this machine, and what is made for the first and taken away after the last. */
+export class SliverMachine {
+  readonly options: MachineOptions;
+  readonly pool: Pool;
+  readonly subvolumes: Subvolumes;
+  readonly images: Images;
+  readonly folders: SliverFolders;
+  readonly network: Network;
+  readonly seccomp: string;
+  #cgroups: Cgroups | undefined;
+  #prepared: Promise<void> | undefined;
+  #framed = false;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: MachineOptions) {
+    this.options = options;
+    const { folder, pool } = options;
+    this.pool =
+      "bytes" in pool
+        ? new Pool(join(folder, "pool"), join(folder, "pool.img"), pool.bytes)
+        : new Pool(pool.folder, undefined, 0);
+    this.subvolumes = new Subvolumes(this.pool);
+    const { clock, onProgress, images } = options;
+    this.images = new Images(this.pool, {
+      sources: images,
+      cache: options.cache ?? join(folder, "cache"),
+      clock,
+      onProgress,
+    });
+    this.folders = new SliverFolders(join(folder, "slivers"));
+    const { outbound, network } = options;
+    this.network = new Network(options.link, outbound === undefined ? undefined : { ...outbound, network });
+    this.seccomp = join(folder, "seccomp.policy");
+  }
+
+  get cgroups(): Cgroups {
+    if (this.#cgroups === undefined) throw new MachineError("the machine is not prepared");
+    return this.#cgroups;
+  }
+
+  /** Once; again after it failed. Throws MachineError, CommandError. */
+  prepare(signal: AbortSignal): Promise<void> {
+    this.#prepared ??= this.#prepare(signal).catch((error) => {
+      this.#prepared = undefined;
+      throw error;
+    });
+    return this.#prepared;
+  }
+
+  /** One at a time: what is made for the first sliver must not be taken away under it. */
+  exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => undefined);
+    return done;
+  }
+
+  /** Before a sliver starts. */
+  frame(signal: AbortSignal): Promise<void> {
+    return this.exclusive(async () => {
+      if (!this.#framed) await this.network.prepare(signal);
+      this.#framed = true;
+    });
+  }
+
+  /** After a sliver went: when it was the last one, nothing of ours is left but files. */
+  leave(signal: AbortSignal): Promise<void> {
+    return this.exclusive(async () => {
+      if ((await this.folders.list()).length > 0) return;
+      this.#framed = false;
+      await this.network.remove(signal);
+      await this.cgroups.removeParent();
+    });
+  }
+
+  /** Takes everything of ours from a machine without slivers, images included. */
+  async dismantle(signal: AbortSignal): Promise<void> {
+    await this.leave(signal);
+    await this.pool.leave(signal);
+    this.#prepared = undefined;
+    await rm(this.options.folder, { recursive: true, force: true });
+  }
+
+  async #prepare(signal: AbortSignal): Promise<void> {
+    for (const [program, name] of Object.entries(PROGRAMS))
+      await run(["which", program], { signal }).catch((cause) => {
+        throw new MachineError(`slivers need ${program}; apt-get install ${name}`, { cause });
+      });
+    for (const file of ["/etc/passwd", "/etc/group", "/etc/subuid", "/etc/subgid"]) {
+      const clash = clashes(await readFile(file, "utf8").catch(() => ""), file.startsWith("/etc/sub"));
+      if (clash !== undefined)
+        throw new MachineError(`${file} gives ids of slivers to ${clash}; nobody else may have them`);
+    }
+    // The sliver's root passes through here, LXC says; what is secret is shut further in.
+    await mkdir(this.options.folder, { recursive: true });
+    await chmod(this.options.folder, 0o711);
+    await this.folders.prepare();
+    await this.pool.prepare(signal);
+    await this.images.tidy();
+    await writeAtomic(this.seccomp, SECCOMP_POLICY);
+    this.#cgroups = await Cgroups.detect(this.options.clock);
+  }
+}

@@ -1,0 +1,128 @@
+import {
+  chmod,
+  chown,
+  lchown,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { join } from "node:path";
+import { ImageError } from "../../errors.ts";
+import { loginLines, withLine } from "../inner-files.ts";
+import type { Bind } from "../lxc-config.ts";
+import { LOGIN_ID, type Names } from "../names.ts";
+
+/** Of the host, seen by account slivers: programs, and what they read. Nothing that speaks of the host's users. */
+const SEEN: readonly string[] = [
+  "usr",
+  "bin",
+  "sbin",
+  "lib",
+  "lib32",
+  "lib64",
+  "etc/alternatives",
+  "etc/bash.bashrc",
+  "etc/ca-certificates",
+  "etc/ld.so.cache",
+  "etc/ld.so.conf",
+  "etc/ld.so.conf.d",
+  "etc/localtime",
+  "etc/profile",
+  "etc/protocols",
+  "etc/services",
+  "etc/ssl/certs",
+  "etc/ssl/openssl.cnf",
+  "etc/terminfo",
+];
+
+/** What of the host is mounted into an account sliver. What is a link at the top is made as a link in its root. */
+export async function hostBinds(): Promise<Bind[]> {
+  const binds: Bind[] = [];
+  for (const to of SEEN) {
+    const info = await lstat(`/${to}`).catch(() => undefined);
+    if (info === undefined || (info.isSymbolicLink() && !to.includes("/"))) continue;
+    binds.push({ from: `/${to}`, to, kind: info.isDirectory() ? "dir" : "file" });
+  }
+  return binds;
+}
+
+/** An account sliver's own part of its root: everything that can be written to. */
+export async function makeAccountRoot(root: string, names: Names): Promise<void> {
+  for (const folder of ["dev", "etc", "home", "proc", "root", "run", "sys", "usr", "var", "var/empty"])
+    await mkdir(join(root, folder), { mode: folder === "root" ? 0o700 : 0o755 });
+  for (const folder of ["tmp", "var/tmp"]) {
+    await mkdir(join(root, folder));
+    await chmod(join(root, folder), 0o1777);
+  }
+  for (const name of SEEN) {
+    const info = await lstat(`/${name}`).catch(() => undefined);
+    if (info?.isSymbolicLink() === true && !name.includes("/"))
+      await symlink(`usr/${name}`, join(root, name));
+  }
+  const { passwd, group } = loginLines(names.user);
+  const files: Record<string, string> = {
+    passwd: `root:x:0:0:root:/root:/bin/sh\nsshd:x:100:65534::/run/sshd:/usr/sbin/nologin\n${passwd}\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n`,
+    group: `root:x:0:\ntty:x:5:\n${group}\nnogroup:x:65534:\n`,
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+  };
+  for (const [name, text] of Object.entries(files)) await writeFile(join(root, "etc", name), text);
+  await common(root, names);
+}
+
+/** Gives the copy of an image its login, and takes what all copies would share. Nothing runs in it yet. */
+export async function fitImageRoot(root: string, names: Names): Promise<void> {
+  for (const [file, line] of Object.entries(loginLines(names.user))) {
+    const path = await within(root, `etc/${file}`);
+    const text = await readFile(path, "utf8").catch(() => undefined);
+    if (text !== undefined) await writeFile(path, withLine(text, line));
+    else if (file !== "shadow") throw new ImageError(`the image has no /etc/${file}`);
+  }
+  const sudoers = await within(root, "etc/sudoers.d").catch(() => undefined);
+  if (sudoers !== undefined && (await lstat(sudoers).catch(() => undefined)) !== undefined) {
+    const path = await within(root, "etc/sudoers.d/nodeyard");
+    await writeFile(path, `${names.user} ALL=(ALL) NOPASSWD: ALL\n`, { mode: 0o440 });
+  }
+  const ssh = await within(root, "etc/ssh").catch(() => undefined);
+  for (const name of ssh === undefined ? [] : await readdir(ssh).catch(() => []))
+    if (name.startsWith("ssh_host_")) await rm(join(ssh!, name));
+  await common(root, names);
+}
+
+async function common(root: string, { user, address }: Names): Promise<void> {
+  const texts: Record<string, string> = {
+    "etc/hostname": `${user}\n`,
+    "etc/hosts": `127.0.0.1 localhost\n${address} ${user}\n`,
+    "etc/resolv.conf": await readFile("/etc/resolv.conf", "utf8").catch(() => ""),
+  };
+  for (const [name, text] of Object.entries(texts)) {
+    // Images have a link here to what a resolver of theirs would write; nothing of an image is followed.
+    await rm(join(await within(root, "etc"), name.slice(4)), { force: true });
+    await writeFile(await within(root, name), text);
+  }
+  await mkdir(await within(root, "etc/nodeyard"), { recursive: true });
+  const home = await within(root, `home/${user}`);
+  await mkdir(home, { recursive: true });
+  await lchown(home, LOGIN_ID, LOGIN_ID);
+  await chmod(home, 0o700);
+}
+
+/** A path in a root, no part of which is a link: an image's tree may point anywhere. Throws ImageError. */
+async function within(root: string, path: string): Promise<string> {
+  let at = root;
+  for (const part of path.split("/")) {
+    at = join(at, part);
+    if ((await lstat(at).catch(() => undefined))?.isSymbolicLink() === true)
+      throw new ImageError(`/${path} of the image is a link, and must not be`);
+  }
+  return at;
+}
+
+/** The folder that is mounted at /etc/nodeyard, owned by the sliver's root: sshd reads nobody else's files. */
+export async function makeEtc(etc: string, { idBase }: Names): Promise<void> {
+  await mkdir(etc, { recursive: true, mode: 0o755 });
+  await chown(etc, idBase, idBase);
+}

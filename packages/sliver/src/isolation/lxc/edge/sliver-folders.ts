@@ -1,0 +1,45 @@
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { writeAtomic } from "../../edge/atomic.ts";
+import { exists } from "../../storage/edge/pool.ts";
+import { type Mark, markText, readMark } from "../mark.ts";
+
+/** What is kept of each sliver besides its root: its mark, keys and configurations. Folders carry the mark's name. */
+export class SliverFolders {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async prepare(): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o711 });
+  }
+
+  path(mark: string, ...parts: readonly string[]): string {
+    return join(this.#folder, mark, ...parts);
+  }
+
+  async list(): Promise<string[]> {
+    return readdir(this.#folder).catch(() => []);
+  }
+
+  has(mark: string): Promise<boolean> {
+    return exists(this.path(mark));
+  }
+
+  /** Undefined when it is not there or cannot be read. */
+  async read(mark: string): Promise<Mark | undefined> {
+    const text = await readFile(this.path(mark, "mark.json"), "utf8").catch(() => undefined);
+    return text === undefined ? undefined : readMark(text);
+  }
+
+  async write(mark: string, content: Mark): Promise<void> {
+    await mkdir(this.path(mark), { recursive: true, mode: 0o711 });
+    await writeAtomic(this.path(mark, "mark.json"), markText(content));
+  }
+
+  async remove(mark: string): Promise<void> {
+    await rm(this.path(mark), { recursive: true, force: true });
+  }
+}

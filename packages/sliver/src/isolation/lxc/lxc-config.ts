@@ -1,0 +1,108 @@
+import { UnsafeTextError } from "../errors.ts";
+import { GATEWAY } from "../network/index.ts";
+import { IDS, type Names } from "./names.ts";
+
+/** A folder of the host that is seen, not written, inside. */
+export interface Bind {
+  readonly from: string;
+  /** Without a leading slash. */
+  readonly to: string;
+  readonly kind: "dir" | "file";
+}
+
+export interface LxcConfig {
+  readonly names: Names;
+  readonly root: string;
+  /** Folder with the sliver's keys, its sshd's configuration and what it starts. */
+  readonly etc: string;
+  readonly binds: readonly Bind[];
+  readonly seccomp: string;
+  /** Of its control groups, below every hierarchy's mount. */
+  readonly group: string;
+  readonly devices: "v1" | "v2" | "none";
+  /** As in `0,2-3`. */
+  readonly cpus?: string;
+}
+
+/**
+ * What root may be inside. Not sys_admin (mounts, new namespaces and most of the kernel's old holes), nor what reaches
+ * the machine: modules, time, raw i/o, audit, boot.
+ */
+export const CAPABILITIES = [
+  "audit_write",
+  "chown",
+  "dac_override",
+  "fowner",
+  "fsetid",
+  "kill",
+  "mknod",
+  "net_admin",
+  "net_bind_service",
+  "net_raw",
+  "setfcap",
+  "setgid",
+  "setpcap",
+  "setuid",
+  "sys_chroot",
+] as const;
+
+/** null, zero, full, random, urandom, tty, console, ptmx, pts. */
+const DEVICES = ["c 1:3", "c 1:5", "c 1:7", "c 1:8", "c 1:9", "c 5:0", "c 5:1", "c 5:2", "c 136:*"];
+
+/** The text that LXC reads as root. Throws UnsafeTextError. */
+export function lxcConfig(config: LxcConfig): string {
+  const { names, root, etc, binds, group } = config;
+  const entries: [string, string][] = [
+    ["lxc.uts.name", names.user],
+    ["lxc.rootfs.path", `dir:${root}`],
+    ["lxc.rootfs.options", "idmap=container"],
+    ["lxc.idmap", `u 0 ${names.idBase} ${IDS}`],
+    ["lxc.idmap", `g 0 ${names.idBase} ${IDS}`],
+    ["lxc.init.cmd", "/bin/sh /etc/nodeyard/init"],
+    ["lxc.apparmor.profile", "unconfined"],
+    ["lxc.mount.auto", "proc:mixed sys:ro"],
+    ["lxc.mount.entry", mount("tmpfs", "run", "tmpfs", "nosuid,nodev,mode=755,create=dir")],
+    ["lxc.mount.entry", mount("tmpfs", "dev/shm", "tmpfs", "nosuid,nodev,mode=1777,create=dir")],
+    ["lxc.mount.entry", mount(etc, "etc/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir")],
+    ...binds.map((one): [string, string] => [
+      "lxc.mount.entry",
+      mount(one.from, one.to, "none", `bind,ro,nodev,create=${one.kind}`),
+    ]),
+    ["lxc.autodev", "1"],
+    ["lxc.pty.max", "256"],
+    ["lxc.tty.max", "0"],
+    ["lxc.console.path", "none"],
+    ["lxc.seccomp.profile", config.seccomp],
+    ["lxc.cap.keep", CAPABILITIES.join(" ")],
+    ["lxc.net.0.type", "veth"],
+    ["lxc.net.0.veth.pair", names.device],
+    ["lxc.net.0.name", "eth0"],
+    ["lxc.net.0.flags", "up"],
+    ["lxc.net.0.ipv4.address", `${names.address}/32`],
+    ["lxc.net.0.ipv4.gateway", GATEWAY],
+    // Below the sliver's own group, whose limits LXC never writes; without these three it leaves groups behind.
+    ["lxc.cgroup.dir.monitor", `${group}/monitor`],
+    ["lxc.cgroup.dir.container", `${group}/payload`],
+    ["lxc.cgroup.dir.monitor.pivot", `${group}/pivot`],
+  ];
+  if (config.devices !== "none") {
+    const key = config.devices === "v1" ? "lxc.cgroup.devices" : "lxc.cgroup2.devices";
+    entries.push([`${key}.deny`, "a"], [`${key}.allow`, "c *:* m"]);
+    for (const device of DEVICES) entries.push([`${key}.allow`, `${device} rwm`]);
+  }
+  if (config.cpus !== undefined) entries.push(["lxc.cgroup.cpuset.cpus", config.cpus]);
+  return `${entries.map(([key, value]) => `${key} = ${oneLine(value)}`).join("\n")}\n`;
+}
+
+function mount(from: string, to: string, type: string, options: string): string {
+  for (const path of [from, to])
+    if (!/^\/?[A-Za-z0-9._+-]+(?:\/[A-Za-z0-9._+-]+)*$/.test(path) || /(?:^|\/)\.\.(?:\/|$)/.test(path))
+      throw new UnsafeTextError(`${JSON.stringify(path)} is no path for a mount`);
+  return `${from} ${to} ${type} ${options} 0 0`;
+}
+
+function oneLine(value: string): string {
+  if (!/^[\x20-\x7e]+$/.test(value) || value.includes("#") || value.startsWith('"'))
+    throw new UnsafeTextError(`${JSON.stringify(value)} is no value for LXC`);
+  return value;
+}

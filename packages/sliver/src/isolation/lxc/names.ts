@@ -1,0 +1,65 @@
+import { UnsafeTextError } from "../errors.ts";
+
+/** Everything of a sliver that has a name or a number on this machine. All of it derives from the index. */
+export interface Names {
+  readonly index: number;
+  /** Its login, and its host name. */
+  readonly user: string;
+  /** First of its 65,536 ids. */
+  readonly idBase: number;
+  /** Of its login, as this machine sees it. */
+  readonly uid: number;
+  /** The host's end of its network cable. */
+  readonly device: string;
+  readonly address: string;
+  /** Chain of its network rules. */
+  readonly chain: string;
+}
+
+/** Ids that a sliver has for itself. */
+export const IDS = 65_536;
+/** Of the login, inside. */
+export const LOGIN_ID = 1000;
+/**
+ * The last sixteenth of what a signed 32-bit id can be: the only large range that neither systemd (which hands out
+ * 524288 to 1879048191 to containers) nor `useradd`'s sub-ids use.
+ */
+export const FIRST_ID = 0x7000_0000;
+export const HIGHEST_INDEX = 4000;
+
+/** `network` is the first two numbers of the addresses, as `10.213`. Throws UnsafeTextError. */
+export function namesOf(index: number, network: string): Names {
+  if (!Number.isInteger(index) || index < 1 || index > HIGHEST_INDEX)
+    throw new UnsafeTextError(`${index} is no index of a sliver (1 to ${HIGHEST_INDEX})`);
+  const idBase = FIRST_ID + index * IDS;
+  return {
+    index,
+    user: `ny-${String(index).padStart(2, "0")}`,
+    idBase,
+    uid: idBase + LOGIN_ID,
+    device: `ny-v${index}`,
+    address: `${network}.${index >> 8}.${index & 255}`,
+    chain: `s${index}`,
+  };
+}
+
+/** The mark that folders, subvolumes and cgroups carry in their name: whose they are, readable after any crash. */
+export function markName({
+  index,
+  incarnation,
+}: {
+  readonly index: number;
+  readonly incarnation: number;
+}): string {
+  if (!Number.isSafeInteger(incarnation) || incarnation < 0)
+    throw new UnsafeTextError(`${incarnation} is no incarnation`);
+  return `ny-${index}.${incarnation}`;
+}
+
+/** Undefined for what is not ours. */
+export function readMarkName(name: string): { index: number; incarnation: number } | undefined {
+  const match = /^ny-([1-9]\d{0,3})\.(0|[1-9]\d{0,15})$/.exec(name);
+  if (match === null) return undefined;
+  const [index, incarnation] = [Number(match[1]), Number(match[2])];
+  return index <= HIGHEST_INDEX && Number.isSafeInteger(incarnation) ? { index, incarnation } : undefined;
+}

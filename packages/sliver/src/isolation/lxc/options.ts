@@ -1,0 +1,61 @@
+import { z } from "zod";
+
+/** Only what no interpreter that runs as root gives a meaning to. */
+const path = z
+  .string()
+  .regex(/^(?:\/[A-Za-z0-9._+-]+)+$/, "must be an absolute path of letters, digits and ._+-")
+  .refine((value) => !/\/\.{1,2}(?:\/|$)/.test(value), "must not hold . or ..");
+
+const image = z.union([
+  z.strictObject({ tar: path }),
+  z.strictObject({ folder: path }),
+  z.strictObject({
+    debian: z.string().regex(/^[a-z]{1,20}$/),
+    packages: z
+      .array(z.string().regex(/^[a-z0-9][a-z0-9+.-]{0,63}$/))
+      .max(200)
+      .default([]),
+  }),
+]);
+
+export const isolationSchema = z.strictObject({
+  /** Everything on disk is below it. */
+  folder: path.default("/var/lib/nodeyard-slivers"),
+  /** Archives of images that are made here; absent: in the folder. */
+  cache: path.optional(),
+  /** First two numbers of the slivers' addresses. */
+  network: z
+    .string()
+    .regex(
+      /^(?:10\.(?:25[0-5]|2[0-4]\d|1?\d?\d)|172\.(?:1[6-9]|2\d|3[01])|192\.168)$/,
+      "must be a private /16",
+    )
+    .default("10.213"),
+  pool: z
+    .union([
+      z.strictObject({ bytes: z.number().int().min(268_435_456) }),
+      /** A folder on a btrfs that is there. */
+      z.strictObject({ folder: path }),
+    ])
+    .default({ bytes: 20_000_000_000 }),
+  images: z.record(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/), image).default({
+    debian: { debian: "bookworm", packages: [] },
+  }),
+  /** For slivers that name none. */
+  defaultImage: z.string().default("debian"),
+  /** CPU of all slivers together against the rest of the machine; cgroup v2 `cpu.weight`. */
+  weight: z.number().int().min(1).max(10_000).default(100),
+  /** Absent: slivers reach nobody. */
+  outbound: z
+    .strictObject({
+      device: z.string().regex(/^[A-Za-z][A-Za-z0-9_.-]{0,14}$/),
+      /** Ranges that slivers reach never; the cloud's metadata service first of all. */
+      refuse: z
+        .array(z.string().regex(/^\d{1,3}(?:\.\d{1,3}){3}\/\d{1,2}$/))
+        .max(256)
+        .default(["169.254.0.0/16"]),
+    })
+    .optional(),
+});
+
+export type IsolationOptions = z.output<typeof isolationSchema>;

@@ -1,0 +1,2 @@
+export { GATEWAY, Network } from "./edge/network.ts";
+export type { Outbound } from "./rules.ts";

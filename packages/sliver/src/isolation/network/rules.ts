@@ -1,0 +1,113 @@
+import { UnsafeTextError } from "../errors.ts";
+import type { Names } from "../lxc/names.ts";
+
+/** nftables table of all slivers; nothing outside it is touched. */
+export const TABLE = "nodeyard-slivers";
+
+/** What one sliver may do at the host's end of its cable. */
+export interface SliverRules extends Pick<Names, "device" | "address" | "chain"> {
+  /** New connections above so many are dropped; 0: no limit. */
+  readonly connections: number;
+}
+
+/** How slivers reach the world: not at all, or through one interface, under its address. */
+export type Outbound = {
+  readonly device: string;
+  readonly network: string;
+  readonly refuse: readonly string[];
+};
+
+/**
+ * The frame that holds whether or not a sliver has a chain yet: nothing that comes out of a sliver reaches a listener of
+ * the host or another sliver, only answers do (design.md, rule 11). Chains of slivers survive a repetition.
+ */
+export function frameScript(outbound: Outbound | undefined): string {
+  const lines = [
+    `add table inet ${TABLE}`,
+    `add map inet ${TABLE} cables { type ifname : verdict; }`,
+    ...["gate prerouting", "input input", "forward forward"].map((pair) => {
+      const [chain, hook] = pair.split(" ");
+      return `add chain inet ${TABLE} ${chain} { type filter hook ${hook} priority filter - 1; policy accept; }`;
+    }),
+    `add chain inet ${TABLE} world { type nat hook postrouting priority srcnat; policy accept; }`,
+    ...["gate", "input", "forward", "world"].map((chain) => `flush chain inet ${TABLE} ${chain}`),
+    rule("gate", `iifname vmap @cables`),
+    rule("gate", `iifname "ny-v*" drop`),
+    rule("input", `iifname "ny-v*" ct state established,related accept`),
+    rule("input", `iifname "ny-v*" drop`),
+    rule("forward", `iifname "ny-v*" oifname "ny-v*" drop`),
+  ];
+  if (outbound !== undefined) {
+    const device = quotedDevice(outbound.device);
+    for (const range of outbound.refuse)
+      lines.push(rule("forward", `iifname "ny-v*" ip daddr ${cidr(range)} drop`));
+    lines.push(
+      rule("forward", `iifname "ny-v*" oifname ${device} accept`),
+      rule("forward", `iifname ${device} oifname "ny-v*" ct state established,related accept`),
+      rule("world", `ip saddr ${prefix(outbound.network)}.0.0/16 oifname ${device} masquerade`),
+    );
+  }
+  lines.push(rule("forward", `iifname "ny-v*" drop`), rule("forward", `oifname "ny-v*" drop`));
+  return `${lines.join("\n")}\n`;
+}
+
+/** Makes or changes the rules of one sliver, as one transaction. */
+export function sliverScript({ device, address, chain, connections }: SliverRules): string {
+  const name = chainName(chain);
+  const lines = [
+    `add chain inet ${TABLE} ${name}`,
+    `flush chain inet ${TABLE} ${name}`,
+    rule(name, `ip saddr != ${ipv4(address)} counter drop`),
+    rule(name, `meta nfproto ipv6 drop`),
+  ];
+  if (connections > 0)
+    lines.push(rule(name, `ct state new ct count over ${count(connections)} counter drop`));
+  lines.push(
+    rule(name, "accept"),
+    `add element inet ${TABLE} cables { ${quotedDevice(device)} : jump ${name} }`,
+  );
+  return `${lines.join("\n")}\n`;
+}
+
+/** Takes the rules of one sliver away; each command may fail alone, when it is done already. */
+export function removalScripts({ device, chain }: Pick<SliverRules, "device" | "chain">): string[] {
+  const name = chainName(chain);
+  return [
+    `delete element inet ${TABLE} cables { ${quotedDevice(device)} }\n`,
+    `flush chain inet ${TABLE} ${name}\ndelete chain inet ${TABLE} ${name}\n`,
+  ];
+}
+
+function rule(chain: string, text: string): string {
+  return `add rule inet ${TABLE} ${chain} ${text}`;
+}
+
+function chainName(value: string): string {
+  return checked(value, /^s[1-9]\d{0,3}$/, "chain of a sliver");
+}
+
+function quotedDevice(value: string): string {
+  return `"${checked(value, /^[A-Za-z][A-Za-z0-9_.-]{0,14}$/, "name of an interface")}"`;
+}
+
+function ipv4(value: string): string {
+  return checked(value, /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/, "IPv4 address");
+}
+
+function cidr(value: string): string {
+  const [address = "", bits = ""] = value.split("/");
+  return `${ipv4(address)}/${checked(bits, /^(?:[12]?\d|3[0-2])$/, "length of a prefix")}`;
+}
+
+function prefix(value: string): string {
+  return checked(value, /^\d{1,3}\.\d{1,3}$/, "first half of an address");
+}
+
+function count(value: number): string {
+  return checked(String(value), /^[1-9]\d{0,9}$/, "number of connections");
+}
+
+function checked(value: string, grammar: RegExp, what: string): string {
+  if (!grammar.test(value)) throw new UnsafeTextError(`${JSON.stringify(value)} is no ${what}`);
+  return value;
+}

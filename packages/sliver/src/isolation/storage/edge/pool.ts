@@ -1,0 +1,92 @@
+import { mkdir, readFile, rm, stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { run } from "../../edge/run.ts";
+import { MachineError } from "../../errors.ts";
+
+/**
+ * A btrfs of slivers' own, in a file whose blocks are allocated, or in a folder that is one already. It is reachable
+ * by root alone: what slivers write may be set-uid of an id that is root's here.
+ */
+export class Pool {
+  readonly folder: string;
+  readonly #file: string | undefined;
+  readonly #bytes: number;
+
+  /** `bytes`: of the file that is made when there is none; without one, `folder` must be on a btrfs. */
+  constructor(folder: string, file: string | undefined, bytes: number) {
+    this.folder = folder;
+    this.#file = file;
+    this.#bytes = bytes;
+  }
+
+  /** Mounts it, makes it first if need be. Throws MachineError, CommandError. */
+  async prepare(signal: AbortSignal): Promise<void> {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    if (this.#file !== undefined && (await this.#source()) === undefined) {
+      await this.#makeFile(this.#file, signal);
+      await run(["mount", "-o", "loop,noatime,nodev", this.#file, this.folder], { signal });
+    }
+    const info = await stat(this.folder);
+    if (info.uid !== 0 || (info.mode & 0o077) !== 0) await run(["chmod", "700", this.folder], { signal });
+    await run(["btrfs", "quota", "enable", this.folder], { signal });
+    await this.#dropStale(signal);
+    for (const name of ["slivers", "images"]) await mkdir(join(this.folder, name), { recursive: true });
+  }
+
+  /** Unmounts it; what is in it stays. */
+  async leave(signal: AbortSignal): Promise<void> {
+    if (this.#file !== undefined && (await this.#source()) !== undefined)
+      await run(["umount", this.folder], { signal });
+  }
+
+  /** Size in bytes, and what images and slivers take now. */
+  async space(): Promise<{ size: number; used: number }> {
+    const { bsize, blocks, bavail } = await statfs(this.folder);
+    return { size: blocks * bsize, used: (blocks - bavail) * bsize };
+  }
+
+  /** `major:minor` of the device that it is on alone; undefined when it shares one. */
+  async device(): Promise<string | undefined> {
+    const source = this.#file === undefined ? undefined : await this.#source();
+    if (source === undefined) return undefined;
+    const { rdev } = await stat(source);
+    return `${(rdev >> 8) & 0xfff}:${(rdev & 0xff) | ((rdev >> 12) & 0xfff00)}`;
+  }
+
+  /** Older kernels keep the quota group of a subvolume that is gone. */
+  async #dropStale(signal: AbortSignal): Promise<void> {
+    const shown = await run(["btrfs", "qgroup", "show", "--raw", this.folder], { signal });
+    for (const line of shown.split("\n")) {
+      const id = /^(0\/\d+)\s.*<stale>/.exec(line)?.[1];
+      if (id !== undefined)
+        await run(["btrfs", "qgroup", "destroy", id, this.folder], { signal }).catch(() => undefined);
+    }
+  }
+
+  async #makeFile(file: string, signal: AbortSignal): Promise<void> {
+    // A name of its own until it holds a file system: a half-made file is never mounted.
+    if (await exists(file)) return;
+    const half = `${file}.new`;
+    await rm(half, { force: true });
+    await run(["fallocate", "-l", String(this.#bytes), half], { signal });
+    await run(["mkfs.btrfs", "-q", "-m", "single", half], { signal });
+    await run(["mv", half, file], { signal });
+  }
+
+  /** What is mounted at the folder. */
+  async #source(): Promise<string | undefined> {
+    const lines = (await readFile("/proc/self/mountinfo", "utf8")).split("\n").map((line) => line.split(" "));
+    const line = lines.findLast((one) => one[4] === this.folder);
+    if (line === undefined) return undefined;
+    const [type, source] = line.slice(line.indexOf("-") + 1);
+    if (type !== "btrfs") throw new MachineError(`${this.folder} holds a ${type}, and must be a btrfs`);
+    return source;
+  }
+}
+
+export async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

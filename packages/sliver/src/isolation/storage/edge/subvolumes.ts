@@ -1,0 +1,50 @@
+import { readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { run } from "../../edge/run.ts";
+import { exists, type Pool } from "./pool.ts";
+
+/** The roots of slivers: one subvolume each, with a limit on what it has for itself alone. */
+export class Subvolumes {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  path(mark: string): string {
+    return join(this.#pool.folder, "slivers", mark);
+  }
+
+  async list(): Promise<string[]> {
+    return readdir(join(this.#pool.folder, "slivers")).catch(() => []);
+  }
+
+  /** A copy of an image, or an empty one. */
+  async make(mark: string, image: string | undefined, signal: AbortSignal): Promise<void> {
+    const path = this.path(mark);
+    await run(
+      image === undefined
+        ? ["btrfs", "subvolume", "create", path]
+        : ["btrfs", "subvolume", "snapshot", image, path],
+      { signal },
+    );
+  }
+
+  /** `kib` of data of its own; what it shares with its image is not counted. */
+  async limit(mark: string, kib: number, signal: AbortSignal): Promise<void> {
+    const size = kib === 0 ? "none" : String(kib * 1024);
+    await run(["btrfs", "qgroup", "limit", "-e", size, this.path(mark)], { signal });
+  }
+
+  /** One that is not there is no error. */
+  async remove(mark: string, signal: AbortSignal): Promise<void> {
+    const path = this.path(mark);
+    if (!(await exists(path))) return;
+    // Of a subvolume the root's number is always 256; anything else is what a crash left of making one.
+    if ((await stat(path)).ino !== 256) {
+      await rm(path, { recursive: true, force: true });
+      return;
+    }
+    await run(["btrfs", "subvolume", "delete", path], { signal });
+  }
+}

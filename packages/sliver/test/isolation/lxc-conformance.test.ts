@@ -1,0 +1,42 @@
+import { existsSync, readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { backEndConformance } from "../../src/isolation/conformance/index.ts";
+import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
+
+const skip = whyNot() !== undefined;
+
+describe.skipIf(skip)("slivers by LXC", { timeout: 120_000 }, () => {
+  let real: RealMachine;
+  beforeAll(async () => {
+    real = await realMachine();
+  }, 1_800_000);
+  afterAll(() => real?.stop(), 60_000);
+
+  for (const kind of ["account", "container"] as const)
+    backEndConformance(
+      kind,
+      async () => ({
+        backEnd: real.backEnd(kind),
+        key: real.key,
+        restart: async () => real.backEnd(kind),
+        life: async (index) => initOf(index),
+        leftovers: async () => real.leftovers(),
+        stop: () => real.clear(),
+      }),
+      { describe, test, expect },
+    );
+});
+
+/** Number and start of a sliver's first process: what a restart changes. */
+function initOf(index: number): string[] {
+  const file = `/sys/fs/cgroup/pids/nodeyard-slivers/ny-${index}.1/payload/cgroup.procs`;
+  const other = `/sys/fs/cgroup/nodeyard-slivers/ny-${index}.1/payload/cgroup.procs`;
+  const pids = readFileSync(existsSync(file) ? file : other, "utf8")
+    .trim()
+    .split("\n");
+  return pids.flatMap((pid) => {
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    const inner = /^NSpid:.*\t(\d+)$/m.exec(status)?.[1];
+    return inner === "1" ? [`${pid} ${readFileSync(`/proc/${pid}/stat`, "utf8").split(" ")[21]}`] : [];
+  });
+}

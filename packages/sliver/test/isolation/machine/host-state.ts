@@ -1,0 +1,94 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+/** What slivers could leave on a machine. Everything of the host's that they must not change is in it whole. */
+export function hostState(folder: string): Readonly<Record<string, readonly string[]>> {
+  return {
+    processes: processes(),
+    mounts: lines(readFileSync("/proc/self/mountinfo", "utf8"))
+      .map((line) => line.split(" ").slice(2).join(" "))
+      .filter((line) => /nodeyard|ny-/.test(line)),
+    cgroups: cgroups(),
+    users: ["passwd", "group", "shadow", "subuid", "subgid"].flatMap((name) =>
+      existsSync(`/etc/${name}`) ? lines(readFileSync(`/etc/${name}`, "utf8")) : [],
+    ),
+    interfaces: lines(output("ip", "-br", "link")).map((line) => line.split(/[\s@]/)[0]!),
+    routes: lines(output("ip", "route", "show", "table", "all")),
+    rules: lines(output("nft", "list", "ruleset")),
+    sysctls: [
+      "net/ipv4/ip_forward",
+      "net/ipv4/conf/all/forwarding",
+      "net/ipv4/conf/default/forwarding",
+      "net/ipv6/conf/all/disable_ipv6",
+    ].map((name) => `${name} ${readFileSync(`/proc/sys/${name}`, "utf8").trim()}`),
+    ipc: lines(output("ipcs", "-a")).filter((line) => /^0x/.test(line)),
+    files: ["slivers", "pool/slivers"].flatMap((name) => {
+      const path = join(folder, name);
+      return existsSync(path) ? readdirSync(path).map((one) => join(name, one)) : [];
+    }),
+    limits: existsSync(join(folder, "pool", "slivers")) ? quotaGroups(join(folder, "pool")) : [],
+  };
+}
+
+/** What is there and was not, or was and is not, one line each. */
+export function difference(
+  before: ReturnType<typeof hostState>,
+  after: ReturnType<typeof hostState>,
+): string[] {
+  return Object.keys(before).flatMap((name) => [
+    ...after[name]!.filter((line) => !before[name]!.includes(line)).map((line) => `${name} + ${line}`),
+    ...before[name]!.filter((line) => !after[name]!.includes(line)).map((line) => `${name} - ${line}`),
+  ]);
+}
+
+/** Processes of slivers: by their ids, and LXC's own. */
+function processes(): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        // The dead are the business of whoever was told, the first process in the end.
+        if (/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))) return [];
+        const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+        const ours = statSync(`/proc/${pid}`).uid >= 0x7000_0000 || /\[lxc monitor\]|lxc-start/.test(command);
+        return ours ? [`${pid} ${command}`] : [];
+      } catch {
+        return [];
+      }
+    });
+}
+
+/** What is deleted is freed by the file system in its own time, with its quota group; that time is waited for. */
+function quotaGroups(pool: string): string[] {
+  for (let look = 1; ; look++) {
+    output("btrfs", "filesystem", "sync", pool);
+    output("timeout", "60", "btrfs", "subvolume", "sync", pool);
+    const shown = lines(output("btrfs", "qgroup", "show", "--raw", pool)).filter((line) => /^0\//.test(line));
+    if (look === 50 || !shown.some((line) => line.includes("<stale>")))
+      return shown.map((line) => line.split(/\s+/)[0]!);
+    execFileSync("sleep", ["0.1"]);
+  }
+}
+
+function cgroups(): string[] {
+  const found: string[] = [];
+  const look = (path: string, depth: number): void => {
+    for (const entry of readdirSync(path, { withFileTypes: true })) {
+      if (!entry.isDirectory()) continue;
+      const below = join(path, entry.name);
+      if (/nodeyard|ny-|lxc/.test(entry.name)) found.push(below);
+      if (depth > 0) look(below, depth - 1);
+    }
+  };
+  look("/sys/fs/cgroup", 2);
+  return found;
+}
+
+function output(program: string, ...args: string[]): string {
+  return execFileSync(program, args, { encoding: "utf8" });
+}
+
+function lines(text: string): string[] {
+  return text.split("\n").filter((line) => line !== "");
+}

@@ -1,0 +1,104 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { systemClock } from "@nodeyard/runtime";
+import { isolationSchema, LxcBackEnd, SliverMachine } from "../../../src/isolation/lxc/index.ts";
+import { difference, hostState } from "./host-state.ts";
+
+const NEEDED = ["lxc-start", "mkfs.btrfs", "nft", "mmdebstrap", "tc"];
+
+/** Why slivers cannot be made here; undefined: they can. In CI that is no reason to leave anything out. */
+export function whyNot(): string | undefined {
+  const missing = NEEDED.filter((name) =>
+    ["/usr/bin", "/usr/sbin", "/sbin", "/bin"].every((folder) => !existsSync(join(folder, name))),
+  );
+  const why =
+    process.getuid!() === 0 ? (missing.length === 0 ? undefined : `no ${missing.join(", ")}`) : "not root";
+  if (why !== undefined && process.env.CI === "true") return undefined;
+  if (why !== undefined) console.error(`SKIPPED: tests that make real slivers (${why})`);
+  return why;
+}
+
+export interface RealMachine {
+  readonly folder: string;
+  /** Of a key that may log in. */
+  readonly key: string;
+  readonly keyFile: string;
+  /** A machine as a new process would see it. */
+  machine(): SliverMachine;
+  backEnd(name: "account" | "container"): LxcBackEnd;
+  /** What is on the machine and was not before. */
+  leftovers(): string[];
+  /** Runs a shell script in a sliver, over ssh. */
+  ssh(address: string, script: string, login?: string): string;
+  /** Ends whatever a test that failed left, so that the next one does not fail too. */
+  clear(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** One machine for a test file: names and rules are the same for all, so one file at a time has it. */
+export async function realMachine(pool = 1_500_000_000): Promise<RealMachine> {
+  const lock = new DatabaseSync(join(tmpdir(), "nodeyard-test-slivers.lock"), { timeout: 900_000 });
+  lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+  const folder = mkdtempSync(join(tmpdir(), "nodeyard-slivers-"));
+  const untouched = hostState(folder);
+  const keyFile = join(folder, "id");
+  execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", keyFile]);
+  const options = isolationSchema.parse({
+    folder,
+    cache: join(tmpdir(), "nodeyard-image-cache"),
+    pool: { bytes: pool },
+  });
+  const machine = () =>
+    new SliverMachine({
+      ...options,
+      link: 1_000_000_000,
+      clock: systemClock,
+      onProgress: (line) => console.error(line),
+    });
+  const first = machine();
+  const { signal } = new AbortController();
+  await first.prepare(signal);
+  const image = await first.images.ensure("debian", signal);
+  if (!existsSync(join(image, "usr/sbin/sshd"))) throw new Error("the image holds no sshd");
+  const before = hostState(folder);
+  const clear = async () => {
+    const backEnd = new LxcBackEnd("account", machine());
+    for (const one of await backEnd.inspect(signal)) await backEnd.destroy(one, signal);
+  };
+  return {
+    folder,
+    key: readFileSync(`${keyFile}.pub`, "utf8").trim(),
+    keyFile,
+    machine,
+    backEnd: (name) => new LxcBackEnd(name, machine()),
+    leftovers: () => difference(before, hostState(folder)),
+    ssh: (address, script, login = "ny-01") => ssh(keyFile, login, address, script),
+    clear,
+    stop: async () => {
+      await clear();
+      await first.dismantle(signal);
+      lock.close();
+      const left = difference(untouched, hostState(folder));
+      if (left.length > 0) throw new Error(`the machine is not as before:\n${left.join("\n")}`);
+    },
+  };
+}
+
+export const SSH_OPTIONS = [
+  "StrictHostKeyChecking=no",
+  "UserKnownHostsFile=/dev/null",
+  "LogLevel=ERROR",
+  "BatchMode=yes",
+  "ConnectTimeout=10",
+].flatMap((option) => ["-o", option]);
+
+function ssh(keyFile: string, login: string, address: string, script: string): string {
+  return execFileSync("ssh", ["-i", keyFile, ...SSH_OPTIONS, `${login}@${address}`, script], {
+    encoding: "utf8",
+    timeout: 60_000,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}
