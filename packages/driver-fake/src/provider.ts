@@ -2,6 +2,7 @@ import {
   type CreateOrder,
   DriverError,
   type ExternalId,
+  type ImageStore,
   type InventoryItem,
   type LabelConfig,
   type Machine,
@@ -18,6 +19,7 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import { mapError } from "./cloud/errors.ts";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
 import { type FakeServer, tagKey } from "./cloud/servers.ts";
+import { FakeImageStore } from "./image-store.ts";
 import { consoleOf, describeMachine } from "./machine.ts";
 import type { FakeLabelOwn, FakePoolOwn, FakeProviderConfig } from "./own.ts";
 
@@ -26,29 +28,33 @@ const POLL_MS = 100;
 
 /** One fake provider: everything it knows is in the cloud. */
 export class FakeProvider implements Provider {
-  readonly offers: Offers = {
-    zones: {
-      list: (_pool, signal) =>
-        this.#call("zones", signal, async () => [...this.#cloud.knobs.availabilityZones].sort()),
-    },
-    console: {
-      read: async (tag, context) => {
-        const server = await this.#existing(tag, context);
-        return server === undefined ? null : consoleOf(server, this.#cloud.status(server));
-      },
-    },
-  };
+  readonly offers: Offers;
   readonly #cloud: FakeCloud;
   readonly #config: FakeProviderConfig;
   readonly #clock: Clock;
   // Not AbortSignal.any: a signal that lives as long as the provider would gather a trace of every call.
   readonly #inFlight = new Set<AbortController>();
+  readonly #images: FakeImageStore;
   #closed: DriverError | undefined;
 
-  constructor(cloud: FakeCloud, config: FakeProviderConfig, clock: Clock) {
+  constructor(cloud: FakeCloud, config: FakeProviderConfig, clock: Clock, images?: ImageStore) {
     this.#cloud = cloud;
     this.#config = config;
     this.#clock = clock;
+    this.#images = new FakeImageStore(cloud, clock, (place, signal, call) => this.#call(place, signal, call));
+    this.offers = {
+      zones: {
+        list: (_pool, signal) =>
+          this.#call("zones", signal, async () => [...cloud.knobs.availabilityZones].sort()),
+      },
+      console: {
+        read: async (tag, context) => {
+          const server = await this.#existing(tag, context);
+          return server === undefined ? null : consoleOf(server, cloud.status(server));
+        },
+      },
+      images: images ?? this.#images,
+    };
   }
 
   async *create(order: CreateOrder, context: StepContext): AsyncGenerator<Step, Machine, void> {
@@ -92,14 +98,21 @@ export class FakeProvider implements Provider {
   }
 
   async list(signal: AbortSignal): Promise<readonly Resource[]> {
-    const servers = await this.#call("list", signal, (own) => this.#cloud.list(own));
-    return servers
+    const { servers, images } = await this.#call("list", signal, (own) => this.#cloud.listAll(own));
+    const machines = servers
       .filter((server) => this.#cloud.status(server) !== "DELETED")
       .map(({ id, tag, resources }) => ({ type: "instance", id, tag, resources }));
+    const rest = images.map(({ id, tag: imageTag }) => {
+      return { type: "image", id, tag: null, imageTag, resources: {} };
+    });
+    return [...machines, ...rest];
   }
 
   async removeResource(resource: Resource, signal: AbortSignal): Promise<void> {
-    if (typeof resource.id === "string") await this.#delete(resource.id, signal);
+    const { id, type } = resource;
+    if (typeof id !== "string") return;
+    if (type === "image") await this.#images.delete(id, signal);
+    else await this.#delete(id, signal);
   }
 
   async quota(signal: AbortSignal): Promise<Resources> {

@@ -1,4 +1,4 @@
-import type { Provider } from "@nodeyard/driver";
+import type { ImageStore, Offers, Provider } from "@nodeyard/driver";
 import { driverConformance } from "@nodeyard/driver/conformance";
 import { describe, expect, test } from "vitest";
 import { INSTANT } from "../src/index.ts";
@@ -36,8 +36,24 @@ function spoilt(provider: Provider, changes: Partial<Provider>): Provider {
     inventory: () => provider.inventory(),
     probe: (item, signal) => provider.probe(item, signal),
     close: () => provider.close(),
+    ...(provider.offers && { offers: provider.offers }),
   };
   return { ...base, ...changes };
+}
+
+/** The provider with some of what it offers replaced. */
+function offering(provider: Provider, changes: Partial<Offers>): Provider {
+  return spoilt(provider, { offers: { ...provider.offers, ...changes } });
+}
+
+function store(provider: Provider, changes: Partial<ImageStore>): Provider {
+  const inner = provider.offers!.images!;
+  const base: ImageStore = {
+    formats: inner.formats,
+    upload: (order, context) => inner.upload(order, context),
+    remove: (tag, context) => inner.remove(tag, context),
+  };
+  return offering(provider, { images: { ...base, ...changes } });
 }
 
 describe("the conformance kit fails a driver that", () => {
@@ -133,6 +149,88 @@ describe("the conformance kit fails a driver that", () => {
       }),
     );
     expect(failed.join("\n")).toMatch(/closing twice/);
+  });
+});
+
+describe("the conformance kit fails what a driver offers when", () => {
+  test.each([
+    ["unsorted", ["az2", "az1"]],
+    ["named twice", ["az1", "az1"]],
+    ["none", []],
+  ])("zones are %s", async (_how, names) => {
+    const failed = await failuresOf((provider) => offering(provider, { zones: { list: async () => names } }));
+    expect(failed.join("\n")).toMatch(/^zones, if offered/m);
+  });
+
+  test("a console outlives its machine", async () => {
+    const console = { read: async () => "Booting" };
+    const failed = await failuresOf((provider) => offering(provider, { console }));
+    expect(failed.join("\n")).toMatch(/^a console, if offered/m);
+  });
+
+  test("an upload that is entered again makes one more image", async () => {
+    let count = 0;
+    const failed = await failuresOf((provider, { cloud }) =>
+      store(provider, {
+        async *upload(order, context) {
+          yield { step: "image", deadlineMs: 1_000 };
+          const tag = { ...order.tag, buildId: `again-${count++}` };
+          await cloud.createImage({ name: "again", tag }, context.signal);
+          return yield* provider.offers!.images!.upload(order, context);
+        },
+      }),
+    );
+    expect(failed.join("\n")).toMatch(/a second upload of one tag/);
+    expect(failed.join("\n")).toMatch(/a crash at every yield of an upload/);
+  });
+
+  test("an upload says neither its id nor how far it is before its end", async () => {
+    const failed = await failuresOf((provider) =>
+      store(provider, {
+        async *upload(order, context) {
+          const steps = provider.offers!.images!.upload({ ...order, progress: () => {} }, context);
+          for (;;) {
+            const next = await steps.next();
+            if (next.done) return next.value;
+            yield { step: next.value.step, deadlineMs: next.value.deadlineMs };
+          }
+        },
+      }),
+    );
+    expect(failed.join("\n")).toMatch(/^an uploaded image is listed/m);
+  });
+
+  test("an image is removed by the stored id alone, whoever's it is, and not at all without one", async () => {
+    const failed = await failuresOf((provider, { cloud }) =>
+      store(provider, {
+        async *remove(_tag, { externalId, signal }) {
+          yield { step: "delete", deadlineMs: 1_000 };
+          if (typeof externalId === "string") await cloud.deleteImage(externalId, signal).catch(() => {});
+        },
+      }),
+    );
+    expect(failed.join("\n")).toMatch(/^images of another installation/m);
+    expect(failed.join("\n")).toMatch(/^an upload that is cancelled/m);
+  });
+
+  test("images are not listed", async () => {
+    const failed = await failuresOf((provider) =>
+      spoilt(provider, {
+        list: async (signal) => (await provider.list(signal)).filter(({ type }) => type !== "image"),
+      }),
+    );
+    expect(failed.join("\n")).toMatch(/^an uploaded image is listed/m);
+  });
+
+  test("a leaked image is left alone", async () => {
+    const failed = await failuresOf((provider) =>
+      spoilt(provider, {
+        removeResource: async (resource, signal) => {
+          if (resource.type !== "image") await provider.removeResource(resource, signal);
+        },
+      }),
+    );
+    expect(failed).toEqual(["a leaked image is removed as a resource, twice"]);
   });
 });
 

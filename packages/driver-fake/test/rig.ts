@@ -79,6 +79,16 @@ export async function drive<T>(clock: VirtualClock, work: Promise<T>): Promise<T
   return work;
 }
 
+/** Nothing in the fake cloud reads the file. */
+const IMAGE = {
+  file: "/nowhere/image.qcow2",
+  format: "qcow2",
+  size: 1_234_567,
+  sha256: "5".repeat(64),
+  md5: "5".repeat(32),
+  own: {},
+};
+
 export interface FakeRig extends ConformanceRig {
   readonly cloud: FakeCloud;
   readonly clock: VirtualClock;
@@ -109,8 +119,13 @@ export async function fakeRig(knobs: FakeKnobs = INSTANT): Promise<FakeRig> {
     open: (installation) => driver.open(config, contextFor(clock, installation)),
     drive: (work) => drive(clock, work),
     settle: () => clock.advance(60_000),
-    truth: async () =>
-      cloud.inspect().map(({ id, tag, resources }) => ({ type: "instance", id, tag, resources })),
+    truth: async () => [
+      ...cloud.inspect().map(({ id, tag, resources }) => ({ type: "instance", id, tag, resources })),
+      ...cloud.inspectImages().map(({ id, tag: imageTag }) => {
+        return { type: "image", id, tag: null, imageTag, resources: {} };
+      }),
+    ],
+    image: async () => IMAGE,
     fillQuota: () => persist({ instances: knobs.quota.instances ?? 0 }),
     breakList: () => cloud.adjust({ ...knobs, errors: { ...knobs.errors, list: 1 } }),
     makeForeign: () => persist({ instances: 1 }),

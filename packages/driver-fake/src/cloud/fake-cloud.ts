@@ -1,8 +1,9 @@
-import { exceeded, type Resources, type Tag } from "@nodeyard/driver";
+import { exceeded, type ImageTag, type Resources, type Tag } from "@nodeyard/driver";
 import { type Clock, type Random, seededRandom } from "@nodeyard/runtime";
 import { type FakeKnobs, type FaultCounts, INSTANT, type Latency } from "../knobs.ts";
 import { CloudError } from "./errors.ts";
-import { decodeEvent, encodeEvent, type Journal } from "./journal.ts";
+import { type FakeImage, type ImageEvent, Images } from "./images.ts";
+import { decodeEvent, decodeImageEvent, encodeEvent, type Journal } from "./journal.ts";
 import { type CloudEvent, type FakeServer, type Fate, Servers, type Status } from "./servers.ts";
 
 export interface CloudOptions {
@@ -22,6 +23,11 @@ export interface NewServer {
   readonly imageProperties: Readonly<Record<string, string>>;
 }
 
+export interface NewImage {
+  readonly name: string;
+  readonly tag: ImageTag | null;
+}
+
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
@@ -37,6 +43,7 @@ export class FakeCloud {
   readonly #chance: Random;
   readonly #journal: Journal | undefined;
   readonly #servers = new Servers();
+  readonly #images = new Images();
   #knobs: FakeKnobs;
   #changes = 0;
 
@@ -84,11 +91,55 @@ export class FakeCloud {
 
   /** Machines that a listing shows now, those with status DELETED included. */
   list(signal: AbortSignal): Promise<readonly FakeServer[]> {
+    return this.#call("list", signal, () => this.#listed(this.#clock.now()));
+  }
+
+  /** Machines and images in one call, as `list` shows them. */
+  listAll(
+    signal: AbortSignal,
+  ): Promise<{ readonly servers: readonly FakeServer[]; readonly images: readonly FakeImage[] }> {
     return this.#call("list", signal, () => {
       const now = this.#clock.now();
-      this.#servers.forget(now);
-      return this.#servers.listed(now);
+      return { servers: this.#listed(now), images: this.#images.listed(now) };
     });
+  }
+
+  /** Makes an image without data, or returns the one that the tag has already. */
+  createImage(order: NewImage, signal: AbortSignal): Promise<FakeImage> {
+    return this.#call("create", signal, () => {
+      const existing = order.tag === null ? undefined : this.#images.ofTag(order.tag);
+      if (existing !== undefined) return existing;
+      const createdAt = this.#clock.now();
+      const id = this.#random.uuid();
+      const image = { ...order, id, size: 0, sha256: "", whole: false, createdAt, lagMs: this.#lag() };
+      this.#record({ op: "image", at: createdAt, image });
+      // With a journal another process may have been first; then the tag's image is the other's.
+      return order.tag === null ? image : (this.#images.ofTag(order.tag) ?? image);
+    });
+  }
+
+  /** Sends an image's data, whole. Rejects with 404 for an image that is not there. */
+  fillImage(
+    id: string,
+    data: { readonly size: number; readonly sha256: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    return this.#call("create", signal, () => {
+      this.#needImage(id);
+      this.#record({ op: "image-data", id, ...data });
+    });
+  }
+
+  /** Rejects with 404 for an image that is not there. */
+  deleteImage(id: string, signal: AbortSignal): Promise<void> {
+    return this.#call("delete", signal, () => {
+      this.#needImage(id);
+      this.#record({ op: "image-delete", at: this.#clock.now(), id });
+    });
+  }
+
+  getImage(id: string, signal: AbortSignal): Promise<FakeImage | undefined> {
+    return this.#call("find", signal, () => this.#images.get(id));
   }
 
   status(server: FakeServer): Status {
@@ -99,6 +150,21 @@ export class FakeCloud {
   inspect(): readonly FakeServer[] {
     this.#catchUp();
     return this.#servers.live();
+  }
+
+  /** The truth of images, as `inspect` is of machines. */
+  inspectImages(): readonly FakeImage[] {
+    this.#catchUp();
+    return this.#images.live();
+  }
+
+  #listed(now: number): readonly FakeServer[] {
+    this.#servers.forget(now);
+    return this.#servers.listed(now);
+  }
+
+  #needImage(id: string): void {
+    if (this.#images.get(id) === undefined) throw new CloudError(404, `there is no image ${id}`);
   }
 
   #create(order: NewServer): FakeServer {
@@ -204,9 +270,9 @@ export class FakeCloud {
     });
   }
 
-  #record(event: CloudEvent): void {
+  #record(event: CloudEvent | ImageEvent): void {
     if (this.#journal === undefined) {
-      this.#servers.apply(event);
+      this.#apply(event);
     } else {
       this.#journal.append(encodeEvent(event));
       this.#catchUp();
@@ -216,8 +282,13 @@ export class FakeCloud {
 
   #catchUp(): void {
     for (const line of this.#journal?.unread() ?? []) {
-      const event = decodeEvent(line);
-      if (event !== undefined) this.#servers.apply(event);
+      const event = decodeEvent(line) ?? decodeImageEvent(line);
+      if (event !== undefined) this.#apply(event);
     }
+  }
+
+  #apply(event: CloudEvent | ImageEvent): void {
+    if (event.op === "create" || event.op === "delete") this.#servers.apply(event);
+    else this.#images.apply(event);
   }
 }

@@ -1,3 +1,4 @@
+import type { ImageEvent } from "./images.ts";
 import type { CloudEvent } from "./servers.ts";
 
 /** Where a cloud keeps its events beyond the process. Calls are synchronous: one event is one line. */
@@ -30,18 +31,24 @@ export class MemoryJournal {
   }
 }
 
-export function encodeEvent(event: CloudEvent): string {
+export function encodeEvent(event: CloudEvent | ImageEvent): string {
   return JSON.stringify(event);
 }
 
-/** Undefined for what is no event: a line that a killed process left unfinished. */
+/** Undefined for what is no event of a machine, and for a line that a killed process left unfinished. */
 export function decodeEvent(line: string): CloudEvent | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isEvent(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsed(line);
+  const known = (value?.op === "create" && "server" in value) || (value?.op === "delete" && "id" in value);
+  return known ? (value as unknown as CloudEvent) : undefined;
+}
+
+/** As `decodeEvent`, of an image. */
+export function decodeImageEvent(line: string): ImageEvent | undefined {
+  const value = parsed(line);
+  const { op } = value ?? {};
+  const known =
+    (op === "image" && value?.image !== undefined) || op === "image-data" || op === "image-delete";
+  return known ? (value as unknown as ImageEvent) : undefined;
 }
 
 /** All events of a journal's text, for whoever checks afterwards what was made and unmade. */
@@ -52,7 +59,11 @@ export function readJournal(text: string): readonly CloudEvent[] {
     .filter((event) => event !== undefined);
 }
 
-function isEvent(value: unknown): value is CloudEvent {
-  if (typeof value !== "object" || value === null || !("op" in value)) return false;
-  return (value.op === "create" && "server" in value) || (value.op === "delete" && "id" in value);
+function parsed(line: string): { readonly [key: string]: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,9 +1,13 @@
 import {
   type Adapter,
   type AdapterContext,
+  type AdapterResource,
   DriverError,
   type ExternalId,
+  type ImageOrder,
+  type ImageTag,
   type Instance,
+  imageTagOf,
   type MachineOrder,
   type Metadata,
   type Resources,
@@ -41,6 +45,42 @@ export class FakeAdapter implements Adapter {
     await this.#context.limiter.turn(signal);
     const servers = await this.#cloud.list(signal);
     return servers.map((server) => instanceOf(this.#cloud, server));
+  }
+
+  async listResources(signal: AbortSignal): Promise<readonly AdapterResource[]> {
+    const { images } = await this.#cloud.listAll(signal);
+    return images.map(({ id, tag }) => {
+      return { type: "image", id, metadata: tag === null ? {} : imageMetadataOf(tag) };
+    });
+  }
+
+  async deleteResource({ type, id }: AdapterResource, signal: AbortSignal): Promise<void> {
+    if (type === "image") await this.deleteImage(id, signal);
+  }
+
+  async zones(): Promise<readonly string[]> {
+    return this.#cloud.knobs.availabilityZones;
+  }
+
+  async consoleLog(externalId: ExternalId, signal: AbortSignal): Promise<string | null> {
+    const server = await this.#cloud.get(String(externalId), signal);
+    return server === undefined || this.#cloud.status(server) === "DELETED" ? null : `Booting ${server.name}`;
+  }
+
+  async uploadImage({ name, metadata, ...order }: ImageOrder, signal: AbortSignal): Promise<ExternalId> {
+    const { size, sha256 } = order;
+    const { id } = await this.#cloud.createImage({ name, tag: imageTagOf(metadata) }, signal);
+    await this.#cloud.fillImage(id, { size, sha256 }, signal);
+    order.progress(size);
+    return id;
+  }
+
+  async deleteImage(externalId: ExternalId, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#cloud.deleteImage(String(externalId), signal);
+    } catch (error) {
+      if (!(error instanceof CloudError) || error.status !== 404) throw error;
+    }
   }
 
   async quotaLimits(): Promise<Resources> {
@@ -134,6 +174,16 @@ function metadataOf({ installation, provider, pool, nodeId }: Tag): Metadata {
     nodepool_provider_name: provider,
     nodepool_pool_name: pool,
     nodepool_node_id: nodeId,
+  };
+}
+
+function imageMetadataOf({ installation, provider, image, buildId, uploadId }: ImageTag): Metadata {
+  return {
+    nodeyard_installation: installation,
+    nodepool_provider_name: provider,
+    nodeyard_image: image,
+    nodepool_build_id: buildId,
+    nodepool_upload_id: uploadId,
   };
 }
 

@@ -1,7 +1,8 @@
+import { sleep } from "@nodeyard/runtime";
 import type { ExternalId, Step, StepContext, Tag } from "../contract.ts";
 import type { Console, ImageStore, ImageTag, Notices, Offers, UploadOrder } from "../offers.ts";
 import { imageMetadata, imageTagOf, machineMetadata, sameImage } from "./metadata.ts";
-import type { Adapter, Instance } from "./types.ts";
+import type { Adapter, Instance, Pacing } from "./types.ts";
 
 const CALL_MS = 120_000;
 /** For one upload, the old clouds' own limit (spec builder.md, section 8), milliseconds. */
@@ -9,6 +10,7 @@ const UPLOAD_MS = 3_600_000;
 
 /** What a provider lends to its offers. */
 export interface Calls {
+  readonly pacing: Pick<Pacing, "clock" | "listLagMs">;
   call<T>(place: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   instancesOf(tag: Tag, signal: AbortSignal): Promise<readonly Instance[]>;
   steps<T>(
@@ -75,22 +77,24 @@ async function idOf(calls: Calls, tag: Tag, { signal, externalId }: StepContext)
   return instance?.externalId ?? externalId;
 }
 
-function imagesOf(adapter: Adapter, { steps }: Calls): ImageStore {
+function imagesOf(adapter: Adapter, { steps, pacing }: Calls): ImageStore {
   return {
     formats: adapter.imageFormats ?? ["qcow2"],
-    upload: (order, context) => steps("upload", context.signal, () => upload(adapter, order, context)),
+    upload: (order, context) =>
+      steps("upload", context.signal, () => upload(adapter, pacing, order, context)),
     remove: (tag, context) =>
-      steps("removeImage", context.signal, () => discard(adapter, tag, context, CALL_MS)),
+      steps("removeImage", context.signal, () => discard(adapter, pacing, tag, context)),
   };
 }
 
 /** What an upload that was cut off has left is removed first: an adapter cannot say whether it is whole. */
 async function* upload(
   adapter: Adapter,
+  pacing: Calls["pacing"],
   order: UploadOrder,
   context: StepContext,
 ): AsyncGenerator<Step, ExternalId, void> {
-  yield* discard(adapter, order.tag, context, CALL_MS);
+  yield* discard(adapter, pacing, order.tag, context);
   yield { step: "upload", deadlineMs: UPLOAD_MS };
   const { tag, ...rest } = order;
   const metadata = { ...order.metadata, ...imageMetadata(tag) };
@@ -102,20 +106,35 @@ async function* upload(
 
 async function* discard(
   adapter: Adapter,
+  { clock, listLagMs }: Calls["pacing"],
+  tag: ImageTag,
+  context: StepContext,
+): AsyncGenerator<Step, void, void> {
+  const { signal } = context;
+  yield { step: "find", deadlineMs: CALL_MS };
+  let ids = await idsOf(adapter, tag, context);
+  if (ids.length === 0 && listLagMs > 0) {
+    // What was uploaded a moment ago may not be listed yet; after this long it is.
+    yield { step: "settle", deadlineMs: listLagMs + CALL_MS };
+    await sleep(clock, listLagMs, signal);
+    ids = await idsOf(adapter, tag, context);
+  }
+  for (const id of ids) {
+    yield { step: "delete", deadlineMs: CALL_MS };
+    await adapter.deleteImage?.(id, signal);
+  }
+}
+
+/** By the tag alone: an id that is not listed may be another's. An adapter that lists nothing has only the stored id to go by. */
+async function idsOf(
+  adapter: Adapter,
   tag: ImageTag,
   { signal, externalId }: StepContext,
-  deadlineMs: number,
-): AsyncGenerator<Step, void, void> {
-  yield { step: "find", deadlineMs };
-  const listed = (await adapter.listResources?.(signal)) ?? [];
-  const ids = listed.flatMap(({ type, id, metadata }) => {
+): Promise<readonly ExternalId[]> {
+  if (adapter.listResources === undefined) return externalId === null ? [] : [externalId];
+  const listed = await adapter.listResources(signal);
+  return listed.flatMap(({ type, id, metadata }) => {
     const own = imageTagOf(metadata);
     return type === "image" && own !== null && sameImage(own, tag) ? [id] : [];
   });
-  // An adapter that does not list images has nothing but the stored id to go by.
-  if (adapter.listResources === undefined && externalId !== null) ids.push(externalId);
-  for (const id of ids) {
-    yield { step: "delete", deadlineMs };
-    await adapter.deleteImage?.(id, signal);
-  }
 }

@@ -47,6 +47,7 @@ export class AdapterProvider implements Provider {
     this.#pacing = pacing;
     this.#typed = typed;
     this.offers = offersOf(adapter, {
+      pacing,
       call: (place, signal, work) => this.#call(place, signal, work),
       instancesOf: (tag, signal) => this.#instancesOf(tag, signal),
       steps: (place, signal, work) => this.#steps(place, signal, work),

@@ -2,6 +2,7 @@ import type { Driver } from "../contract.ts";
 import { callTests, commonTests } from "./calls.ts";
 import { inventoryTests, noLaunchTests, probeTests } from "./inventory.ts";
 import { machineTests, removalTests } from "./machines.ts";
+import { imageTests, offerTests } from "./offers.ts";
 import { ownershipTests } from "./ownership.ts";
 import { Bench, type ConformanceRig, type TestKit } from "./rig.ts";
 
@@ -32,6 +33,8 @@ export function driverConformance(
       machineTests(kit, run);
       removalTests(kit, run);
       callTests(kit, run);
+      offerTests(kit, run);
+      imageTests(kit, run);
     } else {
       noLaunchTests(kit, run);
     }

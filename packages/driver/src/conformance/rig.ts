@@ -10,6 +10,7 @@ import type {
   Tag,
 } from "../contract.ts";
 import { asDriverError, DriverError } from "../errors.ts";
+import type { UploadOrder } from "../offers.ts";
 import { runSteps } from "../steps/run.ts";
 
 /** What the suite needs of a driver and of the cloud behind it. Made anew for each test. */
@@ -35,6 +36,8 @@ export interface ConformanceRig {
   makeForeign?(): Promise<void>;
   /** Makes the host of an inventory item silent or alive again. */
   setAlive?(item: InventoryItem, alive: boolean): Promise<void>;
+  /** An image on this host to upload, of a format that the provider's store takes. Absent: its store is not judged. */
+  image?(): Promise<Pick<UploadOrder, "file" | "format" | "size" | "sha256" | "md5" | "own">>;
   stop(): Promise<void>;
 }
 

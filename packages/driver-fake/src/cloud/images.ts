@@ -1,0 +1,73 @@
+import type { ImageTag } from "@nodeyard/driver";
+
+/** An image as the cloud knows it. */
+export interface FakeImage {
+  readonly id: string;
+  readonly name: string;
+  /** Null for images that others uploaded. */
+  readonly tag: ImageTag | null;
+  /** Bytes that have come so far; an image is usable when `whole`. */
+  readonly size: number;
+  readonly sha256: string;
+  readonly whole: boolean;
+  /** Wall time, milliseconds. */
+  readonly createdAt: number;
+  /** How long a list lags behind for this image, milliseconds. */
+  readonly lagMs: number;
+}
+
+/** What changes the images of a cloud, beside the lines of its machines. */
+export type ImageEvent =
+  | { readonly op: "image"; readonly at: number; readonly image: FakeImage }
+  | { readonly op: "image-data"; readonly id: string; readonly size: number; readonly sha256: string }
+  | { readonly op: "image-delete"; readonly at: number; readonly id: string };
+
+/** The images of a cloud as a fold over its events; one tag has at most one, the first in the journal. */
+export class Images {
+  readonly #byId = new Map<string, { image: FakeImage; goneAt: number | undefined }>();
+
+  apply(event: ImageEvent): void {
+    if (event.op === "image") {
+      const { image } = event;
+      const known = this.#byId.has(image.id) || (image.tag !== null && this.ofTag(image.tag) !== undefined);
+      if (!known) this.#byId.set(image.id, { image, goneAt: undefined });
+      return;
+    }
+    const entry = this.#byId.get(event.id);
+    if (entry === undefined || entry.goneAt !== undefined) return;
+    if (event.op === "image-delete") entry.goneAt = event.at;
+    else entry.image = { ...entry.image, size: event.size, sha256: event.sha256, whole: true };
+  }
+
+  /** Strongly consistent, as a read by id is. */
+  get(id: string): FakeImage | undefined {
+    const entry = this.#byId.get(id);
+    return entry === undefined || entry.goneAt !== undefined ? undefined : entry.image;
+  }
+
+  ofTag(tag: ImageTag): FakeImage | undefined {
+    return this.live().find((image) => image.tag !== null && sameImage(image.tag, tag));
+  }
+
+  live(): readonly FakeImage[] {
+    return [...this.#byId.values()].flatMap(({ image, goneAt }) => (goneAt === undefined ? [image] : []));
+  }
+
+  /** As a list shows it at `now`: late by each image's lag, for what appears and for what goes. */
+  listed(now: number): readonly FakeImage[] {
+    const shown: FakeImage[] = [];
+    for (const [id, { image, goneAt }] of this.#byId) {
+      if (goneAt !== undefined && now >= goneAt + image.lagMs) this.#byId.delete(id);
+      else if (now >= image.createdAt + image.lagMs) shown.push(image);
+    }
+    return shown;
+  }
+}
+
+export function sameImage(a: ImageTag, b: ImageTag): boolean {
+  return imageKey(a) === imageKey(b);
+}
+
+function imageKey({ installation, provider, image, buildId, uploadId }: ImageTag): string {
+  return [installation, provider, image, buildId, uploadId].map(encodeURIComponent).join(" ");
+}

@@ -1,0 +1,255 @@
+import type { ExternalId, Provider, Resource, Step, StepContext } from "../contract.ts";
+import { DriverError } from "../errors.ts";
+import type { ImageStore, ImageTag, UploadOrder } from "../offers.ts";
+import { runSteps } from "../steps/run.ts";
+import { Bench, OTHER_INSTALLATION, type TestKit } from "./rig.ts";
+
+type With = (body: (bench: Bench) => Promise<void>) => () => Promise<void>;
+
+/** What a provider offers beyond machines, as far as it does. */
+export function offerTests({ test, expect }: TestKit, run: With): void {
+  test(
+    "zones, if offered, are named once each, sorted, at least one, and the same again",
+    run(async (bench) => {
+      const { zones } = (await bench.open()).offers ?? {};
+      if (zones === undefined) return;
+      const list = () => bench.call((signal) => zones.list(bench.rig.pool, signal));
+      const names = await list();
+      expect(names.length).toBeGreaterThan(0);
+      expect(names).toEqual([...new Set(names)].sort());
+      expect(await list()).toEqual(names);
+      const reason = new DriverError("timeout", "too late");
+      expect(await bench.failure(zones.list(bench.rig.pool, AbortSignal.abort(reason)))).toBe(reason);
+    }),
+  );
+
+  test(
+    "a type, if offered, is the same for the same label",
+    run(async (bench) => {
+      const { types } = (await bench.open()).offers ?? {};
+      if (types === undefined) return;
+      const type = types.of(bench.rig.label);
+      expect(type.length).toBeGreaterThan(0);
+      expect(types.of({ ...bench.rig.label })).toBe(type);
+    }),
+  );
+
+  test(
+    "a console, if offered, can be read while the machine is there, by id and by tag, and is null afterwards",
+    run(async (bench) => {
+      const provider = await bench.open();
+      const { console: consoles } = provider.offers ?? {};
+      if (consoles === undefined) return;
+      const id = "0000000042";
+      const read = (externalId: ExternalId | null) =>
+        bench.call((signal) => consoles.read(bench.tag(id), { signal, externalId }));
+      const { externalId } = await bench.create(provider, id);
+      await bench.rig.settle();
+      for (const known of [externalId, null]) expect(typeof (await read(known))).toBe("string");
+      await bench.remove(provider, id, externalId);
+      await bench.rig.settle();
+      for (const known of [externalId, null]) expect(await read(known)).toBe(null);
+    }),
+  );
+}
+
+/** An image store, where the provider has one and the rig gives an image. */
+export function imageTests({ test, expect }: TestKit, run: With): void {
+  const withStore = (body: (bench: Bench, shop: Shop) => Promise<void>) =>
+    run(async (bench) => {
+      const provider = await bench.open();
+      if (provider.offers?.images === undefined || bench.rig.image === undefined) return;
+      await body(bench, new Shop(bench, provider));
+    });
+
+  test(
+    "an uploaded image is listed with its tag, its id saved before the end, and its whole size told",
+    withStore(async (bench, shop) => {
+      const format = (await bench.rig.image?.())?.format ?? "";
+      expect(shop.store.formats.includes(format)).toBe(true);
+      const { id, saved, sent, size } = await shop.upload("0000000001");
+      expect(saved).toEqual(id);
+      expect(sent).toBe(size);
+      await bench.rig.settle();
+      const listed = await bench.call((signal) => shop.provider.list(signal));
+      const mine = listed.filter(({ imageTag }) => imageTag?.uploadId === "0000000001");
+      expect(mine.map(({ type, tag, imageTag }) => ({ type, tag, imageTag }))).toEqual([
+        { type: "image", tag: null, imageTag: shop.tag("0000000001") },
+      ]);
+      expect(mine[0]?.id).toEqual(id);
+    }),
+  );
+
+  test(
+    "a second upload of one tag leaves one image; removing it twice, and by no id, ends normally",
+    withStore(async (_bench, shop) => {
+      const first = await shop.upload("0000000002");
+      for (const saved of [first.id, null]) {
+        await shop.upload("0000000002", saved);
+        expect((await shop.imagesOf("0000000002")).length).toBe(1);
+      }
+      for (const saved of [null, first.id, null]) await shop.remove("0000000002", saved);
+      expect(await shop.imagesOf("0000000002")).toEqual([]);
+    }),
+  );
+
+  for (const stored of [true, false]) {
+    test(
+      `a crash at every yield of an upload, the checkpoint ${stored ? "stored" : "lost"}: one image, then none`,
+      withStore(async (bench) => {
+        for (let crash = 1; crash <= 20; crash++) {
+          const id = String(crash).padStart(10, "0");
+          const left = await new Shop(bench, await bench.open()).cutOff(id, crash, stored);
+          const next = new Shop(bench, await bench.open());
+          const again = await next.upload(id, left.externalId);
+          expect((await next.imagesOf(id)).map((image) => image.id)).toEqual([again.id]);
+          await next.remove(id, stored ? again.id : null);
+          expect(await next.imagesOf(id)).toEqual([]);
+          if (left.ended) return;
+        }
+      }),
+    );
+  }
+
+  test(
+    "an upload that is cancelled within any step leaves nothing that a removal by tag does not find",
+    withStore(async (bench, shop) => {
+      for (let cancel = 1; cancel <= 20; cancel++) {
+        const id = String(cancel).padStart(10, "0");
+        const left = await shop.cutOff(id, cancel, false, true);
+        await bench.rig.settle();
+        await shop.remove(id, null);
+        await bench.rig.settle();
+        expect(await shop.imagesOf(id)).toEqual([]);
+        if (left.ended) return;
+      }
+    }),
+  );
+
+  test(
+    "images of another installation and of another upload stay, even when their id is given",
+    withStore(async (bench, shop) => {
+      const other = new Bench(bench.rig, OTHER_INSTALLATION);
+      const theirs = new Shop(other, await other.open());
+      const [mine, its] = [await shop.upload("0000000003"), await theirs.upload("0000000003")];
+      const later = await shop.upload("0000000004");
+      await shop.remove("0000000003", its.id);
+      expect(await shop.imagesOf("0000000003")).toEqual([]);
+      expect((await theirs.imagesOf("0000000003")).map(({ id }) => id)).toEqual([its.id]);
+      await shop.remove("0000000003", later.id);
+      expect((await shop.imagesOf("0000000004")).map(({ id }) => id)).toEqual([later.id]);
+      expect(JSON.stringify(mine.id) === JSON.stringify(its.id)).toBe(false);
+    }),
+  );
+
+  test(
+    "a leaked image is removed as a resource, twice",
+    withStore(async (bench, shop) => {
+      await shop.upload("0000000005");
+      const [leaked] = await shop.imagesOf("0000000005");
+      // Sweeps take from the list what they remove.
+      await bench.rig.settle();
+      for (let twice = 0; twice < 2; twice++)
+        await bench.call((signal) => shop.provider.removeResource(leaked as Resource, signal));
+      expect(await shop.imagesOf("0000000005")).toEqual([]);
+    }),
+  );
+}
+
+/** Uploads and removals of one bench's image. */
+class Shop {
+  readonly provider: Provider;
+  readonly store: ImageStore;
+  readonly #bench: Bench;
+
+  constructor(bench: Bench, provider: Provider) {
+    this.#bench = bench;
+    this.provider = provider;
+    this.store = provider.offers!.images!;
+  }
+
+  tag(uploadId: string): ImageTag {
+    const { installation, rig } = this.#bench;
+    return { installation, provider: rig.providerName, image: "conformance", buildId: "b1", uploadId };
+  }
+
+  async upload(uploadId: string, known: ExternalId | null = null) {
+    let saved = known;
+    let sent = -1;
+    const order = await this.#order(uploadId, (bytes) => {
+      sent = bytes;
+    });
+    const id = await this.#bench.persist(() =>
+      this.#run(
+        (context) => this.store.upload(order, context),
+        saved,
+        async (externalId) => {
+          saved = externalId;
+        },
+      ),
+    );
+    return { id, saved, sent, size: order.size };
+  }
+
+  async remove(uploadId: string, externalId: ExternalId | null): Promise<void> {
+    await this.#bench.persist(() =>
+      this.#run((context) => this.store.remove(this.tag(uploadId), context), externalId),
+    );
+  }
+
+  /** Images that really carry the tag. */
+  async imagesOf(uploadId: string): Promise<readonly Resource[]> {
+    const { installation } = this.#bench;
+    return (await this.#bench.truth(this.provider)).filter(
+      ({ type, imageTag }) =>
+        type === "image" && imageTag?.uploadId === uploadId && imageTag.installation === installation,
+    );
+  }
+
+  /** Runs an upload up to its `yields`-th yield and forgets it there, or aborts what follows. */
+  async cutOff(uploadId: string, yields: number, stored: boolean, abort = false) {
+    const { rig } = this.#bench;
+    const controller = new AbortController();
+    const order = await this.#order(uploadId, () => {});
+    const steps = this.store.upload(order, { signal: controller.signal, externalId: null });
+    let externalId: ExternalId | null = null;
+    for (let count = 0; count < yields; count++) {
+      const next = await attempt(rig.drive(steps.next()));
+      if (next === undefined || next.done) return { externalId, ended: next?.done === true };
+      if (stored) externalId = next.value.save?.externalId ?? externalId;
+    }
+    if (abort) {
+      const underWay = steps.next();
+      controller.abort(new DriverError("timeout", "the test gives up"));
+      await attempt(rig.drive(underWay));
+      await attempt(rig.drive(steps.return(undefined as never)));
+    }
+    return { externalId, ended: false };
+  }
+
+  async #order(uploadId: string, progress: (sent: number) => void): Promise<UploadOrder> {
+    const image = await this.#bench.rig.image!();
+    const name = `conformance-${uploadId}`;
+    return { ...image, tag: this.tag(uploadId), name, metadata: { os: "linux" }, progress };
+  }
+
+  #run<T>(
+    start: (context: StepContext) => AsyncGenerator<Step, T, void>,
+    externalId: ExternalId | null,
+    save: (id: ExternalId) => Promise<void> = async () => {},
+  ): Promise<T> {
+    const { clock, drive } = this.#bench.rig;
+    const { signal } = new AbortController();
+    return drive(runSteps<T>(start, { clock, signal, externalId, save }));
+  }
+}
+
+/** Undefined for a step that failed: the driver under test may be one that fails now and then. */
+async function attempt<T>(next: Promise<IteratorResult<Step, T>>) {
+  try {
+    return await next;
+  } catch (error) {
+    if (error instanceof DriverError) return undefined;
+    throw error;
+  }
+}
