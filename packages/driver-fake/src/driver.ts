@@ -1,6 +1,8 @@
-import { type Driver, type DriverConfig, DriverError } from "@nodeyard/driver";
+import { type Driver, type DriverConfig, DriverError, type ImageStore } from "@nodeyard/driver";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
+import type { ImageFolder } from "./images/folder.ts";
+import { FolderStore } from "./images/store.ts";
 import type { FakeProviderConfig, FakeProviderOwn } from "./own.ts";
 import { FakeProvider } from "./provider.ts";
 
@@ -8,6 +10,8 @@ export interface FakeDriverOptions {
   readonly config: DriverConfig<FakeProviderConfig>;
   /** The cloud of a provider; tests and simulations hand out their own. */
   readonly cloudOf: (own: FakeProviderOwn, clock: Clock, random: Random) => FakeCloud;
+  /** Where images go; absent: no cloud takes any. */
+  readonly folderOf?: (path: string) => ImageFolder;
 }
 
 export function createFakeDriver(options: FakeDriverOptions): Driver<FakeProviderConfig> {
@@ -17,8 +21,22 @@ export function createFakeDriver(options: FakeDriverOptions): Driver<FakeProvide
     capabilities: { launches: true, inventory: false, probes: false, tags: true },
     config: options.config,
     open: async (config, { clock, random }) =>
-      new FakeProvider(cloudFor(options, config, clock, random), config, clock),
+      new FakeProvider(
+        cloudFor(options, config, clock, random),
+        config,
+        clock,
+        imagesFor(options, config.own, random),
+      ),
   };
+}
+
+function imagesFor(
+  { folderOf }: FakeDriverOptions,
+  { images }: FakeProviderOwn,
+  random: Random,
+): ImageStore | undefined {
+  if (images === undefined || folderOf === undefined) return undefined;
+  return new FolderStore(folderOf(images.folder), images.formats, random);
 }
 
 function cloudFor(

@@ -8,6 +8,8 @@ export interface FakeProviderOwn {
   readonly knobs: FakeKnobs;
   /** File that keeps the cloud beyond the process and shares it between processes, or null: memory only. */
   readonly journal: string | null;
+  /** Where uploaded images are kept; absent: this cloud takes none. */
+  readonly images?: { readonly folder: string; readonly formats: readonly string[] };
 }
 
 export interface FakePoolOwn {

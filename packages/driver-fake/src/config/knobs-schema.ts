@@ -74,6 +74,14 @@ export const knobsSchema = closed(
       default: 0,
       unit: "ms",
     }),
+    images: closed(
+      {
+        folder: str("Folder that keeps them."),
+        formats: listOf(str(), { description: "Formats taken, the preferred one first.", default: "qcow2" }),
+      },
+      ["folder"],
+      "Uploads are real copies in a folder; absent: the cloud takes no images.",
+    ),
     journal: str("File that keeps the cloud beyond the process."),
   },
   [],

@@ -26,6 +26,17 @@ export function load(raw: Readonly<Record<string, unknown>>, context: LoadContex
       cloud: from.text("cloud", common.name),
       knobs: readKnobs(from),
       journal: from.inner("fake").text("journal", null),
+      ...readImageFolder(from.inner("fake")),
     },
   };
+}
+
+function readImageFolder(fake: Reader): Pick<FakeProviderConfig["own"], "images"> {
+  if (!fake.has("images")) return {};
+  const from = fake.inner("images");
+  const folder = from.needed("folder");
+  const formats = from.has("formats") ? from.texts("formats") : [];
+  return folder === undefined
+    ? {}
+    : { images: { folder, formats: formats.length > 0 ? formats : ["qcow2"] } };
 }

@@ -13,6 +13,10 @@ export const counterNames = {
   "launcher.leaked": "Leaked resources deleted, by provider and type",
   "launcher.leak_brake": "Leak sweeps stopped because they would have deleted too much, by provider",
   "launcher.fence_lost": "Work given up because a lock or a record was no longer ours, by kind",
+  "builder.builds": "Image builds that ended, by image and result",
+  "builder.uploads": "Image uploads that ended, by provider and result",
+  "builder.retired": "Uploads, builds and local files removed, by kind",
+  "builder.unexpected": "Errors of builders that no code expected, by place",
   "launcher.unexpected": "Errors that no code expected, by place",
 } as const;
 

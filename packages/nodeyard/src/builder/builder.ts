@@ -1,0 +1,244 @@
+import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
+import { newComponent } from "@nodeyard/model";
+import { type Clock, jitter, messageOf, type Random, sleep, type Timer } from "@nodeyard/runtime";
+import type { Session, Tree } from "@nodeyard/tree";
+import type { BuilderSettings } from "../config/index.ts";
+import {
+  announceMember,
+  Fence,
+  isInterrupted,
+  mayAct,
+  openInstallation,
+  persevere,
+  Registration,
+  settledWithin,
+} from "../coordination/index.ts";
+import type { Counters, Log } from "../telemetry/index.ts";
+import { View } from "../view/index.ts";
+import type { BuilderContext } from "./control/context.ts";
+import { sweepImages } from "./control/janitor.ts";
+import { sweepFiles } from "./control/local-files.ts";
+import { type Progress, ProgressBook } from "./control/progress.ts";
+import { ImageProviders } from "./control/providers.ts";
+import { Workers } from "./control/workers.ts";
+import type { Disk } from "./runs/disk.ts";
+
+const SWEEP_MS = 60_000;
+/** After an event what it may have made superfluous is swept this much later, milliseconds: events come in groups. */
+const SOON_MS = 1_000;
+
+export interface BuilderConfig {
+  readonly providers: readonly ProviderConfig[];
+  readonly builder: BuilderSettings;
+}
+
+export interface BuilderOptions {
+  readonly tree: Tree;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scan: Scanner;
+  readonly log: Log;
+  readonly counters: Counters;
+  readonly disk: Disk;
+  readonly identity: { readonly hostname: string; readonly fqdn: string; readonly version: string };
+  readonly driverOf: (name: string) => Promise<Driver>;
+  readonly config: BuilderConfig;
+  readonly buildWorkers?: number;
+  readonly uploadWorkers?: number;
+}
+
+/** Keeps diskimages fresh: builds, uploads, and takes away what is no longer needed. */
+export class Builder {
+  readonly view: View;
+  readonly #options: BuilderOptions;
+  readonly #registration: Registration;
+  readonly #providers: ImageProviders;
+  readonly #workers: Workers;
+  readonly #context: BuilderContext;
+  readonly #stop = new AbortController();
+  #config: BuilderConfig;
+  #epoch: number;
+  #sweeping: Promise<void> | undefined;
+  #sweepTimer: Timer | undefined;
+  #soon = false;
+  #unsubscribe: () => void = () => {};
+
+  static async start(options: BuilderOptions): Promise<Builder> {
+    const installation = await persevere(options, () => openInstallation(options.tree, options.random));
+    const builderId = await options.disk.builderId(options.random);
+    const builder = new Builder(options, installation, builderId);
+    await builder.#begin();
+    return builder;
+  }
+
+  private constructor(options: BuilderOptions, installation: string, builderId: string) {
+    this.#options = options;
+    this.#config = options.config;
+    const { tree, clock, random, log, counters, disk, identity } = options;
+    this.#epoch = tree.session().epoch;
+    this.view = new View({ tree, clock, random, log, counters });
+    this.#registration = new Registration({ tree, clock, random, log }, identity.hostname);
+    this.#providers = new ImageProviders(
+      { clock, random, log, installation },
+      options.scan,
+      options.driverOf,
+      () => this.#workers.turn(),
+    );
+    const config = () => this.#config.builder;
+    this.#context = {
+      tree,
+      view: this.view,
+      clock,
+      random,
+      log,
+      counters,
+      fence: new Fence(tree, clock, random),
+      disk,
+      progress: new ProgressBook(clock),
+      installation,
+      builderId,
+      fqdn: identity.fqdn,
+      get settings() {
+        return config();
+      },
+      providers: this.#providers.open,
+    };
+    this.#workers = new Workers(this.#context, {
+      builds: options.buildWorkers ?? 1,
+      uploads: options.uploadWorkers ?? 4,
+      signal: this.#stop.signal,
+      onEnd: () => this.#sweepSoon(),
+    });
+  }
+
+  /** Builds and uploads under way in this process. */
+  progress(): readonly Progress[] {
+    return this.#context.progress.list();
+  }
+
+  async reconfigure(config: BuilderConfig): Promise<void> {
+    this.#config = config;
+    await this.#providers.apply(this.#relevant());
+    this.#workers.turn();
+    this.#sweepSoon();
+  }
+
+  /** Ends builds and uploads under way, as after a crash; their records are settled at the next start. */
+  async close(graceMs = 10_000): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    this.#stop.abort(new Error("the builder is stopping"));
+    this.#sweepTimer?.cancel();
+    this.#unsubscribe();
+    const { clock } = this.#options;
+    await settledWithin(clock, graceMs, Promise.all([this.#workers.drain(), this.#sweeping]));
+    this.#workers.close();
+    await this.#registration.unregister("builder");
+    await this.#providers.close();
+    await this.view.close();
+  }
+
+  async #begin(): Promise<void> {
+    const { tree, identity, disk, log } = this.#options;
+    // First of all: what a former process of this host left running must not write into what we look at.
+    for (const { intent } of await disk.list())
+      if (intent.installation === this.#context.installation)
+        await disk
+          .reclaim(intent)
+          .catch((error) =>
+            log.warn({ ...intent, error: messageOf(error) }, "leftovers of a build are in the way"),
+          );
+    await persevere(this.#options, () => this.#registration.prepare());
+    await this.view.start();
+    this.view.onEvent((event) => {
+      if (event.type === "image") this.#workers.changed(event.image);
+      else if (event.type === "complete") this.#workers.turn();
+      if (event.type === "image" || event.type === "complete") this.#sweepSoon();
+    });
+    this.#unsubscribe = tree.onSession((session) => this.#onSession(session));
+    await persevere(this.#options, () => announceMember(tree, this.#memberName(), identity.version));
+    const { hostname, version } = identity;
+    await this.#registration.register(
+      "builder",
+      newComponent({ kind: "builder", hostname, version, state: "running" }),
+    );
+    await this.#providers.apply(this.#relevant());
+    await this.#sweep();
+    this.#workers.open();
+    this.#scheduleSweep(SWEEP_MS);
+  }
+
+  /** Those that list images, or have uploads in the tree that have to go. */
+  #relevant(): readonly ProviderConfig[] {
+    const { providers, builder } = this.#config;
+    const present = new Set<string>();
+    for (const image of this.view.images.names())
+      for (const { provider } of this.view.images.uploads(image)) present.add(provider);
+    return providers.filter(
+      ({ name }) => (builder.uploads.get(name)?.images.size ?? 0) > 0 || present.has(name),
+    );
+  }
+
+  #onSession(session: Session): void {
+    if (session.state !== "connected" || session.epoch === this.#epoch) return;
+    this.#epoch = session.epoch;
+    void this.#renew();
+  }
+
+  async #renew(): Promise<void> {
+    const { tree, log, identity, clock } = this.#options;
+    const { epoch } = tree.session();
+    for (let attempt = 0; epoch === tree.session().epoch && !this.#stop.signal.aborted; attempt++) {
+      try {
+        await this.#registration.renew();
+        await announceMember(tree, this.#memberName(), identity.version);
+        this.#workers.turn();
+        return;
+      } catch (error) {
+        log.warn({ error: messageOf(error) }, "could not register again after a lost session; tries again");
+        await sleep(clock, Math.min(5_000, 100 * 2 ** attempt));
+      }
+    }
+  }
+
+  #memberName(): string {
+    return `${this.#options.identity.hostname}-${this.#options.tree.session().id.toString(16)}`;
+  }
+
+  #sweepSoon(): void {
+    if (this.#soon) return;
+    this.#soon = true;
+    this.#scheduleSweep(SOON_MS);
+  }
+
+  #scheduleSweep(ms: number): void {
+    const { clock, random } = this.#options;
+    this.#sweepTimer?.cancel();
+    if (this.#stop.signal.aborted) return;
+    this.#sweepTimer = clock.setTimer(
+      jitter(random, ms),
+      () => {
+        this.#soon = false;
+        const before = this.#sweeping ?? Promise.resolve();
+        this.#sweeping = before.then(() => this.#sweep());
+        this.#sweeping.finally(() => {
+          if (!this.#soon) this.#scheduleSweep(SWEEP_MS);
+        });
+      },
+      { background: true },
+    );
+  }
+
+  /** The slow resync of everything that events drive, and the janitor. Never rejects. */
+  async #sweep(): Promise<void> {
+    const { log, counters } = this.#options;
+    if (!mayAct(this.#context)) return;
+    try {
+      await sweepImages(this.#context, this.#stop.signal);
+      await sweepFiles(this.#context, (build) => this.#workers.isBusy(build));
+      this.#workers.turn();
+    } catch (error) {
+      if (!isInterrupted(error)) counters.add("builder.unexpected", 1, { place: "sweep" });
+      log.warn({ error: messageOf(error) }, "a sweep failed; the next one tries again");
+    }
+  }
+}

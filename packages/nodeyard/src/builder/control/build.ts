@@ -1,0 +1,259 @@
+import { encodeImageBuild, type ImageBuildRecord, newImageBuild, paths } from "@nodeyard/model";
+import { hexId, messageOf, type Timer } from "@nodeyard/runtime";
+import { TreeError } from "@nodeyard/tree";
+import type { ImageSettings } from "../../config/index.ts";
+import { beforeEffect, type Held, isInterrupted, makePath } from "../../coordination/index.ts";
+import { baseName, bytesNeeded } from "../core/files.ts";
+import { newestFirst, whenToBuild } from "../core/when.ts";
+import { commandOf } from "../runs/back-ends.ts";
+import type { Intent, Running } from "../runs/disk.ts";
+import { type BuilderContext, formatsWanted, treeSeconds } from "./context.ts";
+import { type ImageInTree, orNothing, type Request, readImage } from "./facts.ts";
+import { phaseIn } from "./progress.ts";
+import { type HeldBuild, heldBuild, underLock } from "./records.ts";
+
+const LOOK_MS = 1_000;
+/** For a second try where the disk was full or the lock taken, milliseconds. */
+const AGAIN_MS = 60_000;
+
+/** `at`: not to be tried again before, milliseconds of tree time; undefined: when something changes. */
+export type BuildOutcome =
+  | { readonly ended: "ready" | "failed"; readonly build: string }
+  | { readonly ended: "not-now"; readonly why: string; readonly at?: number };
+
+/**
+ * Builds an image, if it still wants to be built once its lock is ours. `signal` ends it: the record is then failed, as
+ * after any other end that is no success.
+ */
+export async function buildImage(
+  context: BuilderContext,
+  image: ImageSettings,
+  signal: AbortSignal,
+): Promise<BuildOutcome> {
+  const { tree, clock } = context;
+  await makePath(tree, paths.imageBuilds(image.name));
+  const outcome = await underLock(context, paths.imageBuildsLock(image.name), async (held) => {
+    const facts = await readImage(context, image.name);
+    const formats = formatsWanted(context, image.name);
+    const now = clock.now() + tree.clockOffset();
+    const choice = whenToBuild({
+      now,
+      builds: facts.builds,
+      formats,
+      rebuildAgeMs: image.rebuildAgeMs,
+      paused: image.paused || facts.paused,
+      requestedAt: facts.request?.at,
+    });
+    if (!choice.build)
+      return {
+        ended: "not-now",
+        why: choice.why,
+        ...(choice.at === undefined ? {} : { at: choice.at }),
+      } as const;
+    const lacking = await roomLacking(context, image, facts);
+    if (lacking !== undefined) return { ended: "not-now", why: lacking, at: now + AGAIN_MS } as const;
+    return begin(context, held, { image, formats, facts, cause: choice.cause }, signal);
+  });
+  if (typeof outcome !== "string") return outcome;
+  return { ended: "not-now", why: outcome, at: clock.now() + tree.clockOffset() + AGAIN_MS };
+}
+
+interface Work {
+  readonly image: ImageSettings;
+  readonly formats: readonly string[];
+  readonly facts: ImageInTree;
+  readonly cause: string;
+}
+
+async function roomLacking(context: BuilderContext, image: ImageSettings, facts: ImageInTree) {
+  const { disk, log } = context;
+  const ids = new Set(
+    newestFirst(facts.builds)
+      .filter(({ state }) => state === "ready")
+      .map(({ id }) => id),
+  );
+  const last = (await disk.list()).find(({ intent }) => intent.image === image.name && ids.has(intent.build));
+  const needed = bytesNeeded(last && (await disk.used(last.intent)));
+  const free = await disk.free();
+  if (free >= needed) return undefined;
+  log.error(
+    { image: image.name, folder: disk.folder, free, needed },
+    "no build: the disk has too little room",
+  );
+  return `disk-full: ${free} bytes free in ${disk.folder}, ${needed} needed`;
+}
+
+async function begin(
+  context: BuilderContext,
+  held: Held,
+  work: Work,
+  signal: AbortSignal,
+): Promise<BuildOutcome> {
+  const { random, disk, installation, log, counters, progress } = context;
+  const { image, formats } = work;
+  const build = hexId(random);
+  const intent: Intent = {
+    v: 1,
+    installation,
+    image: image.name,
+    build,
+    work: `${disk.folder}/.work/${baseName(image.name, build)}`,
+  };
+  const page = progress.open({ kind: "build", image: image.name, build, provider: null });
+  try {
+    await disk.begin(intent);
+    const record = await createRecord(context, held, work, build);
+    log.info({ image: image.name, build, cause: work.cause, formats }, "a build begins");
+    const trouble = await run(context, held, work, intent, (facts) => page.update(facts), signal).catch(
+      messageOf,
+    );
+    await disk.reclaim(intent);
+    await finish(context, record, work, trouble);
+    if (trouble === undefined) await clearRequest(context, image.name, work.facts.request);
+    counters.add("builder.builds", 1, {
+      image: image.name,
+      result: trouble === undefined ? "ready" : "failed",
+    });
+    return { ended: trouble === undefined ? "ready" : "failed", build };
+  } catch (error) {
+    // Without its record, or without the right to write it, nothing of the build is of use.
+    await disk.reclaim(intent).catch(() => {});
+    await disk.remove(baseName(image.name, build)).catch(() => {});
+    throw error;
+  } finally {
+    page.end();
+  }
+}
+
+/** Made under the lock; an answer that got lost is decided by looking. */
+async function createRecord(
+  context: BuilderContext,
+  held: Held,
+  { image, formats }: Work,
+  build: string,
+): Promise<HeldBuild> {
+  const { tree, fqdn, builderId } = context;
+  const record = newImageBuild(build, { builder: fqdn, builderId, formats }, treeSeconds(context));
+  const path = paths.imageBuild(image.name, build);
+  try {
+    await tree.commit([
+      { op: "check", path: held.contender },
+      { op: "create", path, data: encodeImageBuild(record) },
+    ]);
+  } catch (error) {
+    if (!isInterrupted(error)) throw error;
+    await tree.sync(path);
+    if ((await tree.stat(path)) === undefined) throw error;
+  }
+  return heldBuild(context, held, image.name, record, 0);
+}
+
+/** Runs the command to its end. What went wrong in one line; undefined: the images are there. */
+async function run(
+  context: BuilderContext,
+  held: Held,
+  { image, formats, facts }: Work,
+  intent: Intent,
+  tell: (facts: { phase?: string; bytes?: number; total?: number | null }) => void,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { clock, disk, settings, tree } = context;
+  const base = `${disk.folder}/${baseName(image.name, intent.build)}`;
+  const { elementsDir, logDir, logRetention } = settings;
+  const order = { image, build: intent.build, base, formats, work: intent.work, elementsDir };
+  const log = await disk.newLog(logDir, image.name, intent.build, logRetention);
+  tell({ total: await sizeBefore(context, image, facts.builds) });
+  await beforeEffect(context, held);
+  const running: Running = await disk.start(commandOf(order), intent, log);
+  let ended: string | undefined;
+  const end = (why: string) => {
+    ended ??= why;
+    running.kill();
+  };
+  const late = clock.setTimer(image.buildTimeoutMs, () =>
+    end(`it took longer than ${image.buildTimeoutMs / 1000} s`),
+  );
+  const onAbort = () => end("the builder is stopping");
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  // Another builder may have begun by now: the lock went with the session.
+  const onSession = tree.onSession(({ epoch, state }) => {
+    if (epoch !== held.epoch || state === "expired") end("the session with the tree was lost");
+  });
+  let look: Timer | undefined;
+  const watch = () => {
+    look = clock.setTimer(LOOK_MS, () => {
+      Promise.all([disk.used(intent), disk.tail(log)])
+        .then(
+          ([bytes, tail]) => tell({ bytes, phase: phaseIn(tail) }),
+          () => {},
+        )
+        .finally(() => look !== undefined && watch());
+    });
+  };
+  watch();
+  try {
+    const { code } = await running.ended;
+    if (ended !== undefined) return ended;
+    await disk.appendLog(log, `Exit code: ${code}`);
+    if (code !== 0)
+      return `exit code ${code}; its log is ${log}, which ends: ${phaseIn(withoutExit(await disk.tail(log)))}`;
+    const missing = await disk.settle(baseName(image.name, intent.build), formats);
+    return missing.length === 0
+      ? undefined
+      : `it ended well without ${missing.map((format) => `${base}.${format}`).join(", ")}`;
+  } finally {
+    look?.cancel();
+    look = undefined;
+    late.cancel();
+    signal.removeEventListener("abort", onAbort);
+    onSession();
+  }
+}
+
+function withoutExit(tail: string): string {
+  return tail.replace(/Exit code: -?\d+\n$/, "");
+}
+
+async function sizeBefore(
+  { disk }: BuilderContext,
+  image: ImageSettings,
+  builds: readonly ImageBuildRecord[],
+) {
+  const [newest] = newestFirst(builds.filter(({ state }) => state === "ready"));
+  const local = (await disk.list()).find(
+    ({ intent }) => intent.image === image.name && intent.build === newest?.id,
+  );
+  return local === undefined ? null : disk.used(local.intent);
+}
+
+/** The last write of the record; files of a build that is not ready go at once. */
+async function finish(
+  { disk, log }: BuilderContext,
+  record: HeldBuild,
+  { image }: Work,
+  trouble: string | undefined,
+): Promise<void> {
+  const { username, pythonPath, shellType } = image;
+  const about = { image: image.name, build: record.id };
+  if (trouble === undefined) {
+    await record.write({ state: "ready", username, pythonPath, shellType });
+    log.info(about, "a build is ready");
+    return;
+  }
+  log.error({ ...about, why: trouble }, "a build failed");
+  await disk.remove(baseName(image.name, record.id));
+  await record.write({ state: "failed", username, pythonPath, shellType });
+}
+
+/** Only the request that stood when the build began is answered by it: one made since has another version. */
+async function clearRequest({ tree, log }: BuilderContext, image: string, request: Request | undefined) {
+  if (request === undefined) return;
+  try {
+    await orNothing(tree.delete(paths.imageRequest(image), { version: request.version }));
+  } catch (error) {
+    if (error instanceof TreeError && error.code === "tree.bad_version") return;
+    // It stays, and one build more is made: better than a request that vanishes.
+    log.warn({ image, error: messageOf(error) }, "a request for a build could not be cleared");
+  }
+}

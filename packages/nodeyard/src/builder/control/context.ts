@@ -1,0 +1,55 @@
+import type { ImageStore } from "@nodeyard/driver";
+import type { Clock, Random } from "@nodeyard/runtime";
+import type { Tree } from "@nodeyard/tree";
+import type { BuilderSettings } from "../../config/index.ts";
+import type { Fence } from "../../coordination/index.ts";
+import type { Counters, Log } from "../../telemetry/index.ts";
+import type { View } from "../../view/index.ts";
+import type { Disk } from "../runs/disk.ts";
+import type { ProgressBook } from "./progress.ts";
+
+/** A provider that takes images, opened. */
+export interface ImageProvider {
+  readonly name: string;
+  readonly store: ImageStore;
+}
+
+/** What every controller of the builder works with; nothing in it is global. */
+export interface BuilderContext {
+  readonly tree: Tree;
+  readonly view: View;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly counters: Counters;
+  readonly fence: Fence;
+  readonly disk: Disk;
+  readonly progress: ProgressBook;
+  /** Of the installation. */
+  readonly installation: string;
+  /** UUID of this host's `images-dir`. */
+  readonly builderId: string;
+  /** What records show. */
+  readonly fqdn: string;
+  readonly settings: BuilderSettings;
+  /** Open ones, by name. */
+  readonly providers: ReadonlyMap<string, ImageProvider>;
+}
+
+/** Formats that an image has to be built in: its own and those of providers that list it, sorted. */
+export function formatsWanted(
+  { settings, providers }: Pick<BuilderContext, "settings" | "providers">,
+  image: string,
+): readonly string[] {
+  const wanted = new Set(settings.images.get(image)?.formats ?? []);
+  for (const [name, { images }] of settings.uploads) {
+    const [preferred] = providers.get(name)?.store.formats ?? [];
+    if (images.has(image) && preferred !== undefined) wanted.add(preferred);
+  }
+  return [...wanted].sort();
+}
+
+/** Tree time, seconds, as records hold it. */
+export function treeSeconds({ clock, tree }: Pick<BuilderContext, "clock" | "tree">): number {
+  return (clock.now() + tree.clockOffset()) / 1000;
+}

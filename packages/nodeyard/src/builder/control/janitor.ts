@@ -1,0 +1,189 @@
+import { decodeImageBuild, decodeImageUpload, paths } from "@nodeyard/model";
+import { messageOf } from "@nodeyard/runtime";
+import { FenceLost, type Held, mayAct } from "../../coordination/index.ts";
+import { type Retirement, retire } from "../core/retire.ts";
+import type { BuilderContext } from "./context.ts";
+import { orNothing } from "./facts.ts";
+import { heldBuild, heldUpload, underLock } from "./records.ts";
+import { externalIdOf, removeFromCloud } from "./remove-upload.ts";
+
+type UploadEnd = Extract<Retirement, { readonly upload: string }>;
+
+/** One pass over all images of the tree. What fails is told and stops nothing else; the next pass tries again. */
+export async function sweepImages(context: BuilderContext, signal: AbortSignal): Promise<void> {
+  const { view, settings, log, counters } = context;
+  const used = usedUploads(context);
+  for (const image of [...view.images.names()].sort()) {
+    const facts = {
+      now: context.clock.now() + context.tree.clockOffset(),
+      configured: settings.images.has(image),
+      builds: [...view.images.builds(image).values()],
+      uploads: [...view.images.uploads(image)],
+      providers: new Map(
+        [...context.providers.keys()].map((name) => [
+          name,
+          settings.uploads.get(name)?.images.has(image) ?? false,
+        ]),
+      ),
+      used: used.get(image) ?? new Set<string>(),
+    };
+    for (const end of retire(facts)) {
+      if (signal.aborted || !mayAct(context)) return;
+      try {
+        if (await carryOut(context, image, end, signal)) counters.add("builder.retired", 1, { kind: end.do });
+      } catch (error) {
+        if (error instanceof FenceLost) continue;
+        const about = { image, ...end, error: messageOf(error) };
+        log.warn(about, "the end of a build or an upload did not come about; it is tried again");
+      }
+    }
+  }
+}
+
+/** Uploads that nodes boot from, by image: as the nodes' records name them. */
+function usedUploads({ view }: BuilderContext): ReadonlyMap<string, ReadonlySet<string>> {
+  const used = new Map<string, Set<string>>();
+  for (const { record } of view.nodes.byId.values()) {
+    const parts = record.imageId?.split("/") ?? [];
+    const [, , , image, , build, , provider, , upload] = parts;
+    if (parts.length !== 10 || image === undefined) continue;
+    const keys = used.get(image) ?? new Set();
+    used.set(image, keys.add(`${build}/${provider}/${upload}`));
+  }
+  return used;
+}
+
+/** Whether it happened. */
+async function carryOut(
+  context: BuilderContext,
+  image: string,
+  end: Retirement,
+  signal: AbortSignal,
+): Promise<boolean> {
+  switch (end.do) {
+    case "settle-build":
+      return settleBuild(context, image, end.build);
+    case "delete-build":
+      return markBuild(context, image, end.build);
+    case "remove-build":
+      return removeBuild(context, image, end.build);
+    case "settle-upload": {
+      const lock = paths.imageUploadsLock(image, end.build, end.provider);
+      return did(await underLock(context, lock, (held) => endUpload(context, image, end, held, signal)));
+    }
+    case "delete-upload": {
+      const lock = `${paths.imageUpload(image, end.build, end.provider, end.upload)}/lock`;
+      return did(await underLock(context, lock, (held) => endUpload(context, image, end, held, signal)));
+    }
+  }
+}
+
+function did(outcome: boolean | "busy" | "gone"): boolean {
+  return outcome === true;
+}
+
+/** Nobody builds it: whoever did is gone. It counts as a failure, so that a build that kills its builder is not repeated at once. */
+async function settleBuild(context: BuilderContext, image: string, build: string): Promise<boolean> {
+  const outcome = await underLock(context, paths.imageBuildsLock(image), async (held) => {
+    const found = await readBuild(context, image, build);
+    if (found?.record.state !== "building") return false;
+    await heldBuild(context, held, image, found.record, found.version).write({ state: "failed" });
+    context.log.warn({ image, build }, "a build whose builder is gone is failed");
+    return true;
+  });
+  return did(outcome);
+}
+
+async function markBuild(context: BuilderContext, image: string, build: string): Promise<boolean> {
+  const outcome = await underLock(context, paths.imageBuildLock(image, build), async (held) => {
+    const found = await readBuild(context, image, build);
+    if (found === undefined || found.record.state === "building" || found.record.state === "deleting")
+      return false;
+    await heldBuild(context, held, image, found.record, found.version).write({ state: "deleting" });
+    return true;
+  });
+  return did(outcome);
+}
+
+/** The record goes with its locks, in one commit that fails when anything else was made beneath it meanwhile. */
+async function removeBuild(context: BuilderContext, image: string, build: string): Promise<boolean> {
+  const { tree } = context;
+  const outcome = await underLock(context, paths.imageBuildLock(image, build), async (held) => {
+    const found = await readBuild(context, image, build);
+    if (found?.record.state !== "deleting") return false;
+    const below = await pathsBeneath(context, paths.imageBuild(image, build), held);
+    if (below === undefined) return false;
+    await tree.commit([
+      ...below.map((path) => ({ op: "delete" as const, path })),
+      { op: "delete", path: paths.imageBuild(image, build), version: found.version },
+    ]);
+    context.log.info({ image, build }, "a build is gone");
+    return true;
+  });
+  return did(outcome);
+}
+
+/**
+ * Everything beneath a build, the deepest first; undefined while an upload or somebody else's lock is there. What is empty is no
+ * upload, but what a lock left of one (spec zookeeper.md 3.6).
+ */
+async function pathsBeneath(
+  context: BuilderContext,
+  path: string,
+  held: Held,
+): Promise<readonly string[] | undefined> {
+  const { tree } = context;
+  const all: string[] = [];
+  for (const name of (await orNothing(tree.children(path))) ?? []) {
+    const child = `${path}/${name}`;
+    const isContender = child.includes("__lock__");
+    const data = isContender ? undefined : (await orNothing(tree.get(child)))?.data;
+    if ((isContender && child !== held.contender) || (data?.length ?? 0) > 0) return undefined;
+    const below = await pathsBeneath(context, child, held);
+    if (below === undefined) return undefined;
+    all.push(...below, child);
+  }
+  return all;
+}
+
+/** Deletes an upload in the cloud. One that nobody finished stays as a failure; any other record goes. */
+async function endUpload(
+  context: BuilderContext,
+  image: string,
+  { build, provider: name, upload, do: what }: UploadEnd,
+  held: Held,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { tree, installation, log } = context;
+  const provider = context.providers.get(name);
+  const path = paths.imageUpload(image, build, name, upload);
+  const found = await orNothing(tree.get(path));
+  if (provider === undefined || found === undefined || found.data.length === 0) return false;
+  const record = heldUpload(context, held, path, decodeImageUpload(upload, found.data), found.stat.version);
+  const abandoned = what === "settle-upload";
+  if (abandoned !== (record.record.state === "uploading")) return false;
+  if (!abandoned && record.record.state !== "deleting") await record.write({ state: "deleting" });
+  const tag = { installation, provider: name, image, buildId: build, uploadId: upload };
+  await removeFromCloud(context, provider, held, tag, externalIdOf(record.record.externalId), signal);
+  const about = { image, build, provider: name, upload };
+  if (abandoned) {
+    await record.write({ state: "failed", externalId: null });
+    log.warn(about, "an upload whose builder is gone is failed");
+    return true;
+  }
+  await tree.commit([
+    { op: "delete", path: held.contender },
+    { op: "delete", path: held.parent },
+    { op: "delete", path, version: record.version },
+  ]);
+  log.info(about, "an upload is gone");
+  return true;
+}
+
+async function readBuild({ tree }: BuilderContext, image: string, build: string) {
+  const path = paths.imageBuild(image, build);
+  await tree.sync(path);
+  const found = await orNothing(tree.get(path));
+  if (found === undefined || found.data.length === 0) return undefined;
+  return { record: decodeImageBuild(build, found.data), version: found.stat.version };
+}

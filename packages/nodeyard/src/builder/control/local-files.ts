@@ -1,0 +1,79 @@
+import { messageOf } from "@nodeyard/runtime";
+import { formatsToPrune } from "../core/files.ts";
+import type { Intent, LocalBuild } from "../runs/disk.ts";
+import type { BuilderContext } from "./context.ts";
+
+/**
+ * One pass over the files of this host: those of builds that are gone, failed or deleted go, and formats that nobody needs any
+ * more. Only what an intent of this installation proves to be ours is touched, and only on a whole picture of the tree.
+ */
+export async function sweepFiles(context: BuilderContext, isBusy: (build: string) => boolean): Promise<void> {
+  const { disk, view, log, counters } = context;
+  await adopt(context);
+  for (const local of await disk.list()) {
+    if (!view.complete) return;
+    const { intent, base } = local;
+    if (isBusy(intent.build) || intent.installation !== context.installation) continue;
+    try {
+      const record = view.images.builds(intent.image).get(intent.build);
+      if (record?.state === "building" || record?.state === "ready") await prune(context, local);
+      if (record?.state === "ready") continue;
+      // Not busy, so not of this process: what it was made by is gone, whatever its record still says.
+      await disk.reclaim(intent);
+      if (record?.state === "building") continue;
+      await disk.remove(base);
+      counters.add("builder.retired", 1, { kind: "files" });
+      log.info(
+        { image: intent.image, build: intent.build, state: record?.state ?? "gone" },
+        "local files removed",
+      );
+    } catch (error) {
+      const about = { image: intent.image, build: intent.build, error: messageOf(error) };
+      log.warn(about, "local files of a build could not be removed; it is tried again");
+    }
+  }
+}
+
+/** Files that an old builder made in this folder are ours by its id in the record. */
+async function adopt({ disk, view, builderId, installation, log }: BuilderContext): Promise<void> {
+  const known = new Set((await disk.list()).map(({ intent }) => intent.build));
+  for (const image of view.images.names()) {
+    for (const [build, record] of view.images.builds(image)) {
+      if (record.builderId !== builderId || record.state !== "ready" || known.has(build)) continue;
+      const intent: Intent = {
+        v: 1,
+        installation,
+        image,
+        build,
+        work: `${disk.folder}/.work/${image}-${build}`,
+      };
+      if (await disk.adopt(intent)) log.info({ image, build }, "files of a former builder are taken over");
+    }
+  }
+}
+
+async function prune(
+  { disk, view, settings, providers, log }: BuilderContext,
+  { base, intent, formats }: LocalBuild,
+) {
+  const image = settings.images.get(intent.image);
+  if (image?.deleteAfterUpload !== true) return;
+  const ready = new Set(
+    [...view.images.uploads(intent.image)]
+      .filter(({ build, record }) => build === intent.build && record.state === "ready")
+      .map(({ provider }) => provider),
+  );
+  const awaiting = [...settings.uploads].filter(
+    ([name, { images }]) => images.has(intent.image) && !ready.has(name),
+  );
+  // A provider that is not open yet may want any of them.
+  if (awaiting.some(([name]) => !providers.has(name))) return;
+  const awaited = awaiting.flatMap(([name]) => providers.get(name)!.store.formats);
+  const spent = formatsToPrune({ onDisk: formats, keepFormats: image.keepFormats, awaited });
+  if (spent.length === 0) return;
+  await disk.removeFormats(base, spent);
+  log.info(
+    { image: intent.image, build: intent.build, formats: spent },
+    "local files removed after their upload",
+  );
+}

@@ -1,0 +1,72 @@
+import type { Clock } from "@nodeyard/runtime";
+
+/** How far a build or an upload is. */
+export interface Progress {
+  readonly kind: "build" | "upload";
+  readonly image: string;
+  readonly build: string;
+  /** Of an upload. */
+  readonly provider: string | null;
+  /** What it is at, in its own words. */
+  readonly phase: string;
+  readonly bytes: number;
+  /** Null: not known beforehand, as of the first build. */
+  readonly total: number | null;
+  /** Since its start, milliseconds. */
+  readonly elapsedMs: number;
+  /** Mean over the whole time, bytes per second. */
+  readonly bytesPerSecond: number;
+  /** Milliseconds; null: cannot be told. */
+  readonly etaMs: number | null;
+}
+
+type What = Pick<Progress, "kind" | "image" | "build" | "provider">;
+
+interface Entry extends What {
+  readonly since: number;
+  phase: string;
+  bytes: number;
+  total: number | null;
+}
+
+/** One line of the book, for who does the work. */
+export interface Page {
+  update(facts: { readonly phase?: string; readonly bytes?: number; readonly total?: number | null }): void;
+  end(): void;
+}
+
+/** What goes on in this process. */
+export class ProgressBook {
+  readonly #clock: Clock;
+  readonly #entries = new Set<Entry>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  open(what: What): Page {
+    const entry: Entry = { ...what, since: this.#clock.monotonic(), phase: "start", bytes: 0, total: null };
+    this.#entries.add(entry);
+    return {
+      update: (facts) => void Object.assign(entry, facts),
+      end: () => void this.#entries.delete(entry),
+    };
+  }
+
+  list(): readonly Progress[] {
+    const now = this.#clock.monotonic();
+    return [...this.#entries].map(({ since, ...entry }) => {
+      const elapsedMs = now - since;
+      const bytesPerSecond = elapsedMs <= 0 ? 0 : (entry.bytes * 1000) / elapsedMs;
+      const left = entry.total === null ? null : Math.max(0, entry.total - entry.bytes);
+      const etaMs = left === null || bytesPerSecond === 0 ? null : (left * 1000) / bytesPerSecond;
+      return { ...entry, elapsedMs, bytesPerSecond, etaMs };
+    });
+  }
+}
+
+/** What a build is at: the last line of its log that says something, without what only repeats. */
+export function phaseIn(tail: string): string {
+  const lines = tail.split(/[\r\n]+/).map((line) => line.replace(/^\d{4}-\d\d-\d\d [\d:.,]+ \| /, "").trim());
+  return lines.findLast((line) => line !== "")?.slice(0, 120) ?? "running";
+}

@@ -1,0 +1,93 @@
+import {
+  changeImageBuild,
+  changeImageUpload,
+  decodeImageBuild,
+  decodeImageUpload,
+  encodeImageBuild,
+  encodeImageUpload,
+  type ImageBuildPatch,
+  type ImageBuildRecord,
+  type ImageUploadPatch,
+  type ImageUploadRecord,
+  paths,
+} from "@nodeyard/model";
+import { CommitFailed, TreeError } from "@nodeyard/tree";
+import { type Held, HeldRecord, isInterrupted, type RecordKind } from "../../coordination/index.ts";
+import type { BuilderContext } from "./context.ts";
+
+export type HeldBuild = HeldRecord<ImageBuildRecord, ImageBuildPatch>;
+export type HeldUpload = HeldRecord<ImageUploadRecord, ImageUploadPatch>;
+
+const buildKind: RecordKind<ImageBuildRecord, ImageBuildPatch> = {
+  decode: decodeImageBuild,
+  encode: encodeImageBuild,
+  change: changeImageBuild,
+  sameGround: (ours, theirs) => ours.state === theirs.state && ours.builderId === theirs.builderId,
+};
+
+const uploadKind: RecordKind<ImageUploadRecord, ImageUploadPatch> = {
+  decode: decodeImageUpload,
+  encode: encodeImageUpload,
+  change: changeImageUpload,
+  sameGround: (ours, theirs) => ours.state === theirs.state,
+};
+
+type Parts = Pick<BuilderContext, "tree" | "clock">;
+
+export function heldBuild(
+  { tree, clock }: Parts,
+  held: Held,
+  image: string,
+  record: ImageBuildRecord,
+  version: number,
+): HeldBuild {
+  const path = paths.imageBuild(image, record.id);
+  return new HeldRecord(tree, clock, buildKind, { id: record.id, path, held, record, version });
+}
+
+export function heldUpload(
+  { tree, clock }: Parts,
+  held: Held,
+  path: string,
+  record: ImageUploadRecord,
+  version: number,
+): HeldUpload {
+  return new HeldRecord(tree, clock, uploadKind, { id: record.id, path, held, record, version });
+}
+
+/**
+ * Tries a lock without ever making the object that is locked: only the last part of the path is created where it is missing
+ * (spec zookeeper.md 3.6).
+ */
+export async function tryLock(
+  { fence }: Pick<BuilderContext, "fence">,
+  parent: string,
+): Promise<Held | "busy" | "gone"> {
+  const there = await fence.lockExisting(parent);
+  if (there !== "gone") return there;
+  try {
+    const fresh = await fence.lockFresh(parent, []);
+    return fresh === "exists" ? await fence.lockExisting(parent) : fresh.held;
+  } catch (error) {
+    if (error instanceof CommitFailed && error.reason.code === "tree.no_node") return "gone";
+    throw error;
+  }
+}
+
+/** Runs `work` under a lock and gives it back, whatever happens. */
+export async function underLock<T>(
+  context: Pick<BuilderContext, "fence">,
+  parent: string,
+  work: (held: Held) => Promise<T>,
+): Promise<T | "busy" | "gone"> {
+  const held = await tryLock(context, parent);
+  if (typeof held === "string") return held;
+  try {
+    return await work(held);
+  } finally {
+    // With a session that is gone the lock is, too.
+    await context.fence.release(held).catch((error: unknown) => {
+      if (!(error instanceof TreeError) || !isInterrupted(error)) throw error;
+    });
+  }
+}

@@ -1,0 +1,26 @@
+import { type ExternalId, type ImageTag, runSteps } from "@nodeyard/driver";
+import { beforeEffect, guarded, type Held } from "../../coordination/index.ts";
+import type { BuilderContext, ImageProvider } from "./context.ts";
+
+/** Deletes in the cloud whatever carries the tag. Rejects with the driver's error. */
+export async function removeFromCloud(
+  context: BuilderContext,
+  provider: ImageProvider,
+  held: Held,
+  tag: ImageTag,
+  externalId: ExternalId | null,
+  signal: AbortSignal,
+): Promise<void> {
+  await runSteps((step) => guarded(provider.store.remove(tag, step), () => beforeEffect(context, held)), {
+    clock: context.clock,
+    signal,
+    externalId,
+    save: async () => {},
+  });
+}
+
+/** What a record may hold of it: other shapes than ids are of no cloud. */
+export function externalIdOf(value: unknown): ExternalId | null {
+  if (typeof value === "string") return value;
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as ExternalId) : null;
+}

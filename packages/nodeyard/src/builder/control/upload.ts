@@ -1,0 +1,230 @@
+import { formatTemplate, type ImageTag, runSteps, type UploadOrder } from "@nodeyard/driver";
+import {
+  decodeImageBuild,
+  encodeImageUpload,
+  type ImageBuildRecord,
+  newImageUpload,
+  paths,
+} from "@nodeyard/model";
+import { deadline, messageOf } from "@nodeyard/runtime";
+import { TreeError } from "@nodeyard/tree";
+import type { UploadedImageSettings, UploadSettings } from "../../config/index.ts";
+import { beforeEffect, FenceLost, guarded, type Held } from "../../coordination/index.ts";
+import { baseName } from "../core/files.ts";
+import { BuilderError } from "../errors.ts";
+import type { FileFacts } from "../runs/disk.ts";
+import { type BuilderContext, type ImageProvider, treeSeconds } from "./context.ts";
+import { orNothing } from "./facts.ts";
+import type { Page } from "./progress.ts";
+import { type HeldUpload, heldUpload, underLock } from "./records.ts";
+import { externalIdOf, removeFromCloud } from "./remove-upload.ts";
+
+/** A hook that takes longer has hung, milliseconds. */
+const HOOK_MS = 30 * 60_000;
+
+export interface UploadJob {
+  readonly image: string;
+  readonly build: string;
+  readonly format: string;
+  readonly provider: ImageProvider;
+  readonly settings: UploadSettings;
+}
+
+/** How it ended; "busy": another one has the right to. */
+export type UploadOutcome = "ready" | "failed" | "busy";
+
+/** Uploads a build to a provider and says so in the tree (spec builder.md section 8). */
+export async function uploadImage(
+  context: BuilderContext,
+  job: UploadJob,
+  signal: AbortSignal,
+): Promise<UploadOutcome> {
+  const { tree, disk, progress, counters } = context;
+  const { image, build, provider, format } = job;
+  const folder = paths.imageUploads(image, build, provider.name);
+  // Each part fails where the build is gone: nothing of it is made again.
+  for (const path of [paths.imageProviders(image, build), folder.slice(0, -"/images".length), folder])
+    await tree.create(path).catch(ignoreExisting);
+  const page = progress.open({ kind: "upload", image, build, provider: provider.name });
+  try {
+    const outcome = await underLock(
+      context,
+      paths.imageUploadsLock(image, build, provider.name),
+      async (held) => {
+        const ready = await readyBuild(context, job);
+        if (ready === undefined || (await hasReady(context, job))) return "busy" as const;
+        // Before the record: a file that is not there any more must not leave one behind.
+        const file = await disk.describe(baseName(image, build), format, signal);
+        page.update({ total: file.size, phase: "upload" });
+        const record = await createRecord(context, held, folder, ready);
+        return carryOut(context, job, { record, file, page }, signal);
+      },
+    );
+    if (outcome === "gone") return "busy";
+    if (outcome !== "busy") counters.add("builder.uploads", 1, { provider: provider.name, result: outcome });
+    return outcome;
+  } finally {
+    page.end();
+  }
+}
+
+async function readyBuild({ tree }: BuilderContext, { image, build }: UploadJob) {
+  const path = paths.imageBuild(image, build);
+  await tree.sync(path);
+  const found = await orNothing(tree.get(path));
+  if (found === undefined || found.data.length === 0) return undefined;
+  const record = decodeImageBuild(build, found.data);
+  return record.state === "ready" ? record : undefined;
+}
+
+/** Asked of the view after a comparison: another may have finished since the choice. */
+async function hasReady({ view }: BuilderContext, { image, build, provider }: UploadJob): Promise<boolean> {
+  await view.resync();
+  return [...view.images.uploads(image)].some(
+    (upload) =>
+      upload.build === build && upload.provider === provider.name && upload.record.state === "ready",
+  );
+}
+
+/** An answer that got lost ends the upload before it began: the record has no lock then, and is settled by the janitor. */
+async function createRecord(
+  context: BuilderContext,
+  held: Held,
+  folder: string,
+  build: ImageBuildRecord,
+): Promise<HeldUpload> {
+  const { username, pythonPath, shellType } = build;
+  const record = newImageUpload({ username, pythonPath, shellType }, treeSeconds(context));
+  const [, made] = await context.tree.commit([
+    { op: "check", path: held.contender },
+    { op: "create", path: `${folder}/`, data: encodeImageUpload(record), sequential: true },
+  ]);
+  const id = made.path.slice(folder.length + 1);
+  return heldUpload(context, held, made.path, { ...record, id }, 0);
+}
+
+async function carryOut(
+  context: BuilderContext,
+  job: UploadJob,
+  work: { readonly record: HeldUpload; readonly file: FileFacts; readonly page: Page },
+  signal: AbortSignal,
+): Promise<"ready" | "failed"> {
+  const { log, clock } = context;
+  const { provider, format } = job;
+  const { record, file } = work;
+  const about = { image: job.image, build: job.build, provider: provider.name, upload: record.id };
+  const tag: ImageTag = {
+    installation: context.installation,
+    provider: provider.name,
+    image: job.image,
+    buildId: job.build,
+    uploadId: record.id,
+  };
+  try {
+    const order = orderOf(context, job, work, tag);
+    log.info({ ...about, name: order.name, bytes: file.size }, "an upload begins");
+    const externalId = await runSteps(
+      (step) => guarded(provider.store.upload(order, step), () => beforeEffect(context, record.held)),
+      {
+        clock,
+        signal,
+        externalId: null,
+        save: (id) => record.write({ externalId: id }),
+        onStep: ({ step }) => work.page.update({ phase: step }),
+      },
+    );
+    await runHook(context, job, externalId, file.path, signal);
+    await record.write({ state: "ready", externalId, externalName: order.name, format });
+    log.info(about, "an upload is ready");
+    return "ready";
+  } catch (error) {
+    if (error instanceof FenceLost || error instanceof TreeError) throw error;
+    log.error({ ...about, error: messageOf(error) }, "an upload failed");
+    const externalId = await discard(context, job, record, tag, signal);
+    await record.write({ state: "failed", externalId });
+    return "failed";
+  }
+}
+
+/** Deletes what a failed upload made. What is left of it keeps its id in the record: the janitor tries again. */
+async function discard(
+  context: BuilderContext,
+  { provider }: UploadJob,
+  record: HeldUpload,
+  tag: ImageTag,
+  signal: AbortSignal,
+) {
+  const known = externalIdOf(record.record.externalId);
+  try {
+    await removeFromCloud(context, provider, record.held, tag, known, signal);
+    return null;
+  } catch (error) {
+    context.log.warn(
+      { ...tag, error: messageOf(error) },
+      "what a failed upload left could not be deleted; it is tried again when its record goes",
+    );
+    return known;
+  }
+}
+
+function orderOf(
+  context: BuilderContext,
+  { image, settings, format }: UploadJob,
+  { record, file, page }: { readonly record: HeldUpload; readonly file: FileFacts; readonly page: Page },
+  tag: ImageTag,
+): UploadOrder {
+  const name = formatTemplate(settings.nameFormat, {
+    image_name: image,
+    upload_id: record.id,
+    timestamp: String(Math.floor(treeSeconds(context))),
+  });
+  if ("problem" in name)
+    throw new BuilderError(
+      "builder.bad_name_format",
+      `image-name-format ${JSON.stringify(settings.nameFormat)} of provider ${tag.provider} ${name.problem}: use {image_name}, {upload_id} and {timestamp}`,
+    );
+  const listed: UploadedImageSettings | undefined = settings.images.get(image);
+  return {
+    tag,
+    name: name.text,
+    file: file.path,
+    format,
+    size: file.size,
+    sha256: file.sha256,
+    md5: file.md5,
+    metadata: { ...context.settings.images.get(image)?.metadata, ...listed?.metadata },
+    own: listed?.own ?? {},
+    progress: (sent) => page.update({ bytes: sent }),
+  };
+}
+
+/** Exit code 0, or the upload has failed (spec builder.md section 9). */
+async function runHook(
+  { disk, clock, log }: BuilderContext,
+  { provider, settings, image, build }: UploadJob,
+  externalId: unknown,
+  file: string,
+  parent: AbortSignal,
+): Promise<void> {
+  const hook = settings.postUploadHook;
+  if (hook === null) return;
+  const late = new BuilderError(
+    "builder.hook_late",
+    `post-upload-hook ${hook} took longer than ${HOOK_MS / 1000} s`,
+  );
+  const limit = deadline(clock, HOOK_MS, () => late, parent);
+  try {
+    const id = typeof externalId === "string" ? externalId : JSON.stringify(externalId);
+    const { code, output } = await disk.hook(hook, [provider.name, id, file], limit.signal);
+    limit.signal.throwIfAborted();
+    if (code !== 0)
+      throw new BuilderError("builder.hook_failed", `post-upload-hook ${hook} ended with ${code}: ${output}`);
+    log.info({ image, build, provider: provider.name, hook, output }, "the post-upload hook ran");
+  } finally {
+    limit.cancel();
+  }
+}
+
+function ignoreExisting(error: unknown): void {
+  if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
+}

@@ -1,0 +1,195 @@
+import { jitter, messageOf, type Timer } from "@nodeyard/runtime";
+import { FenceLost, isInterrupted, mayAct } from "../../coordination/index.ts";
+import { whatToUpload } from "../core/uploads.ts";
+import { whenToBuild } from "../core/when.ts";
+import type { LocalBuild } from "../runs/disk.ts";
+import { type BuildOutcome, buildImage } from "./build.ts";
+import { type BuilderContext, formatsWanted } from "./context.ts";
+import { uploadImage } from "./upload.ts";
+
+/** After an error that nobody expected, milliseconds. */
+const TROUBLE_MS = 60_000;
+/** Where another one has the lock, milliseconds: its end is an event, too. */
+const BUSY_MS = 10_000;
+/** A timer never sleeps longer: clocks jump. */
+const LONGEST_MS = 60 * 60_000;
+
+export interface WorkersOptions {
+  readonly builds: number;
+  readonly uploads: number;
+  readonly signal: AbortSignal;
+  /** Called when a build or upload has ended. */
+  onEnd(): void;
+}
+
+/** Starts builds and uploads when they are due, no more at once than there are workers. Told of events; polls nothing. */
+export class Workers {
+  readonly #context: BuilderContext;
+  readonly #options: WorkersOptions;
+  readonly #builds = new Map<string, Promise<void>>();
+  readonly #uploads = new Map<string, { readonly build: string; readonly done: Promise<void> }>();
+  /** Milliseconds of tree time, by image or by image and provider. */
+  readonly #notBefore = new Map<string, number>();
+  #timer: Timer | undefined;
+  #isOpen = false;
+  #again = false;
+  #turning: Promise<void> = Promise.resolve();
+
+  constructor(context: BuilderContext, options: WorkersOptions) {
+    this.#context = context;
+    this.#options = options;
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    this.turn();
+  }
+
+  close(): void {
+    this.#isOpen = false;
+    this.#timer?.cancel();
+  }
+
+  async drain(): Promise<void> {
+    this.#isOpen = false;
+    await this.#turning;
+    await Promise.all([...this.#builds.values(), ...[...this.#uploads.values()].map(({ done }) => done)]);
+  }
+
+  /** Whether the files of a build are in use: from before its intent is written until its record says how it ended. */
+  isBusy(build: string): boolean {
+    if ([...this.#uploads.values()].some((upload) => upload.build === build)) return true;
+    return this.#context.progress.list().some((one) => one.build === build);
+  }
+
+  /** Something happened to an image: what was put off because of it is judged again. */
+  changed(image: string): void {
+    for (const key of this.#notBefore.keys())
+      if (key === image || key.startsWith(`${image}/`)) this.#notBefore.delete(key);
+    this.turn();
+  }
+
+  /** Looks at every image soon, once for any number of calls. */
+  turn(): void {
+    if (this.#again || !this.#isOpen) return;
+    this.#again = true;
+    this.#turning = this.#turning.then(async () => {
+      this.#again = false;
+      await this.#look();
+    });
+  }
+
+  async #look(): Promise<void> {
+    const { settings, log, disk } = this.#context;
+    if (!this.#isOpen || this.#options.signal.aborted || !mayAct(this.#context)) return;
+    const wakes: number[] = [];
+    try {
+      for (const image of settings.images.keys()) wakes.push(this.#lookAtBuild(image));
+      const local = await disk.list();
+      for (const [provider, { images }] of settings.uploads)
+        for (const image of images.keys()) wakes.push(this.#lookAtUpload(provider, image, local));
+    } catch (error) {
+      log.error({ error: messageOf(error) }, "images could not be looked at; tries again");
+      wakes.push(this.#now() + TROUBLE_MS);
+    }
+    this.#sleepUntil(Math.min(...wakes, this.#now() + LONGEST_MS));
+  }
+
+  /** When to look again, milliseconds of tree time. */
+  #lookAtBuild(name: string): number {
+    const { view, settings } = this.#context;
+    const image = settings.images.get(name)!;
+    const held = this.#notBefore.get(name) ?? 0;
+    const now = this.#now();
+    if (held > now) return held;
+    if (this.#builds.has(name)) return Number.POSITIVE_INFINITY;
+    const choice = whenToBuild({
+      now,
+      builds: view.images.builds(name).values(),
+      formats: formatsWanted(this.#context, name),
+      rebuildAgeMs: image.rebuildAgeMs,
+      paused: image.paused || (view.images.get(name)?.paused ?? false),
+      // When it was is asked under the lock.
+      requestedAt: view.images.requested(name) ? now : undefined,
+    });
+    if (!choice.build) return choice.at ?? Number.POSITIVE_INFINITY;
+    if (this.#builds.size < this.#options.builds) this.#startBuild(name);
+    return Number.POSITIVE_INFINITY;
+  }
+
+  #startBuild(name: string): void {
+    const image = this.#context.settings.images.get(name)!;
+    const work = buildImage(this.#context, image, this.#options.signal).then(
+      (outcome: BuildOutcome) => {
+        if (outcome.ended === "not-now") this.#notBefore.set(name, outcome.at ?? this.#now() + TROUBLE_MS);
+      },
+      (error: unknown) => this.#failed("build", name, error),
+    );
+    this.#builds.set(
+      name,
+      work.finally(() => this.#ended(() => this.#builds.delete(name))),
+    );
+  }
+
+  #lookAtUpload(provider: string, image: string, all: readonly LocalBuild[]): number {
+    const { view, settings, providers } = this.#context;
+    const [open, upload] = [providers.get(provider), settings.uploads.get(provider)!];
+    const key = `${image}/${provider}`;
+    const held = this.#notBefore.get(key) ?? 0;
+    const now = this.#now();
+    if (held > now) return held;
+    if (open === undefined || this.#uploads.has(key)) return Number.POSITIVE_INFINITY;
+    const own = all.filter(({ intent }) => intent.image === image);
+    const choice = whatToUpload({
+      now,
+      builds: view.images.builds(image).values(),
+      uploads: [...view.images.uploads(image)].filter((one) => one.provider === provider),
+      local: new Map(own.map(({ intent, formats }) => [intent.build, formats])),
+      formats: open.store.formats,
+      paused: upload.images.get(image)?.paused ?? false,
+    });
+    if (!choice.upload) return choice.at ?? Number.POSITIVE_INFINITY;
+    if (this.#uploads.size >= this.#options.uploads) return Number.POSITIVE_INFINITY;
+    const { build, format } = choice;
+    const job = { image, build, format, provider: open, settings: upload };
+    const done = uploadImage(this.#context, job, this.#options.signal).then(
+      (outcome) => {
+        if (outcome === "busy") this.#notBefore.set(key, this.#now() + BUSY_MS);
+      },
+      (error: unknown) => this.#failed("upload", key, error),
+    );
+    this.#uploads.set(key, {
+      build,
+      done: done.finally(() => this.#ended(() => this.#uploads.delete(key))),
+    });
+    return Number.POSITIVE_INFINITY;
+  }
+
+  #failed(what: string, key: string, error: unknown): void {
+    const { log, counters, random } = this.#context;
+    const about = { [what]: key, error: messageOf(error) };
+    if (error instanceof FenceLost || isInterrupted(error)) log.warn(about, `the ${what} was given up`);
+    else {
+      counters.add("builder.unexpected", 1, { place: what });
+      log.error(about, `the ${what} broke off`);
+    }
+    this.#notBefore.set(key, this.#now() + jitter(random, TROUBLE_MS));
+  }
+
+  #ended(forget: () => void): void {
+    forget();
+    this.turn();
+    this.#options.onEnd();
+  }
+
+  #sleepUntil(at: number): void {
+    const { clock } = this.#context;
+    this.#timer?.cancel();
+    if (this.#isOpen)
+      this.#timer = clock.setTimer(Math.max(50, at - this.#now()), () => this.turn(), { background: true });
+  }
+
+  #now(): number {
+    return this.#context.clock.now() + this.#context.tree.clockOffset();
+  }
+}

@@ -1,0 +1,66 @@
+import type { ImageBuildRecord, ImageUploadRecord } from "@nodeyard/model";
+import { delayAfter, newestFirst, timeOf } from "./when.ts";
+
+/** An upload with where it stands. */
+export interface UploadAtBuild {
+  readonly build: string;
+  readonly record: ImageUploadRecord;
+}
+
+export interface UploadFacts {
+  /** Milliseconds of tree time. */
+  readonly now: number;
+  /** All builds of the image. */
+  readonly builds: Iterable<ImageBuildRecord>;
+  /** Uploads of the image to this provider. */
+  readonly uploads: readonly UploadAtBuild[];
+  /** Formats on this host, by build id. */
+  readonly local: ReadonlyMap<string, readonly string[]>;
+  /** The provider's formats, the preferred one first. */
+  readonly formats: readonly string[];
+  readonly paused: boolean;
+}
+
+export type UploadChoice =
+  | { readonly upload: true; readonly build: string; readonly format: string }
+  | {
+      readonly upload: false;
+      readonly why: "paused" | "no-build" | "elsewhere" | "done" | "no-format" | "back-off";
+      /** When to look again; undefined: when something changes. */
+      readonly at?: number;
+    };
+
+/** For so long the host of the newest build has the first right to upload it, milliseconds. */
+const FIRST_RIGHT_MS = 10 * 60_000;
+
+/**
+ * What this host uploads of an image to one provider (spec builder.md section 8): the newest ready build, if its file is
+ * here. Of an older build only where the newest does not come for long and the provider has nothing as new.
+ */
+export function whatToUpload(facts: UploadFacts): UploadChoice {
+  const { now, local, uploads } = facts;
+  if (facts.paused) return { upload: false, why: "paused" };
+  const ready = newestFirst(facts.builds).filter(({ state }) => state === "ready");
+  const [newest] = ready;
+  if (newest === undefined) return { upload: false, why: "no-build" };
+  const here = ready.find(({ id }) => local.has(id));
+  if (here === undefined) return { upload: false, why: "elsewhere" };
+  const asNew = ready.slice(0, ready.indexOf(here) + 1).map(({ id }) => id);
+  if (uploads.some(({ build, record }) => record.state === "ready" && asNew.includes(build)))
+    return { upload: false, why: "done" };
+  if (here !== newest) {
+    const at = timeOf(newest) + FIRST_RIGHT_MS;
+    if (at > now) return { upload: false, why: "elsewhere", at };
+  }
+  const files = local.get(here.id)!;
+  const format = facts.formats.find((name) => here.formats.includes(name) && files.includes(name));
+  if (format === undefined) return { upload: false, why: "no-format" };
+  const failed = newestFirst(
+    uploads
+      .filter(({ build, record }) => build === here.id && record.state === "failed")
+      .map(({ record }) => record),
+  );
+  const at = failed[0] === undefined ? now : timeOf(failed[0]) + delayAfter(failed.length);
+  if (at > now) return { upload: false, why: "back-off", at: Math.min(at, now + delayAfter(20)) };
+  return { upload: true, build: here.id, format };
+}

@@ -1,0 +1,84 @@
+import type { ImageBuildRecord } from "@nodeyard/model";
+
+/** What one image's next build depends on. Times are milliseconds of tree time. */
+export interface BuildFacts {
+  readonly now: number;
+  readonly builds: Iterable<ImageBuildRecord>;
+  /** Formats that the configuration and the providers of this builder want. */
+  readonly formats: readonly string[];
+  readonly rebuildAgeMs: number;
+  /** By the configuration or by the flag in the tree. */
+  readonly paused: boolean;
+  /** When somebody asked for a build that has not been made; undefined: nobody did. */
+  readonly requestedAt: number | undefined;
+}
+
+export type BuildChoice =
+  | { readonly build: true; readonly cause: "first" | "age" | "formats" | "request" }
+  /** `at`: when to look again; undefined: when something changes. */
+  | {
+      readonly build: false;
+      readonly why: "paused" | "no-formats" | "fresh" | "back-off";
+      readonly at?: number;
+    };
+
+/** After one failure, milliseconds; doubles with each more. */
+const FIRST_DELAY_MS = 60_000;
+/** At most: a failing image is tried twice an hour for ever. */
+const LAST_DELAY_MS = 30 * 60_000;
+
+/** The wait after `failures` failures in a row. Over any hour it allows six tries at most. */
+export function delayAfter(failures: number): number {
+  return failures <= 0 ? 0 : Math.min(LAST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 20));
+}
+
+export function timeOf({ stateTime }: { readonly stateTime: number | null }): number {
+  return (stateTime ?? 0) * 1000;
+}
+
+/** Newest first; two of one moment by id, so that everyone agrees. */
+export function newestFirst<T extends { readonly stateTime: number | null; readonly id: string }>(
+  items: Iterable<T>,
+): T[] {
+  return [...items].sort((a, b) => timeOf(b) - timeOf(a) || (a.id < b.id ? 1 : -1));
+}
+
+/** Failures since the last success: records of failed builds are kept as the memory of it, for all builders. */
+export function failuresInARow(builds: Iterable<ImageBuildRecord>): readonly ImageBuildRecord[] {
+  const all = newestFirst(builds);
+  const ready = all.find(({ state }) => state === "ready");
+  const since = ready === undefined ? Number.NEGATIVE_INFINITY : timeOf(ready);
+  return all.filter((build) => build.state === "failed" && timeOf(build) >= since);
+}
+
+/**
+ * Whether an image is built now (spec builder.md section 4). A build under way is not looked at: its lock tells. A failing
+ * image waits longer each time, unless somebody asked after the last failure.
+ */
+export function whenToBuild(facts: BuildFacts): BuildChoice {
+  const { now, formats, requestedAt } = facts;
+  if (facts.paused) return { build: false, why: "paused" };
+  if (formats.length === 0) return { build: false, why: "no-formats" };
+  const all = [...facts.builds];
+  const cause = causeOf(facts, all);
+  if (typeof cause === "number") return { build: false, why: "fresh", at: cause };
+  const failures = failuresInARow(all);
+  const last = failures[0];
+  const asked = requestedAt !== undefined && (last === undefined || requestedAt > timeOf(last));
+  const at = last === undefined ? now : timeOf(last) + delayAfter(failures.length);
+  // A record of the future (a clock that was wrong) holds nothing up for longer than the longest delay.
+  if (!asked && at > now) return { build: false, why: "back-off", at: Math.min(at, now + LAST_DELAY_MS) };
+  return { build: true, cause };
+}
+
+function causeOf(
+  { now, formats, rebuildAgeMs, requestedAt }: BuildFacts,
+  builds: readonly ImageBuildRecord[],
+): "first" | "age" | "formats" | "request" | number {
+  const [newest] = newestFirst(builds.filter(({ state }) => state === "ready"));
+  if (requestedAt !== undefined) return "request";
+  if (newest === undefined) return "first";
+  if (formats.some((format) => !newest.formats.includes(format))) return "formats";
+  const due = timeOf(newest) + rebuildAgeMs;
+  return due <= now ? "age" : due;
+}

@@ -1,0 +1,76 @@
+import { spawn, spawnSync } from "node:child_process";
+import { open } from "node:fs/promises";
+import { constants } from "node:os";
+import type { BuildCommand } from "../runs/contract.ts";
+import type { Running } from "../runs/disk.ts";
+
+/** How the processes of a build are kept together. */
+export type Isolation =
+  /** A PID and mount namespace of its own: its end is the end of everything in it, and no mount is left. */
+  | "namespaces"
+  /** The same inside a user namespace, for a builder that is not root; programs that need real root fail in it. */
+  | "user-namespace"
+  /** A process group: a process that leaves it outlives the build until the next sweep. */
+  | "group";
+
+/** Our death is the end of what is run: the kernel sends the signal, so that it holds for kill -9, too. */
+const DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL", "--"];
+const PID_AND_MOUNTS = ["unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "--"];
+
+const WRAPPERS: Readonly<Record<Isolation, readonly string[]>> = {
+  namespaces: [...DIE_WITH_US, ...PID_AND_MOUNTS],
+  // In this order: a process that gets capabilities, as by its own user namespace, loses the signal.
+  "user-namespace": ["unshare", "--user", "--map-root-user", "--", ...DIE_WITH_US, ...PID_AND_MOUNTS],
+  group: DIE_WITH_US,
+};
+
+/** The best of them that works on this host, tried once at start. */
+export function probeIsolation(): Isolation {
+  for (const isolation of ["namespaces", "user-namespace"] as const) {
+    const [program, ...args] = [...WRAPPERS[isolation], "true"];
+    if (spawnSync(program!, args, { timeout: 10_000, stdio: "ignore" }).status === 0) return isolation;
+  }
+  return "group";
+}
+
+export async function startRun({
+  argv,
+  env,
+  cwd,
+  log,
+  isolation,
+}: BuildCommand & {
+  readonly cwd: string;
+  readonly log: string;
+  readonly isolation: Isolation;
+}): Promise<Running> {
+  const [program, ...args] = [...WRAPPERS[isolation], ...argv];
+  // To the file itself: no pipe that a forgotten child could hold open, or whose reader could die.
+  const file = await open(log, "w", 0o644);
+  try {
+    const child = spawn(program!, args, {
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", file.fd, file.fd],
+      detached: true,
+    });
+    const ended = new Promise<{ code: number }>((resolve, reject) => {
+      child.once("error", reject);
+      child.once("exit", (code, signal) =>
+        resolve({ code: code ?? -(signal === null ? 1 : constants.signals[signal]) }),
+      );
+    });
+    const kill = () => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      }
+    };
+    // In a group of its own nothing else ends what it left behind.
+    ended.then(kill, () => {});
+    return { ended, kill };
+  } finally {
+    await file.close();
+  }
+}

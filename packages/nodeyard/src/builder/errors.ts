@@ -1,0 +1,4 @@
+import { NodeyardError } from "@nodeyard/runtime";
+
+/** A builder cannot be started as it was asked for, or a build or upload did not come about. */
+export class BuilderError extends NodeyardError {}

@@ -1,0 +1,5 @@
+export { Builder, type BuilderConfig, type BuilderOptions } from "./builder.ts";
+export type { Progress } from "./control/progress.ts";
+export { HostDisk } from "./edge/host-disk.ts";
+export { probeIsolation } from "./edge/run.ts";
+export { BuilderError } from "./errors.ts";
