@@ -1,0 +1,89 @@
+import {
+  type LoadContext,
+  labelMap,
+  Reader,
+  readCommonPool,
+  readCommonProvider,
+  readLimits,
+  uniquePools,
+} from "@nodeyard/driver";
+import type { QemuPoolConfig, QemuProviderConfig, QemuProviderOwn } from "../own.ts";
+import { type ImageLists, readImages } from "./images.ts";
+import { readKeys } from "./keys.ts";
+import { readLabel } from "./label.ts";
+
+/** Compiles a provider mapping. Every default is applied here. */
+export function load(
+  raw: Readonly<Record<string, unknown>>,
+  context: LoadContext,
+): QemuProviderConfig | undefined {
+  const from = new Reader(raw, [], (finding) => context.report(finding));
+  const common = readCommonProvider(from, "qemu");
+  const own = readOwn(from);
+  if (own === undefined) return undefined;
+  const images = readImages(from, context);
+  const keys = readKeys(from);
+  const pools = from.mappings("pools").flatMap((pool): QemuPoolConfig[] => {
+    const base = readCommonPool(pool, common);
+    return base === undefined ? [] : [readPool(pool, base, images, keys, context)];
+  });
+  return {
+    ...common,
+    pools: uniquePools(from, pools),
+    launchTimeoutMs: from.milliseconds("launch-timeout", 600),
+    bootTimeoutMs: from.milliseconds("boot-timeout", 300),
+    launchAttempts: Math.max(1, Math.floor(from.number("launch-retries", 3))),
+    own,
+  };
+}
+
+function readOwn(from: Reader): QemuProviderOwn | undefined {
+  const folder = from.needed("folder");
+  if (folder === undefined) return undefined;
+  if (!folder.startsWith("/"))
+    from.error("folder", `is ${folder}, which depends on who reads it; write an absolute path`);
+  const accelerator = oneOf(from, "accelerator", ["auto", "kvm", "tcg"] as const);
+  const network = oneOf(from, "network", ["restricted", "outbound"] as const);
+  if (network === "outbound" && !from.has("user"))
+    from.error("network", "is outbound, which tells the machines' packets by their user; add user");
+  const optional = (key: string) => (from.has(key) ? from.number(key, 0) : null);
+  return {
+    folder,
+    host: from.text("host", null),
+    user: from.text("user", null),
+    address: from.text("address", "127.0.0.1"),
+    accelerator,
+    probeTimeoutMs: from.milliseconds("probe-timeout", 60),
+    network,
+    emulator: from.text("emulator", "qemu-system-x86_64"),
+    limits: {
+      instances: from.number("max-vms", Number.POSITIVE_INFINITY),
+      cores: optional("max-cores"),
+      ram: optional("max-ram"),
+    },
+  };
+}
+
+function readPool(
+  pool: Reader,
+  base: NonNullable<ReturnType<typeof readCommonPool>>,
+  images: ImageLists,
+  keys: readonly string[],
+  context: LoadContext,
+): QemuPoolConfig {
+  const labels = pool.mappings("labels").flatMap((at) => {
+    const label = readLabel(at, images, keys, context);
+    return label === undefined ? [] : [[at, label] as const];
+  });
+  const limits = { ...base.limits, ...readLimits(pool, { cores: "max-cores", ram: "max-ram" }) };
+  const rest = { availabilityZones: [], useInternalIp: false, own: undefined };
+  return { ...base, limits, labels: labelMap(pool, labels, context), ...rest };
+}
+
+/** The first is the default. */
+function oneOf<T extends string>(from: Reader, key: string, words: readonly [T, ...T[]]): T {
+  const value = from.text(key, words[0]);
+  const word = words.find((known) => known === value);
+  if (word === undefined) from.error(key, `is ${value}; write one of ${words.join(", ")}`);
+  return word ?? words[0];
+}

@@ -1,0 +1,120 @@
+import { access } from "node:fs/promises";
+import { join } from "node:path";
+import { type CreateOrder, DriverError } from "@nodeyard/driver";
+import { FILES } from "../machine/command-line.ts";
+import type { QemuLabelOwn } from "../own.ts";
+import type { Parts } from "../parts.ts";
+import { link, overlay, seed, start } from "./start.ts";
+import type { StoredImage } from "./uploads.ts";
+
+const GIB = 1024 ** 3;
+
+/** One machine on its way up. Each part may be done again. */
+export class Boot {
+  readonly #parts: Parts;
+  readonly #order: CreateOrder;
+  readonly #name: string;
+  readonly #own: QemuLabelOwn;
+
+  constructor(parts: Parts, order: CreateOrder, name: string) {
+    this.#parts = parts;
+    this.#order = order;
+    this.#name = name;
+    this.#own = order.label.own as QemuLabelOwn;
+  }
+
+  get #folder(): string {
+    return this.#parts.host.nodes.folder(this.#name);
+  }
+
+  /** The machine's own names for what it boots from. */
+  files(): readonly string[] {
+    const names = this.#own.boot === null ? ["base"] : ["base", "kernel"];
+    return names.map((name) => join(this.#folder, name));
+  }
+
+  /** Links what the machine boots from into its folder. */
+  async images(signal: AbortSignal): Promise<StoredImage> {
+    const { copies } = this.#parts.host;
+    const { boot, file, disk } = this.#own;
+    const image = file === null ? await this.#uploaded() : await copies.image(file, signal);
+    if (image.virtualSize > disk * GIB)
+      throw new DriverError(
+        "configuration",
+        `the image has ${image.virtualSize} bytes, and label ${this.#order.label.name} a disk of ${disk} GiB; raise disk`,
+      );
+    const kernel = boot === null ? undefined : await copies.plain(boot.kernel, signal);
+    const initrd = boot?.initrd == null ? undefined : await copies.plain(boot.initrd, signal);
+    await link(this.#folder, { base: image.file, kernel, initrd });
+    return image;
+  }
+
+  /** A disk of its own and its seed. A disk that is there already stays as it is. */
+  async disk(image: StoredImage, signal: AbortSignal): Promise<void> {
+    const { account, nodes } = this.#parts.host;
+    const disk = join(nodes.run(this.#name), FILES.disk);
+    const there = await access(disk).then(
+      () => true,
+      () => false,
+    );
+    const { uuid } = await this.#wanted();
+    const facts = { ...this.#own, uuid, hostname: this.#order.hostname };
+    await seed(this.#folder, facts, { disk: this.#own.seed === "nocloud", account, signal });
+    if (!there) await overlay(this.#folder, image, this.#own.disk * GIB, { account, signal });
+  }
+
+  async start(accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<void> {
+    const { host, config, context } = this.#parts;
+    const { boot, cores, ram, seed } = this.#own;
+    const { uuid } = await this.#wanted();
+    const { address, network, emulator } = config.own;
+    const spec = {
+      uuid,
+      name: this.#name,
+      cores,
+      ram,
+      accelerator,
+      boot: boot === null ? null : { initrd: boot.initrd !== null, arguments: boot.arguments },
+      seedDisk: seed === "nocloud",
+      network,
+      forward: { address, guestPort: this.#order.label.connection.port },
+    };
+    await start(emulator, this.#folder, spec, { account: host.account, clock: context.clock, signal });
+  }
+
+  /** Whether the guest shows a host key under KVM in time. If not, nothing of the attempt is left. */
+  async probe(signal: AbortSignal): Promise<"kvm" | "tcg"> {
+    const { host, config, context } = this.#parts;
+    try {
+      await this.start("kvm", signal);
+      const running = await host.nodes.running(this.#name);
+      if (running !== undefined) {
+        const { address, probeTimeoutMs: timeoutMs } = config.own;
+        await context.scan.scan({ host: address, port: running.port, keys: true, timeoutMs, signal });
+        return "kvm";
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof DriverError)) throw error;
+    }
+    await host.reset(this.#name, signal);
+    return "tcg";
+  }
+
+  async #uploaded(): Promise<StoredImage> {
+    const { host } = this.#parts;
+    const { imageExternalId, label } = this.#order;
+    const image = typeof imageExternalId === "string" ? await host.uploads.get(imageExternalId) : undefined;
+    if (image !== undefined) return image;
+    throw new DriverError(
+      "not-found",
+      `upload ${JSON.stringify(imageExternalId)} of ${label.image?.name} is not on host ${host.host.name}`,
+    );
+  }
+
+  async #wanted() {
+    const wanted = await this.#parts.host.nodes.wanted(this.#name);
+    if (wanted !== undefined) return wanted;
+    throw new DriverError("not-found", `the folder of ${this.#order.hostname} was removed`);
+  }
+}

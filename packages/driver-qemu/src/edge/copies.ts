@@ -1,0 +1,107 @@
+import { createHash } from "node:crypto";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { abortable, type Clock, DriverError, deadline, type Random } from "@nodeyard/driver";
+import type { FileImage } from "../own.ts";
+import { folders, ignoring, sync } from "./files.ts";
+import { copied, inspected, placed, stamp } from "./image-files.ts";
+import type { Account } from "./tools.ts";
+import type { StoredImage } from "./uploads.ts";
+
+const COPY_MS = 30 * 60_000;
+
+/**
+ * Copies of files that labels name: images, and kernels with their initial RAM disks. Whoever may write the file changes
+ * nothing of a machine that boots from it, and nothing between its check and its use.
+ */
+export class Copies {
+  readonly #root: string;
+  readonly #account: Account;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #underWay = new Map<string, Promise<StoredImage>>();
+  readonly #closed = new AbortController();
+
+  constructor(root: string, account: Account, clock: Clock, random: Random) {
+    this.#root = root;
+    this.#account = account;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** The checked copy of the image as it is now. One copy is under way for all who ask. */
+  image({ path, format }: FileImage, signal: AbortSignal): Promise<StoredImage> {
+    return this.#get(path, format, signal);
+  }
+
+  /** A file that is handed over as it is. */
+  async plain(path: string, signal: AbortSignal): Promise<string> {
+    return (await this.#get(path, "plain", signal)).file;
+  }
+
+  close(): void {
+    this.#closed.abort(new DriverError("transient", "the copies of images are closed"));
+  }
+
+  async #get(path: string, format: string, signal: AbortSignal): Promise<StoredImage> {
+    const now = await ignoring("ENOENT", stamp(path));
+    if (now === undefined)
+      throw new DriverError(
+        "configuration",
+        `there is no file ${path}; put the image there, or mend the path`,
+      );
+    const name = `${digest(`${format} ${path}`)}-${digest(now)}`;
+    const there = await this.#there(name);
+    if (there !== undefined) return there;
+    const underWay = this.#underWay.get(name) ?? this.#start(name, path, format, now);
+    return abortable(underWay, signal);
+  }
+
+  #start(name: string, path: string, format: string, now: string): Promise<StoredImage> {
+    const late = () => new DriverError("timeout", `copying ${path} took longer than ${COPY_MS} ms`);
+    const limit = deadline(this.#clock, COPY_MS, late, this.#closed.signal);
+    const copying = this.#copy(name, path, format, now, limit.signal).finally(() => {
+      limit.cancel();
+      this.#underWay.delete(name);
+    });
+    this.#underWay.set(name, copying);
+    copying.catch(() => {});
+    return copying;
+  }
+
+  async #copy(name: string, path: string, format: string, now: string, signal: AbortSignal) {
+    let virtualSize = 0;
+    // Another provider of the folder may copy the same file.
+    await placed(join(this.#root, name), join(this.#root, `.${this.#random.uuid()}`), async (draft) => {
+      const file = join(draft, "file");
+      await copied(path, file, this.#account, signal);
+      if ((await stamp(path)) !== now)
+        throw new DriverError("transient", `${path} was changed while it was copied`);
+      const ctx = { account: this.#account, clock: this.#clock, signal };
+      if (format !== "plain") ({ virtualSize } = await inspected(file, format, path, ctx));
+      await writeFile(join(draft, "file.json"), JSON.stringify({ format, virtualSize }), { flush: true });
+      await sync(file);
+    });
+    await this.#forget(name);
+    return { file: join(this.#root, name, "file"), format, virtualSize };
+  }
+
+  /** What the path held before: machines have their own names for it. */
+  async #forget(name: string): Promise<void> {
+    const [of] = name.split("-");
+    for (const other of await folders(this.#root))
+      if (other !== name && other.startsWith(`${of}-`))
+        await rm(join(this.#root, other), { recursive: true, force: true });
+  }
+
+  async #there(name: string): Promise<StoredImage | undefined> {
+    const text = await ignoring("ENOENT", readFile(join(this.#root, name, "file.json"), "utf8"));
+    if (text === undefined) return undefined;
+    const facts = JSON.parse(text) as Omit<StoredImage, "file">;
+    return { file: join(this.#root, name, "file"), ...facts };
+  }
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
+}

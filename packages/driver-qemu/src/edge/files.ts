@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { createReadStream, constants as flags } from "node:fs";
+import { link, open, readdir, rm, writeFile } from "node:fs/promises";
+import type { Account } from "./tools.ts";
+
+/** Undefined where the system says `code`. */
+export async function ignoring<T>(code: string, work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === code) return undefined;
+    throw error;
+  }
+}
+
+export async function folders(path: string): Promise<readonly string[]> {
+  const entries = await readdir(path, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+/** Puts what was written to a file or folder on the disk. */
+export async function sync(path: string): Promise<void> {
+  const file = await open(path, flags.O_RDONLY);
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** The end of a file that code which is not trusted may have replaced; undefined: no file, or none that is a plain one. */
+export async function tail(path: string, bytes: number): Promise<string | undefined> {
+  const mode = flags.O_RDONLY | flags.O_NOFOLLOW | flags.O_NONBLOCK;
+  const file = await open(path, mode).catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    const facts = await file.stat();
+    if (!facts.isFile()) return undefined;
+    const length = Math.min(bytes, facts.size);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, facts.size - length);
+    return buffer.toString("utf8", 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Empties a plain file that has grown beyond `bytes`; who appends to it goes on at its start. */
+export async function trim(path: string, bytes: number): Promise<void> {
+  const mode = flags.O_WRONLY | flags.O_NOFOLLOW | flags.O_NONBLOCK;
+  const file = await open(path, mode).catch(() => undefined);
+  if (file === undefined) return;
+  try {
+    const facts = await file.stat();
+    if (facts.isFile() && facts.nlink === 1 && facts.size > bytes) await file.truncate(0);
+  } finally {
+    await file.close();
+  }
+}
+
+export async function sha256(
+  path: string,
+  signal: AbortSignal,
+  progress: (bytes: number) => void = () => {},
+): Promise<string> {
+  const hash = createHash("sha256");
+  let read = 0;
+  for await (const chunk of createReadStream(path, { signal, highWaterMark: 1024 * 1024 })) {
+    hash.update(chunk as Buffer);
+    read += (chunk as Buffer).length;
+    progress(read);
+  }
+  return hash.digest("hex");
+}
+
+/** A file that QEMU may read and not change. */
+export async function writeFor(account: Account, path: string, text: string): Promise<void> {
+  await rm(path, { force: true });
+  await writeFile(path, text, { mode: 0o440, flag: "wx" });
+  await readable(account, path);
+}
+
+/** Lets the account read the file, by its group: who owns a file can give itself more. */
+export async function readable(account: Account, path: string): Promise<void> {
+  const file = await open(path, flags.O_RDONLY | flags.O_NOFOLLOW);
+  try {
+    if (account !== null) await file.chown(0, account.gid);
+    await file.chmod(0o440);
+  } finally {
+    await file.close();
+  }
+}
+
+/** A second name of the file; there already: nothing. */
+export async function linked(from: string, to: string): Promise<void> {
+  await ignoring("EEXIST", link(from, to));
+}

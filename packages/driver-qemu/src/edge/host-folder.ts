@@ -1,0 +1,171 @@
+import { access, constants, rm } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  add,
+  type DriverContext,
+  DriverError,
+  exceeded,
+  type ImageTag,
+  type Resource,
+  type Resources,
+  sleep,
+} from "@nodeyard/driver";
+import { quotaOf } from "../machine/amounts.ts";
+import { FILES } from "../machine/command-line.ts";
+import { rules } from "../machine/firewall.ts";
+import { imageName, imageTag, nodeTag } from "../names.ts";
+import type { QemuProviderConfig } from "../own.ts";
+import { Copies } from "./copies.ts";
+import { accountOf, amountsOf, enter, type HostId, thisHost } from "./host.ts";
+import { Nodes, type Wanted } from "./nodes.ts";
+import { type Account, run } from "./tools.ts";
+import { Uploads } from "./uploads.ts";
+import { Verdicts } from "./verdicts.ts";
+
+const POLL_MS = 20;
+const DRAFT_AGE_MS = 3_600_000;
+const UNKNOWN: Resources = { instances: 1 };
+
+/** The folder of a provider and the host that it is on: machines, images, and what there is of both. */
+export class HostFolder {
+  readonly nodes: Nodes;
+  readonly uploads: Uploads;
+  readonly copies: Copies;
+  readonly verdicts: Verdicts;
+  readonly account: Account;
+  readonly host: HostId;
+  readonly #config: QemuProviderConfig;
+  readonly #context: DriverContext;
+
+  private constructor(
+    config: QemuProviderConfig,
+    context: DriverContext,
+    found: { readonly account: Account; readonly host: HostId },
+  ) {
+    const { folder } = config.own;
+    const { clock, random } = context;
+    this.#config = config;
+    this.#context = context;
+    this.account = found.account;
+    this.host = found.host;
+    this.nodes = new Nodes(join(folder, "nodes"), found.account, random);
+    this.uploads = new Uploads(join(folder, "uploads"), found.account, clock);
+    this.copies = new Copies(join(folder, "copies"), found.account, clock, random);
+    this.verdicts = new Verdicts(join(folder, "accelerators"));
+  }
+
+  /** Rejects with kind `configuration` when the folder is another host's, or this host lacks something. */
+  static async open(
+    config: QemuProviderConfig,
+    context: DriverContext,
+    signal: AbortSignal,
+  ): Promise<HostFolder> {
+    const { folder, host: wanted, user, network, emulator } = config.own;
+    const host = await thisHost();
+    const account = await accountOf(user, signal);
+    await enter(folder, host, wanted);
+    for (const program of [emulator, "qemu-img", "mformat"]) await run(program, ["--version"], { signal });
+    if (network === "outbound") await guard(account, signal);
+    const opened = new HostFolder(config, context, { account, host });
+    await opened.nodes.tidy(context.clock.now() - DRAFT_AGE_MS);
+    return opened;
+  }
+
+  has(name: string): Promise<boolean> {
+    return this.nodes.has(name);
+  }
+
+  /** Counted after it was made: two at once may both be refused, but there is never one too many. */
+  async claim(name: string, wanted: Omit<Wanted, "v" | "uuid">): Promise<void> {
+    if (!(await this.nodes.claim(name, wanted))) return;
+    let used: Resources = {};
+    for (const other of await this.nodes.names())
+      if (other !== name) used = add(used, await this.#resources(other));
+    const lacking = exceeded(await this.quota(), used, wanted.resources);
+    if (lacking === undefined) return;
+    await this.nodes.discard(name);
+    const { folder } = this.#config.own;
+    throw new DriverError("quota", `${this.#config.name}: ${folder} has not enough ${lacking} left`);
+  }
+
+  /** Ends the machine and removes all of it. Returns when its process is gone. */
+  async remove(name: string, signal: AbortSignal): Promise<void> {
+    await this.stop(name, signal);
+    await this.nodes.discard(name);
+  }
+
+  async stop(name: string, signal: AbortSignal): Promise<void> {
+    await this.nodes.stop(name);
+    while ((await this.nodes.running(name)) !== undefined) await sleep(this.#context.clock, POLL_MS, signal);
+  }
+
+  /** Gives the machine's disk up, for another start from its image. */
+  async reset(name: string, signal: AbortSignal): Promise<void> {
+    await this.stop(name, signal);
+    for (const file of [FILES.disk, FILES.console])
+      await rm(join(this.nodes.run(name), file), { force: true });
+  }
+
+  /** Rejects rather than leave one out. */
+  async machines(): Promise<readonly Resource[]> {
+    const found: Resource[] = [];
+    for (const name of await this.nodes.names()) {
+      await this.nodes.trimConsole(name);
+      const resources = await this.#resources(name);
+      found.push({ type: "instance", id: name, tag: nodeTag(name), resources });
+    }
+    return found;
+  }
+
+  async images(): Promise<readonly Resource[]> {
+    return (await this.uploads.names()).map((name) => ({
+      type: "image",
+      id: name,
+      tag: null,
+      imageTag: imageTag(name),
+      resources: {},
+    }));
+  }
+
+  removeImage(tag: ImageTag): Promise<void> {
+    return this.uploads.remove(imageName(tag));
+  }
+
+  async quota(): Promise<Resources> {
+    const { own } = this.#config;
+    return quotaOf(own, await amountsOf(own.folder));
+  }
+
+  /** Whether there is a KVM to try. That it opens proves nothing yet. */
+  async kvm(): Promise<boolean> {
+    const mode = constants.R_OK | constants.W_OK;
+    if (this.account === null)
+      return access("/dev/kvm", mode).then(
+        () => true,
+        () => false,
+      );
+    const { signal } = new AbortController();
+    return run("test", ["-w", "/dev/kvm"], { signal, account: this.account }).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  close(): void {
+    this.copies.close();
+  }
+
+  async #resources(name: string): Promise<Resources> {
+    return (await this.nodes.wanted(name))?.resources ?? UNKNOWN;
+  }
+}
+
+/** Closes this host to the guests' packets, before there is a guest. */
+async function guard(account: Account, signal: AbortSignal): Promise<void> {
+  if (account === null)
+    throw new DriverError(
+      "configuration",
+      "network outbound needs root, for rules that close this host to its guests; use restricted, or run as root",
+    );
+  await run("nft", ["-f", "-"], { signal, input: rules(account.uid) });
+}

@@ -1,0 +1,94 @@
+import { mkdir, readFile, statfs, writeFile } from "node:fs/promises";
+import { availableParallelism, hostname, totalmem } from "node:os";
+import { join } from "node:path";
+import { DriverError } from "@nodeyard/driver";
+import type { HostAmounts } from "../machine/amounts.ts";
+import { ignoring } from "./files.ts";
+import { type Account, run } from "./tools.ts";
+
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+
+/** What the host is called: by its machine id where it has one, which no other host has. */
+export interface HostId {
+  readonly id: string;
+  readonly name: string;
+}
+
+export async function thisHost(): Promise<HostId> {
+  const text = await readFile("/etc/machine-id", "utf8").catch(() => "");
+  return { id: text.trim() || hostname(), name: hostname() };
+}
+
+/** Folders of a provider: made when they are not there. Rejects when they are another host's. */
+export async function enter(folder: string, host: HostId, wanted: string | null): Promise<void> {
+  if (wanted !== null && wanted !== host.id && wanted !== host.name)
+    throw new DriverError(
+      "configuration",
+      `belongs to host ${wanted}, and this is ${host.name} (${host.id}); run its launcher there`,
+    );
+  for (const path of [folder, ...FOLDERS.map((name) => join(folder, name))])
+    await mkdir(path, { recursive: true, mode: 0o711 });
+  const mine = join(folder, "host");
+  await ignoring("EEXIST", writeFile(mine, `${host.id}\n`, { flag: "wx", flush: true }));
+  const owner = (await readFile(mine, "utf8")).trim();
+  if (owner !== host.id)
+    throw new DriverError(
+      "configuration",
+      `folder ${folder} belongs to host ${owner}, and this is ${host.id}; use a folder of this host, or remove ${mine}`,
+    );
+}
+
+const FOLDERS = ["nodes", "uploads", "copies"] as const;
+
+export async function amountsOf(folder: string): Promise<HostAmounts> {
+  const { blocks, bsize } = await statfs(folder);
+  const bound = process.constrainedMemory();
+  const memory = bound > 0 ? Math.min(bound, totalmem()) : totalmem();
+  return {
+    processors: availableParallelism(),
+    memory: Math.floor(memory / MIB),
+    disk: Math.floor((blocks * bsize) / GIB),
+  };
+}
+
+/** Who QEMU runs as. Never root: a guest that breaks out of QEMU is then nobody on the host. */
+export async function accountOf(user: string | null, signal: AbortSignal): Promise<Account> {
+  const root = process.getuid?.() === 0;
+  if (user === null) {
+    if (root)
+      throw new DriverError(
+        "configuration",
+        "runs as root and has no user for QEMU; add user, with a user of its own",
+      );
+    return null;
+  }
+  const account = /^\d+$/.test(user) ? same(Number(user)) : await lookedUp(user, signal);
+  if (account.uid === 0 || account.gid === 0)
+    throw new DriverError("configuration", `user ${user} is root; give QEMU a user of its own`);
+  if (!root && account.uid === process.getuid?.()) return null;
+  if (!root)
+    throw new DriverError(
+      "configuration",
+      `only root can run QEMU as ${user}; leave user out, or run as root`,
+    );
+  return account;
+}
+
+function same(id: number) {
+  return { uid: id, gid: id };
+}
+
+async function lookedUp(user: string, signal: AbortSignal): Promise<NonNullable<Account>> {
+  try {
+    const [uid, gid] = await Promise.all(
+      ["-u", "-g"].map(async (what) => Number(await run("id", [what, "--", user], { signal }))),
+    );
+    return { uid: uid as number, gid: gid as number };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new DriverError("configuration", `there is no user ${user} on this host; add it, or mend user`, {
+      cause: error,
+    });
+  }
+}

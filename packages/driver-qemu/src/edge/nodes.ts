@@ -1,0 +1,139 @@
+import { chmod, chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Random, Resources } from "@nodeyard/driver";
+import { FILES, forwardedPort, isMachine } from "../machine/command-line.ts";
+import { folders, ignoring, sync, tail, trim } from "./files.ts";
+import { processOf } from "./process.ts";
+import type { Account } from "./tools.ts";
+
+/** Written before anything else of a machine, and never changed. */
+export interface Wanted {
+  readonly v: 1;
+  readonly uuid: string;
+  readonly hostname: string;
+  readonly resources: Resources;
+}
+
+/** A QEMU that is proven to be of this machine. */
+export interface Running {
+  readonly pid: number;
+  readonly port: number;
+}
+
+const CONSOLE_MAX = 8 * 1024 * 1024;
+const CONSOLE_TAIL = 256 * 1024;
+
+/**
+ * The machines of a host: one folder each. `wanted.json`, `base`, `kernel`, `initrd` and `seed` are the launcher's; `run` is
+ * the user's that QEMU runs as, and nothing in it is believed.
+ */
+export class Nodes {
+  readonly #root: string;
+  readonly #account: Account;
+  readonly #random: Random;
+
+  constructor(root: string, account: Account, random: Random) {
+    this.#root = root;
+    this.#account = account;
+    this.#random = random;
+  }
+
+  folder(name: string): string {
+    return join(this.#root, name);
+  }
+
+  run(name: string): string {
+    return join(this.#root, name, "run");
+  }
+
+  async names(): Promise<readonly string[]> {
+    return (await folders(this.#root)).filter((name) => !name.startsWith("."));
+  }
+
+  /** Makes the folder of a machine; false when there is one already. It is there with all that says what it is, or not at all. */
+  async claim(name: string, wanted: Omit<Wanted, "v" | "uuid">): Promise<boolean> {
+    const uuid = this.#random.uuid();
+    const draft = join(this.#root, `.${uuid}`);
+    await mkdir(join(draft, "run"), { recursive: true });
+    try {
+      await chmod(draft, 0o711);
+      await chmod(join(draft, "run"), 0o700);
+      if (this.#account !== null) await chown(join(draft, "run"), this.#account.uid, this.#account.gid);
+      const text = JSON.stringify({ v: 1, uuid, ...wanted } satisfies Wanted);
+      await writeFile(join(draft, "wanted.json"), text, { mode: 0o600, flush: true });
+      // A folder that is not empty is not replaced.
+      await rename(draft, this.folder(name));
+      await sync(this.#root);
+      return true;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "ENOTEMPTY" || code === "EEXIST") return false;
+      throw error;
+    } finally {
+      await rm(draft, { recursive: true, force: true });
+    }
+  }
+
+  /** Undefined: no folder, or one that somebody else made. */
+  async wanted(name: string): Promise<Wanted | undefined> {
+    const text = await ignoring("ENOENT", readFile(join(this.folder(name), "wanted.json"), "utf8"));
+    if (text === undefined) return undefined;
+    try {
+      const wanted = JSON.parse(text) as Partial<Wanted> | null;
+      return wanted?.v === 1 && typeof wanted.uuid === "string" ? (wanted as Wanted) : undefined;
+    } catch {
+      // Not ours to judge: it counts as a machine of which nothing is known.
+      return undefined;
+    }
+  }
+
+  async has(name: string): Promise<boolean> {
+    return (await ignoring("ENOENT", stat(this.folder(name)))) !== undefined;
+  }
+
+  /** The process behind the pid file, if it is this machine's: the file is QEMU's, so its arguments have to prove it. */
+  async running(name: string): Promise<Running | undefined> {
+    const wanted = await this.wanted(name);
+    const text = await tail(join(this.run(name), FILES.pid), 32);
+    if (wanted === undefined || text === undefined) return undefined;
+    const process = await processOf(Number(text.trim()));
+    if (process === undefined || !isMachine(process.argv, wanted.uuid)) return undefined;
+    const port = forwardedPort(process.argv);
+    return port === undefined ? undefined : { pid: process.pid, port };
+  }
+
+  /** Kills the machine's process. It may take a moment to go: `running` tells. */
+  async stop(name: string): Promise<void> {
+    // QEMU writes its pid file before it opens the disk. One that a launcher started just before it died either has written
+    // it by now, or finds no disk and ends.
+    await rm(join(this.run(name), FILES.disk), { force: true });
+    const machine = await this.running(name);
+    if (machine === undefined) return;
+    await ignoring("ESRCH", (async () => process.kill(machine.pid, "SIGKILL"))());
+  }
+
+  /** Removes what is left of a machine that does not run. Gone already: nothing. */
+  async discard(name: string): Promise<void> {
+    await rm(this.folder(name), { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  /** The end of what the guest wrote to its serial port; undefined: nothing (any more). */
+  async console(name: string): Promise<string | undefined> {
+    return tail(join(this.run(name), FILES.console), CONSOLE_TAIL);
+  }
+
+  /** A guest may write without end. */
+  async trimConsole(name: string): Promise<void> {
+    for (const file of [FILES.console, FILES.log]) await trim(join(this.run(name), file), CONSOLE_MAX);
+  }
+
+  /** Removes drafts of launchers that died while they wrote one. */
+  async tidy(olderThan: number): Promise<void> {
+    for (const name of await readdir(this.#root)) {
+      if (!name.startsWith(".")) continue;
+      const facts = await ignoring("ENOENT", stat(join(this.#root, name)));
+      if (facts !== undefined && facts.mtimeMs < olderThan)
+        await rm(join(this.#root, name), { recursive: true, force: true });
+    }
+  }
+}

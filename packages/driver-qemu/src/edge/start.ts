@@ -1,0 +1,93 @@
+import { mkdir, rename, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { DriverError } from "@nodeyard/driver";
+import { commandLine, FILES, type MachineSpec } from "../machine/command-line.ts";
+import { type SeedFacts, seedFiles } from "../machine/seed.ts";
+import { ignoring, linked, writeFor } from "./files.ts";
+import { type SpawnContext, spawned } from "./spawned.ts";
+import { type Account, run } from "./tools.ts";
+import type { StoredImage } from "./uploads.ts";
+
+const PORT_ATTEMPTS = 5;
+/** The smallest FAT that all readers take: a floppy of 1440 KiB. */
+const SEED_KIB = "1440";
+
+/** Gives the machine its own names for what it boots from, so that nothing that is retired breaks it. */
+export async function link(
+  folder: string,
+  parts: {
+    readonly base: string;
+    readonly kernel?: string | undefined;
+    readonly initrd?: string | undefined;
+  },
+): Promise<void> {
+  for (const name of ["base", "kernel", "initrd"] as const) {
+    const from = parts[name];
+    if (from !== undefined) await linked(from, join(folder, name));
+  }
+}
+
+/** A disk that holds what the guest changes. There already: nothing. `size` in bytes. */
+export async function overlay(
+  folder: string,
+  image: StoredImage,
+  size: number,
+  ctx: { readonly account: Account; readonly signal: AbortSignal },
+): Promise<void> {
+  const cwd = join(folder, "run");
+  // In the header the way to the base is relative to the overlay, and its format is said: qemu never guesses.
+  const words = ["create", "-q", "-f", "qcow2", "-F", image.format, "-b", FILES.base, `${FILES.disk}.new`];
+  await rm(join(cwd, `${FILES.disk}.new`), { force: true });
+  await run("qemu-img", [...words, String(size)], { ...ctx, cwd });
+  await rename(join(cwd, `${FILES.disk}.new`), join(cwd, FILES.disk));
+}
+
+/** Writes the seed anew. With `disk`, a FAT file system that cloud-init knows by its label. */
+export async function seed(
+  folder: string,
+  facts: SeedFacts,
+  options: { readonly disk: boolean; readonly account: Account; readonly signal: AbortSignal },
+): Promise<void> {
+  const { disk, account, signal } = options;
+  const cwd = join(folder, "seed");
+  await ignoring("EEXIST", mkdir(cwd, { mode: 0o711 }));
+  const files = Object.entries(seedFiles(facts));
+  for (const [name, text] of files) await writeFor(account, join(cwd, name), text);
+  if (!disk) return;
+  await writeFor(account, join(cwd, "disk"), "");
+  await run("mformat", ["-C", "-f", SEED_KIB, "-v", "CIDATA", "-i", "disk", "::"], { signal, cwd });
+  await run("mcopy", ["-i", "disk", ...files.map(([name]) => name), "::"], { signal, cwd });
+}
+
+/** Starts QEMU, which goes on when the launcher ends, and answers when it runs. Rejects with what QEMU said. */
+export async function start(
+  emulator: string,
+  folder: string,
+  spec: Omit<MachineSpec, "forward"> & { readonly forward: Omit<MachineSpec["forward"], "port"> },
+  ctx: SpawnContext,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort(spec.forward.address);
+    const words = commandLine({ ...spec, forward: { ...spec.forward, port } });
+    try {
+      await spawned(emulator, words, join(folder, "run"), ctx);
+      return;
+    } catch (error) {
+      // Somebody else may take a port that was free a moment ago; QEMU's own bind decides.
+      const taken = error instanceof DriverError && /host forwarding rule/.test(error.message);
+      if (!taken || attempt >= PORT_ATTEMPTS) throw error;
+    }
+  }
+}
+
+function freePort(address: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, address, () => {
+      const found = server.address();
+      server.close(() => resolve(typeof found === "object" && found !== null ? found.port : 0));
+    });
+  });
+}

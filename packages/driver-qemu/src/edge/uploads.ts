@@ -1,0 +1,76 @@
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Clock, DriverError, type UploadOrder } from "@nodeyard/driver";
+import { folders, ignoring, sha256, sync } from "./files.ts";
+import { copied, inspected, placed } from "./image-files.ts";
+import type { Account } from "./tools.ts";
+
+/** An image of this host, ready to be linked to a machine. */
+export interface StoredImage {
+  readonly file: string;
+  readonly format: string;
+  /** Bytes. */
+  readonly virtualSize: number;
+}
+
+interface Entry {
+  readonly v: 1;
+  readonly format: string;
+  readonly virtualSize: number;
+  readonly sha256: string;
+}
+
+/** Uploads as folders, named by their tag: `image`, and `image.json` that says what it is. */
+export class Uploads {
+  readonly #root: string;
+  readonly #account: Account;
+  readonly #clock: Clock;
+
+  constructor(root: string, account: Account, clock: Clock) {
+    this.#root = root;
+    this.#account = account;
+    this.#clock = clock;
+  }
+
+  /** Names of what is there, half copied ones included. */
+  async names(): Promise<readonly string[]> {
+    const all = await folders(this.#root);
+    return [...new Set(all.map((name) => name.replace(/^\./, "")))];
+  }
+
+  async get(name: string): Promise<StoredImage | undefined> {
+    const folder = join(this.#root, name);
+    const text = await ignoring("ENOENT", readFile(join(folder, "image.json"), "utf8"));
+    if (text === undefined) return undefined;
+    const { format, virtualSize } = JSON.parse(text) as Entry;
+    return { file: join(folder, "image"), format, virtualSize };
+  }
+
+  /** Copies the file and reads the copy back: what is stored is what the builder made, or nothing is. */
+  async add(name: string, order: UploadOrder, signal: AbortSignal): Promise<void> {
+    const { file, format } = order;
+    // Only one uploads for a tag: what it left half done has a name that its removal knows.
+    await placed(join(this.#root, name), join(this.#root, `.${name}`), async (draft) => {
+      const image = join(draft, "image");
+      await copied(file, image, this.#account, signal);
+      const { size } = await stat(image);
+      const sum = await sha256(image, signal, (bytes) => order.progress(bytes));
+      if (sum !== order.sha256 || size !== order.size)
+        throw new DriverError(
+          "transient",
+          `${file} arrived with sha256 ${sum} and ${size} bytes, not ${order.sha256} and ${order.size}`,
+        );
+      const ctx = { account: this.#account, clock: this.#clock, signal };
+      const { virtualSize } = await inspected(image, format, file, ctx);
+      const entry: Entry = { v: 1, format, virtualSize, sha256: sum };
+      await writeFile(join(draft, "image.json"), JSON.stringify(entry), { flush: true });
+      await sync(image);
+    });
+  }
+
+  /** Machines that boot from it have a name of their own for the file. Gone already: nothing. */
+  async remove(name: string): Promise<void> {
+    for (const folder of [name, `.${name}`])
+      await rm(join(this.#root, folder), { recursive: true, force: true });
+  }
+}

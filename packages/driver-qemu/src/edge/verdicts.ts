@@ -1,0 +1,57 @@
+import { createHash } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { release } from "node:os";
+import { join } from "node:path";
+import { abortable } from "@nodeyard/driver";
+import { ignoring } from "./files.ts";
+import { stamp } from "./image-files.ts";
+
+export type Accelerator = "kvm" | "tcg";
+
+/**
+ * What probe boots found, a file each: whether an image boots under the KVM of this host's kernel. Another image or another
+ * kernel is judged anew; so is all when the folder is removed.
+ */
+export class Verdicts {
+  readonly #root: string;
+  readonly #underWay = new Map<string, Promise<Accelerator>>();
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** What the verdict is about, by the files that are booted. */
+  async key(files: readonly string[]): Promise<string> {
+    const stamps = await Promise.all(files.map(stamp));
+    // The count of names, and with it the time of change, moves with every machine that is linked to the file.
+    const content = stamps.map((text) => text.split(" ").slice(0, 4).join(" "));
+    return createHash("sha256")
+      .update(JSON.stringify([release(), ...content]))
+      .digest("hex");
+  }
+
+  async get(key: string): Promise<Accelerator | undefined> {
+    const text = await ignoring("ENOENT", readFile(join(this.#root, key), "utf8"));
+    return text === "kvm" || text === "tcg" ? text : undefined;
+  }
+
+  /** The verdict that another machine's probe is about to find, if one is under way. */
+  awaited(key: string, signal: AbortSignal): Promise<Accelerator> | undefined {
+    const underWay = this.#underWay.get(key);
+    return underWay === undefined ? undefined : abortable(underWay, signal);
+  }
+
+  /** Probes; what it finds is kept. A probe that fails for another reason is no verdict. */
+  async probe(key: string, boot: () => Promise<Accelerator>): Promise<Accelerator> {
+    const probing = boot();
+    this.#underWay.set(key, probing);
+    try {
+      const found = await probing;
+      await mkdir(this.#root, { recursive: true, mode: 0o700 });
+      await writeFile(join(this.#root, key), found);
+      return found;
+    } finally {
+      this.#underWay.delete(key);
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import { DriverError, type DriverErrorKind, messageOf } from "@nodeyard/driver";
+
+const KINDS: Readonly<Record<string, DriverErrorKind>> = {
+  EACCES: "configuration",
+  EPERM: "configuration",
+  ENAMETOOLONG: "configuration",
+  EROFS: "configuration",
+  // The host's disk is full: another host may have room.
+  ENOSPC: "capacity",
+  EDQUOT: "capacity",
+  ENOMEM: "capacity",
+  EAGAIN: "transient",
+  EMFILE: "transient",
+  ENFILE: "transient",
+  EBUSY: "transient",
+};
+
+/** What the system says of files and processes. */
+export function mapError(error: unknown, place: string): DriverError {
+  if (error instanceof DriverError) return error;
+  const code = (error as NodeJS.ErrnoException | null)?.code ?? "";
+  return new DriverError(KINDS[code] ?? "fatal", `${place}: ${messageOf(error)}`, { cause: error });
+}

@@ -1,0 +1,41 @@
+import { DriverError } from "@nodeyard/driver";
+
+/** What `qemu-img info --output=json` says of an image. */
+export interface ImageInfo {
+  readonly format: string;
+  /** Bytes. */
+  readonly virtualSize: number;
+}
+
+/**
+ * Judges the answer for an image that came from outside. A header that names another file would make QEMU open that file of the
+ * host for the guest, so an image with a backing or a data file is refused.
+ */
+export function judge(text: string, format: string, what: string): ImageInfo {
+  const info = parse(text, what);
+  const refuse = (why: string) => new DriverError("configuration", `image ${what} ${why}`);
+  if (info.format !== format) throw refuse(`is ${String(info.format)}, not ${format}`);
+  for (const key of ["backing-filename", "full-backing-filename", "backing-filename-format"])
+    if (info[key] !== undefined)
+      throw refuse(`has a backing file; make it whole with "qemu-img convert -O ${format}"`);
+  const data = record(record(info["format-specific"]).data);
+  if (data["data-file"] !== undefined || data["data-file-raw"] === true)
+    throw refuse(`keeps its data in another file; make it whole with "qemu-img convert -O ${format}"`);
+  if (info.encrypted === true) throw refuse("is encrypted; nobody could say its key");
+  const virtualSize = info["virtual-size"];
+  if (typeof virtualSize !== "number" || !Number.isSafeInteger(virtualSize) || virtualSize <= 0)
+    throw refuse("has no size");
+  return { format, virtualSize };
+}
+
+function parse(text: string, what: string): Readonly<Record<string, unknown>> {
+  try {
+    return record(JSON.parse(text));
+  } catch (error) {
+    throw new DriverError("configuration", `image ${what} cannot be read by qemu-img`, { cause: error });
+  }
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}

@@ -1,0 +1,10 @@
+export { qemuConfig } from "./config/index.ts";
+export { qemuDriver } from "./edge/default.ts";
+export type {
+  BootFiles,
+  FileImage,
+  QemuLabelOwn,
+  QemuPoolConfig,
+  QemuProviderConfig,
+  QemuProviderOwn,
+} from "./own.ts";

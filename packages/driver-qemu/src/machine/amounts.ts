@@ -1,0 +1,31 @@
+import type { LabelConfig, Resources } from "@nodeyard/driver";
+import type { QemuLabelOwn, QemuProviderOwn } from "../own.ts";
+
+/** MiB that QEMU takes beside the guest's memory: translated code (64) and its own (measured: 20 to 40). */
+export const OVERHEAD_MIB = 112;
+const CORES_PER_PROCESSOR = 4;
+const HOST_MIB = 1024;
+
+/** What there is of the host. */
+export interface HostAmounts {
+  readonly processors: number;
+  /** MiB */
+  readonly memory: number;
+  /** GiB of the file system that holds the folder. */
+  readonly disk: number;
+}
+
+/** Disks are counted as large as they may become. */
+export function needOf(label: LabelConfig): Resources {
+  const { cores, ram, disk } = label.own as QemuLabelOwn;
+  return { instances: 1, cores, ram: ram + OVERHEAD_MIB, "disk-gb": disk };
+}
+
+export function quotaOf({ limits }: QemuProviderOwn, host: HostAmounts): Resources {
+  return {
+    ...(Number.isFinite(limits.instances) ? { instances: limits.instances } : {}),
+    cores: limits.cores ?? host.processors * CORES_PER_PROCESSOR,
+    ram: limits.ram ?? Math.max(0, host.memory - HOST_MIB),
+    "disk-gb": host.disk,
+  };
+}

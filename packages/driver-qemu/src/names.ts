@@ -1,0 +1,41 @@
+import type { ImageTag, Tag } from "@nodeyard/driver";
+
+/**
+ * A folder's name is its whole tag: making the folder tags it in the same call, and one tag never has two. No comma, slash or
+ * leading dot comes out of the parts.
+ */
+export function nodeName({ installation, provider, pool, nodeId }: Tag): string {
+  return join([installation, provider, pool, nodeId]);
+}
+
+/** Null for a folder that is none of ours. */
+export function nodeTag(name: string): Tag | null {
+  const [installation, provider, pool, nodeId, ...more] = split(name);
+  if (installation === undefined || provider === undefined || pool === undefined || nodeId === undefined)
+    return null;
+  return more.length === 0 && /^\d{10}$/.test(nodeId) ? { installation, provider, pool, nodeId } : null;
+}
+
+export function imageName({ installation, provider, image, buildId, uploadId }: ImageTag): string {
+  return join([installation, provider, image, buildId, uploadId]);
+}
+
+export function imageTag(name: string): ImageTag | null {
+  const [installation, provider, image, buildId, uploadId, ...more] = split(name);
+  if (installation === undefined || provider === undefined || image === undefined) return null;
+  if (buildId === undefined || uploadId === undefined || more.length > 0) return null;
+  return { installation, provider, image, buildId, uploadId };
+}
+
+function join(parts: readonly string[]): string {
+  return parts.map((part) => encodeURIComponent(part).replace(/^\./, "%2E")).join(",");
+}
+
+function split(name: string): readonly string[] {
+  try {
+    return name.startsWith(".") ? [] : name.split(",").map(decodeURIComponent);
+  } catch {
+    // A stray % is no name that we wrote.
+    return [];
+  }
+}

@@ -1,0 +1,10 @@
+import type { DriverContext } from "@nodeyard/driver";
+import type { HostFolder } from "./edge/host-folder.ts";
+import type { QemuProviderConfig } from "./own.ts";
+
+/** What every step of a machine's life works with. */
+export interface Parts {
+  readonly host: HostFolder;
+  readonly config: QemuProviderConfig;
+  readonly context: DriverContext;
+}

@@ -1,0 +1,5 @@
+export { type TestImage, testImage } from "./image.ts";
+export { Launches } from "./machines.ts";
+export { requireQemu } from "./require.ts";
+export { blankDisk, compile, contextOf, type QemuRig, qemuRig, uploadOf } from "./rig.ts";
+export { Client } from "./ssh.ts";

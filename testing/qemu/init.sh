@@ -1,0 +1,24 @@
+#!/bin/sh
+# The whole system of the test image: tells itself apart by its seed, and answers SSH. No cloud-init: it needs Python.
+/bin/busybox --install -s /bin
+mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
+mkdir -p /dev/pts; mount -t devpts devpts /dev/pts
+for module in /modules/*.ko; do insmod "$module"; done
+seed=/sys/firmware/qemu_fw_cfg/by_name/opt/org.nodeyard
+from=fw_cfg
+file() { cat "$seed/$1/raw"; }
+if [ -b /dev/vdb ] && mount -t vfat -o ro /dev/vdb /mnt; then
+  from=nocloud
+  file() { cat "/mnt/$1"; }
+fi
+hostname "$(file meta-data | sed 's/.*"local-hostname":"\([a-z0-9-]*\)".*/\1/')"
+file meta-data | sed 's/.*"instance-id":"\([a-z0-9-]*\)".*/\1/' >/etc/machine-id
+file authorized-keys >/root/.ssh/authorized_keys
+file user-data >/etc/user-data
+echo "$from" >/etc/seed
+ip link set lo up
+ip addr add 10.0.2.15/24 dev eth0; ip link set eth0 up; ip route add default via 10.0.2.2
+dropbearkey -t ed25519 -f /etc/hostkey >/dev/null 2>&1
+echo "nodeyard test image: $(hostname) is up, seed from $from"
+# Says again when it ends, so that a console shows why nobody gets in.
+while :; do dropbear -F -E -s -r /etc/hostkey; echo "dropbear ended"; sleep 1; done

@@ -1,0 +1,66 @@
+import { type CreateOrder, type ExternalId, type Machine, type Provider, runSteps } from "@nodeyard/driver";
+import { systemClock } from "@nodeyard/runtime";
+import { contextOf, type QemuRig } from "./rig.ts";
+
+const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
+
+/** What a launcher does with a provider, one call at a time. */
+export class Launches {
+  readonly #rig: QemuRig;
+  readonly provider: Provider;
+
+  private constructor(rig: QemuRig, provider: Provider) {
+    this.#rig = rig;
+    this.provider = provider;
+  }
+
+  /** As another process would: nothing is shared with an earlier one but the folder. */
+  static async open(rig: QemuRig): Promise<Launches> {
+    return new Launches(rig, await rig.open(INSTALLATION));
+  }
+
+  order(nodeId: string, imageExternalId: ExternalId | null = null): CreateOrder {
+    const { config, pool, label } = this.#rig;
+    return {
+      tag: { installation: INSTALLATION, provider: config.name, pool: pool.name, nodeId },
+      hostname: `np${nodeId}`,
+      pool,
+      label,
+      az: null,
+      imageExternalId,
+      request: REQUEST,
+      attempt: 1,
+    };
+  }
+
+  create(nodeId: string, imageExternalId: ExternalId | null = null): Promise<Machine> {
+    return this.run((context) => this.provider.create(this.order(nodeId, imageExternalId), context));
+  }
+
+  remove(nodeId: string): Promise<void> {
+    return this.run((context) => this.provider.remove(this.order(nodeId).tag, context));
+  }
+
+  /** The keys that the machine shows, once it answers. */
+  async hostKeys(machine: Machine, timeoutMs = 120_000): Promise<readonly string[]> {
+    const { scan } = contextOf(INSTALLATION);
+    const target = { host: machine.interfaceIp as string, port: machine.connection?.port as number };
+    return (await scan.scan({ ...target, keys: true, timeoutMs })).hostKeys;
+  }
+
+  run<T>(start: Parameters<typeof runSteps<T>>[0]): Promise<T> {
+    const { signal } = new AbortController();
+    return runSteps<T>(start, { clock: systemClock, signal, externalId: null, save: async () => {} });
+  }
+}
+
+const REQUEST: CreateOrder["request"] = {
+  id: "100-0000000001",
+  labels: ["vm"],
+  requestor: "test",
+  requestorData: null,
+  relativePriority: 0,
+  eventId: null,
+  createdTime: null,
+  tenantName: null,
+};

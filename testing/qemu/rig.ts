@@ -1,0 +1,131 @@
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  type DriverContext,
+  driverScanner,
+  type LabelConfig,
+  type PoolConfig,
+  type UploadOrder,
+} from "@nodeyard/driver";
+import type { ConformanceRig } from "@nodeyard/driver/conformance";
+import { type QemuProviderConfig, qemuConfig, qemuDriver } from "@nodeyard/driver-qemu";
+import { createScanner } from "@nodeyard/keyscan";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
+
+const MAX_VMS = 8;
+/** A number that no user of a machine for tests has. */
+const USER = "61234";
+
+export interface QemuRig extends ConformanceRig {
+  readonly folder: string;
+  readonly config: QemuProviderConfig;
+  /** For uploads. */
+  image(): Promise<Pick<UploadOrder, "file" | "format" | "size" | "sha256" | "md5" | "own">>;
+}
+
+export function contextOf(installation: string): DriverContext {
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const scan = driverScanner(createScanner({ clock: systemClock }));
+  return { clock: systemClock, random: systemRandom, log, scan, installation };
+}
+
+/** What the driver makes of a provider of the file; a finding is an error. */
+export function compile(raw: Readonly<Record<string, unknown>>): QemuProviderConfig {
+  const labels = (raw.pools as { labels: { name: string }[] }[]).flatMap((pool) => pool.labels);
+  const report = ({ path, message }: { path: readonly unknown[]; message: string }) => {
+    throw new Error(`${path.join(".")}: ${message}`);
+  };
+  const names = new Set(labels.map(({ name }) => name));
+  const diskimages = new Map([["built", { username: "root", pythonPath: "auto", shellType: null }]]);
+  const findings = qemuConfig.schema.safeParse(raw);
+  if (!findings.success) throw findings.error;
+  const { name, driver, ...own } = raw;
+  void driver;
+  const config = qemuConfig.load({ name, ...own }, { labels: names, diskimages, report });
+  if (config === undefined) throw new Error("the provider was refused");
+  return config;
+}
+
+/** Machines in a folder of their own; `raw` is laid over a provider with one label that boots `image`. */
+export async function qemuRig(
+  images: readonly Readonly<Record<string, unknown>>[],
+  label: Readonly<Record<string, unknown>>,
+  raw: Readonly<Record<string, unknown>> = {},
+): Promise<QemuRig> {
+  const folder = mkdtempSync(join(tmpdir(), "nodeyard-qemu-"));
+  chmodSync(folder, 0o711);
+  const root = process.getuid?.() === 0;
+  const config = {
+    ...compile({
+      folder,
+      ...(root ? { user: USER } : {}),
+      accelerator: "tcg",
+      "max-vms": MAX_VMS,
+      "max-cores": 100,
+      "cloud-images": images,
+      pools: [{ name: "main", labels: [{ name: "vm", "cloud-image": images[0]?.name, ...label }] }],
+      ...raw,
+    }),
+    name: "local",
+  };
+  const [pool] = config.pools as readonly [PoolConfig];
+  let foreign = 0;
+  const makeForeign = async () => {
+    mkdirSync(join(folder, "nodes", `theirs-${foreign++}`), { recursive: true });
+  };
+  return {
+    folder,
+    config,
+    clock: systemClock,
+    providerName: config.name,
+    pool,
+    label: pool.labels.get("vm") as LabelConfig,
+    open: (installation) => qemuDriver.open(config, contextOf(installation)),
+    drive: (work) => work,
+    settle: async () => {},
+    makeForeign,
+    async fillQuota() {
+      for (let machine = 0; machine < MAX_VMS; machine++) await makeForeign();
+    },
+    image: async () => uploadOf(blankDisk(folder), "raw"),
+    breakList: () => renameSync(join(folder, "nodes"), join(folder, "gone")),
+    async stop() {
+      if (existsSync(join(folder, "gone"))) renameSync(join(folder, "gone"), join(folder, "nodes"));
+      await removeAll(config);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What a test left running, whoever's it is. */
+async function removeAll(config: QemuProviderConfig): Promise<void> {
+  const provider = await qemuDriver.open(config, contextOf("the end of a test"));
+  const { signal } = new AbortController();
+  for (const resource of await provider.list(signal)) await provider.removeResource(resource, signal);
+  await provider.close();
+}
+
+/** What a builder says of an image. */
+export function uploadOf(file: string, format: string) {
+  const bytes = readFileSync(file);
+  const sum = (algorithm: string) => createHash(algorithm).update(bytes).digest("hex");
+  return { file, format, size: bytes.length, sha256: sum("sha256"), md5: sum("md5"), own: null };
+}
+
+/** A disk with nothing on it: a machine that the firmware keeps waiting, for tests in which nobody looks inside. */
+export function blankDisk(folder: string): string {
+  const file = join(folder, "blank.raw");
+  writeFileSync(file, Buffer.alloc(1024 * 1024));
+  return file;
+}

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Client, Launches, type QemuRig, qemuRig, requireQemu, type TestImage, testImage } from "../index.ts";
+
+const skip = requireQemu() !== undefined;
+
+describe.skipIf(skip)("machines that really boot", { timeout: 300_000 }, () => {
+  let image: TestImage;
+  let client: Client;
+  beforeAll(async () => {
+    image = await testImage();
+    client = await Client.make();
+  }, 300_000);
+  afterAll(() => client?.close());
+
+  const rigOf = (boot: object, label: object = {}) =>
+    qemuRig([{ name: "tiny", path: image.disk, format: "raw", username: "root", ...boot }], {
+      ram: 256,
+      disk: 1,
+      "authorized-keys": [client.authorizedKey],
+      ...label,
+    });
+  const inRig = async (rig: QemuRig, body: (launches: Launches) => Promise<void>) => {
+    try {
+      await body(await Launches.open(rig));
+    } finally {
+      await rig.stop();
+    }
+  };
+  const direct = () => ({ kernel: image.kernel, initrd: image.initrd, "kernel-arguments": image.arguments });
+
+  test("a kernel that QEMU loads: the client's key opens, the seed is the node's", async () => {
+    await inRig(await rigOf(direct(), { userdata: "#cloud-config\n{a: 1}\n" }), async (launches) => {
+      const machine = await launches.create("0000000001");
+      const keys = await launches.hostKeys(machine);
+      const say = (command: string) => client.run(machine, keys, command);
+      expect(await say("hostname; cat /etc/seed /etc/user-data")).toBe(
+        "np0000000001\nnocloud\n#cloud-config\n{a: 1}\n",
+      );
+      // QEMU's user-mode network has the host's loopback at this address: nothing answers, not even with a refusal.
+      expect(await say("nc -w 3 10.0.2.2 22 </dev/null; echo $?")).toBe("1\n");
+      const { signal } = new AbortController();
+      const console = await launches.provider.offers?.console?.read(launches.order("0000000001").tag, {
+        signal,
+        externalId: null,
+      });
+      expect(console).toContain("nodeyard test image: np0000000001 is up");
+    });
+  });
+
+  test("a boot sector, a seed by fw_cfg; another launcher finds the machine and ends it", async () => {
+    await inRig(await rigOf({}, { seed: "fw_cfg" }), async (launches) => {
+      const machine = await launches.create("0000000002");
+      const keys = await launches.hostKeys(machine);
+      expect(await client.run(machine, keys, "hostname; cat /etc/seed")).toBe("np0000000002\nfw_cfg\n");
+    });
+  });
+});
