@@ -1,7 +1,8 @@
 import { paths } from "@nodeyard/model";
-import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { seededRandom, systemClock, systemRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { askForNodes, readLease, releaseLease } from "../../src/operations/index.ts";
+import { askForNodes, encodeLease, leasePath, readLease, releaseLease } from "../../src/operations/index.ts";
+import { World } from "../rules/world.ts";
 import { fakeProvider, launcherConfig, type Rig, startRig, until } from "./rig.ts";
 
 const handles = (rig: Rig) => ({ tree: rig.tree, clock: systemClock, random: systemRandom });
@@ -48,6 +49,21 @@ describe("leases", () => {
       "all is returned",
       async () => (await rig.nodes()).length === 0 && (await readLease(handles(rig), asked.id)) === undefined,
     );
+  });
+
+  test("end with their request in the journal, even when the client died before it wrote which", async () => {
+    const world = new World({ capacity: { az1: 0, az2: 0 } });
+    const { journal } = await world.start("a", launcherConfig([fakeProvider()]));
+    const own = { tree: world.other, clock: world.clock, random: seededRandom(7) };
+    const asked = await world.settle(askForNodes(own, { labels: ["small"], owner: "me", forMs: 60_000 }));
+    const { request, ...half } = asked;
+    await world.settle(world.other.set(leasePath(asked.id), encodeLease({ ...half, request: null })));
+    await world.settle(releaseLease(own, asked.id));
+    await world.until("it ended", () => world.json(leasePath(asked.id)) === undefined);
+    await world.run(1_000);
+    const ended = journal.events.find(({ event }) => event === "lease.ended");
+    expect(ended).toMatchObject({ request, facts: { lease: asked.id, why: "released" } });
+    expect(world.request(request!)).toBeUndefined();
   });
 
   test("fail with their request; a released one that still waits takes its request with it", async () => {

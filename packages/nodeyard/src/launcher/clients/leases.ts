@@ -221,7 +221,7 @@ export class LeaseKeeper {
     );
     journal.write({
       event: "lease.ended",
-      request: lease.request ?? undefined,
+      request: lease.request ?? request?.id,
       facts: {
         lease: lease.id,
         nodes: lease.nodes,
