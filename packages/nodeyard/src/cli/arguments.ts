@@ -75,14 +75,47 @@ export function parseNodeId(text: string): string {
   return text.padStart(10, "0");
 }
 
-/** What `explain` is asked about; the three kinds of id differ in shape. */
-export function parseSubject(text: string): Explained {
-  if (/^[0-9a-f]{12}$/.test(text)) return { kind: "lease", id: text };
-  if (/^\d{1,10}$/.test(text)) return { kind: "node", id: parseNodeId(text) };
-  if (/^[^/\s-]+-\d{1,10}$/.test(text)) return { kind: "request", id: text };
+const KINDS: ReadonlySet<string> = new Set(["request", "lease", "node", "label"]);
+
+/**
+ * What `explain` is asked about: `KIND NAME`, or a name alone, whose shape tells an id; what has the shape of none is taken for
+ * a label.
+ */
+export function parseSubject(words: readonly string[]): Explained {
+  const [first = "", second] = words;
+  if (words.length === 1) return { kind: kindOf(first), id: idOf(kindOf(first), first) };
+  if (words.length === 2 && second !== undefined && KINDS.has(first))
+    return { kind: first as Explained["kind"], id: idOf(first as Explained["kind"], second) };
   throw new UsageError(
-    `${JSON.stringify(text)} is no id of a request (200-0000000001), a lease (9e54948f3a62) or a node (0000000001)`,
+    `${JSON.stringify(words.join(" "))}: give one id or label, or its kind and then it; an example: nodeyard explain label 7`,
   );
+}
+
+function kindOf(text: string): Explained["kind"] {
+  if (/^[0-9a-f]{12}$/.test(text)) return "lease";
+  if (/^\d{1,10}$/.test(text)) return "node";
+  // Labels like debian-12 look much the same, but for the ten digits.
+  if (/^[^/\s-]+-\d{10}$/.test(text)) return "request";
+  if (text !== "" && !/[/\s]/.test(text)) return "label";
+  throw new UsageError(
+    `${JSON.stringify(text)} is no id of a request (200-0000000001), a lease (9e54948f3a62) or a node (0000000001), and no label; a label of any form: nodeyard explain label NAME`,
+  );
+}
+
+function idOf(kind: Explained["kind"], text: string): string {
+  switch (kind) {
+    case "lease":
+      return parseLeaseId(text);
+    case "node":
+      return parseNodeId(text);
+    case "request":
+      if (/^[^/\s-]+-\d{1,10}$/.test(text)) return text;
+      throw new UsageError(
+        `${JSON.stringify(text)} is not a request id: like 200-0000000001, as "nodeyard request-list" shows`,
+      );
+    case "label":
+      return text;
+  }
 }
 
 export function parseLeaseId(text: string): string {

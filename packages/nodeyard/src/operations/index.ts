@@ -2,10 +2,23 @@ export * from "./breaker.ts";
 export * from "./dead-letter.ts";
 export {
   type Explained,
+  type Explanation,
   explain,
+  explanationSchema,
+  type Hear,
+  type Heard,
+  hearing,
+  isMoment,
+  iso,
+  type LifeStep,
   meaningOf,
+  type PoolLine,
   type ReadHistory,
   type Story,
+  type StoryKind,
+  type Told,
+  toExplanation,
+  verdictMeaning,
   type Wait,
 } from "./explain/index.ts";
 export {

@@ -142,7 +142,7 @@ export interface Verdict {
 }
 
 export const verdictCodes = {
-  "queue.behind": "Requests with a better priority come first in this pool",
+  "queue.behind": "Requests that come first, by priority and then by age, wait in this pool too",
   "queue.starting": "The launcher starts as many requests at once as it may",
   "capacity.pool": "The pool's limit is used up",
   "capacity.provider": "The provider's quota, as it was read last, is used up",

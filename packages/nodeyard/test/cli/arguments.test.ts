@@ -7,6 +7,7 @@ import {
   parseLeaseId,
   parseNodeId,
   parsePriority,
+  parseSubject,
 } from "../../src/cli/arguments.ts";
 import { UsageError } from "../../src/cli/errors.ts";
 
@@ -83,4 +84,33 @@ describe("ids", () => {
       expect(() => parseLeaseId(text)).toThrow(UsageError);
     },
   );
+});
+
+describe("what explain is asked about", () => {
+  test.each([
+    ["200-0000000001", "request", "200-0000000001"],
+    ["9e54948f3a62", "lease", "9e54948f3a62"],
+    ["7", "node", "0000000007"],
+    // Labels end in numbers as often as not.
+    ["debian-12", "label", "debian-12"],
+    ["ubuntu:24.04", "label", "ubuntu:24.04"],
+    ["request 200-1", "request", "200-1"],
+    ["label 7", "label", "7"],
+    ["label 9e54948f3a62", "label", "9e54948f3a62"],
+    ["node 7", "node", "0000000007"],
+  ])("%s is a %s", (text, kind, id) => expect(parseSubject(text.split(" "))).toEqual({ kind, id }));
+
+  test("a name may have anything in it when its kind is given", () => {
+    expect(parseSubject(["label", "a b/c"])).toEqual({ kind: "label", id: "a b/c" });
+  });
+
+  test.each([
+    [["../nodes"]],
+    [["two words"]],
+    [[""]],
+    [["a", "b"]],
+    [["label", "a", "b"]],
+    [["node", "x"]],
+    [["lease", "7"]],
+  ])("%j is refused", (words) => expect(() => parseSubject(words)).toThrow(UsageError));
 });

@@ -18,6 +18,7 @@ import {
   encodeDeadLetter,
   ensurePath,
   explain,
+  type Heard,
   leaseRequestor,
   type OperationHandles,
   type Story,
@@ -26,12 +27,14 @@ import type { PastEvent } from "../../src/telemetry/index.ts";
 
 let handles: OperationHandles;
 let journal: PastEvent[];
+let asked: Heard["asked"];
 
 beforeEach(async () => {
   const clock = new VirtualClock();
   const random = seededRandom(5);
   handles = { tree: createMemoryTree({ clock, random }).connect({ name: "explain" }), clock, random };
   journal = [];
+  asked = { answers: [], silent: [] };
   for (const path of [paths.nodes, paths.requests, paths.requestsLock, paths.component("pool")])
     await ensurePath(handles.tree, path);
 });
@@ -72,7 +75,8 @@ async function hold(parent: string, holder: string): Promise<void> {
 }
 
 async function story(kind: Story["kind"], id: string): Promise<Story> {
-  const found = await explain(handles, { kind, id }, () => ({ events: journal, problem: null }));
+  const history = { events: journal.map((event) => ({ ...event, by: null })), problem: null };
+  const found = await explain(handles, { kind, id }, async () => ({ asked, history }));
   return found!;
 }
 

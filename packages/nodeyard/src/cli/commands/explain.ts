@@ -1,38 +1,46 @@
 import type { Command } from "commander";
-import { type Explained, explain, treeNow } from "../../operations/index.ts";
+import { explain, hearing, toExplanation, treeNow } from "../../operations/index.ts";
 import { JOURNAL, readJournal } from "../../telemetry/index.ts";
 import { parseSubject } from "../arguments.ts";
 import { CommandError } from "../errors.ts";
 import { type Session, stateOf, withTree } from "../session.ts";
-import { storyJson, storyText } from "../story.ts";
+import { storyText } from "../story.ts";
 
 export function addExplain(program: Command, session: Session): void {
   program
     .command("explain")
-    .description("say what a request, lease or node is doing, what it waits for and what happens next")
+    .description(
+      "say what a request, lease or node is doing, or who could serve a label; what it waits for and what happens next",
+    )
     .argument(
-      "<id>",
-      'id of a request, a lease or a node, as the listings or "request" show it',
-      parseSubject,
+      "<what...>",
+      'an id as the listings or "request" show it, or a label; its kind may stand before it: label 7',
     )
     .option("--json", "an object on stdout")
     .addHelpText(
       "after",
-      "\nHistory and reasons come from the journal in the state folder: run it where the launcher runs, as its user.",
+      "\nEvery live launcher is asked, wherever it runs, for three seconds at most; who does not answer is named." +
+        "\nWhat a launcher noted that is gone is in its state folder: --state DIR reads that too.",
     )
-    .action((subject: Explained, { json }: { readonly json?: boolean }) =>
-      withTree(session, async (handles) => {
+    .action((words: readonly string[], { json }: { readonly json?: boolean }) => {
+      const subject = parseSubject(words);
+      return withTree(session, async (handles) => {
         const journal = `${stateOf(session)}/${JOURNAL}`;
-        const story = await explain(handles, subject, (wanted) => readJournal(journal, wanted));
-        if (story === undefined) {
-          const { problem } = readJournal(journal, {});
+        const hear = hearing(handles, (wanted) => readJournal(journal, wanted));
+        const story = await explain(handles, subject, hear);
+        if (story === undefined)
           throw new CommandError(
             "cli.nothing_known",
-            `there is no ${subject.kind} ${subject.id}, and ${problem ?? `the journal ${journal} does not know it`}; see "nodeyard list", "list --leases" and "request-list"`,
+            subject.kind === "label"
+              ? `no pool offers a label ${JSON.stringify(subject.id)}, and no node or request has it; see "nodeyard info PROVIDER"`
+              : `there is no ${subject.kind} ${subject.id}, and no launcher that answered nor ${journal} knows it; see "nodeyard list", "list --leases" and "request-list"`,
           );
-        }
-        const text = json === true ? storyJson(story, journal) : storyText(story, journal, treeNow(handles));
-        session.io.out(text);
-      }),
-    );
+        const { io } = session;
+        io.out(
+          json === true
+            ? `${JSON.stringify(toExplanation(story, journal), null, 2)}\n`
+            : storyText(story, { journal, now: treeNow(handles), columns: io.columns }),
+        );
+      });
+    });
 }

@@ -1,14 +1,19 @@
 import type { OperationHandles } from "../handles.ts";
+import type { Hear } from "./hear.ts";
+import { labelStory } from "./label-story.ts";
 import { leaseStory } from "./lease-story.ts";
 import { nodeStory } from "./node-story.ts";
 import { requestStory } from "./request-story.ts";
-import type { ReadHistory, Story } from "./story.ts";
+import type { Story, StoryKind } from "./story.ts";
 
-export { meaningOf } from "./meaning.ts";
-export type { ReadHistory, Story, Wait } from "./story.ts";
+export { type Hear, type Heard, hearing, type ReadHistory } from "./hear.ts";
+export { meaningOf, verdictMeaning } from "./meaning.ts";
+export { type Explanation, explanationSchema, isMoment, iso, toExplanation } from "./shape.ts";
+export type { LifeStep } from "./steps.ts";
+export type { PoolLine, Story, StoryKind, Told, Wait } from "./story.ts";
 
 export interface Explained {
-  readonly kind: Story["kind"];
+  readonly kind: StoryKind;
   readonly id: string;
 }
 
@@ -16,9 +21,16 @@ export interface Explained {
 export function explain(
   handles: OperationHandles,
   { kind, id }: Explained,
-  read: ReadHistory,
+  hear: Hear,
 ): Promise<Story | undefined> {
-  if (kind === "request") return requestStory(handles, id, read);
-  if (kind === "lease") return leaseStory(handles, id, read);
-  return nodeStory(handles, id, read);
+  switch (kind) {
+    case "request":
+      return requestStory(handles, id, hear);
+    case "lease":
+      return leaseStory(handles, id, hear);
+    case "node":
+      return nodeStory(handles, id, hear);
+    case "label":
+      return labelStory(handles, id, hear);
+  }
 }

@@ -1,21 +1,23 @@
 import { type OperationHandles, treeNow } from "../handles.ts";
 import type { Lease } from "../lease.ts";
 import { readLease, readNode } from "../listing.ts";
+import { type Hear, type Heard, heardParts } from "./hear.ts";
 import { requestStory } from "./request-story.ts";
-import type { ReadHistory, Story, Wait } from "./story.ts";
+import type { Story, Wait } from "./story.ts";
 import { nodeFacts, registeredPools } from "./tree-facts.ts";
 
 /** Undefined when neither the tree nor the journal knows it. */
 export async function leaseStory(
   handles: OperationHandles,
   id: string,
-  read: ReadHistory,
+  hear: Hear,
 ): Promise<Story | undefined> {
   const lease = await readLease(handles, id);
-  if (lease === undefined) return goneStory(id, read);
+  if (lease === undefined) return goneStory(id, hear);
   const request = lease.request ?? undefined;
-  const history = read({ lease: id, request });
-  const story = request === undefined ? undefined : await requestStory(handles, request, read);
+  const heard = await hear({ lease: id, request });
+  // Members have been asked about both.
+  const story = request === undefined ? undefined : await requestStory(handles, request, async () => heard);
   const nodes = await Promise.all(lease.nodes.map((node) => readNode(handles, node)));
   const launchers = (await registeredPools(handles.tree)).length;
   const situation = situationOf(lease, story, launchers > 0, treeNow(handles));
@@ -34,7 +36,8 @@ export async function leaseStory(
       nodes: nodes.filter((node) => node !== undefined).map(nodeFacts),
     },
     ...situation,
-    history,
+    ...heardParts(heard),
+    steps: story?.steps ?? [],
   };
 }
 
@@ -78,11 +81,12 @@ function wait(code: string, meaning: string, facts: Wait["facts"]): Wait {
   return { code, meaning, facts, since: null, nextTry: null, source: "tree" };
 }
 
-function goneStory(id: string, read: ReadHistory): Story | undefined {
-  const own = read({ lease: id });
+async function goneStory(id: string, hear: Hear): Promise<Story | undefined> {
+  const { history: own } = await hear({ lease: id });
   if (own.events.length === 0) return undefined;
   const request = own.events.find((event) => event.request !== null)?.request ?? undefined;
-  const history = read({ lease: id, request });
+  const heard: Heard = await hear({ lease: id, request });
+  const { history } = heard;
   const ended = history.events.findLast(({ event }) => event === "lease.ended");
   const why = ended === undefined ? "ended" : String(ended.facts.why);
   return {
@@ -93,6 +97,9 @@ function goneStory(id: string, read: ReadHistory): Story | undefined {
     about: { request: request ?? null, nodes: ended?.facts.nodes ?? [] },
     waitsFor: null,
     next: `Nothing. It has ${why === "expired" ? "expired" : `been ${why}`}, and its nodes were returned.`,
-    history,
+    ...heardParts(heard),
+    pools: [],
+    estimate: null,
+    steps: [],
   };
 }

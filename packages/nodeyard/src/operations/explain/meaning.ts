@@ -1,14 +1,24 @@
-import { type VerdictCode, verdictCodes } from "../../scheduler/index.ts";
+import { standingCodes, type VerdictCode, verdictCodes } from "../../scheduler/index.ts";
 import { type JournalEventName, journalEvents, type PastEvent } from "../../telemetry/index.ts";
+import { labelCodes } from "./label-codes.ts";
 
 /** What an event says, in a line; null for one that only a later release knows. */
 export function meaningOf({ event, facts }: Pick<PastEvent, "event" | "facts">): string | null {
-  if (event === "request.waits") return verdictMeaning(facts.code);
+  if (event === "request.waits") return verdictMeaning(facts.code, factsOf(facts.facts));
   return Object.hasOwn(journalEvents, event) ? journalEvents[event as JournalEventName] : null;
 }
 
-export function verdictMeaning(code: unknown): string | null {
-  return typeof code === "string" && Object.hasOwn(verdictCodes, code)
-    ? verdictCodes[code as VerdictCode]
-    : null;
+/** What a reason says, in a line: more exactly where its facts tell which of several things it was. */
+export function verdictMeaning(code: unknown, facts: Readonly<Record<string, unknown>> = {}): string | null {
+  if (typeof code !== "string") return null;
+  if (code === "offering.failing" && typeof facts.kind === "string")
+    return facts.kind === "capacity" || facts.kind === "quota"
+      ? "The cloud has no room for this label: nothing is launched of it for a while"
+      : "Launches of this label fail in a row, which is no matter of quota: nothing is launched of it for a while";
+  const known = [verdictCodes, standingCodes, labelCodes].find((codes) => Object.hasOwn(codes, code));
+  return known === undefined ? null : (known as Readonly<Record<VerdictCode, string>>)[code as VerdictCode];
+}
+
+function factsOf(facts: unknown): Readonly<Record<string, unknown>> {
+  return typeof facts === "object" && facts !== null ? (facts as Readonly<Record<string, unknown>>) : {};
 }

@@ -1,19 +1,20 @@
 import { type NodeRecord, paths } from "@nodeyard/model";
-import type { History } from "../../telemetry/index.ts";
 import { type DeadLetter, readDeadLetter } from "../dead-letter.ts";
 import type { OperationHandles } from "../handles.ts";
 import { leaseIdOf } from "../lease.ts";
 import { readNode } from "../listing.ts";
 import { metastaticProviderOf } from "../slots.ts";
+import { type Hear, type Heard, heardParts } from "./hear.ts";
 import { type SlotFacts, slotAbout, slotFacts } from "./slot-facts.ts";
-import type { ReadHistory, Story, Wait } from "./story.ts";
+import { type LifeStep, lifeOf } from "./steps.ts";
+import type { ToldHistory as History, Story, Wait } from "./story.ts";
 import { lockHolder, type RegisteredPool, registeredPools } from "./tree-facts.ts";
 
 /** Undefined when neither the tree nor the journal knows it. */
 export async function nodeStory(
   handles: OperationHandles,
   id: string,
-  read: ReadHistory,
+  hear: Hear,
 ): Promise<Story | undefined> {
   const { tree } = handles;
   const [record, pools, holder, letter] = await Promise.all([
@@ -22,8 +23,10 @@ export async function nodeStory(
     lockHolder(tree, paths.nodeLock(id)),
     readDeadLetter(handles, id),
   ]);
-  const history = read({ node: id, request: record?.allocatedTo ?? undefined });
-  if (record === undefined) return goneStory(id, history);
+  const heard = await hear({ node: id, request: record?.allocatedTo ?? undefined });
+  const { history } = heard;
+  const steps = stepsOf(id, heard);
+  if (record === undefined) return goneStory(id, heard, steps);
   const since = record.stateTime === null ? null : record.stateTime * 1000;
   const slots = await slotFacts(handles, record);
   return {
@@ -44,10 +47,22 @@ export async function nodeStory(
       ...slotAbout(slots),
     },
     ...(letter === undefined || record.state !== "deleting"
-      ? situationOf(record, holder, pools, history, since, slots)
+      ? situationOf(record, holder, pools, { history, steps }, since, slots)
       : stuck(record, letter)),
-    history,
+    ...heardParts(heard),
+    // Those of the request are told with the request.
+    pools: [],
+    estimate: null,
+    steps,
   };
+}
+
+function stepsOf(id: string, { asked, history }: Heard): readonly LifeStep[] {
+  const underWay = asked.answers.flatMap(({ testimony }) => testimony.underWay);
+  return lifeOf(
+    history.events.filter(({ node }) => node === id),
+    underWay.filter(({ node }) => node === id),
+  );
 }
 
 /** Its machine does not go: a person is needed, and told what for. */
@@ -71,7 +86,7 @@ function situationOf(
   record: NodeRecord,
   holder: string | null,
   pools: readonly RegisteredPool[],
-  history: History,
+  { history, steps }: { readonly history: History; readonly steps: readonly LifeStep[] },
   since: number | null,
   slots: SlotFacts | undefined,
 ): Pick<Story, "waitsFor" | "next"> {
@@ -105,7 +120,7 @@ function situationOf(
           next: `When one of them is delivered it gets a slot there. Ask: nodeyard explain ${requests[0]}`,
         };
       }
-      const failed = lastOf(history, record.id, "node.launch-failed");
+      const failed = { ...stepNow(steps), ...lastOf(history, record.id, "node.launch-failed") };
       return {
         waitsFor: wait("node.launching", "The provider is making it, or it does not answer yet", failed),
         next: "When it answers it is ready; after the last attempt it has failed, and is deleted.",
@@ -153,7 +168,7 @@ function situationOf(
         waitsFor: wait(
           holder === null ? "node.to-delete" : "node.locked",
           holder === null ? "It is to be deleted" : `It is to be deleted, and ${holder} still has its lock`,
-          lost,
+          { ...stepNow(steps), ...lost },
         ),
         next: deletion,
       };
@@ -165,13 +180,19 @@ function lastOf({ events }: History, id: string, name: string): Readonly<Record<
   return found === undefined ? {} : { last_error: found.facts.error, at: new Date(found.at).toISOString() };
 }
 
+/** What a launcher is doing with it at this moment. */
+function stepNow(steps: readonly LifeStep[]): Readonly<Record<string, unknown>> {
+  const now = steps.findLast(({ ms, of }) => ms === null && of !== "life");
+  return now === undefined ? {} : { step: now.step, attempt: now.attempt, step_since: now.began };
+}
+
 function userOf(holder: string): string {
   const lease = leaseIdOf(holder);
   return lease === undefined ? holder : `The owner of lease ${lease}`;
 }
 
-function goneStory(id: string, history: History): Story | undefined {
-  if (history.events.length === 0) return undefined;
+function goneStory(id: string, heard: Heard, steps: readonly LifeStep[]): Story | undefined {
+  if (heard.history.events.length === 0) return undefined;
   return {
     kind: "node",
     id,
@@ -180,6 +201,7 @@ function goneStory(id: string, history: History): Story | undefined {
     about: {},
     waitsFor: null,
     next: "Nothing. Its machine and its record are gone.",
-    history,
+    ...heardParts(heard),
+    steps,
   };
 }

@@ -1,14 +1,14 @@
 import { compareRequests, decodeRequest, paths, type RequestRecord } from "@nodeyard/model";
 import type { Tree } from "@nodeyard/tree";
 import { type VerdictCode, verdictCodes } from "../../scheduler/index.ts";
-import type { History } from "../../telemetry/index.ts";
 import type { OperationHandles } from "../handles.ts";
 import { leaseIdOf } from "../lease.ts";
 import { readRequest } from "../listing.ts";
-import { verdictMeaning } from "./meaning.ts";
+import { type Hear, type Heard, heardParts } from "./hear.ts";
 import { nextSteps } from "./next-steps.ts";
 import { backingRequests } from "./slot-facts.ts";
-import type { ReadHistory, Story, Wait } from "./story.ts";
+import { lifeOf } from "./steps.ts";
+import type { ToldHistory as History, Story, Wait } from "./story.ts";
 import {
   lockHolder,
   nodeFacts,
@@ -17,17 +17,22 @@ import {
   readEach,
   registeredPools,
 } from "./tree-facts.ts";
+import { liveWait, notedWait } from "./waits.ts";
 
 /** Undefined when neither the tree nor the journal knows it. */
 export async function requestStory(
   handles: OperationHandles,
   id: string,
-  read: ReadHistory,
+  hear: Hear,
 ): Promise<Story | undefined> {
   const { tree } = handles;
-  const [record, pools] = await Promise.all([readRequest(handles, id), registeredPools(tree)]);
-  const history = read({ request: id });
-  if (record === undefined) return goneStory(id, history);
+  const [record, pools, heard] = await Promise.all([
+    readRequest(handles, id),
+    registeredPools(tree),
+    hear({ request: id }),
+  ]);
+  const { history } = heard;
+  if (record === undefined) return goneStory(id, heard);
   const open = record.state === "requested" || record.state === "pending";
   const [holder, nodes] = await Promise.all([
     lockHolder(tree, paths.requestLock(id)),
@@ -35,7 +40,7 @@ export async function requestStory(
   ]);
   const capable = pools.filter((pool) => mayServe(pool, record));
   const behind = await backingRequests(handles, open ? nodes : []);
-  const waitsFor = open ? await waitOf(tree, record, { pools, capable, holder, history }) : null;
+  const waitsFor = open ? await waitOf(tree, record, { pools, capable, holder, heard }) : null;
   return {
     kind: "request",
     id,
@@ -54,7 +59,11 @@ export async function requestStory(
     },
     waitsFor,
     next: waitsFor === null ? afterwards(record, history) : nextOf(waitsFor, behind),
-    history,
+    ...heardParts(heard),
+    steps: lifeOf(
+      [],
+      heard.asked.answers.flatMap(({ testimony }) => testimony.underWay),
+    ),
   };
 }
 
@@ -62,17 +71,19 @@ interface Known {
   readonly pools: readonly RegisteredPool[];
   readonly capable: readonly RegisteredPool[];
   readonly holder: string | null;
-  readonly history: History;
+  readonly heard: Heard;
 }
 
 async function waitOf(tree: Tree, record: RequestRecord, known: Known): Promise<Wait> {
-  const { pools, capable, holder, history } = known;
+  const { pools, capable, holder, heard } = known;
   const since = milliseconds(record.stateTime);
+  const live = liveWait(heard, heardParts(heard).pools);
+  if (live !== undefined) return live;
   if (record.state === "pending")
     return fromTree(holder === null ? "pending.elsewhere" : "handling", { handler: holder }, since);
   // The registry is of now; a launcher that has gone since cannot keep what it noted.
   if (pools.length === 0) return fromTree("pools.none", {}, since);
-  const noted = lastNote(history);
+  const noted = notedWait(heard.history);
   if (noted !== undefined) return noted;
   if (capable.length === 0) {
     const undecided = pools.map(poolId).filter((pool) => !record.declinedBy.includes(pool));
@@ -82,21 +93,6 @@ async function waitOf(tree: Tree, record: RequestRecord, known: Known): Promise<
   if (first !== undefined)
     return fromTree("queue.behind", { ahead: 1 + others.length, first, pools: capable.map(poolId) }, since);
   return fromTree("queue.next", { pools: capable.map(poolId) }, since);
-}
-
-/** The last thing noted of a request, when that is why it waits. */
-function lastNote({ events }: History): Wait | undefined {
-  const last = events.findLast(({ event }) => event.startsWith("request."));
-  if (last?.event !== "request.waits") return undefined;
-  const { code, facts, since, nextTry } = last.facts;
-  return {
-    code: String(code),
-    meaning: verdictMeaning(code) ?? "A reason that only a later release knows",
-    facts: typeof facts === "object" && facts !== null ? (facts as Record<string, unknown>) : {},
-    since: typeof since === "number" ? since : last.at,
-    nextTry: typeof nextTry === "number" ? nextTry : null,
-    source: "journal",
-  };
 }
 
 /** Requests that come first and that a pool which may serve this one could serve, too. */
@@ -138,7 +134,8 @@ function afterwards({ state, requestor, declinedBy }: RequestRecord, history: Hi
   return `Nothing: it has failed (${why}). ${who} deletes it; ask again when that is mended.`;
 }
 
-function goneStory(id: string, history: History): Story | undefined {
+function goneStory(id: string, heard: Heard): Story | undefined {
+  const { history } = heard;
   if (history.events.length === 0) return undefined;
   const last = history.events.findLast(({ event }) => event !== "request.waits")?.event;
   const failed =
@@ -158,7 +155,8 @@ function goneStory(id: string, history: History): Story | undefined {
     about: { lease },
     waitsFor: null,
     next: `Nothing. ${ending}`,
-    history,
+    ...heardParts(heard),
+    steps: [],
   };
 }
 

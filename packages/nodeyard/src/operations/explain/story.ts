@@ -1,8 +1,10 @@
-import type { History, Subject } from "../../telemetry/index.ts";
+import type { Asked, PoolStanding } from "../../asking/index.ts";
+import type { PastEvent } from "../../telemetry/index.ts";
+import type { LifeStep } from "./steps.ts";
 
 /** Why nothing happens at the moment. */
 export interface Wait {
-  /** A code of verdictCodes for requests; for nodes and leases one of the situations of their own. */
+  /** A code of verdictCodes for requests; for nodes, leases and labels one of the situations of their own. */
   readonly code: string;
   readonly meaning: string;
   readonly facts: Readonly<Record<string, unknown>>;
@@ -10,15 +12,33 @@ export interface Wait {
   readonly since: number | null;
   /** When it is looked at again by itself; null: when what it waits for happens. */
   readonly nextTry: number | null;
-  /** Who says so: a launcher that noted it, or the records alone. */
-  readonly source: "journal" | "tree";
+  /** Who says so: a launcher now, a launcher that noted it, or the records alone. */
+  readonly source: "launcher" | "journal" | "tree";
 }
 
-/** What is to be said of a request, a lease or a node (rule 4: nothing waits silently). */
+/** An event, and the host whose launcher wrote it; null: it was read from the file of this machine. */
+export interface Told extends PastEvent {
+  readonly by: string | null;
+}
+
+export interface ToldHistory {
+  readonly events: readonly Told[];
+  /** Why nothing is known, or not all; null: all that was asked for was read. */
+  readonly problem: string | null;
+}
+
+/** Where it stands in one pool, and the host of the launcher that serves that. */
+export interface PoolLine extends PoolStanding {
+  readonly host: string;
+}
+
+export type StoryKind = "request" | "lease" | "node" | "label";
+
+/** What is to be said of a request, a lease, a node or a label (rule 4: nothing waits silently). */
 export interface Story {
-  readonly kind: "request" | "lease" | "node";
+  readonly kind: StoryKind;
   readonly id: string;
-  /** The record's state, or "gone". */
+  /** The record's state, or "gone"; of a label "offered", "unserved" or "unknown". */
   readonly state: string;
   /** Tree time, milliseconds. */
   readonly since: number | null;
@@ -27,8 +47,11 @@ export interface Story {
   readonly waitsFor: Wait | null;
   /** What happens next, in a sentence. */
   readonly next: string;
-  readonly history: History;
+  /** The pool in which it is likely to have its nodes first; null: nobody can tell. */
+  readonly estimate: (NonNullable<PoolStanding["estimate"]> & { readonly pool: string }) | null;
+  readonly pools: readonly PoolLine[];
+  /** What was and is being done with nodes, in order. */
+  readonly steps: readonly LifeStep[];
+  readonly history: ToldHistory;
+  readonly asked: Asked;
 }
-
-/** Looks a thing up in the journal of this machine. */
-export type ReadHistory = (subject: Subject) => History;

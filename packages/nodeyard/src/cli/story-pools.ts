@@ -1,0 +1,80 @@
+import { iso, type PoolLine, type Story, verdictMeaning, type Wait } from "../operations/index.ts";
+import { factRow, sinceText } from "./story-values.ts";
+import { span } from "./table.ts";
+
+type Estimate = Omit<NonNullable<Story["estimate"]>, "pool">;
+
+const SURE: Readonly<Record<Estimate["sure"], string>> = {
+  well: "well founded",
+  roughly: "rough",
+  guess: "a guess",
+};
+
+/** What every pool says, one after the other; those that have nothing to do with it as a number. */
+export function poolsText(
+  pools: readonly PoolLine[],
+  told: Wait | null,
+  now: number,
+  columns: number,
+): string[] {
+  const concerned = pools.filter(({ outlook }) => outlook !== "lacks");
+  const lacking = pools.length - concerned.length;
+  const hosts = new Set(pools.map(({ host }) => host)).size;
+  return [
+    ...concerned.flatMap((line) => poolText(line, told, hosts > 1, now, columns)),
+    ...(lacking === 0
+      ? []
+      : [`  ${lacking} other ${lacking === 1 ? "pool does" : "pools do"} not offer what it wants`]),
+  ];
+}
+
+function poolText(
+  line: PoolLine,
+  told: Wait | null,
+  several: boolean,
+  now: number,
+  columns: number,
+): string[] {
+  const { code, facts, outlook, position, waiting, since, nextTry, estimate } = line;
+  const place = position === null ? "" : `, place ${position} of ${waiting}`;
+  const where = several ? `${line.pool} (${line.host})` : line.pool;
+  const says = verdictMeaning(code, facts) ?? "a reason that only a later release knows";
+  const { pool: _pool, ...rest } = facts;
+  // What was just said in full need not be said again.
+  const again = told?.code === code && (told.facts.pool ?? line.pool) === line.pool;
+  const next = nextTry === null || nextTry <= now ? "" : `next try ${iso(nextTry)}`;
+  const likely = estimate === null ? "" : `estimate: ${estimateText(estimate)}`;
+  return [
+    `  ${where}: ${outlook}${place}`,
+    ...[`${says} (${code})${sinceText(since, now)}`, again ? "" : factRow(rest, now), next, likely]
+      .filter((text) => text !== "")
+      .flatMap((text) => wrap(text, columns - 6).map((part) => `      ${part}`)),
+  ];
+}
+
+/** "in 40 s to 2 min (a guess, from 2 launches and 0 deliveries seen lately)". */
+export function estimateText({ fromMs, toMs, sure, launches, deliveries }: Estimate): string {
+  const [from, to] = [span(fromMs / 1_000), span(toMs / 1_000)];
+  const when = from === to ? `in ${to}` : `in ${from} to ${to}`;
+  const basis = [
+    ...(launches > 0 ? [counted(launches, "launch", "launches")] : []),
+    ...(deliveries > 0 ? [counted(deliveries, "delivery", "deliveries")] : []),
+  ];
+  return `${when} (${[SURE[sure], ...(basis.length === 0 ? [] : [`from ${basis.join(" and ")} seen lately`])].join(", ")})`;
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** Breaks at spaces; a word that is longer than a line keeps its own. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= Math.max(20, width))
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}

@@ -1,0 +1,100 @@
+import { decodeNode, decodeRequest, paths } from "@nodeyard/model";
+import type { OperationHandles } from "../handles.ts";
+import { type Hear, heardParts } from "./hear.ts";
+import { type LabelCode, labelCodes } from "./label-codes.ts";
+import { nextSteps } from "./next-steps.ts";
+import type { PoolLine, Story, Wait } from "./story.ts";
+import { type RegisteredPool, readEach, registeredPools } from "./tree-facts.ts";
+import { fromPool } from "./waits.ts";
+
+/** Undefined when no pool offers the label, and nothing of it is there. */
+export async function labelStory(
+  handles: OperationHandles,
+  label: string,
+  hear: Hear,
+): Promise<Story | undefined> {
+  const { tree } = handles;
+  const [registered, nodes, requests, heard] = await Promise.all([
+    registeredPools(tree),
+    readEach(tree, paths.nodes, decodeNode),
+    readEach(tree, paths.requests, decodeRequest),
+    hear({ label }),
+  ]);
+  const offering = registered.filter(({ supportedLabels }) => supportedLabels.includes(label));
+  const parts = heardParts(heard);
+  // Pools that have nothing to do with the label are no news, but for a count.
+  const pools = parts.pools.filter(({ outlook }) => outlook !== "lacks");
+  const own = nodes.filter(({ type }) => type.includes(label));
+  const wanted = requests.filter(
+    ({ nodeTypes, state }) => nodeTypes.includes(label) && (state === "requested" || state === "pending"),
+  );
+  if (offering.length + pools.length + own.length + wanted.length === 0) return undefined;
+  const served = new Set(registered.map(({ providerName }) => providerName));
+  const removed = new Set(own.map(({ provider }) => provider).filter((name) => !served.has(name)));
+  const situation = situationOf(pools, offering);
+  return {
+    kind: "label",
+    id: label,
+    state: situation.waitsFor === null ? "served" : offering.length === 0 ? "unserved" : "waiting",
+    since: null,
+    about: {
+      offered_by: offering.map(poolFacts),
+      pools_without_it: registered.length - offering.length,
+      nodes: countBy(own.map(({ state }) => state)),
+      requests_open: wanted.length,
+      // What is left of providers that no launcher serves: nobody deletes it until one does.
+      providers_not_served: [...removed].sort(),
+    },
+    ...situation,
+    ...parts,
+    pools,
+    steps: [],
+  };
+}
+
+function situationOf(
+  pools: readonly PoolLine[],
+  offering: readonly RegisteredPool[],
+): Pick<Story, "waitsFor" | "next"> {
+  const can = pools.find(({ outlook }) => outlook === "can");
+  if (can !== undefined) {
+    const how = can.facts.launches === 0 ? "with a ready node" : "with a launch";
+    return { waitsFor: null, next: `${can.pool} would serve a request for it at once, ${how}.` };
+  }
+  // What ends by itself, or soonest, before what only an operator can end.
+  const waits = pools
+    .filter(({ outlook }) => outlook === "waits")
+    .sort((a, b) => (a.nextTry ?? Number.POSITIVE_INFINITY) - (b.nextTry ?? Number.POSITIVE_INFINITY));
+  if (waits[0] !== undefined) {
+    const wait = fromPool(waits[0]);
+    const next = Object.hasOwn(nextSteps, wait.code)
+      ? nextSteps[wait.code as keyof typeof nextSteps]
+      : "A launcher looks at it again.";
+    return { waitsFor: wait, next };
+  }
+  if (pools.length > 0)
+    return {
+      waitsFor: wait("label.declined"),
+      next: "A request for it would fail, until what the pools name is mended.",
+    };
+  if (offering.length > 0)
+    return {
+      waitsFor: wait("label.unasked"),
+      next: "Their launchers are of another kind, or stuck; a request waits for what they decide.",
+    };
+  return { waitsFor: wait("label.unknown"), next: "A request for it would fail, until a pool offers it." };
+}
+
+function wait(code: LabelCode): Wait {
+  return { code, meaning: labelCodes[code], facts: {}, since: null, nextTry: null, source: "tree" };
+}
+
+function poolFacts({ id, priority, paused }: RegisteredPool): Readonly<Record<string, unknown>> {
+  return { id, priority, paused };
+}
+
+function countBy(values: readonly string[]): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const value of [...values].sort()) counts[value] = (counts[value] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,254 @@
+import {
+  encodeComponent,
+  encodeNode,
+  encodeRequest,
+  newComponent,
+  newNode,
+  newRequest,
+  paths,
+} from "@nodeyard/model";
+import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { createMemoryTree } from "@nodeyard/tree";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Asked, PoolStanding, Testimony } from "../../src/asking/index.ts";
+import { storyText } from "../../src/cli/story.ts";
+import { merge } from "../../src/operations/explain/hear.ts";
+import { nextSteps } from "../../src/operations/explain/next-steps.ts";
+import {
+  type Explained,
+  ensurePath,
+  explain,
+  explanationSchema,
+  type OperationHandles,
+  type Story,
+  toExplanation,
+  verdictMeaning,
+} from "../../src/operations/index.ts";
+import { verdictCodes } from "../../src/scheduler/index.ts";
+
+const empty: Testimony = { wait: null, pools: [], underWay: [], events: [], problem: null };
+
+function answer(hostname: string, testimony: Partial<Testimony>): Asked["answers"][number] {
+  const leftOut = { events: 0, pools: 0 };
+  return {
+    v: 1,
+    member: `${hostname}-1`,
+    hostname,
+    version: "1",
+    leftOut,
+    testimony: { ...empty, ...testimony },
+  };
+}
+
+function standing(fields: Partial<PoolStanding>): PoolStanding {
+  return {
+    pool: "cloud/main",
+    provider: "cloud",
+    outlook: "waits",
+    code: "capacity.pool",
+    facts: {},
+    since: null,
+    nextTry: null,
+    position: null,
+    waiting: 0,
+    estimate: null,
+    ...fields,
+  };
+}
+
+const estimate = (fromMs: number) =>
+  ({ fromMs, toMs: 2 * fromMs, sure: "roughly", launches: 4, deliveries: 0 }) as const;
+
+let handles: OperationHandles;
+beforeEach(async () => {
+  const [clock, random] = [new VirtualClock(), seededRandom(5)];
+  handles = { tree: createMemoryTree({ clock, random }).connect({ name: "explain" }), clock, random };
+  for (const path of [paths.nodes, paths.requests, paths.requestsLock, paths.component("pool")])
+    await ensurePath(handles.tree, path);
+});
+afterEach(() => handles.tree.close());
+
+async function told(subject: Explained, asked: Partial<Asked>): Promise<Story> {
+  const whole = { answers: [], silent: [], ...asked };
+  const history = merge(whole, { events: [], problem: "there is no journal here" });
+  const story = await explain(handles, subject, async () => ({ asked: whole, history }));
+  const shown = toExplanation(story!, "/state/journal.sqlite");
+  // Whatever is told has the shape that programs rely on, and a person can read it.
+  expect(explanationSchema.parse(JSON.parse(JSON.stringify(shown)))).toEqual(
+    JSON.parse(JSON.stringify(shown)),
+  );
+  const text = storyText(story!, { journal: "/state/journal.sqlite", now: 0, columns: 80 });
+  expect(text).not.toMatch(/undefined|NaN|\[object/);
+  return story!;
+}
+
+async function request(labels: readonly string[]): Promise<Explained> {
+  const record = newRequest({ state: "requested", nodeTypes: [...labels], requestor: "zuul" }, 100);
+  await handles.tree.create(`${paths.requests}/200-0000000001`, encodeRequest(record));
+  return { kind: "request", id: "200-0000000001" };
+}
+
+async function pool(id: string, labels: readonly string[], providerName = "cloud"): Promise<void> {
+  const facts = { hostname: "here", kind: "pool", state: "running", id, providerName } as const;
+  const record = newComponent({ ...facts, supportedLabels: [...labels] });
+  await handles.tree.create(`${paths.component("pool")}/${id}`, encodeComponent(record));
+}
+
+const waits = (code: string, facts = {}) => ({ code, facts, since: 5_000, nextTry: null });
+
+describe("a request, with what launchers say", () => {
+  test("a reason of substance goes before one that only says that it is others' business", async () => {
+    const subject = await request(["small"]);
+    const answers = [
+      answer("a", { wait: waits("declined.here") }),
+      answer("b", {
+        wait: waits("capacity.pool", { limit: 3 }),
+        pools: [standing({ position: 2, waiting: 5 })],
+      }),
+    ];
+    const story = await told(subject, { answers });
+    expect(story.waitsFor).toMatchObject({ code: "capacity.pool", since: 5_000, source: "launcher" });
+    expect(story.pools).toMatchObject([{ host: "b", position: 2, waiting: 5 }]);
+  });
+
+  test("being made goes before all, and its estimate counts then", async () => {
+    const subject = await request(["small"]);
+    const answers = [
+      answer("a", { wait: waits("capacity.pool"), pools: [standing({ estimate: estimate(1_000) })] }),
+      answer("b", {
+        wait: waits("handling"),
+        pools: [
+          standing({ pool: "other/main", outlook: "serves", code: "handling", estimate: estimate(9_000) }),
+        ],
+      }),
+    ];
+    const story = await told(subject, { answers });
+    expect(story.waitsFor?.code).toBe("handling");
+    expect(story.estimate).toMatchObject({ fromMs: 9_000, pool: "other/main" });
+  });
+
+  test("a cloud whose API fails is told, although no pool of it is registered", async () => {
+    const subject = await request(["small"]);
+    const failing = standing({
+      code: "provider.failing",
+      facts: { error: "503", failing_since: 4_000 },
+      since: 4_000,
+      nextTry: 9_000,
+    });
+    const story = await told(subject, {
+      answers: [answer("a", { wait: waits("pools.none"), pools: [failing] })],
+    });
+    expect(story.waitsFor).toMatchObject({
+      code: "provider.failing",
+      since: 4_000,
+      nextTry: 9_000,
+      facts: { pool: "cloud/main", error: "503" },
+    });
+    expect(story.waitsFor?.meaning).toMatch(/no matter of quota/);
+    expect(storyText(story, { journal: "", now: 10_000, columns: 80 })).toContain(
+      "failing since   1970-01-01T00:00:04.000Z (6 s ago)",
+    );
+  });
+
+  test("who did not answer is named, in both forms", async () => {
+    const subject = await request(["small"]);
+    await pool("a", ["small"]);
+    const story = await told(subject, { silent: [{ member: "b-2", why: "no answer within 3 s" }] });
+    expect(story.waitsFor).toMatchObject({ code: "queue.next", source: "tree" });
+    expect(storyText(story, { journal: "", now: 0, columns: 80 })).toContain(
+      "Did not answer: b-2 (no answer within 3 s).",
+    );
+    expect(toExplanation(story, "").members.silent).toEqual([{ member: "b-2", why: "no answer within 3 s" }]);
+  });
+});
+
+test("histories of many become one: each event once, by time, with who wrote it", () => {
+  const event = (at: number, name: string) => ({ at, event: name, request: "r", node: null, facts: { at } });
+  const answers = [
+    answer("a", { events: [event(1, "x"), event(5, "y")] }),
+    answer("b", { events: [event(3, "z")], problem: "half of it is gone" }),
+  ];
+  const { events, problem } = merge(
+    { answers, silent: [] },
+    { events: [event(0, "old"), event(5, "y")], problem: null },
+  );
+  expect(events.map(({ event, by }) => [event, by])).toEqual([
+    ["old", null],
+    ["x", "a"],
+    ["z", "b"],
+    ["y", "a"],
+  ]);
+  expect(problem).toBeNull();
+});
+
+describe("a label", () => {
+  const small: Explained = { kind: "label", id: "small" };
+
+  test("that nobody has heard of is not known", async () => {
+    await pool("a", ["large"]);
+    expect(
+      await explain(handles, small, async () => ({
+        asked: {
+          answers: [answer("a", { pools: [standing({ outlook: "lacks", code: "pool.lacks-label" })] })],
+          silent: [],
+        },
+        history: { events: [], problem: null },
+      })),
+    ).toBeUndefined();
+  });
+
+  test("who would serve it at once, who waits for what, and whom it does not concern", async () => {
+    await pool("a", ["small"]);
+    await pool("b", ["large"]);
+    const node = newNode({ state: "ready", type: ["small"], provider: "gone" }, 100);
+    await handles.tree.create(`${paths.nodes}/0000000001`, encodeNode(node));
+    const pools = [
+      standing({ outlook: "lacks", code: "pool.lacks-label", pool: "cloud/b" }),
+      standing({ code: "image.waits", facts: { image: "noble" }, pool: "cloud/c" }),
+      standing({ outlook: "can", code: "pool.can", facts: { launches: 1 }, estimate: estimate(4_000) }),
+    ];
+    const story = await told(small, { answers: [answer("a", { pools })] });
+    expect(story).toMatchObject({
+      state: "served",
+      waitsFor: null,
+      next: "cloud/main would serve a request for it at once, with a launch.",
+      about: { pools_without_it: 1, nodes: { ready: 1 }, providers_not_served: ["gone"], requests_open: 0 },
+    });
+    expect(story.pools.map(({ pool }) => pool)).toEqual(["cloud/c", "cloud/main"]);
+  });
+
+  test("what ends soonest is why it waits", async () => {
+    await pool("a", ["small"]);
+    const pools = [
+      standing({ code: "provider.inert" }),
+      standing({ code: "offering.failing", facts: { kind: "transient" }, nextTry: 60_000, pool: "cloud/b" }),
+    ];
+    const story = await told(small, { answers: [answer("a", { pools })] });
+    expect(story).toMatchObject({
+      state: "waiting",
+      waitsFor: { code: "offering.failing", nextTry: 60_000 },
+    });
+  });
+
+  test.each([
+    ["label.declined", [answer("a", { pools: [standing({ outlook: "declines", code: "pool.declines" })] })]],
+    ["label.unasked", []],
+  ])("%s", async (code, answers) => {
+    await pool("a", ["small"]);
+    expect((await told(small, { answers })).waitsFor?.code).toBe(code);
+  });
+
+  test("label.unknown: what is left of it is told", async () => {
+    await request(["small"]);
+    expect(await told(small, {})).toMatchObject({ state: "unserved", waitsFor: { code: "label.unknown" } });
+  });
+});
+
+test("every reason says what it waits for and what happens next", () => {
+  for (const code of Object.keys(verdictCodes) as (keyof typeof verdictCodes)[]) {
+    expect(verdictMeaning(code)?.length, code).toBeGreaterThan(15);
+    expect(nextSteps[code].length, code).toBeGreaterThan(15);
+  }
+  expect(verdictMeaning("offering.failing", { kind: "transient" })).toMatch(/no matter of quota/);
+  expect(verdictMeaning("offering.failing", { kind: "capacity" })).toMatch(/no room/);
+});
