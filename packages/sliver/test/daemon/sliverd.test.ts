@@ -214,7 +214,9 @@ describe("sliverd, spoken to by Python", () => {
       /exit 1: error the store is of node "node-1", this is "node-2"/,
     );
     await rig.configure({ backEnd: "docker" });
-    await expect(rig.start()).rejects.toThrow(/exit 1: error there is no back end "docker"; there is memory/);
+    await expect(rig.start()).rejects.toThrow(
+      /exit 1: error there is no back end "docker"; there is account, container, memory/,
+    );
     await rig.configure({ machine: {} });
     await expect(rig.start()).rejects.toThrow(/exit 1: error .*config.json: machine.cpu: /);
     await rig.configure({ tcp: { host: "0.0.0.0", port: rig.port } });

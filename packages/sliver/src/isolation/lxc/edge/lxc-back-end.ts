@@ -39,17 +39,21 @@ export class LxcBackEnd implements BackEnd {
       ...(await subvolumes.list()),
       ...(await cgroups.list()),
     ]);
+    const guarded = await this.#machine.network.guarded(signal);
     const all: Observed[] = [];
     for (const name of found) {
       const ref = readMarkName(name);
       if (ref === undefined) continue;
       const mark = await folders.read(name);
+      const phase = await this.#phase(name, mark);
+      // Whoever loads the host's rules anew may throw ours away; then nothing counts as applied.
+      const intact = phase !== "running" || guarded.has(this.#names(ref.index).chain);
       all.push({
         ...ref,
         name: mark?.name ?? "",
         generation: mark?.generation ?? 0,
-        phase: await this.#phase(name, mark),
-        ...(mark?.applied === undefined ? {} : { applied: mark.applied }),
+        phase,
+        ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
       });
     }
     return all.sort((a, b) => a.index - b.index || a.incarnation - b.incarnation);
@@ -83,6 +87,7 @@ export class LxcBackEnd implements BackEnd {
     if ((await this.#phase(name, mark)) === "running") {
       await cgroups.apply(name, writes);
       const names = this.#names(config.index);
+      await this.#machine.frame(signal);
       await network.admit(names, config, signal);
       await network.shape(names, config, signal);
     }

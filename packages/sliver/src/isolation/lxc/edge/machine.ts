@@ -39,7 +39,6 @@ export class SliverMachine {
   readonly seccomp: string;
   #cgroups: Cgroups | undefined;
   #prepared: Promise<void> | undefined;
-  #framed = false;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: MachineOptions) {
@@ -84,19 +83,15 @@ export class SliverMachine {
     return done;
   }
 
-  /** Before a sliver starts. */
+  /** Before a sliver starts. Each time: somebody may have loaded other rules, and ours went with the old ones. */
   frame(signal: AbortSignal): Promise<void> {
-    return this.exclusive(async () => {
-      if (!this.#framed) await this.network.prepare(signal);
-      this.#framed = true;
-    });
+    return this.exclusive(() => this.network.prepare(signal));
   }
 
   /** After a sliver went: when it was the last one, nothing of ours is left but files. */
   leave(signal: AbortSignal): Promise<void> {
     return this.exclusive(async () => {
       if ((await this.folders.list()).length > 0) return;
-      this.#framed = false;
       await this.network.remove(signal);
       await this.cgroups.removeParent();
     });

@@ -36,6 +36,15 @@ export class Network {
     await nft(sliverScript({ ...names, connections: config.effective.connections }), signal);
   }
 
+  /** Chains that a cable leads into now. */
+  async guarded(signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const map = await run(["nft", "list", "map", "inet", TABLE, "cables"], { signal }).catch((error) => {
+      ignoreMissing(error);
+      return "";
+    });
+    return new Set([...map.matchAll(/: jump (s\d+)/g)].map(([, chain]) => chain!));
+  }
+
   /** Gives the host's end of the cable an address, a route and queues. */
   async connect(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
     const { device, address } = names;
@@ -87,7 +96,7 @@ async function forwarding(device: string): Promise<void> {
 }
 
 function ignoreExisting(error: unknown): void {
-  if (!(error instanceof CommandError) || !/File exists/.test(error.message)) throw error;
+  if (!(error instanceof CommandError) || !/File exists|Exclusivity flag on/.test(error.message)) throw error;
 }
 
 const MISSING =
