@@ -3,11 +3,10 @@ import { Broken } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
 import { checkEnd, checkVerdicts, describe } from "./end.ts";
 import { makeScene, prepare } from "./make-scene.ts";
-import { openingOf } from "./opening.ts";
 import { PythonLauncher } from "./python.ts";
 import type { Outcome } from "./requestor.ts";
 import type { Scene } from "./scene.ts";
-import { WANTED } from "./setting.ts";
+import { ONE_POOL, VARIANTS, WANTED } from "./setting.ts";
 import { sightingsOf } from "./sightings.ts";
 import { between, pick } from "./streams.ts";
 import { Troubles } from "./troubles.ts";
@@ -37,14 +36,16 @@ export interface SimulationResult {
 }
 
 const LAUNCHERS = 3;
-/** Before the others start, virtual milliseconds, at least and at most. */
-const ALONE_MS = [10_000, 60_000] as const;
-/** The last seeds of so many see a cloud that deletes nothing for long. */
+/** Before the others start, virtual milliseconds. */
+const ALONE_MS = 10_000;
+/** One seed of so many begins with a single pool, whose decline is that of everybody. */
+const ONE_POOL_IN = 4;
+/** One seed of so many has a cloud that deletes nothing for long. */
 const DELETES_NOTHING = 8;
 /** Troubles go on for at least this long, virtual milliseconds; quiet lasts another 200 s. */
 const STORM_MS = 105_000;
 /** Nothing may take longer than this once the troubles are over, virtual milliseconds. */
-const PATIENCE_MS = 1_800_000;
+const PATIENCE_MS = 3_600_000;
 /** Two sweeps and more: what leaked is found and deleted by then. */
 const QUIET_MS = 200_000;
 
@@ -70,14 +71,12 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   await prepare(scene);
   if (options.seed % 2 === 0) startPython(scene, failures);
   const trouble = new Troubles(scene);
+  if (options.seed % ONE_POOL_IN === 1) scene.config = ONE_POOL;
   trouble.start();
-  let opening = true;
-  openingOf(scene)
-    .catch((error) => failures.push(error))
-    .finally(() => {
-      opening = false;
-    });
-  while (clock.monotonic() < ALONE_MS[0] || (opening && clock.monotonic() < ALONE_MS[1])) await advance(500);
+  // For a while it is alone, and the only one to say that something cannot be made.
+  zuul.live(["doomed"]).catch((error) => failures.push(error));
+  await advance(ALONE_MS);
+  trouble.reload(VARIANTS[0]!);
   scene.images.run().catch((error) => failures.push(error));
   for (let number = 1; number < LAUNCHERS; number++) trouble.start();
   const random = scene.stream("course");

@@ -50,6 +50,9 @@ export const WANTED = [
 /** Slots of static hosts. */
 export const BOARDS = 4;
 
+const east = () =>
+  fake("east", [{ name: "main", limits: LIMITS.get("east/main")!, labels: ["rare", "large", "doomed"] }]);
+
 interface Variant {
   readonly east?: boolean;
   readonly extra?: boolean;
@@ -58,8 +61,11 @@ interface Variant {
   readonly zones?: readonly string[];
 }
 
-/** Failed launches per label, place and hour: one label that cannot be made uses it up. */
-const BUDGET = 20;
+/** Failed launches per label and hour: one label that cannot be made uses it up. */
+const BUDGET = 8;
+
+/** As small as an installation may be. */
+export const ONE_POOL: LauncherConfig = installation([east()]);
 
 /** What an operator switches between while it runs: all of it, without a provider, without a label, without a zone. */
 export const VARIANTS: readonly LauncherConfig[] = [
@@ -71,7 +77,7 @@ export const VARIANTS: readonly LauncherConfig[] = [
 ];
 
 function variant({
-  east = true,
+  east: withEast = true,
   extra = true,
   slices = true,
   zones = ["az1", "az2"],
@@ -87,14 +93,19 @@ function variant({
       { name: "main", limits: of(ZONED), labels: ["zoned", "imaged"], zones },
       { name: "metal", limits: of("west/metal"), labels: ["metal"] },
     ]),
-    ...(east
-      ? [fake("east", [{ name: "main", limits: of("east/main"), labels: ["rare", "large", "doomed"] }])]
-      : []),
+    ...(withEast ? [east()] : []),
     ...(slices ? [slicer(SLICER, of(`${SLICER}/main`), SLOTS)] : []),
   ];
   const labels = new Map(
     ["small", "large"].map((name) => [name, { name, minReady: 1, maxReadyAgeMs: 600_000 }] as const),
   );
+  return installation(providers, labels);
+}
+
+function installation(
+  providers: LauncherConfig["providers"],
+  labels: LauncherConfig["labels"] = new Map(),
+): LauncherConfig {
   return {
     providers,
     labels,

@@ -4,7 +4,6 @@ import type { AppliedWrite, Op } from "@nodeyard/tree";
 export const SIGHTINGS = {
   "breaker opens": "launches of an offering failed in a row, or the cloud has no room",
   "breaker opens for one zone": "another zone of the provider goes on",
-  "breaker opens for its budget": "too many launches of an offering failed within the hour",
   "breaker opens again": "the one try of an open breaker failed",
   "breaker is tried": "one request tries what is open",
   "breaker closes": "a try of what is open went well",
@@ -62,8 +61,7 @@ function sightingsOfOp(op: Op): readonly Sighting[] {
 }
 
 function breaker(op: "create" | "set", data: Uint8Array | undefined): readonly Sighting[] {
-  const { why, az } = JSON.parse(Buffer.from(data ?? "{}").toString()) as { why: string; az: string | null };
-  if (why === "budget") return ["breaker opens for its budget"];
+  const { az } = JSON.parse(Buffer.from(data ?? "{}").toString()) as { az: string | null };
   if (op === "set") return ["breaker opens again"];
   return az === null ? ["breaker opens"] : ["breaker opens", "breaker opens for one zone"];
 }

@@ -86,7 +86,7 @@ export class Troubles {
   end(): void {
     for (const point of this.#traps) this.#disarm(point);
     for (const weather of this.#weathers) weather.clear();
-    this.#reload(VARIANTS[0]!);
+    this.reload(VARIANTS[0]!);
     for (const each of this.#scene.processes) if (!each.dead) each.tree.reconnect();
   }
 
@@ -129,7 +129,7 @@ export class Troubles {
       case "clock jump of all":
         return this.#jump((this.#random.float() - 0.5) * 600_000);
       case "reload":
-        return this.#reload(pick(this.#random, VARIANTS));
+        return this.reload(pick(this.#random, VARIANTS));
       case "tree restart":
         return this.#restartTree();
       case "operator holds":
@@ -196,7 +196,7 @@ export class Troubles {
     });
   }
 
-  #reload(config: (typeof VARIANTS)[number]): void {
+  reload(config: (typeof VARIANTS)[number]): void {
     this.#scene.config = config;
     for (const each of this.#scene.processes) if (!each.dead) each.reconfigure(config);
   }

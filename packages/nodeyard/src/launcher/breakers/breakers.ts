@@ -224,6 +224,11 @@ export class Breakers {
       const planned = plan(this.#find(key));
       if (planned === undefined) return;
       try {
+        // What stood in the way of the try before: another's write, or a folder that was missing.
+        if (attempt > 1) {
+          await makePath(tree, BREAKERS);
+          await tree.sync(BREAKERS);
+        }
         await tree.commit(planned.ops);
         return planned.done();
       } catch (error) {
@@ -233,8 +238,6 @@ export class Breakers {
           return;
         }
         if (error.outcome === "unknown") return;
-        await makePath(tree, BREAKERS);
-        await tree.sync(BREAKERS);
       }
     }
   }
