@@ -1,4 +1,4 @@
-import { NodeyardError } from "@nodeyard/runtime";
+import { messageOf, NodeyardError } from "@nodeyard/runtime";
 
 /** Whether a write that failed may have happened all the same. */
 export type Outcome = "none" | "unknown";
@@ -97,7 +97,8 @@ export class TreeClosed extends TreeError {
 /** The store itself failed (disk full, corrupt file, unknown server error). */
 export class StoreFailed extends TreeError {
   constructor(what: string, outcome: Outcome, cause?: unknown) {
-    super("tree.store_failed", `the tree's store failed during ${what}`, { outcome, cause });
+    const why = cause === undefined ? "" : `: ${messageOf(cause)}`;
+    super("tree.store_failed", `the tree's store failed during ${what}${why}`, { outcome, cause });
   }
 }
 

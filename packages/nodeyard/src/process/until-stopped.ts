@@ -1,3 +1,4 @@
+import type { NodeyardError } from "@nodeyard/runtime";
 import type { Log } from "../telemetry/index.ts";
 import type { Machine } from "./machine.ts";
 
@@ -7,10 +8,15 @@ export const STOP_MS = 15_000;
 export const GRACE_MS = 10_000;
 
 /**
- * Waits for the first SIGINT or SIGTERM, then runs `stop`. A second signal, or a stop that takes longer than STOP_MS,
- * ends the process at once with code 1. Returns the exit code.
+ * Waits for the first SIGINT or SIGTERM, or for `failed` to resolve with what makes going on useless, then runs `stop`. A second
+ * signal, or a stop that takes longer than STOP_MS, ends the process at once with code 1. Returns the exit code.
  */
-export async function untilStopped(machine: Machine, log: Log, stop: () => Promise<void>): Promise<number> {
+export async function untilStopped(
+  machine: Machine,
+  log: Log,
+  stop: () => Promise<void>,
+  failed: Promise<NodeyardError> = new Promise(() => {}),
+): Promise<number> {
   const { clock } = machine;
   const first = Promise.withResolvers<string>();
   const ignore = machine.onSignal((signal, before) => {
@@ -21,7 +27,9 @@ export async function untilStopped(machine: Machine, log: Log, stop: () => Promi
     log.warn({ signal }, "stopping at once, because a second signal came");
     machine.exit(1);
   });
-  log.info({ signal: await first.promise }, "stopping; a second signal ends it at once");
+  const why = await Promise.race([first.promise, failed]);
+  if (typeof why === "string") log.info({ signal: why }, "stopping; a second signal ends it at once");
+  else log.error({ code: why.code }, why.message);
   const limit = clock.setTimer(STOP_MS, () => {
     log.error({ afterMs: STOP_MS }, "the stop takes too long; ending at once");
     machine.exit(1);
@@ -33,5 +41,5 @@ export async function untilStopped(machine: Machine, log: Log, stop: () => Promi
     ignore();
   }
   log.info({}, "stopped");
-  return 0;
+  return typeof why === "string" ? 0 : 1;
 }

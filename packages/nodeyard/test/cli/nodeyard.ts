@@ -22,8 +22,14 @@ export class Running {
   err = "";
   readonly #waiting = new Set<() => void>();
 
-  constructor(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    this.child = spawn(process.execPath, [...FLAGS, BIN, ...words], {
+  /** `through`: command words before it, of a program that starts another. */
+  constructor(
+    words: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    through: readonly string[] = [],
+  ) {
+    const [command, ...rest] = [...through, process.execPath, ...FLAGS, BIN, ...words];
+    this.child = spawn(command!, rest, {
       env: { ...process.env, NODEYARD_STATE: "", ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -1,10 +1,15 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { StoreFailed } from "../../errors.ts";
 
-/** Makes the folder (0700) and says where its files are. A folder that others could read is closed to them. */
+/** Makes the folder (0700) and says where its files are. A folder that others could read is closed to them. Throws StoreFailed. */
 export function prepareFolder(folder: string): { readonly file: string } {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  chmodSync(folder, 0o700);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    chmodSync(folder, 0o700);
+  } catch (error) {
+    throw new StoreFailed(`the opening of ${folder}`, "none", error);
+  }
   return { file: join(folder, "tree.sqlite") };
 }
 
