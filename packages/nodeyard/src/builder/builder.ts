@@ -43,6 +43,8 @@ export interface BuilderOptions {
   readonly identity: { readonly hostname: string; readonly fqdn: string; readonly version: string };
   readonly driverOf: (name: string) => Promise<Driver>;
   readonly config: BuilderConfig;
+  /** Of a launcher in the same process, which starts and closes it; absent: one of its own. */
+  readonly view?: View;
   readonly buildWorkers?: number;
   readonly uploadWorkers?: number;
 }
@@ -62,6 +64,7 @@ export class Builder {
   #sweepTimer: Timer | undefined;
   #soon = false;
   #unsubscribe: () => void = () => {};
+  #unlisten: () => void = () => {};
 
   static async start(options: BuilderOptions): Promise<Builder> {
     const installation = await persevere(options, () => openInstallation(options.tree, options.random));
@@ -76,7 +79,7 @@ export class Builder {
     this.#config = options.config;
     const { tree, clock, random, log, counters, disk, identity } = options;
     this.#epoch = tree.session().epoch;
-    this.view = new View({ tree, clock, random, log, counters });
+    this.view = options.view ?? new View({ tree, clock, random, log, counters });
     this.#registration = new Registration({ tree, clock, random, log }, identity.hostname);
     this.#providers = new ImageProviders(
       { clock, random, log, installation },
@@ -134,7 +137,8 @@ export class Builder {
     this.#workers.close();
     await this.#registration.unregister("builder");
     await this.#providers.close();
-    await this.view.close();
+    this.#unlisten();
+    if (this.#options.view === undefined) await this.view.close();
   }
 
   async #begin(): Promise<void> {
@@ -148,8 +152,8 @@ export class Builder {
             log.warn({ ...intent, error: messageOf(error) }, "leftovers of a build are in the way"),
           );
     await persevere(this.#options, () => this.#registration.prepare());
-    await this.view.start();
-    this.view.onEvent((event) => {
+    if (this.#options.view === undefined) await this.view.start();
+    this.#unlisten = this.view.onEvent((event) => {
       if (event.type === "image") this.#workers.changed(event.image);
       else if (event.type === "complete") this.#workers.turn();
       if (event.type === "image" || event.type === "complete") this.#sweepSoon();

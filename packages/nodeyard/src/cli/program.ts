@@ -1,5 +1,6 @@
 import { Command, Option } from "commander";
 import { VERSION } from "../process/index.ts";
+import { addBuilder } from "./commands/builder.ts";
 import { addConfigValidate } from "./commands/config-validate.ts";
 import { addExplain } from "./commands/explain.ts";
 import { addInfo } from "./commands/info.ts";
@@ -62,6 +63,7 @@ export function createProgram(session: Omit<Session, "options">): Command {
   for (const add of [
     addUp,
     addLauncher,
+    addBuilder,
     addRequest,
     addRelease,
     addRetire,

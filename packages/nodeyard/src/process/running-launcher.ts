@@ -11,6 +11,7 @@ import {
 } from "../config/index.ts";
 import { Launcher } from "../launcher/index.ts";
 import { Counters, type FileJournal, JOURNAL, type Log, openJournal } from "../telemetry/index.ts";
+import type { View } from "../view/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { dump } from "./dump.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
@@ -103,6 +104,11 @@ export class RunningLauncher {
         );
       },
     });
+  }
+
+  /** The picture of the tree, for other roles of the process. */
+  get view(): View {
+    return this.#launcher.view;
   }
 
   /** One reload after the other. */

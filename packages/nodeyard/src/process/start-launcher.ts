@@ -1,18 +1,13 @@
-import { backoff, messageOf, sleep } from "@nodeyard/runtime";
-import type { Tree } from "@nodeyard/tree";
 import type { ConfigFiles } from "../config/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import { Drivers } from "./driver-registry.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { loadModule } from "./edge/load-module.ts";
-import { ProcessError } from "./errors.ts";
 import type { Machine } from "./machine.ts";
 import { logFindings, openConfig } from "./open-config.ts";
 import { openTree } from "./open-tree.ts";
+import { patiently } from "./patiently.ts";
 import { RunningLauncher } from "./running-launcher.ts";
-
-/** Tries before a launcher gives up on a tree that never answered: about five minutes. */
-const ATTEMPTS = 20;
 
 export interface LauncherProcessOptions {
   readonly stateFolder: string;
@@ -47,22 +42,5 @@ export async function startLauncher(
   } catch (error) {
     await tree.close();
     throw error;
-  }
-}
-
-/** A launcher is often started before its ZooKeeper. What is wrong with the configuration is told at once. */
-async function patiently(machine: Machine, log: Log, open: () => Promise<Tree>): Promise<Tree> {
-  const { clock, random } = machine;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await open();
-    } catch (error) {
-      const absent =
-        error instanceof ProcessError &&
-        (error.code === "process.no_zookeeper" || error.code === "process.no_tree");
-      if (!absent || attempt + 1 >= ATTEMPTS) throw error;
-      log.warn({ attempt: attempt + 1, of: ATTEMPTS }, messageOf(error));
-      await sleep(clock, backoff(random, attempt, 500, 10_000));
-    }
   }
 }

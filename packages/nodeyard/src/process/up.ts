@@ -1,3 +1,4 @@
+import { messageOf } from "@nodeyard/runtime";
 import {
   type EmbeddedTree,
   openEmbeddedTree,
@@ -14,6 +15,7 @@ import { loadModule } from "./edge/load-module.ts";
 import { ProcessError } from "./errors.ts";
 import type { Machine } from "./machine.ts";
 import { logFindings, openConfig } from "./open-config.ts";
+import { RunningBuilder, wantsBuilder } from "./running-builder.ts";
 import { RunningLauncher } from "./running-launcher.ts";
 
 export interface UpOptions {
@@ -26,6 +28,8 @@ export interface UpOptions {
 export interface Up {
   /** Where clients find the tree: `unix:/path`, `host:port`. */
   readonly addresses: readonly string[];
+  /** Resolves when the tree can be written no longer: nothing works then, and only a new start mends it. */
+  readonly failed: Promise<ProcessError>;
   close(graceMs: number): Promise<void>;
 }
 
@@ -43,17 +47,32 @@ export async function startUp(options: UpOptions, machine: Machine, log: Log): P
   makeStateFolder(stateFolder);
   const { clock, random } = machine;
   const tree = await openEmbeddedTree({ folder: stateFolder, clock, random });
-  const opened: { server?: TreeServer; launcher?: RunningLauncher } = {};
+  const failed = new Promise<ProcessError>((resolve) => {
+    tree.core.onFailure((error) => resolve(storeLost(stateFolder, error)));
+  });
+  const opened: { server?: TreeServer; launcher?: RunningLauncher; builder?: RunningBuilder } = {};
   try {
     // First: while a provider is slow to open, clients can already see and ask.
     opened.server = await serve(tree, options, machine, listen);
     const parts = { machine, tree, config, files, drivers, log, stateFolder };
     opened.launcher = await RunningLauncher.start(parts);
+    if (wantsBuilder(config))
+      opened.builder = await RunningBuilder.start({ ...parts, view: opened.launcher.view });
   } catch (error) {
     await close(tree, opened, 0);
     throw error;
   }
-  return { addresses: opened.server.addresses, close: (graceMs) => close(tree, opened, graceMs) };
+  return { addresses: opened.server.addresses, failed, close: (graceMs) => close(tree, opened, graceMs) };
+}
+
+function storeLost(stateFolder: string, error: Error): ProcessError {
+  const why = messageOf(error.cause ?? error);
+  const mend = "what was acknowledged is kept; make room or mend the disk, then start again";
+  return new ProcessError(
+    "process.store_lost",
+    `the tree in ${stateFolder} cannot be written (${why}): ${mend}`,
+    { cause: error },
+  );
 }
 
 function serve(
@@ -69,10 +88,17 @@ function serve(
 /** The launcher first: while it ends, its clients can still see what becomes of their nodes. */
 async function close(
   tree: EmbeddedTree,
-  { server, launcher }: { readonly server?: TreeServer; readonly launcher?: RunningLauncher },
+  {
+    server,
+    launcher,
+    builder,
+  }: { readonly server?: TreeServer; readonly launcher?: RunningLauncher; readonly builder?: RunningBuilder },
   graceMs: number,
 ): Promise<void> {
+  // Both at once: together they have no longer than each alone. The view is the launcher's.
+  const built = builder?.close(graceMs);
   await launcher?.close(graceMs);
+  await built;
   await server?.close();
   await tree.close();
 }

@@ -15,7 +15,18 @@ export type Isolation =
 
 /** Our death is the end of what is run: the kernel sends the signal, so that it holds for kill -9, too. */
 const DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL", "--"];
-const PID_AND_MOUNTS = ["unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "--"];
+/** The first process of a PID namespace ignores most signals, and has orphans to reap: neither is what a program expects. */
+const INIT = ["sh", "-c", '"$@"; exit $?', "sh"];
+const PID_AND_MOUNTS = [
+  "unshare",
+  "--mount",
+  "--pid",
+  "--fork",
+  "--kill-child=KILL",
+  "--mount-proc",
+  "--",
+  ...INIT,
+];
 
 const WRAPPERS: Readonly<Record<Isolation, readonly string[]>> = {
   namespaces: [...DIE_WITH_US, ...PID_AND_MOUNTS],

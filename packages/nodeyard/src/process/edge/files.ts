@@ -53,6 +53,10 @@ export function fileExists(path: string): boolean {
   return existsSync(path);
 }
 
+export function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
 /** Throws ProcessError where this user may not look. */
 export function isSocket(path: string): boolean {
   try {

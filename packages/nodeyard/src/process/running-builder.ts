@@ -1,0 +1,135 @@
+import { driverScanner } from "@nodeyard/driver";
+import { createScanner } from "@nodeyard/keyscan";
+import { messageOf } from "@nodeyard/runtime";
+import { Builder, type BuilderConfig, HostDisk, type Progress, probeIsolation } from "../builder/index.ts";
+import { type Config, type ConfigWatch, watchConfig } from "../config/index.ts";
+import { Counters } from "../telemetry/index.ts";
+import type { View } from "../view/index.ts";
+import { isFolder } from "./edge/files.ts";
+import { ProcessError } from "./errors.ts";
+import { logFindings } from "./open-config.ts";
+import type { LauncherParts } from "./running-launcher.ts";
+import { VERSION } from "./version.ts";
+
+/** Between two lines of progress in the log, milliseconds. */
+const TELL_MS = 30_000;
+
+export interface BuilderParts extends Omit<LauncherParts, "stateFolder"> {
+  /** A launcher's, where one runs in this process. */
+  readonly view?: View;
+  readonly buildWorkers?: number;
+  readonly uploadWorkers?: number;
+}
+
+/** A builder with everything around it: the disk, the watch of its configuration, and what it tells of its progress. */
+export class RunningBuilder {
+  readonly #builder: Builder;
+  readonly #watch: ConfigWatch;
+  readonly #tell: { cancel(): void };
+  #reloading: Promise<void> = Promise.resolve();
+
+  /** Resolves when it works. Rejects with ProcessError where it has no folder to work in. */
+  static async start(parts: BuilderParts): Promise<RunningBuilder> {
+    const { machine, tree, config, drivers, log, view, buildWorkers, uploadWorkers } = parts;
+    const { clock, random, hostname } = machine;
+    const folder = imagesFolder(config, parts.files.path);
+    const isolation = probeIsolation();
+    if (isolation !== "namespaces")
+      log.warn(
+        { isolation },
+        isolation === "group"
+          ? "builds get no namespaces of their own here: what leaves its process group is ended by the next sweep only"
+          : "builds run in a user namespace, without real root: diskimage-builder needs a builder that is root",
+      );
+    const builder = await Builder.start({
+      tree,
+      clock,
+      random,
+      scan: driverScanner(createScanner({ clock, random })),
+      log,
+      counters: new Counters(),
+      disk: new HostDisk(folder, isolation),
+      identity: { hostname, fqdn: hostname, version: VERSION },
+      driverOf: async (name) => drivers.driver(name),
+      config: builderConfig(config),
+      ...(view === undefined ? {} : { view }),
+      ...(buildWorkers === undefined ? {} : { buildWorkers }),
+      ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
+    });
+    return new RunningBuilder(parts, builder);
+  }
+
+  private constructor({ machine, config, files, drivers, log }: BuilderParts, builder: Builder) {
+    this.#builder = builder;
+    this.#tell = tellProgress(machine.clock, () => {
+      for (const one of builder.progress()) log.info(told(one), `${one.kind} under way`);
+    });
+    const folder = config.builder.imagesDir;
+    this.#watch = watchConfig({
+      ...files,
+      env: machine.env,
+      drivers,
+      clock: machine.clock,
+      config,
+      onChange: (next) => {
+        if (next.builder.imagesDir !== folder)
+          log.warn({ folder }, "a change of images-dir is taken up by the next start");
+        this.#reloading = this.#reloading
+          .then(() => builder.reconfigure(builderConfig(next)))
+          .catch((error) =>
+            log.error({ error: messageOf(error) }, "taking up the changed configuration failed"),
+          );
+      },
+      onError: (findings) => logFindings(log, findings),
+    });
+  }
+
+  /** Ends builds and uploads under way; what is left of them is settled by the next start. */
+  async close(graceMs: number): Promise<void> {
+    this.#watch.close();
+    this.#tell.cancel();
+    await this.#reloading;
+    await this.#builder.close(graceMs);
+  }
+}
+
+/** Whether the configuration gives a builder anything to do. */
+export function wantsBuilder({ builder }: Config): boolean {
+  return builder.imagesDir !== null && builder.images.size > 0;
+}
+
+function builderConfig({ providers, builder }: Config): BuilderConfig {
+  return { providers, builder };
+}
+
+function imagesFolder({ builder: { imagesDir } }: Config, path: string): string {
+  if (imagesDir === null)
+    throw new ProcessError(
+      "process.no_images_dir",
+      `${path} names no images-dir: add the folder that built images are kept in`,
+    );
+  if (!isFolder(imagesDir))
+    throw new ProcessError(
+      "process.no_images_dir",
+      `images-dir ${imagesDir} of ${path} is no folder: make it, on a disk with room for images`,
+    );
+  return imagesDir;
+}
+
+function tellProgress(clock: LauncherParts["machine"]["clock"], tell: () => void): { cancel(): void } {
+  let timer = clock.setTimer(TELL_MS, again, { background: true });
+  function again(): void {
+    tell();
+    timer = clock.setTimer(TELL_MS, again, { background: true });
+  }
+  return { cancel: () => timer.cancel() };
+}
+
+function told({ kind: _, etaMs, bytesPerSecond, elapsedMs, ...facts }: Progress): object {
+  return {
+    ...facts,
+    seconds: Math.round(elapsedMs / 1000),
+    MBps: Number((bytesPerSecond / 1e6).toFixed(1)),
+    ...(etaMs === null ? {} : { etaSeconds: Math.round(etaMs / 1000) }),
+  };
+}
