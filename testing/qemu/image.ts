@@ -9,7 +9,7 @@ import { output, pipe } from "./run.ts";
 const INIT = fileURLToPath(new URL("./init.sh", import.meta.url));
 /** In the order that they need each other. */
 const MODULES = [
-  ...["virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"],
+  ...["virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"],
   ...["virtio_blk", "failover", "net_failover", "virtio_net", "qemu_fw_cfg"],
   ...["nls_cp437", "nls_ascii", "fat", "vfat"],
 ];

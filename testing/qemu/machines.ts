@@ -2,27 +2,26 @@ import { type CreateOrder, type ExternalId, type Machine, type Provider, runStep
 import { systemClock } from "@nodeyard/runtime";
 import { contextOf, type QemuRig } from "./rig.ts";
 
-const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
-
 /** What a launcher does with a provider, one call at a time. */
 export class Launches {
-  readonly #rig: QemuRig;
+  static readonly installation = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
+  readonly #rig: Pick<QemuRig, "config" | "pool" | "label">;
   readonly provider: Provider;
 
-  private constructor(rig: QemuRig, provider: Provider) {
+  constructor(rig: Pick<QemuRig, "config" | "pool" | "label">, provider: Provider) {
     this.#rig = rig;
     this.provider = provider;
   }
 
   /** As another process would: nothing is shared with an earlier one but the folder. */
   static async open(rig: QemuRig): Promise<Launches> {
-    return new Launches(rig, await rig.open(INSTALLATION));
+    return new Launches(rig, await rig.open(Launches.installation));
   }
 
   order(nodeId: string, imageExternalId: ExternalId | null = null): CreateOrder {
     const { config, pool, label } = this.#rig;
     return {
-      tag: { installation: INSTALLATION, provider: config.name, pool: pool.name, nodeId },
+      tag: { installation: Launches.installation, provider: config.name, pool: pool.name, nodeId },
       hostname: `np${nodeId}`,
       pool,
       label,
@@ -43,7 +42,7 @@ export class Launches {
 
   /** The keys that the machine shows, once it answers. */
   async hostKeys(machine: Machine, timeoutMs = 120_000): Promise<readonly string[]> {
-    const { scan } = contextOf(INSTALLATION);
+    const { scan } = contextOf(Launches.installation);
     const target = { host: machine.interfaceIp as string, port: machine.connection?.port as number };
     return (await scan.scan({ ...target, keys: true, timeoutMs })).hostKeys;
   }

@@ -12,7 +12,7 @@ const PROGRAMS = [
   "ssh",
 ];
 const INSTALL =
-  "apt-get install qemu-system-x86 qemu-utils mtools syslinux syslinux-common cpio busybox-static dropbear-bin openssh-client";
+  "apt-get install qemu-system-x86 qemu-utils mtools dosfstools syslinux syslinux-common cpio busybox-static dropbear-bin openssh-client";
 
 /** As `requireSshd`: for `describe.skipIf(requireQemu())`; loud, and an error in CI. */
 export function requireQemu(): string | undefined {

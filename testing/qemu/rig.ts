@@ -29,6 +29,8 @@ const USER = "61234";
 
 export interface QemuRig extends ConformanceRig {
   readonly folder: string;
+  /** The provider as the file has it. */
+  readonly text: Readonly<Record<string, unknown>>;
   readonly config: QemuProviderConfig;
   /** For uploads. */
   image(): Promise<Pick<UploadOrder, "file" | "format" | "size" | "sha256" | "md5" | "own">>;
@@ -66,19 +68,17 @@ export async function qemuRig(
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-qemu-"));
   chmodSync(folder, 0o711);
   const root = process.getuid?.() === 0;
-  const config = {
-    ...compile({
-      folder,
-      ...(root ? { user: USER } : {}),
-      accelerator: "tcg",
-      "max-vms": MAX_VMS,
-      "max-cores": 100,
-      "cloud-images": images,
-      pools: [{ name: "main", labels: [{ name: "vm", "cloud-image": images[0]?.name, ...label }] }],
-      ...raw,
-    }),
-    name: "local",
+  const text = {
+    folder,
+    ...(root ? { user: USER } : {}),
+    accelerator: "tcg",
+    "max-vms": MAX_VMS,
+    "max-cores": 100,
+    "cloud-images": images,
+    pools: [{ name: "main", labels: [{ name: "vm", "cloud-image": images[0]?.name, ...label }] }],
+    ...raw,
   };
+  const config = { ...compile(text), name: "local" };
   const [pool] = config.pools as readonly [PoolConfig];
   let foreign = 0;
   const makeForeign = async () => {
@@ -86,6 +86,7 @@ export async function qemuRig(
   };
   return {
     folder,
+    text,
     config,
     clock: systemClock,
     providerName: config.name,

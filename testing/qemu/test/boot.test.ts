@@ -1,6 +1,12 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { Machine } from "@nodeyard/driver";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Client, Launches, type QemuRig, qemuRig, requireQemu, type TestImage, testImage } from "../index.ts";
 
+const LAUNCHER = fileURLToPath(new URL("../launcher.ts", import.meta.url));
 const skip = requireQemu() !== undefined;
 
 describe.skipIf(skip)("machines that really boot", { timeout: 300_000 }, () => {
@@ -47,11 +53,28 @@ describe.skipIf(skip)("machines that really boot", { timeout: 300_000 }, () => {
     });
   });
 
-  test("a boot sector, a seed by fw_cfg; another launcher finds the machine and ends it", async () => {
-    await inRig(await rigOf({}, { seed: "fw_cfg" }), async (launches) => {
-      const machine = await launches.create("0000000002");
+  test("a boot sector, a seed by fw_cfg; it outlives a launcher that is killed, and the next finds it", async () => {
+    const rig = await rigOf({}, { seed: "fw_cfg" });
+    await inRig(rig, async (launches) => {
+      const machine = await createdAndKilled(rig, "0000000002");
       const keys = await launches.hostKeys(machine);
-      expect(await client.run(machine, keys, "hostname; cat /etc/seed")).toBe("np0000000002\nfw_cfg\n");
+      expect(await client.run(machine, keys, "hostname; cat /etc/seed; touch /mine")).toBe(
+        "np0000000002\nfw_cfg\n",
+      );
+      expect(await launches.create("0000000002")).toEqual(machine);
+      expect(await client.run(machine, keys, "ls /mine")).toBe("/mine\n");
+      await launches.remove("0000000002");
+      await expect(launches.hostKeys(machine, 1_000)).rejects.toThrow();
     });
   });
 });
+
+/** What a launcher made that was killed with its whole process group. */
+async function createdAndKilled(rig: QemuRig, nodeId: string): Promise<Machine> {
+  const words = [LAUNCHER, JSON.stringify(rig.text), nodeId];
+  const launcher = spawn(process.execPath, words, { detached: true, stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = (await once(createInterface({ input: launcher.stdout }), "line")) as [string];
+  process.kill(-(launcher.pid as number), "SIGKILL");
+  await once(launcher, "close");
+  return JSON.parse(line) as Machine;
+}

@@ -64,7 +64,7 @@ export class HostFolder {
     const host = await thisHost();
     const account = await accountOf(user, signal);
     await enter(folder, host, wanted);
-    for (const program of [emulator, "qemu-img", "mformat"]) await run(program, ["--version"], { signal });
+    for (const program of [emulator, "qemu-img", "mcopy"]) await run(program, ["--version"], { signal });
     if (network === "outbound") await guard(account, signal);
     const opened = new HostFolder(config, context, { account, host });
     await opened.nodes.tidy(context.clock.now() - DRAFT_AGE_MS);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DriverError } from "@nodeyard/driver";
 import { commandLine, FILES, type MachineSpec } from "../machine/command-line.ts";
 import { type SeedFacts, seedFiles } from "../machine/seed.ts";
-import { ignoring, linked, writeFor } from "./files.ts";
+import { ignoring, linked, readable, writeFor } from "./files.ts";
 import { type SpawnContext, spawned } from "./spawned.ts";
 import { type Account, run } from "./tools.ts";
 import type { StoredImage } from "./uploads.ts";
@@ -55,9 +55,11 @@ export async function seed(
   const files = Object.entries(seedFiles(facts));
   for (const [name, text] of files) await writeFor(account, join(cwd, name), text);
   if (!disk) return;
-  await writeFor(account, join(cwd, "disk"), "");
-  await run("mformat", ["-C", "-f", SEED_KIB, "-v", "CIDATA", "-i", "disk", "::"], { signal, cwd });
+  await rm(join(cwd, "disk"), { force: true });
+  // Not mtools' own mformat: it writes a table of partitions into the first sector, and guests believe it.
+  await run("mkfs.fat", ["-C", "-n", "CIDATA", "disk", SEED_KIB], { signal, cwd });
   await run("mcopy", ["-i", "disk", ...files.map(([name]) => name), "::"], { signal, cwd });
+  await readable(account, join(cwd, "disk"));
 }
 
 /** Starts QEMU, which goes on when the launcher ends, and answers when it runs. Rejects with what QEMU said. */
