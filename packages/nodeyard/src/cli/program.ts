@@ -3,6 +3,10 @@ import { VERSION } from "../process/index.ts";
 import { addBuilder } from "./commands/builder.ts";
 import { addConfigValidate } from "./commands/config-validate.ts";
 import { addExplain } from "./commands/explain.ts";
+import { addImageBuild } from "./commands/image-build.ts";
+import { addImageChanges } from "./commands/image-changes.ts";
+import { addImageData } from "./commands/image-data.ts";
+import { addImageLists } from "./commands/image-lists.ts";
 import { addInfo } from "./commands/info.ts";
 import { addLauncher } from "./commands/launcher.ts";
 import { addLeaks } from "./commands/leaks.ts";
@@ -74,6 +78,10 @@ export function createProgram(session: Omit<Session, "options">): Command {
     addInfo,
     addHold,
     addDelete,
+    addImageBuild,
+    addImageLists,
+    addImageChanges,
+    addImageData,
     addConfigValidate,
   ])
     add(program, inner);

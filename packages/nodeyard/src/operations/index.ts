@@ -29,6 +29,7 @@ export {
 } from "./follow-lease.ts";
 export type { OperationHandles } from "./handles.ts";
 export { ensurePath, treeNow } from "./handles.ts";
+export * from "./images/index.ts";
 export * from "./lease.ts";
 export * from "./listing.ts";
 export { deleteNode, holdNode, NodeOperationError } from "./node-state.ts";

@@ -1,7 +1,7 @@
 export type { TcpOptions } from "@nodeyard/tree";
 export type { ConfigFiles } from "../config/index.ts";
 export { Drivers, type LoadModule } from "./driver-registry.ts";
-export { makeStateFolder, readText } from "./edge/files.ts";
+export { makeStateFolder, readText, writePrivate } from "./edge/files.ts";
 export { loadModule } from "./edge/load-module.ts";
 export { systemMachine } from "./edge/machine.ts";
 export { type LocalSshd, makeKey, missingForSshd, runOverSsh, startLocalSshd } from "./edge/sshd.ts";

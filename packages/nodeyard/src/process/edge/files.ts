@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, resolve } from "node:path";
 import { messageOf } from "@nodeyard/runtime";
 import { ProcessError } from "../errors.ts";
@@ -44,6 +53,19 @@ export function readText(path: string, what: string): string {
     return readFileSync(path, "utf8");
   } catch (error) {
     throw new ProcessError("process.unreadable", `cannot read ${what} ${path}: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Whole or not at all, and for nobody else's eyes. */
+export function writePrivate(path: string, text: string): void {
+  try {
+    writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true });
+    chmodSync(`${path}.new`, 0o600);
+    renameSync(`${path}.new`, path);
+  } catch (error) {
+    throw new ProcessError("process.unwritable", `cannot write ${path}: ${messageOf(error)}`, {
       cause: error,
     });
   }

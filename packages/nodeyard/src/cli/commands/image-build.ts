@@ -1,0 +1,100 @@
+import type { ImageBuildRecord } from "@nodeyard/model";
+import { sleep } from "@nodeyard/runtime";
+import type { Command } from "commander";
+import {
+  isKnownImage,
+  listBuilds,
+  listImages,
+  type OperationHandles,
+  requestBuild,
+} from "../../operations/index.ts";
+import { Drivers, loadModule, openConfig } from "../../process/index.ts";
+import { CommandError } from "../errors.ts";
+import { filesOf, type Session, withTree } from "../session.ts";
+import { parseImage } from "./image-changes.ts";
+
+const LOOK_MS = 1_000;
+
+interface BuildOptions {
+  readonly wait?: boolean;
+  readonly json?: boolean;
+}
+
+export function addImageBuild(program: Command, session: Session): void {
+  program
+    .command("image-build")
+    .description("ask for a build of a diskimage; a builder carries it out")
+    .argument("<image>", "name of a diskimage", parseImage)
+    .option("--wait", "wait until it has ended; exit code 1 if it failed")
+    .option("--json", "an object on stdout: image, build and state")
+    .action(async (image: string, options: BuildOptions) => {
+      await demandConfigured(session, image);
+      await withTree(session, (handles) => ask(session, handles, image, options));
+    });
+}
+
+/** What the configuration says; without one the tree must know the image. */
+async function demandConfigured(session: Session, image: string): Promise<void> {
+  if (session.options().config === undefined) return;
+  const { config } = await openConfig(filesOf(session), session.machine, new Drivers(loadModule));
+  const found = config.builder.images.get(image);
+  if (found === undefined)
+    throw new CommandError(
+      "cli.no_diskimage",
+      `the configuration builds no diskimage ${image}; it builds: ${[...config.builder.images.keys()].join(", ")}`,
+    );
+  if (found.paused)
+    throw new CommandError(
+      "cli.diskimage_paused",
+      `diskimage ${image} is paused by its configuration; remove "pause: true" there`,
+    );
+}
+
+async function ask(
+  session: Session,
+  handles: OperationHandles,
+  image: string,
+  { wait, json }: BuildOptions,
+): Promise<void> {
+  const { io } = session;
+  if (session.options().config === undefined && !(await isKnownImage(handles, image)))
+    throw new CommandError(
+      "cli.no_diskimage",
+      `the tree knows no diskimage ${image}; "nodeyard image-status" lists them, and -c FILE names the configuration of a new one`,
+    );
+  const before = await requestBuild(handles, image);
+  const paused = (await listImages(handles)).some((one) => one.image === image && one.paused);
+  if (paused)
+    io.err(`nodeyard: ${image} is paused: the request waits for "nodeyard image-unpause ${image}"\n`);
+  const build = wait === true ? await ended(session, handles, image, before) : undefined;
+  const state = build?.state ?? "requested";
+  if (json === true) io.out(`${JSON.stringify({ image, build: build?.id ?? null, state }, null, 2)}\n`);
+  else if (build?.state === "ready") io.out(`${image}-${build.id} is ready\n`);
+  if (build?.state === "failed")
+    throw new CommandError(
+      "cli.build_failed",
+      `build ${image}-${build.id} failed; its builder's log says why`,
+    );
+}
+
+/** The first build that is new and has ended. Ctrl-C ends the waiting; the request stands. */
+async function ended(
+  { machine, io }: Session,
+  handles: OperationHandles,
+  image: string,
+  before: ReadonlySet<string>,
+): Promise<ImageBuildRecord> {
+  let told = "";
+  for (;;) {
+    const { items } = await listBuilds(handles);
+    const fresh = items
+      .filter((one) => one.image === image && !before.has(one.record.id))
+      .map(({ record }) => record);
+    const done = fresh.find(({ state }) => state === "ready" || state === "failed");
+    if (done !== undefined) return done;
+    const now = fresh.length > 0 ? `building ${image}-${fresh[0]!.id}` : "waiting for a builder";
+    if (now !== told && io.isTerminal) io.err(`${now}\n`);
+    told = now;
+    await sleep(machine.clock, LOOK_MS);
+  }
+}

@@ -1,0 +1,57 @@
+import type { Command } from "commander";
+import { deleteBuild, deleteUpload, pauseImage } from "../../operations/index.ts";
+import { UsageError } from "../errors.ts";
+import { type Session, withTree } from "../session.ts";
+
+interface UploadOptions {
+  readonly provider: string;
+  readonly image: string;
+  readonly buildId: string;
+  readonly uploadId: string;
+}
+
+export function addImageChanges(program: Command, session: Session): void {
+  for (const paused of [true, false])
+    program
+      .command(paused ? "image-pause" : "image-unpause")
+      .description(
+        paused ? "begin no builds of a diskimage; uploads go on" : "begin builds of a diskimage again",
+      )
+      .argument("<image>", "name of a diskimage", parseImage)
+      .action((image: string) => withTree(session, (handles) => pauseImage(handles, image, paused)));
+  program
+    .command("dib-image-delete")
+    .description("delete a build with its uploads and files; builders carry it out")
+    .argument("<id>", 'IMAGE-BUILD, as "nodeyard dib-image-list" shows it', parseBuild)
+    .action(({ image, build }: Build) => withTree(session, (handles) => deleteBuild(handles, image, build)));
+  program
+    .command("image-delete")
+    .description("delete an upload at its provider; builders carry it out")
+    .requiredOption("--provider <name>", "name of the provider", parseImage)
+    .requiredOption("--image <name>", "name of the diskimage", parseImage)
+    .requiredOption("--build-id <id>", "id of the build, without the image's name", parseImage)
+    .requiredOption("--upload-id <id>", "number of the upload", parseImage)
+    .action(({ buildId: build, uploadId: upload, ...at }: UploadOptions) =>
+      withTree(session, (handles) => deleteUpload(handles, { ...at, build, upload })),
+    );
+}
+
+interface Build {
+  readonly image: string;
+  readonly build: string;
+}
+
+/** The id is what follows the last dash: names of images may hold dashes. */
+function parseBuild(text: string): Build {
+  const dash = text.lastIndexOf("-");
+  if (dash <= 0 || dash === text.length - 1)
+    throw new UsageError(`${JSON.stringify(text)} is not IMAGE-BUILD, as "nodeyard dib-image-list" shows it`);
+  return { image: parseImage(text.slice(0, dash)), build: parseImage(text.slice(dash + 1)) };
+}
+
+/** A part of a path in the tree: it must stay one. */
+export function parseImage(text: string): string {
+  if (text === "" || text === "." || text === ".." || text.includes("/"))
+    throw new UsageError(`${JSON.stringify(text)} is no name: give it as the lists show it, without "/"`);
+  return text;
+}

@@ -1,0 +1,92 @@
+import {
+  type ImageStatus,
+  type ListedBuild,
+  type ListedUpload,
+  type OperationHandles,
+  treeNow,
+} from "../operations/index.ts";
+import type { Column, Row } from "./rows.ts";
+import { age } from "./table.ts";
+
+const columns = (headings: Readonly<Record<string, string>>): readonly Column[] =>
+  Object.entries(headings).map(([heading, key]) => ({ heading, key }));
+
+export const uploadColumns = columns({
+  "Build ID": "id",
+  "Upload ID": "upload_id",
+  Provider: "provider",
+  Image: "image",
+  "Provider Image Name": "external_name",
+  "Provider Image ID": "external_id",
+  State: "state",
+  Age: "age",
+});
+
+export const buildColumns = columns({
+  ID: "id",
+  Image: "image",
+  Builder: "builder",
+  Formats: "formats",
+  State: "state",
+  Age: "age",
+});
+
+export const imageColumns = columns({
+  Image: "image",
+  Paused: "paused",
+  "Build Request": "build_request",
+  "Build Request Age": "build_request_age",
+});
+
+export function uploadRow(
+  { image, build, provider, record }: ListedUpload,
+  handles: OperationHandles,
+  json: boolean,
+): Row {
+  return {
+    id: build,
+    upload_id: record.id,
+    provider,
+    image,
+    external_name: record.externalName,
+    external_id: record.externalId,
+    state: record.state,
+    age: ageOf(record.stateTime, handles, json),
+  };
+}
+
+/** People see "paused" where the old command line shows it; `--json` has the state as it is, and the pause beside it. */
+export function buildRow(
+  { image, record, paused }: ListedBuild,
+  handles: OperationHandles,
+  json: boolean,
+): Row {
+  return {
+    id: `${image}-${record.id}`,
+    image,
+    builder: record.builder,
+    formats: record.formats,
+    state: paused && !json ? `paused (${record.state})` : record.state,
+    paused,
+    age: ageOf(record.stateTime, handles, json),
+  };
+}
+
+export function imageRow(
+  { image, paused, request }: ImageStatus,
+  handles: OperationHandles,
+  json: boolean,
+): Row {
+  return {
+    image,
+    paused,
+    build_request: request?.state ?? null,
+    build_request_age: ageOf(request?.at ?? null, handles, json),
+  };
+}
+
+/** In JSON the second of the change, as the old web API has it under this name (spec operations.md 2). */
+function ageOf(seconds: number | null, handles: OperationHandles, json: boolean): string | number | null {
+  if (seconds === null) return null;
+  return json ? Math.floor(seconds) : age(treeNow(handles) / 1000 - seconds);
+}

@@ -1,0 +1,104 @@
+import {
+  changeImageBuild,
+  changeImageUpload,
+  decodeImageBuild,
+  decodeImageUpload,
+  encodeImageBuild,
+  encodeImageUpload,
+  paths,
+} from "@nodeyard/model";
+import { NodeyardError } from "@nodeyard/runtime";
+import { TreeError } from "@nodeyard/tree";
+import { ensurePath, type OperationHandles, orUndefined, treeNow } from "../handles.ts";
+
+export class ImageOperationError extends NodeyardError {}
+
+/**
+ * Asks for a build. A request that stands already is renewed: one that began before now does not answer it. Resolves with
+ * the ids of the builds there were.
+ */
+export async function requestBuild({ tree }: OperationHandles, image: string): Promise<ReadonlySet<string>> {
+  const before = new Set((await orUndefined(tree.children(paths.imageBuilds(image)))) ?? []);
+  const path = paths.imageRequest(image);
+  await ensurePath(tree, paths.image(image));
+  try {
+    await tree.create(path);
+  } catch (error) {
+    if (!isCode(error, "tree.node_exists")) throw error;
+    // Answered in this very moment: then it is asked for anew.
+    await tree.set(path, new Uint8Array()).catch(async (gone: unknown) => {
+      if (!isCode(gone, "tree.no_node")) throw gone;
+      await tree.create(path).catch((again: unknown) => {
+        if (!isCode(again, "tree.node_exists")) throw again;
+      });
+    });
+  }
+  return before;
+}
+
+/** Whether the tree has ever heard of the image. */
+export async function isKnownImage({ tree }: OperationHandles, image: string): Promise<boolean> {
+  return (await tree.stat(paths.image(image))) !== undefined;
+}
+
+/** Idempotent. */
+export async function pauseImage({ tree }: OperationHandles, image: string, paused: boolean): Promise<void> {
+  if (paused) await ensurePath(tree, paths.imagePause(image));
+  else await orUndefined(tree.delete(paths.imagePause(image)));
+}
+
+/** Marks a build: builders delete its uploads, files and record. */
+export async function deleteBuild(handles: OperationHandles, image: string, build: string): Promise<void> {
+  const path = paths.imageBuild(image, build);
+  await change(handles, path, (data) => {
+    const record = decodeImageBuild(build, data);
+    if (record.state === "building")
+      throw new ImageOperationError(
+        "operation.build_in_progress",
+        `build ${image}-${build} is in progress: delete it when it has ended, or stop its builder`,
+      );
+    return encodeImageBuild(changeImageBuild(record, { state: "deleting" }, treeNow(handles) / 1000));
+  });
+}
+
+/** Marks an upload: builders delete it at the provider, then its record; and upload the newest build again if it was of that. */
+export async function deleteUpload(
+  handles: OperationHandles,
+  at: { readonly image: string; readonly build: string; readonly provider: string; readonly upload: string },
+): Promise<void> {
+  await change(handles, paths.imageUpload(at.image, at.build, at.provider, at.upload), (data) => {
+    const record = decodeImageUpload(at.upload, data);
+    if (record.state === "uploading")
+      throw new ImageOperationError(
+        "operation.upload_in_progress",
+        `upload ${at.upload} of build ${at.image}-${at.build} to ${at.provider} is in progress: delete it when it has ended`,
+      );
+    return encodeImageUpload(changeImageUpload(record, { state: "deleting" }, treeNow(handles) / 1000));
+  });
+}
+
+/** Without a lock, as the old command line; but never over what another wrote meanwhile. */
+async function change(
+  { tree }: OperationHandles,
+  path: string,
+  next: (data: Uint8Array) => Uint8Array,
+): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const found = await orUndefined(tree.get(path));
+    if (found === undefined || found.data.length === 0)
+      throw new ImageOperationError(
+        "operation.no_image",
+        `there is no ${path}; "nodeyard dib-image-list" and "nodeyard image-list" show what there is`,
+      );
+    try {
+      await tree.set(path, next(found.data), { version: found.stat.version });
+      return;
+    } catch (error) {
+      if (!isCode(error, "tree.bad_version") || tries >= 5) throw error;
+    }
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof TreeError && error.code === code;
+}

@@ -1,0 +1,17 @@
+export {
+  deleteBuild,
+  deleteUpload,
+  ImageOperationError,
+  isKnownImage,
+  pauseImage,
+  requestBuild,
+} from "./change.ts";
+export {
+  type ImageStatus,
+  type ListedBuild,
+  type ListedUpload,
+  listBuilds,
+  listImages,
+  listUploads,
+} from "./list.ts";
+export { checkExport, exportImages, importImages } from "./transfer.ts";

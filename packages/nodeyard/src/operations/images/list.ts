@@ -1,0 +1,110 @@
+import {
+  decodeImageBuild,
+  decodeImageUpload,
+  type ImageBuildRecord,
+  type ImageUploadRecord,
+  paths,
+} from "@nodeyard/model";
+import { type OperationHandles, orUndefined } from "../handles.ts";
+import type { Listing } from "../listing.ts";
+
+export interface ListedBuild {
+  readonly image: string;
+  readonly record: ImageBuildRecord;
+  /** No builds of the image are begun. */
+  readonly paused: boolean;
+}
+
+export interface ListedUpload {
+  readonly image: string;
+  readonly build: string;
+  readonly provider: string;
+  readonly record: ImageUploadRecord;
+}
+
+export interface ImageStatus {
+  readonly image: string;
+  readonly paused: boolean;
+  /** Null: nobody asks for a build. */
+  readonly request: { readonly state: "pending" | "building"; readonly at: number } | null;
+}
+
+/** By image, then the newest first. */
+export async function listBuilds({ tree }: OperationHandles): Promise<Listing<ListedBuild>> {
+  const items: ListedBuild[] = [];
+  const skipped: { path: string; why: string }[] = [];
+  for (const image of await names({ tree }, paths.images)) {
+    const paused = (await tree.stat(paths.imagePause(image))) !== undefined;
+    const own: ListedBuild[] = [];
+    for (const id of await names({ tree }, paths.imageBuilds(image))) {
+      const record = await read(
+        { tree },
+        paths.imageBuild(image, id),
+        (data) => decodeImageBuild(id, data),
+        skipped,
+      );
+      if (record !== undefined) own.push({ image, record, paused });
+    }
+    items.push(...own.sort((a, b) => (b.record.stateTime ?? 0) - (a.record.stateTime ?? 0)));
+  }
+  return { items, skipped };
+}
+
+/** By image, build, provider and number. */
+export async function listUploads({ tree }: OperationHandles): Promise<Listing<ListedUpload>> {
+  const items: ListedUpload[] = [];
+  const skipped: { path: string; why: string }[] = [];
+  for (const image of await names({ tree }, paths.images))
+    for (const build of await names({ tree }, paths.imageBuilds(image)))
+      for (const provider of await names({ tree }, paths.imageProviders(image, build)))
+        for (const id of await names({ tree }, paths.imageUploads(image, build, provider))) {
+          const path = paths.imageUpload(image, build, provider, id);
+          const record = await read({ tree }, path, (data) => decodeImageUpload(id, data), skipped);
+          if (record !== undefined) items.push({ image, build, provider, record });
+        }
+  return { items, skipped };
+}
+
+/** Images that the tree knows, sorted by name. A request whose image is being built counts as building. */
+export async function listImages({ tree }: OperationHandles): Promise<readonly ImageStatus[]> {
+  return Promise.all(
+    (await names({ tree }, paths.images)).map(async (image) => {
+      const [pause, asked, contenders] = await Promise.all([
+        tree.stat(paths.imagePause(image)),
+        tree.stat(paths.imageRequest(image)),
+        orUndefined(tree.children(paths.imageBuildsLock(image))),
+      ]);
+      const state = (contenders ?? []).length > 0 ? ("building" as const) : ("pending" as const);
+      return {
+        image,
+        paused: pause !== undefined,
+        request: asked === undefined ? null : { state, at: asked.mtime / 1000 },
+      };
+    }),
+  );
+}
+
+/** Children but "lock", which stands beside builds and uploads. */
+export async function names(
+  { tree }: Pick<OperationHandles, "tree">,
+  path: string,
+): Promise<readonly string[]> {
+  return ((await orUndefined(tree.children(path))) ?? []).filter((name) => name !== "lock").sort();
+}
+
+/** Undefined for what is gone, empty, or makes no sense; the last is told. */
+async function read<T>(
+  { tree }: Pick<OperationHandles, "tree">,
+  path: string,
+  decode: (data: Uint8Array) => T,
+  skipped: { path: string; why: string }[],
+): Promise<T | undefined> {
+  const found = await orUndefined(tree.get(path));
+  if (found === undefined || found.data.length === 0) return undefined;
+  try {
+    return decode(found.data);
+  } catch (error) {
+    skipped.push({ path, why: (error as Error).message });
+    return undefined;
+  }
+}

@@ -1,0 +1,89 @@
+import { decodeImageBuild, decodeImageUpload, paths } from "@nodeyard/model";
+import { TreeError } from "@nodeyard/tree";
+import { ensurePath, type OperationHandles, orUndefined } from "../handles.ts";
+import { ImageOperationError } from "./change.ts";
+import { names } from "./list.ts";
+
+const FLAG = /^\/nodepool\/images\/([^/]+)\/pause$/;
+const BUILD = /^\/nodepool\/images\/([^/]+)\/builds\/([0-9a-f]+)$/;
+const UPLOAD = /^(\/nodepool\/images\/[^/]+\/builds\/[0-9a-f]+\/providers\/[^/]+\/images)\/(\d{10})$/;
+
+/** Everything that must not be lost of images: flags, builds and uploads, by path, as text (spec zookeeper.md 1.5). */
+export async function exportImages({ tree }: OperationHandles): Promise<Readonly<Record<string, string>>> {
+  const out: Record<string, string> = {};
+  const add = async (path: string) => {
+    const found = await orUndefined(tree.get(path));
+    if (found !== undefined && (found.data.length > 0 || FLAG.test(path)))
+      out[path] = Buffer.from(found.data).toString();
+  };
+  for (const image of await names({ tree }, paths.images)) {
+    await add(paths.imagePause(image));
+    for (const build of await names({ tree }, paths.imageBuilds(image))) {
+      await add(paths.imageBuild(image, build));
+      for (const provider of await names({ tree }, paths.imageProviders(image, build)))
+        for (const upload of await names({ tree }, paths.imageUploads(image, build, provider)))
+          await add(paths.imageUpload(image, build, provider, upload));
+    }
+  }
+  return out;
+}
+
+/** Checks a whole export before anything is written. Throws ImageOperationError. */
+export function checkExport(value: unknown): ReadonlyMap<string, Uint8Array> {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw bad("it is no object of paths");
+  return new Map(
+    Object.entries(value).map(([path, text]) => {
+      if (typeof text !== "string") throw bad(`${path} is no text`);
+      const data = Buffer.from(text);
+      try {
+        if (UPLOAD.test(path)) decodeImageUpload(path.slice(-10), data);
+        else if (BUILD.test(path)) decodeImageBuild(path, data);
+        else if (!FLAG.test(path) || text !== "") throw new Error("it is no flag, build or upload");
+      } catch (error) {
+        throw bad(`${path}: ${(error as Error).message}`, error);
+      }
+      return [path, data] as const;
+    }),
+  );
+}
+
+/** Writes an export back, with daemons stopped. New uploads get numbers above the imported ones. Twice: the same. */
+export async function importImages(
+  { tree }: OperationHandles,
+  all: ReadonlyMap<string, Uint8Array>,
+): Promise<void> {
+  const highest = new Map<string, number>();
+  for (const path of all.keys()) {
+    const [, folder, number] = UPLOAD.exec(path) ?? [];
+    if (folder !== undefined) highest.set(folder, Math.max(highest.get(folder) ?? 0, Number(number)));
+  }
+  for (const [folder, number] of highest) {
+    await ensurePath(tree, folder);
+    await countPast(tree, folder, number);
+  }
+  for (const [path, data] of all) {
+    await ensurePath(tree, path.slice(0, path.lastIndexOf("/")));
+    await tree.create(path, data).catch(async (error: unknown) => {
+      if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
+      await tree.set(path, data);
+    });
+  }
+}
+
+/** The counter of a folder only moves by creating: fillers are made and deleted until it is past `number`. */
+async function countPast(tree: OperationHandles["tree"], folder: string, number: number): Promise<void> {
+  for (;;) {
+    const { path } = await tree.create(`${folder}/`, undefined, { sequential: true });
+    await tree.delete(path);
+    if (Number(path.slice(-10)) >= number) return;
+  }
+}
+
+function bad(why: string, cause?: unknown): ImageOperationError {
+  return new ImageOperationError(
+    "operation.bad_export",
+    `this is no export of image data: ${why}; make one with "nodeyard export-image-data FILE"`,
+    { cause },
+  );
+}
