@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  requireZooKeeper,
+  startZooKeeper,
+  type ZooKeeperServer,
+} from "../../../../testing/zookeeper/index.ts";
+import { explanationSchema } from "../../src/operations/index.ts";
+import { fakeConfig, type Running, Site } from "../cli/nodeyard.ts";
+
+interface Granted {
+  readonly lease: string;
+  readonly request: string;
+  readonly nodes: readonly { readonly id: string }[];
+}
+
+function servers(host: string, port: number): string {
+  return fakeConfig({ extra: `zookeeper-servers:\n  - {host: ${host}, port: ${port}}\n` });
+}
+
+/** Asks from a place that has no journal of anybody. */
+class Stranger {
+  readonly site: Site;
+  constructor(config: string) {
+    this.site = new Site(config);
+  }
+
+  async explain(...words: readonly string[]) {
+    const { config } = this.site;
+    return explanationSchema.parse(await this.site.json<unknown>("-c", config, "explain", ...words));
+  }
+}
+
+async function leased(stranger: Stranger): Promise<Granted> {
+  const { site } = stranger;
+  return site.json<Granted>("-c", site.config, "request", "small", "--wait");
+}
+
+/** The whole of it, for a tree with two launchers, of which `second` can be stopped. */
+async function tellsOfBoth(stranger: Stranger, second: Running): Promise<void> {
+  const granted = await leased(stranger);
+  const node = await stranger.explain(granted.nodes[0]!.id);
+  expect(node.members).toMatchObject({ answered: [{}, {}], silent: [] });
+  expect(node.journal.problem).toBeNull();
+  expect(node.events.map(({ event }) => event)).toContain("node.ready");
+  expect(node.steps.map(({ of }) => of)).toContain("launch");
+  const label = await stranger.explain("label", "small");
+  expect(label.pools.map(({ pool, outlook }) => [pool, outlook])).toEqual([
+    ["fake-cloud/main", "can"],
+    ["fake-cloud/main", "can"],
+  ]);
+
+  second.child.kill("SIGSTOP");
+  const half = await stranger.explain("label", "small");
+  expect(half.members.answered).toHaveLength(1);
+  expect(half.members.silent).toMatchObject([{ why: "no answer within 3 s" }]);
+  expect(half.pools).toHaveLength(1);
+  const { out } = await stranger.site.run("-c", stranger.site.config, "explain", "label", "small");
+  expect(out).toMatch(/\nDid not answer: \S+ \(no answer within 3 s\)\./);
+
+  second.child.kill("SIGCONT");
+  for (let whole = half; whole.members.answered.length < 2; whole = await stranger.explain("label", "small"));
+}
+
+describe.skipIf(requireZooKeeper())("explain, with two launchers on ZooKeeper", () => {
+  let zookeeper: ZooKeeperServer;
+  const sites: Site[] = [];
+  beforeAll(async () => {
+    zookeeper = await startZooKeeper();
+  });
+  afterAll(async () => {
+    for (const site of sites) await site.close();
+    await zookeeper.stop();
+  });
+
+  test("both are asked from anywhere; the one that is stopped is named", { timeout: 120_000 }, async () => {
+    const config = servers(zookeeper.host, zookeeper.port);
+    const running: Running[] = [];
+    for (let count = 0; count < 2; count++) {
+      const site = new Site(config);
+      sites.push(site);
+      const launcher = site.start("-c", site.config, "launcher");
+      await launcher.told("the launcher runs");
+      running.push(launcher);
+    }
+    const stranger = new Stranger(config);
+    sites.push(stranger.site);
+    await tellsOfBoth(stranger, running[1]!);
+  });
+});
+
+describe("explain, with two launchers on an embedded tree", () => {
+  const sites: Site[] = [];
+  afterAll(async () => {
+    for (const site of sites) await site.close();
+  });
+
+  test("both are asked from anywhere; the one that is stopped is named", { timeout: 120_000 }, async () => {
+    const first = new Site(fakeConfig());
+    sites.push(first);
+    const up = first.start("-c", first.config, "up", "--listen", "127.0.0.1:0");
+    await up.told("Nodeyard is up");
+    const port = Number(/127\.0\.0\.1:(\d+)/.exec(up.err)![1]);
+    const config = servers("127.0.0.1", port);
+    const [second, stranger] = [new Site(config), new Stranger(config)];
+    sites.push(second, stranger.site);
+    const launcher = second.start("-c", second.config, "launcher");
+    await launcher.told("the launcher runs");
+    await tellsOfBoth(stranger, launcher);
+  });
+});
