@@ -104,7 +104,7 @@ export async function openstackRig(site: OpenstackSite): Promise<ConformanceRig>
   };
 }
 
-/** Deletes all servers and floating IPs of the project, and waits until they are gone. */
+/** Deletes all servers, floating IPs, volumes and ports that belong to nothing, and waits until the servers are gone. */
 export async function empty(user: CloudUser): Promise<void> {
   for (;;) {
     const { servers } = await user.get<{ servers: readonly Item[] }>("compute", "/servers/detail");
@@ -114,4 +114,11 @@ export async function empty(user: CloudUser): Promise<void> {
   }
   const { floatingips } = await user.get<{ floatingips: readonly Item[] }>("network", "/floatingips");
   for (const { id } of floatingips) await user.delete("network", `/floatingips/${id}`);
+  const { ports } = await user.get<{ ports: readonly Item[] }>("network", "/ports?device_owner=");
+  for (const { id } of ports) await user.delete("network", `/ports/${id}`);
+  const { volumes } = await user.get<{ volumes: readonly Item[] }>(
+    "block-storage",
+    "/volumes?status=available",
+  );
+  for (const { id } of volumes) await user.delete("block-storage", `/volumes/${id}`);
 }

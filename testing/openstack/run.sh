@@ -14,6 +14,12 @@ ip link set lo up
 # TEST-NET-2 of the floating addresses, and the fixed ones of the project's network.
 ip route add local 198.51.100.0/24 dev lo
 ip route add local 10.20.0.0/20 dev lo
+# Whoever asks there never hears anything: neutron gives addresses out at random within the first thousand.
+ip link add nowhere type veth peer name void
+ip link set nowhere arp off up
+ip link set void up
+ip route add unicast 10.20.1.0/27 dev nowhere table local
+ip route add unicast 10.21.0.0/24 dev nowhere table local
 # shellcheck disable=SC2064 # the folder as it is now
 trap "testing/openstack/down.sh" EXIT
 node tools/run.mjs node_modules/vitest/vitest.mjs run --config testing/openstack/vitest-config.ts "$@"

@@ -1,0 +1,95 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Victim } from "../chaos/victim.ts";
+import { type Sshd, startSshd } from "../sshd/index.ts";
+import { freePort, startZooKeeper, type ZooKeeperServer } from "../zookeeper/index.ts";
+import type { OpenstackSite } from "./site.ts";
+import { Zuul } from "./zuul.ts";
+
+const run = promisify(execFile);
+const BIN = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
+
+/** `nodeyard launcher` as a process, ZooKeeper, Zuul, and an sshd that answers for all guests. */
+export class LauncherSite {
+  readonly zuul: Zuul;
+  readonly guest: Sshd;
+  readonly hosts: string;
+  readonly #zookeeper: ZooKeeperServer;
+  readonly #guestPort: number;
+  readonly #folder: string;
+  #launcher: Victim | undefined;
+
+  private constructor(zookeeper: ZooKeeperServer, guest: Sshd, guestPort: number, folder: string) {
+    this.#guestPort = guestPort;
+    this.#zookeeper = zookeeper;
+    this.guest = guest;
+    this.#folder = folder;
+    this.hosts = `127.0.0.1:${zookeeper.port}`;
+    this.zuul = new Zuul(this.hosts);
+  }
+
+  /** `configuration`: a piece of nodepool.yaml, given the port at which guests answer. */
+  static async start(
+    site: OpenstackSite,
+    configuration: (guestPort: number) => string,
+  ): Promise<LauncherSite> {
+    process.env.OS_CLIENT_CONFIG_FILE = site.cloudsYaml;
+    const port = await freePort();
+    const [zookeeper, guest] = await Promise.all([
+      startZooKeeper(),
+      startSshd({ config: [`ListenAddress 0.0.0.0:${port}`, "MaxStartups 500"] }),
+    ]);
+    const folder = mkdtempSync(join(tmpdir(), "nodeyard-openstack-launcher-"));
+    const started = new LauncherSite(zookeeper, guest, port, folder);
+    started.configure(configuration);
+    await started.launch();
+    return started;
+  }
+
+  get #config(): string {
+    return join(this.#folder, "nodepool.yaml");
+  }
+
+  /** Writes its file anew; a launcher that runs reads it again within seconds. */
+  configure(configuration: (guestPort: number) => string): void {
+    const servers = `zookeeper-servers: [{host: ${this.hosts.replace(":", ", port: ")}}]\nzookeeper-timeout: 8.0\n`;
+    writeFileSync(this.#config, servers + configuration(this.#guestPort));
+  }
+
+  async launch(): Promise<void> {
+    this.#launcher = new Victim(this.#words("launcher"), { inside: false });
+    if (!(await this.#launcher.told("the launcher runs"))) throw new Error(this.#launcher.errors);
+  }
+
+  /** SIGKILL: nothing is said to anybody. */
+  async kill(): Promise<void> {
+    await this.#launcher?.signal("SIGKILL");
+  }
+
+  /** The end of its log. */
+  get log(): string {
+    return this.#launcher?.errors ?? "";
+  }
+
+  /** What a person gets to read. Rejects with what the program said. */
+  async explain(what: string): Promise<string> {
+    const words = ["--disable-warning=ExperimentalWarning", BIN, ...this.#words("explain", what)];
+    return (await run(process.execPath, words, { timeout: 60_000 })).stdout;
+  }
+
+  async stop(): Promise<void> {
+    await this.zuul.kill();
+    await this.kill();
+    await this.guest.stop();
+    await this.#zookeeper.stop();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #words(...words: readonly string[]): readonly string[] {
+    return ["--state", join(this.#folder, "state"), "-c", this.#config, ...words];
+  }
+}
