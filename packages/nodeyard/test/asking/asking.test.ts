@@ -128,6 +128,25 @@ test("an answer to an asker that died is taken back by its member", async () => 
   expect(await left()).toEqual([]);
 });
 
+test("a question that is gone before its answer is ready gets none, not even for a moment", async () => {
+  const slow = Promise.withResolvers<Testimony>();
+  await member("slow", () => slow.promise);
+  for (const path of ["/nodeyard/asks", "/nodeyard/answers"]) await run(asker.create(path));
+  const put: string[] = [];
+  const feed = asker.feed("/nodeyard/answers", {
+    interest: () => "name",
+    onChange: (change) => void (change.type === "put" && put.push(change.path)),
+  });
+  await run(feed.synced);
+  const ask = Buffer.from(JSON.stringify({ v: 1, about: {}, withinMs: 60_000 }));
+  await run(asker.create("/nodeyard/asks/q", ask));
+  await run(asker.delete("/nodeyard/asks/q"));
+  slow.resolve(nothing);
+  await clock.advance(1_000);
+  expect(put.filter((path) => path !== "/nodeyard/answers")).toEqual([]);
+  await run(feed.close());
+});
+
 test("a durable question is answered until its time is over, and the answer goes then", async () => {
   let asked = 0;
   for (const path of ["/nodeyard", "/nodeyard/asks", "/nodeyard/answers"]) await run(asker.create(path));
