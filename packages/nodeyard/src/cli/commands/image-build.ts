@@ -1,5 +1,5 @@
-import type { ImageBuildRecord } from "@nodeyard/model";
-import { sleep } from "@nodeyard/runtime";
+import { type ImageBuildRecord, paths } from "@nodeyard/model";
+import type { Clock } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import {
   isKnownImage,
@@ -13,7 +13,7 @@ import { CommandError } from "../errors.ts";
 import { filesOf, type Session, withTree } from "../session.ts";
 import { parseImage } from "./image-changes.ts";
 
-const LOOK_MS = 1_000;
+const LOOK_MS = 10_000;
 
 interface BuildOptions {
   readonly wait?: boolean;
@@ -84,17 +84,39 @@ async function ended(
   image: string,
   before: ReadonlySet<string>,
 ): Promise<ImageBuildRecord> {
+  let changed = Promise.withResolvers<void>();
+  const feed = handles.tree.feed(paths.imageBuilds(image), {
+    interest: (path) => (path.endsWith("/lock") || path.includes("/providers") ? "none" : "data"),
+    descend: (path) => path === paths.imageBuilds(image),
+    onChange: () => changed.resolve(),
+  });
   let told = "";
-  for (;;) {
-    const { items } = await listBuilds(handles);
-    const fresh = items
-      .filter((one) => one.image === image && !before.has(one.record.id))
-      .map(({ record }) => record);
-    const done = fresh.find(({ state }) => state === "ready" || state === "failed");
-    if (done !== undefined) return done;
-    const now = fresh.length > 0 ? `building ${image}-${fresh[0]!.id}` : "waiting for a builder";
-    if (now !== told && io.isTerminal) io.err(`${now}\n`);
-    told = now;
-    await sleep(machine.clock, LOOK_MS);
+  try {
+    for (;;) {
+      const { items } = await listBuilds(handles);
+      const fresh = items
+        .filter((one) => one.image === image && !before.has(one.record.id))
+        .map(({ record }) => record);
+      const done = fresh.find(({ state }) => state === "ready" || state === "failed");
+      if (done !== undefined) return done;
+      const now = fresh.length > 0 ? `building ${image}-${fresh[0]!.id}` : "waiting for a builder";
+      if (now !== told && io.isTerminal) io.err(`${now}\n`);
+      told = now;
+      // A lost event delays, never loses.
+      await settledIn(machine.clock, changed.promise);
+      changed = Promise.withResolvers();
+    }
+  } finally {
+    await feed.close();
   }
+}
+
+function settledIn(clock: Clock, event: Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimer(LOOK_MS, resolve);
+    void event.then(() => {
+      timer.cancel();
+      resolve();
+    });
+  });
 }

@@ -1,0 +1,112 @@
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ImageSite, until } from "../site.ts";
+
+const MAKE = 'echo "built $NODEYARD_BUILD" | tee "$DIB_IMAGE_FILENAME.raw"';
+
+describe("images by the command line", () => {
+  let site: ImageSite;
+  beforeAll(async () => {
+    site = new ImageSite(MAKE);
+    const up = await site.up();
+    await up.told("an upload is ready");
+  });
+  afterAll(() => site.close());
+
+  test("lists have the keys of the old web API", async () => {
+    const [build] = await site.builds();
+    expect(build).toEqual({
+      id: expect.stringMatching(/^small-[0-9a-f]{32}$/),
+      image: "small",
+      builder: expect.any(String),
+      formats: ["raw"],
+      state: "ready",
+      age: expect.any(Number),
+      paused: false,
+    });
+    expect(await site.uploads()).toEqual([
+      {
+        id: build!.id.slice("small-".length),
+        upload_id: "0000000001",
+        provider: "cloud",
+        image: "small",
+        external_name: expect.stringMatching(/^small-\d+$/),
+        external_id: expect.any(String),
+        state: "ready",
+        age: expect.any(Number),
+      },
+    ]);
+    expect(await site.json("image-status")).toEqual([
+      { image: "small", paused: false, build_request: null, build_request_age: null },
+    ]);
+    expect((await site.run("image-list")).out).toContain("| Build ID ");
+  });
+
+  test("a build is asked for and waited for; a pause holds it, and hides nothing", async () => {
+    const done = await site.json<object>("image-build", "small", "--wait");
+    expect(done).toMatchObject({ image: "small", state: "ready" });
+    for (const _ of [1, 2]) expect((await site.run("image-pause", "small")).code).toBe(0);
+    expect((await site.run("image-build", "small")).err).toContain("small is paused");
+    expect(await site.json("image-status")).toMatchObject([
+      { image: "small", paused: true, build_request: "pending", build_request_age: expect.any(Number) },
+    ]);
+    expect((await site.run("dib-image-list")).out).toContain("paused (ready)");
+    for (const _ of [1, 2]) expect((await site.run("image-unpause", "small")).code).toBe(0);
+    await until(
+      async () => (await site.json<{ build_request: unknown }[]>("image-status"))[0]!.build_request === null,
+      "built",
+    );
+  });
+
+  test.each([
+    [["image-build", "nothing"], 1, "knows no diskimage nothing"],
+    [["dib-image-delete", "nodash"], 2, "is not IMAGE-BUILD"],
+    [["dib-image-delete", "small-00"], 1, "there is no /nodepool/images/small/builds/00"],
+    [["image-delete", "--provider", "cloud"], 2, "--image"],
+    [["import-image-data", "/nonexistent"], 1, "cannot read"],
+  ] as const)("%j ends with %i", async (words, code, err) => {
+    const ended = await site.run(...words);
+    expect([ended.code, ended.err]).toEqual([code, expect.stringContaining(err)]);
+  });
+
+  test("an export is whole and private; importing it twice changes nothing, and numbers go on above", async () => {
+    const file = join(site.folder, "export.json");
+    writeFileSync(file, "x".repeat(100_000));
+    expect((await site.run("export-image-data", file)).code).toBe(0);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const all = JSON.parse(readFileSync(file, "utf8")) as Record<string, string>;
+    expect(Object.keys(all).filter((path) => path.includes("/providers/"))).toHaveLength(
+      (await site.uploads()).length,
+    );
+    const before = await site.builds();
+    for (const _ of [1, 2]) expect((await site.run("import-image-data", file)).code).toBe(0);
+    expect(await site.builds()).toEqual(before);
+  });
+
+  test("a deleted upload is made again under a new number; a deleted build goes with all it had", async () => {
+    const [newest, older] = await site.builds();
+    const at = (await site.uploads()).find(({ id }) => newest!.id.endsWith(id))!;
+    const where = [
+      "--provider",
+      "cloud",
+      "--image",
+      "small",
+      "--build-id",
+      at.id,
+      "--upload-id",
+      at.upload_id,
+    ];
+    expect((await site.run("image-delete", ...where)).code).toBe(0);
+    await until(async () => {
+      const own = (await site.uploads()).filter(({ id }) => id === at.id);
+      return (
+        own.length === 1 && own[0]!.state === "ready" && Number(own[0]!.upload_id) > Number(at.upload_id)
+      );
+    }, "uploaded again");
+    expect((await site.run("dib-image-delete", older!.id)).code).toBe(0);
+    await until(async () => (await site.builds()).every(({ id }) => id !== older!.id), "the record goes");
+    await until(() => site.files().every((name) => !name.startsWith(older!.id)), "the files go");
+    expect((await site.uploads()).every(({ id }) => !older!.id.endsWith(id))).toBe(true);
+  });
+});

@@ -1,0 +1,56 @@
+import { readFileSync } from "node:fs";
+import { afterEach, expect, test } from "vitest";
+import { buildProcesses, ImageSite, until } from "../site.ts";
+
+/**
+ * kill -9 of the builder at many points of a build and an upload: no process of the build stays, and after a restart nothing
+ * does that is not listed. The points are spread over the time that the whole takes.
+ */
+const POINTS = 20;
+const SPAN_MS = 3_000;
+
+// As a build tool is: children in groups of their own, what is temporary, and a mount.
+const SCRIPT = `
+setsid sleep 300 &
+mkdir "$TMPDIR/mnt"; [ "$(id -u)" = 0 ] && mount -t tmpfs none "$TMPDIR/mnt" && : > "$TMPDIR/mnt/rest"
+for part in 1 2 3 4 5 6 7 8; do head -c 2000000 /dev/zero >> "$DIB_IMAGE_FILENAME.raw"; sleep 0.1; done`;
+
+let site: ImageSite | undefined;
+afterEach(() => site?.close());
+
+test.each(Array.from({ length: POINTS }, (_, point) => [point] as const))(
+  "killed at point %i",
+  async (point) => {
+    site = new ImageSite(SCRIPT);
+    const own = site;
+    const first = await own.up();
+    await new Promise((resolve) => setTimeout(resolve, (point * SPAN_MS) / POINTS));
+    const ready = (await own.builds()).filter(({ state }) => state === "ready").map(({ id }) => id);
+    await first.kill("SIGKILL");
+    await until(() => buildProcesses(own).length === 0, "no process of the build is left");
+    expect(readFileSync("/proc/mounts", "utf8")).not.toContain(own.folder);
+    const second = await own.up();
+    // A request is the way round the back-off of a build that did not end.
+    await own.run("image-build", "small");
+    await second.told("an upload is ready");
+    await until(
+      async () => {
+        const builds = await own.builds();
+        const uploads = await own.uploads();
+        const listed = builds.flatMap(({ id }) => [`${id}.build`, `${id}.raw`]);
+        return (
+          builds.every(({ state }) => state === "ready") &&
+          uploads.every(({ state }) => state === "ready") &&
+          own.files().every((name) => listed.includes(name)) &&
+          own.work().length === 0 &&
+          own.uploaded().length === 2 * uploads.length
+        );
+      },
+      `all is as it should be: ${JSON.stringify([await own.builds(), await own.uploads(), own.files(), own.work(), own.uploaded()])}`,
+      second,
+    );
+    const left = (await own.builds()).map(({ id }) => id);
+    expect(left).toEqual(expect.arrayContaining(ready));
+  },
+  120_000,
+);
