@@ -1,5 +1,6 @@
-export { Launcher, type LauncherConfig, type LauncherOptions } from "./launcher.ts";
+export { Launcher } from "./launcher.ts";
 export { METASTATIC, metastaticDriver } from "./metastatic/index.ts";
+export type { LauncherConfig, LauncherOptions } from "./options.ts";
 export { listResources } from "./providers/look.ts";
 export type { Identity } from "./providers/serving.ts";
 export { type Difference, survey } from "./providers/survey.ts";

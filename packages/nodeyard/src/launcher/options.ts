@@ -1,0 +1,36 @@
+import type { Driver, Evidence, ProviderConfig, Resources, Scanner } from "@nodeyard/driver";
+import type { Clock, Random } from "@nodeyard/runtime";
+import type { Tree } from "@nodeyard/tree";
+import type { LabelPolicy } from "../scheduler/index.ts";
+import type { Counters, History, Journal, Log, Subject } from "../telemetry/index.ts";
+import type { Identity } from "./providers/serving.ts";
+
+/** The part of the configuration that the launcher works by. */
+export interface LauncherConfig {
+  readonly providers: readonly ProviderConfig[];
+  readonly labels: ReadonlyMap<string, LabelPolicy>;
+  readonly tenantLimits: ReadonlyMap<string, Resources>;
+  readonly maxHoldAgeMs: number;
+  /** Of one offering (place and type), and of one label in all places; absent: 60. */
+  readonly failedLaunchesPerHour?: number;
+}
+
+/** The handles of one process. In a simulation a crash is when they never settle again. */
+export interface LauncherOptions {
+  readonly tree: Tree;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scan: Scanner;
+  readonly log: Log;
+  readonly journal: Journal;
+  readonly counters: Counters;
+  readonly identity: Identity;
+  readonly driverOf: (name: string) => Promise<Driver>;
+  readonly config: LauncherConfig;
+  /** What outlives nodes of whose their resources were; absent: drivers remember as long as the process lives. */
+  readonly evidence?: Evidence;
+  /** What the journal has of a thing, for those who ask; absent: this process remembers nothing. */
+  readonly history?: (subject: Subject) => Promise<History>;
+  /** Requests between acceptance and the start of their last launch, at most. */
+  readonly maxStarting?: number;
+}

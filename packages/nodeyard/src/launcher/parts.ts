@@ -1,0 +1,102 @@
+import { Fence, Registration } from "../coordination/index.ts";
+import type { OfferingFact, Policy } from "../scheduler/index.ts";
+import { View } from "../view/index.ts";
+import { AgeClock } from "./age-clock.ts";
+import { Admission } from "./breakers/admission.ts";
+import { Breakers } from "./breakers/breakers.ts";
+import { LabelBudgets } from "./breakers/label-budgets.ts";
+import { defaultRule } from "./breakers/rule.ts";
+import { LeaseKeeper } from "./clients/leases.ts";
+import { MinReadyOwner } from "./clients/min-ready-owner.ts";
+import { Ledgers } from "./limits/ledger.ts";
+import { Loop } from "./loop.ts";
+import { Deletions } from "./nodes/deletions.ts";
+import type { StepUnderWay } from "./nodes/step-trace.ts";
+import type { LauncherConfig, LauncherOptions } from "./options.ts";
+import { Serving } from "./providers/serving.ts";
+import { LockParentSweep } from "./requests/lock-parents.ts";
+import { Tasks } from "./tasks.ts";
+import { Timings } from "./timing/index.ts";
+
+export type Parts = ReturnType<typeof assemble>;
+
+/** Makes the parts of a launcher and connects them; nothing runs yet. `config` gives what is in force. */
+export function assemble(options: LauncherOptions, installation: string, config: () => LauncherConfig) {
+  const { tree, clock, random, scan, log, journal, counters, identity } = options;
+  const ages = new AgeClock({ tree, clock });
+  const view = new View({ tree, clock, random, log, counters });
+  const ledgers = new Ledgers({ tree, view, clock, random, log });
+  ledgers.setTenants(config().tenantLimits);
+  const registration = new Registration({ tree, clock, random, log }, identity.hostname);
+  // What comes back from parts that are made before the loop comes later than this.
+  const offering = (key: string, after?: OfferingFact) => loop.push({ type: "offering", key, after });
+  const rule = () => ({
+    ...defaultRule,
+    failedPerHour: config().failedLaunchesPerHour ?? defaultRule.failedPerHour,
+  });
+  const admission = new Admission(
+    new Breakers({ tree, view, random, log, journal, counters, ages }, offering, rule),
+    new LabelBudgets({ view, clock, log, journal, ages }, offering, rule),
+  );
+  const serving: Serving = new Serving({
+    context: {
+      tree,
+      view,
+      clock,
+      random,
+      scan,
+      log,
+      journal,
+      counters,
+      fence: new Fence(tree, clock, random),
+      ages,
+      ledgers,
+      admission,
+      installation,
+      ownMinReady: new Set<string>(),
+      stepsUnderWay: new Map<string, StepUnderWay>(),
+      timings: new Timings(),
+      ...(options.evidence === undefined ? {} : { evidence: options.evidence }),
+    },
+    registration,
+    identity,
+    driverOf: options.driverOf,
+    onChange: () => loop.push({ type: "policy", policy: policyOf(options, config(), serving) }),
+    onQuotaRefused: (provider) => loop.push({ type: "quota-refused", provider }),
+  });
+  const { context } = serving;
+  const loop: Loop = new Loop(context, (action) => tasks.perform(action));
+  const deletions = new Deletions(context, (node) => loop.push({ type: "deleted", node }));
+  const tasks = new Tasks(context, (event) => loop.push(event), serving, deletions);
+  return {
+    view,
+    ages,
+    ledgers,
+    registration,
+    admission,
+    serving,
+    loop,
+    deletions,
+    tasks,
+    leases: new LeaseKeeper(context),
+    minReady: new MinReadyOwner(context),
+    lockParents: new LockParentSweep(context),
+  };
+}
+
+function policyOf(
+  { maxStarting = 256 }: LauncherOptions,
+  { labels, tenantLimits, maxHoldAgeMs }: LauncherConfig,
+  serving: Serving,
+): Policy {
+  return { ...serving.locals(), labels, tenantLimits, maxHoldAgeMs, maxStarting };
+}
+
+/** What the view knew before anyone listened. */
+export function seed({ view, loop, admission }: Pick<Parts, "view" | "loop" | "admission">): void {
+  for (const [id, after] of view.nodes.byId) loop.push({ type: "node", id, after });
+  for (const [id, after] of view.requests.byId) loop.push({ type: "request", id, after });
+  for (const image of view.images.names()) loop.push({ type: "image", image, after: view.images.get(image) });
+  for (const [key, after] of view.components) loop.push({ type: "component", key, after });
+  admission.seed();
+}
