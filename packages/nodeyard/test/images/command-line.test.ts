@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ImageSite, until } from "../site.ts";
+import { ImageSite, until } from "./site.ts";
 
 const MAKE = 'echo "built $NODEYARD_BUILD" | tee "$DIB_IMAGE_FILENAME.raw"';
 

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Running, Site } from "../../packages/nodeyard/test/cli/nodeyard.ts";
+import { type Running, Site } from "../cli/nodeyard.ts";
 
 export interface ListedBuild {
   readonly id: string;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";
-import { buildProcesses, ImageSite, until } from "../site.ts";
+import { buildProcesses, ImageSite, until } from "./site.ts";
 
 /**
  * kill -9 of the builder at many points of a build and an upload: no process of the build stays, and after a restart nothing
