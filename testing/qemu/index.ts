@@ -1,3 +1,4 @@
+export { Beyond } from "./beyond.ts";
 export { type TestImage, testImage } from "./image.ts";
 export { Launches } from "./machines.ts";
 export { requireQemu } from "./require.ts";

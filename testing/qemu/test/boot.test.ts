@@ -1,10 +1,21 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Machine } from "@nodeyard/driver";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Client, Launches, type QemuRig, qemuRig, requireQemu, type TestImage, testImage } from "../index.ts";
+import {
+  Beyond,
+  Client,
+  Launches,
+  type QemuRig,
+  qemuRig,
+  requireQemu,
+  type TestImage,
+  testImage,
+} from "../index.ts";
 
 const LAUNCHER = fileURLToPath(new URL("../launcher.ts", import.meta.url));
 const skip = requireQemu() !== undefined;
@@ -18,13 +29,15 @@ describe.skipIf(skip)("machines that really boot", { timeout: 300_000 }, () => {
   }, 300_000);
   afterAll(() => client?.close());
 
-  const rigOf = (boot: object, label: object = {}) =>
-    qemuRig([{ name: "tiny", path: image.disk, format: "raw", username: "root", ...boot }], {
-      ram: 256,
-      disk: 1,
-      "authorized-keys": [client.authorizedKey],
-      ...label,
-    });
+  const rigOf = (
+    boot: Readonly<Record<string, unknown>>,
+    label: Readonly<Record<string, unknown>> = {},
+    raw: Readonly<Record<string, unknown>> = {},
+  ) => {
+    const tiny = { name: "tiny", path: image.disk, format: "raw", username: "root", ...boot };
+    const keys = { "authorized-keys": [client.authorizedKey] };
+    return qemuRig([tiny], { ram: 256, disk: 1, ...keys, ...label }, raw);
+  };
   const inRig = async (rig: QemuRig, body: (launches: Launches) => Promise<void>) => {
     try {
       await body(await Launches.open(rig));
@@ -42,14 +55,29 @@ describe.skipIf(skip)("machines that really boot", { timeout: 300_000 }, () => {
       expect(await say("hostname; cat /etc/seed /etc/user-data")).toBe(
         "np0000000001\nnocloud\n#cloud-config\n{a: 1}\n",
       );
-      // QEMU's user-mode network has the host's loopback at this address: nothing answers, not even with a refusal.
-      expect(await say("nc -w 3 10.0.2.2 22 </dev/null; echo $?")).toBe("1\n");
+      expect(await reached(say)).toEqual([]);
       const { signal } = new AbortController();
       const console = await launches.provider.offers?.console?.read(launches.order("0000000001").tag, {
         signal,
         externalId: null,
       });
       expect(console).toContain("nodeyard test image: np0000000001 is up");
+    });
+  });
+
+  test.skipIf(process.getuid?.() !== 0)("outbound reaches beyond this host, and not this host", async () => {
+    const rig = await rigOf(direct(), {}, { network: "outbound" });
+    await inRig(rig, async (launches) => {
+      const machine = await launches.create("0000000003");
+      const keys = await launches.hostKeys(machine);
+      const say = (command: string) => client.run(machine, keys, command);
+      const beyond = await Beyond.make();
+      try {
+        expect(await say(`nc -w 5 ${beyond.address} ${beyond.port} </dev/null`)).toBe(`${beyond.word}\n`);
+        expect(await reached(say)).toEqual([]);
+      } finally {
+        await beyond.close();
+      }
     });
   });
 
@@ -77,4 +105,30 @@ async function createdAndKilled(rig: QemuRig, nodeId: string): Promise<Machine> 
   process.kill(-(launcher.pid as number), "SIGKILL");
   await once(launcher, "close");
   return JSON.parse(line) as Machine;
+}
+
+/** Who came to a listener on this host's loopback when the guest tried all ways to it that user-mode networking has. */
+async function reached(say: (command: string) => Promise<string>): Promise<readonly string[]> {
+  const came: string[] = [];
+  const server = createServer((socket) => {
+    came.push(socket.remoteAddress ?? "somebody");
+    socket.destroy();
+  });
+  server.listen(0, "0.0.0.0");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  try {
+    const own = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+    const targets = [
+      "10.0.2.2",
+      ...own.filter(({ family }) => family === "IPv4").map(({ address }) => address),
+    ];
+    for (const target of targets) await say(`nc -w 2 ${target} ${port} </dev/null >/dev/null 2>&1; true`);
+    // The listener itself is in order.
+    const knock = connect(port, "127.0.0.1");
+    await once(knock, "close");
+    return came.slice(0, -1);
+  } finally {
+    server.close();
+  }
 }
