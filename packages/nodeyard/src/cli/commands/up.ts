@@ -33,7 +33,7 @@ async function up(session: Session, options: UpOptions): Promise<void> {
     machine,
     log,
   );
-  const stopped = untilStopped(machine, log, () => running.close(GRACE_MS));
+  const stopped = untilStopped(machine, log, () => running.close(GRACE_MS), running.failed);
   log.info({ state: stateFolder, addresses: running.addresses }, "Nodeyard is up");
   const exitCode = await stopped;
   if (exitCode !== 0) throw new CommandFailed(exitCode);
