@@ -1,0 +1,85 @@
+import { paths } from "@nodeyard/model";
+import { describe, expect, test } from "vitest";
+import { fakeProvider, launcherConfig, World } from "./world.ts";
+
+const OURS = { provider: "cloud", pool: "main", type: ["small"], allocated_to: "100-0000000099" };
+const config = launcherConfig([fakeProvider()]);
+/** Longer than any sweep. */
+const LONG_MS = 200_000;
+
+/** A machine in the cloud, with the tag of whoever made it. */
+async function machine(world: World, installation: string | null, nodeId = "0000000000"): Promise<string> {
+  const tag = installation === null ? null : { installation, provider: "cloud", pool: "main", nodeId };
+  const order = { name: "m", tag, az: null, resources: { instances: 1 }, networks: [], imageProperties: {} };
+  return (await world.settle(world.cloud.create(order, new AbortController().signal))).id;
+}
+
+const standing = (world: World) => world.cloud.inspect().map(({ id }) => id);
+
+/** A Python launcher's pool for the provider, registered by a session that is no member of Nodeyard. */
+async function pythonPool(world: World): Promise<void> {
+  await world.folder("/nodepool/components/pool");
+  await world.settle(
+    world.other.create(
+      "/nodepool/components/pool/py-PoolWorker.cloud-main-",
+      Buffer.from(
+        JSON.stringify({
+          hostname: "py",
+          state: "running",
+          kind: "pool",
+          version: "11.0.0",
+          id: "py-PoolWorker.cloud-main-0123456789abcdef0123456789abcdef",
+          provider_name: "cloud",
+          supported_labels: ["small"],
+          priority: 100,
+        }),
+      ),
+      { ephemeral: true, sequential: true },
+    ),
+  );
+}
+
+describe("an unlocked building record", () => {
+  test("is garbage: the record goes within seconds, and so does the machine that carries our tag", async () => {
+    const world = new World();
+    await world.start("a", config);
+    const installation = world.json("/nodeyard/installation")?.id as string;
+    const id = await world.makeNode({ ...OURS, state: "building", state_time: world.clock.now() / 1000 });
+    const made = await machine(world, installation, id);
+    await world.until("the record is gone", () => world.node(id) === undefined, 10_000);
+    await world.until("the machine too", () => !standing(world).includes(made), LONG_MS);
+  });
+
+  test("is left alone as long as somebody has its lock, a contender of an unknown kind included", async () => {
+    const world = new World();
+    await world.start("a", config);
+    const id = await world.makeNode({ ...OURS, state: "building", state_time: world.clock.now() / 1000 });
+    const lock = await world.contend(paths.nodeLock(id), Buffer.from("somebody else"));
+    await world.run(LONG_MS);
+    expect(world.node(id)?.state).toBe("building");
+    await world.settle(world.other.delete(lock));
+    await world.until("the record is gone", () => world.node(id) === undefined, 10_000);
+  });
+
+  test("is resumed by nobody: a request whose launcher died gets a machine of its own", async () => {
+    const world = new World();
+    const request = await world.ask({ state: "pending" });
+    const id = await world.makeNode({ ...OURS, allocated_to: request, state: "building" });
+    await world.start("a", config);
+    const { nodes } = await world.fulfilled(request);
+    expect(nodes).not.toContain(id);
+    expect(world.node(id)).toBeUndefined();
+  });
+
+  test("of a provider that a Python launcher serves goes too, but nothing in the cloud that is not ours", async () => {
+    const world = new World();
+    await pythonPool(world);
+    await world.start("a", config);
+    const theirs = await machine(world, null);
+    const others = await machine(world, "11111111-2222-4333-8444-555555555555");
+    const id = await world.makeNode({ ...OURS, state: "building", state_time: world.clock.now() / 1000 });
+    await world.until("the record is gone", () => world.node(id) === undefined, 10_000);
+    await world.run(LONG_MS);
+    expect(standing(world).sort()).toEqual([theirs, others].sort());
+  });
+});
