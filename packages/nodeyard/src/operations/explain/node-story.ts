@@ -192,13 +192,15 @@ function userOf(holder: string): string {
 }
 
 function goneStory(id: string, heard: Heard, steps: readonly LifeStep[]): Story | undefined {
-  if (heard.history.events.length === 0) return undefined;
+  const { events } = heard.history;
+  if (events.length === 0) return undefined;
+  const made = events.find(({ event, node }) => event === "node.created" && node === id)?.facts;
   return {
     kind: "node",
     id,
     state: "gone",
     since: null,
-    about: {},
+    about: { label: made?.label ?? null, provider: made?.provider ?? null, pool: made?.pool ?? null },
     waitsFor: null,
     next: "Nothing. Its machine and its record are gone.",
     ...heardParts(heard),

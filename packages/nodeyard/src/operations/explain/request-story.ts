@@ -91,7 +91,11 @@ async function waitOf(tree: Tree, record: RequestRecord, known: Known): Promise<
   }
   const [first, ...others] = await requestsAhead(tree, record, capable);
   if (first !== undefined)
-    return fromTree("queue.behind", { ahead: 1 + others.length, first, pools: capable.map(poolId) }, since);
+    return fromTree(
+      "queue.behind",
+      { ahead: 1 + others.length, head: first, pools: capable.map(poolId) },
+      since,
+    );
   return fromTree("queue.next", { pools: capable.map(poolId) }, since);
 }
 
