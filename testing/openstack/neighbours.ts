@@ -7,6 +7,10 @@ interface Item {
   readonly name?: string;
 }
 
+interface State {
+  readonly status: string;
+}
+
 /**
  * What others have in the project, with names and texts like ours: another installation's server, and floating IPs, a port
  * and a volume that look like a node's. Returns the ids of all there is.
@@ -36,12 +40,12 @@ export async function lookAlikes(user: CloudUser): Promise<ReadonlySet<string>> 
       metadata,
     },
   });
-  await until("the neighbour is up", async () => {
-    const { servers } = await user.get<{ servers: readonly { status: string }[] }>(
-      "compute",
-      "/servers/detail",
-    );
-    return servers.every(({ status }) => status === "ACTIVE");
+  await until("the neighbours are up", async () => {
+    const [{ servers }, { volumes }] = await Promise.all([
+      user.get<{ servers: readonly State[] }>("compute", "/servers/detail"),
+      user.get<{ volumes: readonly State[] }>("block-storage", "/volumes/detail"),
+    ]);
+    return servers.every(({ status }) => status === "ACTIVE") && volumes[0]?.status === "available";
   });
   return things(user);
 }

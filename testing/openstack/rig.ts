@@ -116,9 +116,6 @@ export async function empty(user: CloudUser): Promise<void> {
   for (const { id } of floatingips) await user.delete("network", `/floatingips/${id}`);
   const { ports } = await user.get<{ ports: readonly Item[] }>("network", "/ports?device_owner=");
   for (const { id } of ports) await user.delete("network", `/ports/${id}`);
-  const { volumes } = await user.get<{ volumes: readonly Item[] }>(
-    "block-storage",
-    "/volumes?status=available",
-  );
+  const { volumes } = await user.get<{ volumes: readonly Item[] }>("block-storage", "/volumes");
   for (const { id } of volumes) await user.delete("block-storage", `/volumes/${id}`);
 }

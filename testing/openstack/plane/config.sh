@@ -195,6 +195,7 @@ enabled_backends = nodeyard
 glance_api_servers = http://127.0.0.1:$P_GLANCE
 quota_volumes = 40
 quota_gigabytes = 4000
+backend_stats_polling_interval = 3
 graceful_shutdown_timeout = 1
 [nodeyard]
 volume_driver = nodeyard_volume.Driver

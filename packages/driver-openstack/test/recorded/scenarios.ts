@@ -115,6 +115,20 @@ export const scenarios: Readonly<Record<string, (stage: Stage) => Promise<unknow
     return { quota, need, zones, machine, listed, console: (text ?? "").length > 0, steps };
   },
 
+  /** A server whose root disk is a volume, which goes with it. */
+  async volume(stage) {
+    const config = configOf({ "boot-from-volume": true, "volume-size": 3 }, { "auto-floating-ip": false });
+    const provider = await stage.open(config);
+    const { create, remove, steps, order, signal } = tools(stage, config, provider);
+    const need = await provider.need(order.label, signal);
+    await create();
+    const listed = (await provider.list(signal)).filter(({ tag: own }) => own !== null);
+    await remove();
+    const after = (await provider.list(signal)).filter(({ type }) => type === "volume");
+    await provider.close();
+    return { need, resources: listed.map(({ resources }) => resources), after, steps };
+  },
+
   /** The service refuses a create for the quota. */
   async quota(stage) {
     const config = configOf({ "flavor-name": "toobig" }, { "auto-floating-ip": false });

@@ -72,13 +72,4 @@ def compute_up():   # a heartbeat of this very process: the database still calls
 
 retry('nova-compute', compute_up)
 retry('inventory', lambda: 1 / len(adm.placement.get('/resource_providers').json()['resource_providers']))
-
-
-def volumes_up():
-    for s in adm.block_storage.get('/os-services').json()['services']:
-        if s['binary'] == 'cinder-volume' and s['state'] == 'up':
-            return
-    raise RuntimeError('no heartbeat')
-
-
-retry('cinder-volume', volumes_up)
+retry('cinder-volume', lambda: 1 / len(adm.block_storage.get('/scheduler-stats/get_pools').json()['pools']))
