@@ -3,7 +3,7 @@ import type { Standing, Verdict } from "../scheduler/index.ts";
 import { type History, noHistory, type Subject } from "../telemetry/index.ts";
 import { poolKey, type RequestEntry, type View } from "../view/index.ts";
 import type { StepUnderWay } from "./nodes/step-trace.ts";
-import type { ClosedProvider } from "./providers/serving.ts";
+import type { ClosedProvider } from "./providers/served.ts";
 import { estimate, type Timings } from "./timing/index.ts";
 
 /** What a launcher knows, for whoever asks. */

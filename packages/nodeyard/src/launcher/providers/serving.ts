@@ -1,22 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Driver, ProviderConfig } from "@nodeyard/driver";
 import { launcherPoolId } from "@nodeyard/model";
-import { hexId, messageOf, type Timer } from "@nodeyard/runtime";
+import { hexId, messageOf } from "@nodeyard/runtime";
 import { poolComponent, type Registration, settledWithin } from "../../coordination/index.ts";
-import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
 import type { Context, OpenProvider, ServingPool } from "../context.ts";
 import { isMetastatic, openMetastatic } from "../metastatic/index.ts";
+import { FactsKeeper } from "./facts-keeper.ts";
 import { InventoryKeeper } from "./inventory.ts";
 import { LeakSweep } from "./leaks.ts";
 import { learnFacts, openPause, openProvider, type ProviderFacts } from "./providers.ts";
+import { type ClosedProvider, closedOf, localsOf, newServed, type Served } from "./served.ts";
 
-const FACTS_MS = 300_000;
-/** After a refusal for quota, or when somebody waits for it, the limits are asked again this soon, and no sooner. */
-const ASK_MS = 2_000;
-/** Machines without a record are going, and count as used by others until then: looked at again after this, then later. */
-const UNSETTLED_MS = 10_000;
-/** A provider whose facts could not be read is asked again after this, milliseconds. */
-const FAILING_MS = 30_000;
 /** How long the work under way with a provider that was replaced or removed may go on, milliseconds. */
 const RETIRE_MS = 3_600_000;
 
@@ -25,35 +19,6 @@ export interface Identity {
   readonly hostname: string;
   readonly fqdn: string;
   readonly version: string;
-}
-
-interface Served {
-  readonly config: ProviderConfig;
-  readonly stop: AbortController;
-  /** Ids of its pools that stand in the registry or may. */
-  readonly registered: string[];
-  open: OpenProvider | undefined;
-  facts: ProviderFacts | undefined;
-  inventory: InventoryKeeper | undefined;
-  leaks: LeakSweep | undefined;
-  timer: Timer | undefined;
-  attempt: number;
-  /** Its facts are about to be learnt anew. */
-  asked: boolean;
-  /** Times in a row that the cloud listed machines of ours without a record. */
-  unsettled: number;
-  /** Its API fails: since when and with what it was found to, and when it is asked again. */
-  failing: { readonly since: number; readonly error: string; readonly nextTry: number } | undefined;
-}
-
-/** A provider that is configured and cannot be served, because its API fails. */
-export interface ClosedProvider {
-  readonly name: string;
-  readonly pools: readonly { readonly name: string; readonly labels: ReadonlySet<string> }[];
-  /** Tree time, milliseconds. */
-  readonly since: number;
-  readonly nextTry: number;
-  readonly error: string;
 }
 
 /**
@@ -70,6 +35,7 @@ export class Serving {
   readonly #driverOf: (name: string) => Promise<Driver>;
   readonly #onChange: () => void;
   readonly #onQuotaRefused: (provider: string) => void;
+  readonly #facts: FactsKeeper;
   #applying: Promise<void> = Promise.resolve();
 
   constructor(parts: {
@@ -92,6 +58,7 @@ export class Serving {
     this.#driverOf = parts.driverOf;
     this.#onChange = parts.onChange;
     this.#onQuotaRefused = parts.onQuotaRefused;
+    this.#facts = new FactsKeeper(this.#context, this.#onChange);
   }
 
   get context(): Context {
@@ -99,33 +66,13 @@ export class Serving {
   }
 
   /** What the scheduler is to know of the providers that are open. */
-  locals(): { readonly pools: readonly LocalPool[]; readonly providers: ReadonlyMap<string, LocalProvider> } {
-    const pools: LocalPool[] = [];
-    const providers = new Map<string, LocalProvider>();
-    for (const { facts, failing } of this.#served.values()) {
-      if (facts === undefined) continue;
-      providers.set(facts.local.name, failing === undefined ? facts.local : { ...facts.local, failing });
-      for (const pool of facts.pools) {
-        const serving = this.pools.get(pool.key);
-        if (serving !== undefined) pools.push({ ...pool, id: serving.id });
-      }
-    }
-    return { pools, providers };
+  locals(): ReturnType<typeof localsOf> {
+    return localsOf(this.#served.values(), this.pools);
   }
 
   /** Providers of which nothing is registered, because they could not be opened or are suspended. */
   closed(): readonly ClosedProvider[] {
-    return [...this.#served.values()].flatMap(({ config, open, failing }) =>
-      open !== undefined || failing === undefined
-        ? []
-        : [
-            {
-              name: config.name,
-              pools: config.pools.map(({ name, labels }) => ({ name, labels: new Set(labels.keys()) })),
-              ...failing,
-            },
-          ],
-    );
+    return closedOf(this.#served.values());
   }
 
   /** Makes what is served match `configs`; resolves when every provider was tried once. */
@@ -160,17 +107,7 @@ export class Serving {
   /** Learns the facts of a provider soon: what others leave of its quota may have changed. */
   askQuota(provider: string): void {
     const served = this.#served.get(provider);
-    if (served?.open === undefined || served.asked) return;
-    served.asked = true;
-    served.timer?.cancel();
-    served.timer = this.#context.clock.setTimer(
-      ASK_MS,
-      () => {
-        served.asked = false;
-        void this.#refresh(served);
-      },
-      { background: true },
-    );
+    if (served !== undefined) this.#facts.ask(served);
   }
 
   setPaused(key: string, paused: boolean): void {
@@ -189,20 +126,7 @@ export class Serving {
 
   /** What it replaces goes last, so that nobody sees a moment without a pool and takes a request for declined by all. */
   async #serve(config: ProviderConfig, before: Served | undefined): Promise<void> {
-    const served: Served = {
-      config,
-      stop: new AbortController(),
-      registered: [],
-      open: undefined,
-      facts: undefined,
-      inventory: undefined,
-      leaks: undefined,
-      timer: undefined,
-      attempt: 0,
-      asked: false,
-      unsettled: 0,
-      failing: undefined,
-    };
+    const served = newServed(config);
     this.#served.set(config.name, served);
     await this.#tryOpen(served);
     if (before !== undefined) await this.#retire(before);
@@ -226,7 +150,7 @@ export class Serving {
         throw error;
       }
       this.#onChange();
-      this.#refreshLater(served);
+      this.#facts.later(served);
     } catch (error) {
       this.#tryLater(served, error);
     }
@@ -237,19 +161,12 @@ export class Serving {
     if (stop.signal.aborted) return;
     const { clock, random, log } = this.#context;
     const pause = openPause(random, served.attempt++);
-    this.#fails(served, error, pause);
+    this.#facts.failed(served, error, pause);
     log.error(
       { provider: config.name, error: messageOf(error), retryMs: Math.round(pause) },
       "a provider could not be opened; the others go on",
     );
     served.timer = clock.setTimer(pause, () => void this.#tryOpen(served), { background: true });
-  }
-
-  /** Notes for whoever wonders why nothing is launched there. */
-  #fails(served: Served, error: unknown, pause: number): void {
-    const now = Math.round(this.#context.ages.now());
-    const since = served.failing?.since ?? now;
-    served.failing = { since, error: messageOf(error), nextTry: now + Math.round(pause) };
   }
 
   /** It must not be served now: its pools leave, and it is tried again as one that could not be opened. */
@@ -301,38 +218,6 @@ export class Serving {
     served.leaks = new LeakSweep(context, open);
     served.leaks.start();
     open.slots?.serve();
-  }
-
-  /** Quotas change without telling; now and then, and after a quota error, they are asked again. */
-  #refreshLater(served: Served): void {
-    served.unsettled = served.facts?.unsettled === true ? served.unsettled + 1 : 0;
-    const { unsettled } = served;
-    const settled = unsettled === 0 ? FACTS_MS : Math.min(FACTS_MS, UNSETTLED_MS * 2 ** (unsettled - 1));
-    const pause = served.failing === undefined ? settled : FAILING_MS;
-    served.timer = this.#context.clock.setTimer(pause, () => void this.#refresh(served), {
-      background: true,
-    });
-  }
-
-  async #refresh(served: Served): Promise<void> {
-    const { open, stop } = served;
-    if (open === undefined || stop.signal.aborted) return;
-    try {
-      const facts = await learnFacts(open, this.#context, stop.signal);
-      if (served.open !== open) return;
-      served.facts = facts;
-      served.failing = undefined;
-      this.#context.ledgers.setProvider(served.config.name, served.facts.local.quota);
-      this.#onChange();
-    } catch (error) {
-      this.#context.log.warn(
-        { provider: served.config.name, error: messageOf(error) },
-        "a provider's quota could not be read; the last one stays in force",
-      );
-      this.#fails(served, error, FAILING_MS);
-      this.#onChange();
-    }
-    if (!stop.signal.aborted) this.#refreshLater(served);
   }
 
   /** Work under way goes on for `graceMs` at most before the provider is closed under it. */
