@@ -113,9 +113,12 @@ async function freeQuota(
     return { quota: limits, unsettled: false };
   let unsettled = false;
   const free: Record<string, number> = { ...limits };
+  const { byId } = handles.view.nodes;
+  // What is deleted while the cloud is listed may still be on the list, and is nobody's use of the quota.
+  const before = new Set(byId.keys());
   for (const { tag, resources } of await provider.list(signal)) {
     const ours = tag?.installation === handles.installation && tag.provider === config.name;
-    if (ours && handles.view.nodes.byId.has(tag.nodeId)) continue;
+    if (ours && (before.has(tag.nodeId) || byId.has(tag.nodeId))) continue;
     unsettled ||= ours;
     for (const [name, amount] of Object.entries(resources)) {
       if (free[name] !== undefined) free[name] = Math.max(0, free[name] - amount);
