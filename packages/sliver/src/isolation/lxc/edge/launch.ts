@@ -25,15 +25,18 @@ export async function launch(
 ): Promise<void> {
   const { cgroups, network, folders, subvolumes, pool, options } = machine;
   await machine.frame(signal);
-  if ((await cgroups.processes(mark, "payload")).length === 0) {
+  const runs = (await cgroups.processes(mark, "payload")).length > 0;
+  if (!runs) {
     // Of a start that was interrupted.
     await cgroups.kill(mark, signal);
     await network.disconnect(names, signal);
     await cgroups.remove(mark, signal);
+  }
+  await network.admit(names, config, signal);
+  if (!runs) {
     await machine.exclusive(() => cgroups.make(mark, options.weight));
     const { writes } = limitWrites(config, cgroups.layout, await pool.device());
     await cgroups.apply(mark, writes);
-    await network.admit(names, config, signal);
     const file = folders.path(mark, "lxc.conf");
     const devices = cgroups.layout.controllers.get("devices")?.version === 1 ? "v1" : "v2";
     const text = lxcConfig({

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import { limitWrites, readLayout } from "../../src/isolation/cgroups/index.ts";
+import { sampleConfig } from "../../src/isolation/conformance/index.ts";
+
+const V1 = `30 25 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw
+31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct
+32 30 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
+33 30 0:29 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio
+34 30 0:30 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd
+35 30 0:31 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw`;
+const V2 = "31 30 0:27 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate";
+
+const config = (some: object) => {
+  const sample = sampleConfig(1, 1, {});
+  return { ...sample, effective: { ...sample.effective, ...some } };
+};
+const values = (
+  mountinfo: string,
+  v2: readonly string[],
+  some: object,
+  device?: string,
+  more: object = {},
+) => {
+  const { writes, unenforced } = limitWrites(
+    { ...config(some), ...more },
+    readLayout(mountinfo, () => v2),
+    device,
+  );
+  return { unenforced, files: Object.fromEntries(writes.map(({ file, value }) => [file, value])) };
+};
+
+describe("limits in the words of the kernel", () => {
+  test("v1, v2 and both: each controller where it is", () => {
+    const hybrid = readLayout(V1, () => ["pids", "hugetlb"]);
+    expect([...hybrid.controllers].map(([name, { version }]) => `${name} ${version}`).sort()).toEqual([
+      "cpu 1",
+      "io 1",
+      "memory 1",
+      "pids 2",
+    ]);
+    expect(hybrid.hierarchies).toHaveLength(5);
+    expect([...readLayout(V2, () => ["cpu", "io", "memory", "pids"]).controllers.keys()].sort()).toEqual([
+      "cpu",
+      "io",
+      "memory",
+      "pids",
+    ]);
+  });
+
+  test("v2", () => {
+    const all = ["cpu", "cpuset", "io", "memory", "pids"];
+    const asked = { memoryCap: 65_536, memoryGuarantee: 1024, pids: 9, ioRead: 5, ioWrite: 0 };
+    const limits = { ...config({}).limits, cpuWeight: 300, cpuCap: 250 };
+    expect(values(V2, all, asked, "7:3", { limits, cores: [0, 2] })).toEqual({
+      unenforced: [],
+      files: {
+        "cpu.weight": "300",
+        "cpu.max": "25000 100000",
+        "cpuset.cpus": "0,2",
+        "memory.max": "67108864",
+        "memory.swap.max": "0",
+        "memory.min": "1048576",
+        "pids.max": "9",
+        "io.max": "7:3 rbps=5 wbps=max",
+      },
+    });
+    const none = values(V2, all, { memoryCap: 0, pids: 0 });
+    expect(none.files).toMatchObject({ "memory.max": "max", "pids.max": "max", "cpu.max": "max 100000" });
+  });
+
+  test("v1 keeps the proportion of weights", () => {
+    const shares = (cpuWeight: number) =>
+      Number(
+        values(V1, [], {}, undefined, { limits: { ...config({}).limits, cpuWeight } }).files["cpu.shares"],
+      );
+    expect(shares(9999) / shares(3333)).toBeCloseTo(3, 3);
+    expect(shares(100)).toBe(1024);
+    expect(shares(1)).toBeGreaterThanOrEqual(2);
+    expect(shares(10_000)).toBeLessThanOrEqual(262_144);
+  });
+
+  test("what a machine cannot do is said, each thing once, and only when it is asked for", () => {
+    expect(values(V1, [], { pids: 0 }).unenforced).toEqual([]);
+    expect(values(V1, [], { pids: 5, memoryGuarantee: 7, ioWrite: 9 }, "7:0").unenforced).toEqual([
+      "memoryGuarantee: cgroup v1 protects no memory from others",
+      "pids: this machine has no pids controller",
+      "ioWrite: cgroup v1 limits direct and synced writes, not buffered ones",
+    ]);
+    expect(values(V1, ["pids"], { ioRead: 1 }).unenforced).toEqual([
+      "ioRead, ioWrite: the pool is on no block device of its own",
+    ]);
+    const bare = values("", [], { memoryCap: 1, pids: 1, ioRead: 1 }, "7:0", { cores: [1] });
+    expect(bare.files).toEqual({});
+    expect(bare.unenforced).toHaveLength(6);
+  });
+});

@@ -1,0 +1,134 @@
+import { readFileSync } from "node:fs";
+import { systemClock } from "@nodeyard/runtime";
+import type { Rspec } from "@nodeyard/sliver-protocol";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { computeLoans, POLICIES, type SliverConfig, type SliverRecord } from "../../src/core/index.ts";
+import type { LxcBackEnd } from "../../src/isolation/index.ts";
+import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
+import { begin, bringUp, configsOf } from "./machine/slivers.ts";
+
+/** Milliseconds over which a split is measured, and before which it may still settle. */
+const MEASURED = 4_000;
+const SETTLING = 500;
+
+describe.skipIf(whyNot() !== undefined)("shares and loans, in the kernel", { timeout: 120_000 }, () => {
+  let real: RealMachine;
+  let backEnd: LxcBackEnd;
+  beforeAll(async () => {
+    real = await realMachine();
+    backEnd = real.backEnd("account");
+  }, 1_800_000);
+  afterEach(() => real.clear(), 60_000);
+  afterAll(() => real?.stop(), 60_000);
+
+  test("3:1 under full load, and a loan of half the surplus moves it at once", async () => {
+    const shares: Record<number, Partial<Rspec>> = { 1: { cpuShare: 96 }, 2: { cpuShare: 32 } };
+    // One core for both, so that they fight for it whatever else the machine does.
+    const before = configsOf(real.key, shares, [0]);
+    await bringUp(backEnd, before);
+    const loads = [1, 2].map((index) => begin(real, index, "while :; do :; done"));
+    try {
+      await pause(1_000);
+      const split = await ratio();
+      expect(split).toBeGreaterThan(3 * 0.95);
+      expect(split).toBeLessThan(3 * 1.05);
+
+      // The lender keeps his floor: of 96 with a floor of 32, half of what is above is 32.
+      const lent = effectiveAfter(before, "sliver1", "sliver2", 32);
+      expect(lent.map(({ cpuShare }) => cpuShare)).toEqual([64, 64]);
+      const after = configsOf(real.key, { 1: lent[0]!, 2: lent[1]! }, [0]);
+      const { signal } = new AbortController();
+      for (const config of after)
+        expect((await backEnd.configure(config, signal)).unenforced).not.toContain("cpu");
+      await pause(SETTLING);
+      const even = await ratio();
+      expect(even).toBeGreaterThan(0.95);
+      expect(even).toBeLessThan(1.05);
+    } finally {
+      for (const load of loads) load.kill();
+    }
+  });
+
+  test("a cap holds on an idle machine, and is lifted while it runs", async () => {
+    const { signal } = new AbortController();
+    await bringUp(backEnd, configsOf(real.key, { 1: { cpuCap: 200 } }));
+    const load = begin(real, 1, "while :; do :; done");
+    try {
+      await pause(500);
+      expect(await used(1)).toBeLessThan(0.22);
+      for (const config of configsOf(real.key, { 1: { cpuCap: 600 } }))
+        await backEnd.configure(config, signal);
+      const more = await used(1);
+      expect(more).toBeGreaterThan(0.3);
+      expect(more).toBeLessThan(0.65);
+    } finally {
+      load.kill();
+    }
+  });
+});
+
+function effectiveAfter(
+  configs: readonly SliverConfig[],
+  lender: string,
+  borrower: string,
+  amount: number,
+): Rspec[] {
+  const records = new Map(
+    configs.map((config): [string, SliverRecord] => [
+      config.name,
+      {
+        ...recordOf(config),
+        local: {
+          incarnation: config.incarnation,
+          loans: config.name === lender ? [{ to: borrower, resource: "cpuShare", amount }] : [],
+        },
+      },
+    ]),
+  );
+  const { effective } = computeLoans(records, POLICIES.v2.minimums, 0);
+  return configs.map(({ name }) => effective.get(name)!);
+}
+
+function recordOf({ name, effective, keys }: SliverConfig): Omit<SliverRecord, "local"> {
+  return {
+    name,
+    stamp: { epoch: 1, number: 1 },
+    generation: 1,
+    kind: "sliver",
+    instantiation: "plc-instantiated",
+    keys,
+    initscript: "",
+    delegations: [],
+    rspec: effective,
+  };
+}
+
+/** CPU time of sliver 1 over that of sliver 2, by the kernel's own count. */
+async function ratio(): Promise<number> {
+  const before = [1, 2].map(usage);
+  await pause(MEASURED);
+  const [one, two] = [1, 2].map((index, at) => usage(index) - before[at]!);
+  return one! / two!;
+}
+
+/** Part of one CPU that it has used meanwhile. */
+async function used(index: number): Promise<number> {
+  const [cpu, time] = [usage(index), systemClock.monotonic()];
+  await pause(2_000);
+  return (usage(index) - cpu) / 1e6 / (systemClock.monotonic() - time);
+}
+
+/** Nanoseconds. */
+function usage(index: number): number {
+  const group = `nodeyard-slivers/ny-${index}.${index}`;
+  try {
+    return Number(readFileSync(`/sys/fs/cgroup/cpuacct/${group}/cpuacct.usage`, "utf8"));
+  } catch {
+    const stat = readFileSync(`/sys/fs/cgroup/${group}/cpu.stat`, "utf8");
+    return Number(/usage_usec (\d+)/.exec(stat)![1]) * 1000;
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
