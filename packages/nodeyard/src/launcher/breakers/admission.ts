@@ -9,14 +9,14 @@ import type { Failure } from "./rule.ts";
 export interface Admitted {
   readonly ticket: Ticket;
   readonly label: LabelConfig;
-  /** Whether the label's budget counts it. */
-  readonly counted: boolean;
 }
 
 /** Whether a launch may begin: by the label's budget over all places, then by the breaker of this one. */
 export class Admission {
   readonly #breakers: Breakers;
   readonly #budgets: LabelBudgets;
+  /** Those that the budgets count: each is given back once, whatever goes wrong after it was. */
+  readonly #counted = new Set<Admitted>();
 
   constructor(breakers: Breakers, budgets: LabelBudgets) {
     this.#breakers = breakers;
@@ -36,28 +36,33 @@ export class Admission {
     const { offering, label, request } = launch;
     if (counted) await this.#budgets.enter(label, limitMs, signal);
     try {
-      const ticket = await this.#breakers.enter(offering, request);
-      return { ticket, label, counted };
+      const admitted = { ticket: await this.#breakers.enter(offering, request), label };
+      if (counted) this.#counted.add(admitted);
+      return admitted;
     } catch (error) {
       if (counted) this.#budgets.ended(label, undefined);
       throw error;
     }
   }
 
-  async succeeded({ ticket, label, counted }: Admitted): Promise<void> {
-    if (counted) this.#budgets.ended(label, "ready");
-    await this.#breakers.succeeded(ticket);
+  async succeeded(admitted: Admitted): Promise<void> {
+    this.#end(admitted, "ready");
+    await this.#breakers.succeeded(admitted.ticket);
   }
 
-  async failed({ ticket, label, counted }: Admitted, failure: Omit<Failure, "probe">): Promise<void> {
-    if (counted) this.#budgets.ended(label, failure);
-    await this.#breakers.failed(ticket, failure);
+  async failed(admitted: Admitted, failure: Omit<Failure, "probe">): Promise<void> {
+    this.#end(admitted, failure);
+    await this.#breakers.failed(admitted.ticket, failure);
   }
 
   /** It ended without a verdict on label or place. */
-  async leave({ ticket, label, counted }: Admitted): Promise<void> {
-    if (counted) this.#budgets.ended(label, undefined);
-    await this.#breakers.leave(ticket);
+  async leave(admitted: Admitted): Promise<void> {
+    this.#end(admitted, undefined);
+    await this.#breakers.leave(admitted.ticket);
+  }
+
+  #end(admitted: Admitted, outcome: Parameters<LabelBudgets["ended"]>[1]): void {
+    if (this.#counted.delete(admitted)) this.#budgets.ended(admitted.label, outcome);
   }
 
   /** What the view knew before anyone listened. */
