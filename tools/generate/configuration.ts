@@ -1,6 +1,7 @@
 import type { DriverConfig } from "@nodeyard/driver";
 import { fakeConfig } from "@nodeyard/driver-fake";
 import { openstackConfig } from "@nodeyard/driver-openstack";
+import { qemuConfig } from "@nodeyard/driver-qemu";
 import { staticConfig } from "@nodeyard/driver-static";
 import { metastaticDriver } from "nodeyard";
 import { jsonSchema, referencePage } from "nodeyard/config";
@@ -9,6 +10,7 @@ const drivers: readonly (readonly [string, DriverConfig])[] = [
   ["fake", fakeConfig as DriverConfig],
   ["metastatic", metastaticDriver.config as DriverConfig],
   ["openstack", openstackConfig as DriverConfig],
+  ["qemu", qemuConfig as DriverConfig],
   ["static", staticConfig as DriverConfig],
 ];
 
