@@ -3,7 +3,7 @@ import { type CrashPoint, pointName, pointsOf } from "./effects.ts";
 import type { Fault } from "./faults.ts";
 import { LauncherProcess } from "./process.ts";
 import type { Scene } from "./scene.ts";
-import { VARIANTS } from "./setting.ts";
+import { budgetOf, VARIANTS } from "./setting.ts";
 import { between, pick, shuffled } from "./streams.ts";
 import { CLOUD_FAULTS, type CloudFault, Weather } from "./weather.ts";
 
@@ -197,7 +197,8 @@ export class Troubles {
   }
 
   reload(config: (typeof VARIANTS)[number]): void {
-    this.#scene.config = config;
-    for (const each of this.#scene.processes) if (!each.dead) each.reconfigure(config);
+    const changed = { ...config, failedLaunchesPerHour: budgetOf(this.#scene.seed) };
+    this.#scene.config = changed;
+    for (const each of this.#scene.processes) if (!each.dead) each.reconfigure(changed);
   }
 }

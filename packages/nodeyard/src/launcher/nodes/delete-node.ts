@@ -16,13 +16,14 @@ export type Deleted =
   | { readonly result: "deleted" | "skipped" }
   | { readonly result: "failed"; readonly error: string };
 
-/** States from which the sweep deletes; a `ready` or `hold` node is deleted only for a stated reason. */
+/**
+ * States from which the sweep deletes. From others only when it was decided of just that state: a `ready` or `hold` node goes for a
+ * stated reason, and one that is `in-use` or `testing` may have to wait for its user's end first.
+ */
 const GOING: ReadonlySet<string> = new Set([
   "init",
   "used",
-  "in-use",
   "building",
-  "testing",
   "failed",
   "deleting",
   "deleted",
@@ -45,7 +46,7 @@ export async function deleteNode(
   if (node === "busy") return { result: "skipped" };
   const { record } = node;
   // A held node keeps the request it was given to (spec zookeeper.md 5.8); a ready one that has a request is not to go.
-  const stated = record.state === expected && (record.state === "hold" || record.allocatedTo === null);
+  const stated = record.state === expected && (record.state !== "ready" || record.allocatedTo === null);
   const wanted = GOING.has(record.state) || stated;
   if (!wanted) {
     await context.fence.release(node.held);
