@@ -23,6 +23,11 @@ export class PoolQueue<
     return this.#all.at(index);
   }
 
+  /** Its place from 0; -1: it is not in. */
+  indexOf(item: T): number {
+    return this.has(item) ? this.#all.indexOf(item) : -1;
+  }
+
   has(item: T): boolean {
     return this.#ids.has(item.id);
   }

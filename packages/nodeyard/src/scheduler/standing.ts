@@ -2,6 +2,7 @@ import { newRequest } from "@nodeyard/model";
 import type { RequestEntry } from "../view/index.ts";
 import { type Plan, planFor, YIELD_MS } from "./plan.ts";
 import { isInert } from "./requests.ts";
+import type { SortedQueue } from "./sorted-queue.ts";
 import type { PoolState, State, Waiting } from "./state.ts";
 import type { VerdictCode } from "./types.ts";
 
@@ -33,7 +34,7 @@ export interface Standing {
   readonly waiting: number;
 }
 
-/** What every pool here thinks of a request, whatever it waits for at last. Changes nothing; costs what the pools and their lines cost. */
+/** What every pool here thinks of a request, whatever it waits for at last. Changes nothing; costs what a plan in each pool costs. */
 export function standingsOf(state: State, now: number, entry: RequestEntry): readonly Standing[] {
   const { id, record } = entry;
   const waiting = state.waiting.get(id) ?? { id, relativePriority: record.relativePriority, record };
@@ -127,20 +128,12 @@ function lineOf(
   pool: PoolState,
   waiting: Waiting,
 ): { readonly position: number | null; readonly length: number } {
-  const lines: Iterable<Waiting>[] = [pool.queue];
-  let length = pool.queue.size;
+  const lines: Pick<SortedQueue<Waiting>, "indexOf" | "size">[] = [pool.queue];
   for (const label of pool.policy.labels) {
     const line = state.wanting.get(`${pool.policy.key} ${label}`);
-    if (line === undefined) continue;
-    lines.push(line);
-    length += line.size;
+    if (line !== undefined) lines.push(line);
   }
-  for (const line of lines) {
-    let position = 0;
-    for (const other of line) {
-      position++;
-      if (other.id === waiting.id) return { position, length };
-    }
-  }
-  return { position: null, length };
+  const length = lines.reduce((sum, { size }) => sum + size, 0);
+  const place = lines.map((line) => line.indexOf(waiting)).find((index) => index >= 0);
+  return { position: place === undefined ? null : place + 1, length };
 }

@@ -37,6 +37,7 @@ test("it is a sorted list without doubles, whatever was added and taken out befo
           undefined,
         ]);
         expect(queue.has(probe)).toBe(model.has(probe));
+        expect(queue.indexOf(probe)).toBe(sorted.indexOf(probe));
         expect(queue.find((value) => value >= probe)).toBe(sorted.find((value) => value >= probe));
       }
     }),
