@@ -250,9 +250,11 @@ export function interestOf(path: string): Interest {
     case "image-build":
     case "image-upload":
       return "data";
+    // Whoever asks again writes again, which is only told of what is read.
+    case "image-request":
+      return "data";
     case "contender":
     case "image-pause":
-    case "image-request":
       return "name";
     case "image-folder":
     case "image-lock":

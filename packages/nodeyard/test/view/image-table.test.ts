@@ -53,7 +53,7 @@ describe("paths of images (spec builder.md section 3)", () => {
   test.each([
     [root, "image-folder", "none"],
     [`${root}/pause`, "image-pause", "name"],
-    [`${root}/request-build`, "image-request", "name"],
+    [`${root}/request-build`, "image-request", "data"],
     [`${root}/builds`, "image-folder", "none"],
     [`${root}/builds/lock`, "image-lock", "none"],
     [`${root}/builds/lock/0__lock__0000000001`, "image-lock", "none"],
