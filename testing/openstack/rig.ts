@@ -1,3 +1,7 @@
+import { createHash, randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type DriverContext, DriverError } from "@nodeyard/driver";
 import type { ConformanceRig } from "@nodeyard/driver/conformance";
 import {
@@ -67,6 +71,7 @@ export async function openstackRig(site: OpenstackSite): Promise<ConformanceRig>
   const [user, admin] = [new CloudUser(site, "nodeyard"), new CloudUser(site, "admin")];
   const quota = async (instances: number) =>
     admin.put("compute", `/os-quota-sets/${await user.project()}`, { quota_set: { instances, force: true } });
+  const folder = mkdtempSync(join(tmpdir(), "nodeyard-openstack-image-"));
   const opened: { close(): Promise<void> }[] = [];
   site.faults({});
   await quota(20);
@@ -93,7 +98,9 @@ export async function openstackRig(site: OpenstackSite): Promise<ConformanceRig>
       const server = { name: "theirs", flavorRef, imageRef: images[0]!.id, networks: "none" };
       await user.post("compute", "/servers", { server });
     },
+    image: async () => imageFile(folder),
     async stop() {
+      rmSync(folder, { recursive: true, force: true });
       site.faults({});
       for (const provider of opened) await provider.close();
       await quota(20);
@@ -101,6 +108,22 @@ export async function openstackRig(site: OpenstackSite): Promise<ConformanceRig>
       await user.close();
       await admin.close();
     },
+  };
+}
+
+/** An image that no other is like. */
+export function imageFile(folder: string) {
+  const bytes = randomBytes(5_000_000);
+  const file = join(folder, `${bytes.toString("hex", 0, 8)}.qcow2`);
+  writeFileSync(file, bytes);
+  const digest = (kind: string) => createHash(kind).update(bytes).digest("hex");
+  return {
+    file,
+    format: "qcow2",
+    size: bytes.length,
+    sha256: digest("sha256"),
+    md5: digest("md5"),
+    own: null,
   };
 }
 

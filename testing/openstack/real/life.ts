@@ -1,5 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ImageTag, type Provider, runSteps } from "@nodeyard/driver";
@@ -9,12 +8,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { CloudUser } from "../admin.ts";
 import { LauncherSite } from "../launcher-site.ts";
 import { lookAlikes, untilOnly } from "../neighbours.ts";
-import { compile, contextOf, empty, hostOf } from "../rig.ts";
+import { compile, contextOf, empty, hostOf, imageFile } from "../rig.ts";
 import { OpenstackSite } from "../site.ts";
 
 const JOB_MS = 240_000;
 const GONE_MS = 180_000;
-const SIZE = 5_000_000;
 const { signal } = new AbortController();
 const options = { clock, signal, externalId: null, save: async () => {} };
 
@@ -56,25 +54,10 @@ afterAll(async () => {
 });
 
 test("an image goes up, and nodes that are kept ready boot from it; a job gets one of them at once", async () => {
-  const bytes = randomBytes(SIZE);
-  const file = join(folder, "noble.qcow2");
-  writeFileSync(file, bytes);
-  const digest = (kind: string) => createHash(kind).update(bytes).digest("hex");
   const image = await runSteps(
     (step) =>
       provider.offers!.images!.upload(
-        {
-          tag,
-          name: "noble-1",
-          file,
-          format: "qcow2",
-          size: SIZE,
-          sha256: digest("sha256"),
-          md5: digest("md5"),
-          metadata: { team: "qa" },
-          own: null,
-          progress: () => {},
-        },
+        { ...imageFile(folder), tag, name: "noble-1", metadata: { team: "qa" }, progress: () => {} },
         step,
       ),
     options,
