@@ -46,3 +46,16 @@ test("rule 2: what was made for a nodeset that did not come about is free for ot
   await world.settle(world.other.delete(`/nodepool/requests/${id}`));
   await world.until("the failed one is gone", () => leftovers(world, 2).length === 0);
 });
+
+test("rule 2: they serve the next request at once, while the failed one still stands", async () => {
+  const world = new World();
+  await world.start(VICTIM, launcherConfig([fakeProvider("cloud", { "launch-retries": 1 })]));
+  world.cloud.faults.createFails = 1;
+  const id = await world.ask({ node_types: ["small", "small", "small"] });
+  await world.until("it failed", () => world.request(id)?.state === "failed");
+  await world.until("the broken one is gone", () => world.nodes().length === 2);
+  const free = world.nodes().map((node) => node.id);
+  const next = await world.fulfilled(await world.ask({ node_types: ["small", "small"] }));
+  expect([...(next.nodes as string[])].sort()).toEqual(free);
+  expect(world.request(id)?.state).toBe("failed");
+});
