@@ -39,7 +39,7 @@ export interface RealMachine {
 }
 
 /** One machine for a test file: names and rules are the same for all, so one file at a time has it. */
-export async function realMachine(pool = 1_500_000_000): Promise<RealMachine> {
+export async function realMachine(some: Readonly<Record<string, unknown>> = {}): Promise<RealMachine> {
   const lock = new DatabaseSync(join(tmpdir(), "nodeyard-test-slivers.lock"), { timeout: 900_000 });
   lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-slivers-"));
@@ -49,7 +49,8 @@ export async function realMachine(pool = 1_500_000_000): Promise<RealMachine> {
   const options = isolationSchema.parse({
     folder,
     cache: join(tmpdir(), "nodeyard-image-cache"),
-    pool: { bytes: pool },
+    pool: { bytes: 1_500_000_000 },
+    ...some,
   });
   const machine = () =>
     new SliverMachine({

@@ -1,0 +1,97 @@
+import { execFileSync } from "node:child_process";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { LxcBackEnd } from "../../src/isolation/index.ts";
+import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
+import { addressOf, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
+import { SINK, SOURCE, startWorld, WORLD, WORLD_DEVICE, type World } from "./machine/world.ts";
+
+/** Seconds that traffic is measured. */
+const MEASURED = 4;
+
+describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { timeout: 120_000 }, () => {
+  let world: World;
+  let real: RealMachine;
+  let backEnd: LxcBackEnd;
+  beforeAll(async () => {
+    world = await startWorld();
+    real = await realMachine({ outbound: { device: WORLD_DEVICE } });
+    backEnd = real.backEnd("container");
+  }, 1_800_000);
+  afterEach(async () => {
+    await real.clear();
+    expect(real.leftovers()).toEqual([]);
+  }, 60_000);
+  afterAll(async () => {
+    try {
+      await real?.stop();
+    } finally {
+      world?.stop();
+    }
+  }, 60_000);
+
+  test("reaches it under the host's address, and neither another sliver nor what is refused", async () => {
+    await bringUp(backEnd, configsOf(real.key, { 1: {}, 2: {} }));
+    const hello = (host: string, port: number) =>
+      `timeout 2 bash -c 'exec 3<>/dev/tcp/${host}/${port}; echo hello >&3' 2>/dev/null && echo there || echo not there`;
+    expect(await inSliver(real, 1, hello(WORLD, SINK))).toBe("there");
+    await settle();
+    expect(world.count().peers).toEqual(["203.0.113.1"]);
+    expect(await inSliver(real, 1, hello(addressOf(2), 22))).toBe("not there");
+    expect(await inSliver(real, 1, hello("169.254.169.254", 80))).toBe("not there");
+    // The world cannot begin anything, even where it knows the way.
+    execFileSync("ip", ["-n", "ny-world", "route", "add", "10.213.0.0/16", "via", "203.0.113.1"]);
+    const probe = ["-c", `exec 3<>/dev/tcp/${addressOf(1)}/22 && head -1 <&3`];
+    const enter = ["netns", "exec", "ny-world", "timeout", "2", "bash", ...probe];
+    expect(() => execFileSync("ip", enter, { stdio: ["ignore", "pipe", "ignore"] })).toThrow();
+    execFileSync("ip", ["-n", "ny-world", "route", "del", "10.213.0.0/16"]);
+  });
+
+  test("has so many connections at a time and no more, also after a change", async () => {
+    await bringUp(backEnd, configsOf(real.key, { 1: { connections: 5 } }));
+    const flood = (count: number) =>
+      `for i in $(seq ${count}); do timeout 2 bash -c 'exec 3<>/dev/tcp/${WORLD}/${SINK}; sleep 2' 2>/dev/null & done; wait`;
+    const before = world.count().open;
+    expect(before).toBeLessThanOrEqual(5);
+    await inSliver(real, 1, flood(30));
+    await settle();
+    expect(world.count().open).toBe(5);
+    const { signal } = new AbortController();
+    for (const config of configsOf(real.key, { 1: { connections: 12 } }))
+      await backEnd.configure(config, signal);
+    await inSliver(real, 1, flood(30));
+    await settle();
+    expect(world.count().open).toBe(12);
+  });
+
+  test("sends and gets at its rate, which a loan changes while it runs", async () => {
+    const { signal } = new AbortController();
+    await bringUp(backEnd, configsOf(real.key, { 1: { netCap: 8_000_000 } }));
+    for (const megabits of [8, 24]) {
+      for (const config of configsOf(real.key, { 1: { netCap: megabits * 1_000_000 } }))
+        await backEnd.configure(config, signal);
+      const before = world.count().bytes;
+      await inSliver(
+        real,
+        1,
+        `timeout ${MEASURED} bash -c 'cat /dev/zero >/dev/tcp/${WORLD}/${SINK}' 2>/dev/null; true`,
+      );
+      await settle();
+      const up = ((world.count().bytes - before) * 8) / MEASURED / 1e6;
+      expect(up, `up ${megabits}`).toBeGreaterThan(0.7 * megabits);
+      expect(up, `up ${megabits}`).toBeLessThan(1.2 * megabits);
+      const got = await inSliver(
+        real,
+        1,
+        `timeout ${MEASURED} cat </dev/tcp/${WORLD}/${SOURCE} 2>/dev/null | wc -c`,
+      );
+      const down = (Number(got) * 8) / MEASURED / 1e6;
+      expect(down, `down ${megabits}`).toBeGreaterThan(0.7 * megabits);
+      expect(down, `down ${megabits}`).toBeLessThan(1.2 * megabits);
+    }
+  });
+});
+
+/** Until the world has counted what came. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 300));
+}
