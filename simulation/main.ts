@@ -23,7 +23,7 @@ Exit code 0: no rule was broken and, with 200 seeds or more, everything happened
 
 /** With so many seeds, everything that can happen does. */
 const ENOUGH = 200;
-const KEEP_EVERY = 20;
+const KEEP_EVERY = 5;
 
 const { values } = options();
 if (values.help === true) {
