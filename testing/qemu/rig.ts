@@ -16,6 +16,7 @@ import {
   driverScanner,
   type LabelConfig,
   type PoolConfig,
+  type Provider,
   type UploadOrder,
 } from "@nodeyard/driver";
 import type { ConformanceRig } from "@nodeyard/driver/conformance";
@@ -32,6 +33,8 @@ export interface QemuRig extends ConformanceRig {
   /** The provider as the file has it. */
   readonly text: Readonly<Record<string, unknown>>;
   readonly config: QemuProviderConfig;
+  /** With another configuration over the same folder. */
+  openAs(config: QemuProviderConfig): Promise<Provider>;
   /** For uploads. */
   image(): Promise<Pick<UploadOrder, "file" | "format" | "size" | "sha256" | "md5" | "own">>;
 }
@@ -93,6 +96,7 @@ export async function qemuRig(
     pool,
     label: pool.labels.get("vm") as LabelConfig,
     open: (installation) => qemuDriver.open(config, contextOf(installation)),
+    openAs: (other) => qemuDriver.open(other, contextOf("another provider")),
     drive: (work) => work,
     settle: async () => {},
     makeForeign,

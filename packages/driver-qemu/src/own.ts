@@ -6,7 +6,7 @@ export interface QemuProviderOwn {
   readonly folder: string;
   /** Host name or machine id of the host that the provider belongs to; null: the first that opens the folder. */
   readonly host: string | null;
-  /** User name, or a number that no user has, that QEMU runs as; null: whoever runs the launcher, unless that is root. */
+  /** User name, or "uid" or "uid:gid", that QEMU runs as; null: whoever runs the launcher, unless that is root. */
   readonly user: string | null;
   /** Address of the host that clients reach the machines' ports at. */
   readonly address: string;

@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Machine } from "@nodeyard/driver";
@@ -81,6 +83,23 @@ describe.skipIf(skip)("machines that really boot", { timeout: 300_000 }, () => {
     });
   });
 
+  // Where KVM opens and boots nothing useful, a verdict without a boot would leave a machine that never answers.
+  test("whichever accelerator the probe chooses, the machine answers, and the next needs no probe", async () => {
+    const kvm = statSync("/dev/kvm", { throwIfNoEntry: false })?.gid;
+    const root = process.getuid?.() === 0;
+    const who = root && kvm !== undefined ? { user: `61234:${kvm}` } : {};
+    const rig = await rigOf(direct(), {}, { accelerator: "auto", "probe-timeout": 15, ...who });
+    await inRig(rig, async (launches) => {
+      const first = await launches.create("0000000004");
+      expect(await launches.hostKeys(first)).toHaveLength(1);
+      const verdicts = join(rig.folder, "accelerators");
+      const known = existsSync(verdicts) ? readdirSync(verdicts) : [];
+      await launches.remove("0000000004");
+      expect(await stepsOf(launches, "0000000005")).not.toContain("kvm-probe");
+      expect(existsSync(verdicts) ? readdirSync(verdicts) : []).toEqual(known);
+    });
+  });
+
   test("a boot sector, a seed by fw_cfg; it outlives a launcher that is killed, and the next finds it", async () => {
     const rig = await rigOf({}, { seed: "fw_cfg" });
     await inRig(rig, async (launches) => {
@@ -96,6 +115,20 @@ describe.skipIf(skip)("machines that really boot", { timeout: 300_000 }, () => {
     });
   });
 });
+
+async function stepsOf(launches: Launches, nodeId: string): Promise<readonly string[]> {
+  const seen: string[] = [];
+  await launches.run(async function* (context) {
+    const steps = launches.provider.create(launches.order(nodeId), context);
+    for (;;) {
+      const next = await steps.next();
+      if (next.done) return next.value;
+      seen.push(next.value.step);
+      yield next.value;
+    }
+  });
+  return seen;
+}
 
 /** What a launcher made that was killed with its whole process group. */
 async function createdAndKilled(rig: QemuRig, nodeId: string): Promise<Machine> {

@@ -80,7 +80,7 @@ export const schema = closed(
       default: "the first that opens the folder",
     }),
     user: str(
-      "Who QEMU runs as when the launcher is root: a user of its own, or a number that no user has. Needed then.",
+      "Who QEMU runs as when the launcher is root: a user of its own, in group `kvm` for KVM, or numbers (`uid:gid`). Needed then.",
     ),
     address: str({
       description: "Address of this host that clients reach the machines at.",

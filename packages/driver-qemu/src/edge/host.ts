@@ -1,4 +1,4 @@
-import { mkdir, readFile, statfs, writeFile } from "node:fs/promises";
+import { mkdir, readFile, stat, statfs, writeFile } from "node:fs/promises";
 import { availableParallelism, hostname, totalmem } from "node:os";
 import { join } from "node:path";
 import { DriverError } from "@nodeyard/driver";
@@ -63,7 +63,8 @@ export async function accountOf(user: string | null, signal: AbortSignal): Promi
       );
     return null;
   }
-  const account = /^\d+$/.test(user) ? same(Number(user)) : await lookedUp(user, signal);
+  const numbers = /^(\d+)(?::(\d+))?$/.exec(user);
+  const account = numbers === null ? await lookedUp(user, signal) : numbered(numbers[1]!, numbers[2]);
   if (account.uid === 0 || account.gid === 0)
     throw new DriverError("configuration", `user ${user} is root; give QEMU a user of its own`);
   if (!root && account.uid === process.getuid?.()) return null;
@@ -75,16 +76,18 @@ export async function accountOf(user: string | null, signal: AbortSignal): Promi
   return account;
 }
 
-function same(id: number) {
-  return { uid: id, gid: id };
+function numbered(uid: string, gid: string | undefined) {
+  return { uid: Number(uid), gid: Number(gid ?? uid) };
 }
 
 async function lookedUp(user: string, signal: AbortSignal): Promise<NonNullable<Account>> {
   try {
-    const [uid, gid] = await Promise.all(
-      ["-u", "-g"].map(async (what) => Number(await run("id", [what, "--", user], { signal }))),
-    );
-    return { uid: uid as number, gid: gid as number };
+    const ask = async (what: string) => (await run("id", [what, "--", user], { signal })).trim();
+    const [uid, gid, all] = await Promise.all([ask("-u"), ask("-g"), ask("-G")]);
+    // A process is started with one group: the one that opens KVM counts, if the user is in it.
+    const kvm = (await stat("/dev/kvm").catch(() => undefined))?.gid;
+    const counts = kvm !== undefined && kvm !== 0 && all.split(" ").includes(String(kvm));
+    return { uid: Number(uid), gid: counts ? kvm : Number(gid) };
   } catch (error) {
     signal.throwIfAborted();
     throw new DriverError("configuration", `there is no user ${user} on this host; add it, or mend user`, {
