@@ -114,7 +114,7 @@ test("logs are pruned by exactly the image's name (spec builder.md section 6)", 
 
 test("room for a build, and what it is at", () => {
   expect([bytesNeeded(undefined), bytesNeeded(1_000)]).toEqual([2 ** 30, 1_200]);
-  expect(phaseIn("a\n2026-01-01 10:00:00.123 | dib-run-parts Running 50-x\n\n")).toBe(
+  expect(phaseIn("a\n2026-01-01 10:00:00.123 | dib-run-parts Running 50-x\n+ mv a b\n\n")).toBe(
     "dib-run-parts Running 50-x",
   );
   expect(phaseIn("")).toBe("running");

@@ -68,5 +68,7 @@ export class ProgressBook {
 /** What a build is at: the last line of its log that says something, without what only repeats. */
 export function phaseIn(tail: string): string {
   const lines = tail.split(/[\r\n]+/).map((line) => line.replace(/^\d{4}-\d\d-\d\d [\d:.,]+ \| /, "").trim());
-  return lines.findLast((line) => line !== "")?.slice(0, 120) ?? "running";
+  // A shell that traces itself says how, not what.
+  const said = lines.findLast((line) => line !== "" && !/^\++ /.test(line));
+  return said?.slice(0, 120) ?? "running";
 }

@@ -1,0 +1,64 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Site } from "../cli/nodeyard.ts";
+import { type ListedBuild, until } from "./site.ts";
+
+const HERE = fileURLToPath(new URL("./diskimage-builder", import.meta.url));
+// Not of a Python environment of one's own: the module belongs to the system's.
+const PATH = `${HERE}/shim:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin`;
+
+const lacking = ["disk-image-create", "qemu-img", "losetup"].filter(
+  (program) => spawnSync("sh", ["-c", `command -v ${program}`], { env: { PATH } }).status !== 0,
+);
+if (process.getuid?.() !== 0) lacking.push("root");
+const why = `diskimage-builder is not tried, for lack of ${lacking.join(", ")} (Debian: python3-diskimage-builder)`;
+if (lacking.length > 0 && process.env.CI === "true") throw new Error(why);
+if (lacking.length > 0) console.warn(why);
+
+let site: Site;
+beforeAll(() => {
+  site = new Site("");
+  mkdirSync(join(site.folder, "images"));
+  site.write(`
+images-dir: ${site.folder}/images
+build-log-dir: ${site.folder}/logs
+elements-dir: ${HERE}/elements
+labels: []
+diskimages:
+  - name: mini
+    elements: [nodeyard-mini]
+    dib-cmd: disk-image-create -n
+    formats: [raw, qcow2]
+    env-vars: {PATH: "${PATH}", DIB_IMAGE_CACHE: "${site.folder}/cache", DIB_IMAGE_SIZE: "1"}
+providers: []
+`);
+});
+afterAll(() => site.close());
+
+test.skipIf(lacking.length > 0)(
+  "the real diskimage-builder makes an image in both formats, with sums that are right, and leaves nothing else",
+  async () => {
+    const up = await site.up();
+    await up.told("a build begins");
+    await Promise.race([up.told("a build is ready"), up.told("a build failed")]);
+    const [build] = await site.json<ListedBuild[]>("dib-image-list");
+    expect(build, up.err).toMatchObject({ state: "ready", formats: ["qcow2", "raw"] });
+    const image = join(site.folder, "images", `${build!.id}.qcow2`);
+    const facts = JSON.parse(
+      execFileSync("qemu-img", ["info", "--output=json", image], { encoding: "utf8" }),
+    );
+    expect(facts).toMatchObject({ format: "qcow2", "format-specific": { data: { compat: "0.10" } } });
+    const sum = createHash("sha256").update(readFileSync(image)).digest("hex");
+    expect(readFileSync(`${image}.sha256`, "utf8").slice(0, 64)).toBe(sum);
+    expect(readFileSync(join(site.folder, "logs", `${build!.id}.log`), "utf8")).toMatch(/Exit code: 0\n$/);
+    expect(
+      execFileSync("losetup", ["--list", "--noheadings", "--output", "BACK-FILE"], { encoding: "utf8" }),
+    ).not.toContain(site.folder);
+    await until(() => !readFileSync("/proc/mounts", "utf8").includes(site.folder), "no mount is left");
+  },
+  300_000,
+);

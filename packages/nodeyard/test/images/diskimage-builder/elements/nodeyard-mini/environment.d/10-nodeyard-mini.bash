@@ -1,0 +1,2 @@
+export DISTRO_NAME=debian
+export DIB_INIT_SYSTEM=systemd
