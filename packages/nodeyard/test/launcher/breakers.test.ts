@@ -187,19 +187,15 @@ describe("a label that never boots", () => {
     // Two providers of two zones each: four places.
     const providers = [fakeProvider("cloud", RETRIES), fakeProvider("other", RETRIES)];
     const config = launcherConfig(providers, { failedLaunchesPerHour: 10 });
-    const { launcher, counters } = await world.start("a", config, { wrap: counter.wrap });
+    const { counters } = await world.start("a", config, { wrap: counter.wrap });
     const ids = await asked(world, 60);
     await world.run(60_000);
     expect(counter.creates).toBe(10);
-    expect(new Set(ids.map((id) => launcher.verdict(id)?.code))).toEqual(new Set(["offering.budget"]));
-    // Ten an hour, and no more.
+    expect(counters.value("launcher.launches")).toBe(counter.creates);
+    // Nothing has worked anywhere: clients hear of it, but for the few that try what drains.
     await world.run(3_600_000 - 60_000);
     expect(counter.creates).toBeLessThanOrEqual(20);
-    expect(counters.value("launcher.launches")).toBe(counter.creates);
-    // Waiting has not helped: clients hear of it.
-    await world.run(3_600_000);
-    const states = ids.map((id) => () => world.request(id)?.state);
-    await world.until("all have failed", () => states.every((state) => state() === "failed"));
+    expect(ids.filter((id) => world.request(id)?.state === "failed").length).toBe(ids.length);
     await world.until("nothing is left", () => world.nodes().length === 0);
   });
 

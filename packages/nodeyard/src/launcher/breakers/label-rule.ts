@@ -49,7 +49,8 @@ export function roomAt(tally: LabelTally, now: number, rule: BreakerRule): numbe
 
 /** Requests are declined at once: nothing has worked anywhere for so long that waiting is of no use. Room comes in time. */
 export function isLabelHopeless({ row, last }: LabelTally, rule: BreakerRule): boolean {
-  return row >= Math.max(rule.failedPerHour, rule.inARow * rule.hopeless) && last?.kind !== "capacity";
+  const enough = Math.max(rule.inARow, Math.min(rule.failedPerHour, rule.inARow * rule.hopeless));
+  return row >= enough && last?.kind !== "capacity";
 }
 
 function isTrusted({ worked, row }: LabelTally, { inARow }: BreakerRule): boolean {
