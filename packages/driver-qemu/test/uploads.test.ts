@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ImageTag, LabelConfig } from "@nodeyard/driver";
 import { describe, expect, test } from "vitest";
@@ -50,6 +50,24 @@ describe.skipIf(skip)("machines of uploads", { timeout: 120_000 }, () => {
         launches.provider.create({ ...order, label: small }, context);
       const failed = launches.run((context) => steps({ signal: context.signal, externalId: null }));
       await expect(failed).rejects.toMatchObject({ kind: "configuration" });
+    } finally {
+      await rig.stop();
+    }
+  });
+
+  test("what a launcher left half copied goes when the folder is opened an hour later; what is younger stays", async () => {
+    const rig = await rigOf();
+    try {
+      await Launches.open(rig);
+      const drafts = ["copies/.old", "copies/.young", "nodes/.old", "nodes/.young"].map((name) =>
+        join(rig.folder, name),
+      );
+      for (const draft of drafts) mkdirSync(draft);
+      const hoursAgo = new Date(Date.now() - 2 * 3_600_000);
+      for (const draft of drafts.filter((path) => path.endsWith("old")))
+        utimesSync(draft, hoursAgo, hoursAgo);
+      await Launches.open(rig);
+      expect(drafts.map((draft) => existsSync(draft))).toEqual([false, true, false, true]);
     } finally {
       await rig.stop();
     }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream, constants as flags } from "node:fs";
-import { link, open, readdir, rm, writeFile } from "node:fs/promises";
+import { link, open, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Account } from "./tools.ts";
 
 /** Undefined where the system says `code`. */
@@ -93,4 +94,14 @@ export async function readable(account: Account, path: string): Promise<void> {
 /** A second name of the file; there already: nothing. */
 export async function linked(from: string, to: string): Promise<void> {
   await ignoring("EEXIST", link(from, to));
+}
+
+/** Removes drafts that launchers left half done which died meanwhile: folders with a leading dot, unchanged since. */
+export async function tidy(folder: string, since: number): Promise<void> {
+  for (const name of await folders(folder)) {
+    if (!name.startsWith(".")) continue;
+    const facts = await ignoring("ENOENT", stat(join(folder, name)));
+    if (facts !== undefined && facts.mtimeMs < since)
+      await rm(join(folder, name), { recursive: true, force: true });
+  }
 }

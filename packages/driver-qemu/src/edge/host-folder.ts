@@ -16,6 +16,7 @@ import { rules } from "../machine/firewall.ts";
 import { imageName, imageTag, nodeTag } from "../names.ts";
 import type { QemuProviderConfig } from "../own.ts";
 import { Copies } from "./copies.ts";
+import { tidy } from "./files.ts";
 import { accountOf, amountsOf, enter, type HostId, thisHost } from "./host.ts";
 import { Nodes, type Wanted } from "./nodes.ts";
 import { type Account, run } from "./tools.ts";
@@ -23,6 +24,7 @@ import { Uploads } from "./uploads.ts";
 import { Verdicts } from "./verdicts.ts";
 
 const POLL_MS = 20;
+/** Twice what a copy may take. */
 const DRAFT_AGE_MS = 3_600_000;
 const UNKNOWN: Resources = { instances: 1 };
 
@@ -67,7 +69,9 @@ export class HostFolder {
     for (const program of [emulator, "qemu-img", "mcopy"]) await run(program, ["--version"], { signal });
     if (network === "outbound") await guard(account, signal);
     const opened = new HostFolder(config, context, { account, host });
-    await opened.nodes.tidy(context.clock.now() - DRAFT_AGE_MS);
+    // Not those of uploads: they are listed, and go as leaks do.
+    for (const drafts of ["nodes", "copies"])
+      await tidy(join(folder, drafts), context.clock.now() - DRAFT_AGE_MS);
     return opened;
   }
 

@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Random, Resources } from "@nodeyard/driver";
 import { FILES, forwardedPort, isMachine } from "../machine/command-line.ts";
@@ -125,15 +125,5 @@ export class Nodes {
   /** A guest may write without end. */
   async trimConsole(name: string): Promise<void> {
     for (const file of [FILES.console, FILES.log]) await trim(join(this.run(name), file), CONSOLE_MAX);
-  }
-
-  /** Removes drafts of launchers that died while they wrote one. */
-  async tidy(olderThan: number): Promise<void> {
-    for (const name of await readdir(this.#root)) {
-      if (!name.startsWith(".")) continue;
-      const facts = await ignoring("ENOENT", stat(join(this.#root, name)));
-      if (facts !== undefined && facts.mtimeMs < olderThan)
-        await rm(join(this.#root, name), { recursive: true, force: true });
-    }
   }
 }

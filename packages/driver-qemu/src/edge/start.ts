@@ -1,4 +1,4 @@
-import { mkdir, rename, rm } from "node:fs/promises";
+import { chmod, mkdir, rename, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { DriverError } from "@nodeyard/driver";
@@ -51,7 +51,8 @@ export async function seed(
 ): Promise<void> {
   const { disk, account, signal } = options;
   const cwd = join(folder, "seed");
-  await ignoring("EEXIST", mkdir(cwd, { mode: 0o711 }));
+  await ignoring("EEXIST", mkdir(cwd));
+  await chmod(cwd, 0o711);
   const files = Object.entries(seedFiles(facts));
   for (const [name, text] of files) await writeFor(account, join(cwd, name), text);
   if (!disk) return;
