@@ -1,0 +1,82 @@
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type DocumentInput, type SliverSpecInput, signText } from "@nodeyard/sliver-protocol";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { spec } from "../api/rig.ts";
+import { DaemonRig } from "../daemon/rig.ts";
+import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
+import { addressOf } from "./machine/slivers.ts";
+
+describe.skipIf(whyNot() !== undefined)("sliverd with real slivers", { timeout: 180_000 }, () => {
+  const daemon = new DaemonRig();
+  let real: RealMachine;
+  let version = 0;
+
+  beforeAll(async () => {
+    real = await realMachine();
+    await daemon.prepare();
+    await daemon.configure({
+      backEnd: "container",
+      isolation: {
+        folder: real.folder,
+        cache: join(tmpdir(), "nodeyard-image-cache"),
+        pool: { bytes: 1_500_000_000 },
+      },
+    });
+    await daemon.start();
+  }, 1_800_000);
+  afterAll(async () => {
+    await daemon.stop();
+    await real?.stop();
+  }, 120_000);
+
+  const signal = () => AbortSignal.timeout(60_000);
+  const deliver = (...slivers: SliverSpecInput[]) => {
+    const head: DocumentInput = { v: 1, node: "node-1", epoch: 1, version: ++version, issuedAt: 0, slivers };
+    return daemon.launcher.deliver(signText("document", head, daemon.signer), signal());
+  };
+  const sliver = (name: string, more: Partial<SliverSpecInput> = {}) =>
+    spec(name, { generation: 1, keys: [real.key], rspec: { disk: 65_536, memoryCap: 131_072 }, ...more });
+  const phases = async () =>
+    Object.fromEntries(
+      (await daemon.launcher.status(signal())).slivers.map(({ name, phase }) => [name, phase]),
+    );
+  /** Start of the first process inside, in ticks since the machine's. */
+  const life = () => real.ssh(addressOf(1), "cut -d' ' -f22 /proc/1/stat").trim();
+
+  test("a document makes them, a killed manager finds them, and the last document leaves nothing", async () => {
+    await deliver(sliver("ada"), sliver("bob", { initscript: "echo hello >/home/ny-02/said" }));
+    await until(async () => Object.values(await phases()).filter((one) => one === "running").length === 2);
+    const before = life();
+    expect(real.ssh(addressOf(2), "id -un; cat said", "ny-02")).toBe("ny-02\nhello\n");
+
+    await daemon.end("SIGKILL");
+    expect(life()).toBe(before);
+    await daemon.start();
+    await until(async () => (await phases()).ada === "running");
+    expect(life()).toBe(before);
+
+    // Without its store it destroys nothing, and takes over what runs.
+    await daemon.end("SIGKILL");
+    await rm(join(daemon.folder, "state"), { recursive: true });
+    await daemon.start();
+    expect((await daemon.launcher.status(signal())).safeMode).toBe(true);
+    expect(life()).toBe(before);
+    await deliver(sliver("ada"));
+    await until(async () => (await phases()).ada === "running");
+    await until(async () => real.leftovers().every((line) => !line.includes("ny-2.")));
+    expect(life()).toBe(before);
+
+    await deliver();
+    await until(async () => real.leftovers().length === 0);
+  });
+
+  async function until(check: () => Promise<boolean>): Promise<void> {
+    for (let turn = 0; turn < 200; turn++) {
+      if (await check().catch(() => false)) return;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    throw new Error(`it did not happen\n${daemon.errors.join("")}`);
+  }
+});
