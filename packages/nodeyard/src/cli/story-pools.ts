@@ -19,9 +19,9 @@ export function poolsText(
 ): string[] {
   const concerned = pools.filter(({ outlook }) => outlook !== "lacks");
   const lacking = pools.length - concerned.length;
-  const hosts = new Set(pools.map(({ host }) => host)).size;
+  const members = new Set(pools.map(({ member }) => member)).size;
   return [
-    ...concerned.flatMap((line) => poolText(line, told, hosts > 1, now, columns)),
+    ...concerned.flatMap((line) => poolText(line, told, members > 1, now, columns)),
     ...(lacking === 0
       ? []
       : [`  ${lacking} other ${lacking === 1 ? "pool does" : "pools do"} not offer what it wants`]),
@@ -37,7 +37,7 @@ function poolText(
 ): string[] {
   const { code, facts, outlook, position, waiting, since, nextTry, estimate } = line;
   const place = position === null ? "" : `, place ${position} of ${waiting}`;
-  const where = several ? `${line.pool} (${line.host})` : line.pool;
+  const where = several ? `${line.pool} of ${line.member}` : line.pool;
   const says = verdictMeaning(code, facts) ?? "a reason that only a later release knows";
   const { pool: _pool, ...rest } = facts;
   // What was just said in full need not be said again.

@@ -13,8 +13,11 @@ interface Granted {
   readonly nodes: readonly { readonly id: string }[];
 }
 
+/** The session of a launcher that is stopped outlasts the questions about it, on a slow machine too. */
 function servers(host: string, port: number): string {
-  return fakeConfig({ extra: `zookeeper-servers:\n  - {host: ${host}, port: ${port}}\n` });
+  return fakeConfig({
+    extra: `zookeeper-timeout: 40\nzookeeper-servers:\n  - {host: ${host}, port: ${port}}\n`,
+  });
 }
 
 /** Asks from a place that has no journal of anybody. */
@@ -55,6 +58,8 @@ async function tellsOfBoth(stranger: Stranger, second: Running): Promise<void> {
   expect(half.members.silent).toMatchObject([{ why: "no answer within 3 s" }]);
   expect(half.pools).toHaveLength(1);
   const { out } = await stranger.site.run("-c", stranger.site.config, "explain", "label", "small");
+  const unknown = await stranger.site.run("-c", stranger.site.config, "explain", "4711");
+  expect(unknown.err).toMatch(/no node 0000004711, .* knows it \(no answer from \S+\); see/);
   expect(out).toMatch(/\nDid not answer: \S+ \(no answer within 3 s\)\./);
 
   second.child.kill("SIGCONT");

@@ -27,13 +27,18 @@ export function addExplain(program: Command, session: Session): void {
       return withTree(session, async (handles) => {
         const journal = `${stateOf(session)}/${JOURNAL}`;
         const hear = hearing(handles, (wanted) => readJournal(journal, wanted));
-        const story = await explain(handles, subject, hear);
+        let silent: readonly string[] = [];
+        const story = await explain(handles, subject, async (about) => {
+          const heard = await hear(about);
+          silent = heard.asked.silent.map(({ member }) => member);
+          return heard;
+        });
         if (story === undefined)
           throw new CommandError(
             "cli.nothing_known",
             subject.kind === "label"
-              ? `no pool offers a label ${JSON.stringify(subject.id)}, and no node or request has it; see "nodeyard info PROVIDER"`
-              : `there is no ${subject.kind} ${subject.id}, and no launcher that answered nor ${journal} knows it; see "nodeyard list", "list --leases" and "request-list"`,
+              ? `no pool offers a label ${JSON.stringify(subject.id)}, and no node or request has it${unanswered(silent)}; see "nodeyard info PROVIDER"`
+              : `there is no ${subject.kind} ${subject.id}, and no launcher that answered nor ${journal} knows it${unanswered(silent)}; see "nodeyard list", "list --leases" and "request-list"`,
           );
         const { io } = session;
         io.out(
@@ -43,4 +48,9 @@ export function addExplain(program: Command, session: Session): void {
         );
       });
     });
+}
+
+/** Somebody may know it all the same. */
+function unanswered(silent: readonly string[]): string {
+  return silent.length === 0 ? "" : ` (no answer from ${silent.join(", ")})`;
 }

@@ -47,8 +47,8 @@ export function heardParts({
   asked,
   history,
 }: Heard): Pick<Story, "pools" | "estimate" | "history" | "asked"> {
-  const pools = asked.answers.flatMap(({ hostname, testimony }) =>
-    testimony.pools.map((standing): PoolLine => ({ ...standing, host: hostname })),
+  const pools = asked.answers.flatMap(({ member, hostname, testimony }) =>
+    testimony.pools.map((standing): PoolLine => ({ ...standing, member, host: hostname })),
   );
   return { pools, estimate: soonest(pools), history, asked };
 }

@@ -39,6 +39,7 @@ export const explanationSchema = z.strictObject({
   pools: z.array(
     z.strictObject({
       pool: z.string(),
+      member: z.string(),
       host: z.string(),
       provider: z.string(),
       outlook: z.enum(["serves", "can", "waits", "declines", "lacks"]),
@@ -115,6 +116,7 @@ export function toExplanation(story: Story, file: string): Explanation {
     estimate: story.estimate === null ? null : estimated(story.estimate, story.estimate.pool),
     pools: pools.map((line) => ({
       pool: line.pool,
+      member: line.member,
       host: line.host,
       provider: line.provider,
       outlook: line.outlook,

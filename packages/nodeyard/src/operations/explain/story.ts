@@ -27,8 +27,9 @@ export interface ToldHistory {
   readonly problem: string | null;
 }
 
-/** Where it stands in one pool, and the host of the launcher that serves that. */
+/** Where it stands in one pool, and the launcher that serves that: its name under `/nodeyard/members`, and its host. */
 export interface PoolLine extends PoolStanding {
+  readonly member: string;
   readonly host: string;
 }
 
