@@ -45,6 +45,8 @@ export class EmbeddedLog {
   readonly #file: string;
   readonly #writes: AppliedWrite[] = [];
   readonly #paths = new Set(["/"]);
+  /** Sessions that ended with a process that died. */
+  readonly #ended = new Set<bigint>();
   #read = 0;
 
   constructor(file: string) {
@@ -55,11 +57,17 @@ export class EmbeddedLog {
   died(disk: OnDisk): void {
     for (const write of this.#unread()) if (write.zxid <= disk.zxid) this.#add(write);
     const lost = oneMore(this.#paths, disk.paths);
-    const extra = oneMore(disk.paths, this.#paths);
+    // A process that died before it opened the store has not yet taken away what its predecessor left.
+    const left = new Set(
+      [...disk.orphans].flatMap(([session, paths]) => (this.#ended.has(session) ? paths : [])),
+    );
+    const extra = oneMore(disk.paths.difference(left), this.#paths);
     if (lost !== undefined) throw new Error(`${lost} is in the log and not on the disk (zxid ${disk.zxid})`);
     if (extra !== undefined)
       throw new Error(`${extra} is on the disk and not in the log (zxid ${disk.zxid})`);
     for (const [session, paths] of disk.orphans) {
+      if (this.#ended.has(session)) continue;
+      this.#ended.add(session);
       this.#add({
         zxid: disk.zxid,
         at: this.#writes.at(-1)?.at ?? 0,
