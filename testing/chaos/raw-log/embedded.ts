@@ -61,7 +61,7 @@ export class EmbeddedLog {
     const left = new Set(
       [...disk.orphans].flatMap(([session, paths]) => (this.#ended.has(session) ? paths : [])),
     );
-    const extra = oneMore(disk.paths.difference(left), this.#paths);
+    const extra = oneMore(disk.paths, new Set([...this.#paths, ...left]));
     if (lost !== undefined) throw new Error(`${lost} is in the log and not on the disk (zxid ${disk.zxid})`);
     if (extra !== undefined)
       throw new Error(`${extra} is on the disk and not in the log (zxid ${disk.zxid})`);
