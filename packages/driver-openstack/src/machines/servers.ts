@@ -10,9 +10,10 @@ import { isGone, type ServerWatch } from "./server-watch.ts";
 const CREATE_MS = 120_000;
 /** A deletion that nova gave up is told after this long, milliseconds. */
 const GIVEN_UP_MS = 5_000;
-/** What nova calls DELETED is away after this long, whatever else it says of it; milliseconds. */
-const LINGERS_MS = 10_000;
+/** What nova calls DELETED counts until its database has it no more, half a minute on a busy host; believed after this, milliseconds. */
+const LINGERS_MS = 120_000;
 const LOOK_MS = 500;
+const SLOW_LOOK_MS = 8_000;
 /** One that it gave up without saying so. */
 const STUCK_MS = 60_000;
 /** Nodes whose calls were all made by this process: what a list of a moment ago shows of them is all there is. */
@@ -156,7 +157,7 @@ export class Servers {
   /** By looks at the server itself: only 404 is the end. A cloud that goes on saying DELETED is believed after a while. */
   async #freed(id: string, signal: AbortSignal): Promise<boolean> {
     const started = this.#clock.monotonic();
-    for (let pause = LOOK_MS; ; pause *= 2) {
+    for (let pause = LOOK_MS; ; pause = Math.min(SLOW_LOOK_MS, pause * 2)) {
       const server = await this.#nova.server(id, signal);
       if (server === undefined) return true;
       if (!isGone(server)) return false;

@@ -57,7 +57,6 @@ if not usr.compute.find_keypair('nodeyard'):
         subprocess.check_call(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', 'nodeyard', '-f', key])
     with open(key + '.pub') as f:
         usr.compute.create_keypair(name='nodeyard', public_key=f.read().strip())
-adm.set_compute_quotas('nodeyard', instances=20, cores=100, ram=204800)
 # a compute node must be up, and its inventory in placement
 
 
