@@ -13,7 +13,12 @@ export {
   EXECUTOR_DEFAULTS,
   Executor,
   type ExecutorOptions,
+  type IsolationOptions,
+  isolationSchema,
+  LxcBackEnd,
+  type MachineOptions,
   type Outcome,
+  SliverMachine,
   type SliverRef,
 } from "./isolation/index.ts";
 export { Manager, type ManagerLog, type ManagerOptions, reportOf } from "./manager/index.ts";

@@ -26,8 +26,8 @@ export async function launch(
   const { cgroups, network, folders, subvolumes, pool, options } = machine;
   await machine.frame(signal);
   const runs = (await cgroups.processes(mark, "payload")).length > 0;
-  if (!runs) {
-    // Of a start that was interrupted.
+  if (!runs && (await cgroups.list()).includes(mark)) {
+    // Of a start that was interrupted: groups are what it makes first.
     await cgroups.kill(mark, signal);
     await network.disconnect(names, signal);
     await cgroups.remove(mark, signal);

@@ -3,6 +3,7 @@ import type { SliverConfig } from "../../../core/index.ts";
 import { run } from "../../edge/run.ts";
 import { CommandError } from "../../errors.ts";
 import type { Names } from "../../lxc/names.ts";
+import { exists } from "../../storage/edge/pool.ts";
 import { frameScript, type Outbound, removalScripts, sliverScript, TABLE } from "../rules.ts";
 import { FRAME_QUEUE, frameCommands, shapeCommands, UPLINK_QUEUE, unshapeCommands } from "../shape.ts";
 
@@ -24,7 +25,8 @@ export class Network {
   async prepare(signal: AbortSignal): Promise<void> {
     await nft(frameScript(this.#outbound), signal);
     // Cables are to be limited from their first packet, so the common queue is there first.
-    await run(["ip", "link", "add", UPLINK_QUEUE, "type", "ifb"], { signal }).catch(ignoreExisting);
+    if (!(await exists(`/sys/class/net/${UPLINK_QUEUE}`)))
+      await run(["ip", "link", "add", UPLINK_QUEUE, "type", "ifb"], { signal }).catch(ignoreExisting);
     await run(["ip", "link", "set", UPLINK_QUEUE, "up"], { signal });
     await tc([FRAME_QUEUE], signal).catch(ignoreExisting);
     await tc(frameCommands(this.#link), signal);
