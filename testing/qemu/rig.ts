@@ -23,6 +23,7 @@ import type { ConformanceRig } from "@nodeyard/driver/conformance";
 import { type QemuProviderConfig, qemuConfig, qemuDriver } from "@nodeyard/driver-qemu";
 import { createScanner } from "@nodeyard/keyscan";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { output } from "./run.ts";
 
 const MAX_VMS = 8;
 /** A number that no user of a machine for tests has. */
@@ -108,6 +109,9 @@ export async function qemuRig(
     async stop() {
       if (existsSync(join(folder, "gone"))) renameSync(join(folder, "gone"), join(folder, "nodes"));
       await removeAll(config);
+      // A provider leaves its rules, as it leaves its machines.
+      if (config.own.network === "outbound")
+        await output("nft", ["delete", "table", "inet", `nodeyard_qemu_${USER}`]);
       rmSync(folder, { recursive: true, force: true });
     },
   };
