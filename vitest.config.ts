@@ -1,4 +1,4 @@
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
@@ -10,6 +10,8 @@ export default defineConfig({
       "examples/**/*.test.ts",
       "simulation/**/*.test.ts",
     ],
+    // Real slivers: npm run test:slivers.
+    exclude: [...configDefaults.exclude, "packages/sliver/test/isolation/lxc-*.test.ts"],
     pool: "forks",
     testTimeout: 30_000,
     hookTimeout: 60_000,
