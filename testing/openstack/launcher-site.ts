@@ -93,3 +93,24 @@ export class LauncherSite {
     return ["--state", join(this.#folder, "state"), "-c", this.#config, ...words];
   }
 }
+
+/** One label, one pool, without floating IPs. */
+export const smallCloud = (guestPort: number) => `
+labels:
+  - name: small
+providers:
+  - name: cloud
+    driver: openstack
+    cloud: nodeyard
+    boot-timeout: 15
+    launch-timeout: 300
+    launch-retries: 5
+    cloud-images:
+      - {name: fake, image-name: nodeyard-fake, username: zuul, connection-port: ${guestPort}}
+    pools:
+      - name: main
+        networks: [nodeyard]
+        auto-floating-ip: false
+        labels:
+          - {name: small, cloud-image: fake, flavor-name: small, key-name: nodeyard}
+`;

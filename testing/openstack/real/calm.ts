@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { CloudUser } from "../admin.ts";
+import { LauncherSite, smallCloud } from "../launcher-site.ts";
+import { NovaLog } from "../nova-log.ts";
+import { delaysOf, QuotaWatch } from "../quota-watch.ts";
+import { empty } from "../rig.ts";
+import { OpenstackSite } from "../site.ts";
+
+/** So few that the cloud itself is not what delays. */
+const QUOTA = 5;
+const REQUESTS = 30;
+const JOB_MS = 300_000;
+const SOON_MS = 2_000;
+
+let site: OpenstackSite;
+let user: CloudUser;
+let launcher: LauncherSite;
+
+beforeAll(async () => {
+  site = OpenstackSite.start();
+  user = new CloudUser(site, "nodeyard");
+  await empty(user);
+  const path = `/os-quota-sets/${await user.project()}`;
+  await new CloudUser(site, "admin").put("compute", path, { quota_set: { instances: QUOTA, force: true } });
+  launcher = await LauncherSite.start(site, smallCloud);
+});
+
+afterAll(async () => {
+  await launcher?.stop();
+  await empty(user);
+});
+
+test("a place that the cloud shows as free is taken within two seconds", async () => {
+  const [calls, quota] = [new NovaLog(site), new QuotaWatch(user)];
+  const labels = Array.from({ length: REQUESTS }, () => ["small"]);
+  const jobs = await launcher.zuul.jobs(labels, JOB_MS);
+  const { most, freed } = await quota.stop();
+  const { arrivals, refused } = calls.calls();
+  const delays = delaysOf(freed, arrivals.slice(QUOTA));
+  process.stderr.write(`free places, ms until they were taken: ${delays.map(Math.round).join(" ")}\n`);
+  expect(jobs.map(({ state }) => state)).toEqual(jobs.map(() => "used"));
+  expect(most).toBeLessThanOrEqual(QUOTA);
+  expect(refused).toBe(0);
+  expect(delays.length).toBeGreaterThanOrEqual(REQUESTS - QUOTA);
+  expect(delays.at(-1)).toBeLessThanOrEqual(SOON_MS);
+});
