@@ -178,7 +178,7 @@ function block(
   setVerdict(state, turn, head.id, plan.code, plan.facts, plan.nextTry);
   setPaused(turn, pool, true);
   if (plan.blocked.scopes.has("provider")) wantQuota(state, turn, pool.policy.provider);
-  makeRoom(state, turn, pool, head, plan.missing);
+  makeRoom(state, turn, pool, head, plan);
   return lookBehind(state, turn, pool, head, behind(state, pool, new Set(head.record.nodeTypes)), budget);
 }
 
@@ -236,16 +236,21 @@ function behind(state: State, pool: PoolState, wanted: ReadonlySet<string>): Rea
   return found;
 }
 
-function makeRoom(state: State, turn: Turn, pool: PoolState, head: Waiting, short: number): void {
+/** Of use are the nodes of its plan, not all of its labels: one in another zone than the nodeset's stands in its way. */
+function makeRoom(
+  state: State,
+  turn: Turn,
+  pool: PoolState,
+  head: Waiting,
+  plan: Extract<Plan, { kind: "blocked" }>,
+): void {
   const { key } = pool.policy;
   const going = state.makingRoom.get(key) ?? new Set<string>();
-  const wanted = new Set(head.record.reuse ? head.record.nodeTypes : []);
-  let missing = short - going.size - state.leaving.count(key);
+  let missing = plan.missing - going.size - state.leaving.count(key);
   if (missing <= 0) return;
   for (const id of [...state.idle.ofPool(key)]) {
     if (missing <= 0) break;
-    if (state.busyNodes.has(id) || state.nodes.get(id)?.record.type.some((label) => wanted.has(label)))
-      continue;
+    if (state.busyNodes.has(id) || plan.keeps.has(id)) continue;
     going.add(id);
     state.idle.remove(id);
     state.busyNodes.add(id);

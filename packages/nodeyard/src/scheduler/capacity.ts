@@ -12,13 +12,14 @@ export type NoRoom =
   | { readonly kind: "decline"; readonly reason: string }
   /** More than others leave of the quota, had we nothing: it holds up nobody, and waits until they leave more. */
   | { readonly kind: "parked"; readonly code: VerdictCode; readonly facts: Facts }
-  /** The pool works for this request before others. `missing`: machines that would have to go. */
+  /** The pool works for this request before others. `missing`: machines that would have to go; `keeps`: none of these. */
   | {
       readonly kind: "blocked";
       readonly code: VerdictCode;
       readonly facts: Facts;
       readonly nextTry?: number;
       readonly missing: number;
+      readonly keeps: ReadonlySet<string>;
       readonly blocked: Blocked;
     };
 
@@ -64,7 +65,7 @@ function countRoom(
   now: number,
   pool: LocalPool,
   waiting: Waiting,
-  { need, launching }: Nodeset,
+  { nodes, need, launching }: Nodeset,
 ): NoRoom | undefined {
   const foreign = exceeded(quotaOf(state, pool), {}, need);
   if (foreign !== undefined) return beyondOthers(state, pool, waiting, foreign, need);
@@ -81,11 +82,12 @@ function countRoom(
   const refusal = isRefused(state, now, pool.provider, waiting.id);
   if (first === undefined && refusal === undefined) return undefined;
   const min = waiting.record.requestor === MIN_READY;
+  const keeps = new Set(nodes.flatMap((node) => ("reuse" in node ? [node.reuse] : [])));
   const blocked: Blocked = { id: waiting.id, waiting, need, launches: launching.length, scopes };
   if (first === undefined) {
     const code = "capacity.refused";
     if (min) return { kind: "decline", reason: `at capacity (${code})` };
-    return { kind: "blocked", code, ...refusal!, missing: launching.length, blocked };
+    return { kind: "blocked", code, ...refusal!, missing: launching.length, keeps, blocked };
   }
   const { check, over, behind } = first;
   const code = behind === undefined ? check.code : "capacity.reserved";
@@ -98,7 +100,7 @@ function countRoom(
     need: check.asked[over],
     ...(behind === undefined ? {} : { kept_for: behind }),
   };
-  return { kind: "blocked", code, facts, missing: missing(check, behind, launching.length), blocked };
+  return { kind: "blocked", code, facts, missing: missing(check, behind, launching.length), keeps, blocked };
 }
 
 function checksOf(state: State, pool: LocalPool, need: Resources, launches: number): readonly Check[] {

@@ -78,6 +78,13 @@ describe("leases", () => {
     expect((await readLease(handles(rig), first.id))?.state).toBe("granted");
   });
 
+  test("that are gone leave no request behind, also when no event tells of it", async () => {
+    const world = new World();
+    const left = await world.ask({ state: "fulfilled", nodes: [], requestor: "Nodeyard:lease:aaaaaaaaaaaa" });
+    await world.start("a", launcherConfig([fakeProvider()]));
+    await world.until("it is taken back", () => world.request(left) === undefined, 90_000);
+  });
+
   test("survive the launcher: another one holds, expires and returns them", async () => {
     await using rig = await startRig(launcherConfig([fakeProvider()]));
     const asked = await askForNodes(handles(rig), { labels: ["small"], owner: "me", forMs: 600_000 });

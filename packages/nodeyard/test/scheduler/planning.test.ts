@@ -35,6 +35,27 @@ describe("zones", () => {
     });
   });
 
+  test("an idle node of the label in another zone than the nodeset's makes room for it", () => {
+    const desk = new Desk(policy([zoned({ limits: { instances: 4 } })]));
+    for (const [number, az] of ["az1", "az1", "az2", "az2"].entries()) desk.node(nodeId(number + 1), { az });
+    const actions = desk.request(id(1), { node_types: ["small", "small", "small"] });
+    expect(desk.code(id(1))).toBe("capacity.pool");
+    expect(actions.filter(({ type }) => type === "delete")).toEqual([
+      { type: "delete", node: nodeId(3), why: `makes room for ${id(1)}` },
+    ]);
+    expect(desk.gone("node", nodeId(3))).toContainEqual(
+      expect.objectContaining({
+        type: "accept",
+        zone: "az1",
+        nodes: [
+          { reuse: nodeId(1), label: "small" },
+          { reuse: nodeId(2), label: "small" },
+          expect.anything(),
+        ],
+      }),
+    );
+  });
+
   const closed = (az: string) => ({
     type: "offering" as const,
     key: `cloud|${az}|small`,

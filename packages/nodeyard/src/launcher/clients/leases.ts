@@ -43,14 +43,19 @@ export class LeaseKeeper {
     } else if (event.type === "complete" && event.complete) this.sweep();
   }
 
-  /** Looks at every lease, and at every node that one holds which is gone: the slow resync. */
+  /** Looks at every lease, and at every request and node of one that is gone: the slow resync. */
   sweep(): void {
-    const { own, nodes } = this.#context.view;
+    const { own, nodes, requests } = this.#context.view;
     for (const path of own.keys()) {
       if (path.startsWith(`${LEASES}/`)) this.wake(path.slice(LEASES.length + 1));
     }
     for (const id of nodes.byState.get("in-use")) {
       const lease = leaseIdOf(nodes.byId.get(id)?.record.requestor ?? null);
+      if (lease !== undefined && !own.has(leasePath(lease))) this.wake(lease);
+    }
+    // Seen only after its lease had gone, and while the view was not complete: no event will tell of it again.
+    for (const requestor of requests.byRequestor.keys()) {
+      const lease = leaseIdOf(requestor);
       if (lease !== undefined && !own.has(leasePath(lease))) this.wake(lease);
     }
   }
