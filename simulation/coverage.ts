@@ -19,10 +19,12 @@ export interface Coverage {
 
 const PARTS = ["faults", "transitions", "crashes", "sightings"] as const;
 
-/** Transitions of the contract that nobody in the simulation makes, with the reason. */
+/** Transitions and sightings that do not come up in the simulation, with the reason. */
 export const NOT_MADE: Readonly<Record<string, string>> = {
   "node used -> ready":
     "Nodeyard takes the record of a used slot away and registers a new one, so that no slot keeps what an old client wrote",
+  "waits: offering.budget":
+    "five simulated minutes are too short to spend a label's budget of an hour; packages/nodeyard/test/launcher holds it",
 };
 
 export function transition(kind: "node" | "request", from: string | null, to: string | null): string {
@@ -40,7 +42,7 @@ export function noCoverage(): Coverage {
     faults: zero(Object.keys(FAULTS)),
     transitions: zero(transitions.filter((name) => NOT_MADE[name] === undefined)),
     crashes: zero(CRASH_POINTS.map(pointName)),
-    sightings: zero(Object.keys(SIGHTINGS)),
+    sightings: zero(Object.keys(SIGHTINGS).filter((name) => NOT_MADE[name] === undefined)),
   };
 }
 
