@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { resolveCloud, type Surroundings } from "../../src/clouds/index.ts";
 
 function around(files: Record<string, string>, env: Record<string, string> = {}): Surroundings {
-  return { env, cwd: "/work", home: "/home/u", read: (path) => files[path] };
+  return { env, cwd: "/lab", home: "/home/u", read: (path) => files[path] };
 }
 
 const CLOUDS = `
@@ -28,7 +28,7 @@ clouds:
 const FILES = {
   "/etc/openstack/clouds.yaml": CLOUDS,
   "/home/u/.config/openstack/secure.yaml": "clouds: {one: {auth: {password: secret}}}",
-  "/work/clouds-public.yaml": `
+  "/lab/clouds-public.yaml": `
 public-clouds:
   vendor: {auth: {auth_url: "https://vendor/v3", user_domain_name: Vendor}, image_format: raw, private: true}
 `,
@@ -87,7 +87,7 @@ describe("which cloud", () => {
 
   test("the file that a variable names comes first, then the current folder", () => {
     const named = "clouds: {x: {auth: {auth_url: 'http://named'}}}";
-    const files = { ...FILES, "/n.yaml": named, "/work/clouds.yaml": named.replace("named", "here") };
+    const files = { ...FILES, "/n.yaml": named, "/lab/clouds.yaml": named.replace("named", "here") };
     const x = { cloud: "x", region: null };
     expect(resolveCloud(x, around(files)).credential.authUrl).toBe("http://here");
     expect(resolveCloud(x, around(files, { OS_CLIENT_CONFIG_FILE: "/n.yaml" })).credential.authUrl).toBe(
@@ -102,10 +102,10 @@ describe("which cloud", () => {
       "cloud three is not known: /etc/openstack/clouds.yaml has one, two",
     ],
     [one, {}, "there is no clouds.yaml; looked in"],
-    [one, { ...FILES, "/work/clouds-public.yaml": "{}" }, "profile vendor is in no clouds-public.yaml"],
-    [one, { "/work/clouds.yaml": "clouds: {one: {auth: {}}}" }, "cloud one has no auth_url; add it"],
-    [one, { "/work/clouds.yaml": "clouds: {one: {auth: {auth_url: cloud}}}" }, "auth_url cloud is no URL"],
-    [one, { "/work/clouds.yaml": "clouds: [" }, "/work/clouds.yaml is no YAML"],
+    [one, { ...FILES, "/lab/clouds-public.yaml": "{}" }, "profile vendor is in no clouds-public.yaml"],
+    [one, { "/lab/clouds.yaml": "clouds: {one: {auth: {}}}" }, "cloud one has no auth_url; add it"],
+    [one, { "/lab/clouds.yaml": "clouds: {one: {auth: {auth_url: cloud}}}" }, "auth_url cloud is no URL"],
+    [one, { "/lab/clouds.yaml": "clouds: [" }, "/lab/clouds.yaml is no YAML"],
     [{ cloud: "toString", region: null }, FILES, "cloud toString is not known"],
   ])("%j: what is wrong is said with its file", (choice, files, message) => {
     expect(() => resolveCloud(choice, around(files as Record<string, string>))).toThrow(message);

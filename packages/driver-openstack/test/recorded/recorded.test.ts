@@ -26,9 +26,9 @@ test.each(Object.keys(scenarios))("%s: as a real cloud answered, and no call bes
   const driver = createOpenstackDriver({
     around: {
       env: {},
-      cwd: "/work",
+      cwd: "/lab",
       home: "/home",
-      read: (path) => (path === "/work/clouds.yaml" ? CLOUDS : undefined),
+      read: (path) => (path === "/lab/clouds.yaml" ? CLOUDS : undefined),
     },
     connect: () => player.connect(),
     async *openFile() {
