@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -13,6 +14,8 @@ export default defineConfig({
     // Real slivers: npm run test:slivers.
     exclude: [...configDefaults.exclude, "packages/sliver/test/isolation/lxc-*.test.ts"],
     pool: "forks",
+    // Vitest leaves one core free: on two, that halves the speed. Many files wait for real servers, not for the processor.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 30_000,
     hookTimeout: 60_000,
     coverage: { provider: "v8", include: ["packages/*/src/**"], exclude: ["packages/*/src/bin/**"] },

@@ -2,6 +2,8 @@ import { paths } from "@nodeyard/model";
 import { type Clock, type Random, sleep } from "@nodeyard/runtime";
 import { type MemoryTree, TreeError } from "@nodeyard/tree";
 
+const decoder = new TextDecoder();
+
 type Json = Record<string, unknown>;
 
 const LABELS = ["python", "small"];
@@ -206,7 +208,7 @@ export class PythonLauncher {
   async #read(path: string): Promise<Json | undefined> {
     try {
       const { data } = await this.#tree.get(path);
-      return data.length === 0 ? undefined : (JSON.parse(Buffer.from(data).toString()) as Json);
+      return data.length === 0 ? undefined : (JSON.parse(decoder.decode(data)) as Json);
     } catch (error) {
       missing(error);
       return undefined;

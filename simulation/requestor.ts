@@ -4,6 +4,8 @@ import { sleep } from "@nodeyard/runtime";
 import { type MemoryTree, TreeError } from "@nodeyard/tree";
 import { between } from "./streams.ts";
 
+const decoder = new TextDecoder();
+
 export interface Outcome {
   readonly request: string;
   readonly result: "used" | "failed" | "cancelled" | "spoiled" | "died";
@@ -158,7 +160,7 @@ export class Requestor {
     const name = `${"d".repeat(30)}${id.slice(-2)}__lock__`;
     try {
       const { data, stat } = await this.#tree.get(paths.request(id));
-      const record = JSON.parse(Buffer.from(data).toString()) as Record<string, unknown>;
+      const record = JSON.parse(decoder.decode(data)) as Record<string, unknown>;
       if (record.state !== "requested") return;
       for (const path of [paths.requestsLock, parent]) await this.#tree.create(path).catch(() => {});
       const options = { ephemeral: true, sequential: true };
@@ -217,7 +219,7 @@ export class Requestor {
 
   async #read(path: string): Promise<Record<string, unknown> | undefined> {
     try {
-      return JSON.parse(Buffer.from((await this.#tree.get(path)).data).toString()) as Record<string, unknown>;
+      return JSON.parse(decoder.decode((await this.#tree.get(path)).data)) as Record<string, unknown>;
     } catch (error) {
       if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
       throw error;

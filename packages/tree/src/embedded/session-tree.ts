@@ -81,7 +81,7 @@ export class SessionTree implements Tree {
       const stat = this.core.stat(path);
       if (stat === undefined) throw new NoNode(path);
       // A copy: what the tree holds must not change under a caller's hand.
-      return { data: Uint8Array.from(this.core.data(path)), stat };
+      return { data: new Uint8Array(this.core.data(path)), stat };
     });
   }
 
@@ -233,5 +233,5 @@ function versionOf(options: { readonly version?: number }): { version?: number }
 
 /** The tree keeps what it is given, so it is given a copy: a caller may use its buffer again. */
 function owned(op: Op): Op {
-  return "data" in op && op.data !== undefined ? { ...op, data: Uint8Array.from(op.data) } : op;
+  return "data" in op && op.data !== undefined ? { ...op, data: new Uint8Array(op.data) } : op;
 }

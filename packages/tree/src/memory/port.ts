@@ -74,7 +74,7 @@ export class MemoryPort implements Port {
     const { server, clock } = this.#options;
     // What the server keeps must not change under the caller's hand.
     const own = ops.map((op) =>
-      "data" in op && op.data !== undefined ? { ...op, data: Uint8Array.from(op.data) } : op,
+      "data" in op && op.data !== undefined ? { ...op, data: new Uint8Array(op.data) } : op,
     );
     const run = () => {
       const answer = server.write(this.#id, own);
@@ -92,7 +92,7 @@ export class MemoryPort implements Port {
     const { tree } = this.#options.server;
     this.#read("get", path, reply, options, () => {
       const stat = tree.stat(path);
-      return stat && { data: Uint8Array.from(tree.data(path) ?? []), stat };
+      return stat && { data: new Uint8Array(tree.data(path) ?? []), stat };
     });
   }
 
