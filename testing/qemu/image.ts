@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
-import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
+import { chmod, copyFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { output, pipe } from "./run.ts";
+import { copyModules, kernelName, madeOnce, packRoot, unpackKernel } from "./kernel.ts";
+import { output } from "./run.ts";
 
 const INIT = fileURLToPath(new URL("./init.sh", import.meta.url));
 /** In the order that they need each other. */
@@ -35,41 +35,14 @@ export async function testImage(): Promise<TestImage> {
     .update(kernelPackage)
     .update(readFileSync(INIT))
     .update(readFileSync(import.meta.filename));
-  const folder = join(tmpdir(), `nodeyard-qemu-image-${key.digest("hex").slice(0, 16)}`);
-  if (!existsSync(folder)) await build(folder, kernelPackage);
-  const at = (name: string) => join(folder, name);
-  return { disk: at("disk.raw"), kernel: at("kernel"), initrd: at("initrd"), arguments: ARGUMENTS };
-}
-
-async function build(folder: string, kernelPackage: string): Promise<void> {
-  const draft = await mkdtemp(`${folder}.`);
-  try {
-    await chmod(draft, 0o755);
-    await output("apt-get", ["-q", "download", kernelPackage], { cwd: draft });
-    const archive = (await readdir(draft)).find((name) => name.endsWith(".deb"));
-    await output("dpkg-deb", ["-x", archive ?? "", "system"], { cwd: draft });
-    const system = join(draft, "system");
-    const [kernel] = (await readdir(join(system, "boot"))).filter((name) => name.startsWith("vmlinuz"));
-    await copyFile(join(system, "boot", kernel ?? ""), join(draft, "kernel"));
+  const folder = await madeOnce(`nodeyard-qemu-image-${key.digest("hex").slice(0, 16)}`, async (draft) => {
+    const system = await unpackKernel(draft, kernelPackage);
     await initrd(draft, system);
     await disk(draft);
     await rm(system, { recursive: true });
-    await rm(join(draft, archive ?? ""));
-    await rename(draft, folder).catch((error) => {
-      // Another test made it meanwhile.
-      if (!existsSync(folder)) throw error;
-    });
-  } finally {
-    await rm(draft, { recursive: true, force: true });
-  }
-}
-
-/** The package that the newest kernel for virtual machines is in. */
-async function kernelName(): Promise<string> {
-  const text = await output("apt-cache", ["depends", "linux-image-cloud-amd64"]);
-  const [, name] = /Depends: (linux-image-\S+)/.exec(text) ?? [];
-  if (name === undefined) throw new Error("apt knows no linux-image-cloud-amd64; run apt-get update");
-  return name;
+  });
+  const at = (name: string) => join(folder, name);
+  return { disk: at("disk.raw"), kernel: at("kernel"), initrd: at("initrd"), arguments: ARGUMENTS };
 }
 
 async function initrd(draft: string, system: string): Promise<void> {
@@ -77,7 +50,6 @@ async function initrd(draft: string, system: string): Promise<void> {
   for (const name of ["bin", "dev", "etc", "mnt", "modules", "proc", "sys", "root/.ssh", "tmp", "var/run"])
     await mkdir(join(root, name), { recursive: true });
   await chmod(join(root, "root/.ssh"), 0o700);
-  await copyFile("/usr/bin/busybox", join(root, "bin/busybox"));
   for (const program of PROGRAMS) {
     await copyFile(program, join(root, "bin", basename(program)));
     for (const library of await libraries(program)) {
@@ -85,19 +57,10 @@ async function initrd(draft: string, system: string): Promise<void> {
       await copyFile(library, join(root, library));
     }
   }
-  for (const [at, module] of MODULES.entries()) {
-    const [file] = (await output("find", [system, "-name", `${module}.ko`])).split("\n");
-    if (file) await copyFile(file, join(root, "modules", `${String(at).padStart(2, "0")}-${module}.ko`));
-  }
+  await copyModules(system, MODULES, root);
   await writeFile(join(root, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n");
   await writeFile(join(root, "etc/shells"), "/bin/sh\n");
-  // The interpreter of the script: busybox finds what it is by this name.
-  await output("ln", ["-s", "busybox", join(root, "bin/sh")]);
-  await copyFile(INIT, join(root, "init"));
-  await chmod(join(root, "init"), 0o755);
-  const files = await output("find", ["."], { cwd: root });
-  await pipe("cpio", ["-o", "-H", "newc", "--quiet", "-R", "0:0"], files, join(draft, "initrd"), root);
-  await rm(root, { recursive: true });
+  await packRoot(root, INIT, join(draft, "initrd"));
 }
 
 async function libraries(program: string): Promise<readonly string[]> {
