@@ -100,7 +100,9 @@ export async function releaseLease(handles: OperationHandles, id: string): Promi
       });
       return "released";
     } catch (error) {
-      if (!(error instanceof TreeError) || error.code !== "tree.bad_version") throw error;
+      // A launcher wrote it meanwhile, or took it away because its time was over: what is there now decides.
+      if (!(error instanceof TreeError) || !["tree.bad_version", "tree.no_node"].includes(error.code))
+        throw error;
     }
   }
 }

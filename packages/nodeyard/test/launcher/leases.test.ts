@@ -66,6 +66,25 @@ describe("leases", () => {
     expect(world.request(request!)).toBeUndefined();
   });
 
+  test("one whose time is over while it is released is gone, which is no error", async () => {
+    const world = new World();
+    const tree = world.cluster.connect({ name: "cli", sessionTimeoutMs: 10_000 });
+    const own = { tree, clock: world.clock, random: seededRandom(3) };
+    const lease = await world.settle(askForNodes(own, { labels: ["small"], owner: "me", forMs: 60_000 }));
+    const writes = (op: { readonly op: string; readonly path: string }) =>
+      op.op === "set" && op.path === leasePath(lease.id);
+    let underWay = false;
+    world.fault = ({ ops }) => {
+      if (!ops.some(writes)) return undefined;
+      underWay = true;
+      return { delayMs: 100 };
+    };
+    const released = releaseLease(own, lease.id);
+    await world.until("it is being released", () => underWay);
+    await world.settle(world.other.delete(leasePath(lease.id)));
+    expect(await world.settle(released)).toBe("unknown");
+  });
+
   test("fail with their request; a released one that still waits takes its request with it", async () => {
     await using rig = await startRig(launcherConfig([fakeProvider("cloud", {}, { "max-servers": 1 })]));
     const impossible = await askForNodes(handles(rig), { labels: ["nothing"], owner: "me", forMs: 60_000 });
