@@ -1,5 +1,5 @@
 import { SliverFaultError, SliverUnreachableError } from "./errors.ts";
-import type { NodeReport } from "./report.ts";
+import type { NodeDocument, NodeReport } from "./report.ts";
 import type { Rspec } from "./resources.ts";
 
 /**
@@ -23,6 +23,11 @@ export class SliverClient {
 
   async status(signal: AbortSignal): Promise<NodeReport> {
     return (await this.call("Status", [], signal)) as NodeReport;
+  }
+
+  /** What a writer changes and delivers again. */
+  async document(signal: AbortSignal): Promise<NodeDocument> {
+    return (await this.call("GetDocument", [], signal)) as NodeDocument;
   }
 
   /** `keySet` is signed by a key of the present one. */

@@ -71,6 +71,17 @@ const sliver = z.strictObject({
   delegations: z.array(delegation).max(256).default([]),
   /** The lender's whole list, in order; absent: the list that it has stays. */
   loans: z.array(loan).max(1000).optional(),
+  /** Its writer's own notes, given back with each report: whose it is. They mean nothing to the manager. */
+  tags: z
+    .record(
+      z.string().regex(/^[a-z][a-z0-9-]{0,31}$/),
+      z
+        .string()
+        .max(256)
+        .regex(/^[^\p{Cc}]*$/u),
+    )
+    .refine((tags) => Object.keys(tags).length <= 16, "more than 16 tags")
+    .default({}),
 });
 
 const head = z.strictObject({
@@ -82,6 +93,11 @@ const head = z.strictObject({
   epoch: whole,
   /** Grows with each document of an epoch. */
   version: whole,
+  /** Who writes. Another one needs a higher epoch, so that two who do not know of each other never take turns. */
+  writer: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,200}$/)
+    .optional(),
   /** Seconds since the Unix epoch. For people: nothing is decided by it. */
   issuedAt: whole,
   /** Amounts for what a sliver's rspec does not name. */

@@ -44,6 +44,61 @@ export class SliverUnreachableError extends SliverProtocolError {
   }
 }
 
+/** Another writer has the node; the message says how to take it over. */
+export class SliverOwnedError extends SliverProtocolError {
+  readonly writer: string;
+
+  constructor(node: string, writer: string, epoch: number, ours: { writer: string; epoch: number }) {
+    super(
+      "sliver-protocol.owned",
+      `node ${node} is written to by ${writer} in epoch ${epoch}; ${ours.writer} leaves it alone until it is given up there, or the epoch here is set above ${epoch}`,
+    );
+    this.writer = writer;
+  }
+}
+
+/** A writer of a higher epoch has taken the node over: this one must not write there again. */
+export class SliverFencedError extends SliverProtocolError {
+  readonly epoch: number;
+  readonly theirs: number;
+
+  constructor(node: string, epoch: number, theirs: number, writer: string | undefined) {
+    super(
+      "sliver-protocol.fenced",
+      `node ${node} is in epoch ${theirs}${writer === undefined ? "" : ` of ${writer}`}; epoch ${epoch}, which is ours, has ended`,
+    );
+    this.epoch = epoch;
+    this.theirs = theirs;
+  }
+}
+
+/** The node lost its store while slivers ran: a document that is made from what it remembers would end them. */
+export class SliverStoreLostError extends SliverProtocolError {
+  constructor(node: string, unlisted: readonly string[]) {
+    super(
+      "sliver-protocol.store_lost",
+      `node ${node} lost its store and still has ${unlisted.length} slivers (${unlisted.slice(0, 5).join(", ")}): nothing is written to it before they are ended there or its store is restored`,
+    );
+  }
+}
+
+/** Others change the node's document faster than this writer can. Nothing of its change was taken. */
+export class SliverContendedError extends SliverProtocolError {
+  constructor(node: string, attempts: number) {
+    super(
+      "sliver-protocol.contended",
+      `the document of node ${node} was changed by others ${attempts} times in a row; try again later`,
+    );
+  }
+}
+
+/** More changes wait for a node than may; nothing was done. */
+export class SliverBusyError extends SliverProtocolError {
+  constructor(node: string, waiting: number) {
+    super("sliver-protocol.busy", `${waiting} changes wait for node ${node} already; try again`);
+  }
+}
+
 /** The sliver manager refused a call. `fault` is its number, as in XML-RPC: 100 method, 101 count, 102 argument, 104 call, 108 permission. */
 export class SliverFaultError extends SliverProtocolError {
   readonly fault: number;
@@ -51,5 +106,12 @@ export class SliverFaultError extends SliverProtocolError {
   constructor(fault: number, message: string) {
     super("sliver-protocol.fault", message);
     this.fault = fault;
+  }
+}
+
+/** The launcher's file of signing keys cannot be used; the message names place and mend. */
+export class KeyFileError extends SliverProtocolError {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super("sliver-protocol.key_file", message, options);
   }
 }

@@ -1,4 +1,4 @@
-import type { Loan } from "./document.ts";
+import type { Loan, SliverSpec } from "./document.ts";
 import type { Rspec } from "./resources.ts";
 
 /** Why a loan of a lender's list is not in force. */
@@ -26,6 +26,10 @@ export interface SliverReport {
   readonly unenforced: readonly string[];
   readonly effective: Rspec;
   readonly loans: readonly LoanVerdict[];
+  /** As its document gave them. */
+  readonly tags: Readonly<Record<string, string>>;
+  /** Where its own SSH server listens, once it has a place. */
+  readonly login?: { readonly user: string; readonly address: string; readonly port: number };
 }
 
 /** A sliver of the last document that was not taken over. */
@@ -40,6 +44,8 @@ export interface NodeReport {
   readonly node: string;
   readonly appliedEpoch: number;
   readonly appliedVersion: number;
+  /** Of the applied document. */
+  readonly writer?: string;
   /** The store was lost or unreadable: nothing is destroyed before a full document came. */
   readonly safeMode: boolean;
   /** The wall clock jumped: nothing ends by its age until it is believed again. */
@@ -48,4 +54,18 @@ export interface NodeReport {
   readonly capacity: Readonly<Record<string, number>>;
   readonly refused: readonly Refusal[];
   readonly slivers: readonly SliverReport[];
+}
+
+/** What a node is to have, as one document would say it now: the last one, and what tickets brought since. */
+export interface NodeDocument {
+  readonly node: string;
+  /** 0: no signed document came yet. */
+  readonly epoch: number;
+  readonly version: number;
+  readonly writer?: string;
+  readonly safeMode: boolean;
+  /** Names of what is on the machine and in no record: after a lost store, slivers that a full document ends. */
+  readonly unlisted: readonly string[];
+  /** Without loans, which stay as they are when a document does not name them. */
+  readonly slivers: readonly SliverSpec[];
 }

@@ -8,6 +8,7 @@ export interface Delivery {
   readonly version: Version;
   /** Of the text that was signed; empty where two texts of one version are nothing to worry about. */
   readonly digest: string;
+  readonly writer?: string;
   readonly records: readonly Incoming[];
   readonly malformed: readonly Malformed[];
 }
@@ -45,7 +46,9 @@ export function deliverFull(state: State, delivery: Delivery, capacity: Capacity
   // The same text again says nothing new about what was refused then.
   const again = compareVersions(version, state.minimum) === 0 && delivery.digest !== "";
   const report = again && delivery.digest === state.digest ? state.refused : refused;
-  const next = { ...merged.state, minimum: version, digest: delivery.digest, safe: false, records };
+  const { writer: _before, ...rest } = merged.state;
+  const written = delivery.writer === undefined ? {} : { writer: delivery.writer };
+  const next = { ...rest, ...written, minimum: version, digest: delivery.digest, safe: false, records };
   return { state: { ...next, refused: report }, refused: report };
 }
 
@@ -57,9 +60,13 @@ export function deliverPartial(state: State, delivery: Delivery, capacity: Capac
   return { state: merged.state, refused: [...malformed, ...merged.refused] };
 }
 
-function checkVersion(state: State, { version, digest }: Delivery): void {
+function checkVersion(state: State, { version, digest, writer }: Delivery): void {
   const order = compareVersions(version, state.minimum);
   if (order < 0) throw stale(version, state);
+  if (version.epoch === state.minimum.epoch && state.writer !== undefined && writer !== state.writer)
+    throw new ConflictingDocumentError(
+      `${state.writer} writes for this node in epoch ${version.epoch}; ${writer ?? "a writer without a name"} needs a higher one`,
+    );
   if (order === 0 && digest !== "" && state.digest !== "" && digest !== state.digest)
     throw new ConflictingDocumentError(
       `document ${versionText(version)} came before with another content: two launchers write for this node`,

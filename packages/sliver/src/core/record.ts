@@ -19,6 +19,8 @@ export interface Given {
   readonly delegations: readonly Delegation[];
   readonly rspec: Rspec;
   readonly sliceId?: number;
+  /** The writer's own notes. */
+  readonly tags?: Readonly<Record<string, string>>;
   /** Tags of PLC that mean nothing to us, as they came. */
   readonly attributes?: Readonly<Record<string, string>>;
 }
@@ -53,6 +55,8 @@ export interface State {
   readonly minimum: Version;
   /** Of the last full document's text; empty: none yet. */
   readonly digest: string;
+  /** Of the last full document; undefined where it names none. */
+  readonly writer?: string;
   /** The store was lost: nothing is destroyed before a full document came. */
   readonly safe: boolean;
   readonly nextIncarnation: number;

@@ -21,7 +21,12 @@ export interface Configured {
 export interface BackEnd {
   readonly name: string;
   /** The account on this machine that goes with an index; it need not exist yet. */
-  account(index: number): { readonly user: string; readonly uid: number };
+  account(index: number): {
+    readonly user: string;
+    readonly uid: number;
+    /** Where its SSH server listens; absent: it has none. */
+    readonly address?: string;
+  };
   /**
    * Everything on this machine that carries this back end's own marks, whoever made it; nothing else, whatever its
    * name. It survives a restart of the manager, so the marks are on the machine and not in the process.

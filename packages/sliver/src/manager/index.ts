@@ -2,4 +2,4 @@ export { converged } from "./converged.ts";
 export { BusyError, NotYetError } from "./errors.ts";
 export { Manager, type ManagerLog, type ManagerOptions } from "./manager.ts";
 export type { Change } from "./mutations.ts";
-export { reportOf } from "./report.ts";
+export { documentOf, reportOf } from "./report.ts";

@@ -1,4 +1,4 @@
-import type { NodeReport, SliverReport } from "@nodeyard/sliver-protocol";
+import type { NodeDocument, NodeReport, SliverReport, SliverSpec } from "@nodeyard/sliver-protocol";
 import type { SliverRecord } from "../core/index.ts";
 import type { Manager } from "./manager.ts";
 
@@ -10,12 +10,47 @@ export function reportOf(manager: Manager): NodeReport {
     node: options.node,
     appliedEpoch: state.minimum.epoch,
     appliedVersion: state.minimum.number,
+    ...(state.writer === undefined ? {} : { writer: state.writer }),
     safeMode: state.safe,
     clockSuspect: manager.clockSuspect,
     keySet: state.keySet?.version ?? 0,
     capacity: { ...options.capacity },
     refused: state.refused,
     slivers: slivers.map((record) => sliverReport(manager, record)),
+  };
+}
+
+/** What a document that changes nothing would list now. */
+export function documentOf(manager: Manager): NodeDocument {
+  const { state, options, observed } = manager;
+  const unlisted = observed.filter(({ name }) => !state.records.has(name)).map(({ name }) => name);
+  return {
+    node: options.node,
+    epoch: state.minimum.epoch,
+    version: state.minimum.number,
+    ...(state.writer === undefined ? {} : { writer: state.writer }),
+    safeMode: state.safe,
+    unlisted,
+    slivers: [...state.records.values()].map(specOf),
+  };
+}
+
+/** Without loans: those that it has stay. What was held has no end, which says the same. */
+function specOf(record: SliverRecord): SliverSpec {
+  const { name, generation, instantiation, expiresAt, keys, image, initscript, delegations, rspec, tags } =
+    record;
+  return {
+    name,
+    generation,
+    instantiation,
+    held: false,
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    keys: [...keys],
+    ...(image === undefined ? {} : { image }),
+    initscript,
+    delegations: [...delegations],
+    rspec: { ...rspec },
+    tags: { ...tags },
   };
 }
 
@@ -39,7 +74,16 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
     ],
     effective: manager.result?.effective.get(record.name) ?? record.rspec,
     loans: manager.result?.verdicts.get(record.name) ?? [],
+    tags: record.tags ?? {},
+    ...loginOf(manager, index),
   };
+}
+
+/** Every sliver's own server is at the usual port of an address of its own. */
+function loginOf(manager: Manager, index: number | undefined): Pick<SliverReport, "login"> {
+  if (index === undefined) return {};
+  const { user, address } = manager.options.backEnd.account(index);
+  return address === undefined ? {} : { login: { user, address, port: 22 } };
 }
 
 function placeError(manager: Manager, name: string): SliverReport["error"] {

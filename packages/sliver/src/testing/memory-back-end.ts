@@ -30,8 +30,9 @@ export class MemoryBackEnd implements BackEnd {
     this.#uid = uid;
   }
 
-  account(index: number): { user: string; uid: number } {
-    return { user: `ny-${String(index).padStart(2, "0")}`, uid: this.#uid ?? 60_000 + index };
+  account(index: number): { user: string; uid: number; address: string } {
+    const user = `ny-${String(index).padStart(2, "0")}`;
+    return { user, uid: this.#uid ?? 60_000 + index, address: `127.213.${index >> 8}.${index & 255}` };
   }
 
   async inspect(): Promise<readonly Observed[]> {

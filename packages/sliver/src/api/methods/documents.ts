@@ -18,7 +18,7 @@ import {
   type State,
 } from "../../core/index.ts";
 import { TicketRefusedError } from "../../errors.ts";
-import { reportOf } from "../../manager/index.ts";
+import { documentOf, reportOf } from "../../manager/index.ts";
 import { type Context, keysOf, type Method } from "../context.ts";
 import { Fault, wrongArgument } from "../fault.ts";
 import { parseResponse } from "../xmlrpc/index.ts";
@@ -108,7 +108,21 @@ const status: Method = {
   run: ({ manager }) => reportOf(manager),
 };
 
-export const DOCUMENT_METHODS: readonly Method[] = [ticket, adminTicket, deliver, rotateKeys, status];
+const getDocument: Method = {
+  name: "GetDocument",
+  doc: "GetDocument(): what this node is to have, with the version that a change of it follows.",
+  arity: 0,
+  run: ({ manager }) => documentOf(manager),
+};
+
+export const DOCUMENT_METHODS: readonly Method[] = [
+  ticket,
+  adminTicket,
+  deliver,
+  rotateKeys,
+  status,
+  getDocument,
+];
 
 /** The first sliver of a ticket is created with it, if it is one that waits to be. */
 function redeem(

@@ -31,6 +31,7 @@ export function readSignedDocument(
     version,
     // Of what was said, not of its signature: a writer may sign the same document again with its next key.
     digest: createHash("sha256").update(text.split(".")[1]!).digest("hex"),
+    ...(document.writer === undefined ? {} : { writer: document.writer }),
     records: document.slivers.map((spec) => incoming(spec, version, filled)),
     malformed: document.malformed,
   };
@@ -43,7 +44,7 @@ export function readTicket(ticket: SliverTicket, defaults: Rspec): Delivery {
 }
 
 function incoming(spec: SliverSpec, stamp: Version, defaults: Rspec): Incoming {
-  const { held, expiresAt, rspec, image, loans, name, generation, instantiation, keys } = spec;
+  const { held, expiresAt, rspec, image, loans, name, generation, instantiation, keys, tags } = spec;
   return {
     name,
     stamp,
@@ -57,6 +58,7 @@ function incoming(spec: SliverSpec, stamp: Version, defaults: Rspec): Incoming {
     initscript: spec.initscript,
     delegations: spec.delegations,
     rspec: { ...defaults, ...rspec },
+    ...(Object.keys(tags).length === 0 ? {} : { tags }),
     ...(loans === undefined ? {} : { loans }),
   };
 }

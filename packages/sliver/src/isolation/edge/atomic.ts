@@ -1,29 +1,50 @@
-import { open, rename, rm } from "node:fs/promises";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 
 export interface AtomicOptions {
   readonly mode?: number;
   /** Owner of the file, user and group. */
   readonly owner?: number;
+  /**
+   * False: whole or nothing for whoever reads it, but a loss of power may leave it empty. For what is written anew
+   * before it is used again.
+   */
+  readonly durable?: boolean;
 }
 
 /** Writes a whole file or nothing, durable when it resolves. Follows no link at its last place. */
 export async function writeAtomic(path: string, text: string, options: AtomicOptions = {}): Promise<void> {
+  const { durable = true } = options;
   const half = `${path}.new`;
-  await rm(half, { force: true });
-  const file = await open(half, "wx", options.mode ?? 0o600);
+  const file = await openNew(half, options.mode ?? 0o600);
   try {
     await file.writeFile(text);
     if (options.owner !== undefined) await file.chown(options.owner, options.owner);
-    await file.sync();
+    if (durable) await file.sync();
   } finally {
     await file.close();
   }
   await rename(half, path);
-  const folder = await open(dirname(path), "r");
+  if (durable) await syncFolder(dirname(path));
+}
+
+/** Makes the names in a folder durable. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
   try {
     await folder.sync();
   } finally {
     await folder.close();
+  }
+}
+
+/** What is there is of a writer that died. */
+async function openNew(path: string, mode: number): Promise<FileHandle> {
+  try {
+    return await open(path, "wx", mode);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    await rm(path, { force: true });
+    return await open(path, "wx", mode);
   }
 }

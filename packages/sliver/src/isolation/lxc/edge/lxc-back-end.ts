@@ -28,7 +28,7 @@ export class LxcBackEnd implements BackEnd {
     this.#machine = machine;
   }
 
-  account(index: number): { user: string; uid: number } {
+  account(index: number): { user: string; uid: number; address: string } {
     return this.#names(index);
   }
 

@@ -1,16 +1,17 @@
 import { readFile, writeFile } from "node:fs/promises";
 import type { SliverConfig } from "../../../core/index.ts";
 import { run } from "../../edge/run.ts";
+import { together } from "../../edge/together.ts";
 import { CommandError } from "../../errors.ts";
 import type { Names } from "../../lxc/names.ts";
-import { exists } from "../../storage/edge/pool.ts";
-import { frameScript, type Outbound, removalScripts, sliverScript, TABLE } from "../rules.ts";
-import { FRAME_QUEUE, frameCommands, shapeCommands, UPLINK_QUEUE, unshapeCommands } from "../shape.ts";
+import { frameScript, type Outbound, removalScript, sliverScript, TABLE } from "../rules.ts";
+import { frameCommands, GONE, shapeCommands, THERE, UPLINK_QUEUE, unshapeCommands } from "../shape.ts";
+import { batch } from "./batch.ts";
 
 /** The host's address on every cable; slivers know no other neighbour. */
 export const GATEWAY = "169.254.1.1";
 
-/** The host's side of the slivers' network: rules, queues, addresses. */
+/** The host's side of the slivers' network: rules, queues, addresses. As few processes as can be: each costs a start. */
 export class Network {
   readonly #link: number;
   readonly #outbound: Outbound | undefined;
@@ -21,21 +22,13 @@ export class Network {
     this.#outbound = outbound;
   }
 
-  /** What holds before the first cable is there. Safe to repeat while slivers run. */
-  async prepare(signal: AbortSignal): Promise<void> {
-    await nft(frameScript(this.#outbound), signal);
-    // Cables are to be limited from their first packet, so the common queue is there first.
-    if (!(await exists(`/sys/class/net/${UPLINK_QUEUE}`)))
-      await run(["ip", "link", "add", UPLINK_QUEUE, "type", "ifb"], { signal }).catch(ignoreExisting);
-    await run(["ip", "link", "set", UPLINK_QUEUE, "up"], { signal });
-    await tc([FRAME_QUEUE], signal).catch(ignoreExisting);
-    await tc(frameCommands(this.#link), signal);
-    if (this.#outbound !== undefined) await forwarding(this.#outbound.device);
-  }
-
-  /** Before its cable comes up: from then on its address, and only its, passes. */
+  /**
+   * Before its cable is there: from then on its address, and only its, passes. The frame that holds for all is written
+   * each time with it, as one transaction: somebody may have loaded other rules, and ours went with the old ones.
+   */
   async admit(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
-    await nft(sliverScript({ ...names, connections: config.effective.connections }), signal);
+    const { connections } = config.effective;
+    await nft(frameScript(this.#outbound) + sliverScript({ ...names, connections }), signal);
   }
 
   /** Chains that a cable leads into now. */
@@ -47,45 +40,60 @@ export class Network {
     return new Set([...map.matchAll(/: jump (s\d+)/g)].map(([, chain]) => chain!));
   }
 
-  /** Gives the host's end of the cable an address, a route and queues. */
+  /**
+   * Makes the cable, both ends here, with the host's address, route and queues: it is limited before its first packet.
+   * A cable that is there, in use even, keeps its ends.
+   */
   async connect(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
-    const { device, address } = names;
+    const { device, inner, address } = names;
+    if (this.#outbound !== undefined) await forwarding(this.#outbound.device);
+    const made = [
+      { text: `link add ${UPLINK_QUEUE} up type ifb`, mayFail: THERE },
+      { text: `link add ${device} type veth peer name ${inner}`, mayFail: THERE },
+    ];
+    await batch("ip", made, signal);
     await writeFile(`/proc/sys/net/ipv6/conf/${device}/disable_ipv6`, "1").catch(() => undefined);
     if (this.#outbound !== undefined) await writeFile(`/proc/sys/net/ipv4/conf/${device}/forwarding`, "1");
     const lines = [
+      `link set ${device} up`,
       `address replace ${GATEWAY}/32 dev ${device}`,
       `route replace ${address}/32 dev ${device}`,
     ];
-    await run(["ip", "-batch", "-"], { signal, input: `${lines.join("\n")}\n` });
-    await this.shape(names, config, signal);
+    await together(
+      batch(
+        "ip",
+        lines.map((text) => ({ text })),
+        signal,
+      ),
+      this.shape(names, config, signal),
+    );
   }
 
-  /** New rates and a new count of connections, while it runs. */
+  /** New rates, while it runs. */
   async shape(names: Names, { limits }: SliverConfig, signal: AbortSignal): Promise<void> {
-    await tc(unshapeCommands(names).slice(0, 1), signal).catch(ignoreMissing);
-    await tc(shapeCommands(names, limits), signal);
+    await batch("tc", [...frameCommands(this.#link), ...shapeCommands(names, limits)], signal);
   }
 
   /** Nothing of it is left when it resolves, whatever was there. */
   async disconnect(names: Names, signal: AbortSignal): Promise<void> {
-    await run(["ip", "link", "del", names.device], { signal }).catch(ignoreMissing);
-    for (const command of unshapeCommands(names)) await tc([command], signal).catch(ignoreMissing);
-    for (const script of removalScripts(names)) await nft(script, signal).catch(ignoreMissing);
+    await together(
+      batch("ip", [{ text: `link del ${names.device}`, mayFail: GONE }], signal),
+      batch("tc", unshapeCommands(names), signal),
+      nft(removalScript(names), signal),
+    );
   }
 
   /** Of a machine without slivers. */
   async remove(signal: AbortSignal): Promise<void> {
-    await nft(`delete table inet ${TABLE}\n`, signal).catch(ignoreMissing);
-    await run(["ip", "link", "del", UPLINK_QUEUE], { signal }).catch(ignoreMissing);
+    await together(
+      nft(`delete table inet ${TABLE}\n`, signal).catch(ignoreMissing),
+      batch("ip", [{ text: `link del ${UPLINK_QUEUE}`, mayFail: GONE }], signal),
+    );
   }
 }
 
 function nft(script: string, signal: AbortSignal): Promise<string> {
   return run(["nft", "-f", "-"], { signal, input: script });
-}
-
-function tc(commands: readonly string[], signal: AbortSignal): Promise<string> {
-  return run(["tc", "-batch", "-"], { signal, input: `${commands.join("\n")}\n` });
 }
 
 /** Answers come in through it: what it does with other people's packets is up to the operator, so it is asked for. */
@@ -97,13 +105,6 @@ async function forwarding(device: string): Promise<void> {
   );
 }
 
-function ignoreExisting(error: unknown): void {
-  if (!(error instanceof CommandError) || !/File exists|Exclusivity flag on/.test(error.message)) throw error;
-}
-
-const MISSING =
-  /No such file|Cannot find|does not exist|not found|No such device|Cannot find device|Invalid handle|Invalid argument/i;
-
 function ignoreMissing(error: unknown): void {
-  if (!(error instanceof CommandError) || !MISSING.test(error.message)) throw error;
+  if (!(error instanceof CommandError) || !GONE.test(error.message)) throw error;
 }

@@ -1,0 +1,199 @@
+import { isDeepStrictEqual } from "node:util";
+import type { SliverClient } from "./client.ts";
+import { type DocumentInput, parseSliver, type SliverSpec, type SliverSpecInput } from "./document.ts";
+import {
+  SliverBusyError,
+  SliverContendedError,
+  SliverFaultError,
+  SliverFencedError,
+  SliverOwnedError,
+  SliverStoreLostError,
+  SliverUnreachableError,
+} from "./errors.ts";
+import type { NodeDocument, NodeReport } from "./report.ts";
+import { type Signer, signText } from "./signed.ts";
+
+/**
+ * Changes what a node is to have, in place, by name. It may be called several times for one change, each time with what
+ * there is then; what it throws rejects its own change only.
+ */
+export type Edit = (slivers: Map<string, SliverSpecInput>) => void;
+
+export interface DocumentWriterOptions {
+  readonly client: SliverClient;
+  readonly signer: Signer;
+  readonly node: string;
+  /** Who writes: the same for all processes that share the node, and for nobody else. */
+  readonly writer: string;
+  readonly epoch: number;
+  /** Wall time, milliseconds since the Unix epoch. */
+  readonly now: () => number;
+  /** Waits before trying again for the `attempt`-th time (0 is the first); rejects when `signal` aborts. */
+  readonly wait: (attempt: number, signal: AbortSignal) => Promise<void>;
+  /** The time that one delivery has, with all of its attempts. */
+  readonly limit: () => { readonly signal: AbortSignal; cancel(): void };
+  /** Deliveries that are tried for one batch of changes. */
+  readonly attempts?: number;
+}
+
+interface Waiting {
+  readonly edit: Edit;
+  readonly resolve: (report: NodeReport) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const ATTEMPTS = 8;
+/** Changes that may wait for the node; more are refused. */
+const MAX_WAITING = 1024;
+
+/**
+ * Changes single slivers of a node whose document always is a full one. Each delivery is made from what the node has, and
+ * follows its version: when another process was faster, it is read and made anew, so that no change undoes another's.
+ * Changes that come while a delivery is under way go together with the next.
+ */
+export class DocumentWriter {
+  readonly #options: DocumentWriterOptions;
+  #waiting: Waiting[] = [];
+  #running = false;
+
+  constructor(options: DocumentWriterOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Durable on the node when it resolves; the report says what was refused. Rejects with what `edit` throws,
+   * GrammarError, SliverOwnedError, SliverFencedError, SliverStoreLostError, SliverContendedError, SliverBusyError,
+   * SliverFaultError, or SliverUnreachableError (whether it was taken is unknown then). After `signal` has aborted a
+   * change that was under way may still come to be.
+   */
+  change(edit: Edit, signal: AbortSignal): Promise<NodeReport> {
+    signal.throwIfAborted();
+    const count = this.#waiting.length;
+    if (count >= MAX_WAITING) return Promise.reject(new SliverBusyError(this.#options.node, count));
+    return new Promise((resolve, reject) => {
+      const onAbort = () => {
+        this.#waiting = this.#waiting.filter((one) => one !== waiting);
+        reject(signal.reason);
+      };
+      const ends =
+        <T>(end: (value: T) => void) =>
+        (value: T) => {
+          signal.removeEventListener("abort", onAbort);
+          end(value);
+        };
+      const waiting: Waiting = { edit, resolve: ends(resolve), reject: ends(reject) };
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#waiting.push(waiting);
+      void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    if (this.#running) return;
+    this.#running = true;
+    // What is asked for in this turn goes together.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      const limit = this.#options.limit();
+      try {
+        await this.#deliver(batch, limit.signal);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      } finally {
+        limit.cancel();
+      }
+    }
+    this.#running = false;
+  }
+
+  async #deliver(batch: readonly Waiting[], signal: AbortSignal): Promise<void> {
+    const { client, node, attempts = ATTEMPTS } = this.#options;
+    let open = batch;
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      if (attempt > 0) await this.#options.wait(attempt - 1, signal);
+      const document = await client.document(signal);
+      this.#mayWrite(document);
+      const edited = edit(document, open);
+      open = edited.open;
+      if (open.length === 0) return;
+      const report = await this.#offer(document, edited, signal);
+      if (report === undefined) continue;
+      for (const { resolve } of open) resolve(report);
+      return;
+    }
+    throw new SliverContendedError(node, attempts);
+  }
+
+  /** Throws unless this writer may replace what the node has. */
+  #mayWrite(document: NodeDocument): void {
+    const { node, epoch, writer } = this.#options;
+    if (document.epoch > epoch) throw new SliverFencedError(node, epoch, document.epoch, document.writer);
+    const foreign = document.writer !== undefined && document.writer !== writer;
+    if (foreign && document.epoch === epoch)
+      throw new SliverOwnedError(node, document.writer!, document.epoch, { writer, epoch });
+    // A full document ends what it does not list, and the node cannot say what those slivers were.
+    if (document.safeMode && document.unlisted.length > 0)
+      throw new SliverStoreLostError(node, document.unlisted);
+  }
+
+  /** Undefined: somebody else was faster, or nobody knows whether it was taken. */
+  async #offer(
+    document: NodeDocument,
+    { slivers, changed }: Edited,
+    signal: AbortSignal,
+  ): Promise<NodeReport | undefined> {
+    const { client, epoch, signer, now } = this.#options;
+    if (!changed && document.epoch === epoch) return client.status(signal);
+    const version = document.epoch === epoch ? document.version + 1 : 1;
+    const { node, writer } = this.#options;
+    const issuedAt = Math.floor(now() / 1000);
+    const claims: DocumentInput = { v: 1, node, epoch, version, writer, issuedAt, slivers };
+    try {
+      return await client.deliver(signText("document", claims, signer), signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      // Changes are made from what there is: made again, one that was taken changes nothing more.
+      if (error instanceof SliverUnreachableError) return undefined;
+      if (!(error instanceof SliverFaultError)) throw error;
+      // The same answer means "too late" and "never": the version tells.
+      const after = await client.document(signal);
+      if (after.epoch === document.epoch && after.version === document.version) throw error;
+      return undefined;
+    }
+  }
+}
+
+interface Edited {
+  readonly slivers: readonly SliverSpecInput[];
+  readonly changed: boolean;
+  /** Those whose edit worked. */
+  readonly open: readonly Waiting[];
+}
+
+/** All edits one after another; one that fails leaves no trace, and its caller is told. */
+function edit(document: NodeDocument, batch: readonly Waiting[]): Edited {
+  let slivers = new Map<string, SliverSpecInput>(document.slivers.map((spec) => [spec.name, spec]));
+  const open: Waiting[] = [];
+  for (const waiting of batch) {
+    const next = new Map(slivers);
+    try {
+      waiting.edit(next);
+      slivers = new Map([...next].map(([name, spec]) => [name, checked(name, spec, slivers.get(name))]));
+      open.push(waiting);
+    } catch (error) {
+      waiting.reject(error);
+    }
+  }
+  const list = [...slivers.values()];
+  return { slivers: list, changed: !isDeepStrictEqual(list, document.slivers), open };
+}
+
+/** By the grammar of the node itself: what it would call malformed is refused here, with a place to mend it. */
+function checked(name: string, spec: SliverSpecInput, before: SliverSpecInput | undefined): SliverSpec {
+  if (spec === before) return spec as SliverSpec;
+  const parsed = parseSliver(spec);
+  if (parsed.name !== name) throw new TypeError(`sliver ${parsed.name} is entered as ${name}`);
+  return parsed;
+}

@@ -1,0 +1,105 @@
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { KeyFileError } from "../errors.ts";
+import {
+  decodeSigningKeys,
+  encodeSigningKeys,
+  newSigningKeys,
+  rotateSigningKeys,
+  type SigningKeys,
+} from "../signing-keys.ts";
+
+/** Reads the launcher's signing keys. Throws KeyFileError, also where others may read the file; GrammarError, SignatureError. */
+export function readSigningKeys(path: string): SigningKeys {
+  let text: string;
+  try {
+    const { mode } = statSync(path);
+    if ((mode & 0o077) !== 0)
+      throw new KeyFileError(`others may read the signing keys ${path}: chmod 600 it`);
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    if (cause instanceof KeyFileError) throw cause;
+    const none = (cause as NodeJS.ErrnoException).code === "ENOENT";
+    const mend = none ? '; make them with "nodeyard sliverd keys init"' : "";
+    throw new KeyFileError(`cannot read the signing keys ${path}: ${(cause as Error).message}${mend}`, {
+      cause,
+    });
+  }
+  return decodeSigningKeys(text);
+}
+
+/** Makes the first key. Throws KeyFileError where there are keys already: nodes believe those. */
+export function createSigningKeys(path: string): SigningKeys {
+  const keys = newSigningKeys(newKey());
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // A link is refused where the name is taken, and is whole when it is there.
+  write(path, keys, (draft) => {
+    linkSync(draft, path);
+    rmSync(draft);
+  });
+  return keys;
+}
+
+/** A new key signs from now on; see rotateSigningKeys. Throws KeyFileError, KeySetError. */
+export function rotateSigningKeysFile(
+  path: string,
+  times: { readonly now: number; readonly overlap: number },
+): SigningKeys {
+  const rotated = rotateSigningKeys(readSigningKeys(path), newKey(), times);
+  write(path, rotated, (draft) => renameSync(draft, path));
+  return rotated;
+}
+
+function newKey(): KeyObject {
+  return generateKeyPairSync("ed25519").privateKey;
+}
+
+/** The draft is also the lock: of two that rotate at once, one would lose the key that the other's set names. */
+function write(path: string, keys: SigningKeys, place: (draft: string) => void): void {
+  const draft = `${path}.draft`;
+  let file: number;
+  try {
+    file = openSync(draft, "wx", 0o600);
+  } catch (cause) {
+    const taken = (cause as NodeJS.ErrnoException).code === "EEXIST";
+    const why = taken
+      ? "somebody else changes them; if nobody does, remove that file"
+      : (cause as Error).message;
+    throw new KeyFileError(`cannot write the signing keys ${draft}: ${why}`, { cause });
+  }
+  try {
+    try {
+      writeFileSync(file, encodeSigningKeys(keys), { flush: true });
+    } finally {
+      closeSync(file);
+    }
+    place(draft);
+    syncFolder(dirname(path));
+  } catch (cause) {
+    rmSync(draft, { force: true });
+    const taken = (cause as NodeJS.ErrnoException).code === "EEXIST";
+    const why = taken ? "there are keys already; to replace them, rotate them" : (cause as Error).message;
+    throw new KeyFileError(`cannot write the signing keys ${path}: ${why}`, { cause });
+  }
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(path, "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}

@@ -1,0 +1,117 @@
+import { createHash, type KeyObject } from "node:crypto";
+import { z } from "zod";
+import { parse } from "./document.ts";
+import { GrammarError, KeySetError } from "./errors.ts";
+import { type KeySet, keyAt, parseKeySet } from "./key-set.ts";
+import { rawPublicKey, type Signer, signerFromPem, signText } from "./signed.ts";
+
+/** Rotations that are kept for nodes that were away; one that missed more is enrolled again. */
+const MAX_ROTATIONS = 64;
+
+const schema = z.strictObject({
+  v: z.literal(1),
+  /** The key that signs now. */
+  kid: z.string(),
+  keySet: z.unknown(),
+  /** Private halves (PKCS #8 PEM) by kid, of keys that are still in the set. */
+  pems: z.record(z.string(), z.string().max(4096)),
+  /** Signed key sets, oldest first; each is signed by a key of the one before. */
+  rotations: z
+    .array(z.strictObject({ version: z.number().int().min(1), signed: z.string().max(65_536) }))
+    .max(MAX_ROTATIONS),
+});
+
+/** What a launcher keeps to sign by: its keys, the set that nodes are to believe, and how each set follows the one before. */
+export type SigningKeys = Omit<z.output<typeof schema>, "keySet"> & { readonly keySet: KeySet };
+
+export function newSigningKeys(privateKey: KeyObject): SigningKeys {
+  const { kid, x, pem } = described(privateKey);
+  return {
+    v: 1,
+    kid,
+    keySet: { v: 1, version: 1, keys: [{ kid, x }] },
+    pems: { [kid]: pem },
+    rotations: [],
+  };
+}
+
+/**
+ * Signs by `privateKey` from now on. Keys of before are believed for `overlap` more seconds, so that what they signed counts until it
+ * has been replaced; 0 ends them at each node with the delivery, for a key that others may have. `now` is in seconds. Throws KeySetError.
+ */
+export function rotateSigningKeys(
+  keys: SigningKeys,
+  privateKey: KeyObject,
+  { now, overlap }: { readonly now: number; readonly overlap: number },
+): SigningKeys {
+  const { kid, x, pem } = described(privateKey);
+  if (Object.hasOwn(keys.pems, kid)) throw new KeySetError(`the key ${kid} is in use already`);
+  const kept = overlap === 0 ? [] : keys.keySet.keys.filter((key) => (key.notAfter ?? now) >= now);
+  const end = now + overlap;
+  const keySet = parseKeySet({
+    v: 1,
+    version: keys.keySet.version + 1,
+    keys: [...kept.map((key) => ({ ...key, notAfter: Math.min(key.notAfter ?? end, end) })), { kid, x }],
+  });
+  const signed = signText("key-set", keySet, signerOf(keys));
+  const rotations = [...keys.rotations, { version: keySet.version, signed }].slice(-MAX_ROTATIONS);
+  const pems = Object.fromEntries(
+    keySet.keys.map((key) => [key.kid, key.kid === kid ? pem : keys.pems[key.kid]!]),
+  );
+  return { v: 1, kid, keySet, pems, rotations };
+}
+
+export function signerOf({ kid, pems }: SigningKeys): Signer {
+  return signerFromPem(kid, pems[kid]!);
+}
+
+/** The signed key sets that bring a node from `version` to the present one, in their order. Throws KeySetError. */
+export function rotationsAfter({ keySet, rotations }: SigningKeys, version: number): readonly string[] {
+  const missing = rotations.filter((one) => one.version > version);
+  if (missing.length === keySet.version - version) return missing.map(({ signed }) => signed);
+  throw new KeySetError(
+    version > keySet.version
+      ? `the node believes key set ${version}, these keys have ${keySet.version}: are they a restored copy? Enrol the node again`
+      : `the node believes key set ${version}, which is too old for key set ${keySet.version}: enrol it again`,
+  );
+}
+
+/** The text of a file of keys. It is secret. */
+export function encodeSigningKeys(keys: SigningKeys): string {
+  return `${JSON.stringify(keys, null, 2)}\n`;
+}
+
+/** Throws GrammarError, SignatureError; no message holds anything that is secret. */
+export function decodeSigningKeys(text: string): SigningKeys {
+  const read = parse(schema, jsonOf(text), "signing keys");
+  const keys = { ...read, keySet: parseKeySet(read.keySet) };
+  const trusted = keys.keySet.keys.find(({ kid }) => kid === keys.kid);
+  const pem = keys.pems[keys.kid];
+  if (trusted === undefined || pem === undefined)
+    throw new GrammarError(`signing keys: ${keys.kid} signs, and is not among the keys`);
+  if (rawPublicKey(signerFromPem(keys.kid, pem).privateKey) !== trusted.x)
+    throw new GrammarError(`signing keys: the halves of ${keys.kid} do not belong together`);
+  return keys;
+}
+
+/** True when a document that is signed now is believed by nodes that have the present set. */
+export function signsNow({ kid, keySet }: SigningKeys, now: number): boolean {
+  return keyAt(keySet, kid, now) !== undefined;
+}
+
+/** The id of a key is its thumbprint (RFC 7638), shortened: two keys never share one by accident. */
+function described(privateKey: KeyObject): { kid: string; x: string; pem: string } {
+  const x = rawPublicKey(privateKey);
+  const thumbprint = createHash("sha256").update(JSON.stringify({ crv: "Ed25519", kty: "OKP", x }));
+  const kid = thumbprint.digest("hex").slice(0, 16);
+  return { kid, x, pem: privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Without the cause: the parser's message quotes what it could not read.
+    throw new GrammarError("signing keys: the file is no JSON");
+  }
+}
