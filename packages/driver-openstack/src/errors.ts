@@ -3,8 +3,7 @@ import type { Server } from "./api/compute.ts";
 import { ApiError, CloudConfigError, NoAnswer, OddAnswer } from "./client/index.ts";
 
 /** The one place where the cloud's errors become the driver's. */
-export function mapError(error: unknown, place: string, signal?: AbortSignal): unknown {
-  if (signal?.aborted) return signal.reason;
+export function mapError(error: unknown, place: string): DriverError {
   // What a shared load rejected with has been wrapped on its way.
   const own = error instanceof DriverError && error.kind === "fatal" ? (error.cause ?? error) : error;
   const kind = kindOf(own);

@@ -1,4 +1,5 @@
 import {
+  Calls,
   type CreateOrder,
   type DriverContext,
   type Evidence,
@@ -14,7 +15,9 @@ import {
   type Resources,
   type Step,
   type StepContext,
+  sameNode,
   type Tag,
+  tagOf,
 } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import { limitsOf, machineType, needOf, networkNeed } from "./amounts.ts";
@@ -22,9 +25,9 @@ import { Compute, type Server } from "./api/compute.ts";
 import { Images } from "./api/image.ts";
 import { Networking } from "./api/network.ts";
 import { BlockStorage } from "./api/volume.ts";
-import { Calls } from "./calls.ts";
 import { Service, type ServiceName } from "./client/index.ts";
 import type { Lease } from "./credentials.ts";
+import { mapError } from "./errors.ts";
 import { GlanceStore } from "./images/store.ts";
 import type { OpenFile } from "./images/stream.ts";
 import { resourcesOf } from "./leaks/resources.ts";
@@ -35,7 +38,6 @@ import { removeMachine } from "./machines/remove.ts";
 import { ServerWatch } from "./machines/server-watch.ts";
 import { idOf, Servers } from "./machines/servers.ts";
 import type { OpenstackLabelOwn, OpenstackPoolOwn, OpenstackProviderConfig } from "./own.ts";
-import { sameNode, serverTag } from "./tags.ts";
 
 const CONSOLE_LINES = 200;
 
@@ -66,7 +68,7 @@ export class OpenstackProvider implements Provider {
     const project = async (signal: AbortSignal) => (await session.token(signal)).projectId;
     this.#config = config;
     this.#lease = lease;
-    this.#calls = new Calls(config.name);
+    this.#calls = new Calls(config.name, mapError);
     this.#evidence = context.evidence ?? memoryEvidence();
     this.#nova = new Compute(service("compute"));
     this.#neutron = new Networking(service("network"), project);
@@ -125,7 +127,7 @@ export class OpenstackProvider implements Provider {
   find(tag: Tag, signal: AbortSignal): Promise<ExternalId | undefined> {
     return this.#calls.run("find", signal, async (own) => {
       for (const server of (await this.#watch.all(own, true)).values())
-        if (sameNode(serverTag(server), tag)) return server.id;
+        if (sameNode(tagOf(server.metadata), tag)) return server.id;
       return undefined;
     });
   }

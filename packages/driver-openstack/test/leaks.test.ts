@@ -1,8 +1,16 @@
-import { leaked, memoryEvidence, type Resource, type Tag } from "@nodeyard/driver";
+import {
+  imageMetadata,
+  leaked,
+  machineMetadata,
+  memoryEvidence,
+  type Resource,
+  type Tag,
+  tagOf,
+} from "@nodeyard/driver";
 import { expect, test } from "vitest";
 import { serverSchema } from "../src/api/compute.ts";
 import { type Inventory, resourcesOf } from "../src/leaks/resources.ts";
-import { imageProperties, markOf, serverTag, tagMetadata, tagOfMark } from "../src/tags.ts";
+import { markOf, tagOfMark } from "../src/tags.ts";
 
 const tag = (nodeId: string, more: Partial<Tag> = {}): Tag => ({
   installation: "ours",
@@ -46,7 +54,7 @@ const tags = (resources: readonly Resource[]) =>
 test("a tag survives metadata and mark, whatever the names are", () => {
   for (const provider of ["cloud", "a/b c", "%2F", "nodeyard"]) {
     const odd = tag("0000000001", { provider });
-    expect(serverTag({ metadata: tagMetadata(odd) })).toEqual(odd);
+    expect(tagOf(machineMetadata(odd))).toEqual(odd);
     expect(tagOfMark(markOf(odd))).toEqual(odd);
   }
   for (const mark of [
@@ -63,7 +71,7 @@ test("a tag survives metadata and mark, whatever the names are", () => {
 });
 
 test("ports and floating IPs count with their server; what has none counts alone", () => {
-  const servers = [server("s", tagMetadata(tag("0000000001")))];
+  const servers = [server("s", machineMetadata(tag("0000000001")))];
   const ports = [
     port("p", "s"),
     port("q", "s"),
@@ -81,7 +89,7 @@ test("ports and floating IPs count with their server; what has none counts alone
 });
 
 test("a server of a Python launcher, or with half a tag, is nobody's", () => {
-  const whole = tagMetadata(tag("0000000001"));
+  const whole = machineMetadata(tag("0000000001"));
   for (const key of Object.keys(whole)) {
     const { [key]: _, ...rest } = whole;
     expect(tags(listed({ servers: [server("s", rest)] }))).toEqual([["s", null]]);
@@ -100,7 +108,7 @@ test("a port is ours by its server, once that is gone, only while it is down", (
     port("e", "theirs"),
     port("f", ""),
   ];
-  const servers = [server("there", tagMetadata(tag("0000000002")))];
+  const servers = [server("there", machineMetadata(tag("0000000002")))];
   const found = listed({ ports, servers }, evidence).filter(({ type }) => type === "port");
   expect(tags(found)).toEqual([
     ["a", "0000000001"],
@@ -113,7 +121,7 @@ test("a port is ours by its server, once that is gone, only while it is down", (
 });
 
 test("a floating IP is ours by its mark, once nobody has it", () => {
-  const servers = [server("s", tagMetadata(tag("0000000001")))];
+  const servers = [server("s", machineMetadata(tag("0000000001")))];
   const ports = [port("p", "s"), port("q", "other")];
   const floatingIps = [
     ip("used", markOf(tag("0000000001")), "p"),
@@ -134,7 +142,7 @@ test("a volume is ours when it was seen on a server of ours, once it is free; al
   evidence.record("volume", "left", tag("0000000001"));
   evidence.record("volume", "busy", tag("0000000001"));
   const on = (server_id: string) => ({ status: "in-use", attachments: [{ server_id }] });
-  const servers = [server("s", tagMetadata(tag("0000000002")))];
+  const servers = [server("s", machineMetadata(tag("0000000002")))];
   const volumes = [
     volume("left"),
     volume("busy", on("elsewhere")),
@@ -160,7 +168,7 @@ test("an image shows its own tag, and only with all of it", () => {
     buildId: "b",
     uploadId: "0000000001",
   };
-  const properties = imageProperties(imageTag);
+  const properties = imageMetadata(imageTag);
   const { nodeyard_installation, ...older } = properties;
   const images = [
     { id: "i", status: "active", ...properties },
@@ -174,9 +182,9 @@ test("a neighbour's look-alikes in the same project are never chosen for deletio
   const evidence = memoryEvidence();
   evidence.record("instance", "gone", tag("0000000003", { installation: "theirs" }));
   const servers = [
-    server("mine", tagMetadata(tag("0000000001"))),
-    server("installation", tagMetadata(tag("0000000001", { installation: "theirs" }))),
-    server("provider", tagMetadata(tag("0000000001", { provider: "other" }))),
+    server("mine", machineMetadata(tag("0000000001"))),
+    server("installation", machineMetadata(tag("0000000001", { installation: "theirs" }))),
+    server("provider", machineMetadata(tag("0000000001", { provider: "other" }))),
     server("python", { nodepool_node_id: "0000000001", nodepool_provider_name: "cloud/a" }),
     server("np0000000001", {}),
   ];

@@ -1,5 +1,4 @@
-import { type Driver, type DriverContext, DriverError, deadline } from "@nodeyard/driver";
-import { Calls } from "./calls.ts";
+import { Calls, type Driver, type DriverContext, DriverError, deadline } from "@nodeyard/driver";
 import { qemuConfig } from "./config/index.ts";
 import type { HostFolder } from "./edge/host-folder.ts";
 import { mapError } from "./errors.ts";
@@ -25,7 +24,7 @@ export function createQemuDriver(openHost: OpenHost): Driver<QemuProviderConfig>
       const limit = deadline(context.clock, OPEN_MS, late);
       try {
         const host = await openHost(config, context, limit.signal);
-        return new QemuProvider(host, config, new Calls(config.name), context);
+        return new QemuProvider(host, config, new Calls(config.name, mapError), context);
       } catch (error) {
         throw mapError(error, `provider ${config.name}`);
       } finally {

@@ -1,4 +1,5 @@
 import type {
+  Calls,
   CreateOrder,
   DriverContext,
   ExternalId,
@@ -14,7 +15,6 @@ import type {
   StepContext,
   Tag,
 } from "@nodeyard/driver";
-import type { Calls } from "./calls.ts";
 import type { HostFolder } from "./edge/host-folder.ts";
 import { HostImages } from "./images/store.ts";
 import { needOf } from "./machine/amounts.ts";

@@ -9,6 +9,7 @@ export {
   sleep,
 } from "@nodeyard/runtime";
 export * from "./adapter/index.ts";
+export { Calls, type MapError } from "./calls.ts";
 export { CONTRACT, driverProblem, METHODS, providerProblem } from "./check.ts";
 export * from "./config/cloud-pools.ts";
 export * from "./config/cloud-schema.ts";
@@ -45,5 +46,6 @@ export type * from "./offers.ts";
 export * from "./resources.ts";
 export { driverScanner } from "./scanner.ts";
 export { type RunOptions, runSteps } from "./steps/run.ts";
+export * from "./tags.ts";
 export { formatTemplate } from "./templates/format.ts";
 export { requestFields } from "./templates/request-fields.ts";

@@ -1,17 +1,18 @@
 import {
+  type Calls,
   DriverError,
   type ExternalId,
   type ImageStore,
   type ImageTag,
+  imageMetadata,
+  imageTagOf,
   type Step,
   type StepContext,
   type UploadOrder,
 } from "@nodeyard/driver";
 import { type Clock, sleep } from "@nodeyard/runtime";
 import type { Image, Images } from "../api/image.ts";
-import type { Calls } from "../calls.ts";
 import type { Cloud } from "../clouds/index.ts";
-import { imageProperties, imageTag } from "../tags.ts";
 import { type OpenFile, streamed } from "./stream.ts";
 
 const CALL_MS = 120_000;
@@ -91,12 +92,12 @@ export class GlanceStore implements ImageStore {
 
   /** By two of our properties, and then by all of them: a filter that glance does not know would give everything. */
   async #of(tag: ImageTag, signal: AbortSignal): Promise<readonly Image[]> {
-    const { nodepool_build_id, nodepool_upload_id } = imageProperties(tag);
+    const { nodepool_build_id, nodepool_upload_id } = imageMetadata(tag);
     const listed = await this.#glance.list(
       { nodepool_build_id: nodepool_build_id!, nodepool_upload_id: nodepool_upload_id! },
       signal,
     );
-    return listed.filter((image) => sameUpload(imageTag(image), tag));
+    return listed.filter((image) => sameUpload(imageTagOf(image), tag));
   }
 
   #body(order: UploadOrder): object {
@@ -107,7 +108,7 @@ export class GlanceStore implements ImageStore {
       "owner_specified.openstack.md5": order.md5,
       "owner_specified.openstack.sha256": order.sha256,
       "owner_specified.openstack.object": `images/${order.name}`,
-      ...imageProperties(order.tag),
+      ...imageMetadata(order.tag),
       name: order.name,
       visibility: "private",
       disk_format: order.format,

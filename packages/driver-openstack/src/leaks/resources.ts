@@ -1,9 +1,17 @@
-import type { Evidence, Resource, Resources, Tag } from "@nodeyard/driver";
+import {
+  type Evidence,
+  imageTagOf,
+  type Resource,
+  type Resources,
+  sameNode,
+  type Tag,
+  tagOf,
+} from "@nodeyard/driver";
 import type { Server } from "../api/compute.ts";
 import type { Image } from "../api/image.ts";
 import type { FloatingIp, Port } from "../api/network.ts";
 import type { Volume } from "../api/volume.ts";
-import { imageTag, sameNode, serverTag, tagOfMark } from "../tags.ts";
+import { tagOfMark } from "../tags.ts";
 
 /** Everything of the project, listed by services of their own. */
 export interface Inventory {
@@ -55,7 +63,7 @@ function instance(server: Server, ports: readonly Port[], all: Inventory, rules:
   return {
     type: "instance",
     id: server.id,
-    tag: serverTag(server),
+    tag: tagOf(server.metadata),
     resources: { ...rules.amounts(server), ...volumes, ...network },
   };
 }
@@ -78,7 +86,7 @@ function floatingIpResource(
   const mark = tagOfMark(ip.description);
   const device = ports.find(({ id }) => id === ip.port_id)?.device_id;
   const server = device ? servers.get(device) : undefined;
-  if (mark !== null && server !== undefined && sameNode(serverTag(server), mark)) return [];
+  if (mark !== null && server !== undefined && sameNode(tagOf(server.metadata), mark)) return [];
   // Still on somebody's port: not ours to take away, whatever its mark says.
   const tag = ip.port_id ? null : mark;
   // What is on a server counts with the server.
@@ -100,6 +108,6 @@ function volumeResource(
 
 /** Evidence: the properties that we gave it. Others' images are nobody's business here. */
 function imageResource(image: Image): readonly Resource[] {
-  const tag = imageTag(image);
+  const tag = imageTagOf(image);
   return tag === null ? [] : [{ type: "image", id: image.id, tag: null, imageTag: tag, resources: {} }];
 }

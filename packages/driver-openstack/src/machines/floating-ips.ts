@@ -1,7 +1,7 @@
-import { DriverError, SharedValue, type Tag } from "@nodeyard/driver";
+import { DriverError, SharedValue, sameNode, type Tag } from "@nodeyard/driver";
 import type { Clock } from "@nodeyard/runtime";
 import type { FloatingIp, Networking, Port } from "../api/network.ts";
-import { markOf, sameNode, tagOfMark } from "../tags.ts";
+import { markOf, tagOfMark } from "../tags.ts";
 
 /** A list this old is read by those who made no change; milliseconds. */
 const FRESH_MS = 1_000;

@@ -4,11 +4,11 @@ import {
   formatTemplate,
   type LabelConfig,
   type Log,
+  machineMetadata,
   requestFields,
 } from "@nodeyard/driver";
 import { compareVersions } from "../client/index.ts";
 import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../own.ts";
-import { tagMetadata } from "../tags.ts";
 
 export interface Resolved {
   readonly flavorId: string;
@@ -64,7 +64,7 @@ function metadataOf(order: CreateOrder, label: LabelConfig<OpenstackLabelOwn>, l
     groups: [order.tag.provider, label.image?.name ?? "", label.name].join(","),
     ...own.instanceProperties,
     ...dynamicProperties(order, own, log),
-    ...tagMetadata(order.tag),
+    ...machineMetadata(order.tag),
   };
 }
 

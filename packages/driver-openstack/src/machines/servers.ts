@@ -1,9 +1,18 @@
-import { abortable, DriverError, type Evidence, type ExternalId, type Tag } from "@nodeyard/driver";
+import {
+  abortable,
+  DriverError,
+  type Evidence,
+  type ExternalId,
+  isOlder,
+  sameNode,
+  type Tag,
+  tagOf,
+} from "@nodeyard/driver";
 import { type Clock, deadline, sleep } from "@nodeyard/runtime";
 import type { Compute, Server } from "../api/compute.ts";
 import { NoAnswer } from "../client/index.ts";
 import { faultError } from "../errors.ts";
-import { isOlder, sameNode, serverTag, tagKey } from "../tags.ts";
+import { tagKey } from "../tags.ts";
 import { isGone, type ServerWatch } from "./server-watch.ts";
 
 /** A create whose caller gave up may go on for this long, so that its end is known; milliseconds. */
@@ -173,7 +182,7 @@ export class Servers {
 
   /** Volumes have no mark: what they belong to is known only while they are attached. */
   #remember(server: Server): void {
-    const tag = serverTag(server);
+    const tag = tagOf(server.metadata);
     if (tag === null) return;
     for (const { id } of server["os-extended-volumes:volumes_attached"])
       this.#evidence.record("volume", id, tag);
@@ -197,7 +206,8 @@ export function idOf(externalId: ExternalId | null): string | undefined {
 
 function pick(listed: ReadonlyMap<string, Server>, tag: Tag, id: string | undefined): Server | undefined {
   const server = id === undefined ? undefined : listed.get(id);
-  if (server !== undefined && (sameNode(serverTag(server), tag) || isOlder(server, tag))) return server;
-  for (const one of listed.values()) if (sameNode(serverTag(one), tag)) return one;
+  if (server !== undefined && (sameNode(tagOf(server.metadata), tag) || isOlder(server.metadata, tag)))
+    return server;
+  for (const one of listed.values()) if (sameNode(tagOf(one.metadata), tag)) return one;
   return undefined;
 }

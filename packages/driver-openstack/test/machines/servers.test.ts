@@ -1,15 +1,14 @@
-import { memoryEvidence, type Tag } from "@nodeyard/driver";
+import { machineMetadata, memoryEvidence, type Tag } from "@nodeyard/driver";
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { type Compute, type Server, serverSchema } from "../../src/api/compute.ts";
 import { ServerWatch } from "../../src/machines/server-watch.ts";
 import { Servers } from "../../src/machines/servers.ts";
-import { tagMetadata } from "../../src/tags.ts";
 
 const tag: Tag = { installation: "i", provider: "p", pool: "main", nodeId: "0000000001" };
 const { signal } = new AbortController();
 const serverOf = (status: string, more: object = {}) =>
-  serverSchema.parse({ id: "s", status, metadata: tagMetadata(tag), ...more });
+  serverSchema.parse({ id: "s", status, metadata: machineMetadata(tag), ...more });
 
 /** nova with a server whose listing can miss it, beside so many others. */
 function nova(beside = 0) {
@@ -135,7 +134,7 @@ test("whoever looks for a server whose create was given up waits for nova's answ
 
 test("a stored id that is another node's is not touched, and a Python launcher's server is known by its old keys", async () => {
   const { state, servers } = nova();
-  state.server = serverOf("ACTIVE", { metadata: tagMetadata({ ...tag, nodeId: "0000000002" }) });
+  state.server = serverOf("ACTIVE", { metadata: machineMetadata({ ...tag, nodeId: "0000000002" }) });
   expect(await servers.existing(tag, "s", signal)).toBeUndefined();
   const older = { nodepool_node_id: tag.nodeId, nodepool_provider_name: tag.provider };
   state.server = serverOf("ACTIVE", { metadata: older });

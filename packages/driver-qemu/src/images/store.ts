@@ -1,4 +1,5 @@
 import {
+  type Calls,
   DriverError,
   type ExternalId,
   type ImageStore,
@@ -7,7 +8,6 @@ import {
   type StepContext,
   type UploadOrder,
 } from "@nodeyard/driver";
-import type { Calls } from "../calls.ts";
 import type { HostFolder } from "../edge/host-folder.ts";
 import { imageName } from "../names.ts";
 

@@ -1,5 +1,4 @@
 export { type AdapterDriverOptions, adapterDriver } from "./driver.ts";
-export { imageTagOf, tagOf } from "./metadata.ts";
 export type {
   Adapter,
   AdapterContext,
@@ -8,6 +7,5 @@ export type {
   ImageOrder,
   Instance,
   MachineOrder,
-  Metadata,
   StateMachine,
 } from "./types.ts";

@@ -1,7 +1,7 @@
 import { sleep } from "@nodeyard/runtime";
 import type { ExternalId, Step, StepContext, Tag } from "../contract.ts";
 import type { Console, ImageStore, ImageTag, Notices, Offers, UploadOrder } from "../offers.ts";
-import { imageMetadata, imageTagOf, machineMetadata, sameImage } from "./metadata.ts";
+import { imageMetadata, imageTagOf, machineMetadata, sameImage } from "../tags.ts";
 import type { Adapter, Instance, Pacing } from "./types.ts";
 
 const CALL_MS = 120_000;

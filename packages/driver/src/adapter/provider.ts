@@ -17,9 +17,9 @@ import { idText } from "../leaks/leaked.ts";
 import { abortable } from "../limits/shared-value.ts";
 import type { Offers } from "../offers.ts";
 import type { Resources } from "../resources.ts";
+import { imageTagOf, machineMetadata, sameNode, tagOf } from "../tags.ts";
 import { drive, driveTo } from "./drive.ts";
 import { describe } from "./instance.ts";
-import { imageTagOf, machineMetadata, sameTag, tagOf } from "./metadata.ts";
 import { offersOf } from "./offers.ts";
 import type { Adapter, Instance, MachineOrder, Pacing } from "./types.ts";
 
@@ -257,8 +257,7 @@ async function* keep(
 /** Live machines that carry the tag. */
 function ours(listed: readonly Instance[], tag: Tag): readonly Instance[] {
   return listed.filter(({ deleted, metadata }) => {
-    const own = tagOf(metadata);
-    return !deleted && own !== null && sameTag(own, tag);
+    return !deleted && sameNode(tagOf(metadata), tag);
   });
 }
 

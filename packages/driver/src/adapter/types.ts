@@ -4,6 +4,7 @@ import type { CreateOrder, DriverContext, ExternalId, RequestFacts, StepContext 
 import type { RateLimiter } from "../limits/rate-limiter.ts";
 import type { NodeOrder, UploadOrder } from "../offers.ts";
 import type { Resources } from "../resources.ts";
+import type { Metadata } from "../tags.ts";
 
 /**
  * The state-machine adapter: the way drivers of Nodepool's newer framework are written (spec launcher.md, 3.2 and 3.3),
@@ -46,9 +47,6 @@ export interface Adapter {
   nodeDeleted?(metadata: Metadata, signal: AbortSignal): Promise<void>;
   stop?(): Promise<void>;
 }
-
-/** Text by name, stored with every thing made: whose it is, and for which node or upload. */
-export type Metadata = Readonly<Record<string, string>>;
 
 export interface MachineOrder extends Omit<CreateOrder, "tag"> {
   readonly metadata: Metadata;

@@ -1,13 +1,19 @@
-import { DriverError, type Step, type StepContext } from "@nodeyard/driver";
-import { mapError } from "./errors.ts";
+import type { Step, StepContext } from "./contract.ts";
+import { asDriverError, DriverError } from "./errors.ts";
 
-/** Calls to the cloud that end with their caller's signal or with `close`; errors are DriverErrors from here on. */
+/** Turns what a driver's own code throws into a DriverError; `place` says where, for the message. */
+export type MapError = (error: unknown, place: string) => unknown;
+
+/** A provider's calls: each ends with its caller's signal or with `close`, and its errors are DriverErrors from here on. */
 export class Calls {
   readonly #name: string;
+  readonly #mapError: MapError;
   readonly #closed = new AbortController();
 
-  constructor(name: string) {
+  /** `name`: the provider's. Without `mapError`, what is no DriverError becomes `fatal`. */
+  constructor(name: string, mapError: MapError = asDriverError) {
     this.#name = name;
+    this.#mapError = mapError;
   }
 
   /** Aborts when the provider is closed. */
@@ -15,6 +21,7 @@ export class Calls {
     return this.#closed.signal;
   }
 
+  /** Ends what is under way; calls made afterwards reject. */
   close(): void {
     this.#closed.abort(new DriverError("transient", `provider ${this.#name} is closed`));
   }
@@ -25,7 +32,7 @@ export class Calls {
       own.signal.throwIfAborted();
       return await call(own.signal);
     } catch (error) {
-      throw mapError(error, `${this.#name}: ${place}`, own.signal);
+      throw this.#thrown(error, place, own.signal);
     } finally {
       own.release();
     }
@@ -42,10 +49,15 @@ export class Calls {
       own.signal.throwIfAborted();
       return yield* start({ ...context, signal: own.signal });
     } catch (error) {
-      throw mapError(error, `${this.#name}: ${place}`, own.signal);
+      throw this.#thrown(error, place, own.signal);
     } finally {
       own.release();
     }
+  }
+
+  /** A call that was given up ends with its caller's reason, whatever it made of that. */
+  #thrown(error: unknown, place: string, signal: AbortSignal): unknown {
+    return signal.aborted ? signal.reason : this.#mapError(error, `${this.#name}: ${place}`);
   }
 
   // Not AbortSignal.any: a signal that lives as long as the provider would gather a trace of every call.
