@@ -37,8 +37,11 @@ export interface SlotSource {
   launch(order: CreateOrder, step: StepContext, node: HeldNode): AsyncGenerator<Step, Machine, void>;
   /** Its pools are registered: it may ask for backing nodes from now on. */
   serve(): void;
-  /** It leaves the configuration: backing nodes without slots are given back. */
-  drain(): Promise<void>;
+  /**
+   * It has left the configuration and the registry: what it has is given back as it becomes free, and `ended` is called when nothing is
+   * left to do. False: others serve it, and nothing is to be done here.
+   */
+  drain(ended: () => void): Promise<boolean>;
   /** It is replaced or removed: launches under way go on, and nothing else. */
   retire(): Promise<void>;
 }

@@ -2,7 +2,6 @@ import { DriverError, type Scanner } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { retireBacking } from "../../src/operations/index.ts";
-import { launcherConfig } from "../rules/world.ts";
 import { config, Lab, metal, OWNER } from "./lab.ts";
 
 describe("backing nodes that are no good", () => {
@@ -138,20 +137,6 @@ test("a slot whose user vanished is given to nobody for a minute (design, rule 1
   expect(lab.claims(backing)).toEqual(["0"]);
   await lab.gone(node.id, 10_000);
   expect(lab.claims(backing)).toEqual([]);
-});
-
-test("a provider that leaves the configuration gives back its empty backing nodes", async () => {
-  const lab = new Lab();
-  const a = await lab.start("a", config({ "max-parallel-jobs": 1, "grace-time": 3_600 }));
-  const [used, returned] = [await lab.get(), await lab.get()];
-  await lab.giveBack(returned);
-  await lab.settle(a.launcher.reconfigure(launcherConfig([metal()])));
-  await lab.gone(lab.place(returned).backing);
-  expect(lab.node(lab.place(used).backing)?.state).toBe("in-use");
-  // With the provider back, the rest goes as it does.
-  await lab.settle(a.launcher.reconfigure(config({ "max-parallel-jobs": 1, "grace-time": 10 })));
-  await lab.giveBack(used);
-  await lab.gone(lab.place(used).backing);
 });
 
 test("a changed provider keeps its slots, and what is offered follows the configuration", async () => {

@@ -1,5 +1,5 @@
 import { DriverError } from "@nodeyard/driver";
-import { paths } from "@nodeyard/model";
+import { decodeComponent, paths, RecordError } from "@nodeyard/model";
 import { TreeError } from "@nodeyard/tree";
 import type { Context } from "../context.ts";
 
@@ -36,7 +36,32 @@ export function foreignError(provider: string, pools: readonly string[]): Driver
   );
 }
 
+/** Whether anyone serves a provider: asked of the tree, so that of several who leave at once the last one knows that it is. */
+export async function isServed({ tree }: Pick<Handles, "tree">, provider: string): Promise<boolean> {
+  const parent = paths.component("pool");
+  await tree.sync(parent);
+  const names = await tree.children(parent).catch(noneWhenMissing);
+  const served = await Promise.all(
+    names.map(async (name) => {
+      try {
+        const { data } = await tree.get(`${parent}/${name}`);
+        const { providerName, state } = decodeComponent(data);
+        return providerName === provider && state !== "stopped";
+      } catch (error) {
+        // It left meanwhile, or makes no sense: whoever wrote that is no launcher of ours.
+        if (error instanceof RecordError || isMissing(error)) return false;
+        throw error;
+      }
+    }),
+  );
+  return served.includes(true);
+}
+
 function noneWhenMissing(error: unknown): readonly string[] {
-  if (error instanceof TreeError && error.code === "tree.no_node") return [];
+  if (isMissing(error)) return [];
   throw error;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof TreeError && error.code === "tree.no_node";
 }

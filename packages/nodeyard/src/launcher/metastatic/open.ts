@@ -6,7 +6,7 @@ import type { Context, OpenProvider } from "../context.ts";
 import { Book } from "./book.ts";
 import type { MetastaticLabelOwn, MetastaticProvider } from "./config/own.ts";
 import { METASTATIC, metastaticDriver } from "./driver.ts";
-import { foreignError, foreignPools } from "./foreign.ts";
+import { foreignError, foreignPools, isServed } from "./foreign.ts";
 import { Owner } from "./owner.ts";
 import { labelOf } from "./plan-requests.ts";
 import { SlotProvider } from "./provider.ts";
@@ -41,7 +41,7 @@ export async function openMetastatic(
     slots: {
       launch: provider.launch.bind(provider),
       serve: () => room.serve(),
-      drain: () => room.drain(),
+      drain: (ended) => room.drain(ended),
       retire: () => room.retire(),
     },
   };
@@ -58,6 +58,8 @@ class Room {
   readonly #onForeign: (why: Error) => void;
   readonly #unsubscribe: () => void;
   #look: Timer | undefined;
+  /** Set while it drains. */
+  #drained: (() => void) | undefined;
 
   constructor(context: Context, config: MetastaticProvider, onForeign: (why: Error) => void) {
     this.#context = context;
@@ -81,9 +83,17 @@ class Room {
     this.#owner.start();
   }
 
-  /** It leaves the configuration: what is empty is given back while someone still can. */
-  drain(): Promise<void> {
-    return this.#owner.drain();
+  /**
+   * It has left the configuration. False when others serve it, who go on; else it gives everything back as it becomes free, and calls
+   * `ended` when nothing is left or somebody serves it again.
+   */
+  async drain(ended: () => void): Promise<boolean> {
+    this.#look?.cancel();
+    if (await isServed(this.#context, this.#config.name)) return false;
+    this.#drained = ended;
+    this.slots.refuse(new Error(`provider ${this.#config.name} left the configuration`));
+    this.#owner.drain(ended);
+    return true;
   }
 
   /** Another takes its place, or it goes: launches under way end with it, and nothing else is begun. */
@@ -120,6 +130,7 @@ class Room {
 
   #onComponent({ after }: Extract<ViewEvent, { type: "component" }>): void {
     if (after?.kind !== "pool" || after.record.providerName !== this.#config.name) return;
+    if (this.#drained !== undefined) return this.#drained();
     this.#look?.cancel();
     const look = () => void this.#refuseForeign();
     this.#look = this.#context.clock.setTimer(LOOK_AGAIN_MS, look, { background: true });

@@ -17,6 +17,8 @@ const GATHER_MS = 5;
 const ASK_AGAIN_MS = 1_000;
 /** What is under way at the end is waited for this long; without the election none of its writes is carried out. */
 const CLOSE_MS = 2_000;
+/** Labels of a provider that is no longer configured. */
+const nothing: ReadonlyMap<string, MetastaticLabelOwn> = new Map();
 
 /**
  * Looks after the backing nodes of one metastatic provider: asks for them, takes them over, gives them back. Of several launchers only
@@ -42,6 +44,8 @@ export class Owner {
   #timer: Timer | undefined;
   #wakeAt = Number.POSITIVE_INFINITY;
   #closed = false;
+  /** Set while it drains. */
+  #drained: (() => void) | undefined;
 
   constructor(parts: OwnerParts) {
     const { context, provider, labels, book } = parts;
@@ -67,28 +71,18 @@ export class Owner {
   }
 
   /**
-   * The provider leaves the configuration: gives back what is empty, and says what is not. Does nothing while another launcher serves
-   * it, or is the owner.
+   * The provider has left the configuration, and nobody else serves it: each backing node is given back as soon as it is empty, nothing
+   * is asked for, idle nodes are taken out. `ended` is called once nothing of it is left.
    */
-  async drain(): Promise<void> {
-    const { view, log } = this.#context;
-    const { components } = view;
-    const served = [...components.values()].some(
-      ({ kind, record }) => kind === "pool" && record.providerName === this.#provider,
-    );
-    if (served || !this.#election.leading || !view.complete) return;
-    await this.#running;
-    const used: string[] = [];
-    for (const backing of this.#book.backings.values()) {
-      if (!this.#book.isEmpty(backing.id)) used.push(backing.id);
-      else await this.#attempt({ type: "release", backing, why: "its provider left the configuration" });
-    }
-    if (used.length === 0) return;
-    const facts = { provider: this.#provider, backing: used };
-    log.warn(
-      facts,
-      "backing nodes with slots in use outlive their provider; with it back they are given back",
-    );
+  drain(ended: () => void): void {
+    this.#drained = ended;
+    const used = [...this.#book.backings.keys()].filter((id) => !this.#book.isEmpty(id));
+    if (used.length > 0)
+      this.#context.log.warn(
+        { provider: this.#provider, backing: used },
+        "its provider left the configuration: these backing nodes are given back when their slots are",
+      );
+    this.#wake(0);
   }
 
   /** To be told of what concerns the provider, after the book was. */
@@ -154,6 +148,7 @@ export class Owner {
   /** Does what is due. Resolves with after how many milliseconds to look again by time. */
   async #reconcile(): Promise<number> {
     const { view, ages, random } = this.#context;
+    if (view.complete && this.#isDrained()) this.#drained?.();
     if (!view.complete || !this.#election.leading) return jitter(random, RESYNC_MS);
     const compare = this.#compare;
     this.#compare = false;
@@ -162,7 +157,7 @@ export class Owner {
     const { actions, nextAt } = planOwner({
       book: this.#book,
       provider: this.#provider,
-      labels: this.#labels,
+      labels: this.#drained === undefined ? this.#labels : nothing,
       requests: owned.map((id) => requests.byId.get(id)!),
       lastUsed: (id) => this.#usedAt(id),
       askAfter: this.#askAfter,
@@ -177,6 +172,13 @@ export class Owner {
     // Now and then what only a lost event would show.
     if (compare ? changed : nextAt - ages.now() > RESYNC_MS) this.#compare = true;
     return Math.min(jitter(random, RESYNC_MS), nextAt - ages.now(), this.#nextRetry());
+  }
+
+  #isDrained(): boolean {
+    const { backings, ends, claims } = this.#book;
+    if (backings.size > 0 || ends.size > 0) return false;
+    if ([...claims.folders.values()].includes(this.#provider)) return false;
+    return this.#context.view.requests.byRequestor.get(backingOwner(this.#provider)).size === 0;
   }
 
   /** Without those that failed just now; what is no longer to be done is forgotten. */

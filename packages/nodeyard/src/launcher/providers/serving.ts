@@ -29,6 +29,8 @@ export class Serving {
   readonly pools = new Map<string, ServingPool>();
   readonly providers = new Map<string, OpenProvider>();
   readonly #served = new Map<string, Served>();
+  /** Left the configuration while nodes of theirs are in use: served no more, and cleared away as these come back. */
+  readonly #draining = new Map<string, Served>();
   readonly #context: Context;
   readonly #registration: Registration;
   readonly #identity: Identity;
@@ -67,7 +69,7 @@ export class Serving {
 
   /** What the scheduler is to know of the providers that are open. */
   locals(): ReturnType<typeof localsOf> {
-    return localsOf(this.#served.values(), this.pools);
+    return localsOf([...this.#served.values(), ...this.#draining.values()], this.pools);
   }
 
   /** Providers of which nothing is registered, because they could not be opened or are suspended. */
@@ -85,7 +87,9 @@ export class Serving {
   async #apply(configs: readonly ProviderConfig[]): Promise<void> {
     const wanted = new Map(configs.map((config) => [config.name, config]));
     const gone = [...this.#served.values()].filter(({ config }) => !wanted.has(config.name));
-    await Promise.all(gone.map((served) => this.#retire(served, RETIRE_MS, true)));
+    await Promise.all(gone.map((served) => this.#drain(served)));
+    const back = [...this.#draining.values()].filter(({ config }) => wanted.has(config.name));
+    await Promise.all(back.map((served) => this.#retire(served)));
     const changed = configs.filter(
       (config) => !isDeepStrictEqual(config, this.#served.get(config.name)?.config),
     );
@@ -121,7 +125,8 @@ export class Serving {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#served.values()].map((served) => this.#retire(served, 0)));
+    const all = [...this.#served.values(), ...this.#draining.values()];
+    await Promise.all(all.map((served) => this.#retire(served, 0)));
   }
 
   /** What it replaces goes last, so that nobody sees a moment without a pool and takes a request for declined by all. */
@@ -172,7 +177,7 @@ export class Serving {
   /** It must not be served now: its pools leave, and it is tried again as one that could not be opened. */
   async #suspend(served: Served, why: Error): Promise<void> {
     const { open, stop } = served;
-    if (open === undefined || stop.signal.aborted) return;
+    if (open === undefined || stop.signal.aborted || this.#served.get(served.config.name) !== served) return;
     this.#withdraw(served);
     served.open = undefined;
     served.facts = undefined;
@@ -220,32 +225,49 @@ export class Serving {
     open.slots?.serve();
   }
 
+  /** It has left the configuration. Slots need nothing but the tree, so those in use are still taken back. */
+  async #drain(served: Served): Promise<void> {
+    const { config, open } = served;
+    if (open?.slots === undefined) return this.#retire(served);
+    this.#served.delete(config.name);
+    this.#draining.set(config.name, served);
+    this.#withdraw(served);
+    await this.#unregister(served);
+    const ended = () => {
+      if (this.#draining.get(config.name) === served) void this.#retire(served);
+    };
+    const drains = await open.slots.drain(ended).catch((error: unknown) => {
+      this.#context.log.warn(
+        { provider: config.name, error: messageOf(error) },
+        "could not see who else serves a provider",
+      );
+      return false;
+    });
+    if (!drains) ended();
+  }
+
   /** Work under way goes on for `graceMs` at most before the provider is closed under it. */
-  async #retire(served: Served, graceMs = RETIRE_MS, forGood = false): Promise<void> {
+  async #retire(served: Served, graceMs = RETIRE_MS): Promise<void> {
     const { config, open, stop } = served;
     stop.abort(new Error(`provider ${config.name} is stopped`));
-    if (this.#served.get(config.name) === served) this.#served.delete(config.name);
+    for (const map of [this.#served, this.#draining])
+      if (map.get(config.name) === served) map.delete(config.name);
     this.#withdraw(served);
-    await this.#leave(served, open, graceMs, forGood);
+    await this.#leave(served, open, graceMs);
   }
 
   /** Nothing new is begun with it. */
   #withdraw({ config, open, timer, leaks }: Served): void {
     timer?.cancel();
     leaks?.close();
-    if (this.providers.get(config.name) === open) this.providers.delete(config.name);
+    const drains = this.#draining.get(config.name)?.open === open;
+    if (this.providers.get(config.name) === open && !drains) this.providers.delete(config.name);
     for (const [key, pool] of this.pools) if (pool.open === open) this.pools.delete(key);
     this.#onChange();
   }
 
-  async #leave(
-    served: Served,
-    open: OpenProvider | undefined,
-    graceMs: number,
-    forGood = false,
-  ): Promise<void> {
+  async #leave(served: Served, open: OpenProvider | undefined, graceMs: number): Promise<void> {
     await this.#unregister(served);
-    if (forGood) await open?.slots?.drain();
     await served.inventory?.close();
     await open?.slots?.retire();
     if (open === undefined) return;

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { launcherConfig } from "../rules/world.ts";
+import { config, Lab, metal, OWNER } from "./lab.ts";
+
+const LONG = { "max-parallel-jobs": 1, "grace-time": 3_600 };
+const WITHOUT = launcherConfig([metal()]);
+
+describe("a provider that leaves the configuration", () => {
+  test("gives back what is empty at once, and what is in use with its last slot", async () => {
+    const lab = new Lab();
+    const a = await lab.start("a", config({ ...LONG, "max-parallel-jobs": 2 }));
+    const [first, second, returned] = [await lab.get(), await lab.get(), await lab.get()];
+    const [used, empty] = [lab.place(first).backing, lab.place(returned).backing];
+    await lab.giveBack(returned);
+    await lab.settle(a.launcher.reconfigure(WITHOUT));
+    expect(lab.pools()).toEqual([]);
+    await lab.gone(empty);
+    await lab.giveBack(first);
+    await lab.run(30_000);
+    expect(lab.node(used)?.state).toBe("in-use");
+    expect(lab.lockData(used)).toEqual([OWNER]);
+    await lab.giveBack(second);
+    await lab.gone(used, 5_000);
+    expect(lab.children("/nodeyard/slots")).toEqual([]);
+    const clean = () => lab.cloud.inspect().length === 0;
+    await lab.until("the cloud is empty", clean);
+    // Nothing of it is left running: its place among the owners is free.
+    await lab.until("nobody looks after it", () => elected(lab).length === 0, 5_000);
+  });
+
+  test("takes out idle nodes, and asks for nothing more", async () => {
+    const lab = new Lab();
+    const a = await lab.start("a", config(LONG, {}, [metal({ "max-servers": 1 })]));
+    const idle = await lab.get();
+    const waiting = await lab.slice();
+    await lab.until("another is asked for", () => asked(lab).length === 1);
+    await lab.settle(lab.other.delete(`/nodepool/requests/${idle.allocated_to}`));
+    await lab.settle(a.launcher.reconfigure(WITHOUT));
+    await lab.until("nothing is asked for", () => asked(lab).length === 0, 5_000);
+    await lab.gone(idle.id, 5_000);
+    await lab.gone(lab.place(idle).backing, 5_000);
+    // Whoever waited for a slot is told, and does not wait out launch-timeout.
+    await lab.until("the request ended", () => lab.request(waiting)?.state === "failed", 60_000);
+  });
+
+  test("and comes back while a slot is in use is served as if it had not gone", async () => {
+    const lab = new Lab();
+    const settings = { ...LONG, "max-parallel-jobs": 2 };
+    const a = await lab.start("a", config(settings));
+    const first = await lab.get();
+    await lab.settle(a.launcher.reconfigure(WITHOUT));
+    await lab.run(10_000);
+    await lab.settle(a.launcher.reconfigure(config(settings)));
+    const second = await lab.get();
+    expect(lab.place(second)).toEqual({ backing: lab.place(first).backing, slot: 1 });
+    await lab.giveBack(first);
+    await lab.giveBack(second);
+    await lab.run(60_000);
+    expect(lab.node(lab.place(first).backing)?.state).toBe("in-use");
+    lab.check();
+  });
+
+  test("at one launcher goes on at the other; at both at once it is cleared away", async () => {
+    const lab = new Lab();
+    const a = await lab.start("a", config(LONG));
+    const b = await lab.start("b", config(LONG));
+    const [first, second] = [await lab.get(), await lab.get()];
+    await lab.settle(a.launcher.reconfigure(WITHOUT));
+    await lab.giveBack(first);
+    await lab.run(30_000);
+    expect(lab.node(lab.place(first).backing)?.state).toBe("in-use");
+    await lab.settle(a.launcher.reconfigure(config(LONG)));
+    await lab.settle(Promise.all([a, b].map(({ launcher }) => launcher.reconfigure(WITHOUT))));
+    await lab.gone(lab.place(first).backing);
+    await lab.giveBack(second);
+    await lab.gone(lab.place(second).backing);
+  });
+
+  test("and is taken over by another launcher is left to that one", async () => {
+    const lab = new Lab();
+    const a = await lab.start("a", config(LONG));
+    const used = await lab.get();
+    await lab.settle(a.launcher.reconfigure(WITHOUT));
+    await lab.run(5_000);
+    await lab.start("b", config(LONG));
+    await lab.giveBack(used);
+    await lab.run(30_000);
+    expect(lab.node(lab.place(used).backing)?.state).toBe("in-use");
+    expect(elected(lab)).toHaveLength(1);
+  });
+});
+
+function asked(lab: Lab): string[] {
+  return lab.children("/nodepool/requests").filter((id) => lab.request(id)?.requestor === OWNER);
+}
+
+function elected(lab: Lab): string[] {
+  return lab.children("/nodeyard/elections/metastatic%3Aslicer");
+}
