@@ -25,6 +25,11 @@ export class SliverClient {
     return (await this.call("Status", [], signal)) as NodeReport;
   }
 
+  /** The next report after the one that had this `sequence`, or, after half a minute, the same once more. */
+  async watch(sequence: number, signal: AbortSignal): Promise<NodeReport> {
+    return (await this.call("Watch", [sequence], signal)) as NodeReport;
+  }
+
   /** What a writer changes and delivers again. */
   async document(signal: AbortSignal): Promise<NodeDocument> {
     return (await this.call("GetDocument", [], signal)) as NodeDocument;

@@ -74,7 +74,7 @@ const sliver = z.strictObject({
   /** Its writer's own notes, given back with each report: whose it is. They mean nothing to the manager. */
   tags: z
     .record(
-      z.string().regex(/^[a-z][a-z0-9-]{0,31}$/),
+      z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/),
       z
         .string()
         .max(256)

@@ -54,6 +54,10 @@ export interface NodeReport {
   readonly capacity: Readonly<Record<string, number>>;
   readonly refused: readonly Refusal[];
   readonly slivers: readonly SliverReport[];
+  /** Names of what is on the machine and in no record: it is being ended, unless the store was lost. */
+  readonly unlisted: readonly string[];
+  /** Changes with every look at the machine. Given to `Watch`, that answers when there is another. */
+  readonly sequence: number;
 }
 
 /** What a node is to have, as one document would say it now: the last one, and what tickets brought since. */
@@ -64,7 +68,7 @@ export interface NodeDocument {
   readonly version: number;
   readonly writer?: string;
   readonly safeMode: boolean;
-  /** Names of what is on the machine and in no record: after a lost store, slivers that a full document ends. */
+  /** As in a report. After a lost store these are slivers that a full document ends. */
   readonly unlisted: readonly string[];
   /** Without loans, which stay as they are when a document does not name them. */
   readonly slivers: readonly SliverSpec[];

@@ -3,3 +3,4 @@ export { BusyError, NotYetError } from "./errors.ts";
 export { Manager, type ManagerLog, type ManagerOptions } from "./manager.ts";
 export type { Change } from "./mutations.ts";
 export { documentOf, reportOf } from "./report.ts";
+export { watched } from "./watched.ts";

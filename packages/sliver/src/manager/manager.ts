@@ -63,6 +63,7 @@ export class Manager {
   readonly #delayed = new Map<number, number>();
   /** Called after each sync. */
   readonly #listeners = new Set<() => void>();
+  #sequence = 0;
   #synced = -1;
   #first = true;
   #time: TrustedTime;
@@ -148,6 +149,11 @@ export class Manager {
     return this.#synced >= revision && !todo && !this.#executor.busy.has(incarnation);
   }
 
+  /** Grows with each look at the machine. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
   /** Grows with each change of the state. */
   get revision(): number {
     return this.#mutations.revision;
@@ -193,6 +199,7 @@ export class Manager {
     this.#observed = observed;
     this.#result = result;
     this.#synced = revision;
+    this.#sequence += 1;
     this.#prune(result, observed);
     this.#stagger(result.tasks);
     this.#submit(result.tasks);

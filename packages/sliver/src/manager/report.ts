@@ -14,25 +14,30 @@ export function reportOf(manager: Manager): NodeReport {
     safeMode: state.safe,
     clockSuspect: manager.clockSuspect,
     keySet: state.keySet?.version ?? 0,
-    capacity: { ...options.capacity },
+    capacity: { ...options.capacity, slivers: options.machine.highestIndex },
     refused: state.refused,
     slivers: slivers.map((record) => sliverReport(manager, record)),
+    unlisted: unlisted(manager),
+    sequence: manager.sequence,
   };
 }
 
 /** What a document that changes nothing would list now. */
 export function documentOf(manager: Manager): NodeDocument {
-  const { state, options, observed } = manager;
-  const unlisted = observed.filter(({ name }) => !state.records.has(name)).map(({ name }) => name);
+  const { state, options } = manager;
   return {
     node: options.node,
     epoch: state.minimum.epoch,
     version: state.minimum.number,
     ...(state.writer === undefined ? {} : { writer: state.writer }),
     safeMode: state.safe,
-    unlisted,
+    unlisted: unlisted(manager),
     slivers: [...state.records.values()].map(specOf),
   };
+}
+
+function unlisted({ state, observed }: Manager): string[] {
+  return observed.filter(({ name }) => !state.records.has(name)).map(({ name }) => name);
 }
 
 /** Without loans: those that it has stay. What was held has no end, which says the same. */

@@ -186,6 +186,24 @@ describe("a writer of documents", () => {
     expect(rig.names).toEqual(["ada", "bob"]);
   });
 
+  test("a watcher hears of the next look at the machine, and at last of none", async () => {
+    const rig = await started("v2");
+    const client = rig.client({ random: seededRandom(1), faults: 0 });
+    const { sequence } = await client.status(never);
+    const news = client.watch(sequence, never);
+    await rig.until(rig.writer().change(put(spec("ada")), never));
+    const report = await rig.until(news);
+    expect(report.sequence).not.toBe(sequence);
+    expect(await client.watch(sequence, never)).toMatchObject({ slivers: [{ name: "ada" }] });
+    await rig.until(rig.writer().change(drop("ada"), never));
+    expect(await rig.until(client.watch(-1, never))).toMatchObject({ slivers: [], unlisted: [] });
+    const [before] = await rig.until(Promise.all([client.status(never), rig.pass(0)]));
+    const now = rig.clock.monotonic();
+    await rig.until(client.watch(before.sequence, never));
+    expect(rig.clock.monotonic() - now).toBeLessThanOrEqual(31_000);
+    await expect(client.call("Watch", ["1"], never)).rejects.toMatchObject({ fault: 102 });
+  });
+
   test("a change that is no sliver is its own caller's trouble", async () => {
     const rig = await started("v2");
     const writer = rig.writer();

@@ -10,7 +10,7 @@ const MAX_LOANS = 1000;
 export function nativeDialect(minimums: Policy["minimums"]): Dialect {
   return {
     name: "native",
-    methods: [...PROFILES.v2.methods, "Deliver", "GetDocument", "RotateKeys", "Status"].sort(),
+    methods: [...PROFILES.v2.methods, "Deliver", "GetDocument", "RotateKeys", "Status", "Watch"].sort(),
     waits: true,
     strict: true,
     help: (docs) => docs.map(({ name, doc }) => `${name}: ${doc}\n`).join(""),

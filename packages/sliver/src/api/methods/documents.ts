@@ -18,11 +18,14 @@ import {
   type State,
 } from "../../core/index.ts";
 import { TicketRefusedError } from "../../errors.ts";
-import { documentOf, reportOf } from "../../manager/index.ts";
+import { documentOf, reportOf, watched } from "../../manager/index.ts";
 import { type Context, keysOf, type Method } from "../context.ts";
 import { Fault, wrongArgument } from "../fault.ts";
 import { parseResponse } from "../xmlrpc/index.ts";
 import { desiredState } from "./slivers.ts";
+
+/** Milliseconds that a watcher waits at most; well below what carries the call allows. */
+const WATCH = 30_000;
 
 /** Tickets that are remembered; each is for 15 minutes at most. */
 const MAX_USED_TICKETS = 10_000;
@@ -108,6 +111,17 @@ const status: Method = {
   run: ({ manager }) => reportOf(manager),
 };
 
+const watch: Method = {
+  name: "Watch",
+  doc: "Watch(sequence): Status, as soon as its sequence is another one, or after half a minute.",
+  arity: 1,
+  run: async ({ manager }, [sequence]) => {
+    if (!Number.isSafeInteger(sequence)) throw wrongArgument("sequence must be a whole number");
+    await watched(manager, sequence as number, WATCH);
+    return reportOf(manager);
+  },
+};
+
 const getDocument: Method = {
   name: "GetDocument",
   doc: "GetDocument(): what this node is to have, with the version that a change of it follows.",
@@ -121,6 +135,7 @@ export const DOCUMENT_METHODS: readonly Method[] = [
   deliver,
   rotateKeys,
   status,
+  watch,
   getDocument,
 ];
 
