@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { LxcBackEnd } from "../../src/isolation/index.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { addressOf, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
-import { SINK, SOURCE, startWorld, WORLD, WORLD_DEVICE, type World } from "./machine/world.ts";
+import { HOST, SINK, SOURCE, startWorld, WORLD, WORLD_DEVICE, type World } from "./machine/world.ts";
 
 /** Seconds that traffic is measured. */
 const MEASURED = 4;
@@ -35,11 +35,11 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
       `timeout 2 bash -c 'exec 3<>/dev/tcp/${host}/${port}; echo hello >&3' 2>/dev/null && echo there || echo not there`;
     expect(await inSliver(real, 1, hello(WORLD, SINK))).toBe("there");
     await settle();
-    expect(world.count().peers).toEqual(["203.0.113.1"]);
+    expect(world.count().peers).toEqual([HOST]);
     expect(await inSliver(real, 1, hello(addressOf(2), 22))).toBe("not there");
     expect(await inSliver(real, 1, hello("169.254.169.254", 80))).toBe("not there");
     // The world cannot begin anything, even where it knows the way.
-    execFileSync("ip", ["-n", "ny-world", "route", "add", "10.213.0.0/16", "via", "203.0.113.1"]);
+    execFileSync("ip", ["-n", "ny-world", "route", "add", "10.213.0.0/16", "via", HOST]);
     const probe = ["-c", `exec 3<>/dev/tcp/${addressOf(1)}/22 && head -1 <&3`];
     const enter = ["netns", "exec", "ny-world", "timeout", "2", "bash", ...probe];
     expect(() => execFileSync("ip", enter, { stdio: ["ignore", "pipe", "ignore"] })).toThrow();

@@ -5,8 +5,9 @@ import { createInterface } from "node:readline";
 const NAMESPACE = "ny-world";
 /** The host's interface towards it. */
 export const WORLD_DEVICE = "ny-w0";
-const HOST = "203.0.113.1";
-export const WORLD = "203.0.113.2";
+/** Of the range for measuring networks (RFC 2544): what looks like documentation is somebody's mirror somewhere. */
+export const HOST = "198.18.219.1";
+export const WORLD = "198.18.219.2";
 /** Takes all that is sent, and keeps connections open. */
 export const SINK = 7000;
 /** Sends as much as it can. */
