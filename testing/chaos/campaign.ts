@@ -22,6 +22,8 @@ export interface CampaignResult {
   readonly kills: number;
   /** Of them at a named effect. */
   readonly atEffects: number;
+  /** Leaders of the ensemble that were killed. */
+  readonly leaders: number;
   readonly used: number;
   readonly failed: number;
   readonly cancelled: number;
@@ -33,6 +35,8 @@ export interface CampaignResult {
 /** A place of the plan that does not come within this is given up, and the process is killed from outside. */
 const REACH_MS = 8_000;
 const CLEAN_MS = 60_000;
+/** After so many deaths of launchers the leader of the tree dies too, where there is one. */
+const LEADER_EVERY = 3;
 
 /** Kills launchers while requests arrive, then looks at what the tree and the cloud went through. Throws when a rule is broken. */
 export async function campaign(options: CampaignOptions): Promise<CampaignResult> {
@@ -47,8 +51,12 @@ export async function campaign(options: CampaignOptions): Promise<CampaignResult
     const tree = await site.connect();
     const load = new Load(tree, seededRandom(seed + 1));
     const watch = new InFlight(tree);
-    let atEffects = 0;
+    let [atEffects, leaders] = [0, 0];
     for (const [index, point] of plan.entries()) {
+      if (index % LEADER_EVERY === LEADER_EVERY - 1 && site.killLeader !== undefined) {
+        onKill(await site.killLeader());
+        leaders++;
+      }
       const how = await die(site, launcher, point, watch, random);
       if (how === "effect") atEffects++;
       if (load.complaints.length > 0) throw load.complaints[0];
@@ -68,7 +76,7 @@ export async function campaign(options: CampaignOptions): Promise<CampaignResult
     const result = await judge(site, tree, load);
     await watch.close();
     await tree.close();
-    return { kills, atEffects, ...result };
+    return { kills, atEffects, leaders, ...result };
   } catch (error) {
     throw new Error(
       `seed ${seed}, ${store}: ${(error as Error).message}\n${history(site, error)}\nlauncher:\n${launcher?.errors.slice(-3_000)}`,

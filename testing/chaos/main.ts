@@ -1,22 +1,36 @@
 import { parseArgs } from "node:util";
 import { campaign } from "./campaign.ts";
-import type { StoreName } from "./site.ts";
+import { STORES, type StoreName } from "./site.ts";
+
+const HELP = `node tools/run.mjs testing/chaos/main.ts -- [options]
+
+  --kills N       launchers killed (default 100)
+  --store NAME    ${STORES.join(", ")} (default: each in turn); with ensemble the leader dies too
+  --seed N        of the plan (default 1)
+
+Exit code 0: no rule was broken; 1: one was; 2: wrong options.
+`;
 
 const { values } = parseArgs({
   options: {
     kills: { type: "string", default: "100" },
     store: { type: "string" },
     seed: { type: "string", default: "1" },
+    help: { type: "boolean", default: false },
   },
 });
-const stores = values.store === undefined ? ["zookeeper", "embedded"] : [values.store];
+if (values.help) {
+  console.log(HELP);
+  process.exit(0);
+}
+const stores = values.store === undefined ? STORES : [values.store];
 for (const store of stores) {
-  if (store !== "zookeeper" && store !== "embedded") {
-    console.error(`no store ${store}: --store zookeeper or --store embedded`);
+  if (!isStore(store)) {
+    console.error(`there is no store ${store}\n\n${HELP}`);
     process.exit(2);
   }
   const result = await campaign({
-    store: store satisfies StoreName,
+    store,
     kills: Number(values.kills),
     seed: Number(values.seed),
     onKill: (what) => console.error(`${store} ${what}`),
@@ -24,3 +38,7 @@ for (const store of stores) {
   console.log(JSON.stringify({ store, seed: Number(values.seed), ...result }));
 }
 process.exit(0);
+
+function isStore(name: string): name is StoreName {
+  return STORES.some((store) => store === name);
+}

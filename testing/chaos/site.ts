@@ -3,12 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { type AppliedWrite, attachEmbeddedTree, connectZooKeeperTree, type Tree } from "@nodeyard/tree";
-import { startZooKeeper, type ZooKeeperServer } from "../zookeeper/index.ts";
+import { startEnsemble, startZooKeeper, type ZooKeeperServer } from "../zookeeper/index.ts";
 import { EmbeddedLog, readDisk } from "./raw-log/embedded.ts";
-import { readZooKeeperLog } from "./raw-log/zookeeper.ts";
+import { readEnsembleLog } from "./raw-log/zookeeper.ts";
 import { type KillPoint, Victim } from "./victim.ts";
 
-export type StoreName = "zookeeper" | "embedded";
+export const STORES = ["zookeeper", "ensemble", "embedded"] as const;
+export type StoreName = (typeof STORES)[number];
 
 export const LABELS = ["small", "large"];
 /** Nodes of the pool at most. */
@@ -25,6 +26,8 @@ export interface Site {
   readonly ready: string;
   /** A session of a client, which outlives everything here. */
   connect(): Promise<Tree>;
+  /** Where the store has a leader: kills it, and resolves with what was done. It comes back while the others go on. */
+  killLeader?(): Promise<string>;
   /** To be called after each death, before the next start. */
   buried(): void;
   /** Everything that was done to the tree. */
@@ -37,7 +40,8 @@ const CLIENT_SESSION_MS = 60_000;
 const SESSION_S = 4;
 
 export async function openSite(store: StoreName): Promise<Site> {
-  return store === "zookeeper" ? onZooKeeper(await startZooKeeper()) : onEmbedded();
+  if (store === "embedded") return onEmbedded();
+  return store === "zookeeper" ? onZooKeeper(await startZooKeeper()) : onEnsemble();
 }
 
 export interface SiteOptions {
@@ -52,16 +56,42 @@ export interface ZooKeeperSite extends Site {
   startOther(bin: string): Victim;
 }
 
+const MEMBERS = 3;
+
+async function onEnsemble(): Promise<Site> {
+  const ensemble = await startEnsemble(MEMBERS);
+  const site = onServers(ensemble.servers, { stop: () => ensemble.stop() });
+  return {
+    ...site,
+    store: "ensemble",
+    async killLeader() {
+      // Two of three must live: the one that was killed before is back first.
+      await Promise.all(ensemble.servers.map((server) => server.ready()));
+      const leader = await ensemble.leader();
+      await leader.restart();
+      return `the leader on port ${leader.port} killed`;
+    },
+  };
+}
+
 /** A site that owns a ZooKeeper server and stops it in the end. */
 export function onZooKeeper(zookeeper: ZooKeeperServer, options: SiteOptions = {}): ZooKeeperSite {
-  const { launcherPort = zookeeper.port, latency } = options;
+  return onServers([zookeeper], { ...options, stop: () => zookeeper.stop() });
+}
+
+interface ServerOptions extends SiteOptions {
+  stop(): Promise<void>;
+}
+
+function onServers(servers: readonly ZooKeeperServer[], options: ServerOptions): ZooKeeperSite {
+  const { launcherPort, latency } = options;
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-chaos-"));
   const cloud = join(folder, "cloud.journal");
   const config = join(folder, "nodepool.yaml");
-  const { host, port, dataDir } = zookeeper;
+  const hosts = servers.map(({ host, port }) => `{host: ${host}, port: ${launcherPort ?? port}}`);
   writeFileSync(
     config,
-    `zookeeper-servers: [{host: ${host}, port: ${launcherPort}}]\nzookeeper-timeout: ${SESSION_S}\n${configOf(cloud, latency)}`,
+    `zookeeper-servers: [${hosts.join(", ")}]\nzookeeper-timeout: ${SESSION_S}\n${configOf(cloud, latency)}`,
   );
   return {
     store: "zookeeper",
@@ -76,15 +106,15 @@ export function onZooKeeper(zookeeper: ZooKeeperServer, options: SiteOptions = {
       new Victim(["--state", join(folder, "other"), "-c", config, "launcher"], { bin, inside: false }),
     connect: () =>
       connectZooKeeperTree({
-        servers: `${host}:${port}`,
+        servers: servers.map(({ host, port }) => `${host}:${port}`).join(","),
         clock: systemClock,
         random: systemRandom,
         sessionTimeoutMs: CLIENT_SESSION_MS,
       }),
     buried: () => {},
-    log: () => readZooKeeperLog(dataDir),
+    log: () => readEnsembleLog(servers.map(({ dataDir }) => dataDir)),
     async close() {
-      await zookeeper.stop();
+      await options.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -30,6 +30,25 @@ export function readZooKeeperLog(dataDir: string): readonly AppliedWrite[] {
   return files.flatMap((name) => readFile(readFileSync(join(folder, name))));
 }
 
+/**
+ * What an ensemble did, from the logs of its members. A leader that dies may have written what nobody else saw, and a member that
+ * was away may have been sent a snapshot instead of the writes: what counts is what a majority wrote down, as ZooKeeper counts.
+ */
+export function readEnsembleLog(dataDirs: readonly string[]): readonly AppliedWrite[] {
+  const seen = new Map<bigint, { write: AppliedWrite; members: number }>();
+  for (const dataDir of dataDirs) {
+    // A member that came back writes again what it is sent, after what it had.
+    const own = new Map(readZooKeeperLog(dataDir).map((write) => [BigInt(write.zxid), write]));
+    for (const [zxid, write] of own) {
+      const entry = seen.get(zxid) ?? { write, members: 0 };
+      entry.members++;
+      seen.set(zxid, entry);
+    }
+  }
+  const counted = [...seen].filter(([, { members }]) => members > dataDirs.length / 2);
+  return counted.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { write }]) => write);
+}
+
 function readFile(bytes: Buffer): AppliedWrite[] {
   const writes: AppliedWrite[] = [];
   for (let at = FILE_HEADER_BYTES; at + ENTRY_HEADER_BYTES <= bytes.length; ) {

@@ -12,9 +12,15 @@ async function survives(store: StoreName, seed: number): Promise<void> {
   expect(result.atEffects, said.join("\n")).toBeGreaterThanOrEqual(KILLS / 2);
   expect(result.used).toBeGreaterThan(0);
   expect(result.leases).toBeGreaterThan(0);
+  if (store === "ensemble") expect(result.leaders).toBeGreaterThan(0);
 }
 
 describe(`kill -9 of the launcher ${KILLS} times, a launch and a delete in flight, requests arriving`, () => {
   test("the embedded tree, in the same process", () => survives("embedded", 1), 120_000);
   test.skipIf(requireZooKeeper())("ZooKeeper", () => survives("zookeeper", 2), 120_000);
+  test.skipIf(requireZooKeeper())(
+    "an ensemble whose leader dies too",
+    () => survives("ensemble", 3),
+    180_000,
+  );
 });
