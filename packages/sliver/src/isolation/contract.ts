@@ -28,6 +28,12 @@ export interface BackEnd {
     readonly address?: string;
   };
   /**
+   * The folder that a sliver sees read only as /run/nodeyard, for the socket that speaks for it: of its incarnation, so
+   * that what is mounted there never becomes another one's. It is there when the sliver is started. Absent: slivers of
+   * this back end have the machine's own files.
+   */
+  socketFolder?(ref: SliverRef): string;
+  /**
    * Everything on this machine that carries this back end's own marks, whoever made it; nothing else, whatever its
    * name. It survives a restart of the manager, so the marks are on the machine and not in the process.
    */

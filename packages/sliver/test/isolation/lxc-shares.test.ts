@@ -59,7 +59,8 @@ describe.skipIf(whyNot() !== undefined)("shares and loans, in the kernel", { tim
       for (const config of configsOf(real.key, { 1: { cpuCap: 600 } }))
         await backEnd.configure(config, signal);
       const more = await used(1);
-      expect(more).toBeGreaterThan(0.3);
+      // More than the old cap allows, however little of the CPU others leave.
+      expect(more).toBeGreaterThan(0.22);
       expect(more).toBeLessThan(0.65);
     } finally {
       load.kill();

@@ -15,6 +15,8 @@ export interface LxcConfig {
   readonly root: string;
   /** Folder with the sliver's keys, its sshd's configuration and what it starts. */
   readonly etc: string;
+  /** Folder of its API socket. */
+  readonly socket: string;
   readonly binds: readonly Bind[];
   readonly seccomp: string;
   /** Of its control groups, below every hierarchy's mount. */
@@ -51,7 +53,7 @@ const DEVICES = ["c 1:3", "c 1:5", "c 1:7", "c 1:8", "c 1:9", "c 5:0", "c 5:1", 
 
 /** The text that LXC reads as root. Throws UnsafeTextError. */
 export function lxcConfig(config: LxcConfig): string {
-  const { names, root, etc, binds, group } = config;
+  const { names, root, etc, socket, binds, group } = config;
   const entries: [string, string][] = [
     ["lxc.uts.name", names.user],
     ["lxc.rootfs.path", `dir:${root}`],
@@ -62,6 +64,7 @@ export function lxcConfig(config: LxcConfig): string {
     ["lxc.apparmor.profile", "unconfined"],
     ["lxc.mount.auto", "proc:mixed sys:ro"],
     ["lxc.mount.entry", mount("tmpfs", "run", "tmpfs", "nosuid,nodev,mode=755,create=dir")],
+    ["lxc.mount.entry", mount(socket, "run/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir")],
     ["lxc.mount.entry", mount("tmpfs", "dev/shm", "tmpfs", "nosuid,nodev,mode=1777,create=dir")],
     ["lxc.mount.entry", mount(etc, "etc/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir")],
     ...binds.map((one): [string, string] => [
@@ -74,8 +77,9 @@ export function lxcConfig(config: LxcConfig): string {
     ["lxc.console.path", "none"],
     ["lxc.seccomp.profile", config.seccomp],
     ["lxc.cap.keep", CAPABILITIES.join(" ")],
-    ["lxc.net.0.type", "veth"],
-    ["lxc.net.0.veth.pair", names.device],
+    // Its end of a cable that is there, with rules and queues, before it is.
+    ["lxc.net.0.type", "phys"],
+    ["lxc.net.0.link", names.inner],
     ["lxc.net.0.name", "eth0"],
     ["lxc.net.0.flags", "up"],
     ["lxc.net.0.ipv4.address", `${names.address}/32`],

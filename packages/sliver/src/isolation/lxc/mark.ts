@@ -4,7 +4,7 @@ import { z } from "zod";
 
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-const schema = z.strictObject({
+const schema = z.object({
   v: z.literal(1),
   name: z.string(),
   generation: whole,
@@ -14,7 +14,6 @@ const schema = z.strictObject({
   disk: whole,
   /** False until it can be started: what a crash left is made anew. */
   made: z.boolean(),
-  started: z.boolean(),
   applied: z
     .strictObject({
       digest: z.string(),

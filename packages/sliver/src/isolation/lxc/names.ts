@@ -11,6 +11,8 @@ export interface Names {
   readonly uid: number;
   /** The host's end of its network cable. */
   readonly device: string;
+  /** The sliver's end of it, until it is inside. */
+  readonly inner: string;
   readonly address: string;
   /** Chain of its network rules. */
   readonly chain: string;
@@ -38,6 +40,7 @@ export function namesOf(index: number, network: string): Names {
     idBase,
     uid: idBase + LOGIN_ID,
     device: `ny-v${index}`,
+    inner: `ny-p${index}`,
     address: `${network}.${index >> 8}.${index & 255}`,
     chain: `s${index}`,
   };

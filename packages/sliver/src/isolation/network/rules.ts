@@ -23,8 +23,7 @@ export type Outbound = {
  */
 export function frameScript(outbound: Outbound | undefined): string {
   const lines = [
-    `add table inet ${TABLE}`,
-    `add map inet ${TABLE} cables { type ifname : verdict; }`,
+    ...base(),
     ...["gate prerouting", "input input", "forward forward"].map((pair) => {
       const [chain, hook] = pair.split(" ");
       return `add chain inet ${TABLE} ${chain} { type filter hook ${hook} priority filter - 1; policy accept; }`;
@@ -69,13 +68,26 @@ export function sliverScript({ device, address, chain, connections }: SliverRule
   return `${lines.join("\n")}\n`;
 }
 
-/** Takes the rules of one sliver away; each command may fail alone, when it is done already. */
-export function removalScripts({ device, chain }: Pick<SliverRules, "device" | "chain">): string[] {
+/**
+ * Takes the rules of one sliver away, as one transaction that is safe to repeat: what is added first is there to be
+ * deleted, whatever was there before.
+ */
+export function removalScript({ device, chain }: Pick<SliverRules, "device" | "chain">): string {
   const name = chainName(chain);
-  return [
-    `delete element inet ${TABLE} cables { ${quotedDevice(device)} }\n`,
-    `flush chain inet ${TABLE} ${name}\ndelete chain inet ${TABLE} ${name}\n`,
+  const element = quotedDevice(device);
+  const lines = [
+    ...base(),
+    `add chain inet ${TABLE} ${name}`,
+    `add element inet ${TABLE} cables { ${element} : jump ${name} }`,
+    `delete element inet ${TABLE} cables { ${element} }`,
+    `flush chain inet ${TABLE} ${name}`,
+    `delete chain inet ${TABLE} ${name}`,
   ];
+  return `${lines.join("\n")}\n`;
+}
+
+function base(): string[] {
+  return [`add table inet ${TABLE}`, `add map inet ${TABLE} cables { type ifname : verdict; }`];
 }
 
 function rule(chain: string, text: string): string {

@@ -3,6 +3,7 @@ import type { SliverConfig } from "../../../core/index.ts";
 import { limitWrites, PARENT } from "../../cgroups/index.ts";
 import { writeAtomic } from "../../edge/atomic.ts";
 import { run } from "../../edge/run.ts";
+import { together } from "../../edge/together.ts";
 import { CommandError } from "../../errors.ts";
 import { lxcConfig } from "../lxc-config.ts";
 import type { Mark } from "../mark.ts";
@@ -10,6 +11,10 @@ import type { Names } from "../names.ts";
 import { waitForSsh } from "./banner.ts";
 import type { SliverMachine } from "./machine.ts";
 import { hostBinds } from "./root-files.ts";
+import { writeSettings } from "./settings.ts";
+
+/** In a sliver's folder; one that has it was started once. */
+export const CONFIG_FILE = "lxc.conf";
 
 /**
  * Starts a sliver in groups and rules that are there before its first process, and resolves when its sshd answers. What
@@ -24,32 +29,39 @@ export async function launch(
   signal: AbortSignal,
 ): Promise<void> {
   const { cgroups, network, folders, subvolumes, pool, options } = machine;
-  await machine.frame(signal);
+  await machine.nobodyLeaves();
   const runs = (await cgroups.processes(mark, "payload")).length > 0;
-  if (!runs && (await cgroups.list()).includes(mark)) {
-    // Of a start that was interrupted: groups are what it makes first.
-    await cgroups.kill(mark, signal);
-    await network.disconnect(names, signal);
-    await cgroups.remove(mark, signal);
-  }
-  await network.admit(names, config, signal);
-  if (!runs) {
-    await machine.exclusive(() => cgroups.make(mark, options.weight));
+  if (runs) {
+    await together(network.admit(names, config, signal), network.connect(names, config, signal));
+  } else {
+    if ((await cgroups.list()).includes(mark)) {
+      // Of a start that was interrupted: groups are what it makes first.
+      await cgroups.kill(mark, signal);
+      await network.disconnect(names, signal);
+      await cgroups.remove(mark, signal);
+    }
     const { writes } = limitWrites(config, cgroups.layout, await pool.device());
-    await cgroups.apply(mark, writes);
-    const file = folders.path(mark, "lxc.conf");
     const devices = cgroups.layout.controllers.get("devices")?.version === 1 ? "v1" : "v2";
     const text = lxcConfig({
       names,
       root: subvolumes.path(mark),
       etc: folders.path(mark, "etc"),
+      socket: await folders.makeSocketFolder(mark),
       binds: root === "account" ? await hostBinds() : [],
       seccomp: machine.seccomp,
       group: `${PARENT}/${mark}`,
       devices,
       ...(config.cores === undefined ? {} : { cpus: config.cores.join(",") }),
     });
-    await writeAtomic(file, text);
+    const file = folders.path(mark, CONFIG_FILE);
+    await cgroups.make(mark, options.weight);
+    await together(
+      network.admit(names, config, signal),
+      network.connect(names, config, signal),
+      cgroups.apply(mark, writes),
+      writeSettings(folders.path(mark, "etc"), root, names, config),
+      writeAtomic(file, text, { durable: false }),
+    );
     await start(folders.path(mark), names.user, file, signal);
     // What v1 does not inherit goes to the group that LXC made.
     await cgroups.apply(
@@ -57,7 +69,6 @@ export async function launch(
       writes.filter(({ below }) => below === true),
     );
   }
-  await network.connect(names, config, signal);
   await waitForSsh(names.address, options.clock, signal);
 }
 

@@ -2,11 +2,13 @@ import { rm } from "node:fs/promises";
 import type { Observed, SliverConfig } from "../../../core/index.ts";
 import { limitWrites } from "../../cgroups/index.ts";
 import type { BackEnd, Configured, SliverRef } from "../../contract.ts";
+import { together } from "../../edge/together.ts";
 import { PoolFullError, WrongIncarnationError } from "../../errors.ts";
+import { exists } from "../../storage/edge/pool.ts";
 import type { Mark } from "../mark.ts";
 import { markName, type Names, namesOf, readMarkName } from "../names.ts";
 import { otherUnenforced } from "../unenforced.ts";
-import { launch } from "./launch.ts";
+import { CONFIG_FILE, launch } from "./launch.ts";
 import type { SliverMachine } from "./machine.ts";
 import { fitImageRoot, makeAccountRoot } from "./root-files.ts";
 import { makeSecrets, writeSettings } from "./settings.ts";
@@ -30,6 +32,10 @@ export class LxcBackEnd implements BackEnd {
 
   account(index: number): { user: string; uid: number; address: string } {
     return this.#names(index);
+  }
+
+  socketFolder(ref: SliverRef): string {
+    return this.#machine.folders.socket(markName(ref));
   }
 
   async inspect(signal: AbortSignal): Promise<readonly Observed[]> {
@@ -60,40 +66,40 @@ export class LxcBackEnd implements BackEnd {
   }
 
   async create(config: SliverConfig, signal: AbortSignal): Promise<void> {
-    const { folders, subvolumes, images, options } = await this.#ready(signal);
+    const { folders, subvolumes } = await this.#ready(signal);
     const name = markName(config);
     if (!(await this.#begin(config))) return;
     const names = this.#names(config.index);
     await subvolumes.remove(name, signal);
-    const image =
-      this.name === "account" ? undefined : await images.ensure(config.image ?? options.defaultImage, signal);
-    await subvolumes.make(name, image, signal);
-    await subvolumes.limit(name, config.effective.disk, signal);
-    await (image === undefined ? makeAccountRoot : fitImageRoot)(subvolumes.path(name), names);
-    await makeSecrets(folders.path(name, "etc"), names, signal);
+    await together(
+      this.#makeRoot(name, names, config, signal),
+      makeSecrets(folders.path(name, "etc"), names),
+    );
     signal.throwIfAborted();
-    await folders.write(name, { ...(await this.#mark(config)), made: true });
+    await folders.draft(name, { ...(await this.#mark(config)), made: true });
   }
 
   async configure(config: SliverConfig, signal: AbortSignal): Promise<Configured> {
-    const { folders, subvolumes, cgroups, network, pool } = await this.#ready(signal);
+    const { folders, cgroups, network, pool } = await this.#ready(signal);
     const name = markName(config);
+    const names = this.#names(config.index);
     const mark = await this.#mark(config);
-    const { disk } = config.effective;
-    // The sum of limits stays what the pool can hold: what is counted grows before, and shrinks after the limit does.
-    await this.#reserve(name, { ...mark, disk: Math.max(disk, mark.disk) });
-    await subvolumes.limit(name, disk, signal);
     const { writes, unenforced } = limitWrites(config, cgroups.layout, await pool.device());
-    if ((await this.#phase(name, mark)) === "running") {
-      await cgroups.apply(name, writes);
-      const names = this.#names(config.index);
-      await this.#machine.frame(signal);
-      await network.admit(names, config, signal);
-      await network.shape(names, config, signal);
-    }
-    await writeSettings(folders.path(name, "etc"), mark.root, this.#names(config.index), config);
+    await this.#limitDisk(name, mark, config.effective.disk, signal);
+    const runs = (await this.#phase(name, mark)) === "running";
+    if (runs) await this.#machine.nobodyLeaves();
+    await together(
+      writeSettings(folders.path(name, "etc"), mark.root, names, config),
+      ...(runs
+        ? [
+            cgroups.apply(name, writes),
+            network.admit(names, config, signal),
+            network.shape(names, config, signal),
+          ]
+        : []),
+    );
     const { digest, effective } = config;
-    await folders.write(name, { ...(await this.#mark(config)), disk, applied: { digest, effective } });
+    await folders.write(name, { ...mark, disk: effective.disk, applied: { digest, effective } });
     return { unenforced: [...unenforced, ...otherUnenforced(config)] };
   }
 
@@ -101,7 +107,7 @@ export class LxcBackEnd implements BackEnd {
     const machine = await this.#ready(signal);
     const name = markName(config);
     const mark = await this.#mark(config);
-    await machine.folders.write(name, { ...mark, started: true });
+    if (mark.applied === undefined) await this.#limitDisk(name, mark, config.effective.disk, signal);
     await launch(machine, name, this.#names(config.index), config, mark.root, signal);
   }
 
@@ -147,7 +153,7 @@ export class LxcBackEnd implements BackEnd {
   async #phase(name: string, mark: Mark | undefined): Promise<Observed["phase"]> {
     if (mark?.made !== true) return "broken";
     if ((await this.#machine.cgroups.processes(name, "payload")).length > 0) return "running";
-    return mark.started ? "stopped" : "created";
+    return (await exists(this.#machine.folders.path(name, CONFIG_FILE))) ? "stopped" : "created";
   }
 
   /** Leaves the intent on disk before anything is made; false when it is made already. */
@@ -168,9 +174,26 @@ export class LxcBackEnd implements BackEnd {
       root: this.name,
       disk: effective.disk,
       made: false,
-      started: false,
     });
     return true;
+  }
+
+  async #makeRoot(name: string, names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
+    const { subvolumes, images, options } = this.#machine;
+    const image =
+      this.name === "account" ? undefined : await images.ensure(config.image ?? options.defaultImage, signal);
+    await subvolumes.make(name, image, signal);
+    await (image === undefined ? makeAccountRoot : fitImageRoot)(subvolumes.path(name), names);
+  }
+
+  /** Of `disk` KiB. What was applied before counts no more from the moment that it may not be so. */
+  async #limitDisk(name: string, mark: Mark, disk: number, signal: AbortSignal): Promise<void> {
+    if (mark.applied?.effective.disk === disk && mark.disk === disk) return;
+    const { applied, ...rest } = mark;
+    // The sum of limits stays what the pool can hold: what is counted grows before, and shrinks after the limit does.
+    if (applied !== undefined || disk > mark.disk)
+      await this.#reserve(name, { ...rest, disk: Math.max(disk, mark.disk) });
+    await this.#machine.subvolumes.limit(name, disk, signal);
   }
 
   /** Writes a mark whose limit of disk fits in the pool beside all others. */
@@ -185,7 +208,7 @@ export class LxcBackEnd implements BackEnd {
         throw new PoolFullError(
           `${mark.name} with ${mark.disk} KiB makes ${sum} KiB of disk for slivers; the pool has ${Math.floor(size / 1024)} KiB`,
         );
-      await folders.write(name, mark);
+      await (mark.made ? folders.write(name, mark) : folders.draft(name, mark));
     });
   }
 

@@ -25,7 +25,6 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   nft: "nftables",
   ip: "iproute2",
   tc: "iproute2",
-  "ssh-keygen": "openssh-client",
 };
 
 /** What slivers share on this machine, and what is made for the first and taken away after the last. */
@@ -83,9 +82,12 @@ export class SliverMachine {
     return done;
   }
 
-  /** Before a sliver starts. Each time: somebody may have loaded other rules, and ours went with the old ones. */
-  frame(signal: AbortSignal): Promise<void> {
-    return this.exclusive(() => this.network.prepare(signal));
+  /**
+   * Resolves when nobody is about to take away what all slivers share. For a sliver that has its folder: who begins to
+   * look after this sees it, and leaves everything.
+   */
+  nobodyLeaves(): Promise<void> {
+    return this.exclusive(async () => undefined);
   }
 
   /** After a sliver went: when it was the last one, nothing of ours is left but files. */
@@ -120,7 +122,7 @@ export class SliverMachine {
     await chmod(this.options.folder, 0o711);
     await this.folders.prepare();
     await this.pool.prepare(signal);
-    await this.images.tidy();
+    await this.images.tidy(signal);
     await writeAtomic(this.seccomp, SECCOMP_POLICY);
     this.#cgroups = await Cgroups.detect(this.options.clock);
   }

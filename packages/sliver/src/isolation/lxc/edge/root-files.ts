@@ -11,7 +11,9 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
+import { together } from "../../edge/together.ts";
 import { ImageError } from "../../errors.ts";
+import { exists } from "../../storage/edge/pool.ts";
 import { loginLines, withLine } from "../inner-files.ts";
 import type { Bind } from "../lxc-config.ts";
 import { LOGIN_ID, type Names } from "../names.ts";
@@ -75,21 +77,26 @@ export async function makeAccountRoot(root: string, names: Names): Promise<void>
 
 /** Gives the copy of an image its login, and takes what all copies would share. Nothing runs in it yet. */
 export async function fitImageRoot(root: string, names: Names): Promise<void> {
-  for (const [file, line] of Object.entries(loginLines(names.user))) {
+  const logins = Object.entries(loginLines(names.user)).map(async ([file, line]) => {
     const path = await within(root, `etc/${file}`);
     const text = await readFile(path, "utf8").catch(() => undefined);
     if (text !== undefined) await writeFile(path, withLine(text, line));
     else if (file !== "shadow") throw new ImageError(`the image has no /etc/${file}`);
-  }
-  const sudoers = await within(root, "etc/sudoers.d").catch(() => undefined);
-  if (sudoers !== undefined && (await lstat(sudoers).catch(() => undefined)) !== undefined) {
-    const path = await within(root, "etc/sudoers.d/nodeyard");
-    await writeFile(path, `${names.user} ALL=(ALL) NOPASSWD: ALL\n`, { mode: 0o440 });
-  }
+  });
+  await together(...logins, sudoers(root, names), forgetHostKeys(root), common(root, names));
+}
+
+async function sudoers(root: string, { user }: Names): Promise<void> {
+  const folder = await within(root, "etc/sudoers.d").catch(() => undefined);
+  if (folder === undefined || !(await exists(folder))) return;
+  const path = await within(root, "etc/sudoers.d/nodeyard");
+  await writeFile(path, `${user} ALL=(ALL) NOPASSWD: ALL\n`, { mode: 0o440 });
+}
+
+async function forgetHostKeys(root: string): Promise<void> {
   const ssh = await within(root, "etc/ssh").catch(() => undefined);
   for (const name of ssh === undefined ? [] : await readdir(ssh).catch(() => []))
     if (name.startsWith("ssh_host_")) await rm(join(ssh!, name));
-  await common(root, names);
 }
 
 async function common(root: string, { user, address }: Names): Promise<void> {

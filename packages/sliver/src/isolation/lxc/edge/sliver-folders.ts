@@ -1,6 +1,6 @@
-import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { writeAtomic } from "../../edge/atomic.ts";
+import { syncFolder, writeAtomic } from "../../edge/atomic.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import { type Mark, markText, readMark } from "../mark.ts";
 
@@ -20,6 +20,19 @@ export class SliverFolders {
     return join(this.#folder, mark, ...parts);
   }
 
+  /** Of its API socket, which whoever speaks for it inside may open and nobody inside may replace. */
+  socket(mark: string): string {
+    return this.path(mark, "api");
+  }
+
+  async makeSocketFolder(mark: string): Promise<string> {
+    const path = this.socket(mark);
+    await mkdir(path, { recursive: true });
+    // Under any umask: what is inside must be able to enter.
+    await chmod(path, 0o755);
+    return path;
+  }
+
   async list(): Promise<string[]> {
     return readdir(this.#folder).catch(() => []);
   }
@@ -34,9 +47,16 @@ export class SliverFolders {
     return text === undefined ? undefined : readMark(text);
   }
 
+  /** Durable when it resolves. */
   async write(mark: string, content: Mark): Promise<void> {
-    await mkdir(this.path(mark), { recursive: true, mode: 0o711 });
     await writeAtomic(this.path(mark, "mark.json"), markText(content));
+    await syncFolder(this.#folder);
+  }
+
+  /** Of a sliver that nobody was promised yet: what a loss of power takes of it is found broken, and made anew. */
+  async draft(mark: string, content: Mark): Promise<void> {
+    await mkdir(this.path(mark), { recursive: true, mode: 0o711 });
+    await writeAtomic(this.path(mark, "mark.json"), markText(content), { durable: false });
   }
 
   async remove(mark: string): Promise<void> {

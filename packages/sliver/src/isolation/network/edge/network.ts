@@ -47,26 +47,19 @@ export class Network {
   async connect(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
     const { device, inner, address } = names;
     if (this.#outbound !== undefined) await forwarding(this.#outbound.device);
-    const made = [
+    const lines = [
       { text: `link add ${UPLINK_QUEUE} up type ifb`, mayFail: THERE },
       { text: `link add ${device} type veth peer name ${inner}`, mayFail: THERE },
+      ...[
+        `link set ${device} up`,
+        `address replace ${GATEWAY}/32 dev ${device}`,
+        `route replace ${address}/32 dev ${device}`,
+      ].map((text) => ({ text })),
     ];
-    await batch("ip", made, signal);
+    await batch("ip", lines, signal);
     await writeFile(`/proc/sys/net/ipv6/conf/${device}/disable_ipv6`, "1").catch(() => undefined);
     if (this.#outbound !== undefined) await writeFile(`/proc/sys/net/ipv4/conf/${device}/forwarding`, "1");
-    const lines = [
-      `link set ${device} up`,
-      `address replace ${GATEWAY}/32 dev ${device}`,
-      `route replace ${address}/32 dev ${device}`,
-    ];
-    await together(
-      batch(
-        "ip",
-        lines.map((text) => ({ text })),
-        signal,
-      ),
-      this.shape(names, config, signal),
-    );
+    await this.shape(names, config, signal);
   }
 
   /** New rates, while it runs. */

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { together } from "../../src/isolation/edge/together.ts";
+import { batchFailures } from "../../src/isolation/network/batch.ts";
+import { batch } from "../../src/isolation/network/edge/batch.ts";
+
+const lines = [{ text: "first", mayFail: /File exists/ }, { text: "second" }, { text: "third" }];
+
+describe("many commands in one process", () => {
+  test("a failure that means that all is well is none; any other is told with its own line", () => {
+    expect(batchFailures(lines, ["RTNETLINK answers: File exists", "Command failed -:1"])).toEqual([]);
+    expect(
+      batchFailures(lines, [
+        "RTNETLINK answers: File exists",
+        "Command failed -:1",
+        "Warning: quantum of class is big.",
+        "Error: no such thing.",
+        "Command failed -:3",
+      ]),
+    ).toEqual([{ line: lines[2], said: "Warning: quantum of class is big.; Error: no such thing." }]);
+    // The same words about a line that may not fail, and other words about the one that may.
+    expect(batchFailures(lines, ["File exists", "Command failed -:2"])).toHaveLength(1);
+    expect(batchFailures(lines, ["Operation not permitted", "Command failed -:1"])).toHaveLength(1);
+  });
+
+  test("what is about no line is not taken for a line's", () => {
+    expect(batchFailures(lines, ["Cannot open netlink socket"])).toBeUndefined();
+    expect(batchFailures(lines, ["File exists", "Command failed -:4"])).toBeUndefined();
+  });
+
+  test("the real programs: all lines are run, and what may not fail is an error", async () => {
+    const { signal } = new AbortController();
+    const mayFail = /Cannot find device|does not exist/;
+    const missing = { text: "link show dev ny-none" };
+    await batch("ip", [{ ...missing, mayFail }, { text: "link show dev lo" }], signal);
+    await expect(batch("ip", [{ ...missing, mayFail }, missing], signal)).rejects.toThrow(
+      /^ip link show dev ny-none: .*ny-none/,
+    );
+  });
+});
+
+test("together waits for all, also after a failure, and tells the first in order", async () => {
+  const ended: string[] = [];
+  const work = async (name: string, turns: number, error?: Error) => {
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    ended.push(name);
+    if (error !== undefined) throw error;
+  };
+  const failing = together(
+    work("a", 9, new Error("a failed")),
+    work("b", 1, new Error("b failed")),
+    work("c", 20),
+  );
+  await expect(failing).rejects.toThrow("a failed");
+  expect(ended).toEqual(["b", "a", "c"]);
+});
