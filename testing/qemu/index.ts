@@ -4,4 +4,5 @@ export { copyModules, kernelName, madeOnce, packRoot, unpackKernel } from "./ker
 export { Launches } from "./machines.ts";
 export { requireQemu } from "./require.ts";
 export { blankDisk, compile, contextOf, type QemuRig, qemuRig, uploadOf } from "./rig.ts";
+export { output } from "./run.ts";
 export { Client } from "./ssh.ts";

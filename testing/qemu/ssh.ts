@@ -21,7 +21,11 @@ export class Client {
   }
 
   /** Runs a command in the machine, which has to show one of these host keys. */
-  async run(machine: Machine, hostKeys: readonly string[], command: string): Promise<string> {
+  async run(
+    machine: Pick<Machine, "interfaceIp" | "connection">,
+    hostKeys: readonly string[],
+    command: string,
+  ): Promise<string> {
     const { interfaceIp: host, connection } = machine;
     const known = join(this.#folder, `known-${connection?.port}`);
     const lines = hostKeys.map((key) => `[${host}]:${connection?.port} ${key}\n`);

@@ -1,23 +1,13 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { BUILD_PATH, ELEMENTS, requireDiskimageBuilder } from "../../../../testing/images/index.ts";
 import { Site } from "../cli/nodeyard.ts";
 import { type ListedBuild, until } from "./site.ts";
 
-const HERE = fileURLToPath(new URL("./diskimage-builder", import.meta.url));
-// Not of a Python environment of one's own: the module belongs to the system's.
-const PATH = `${HERE}/shim:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin`;
-
-const lacking = ["disk-image-create", "qemu-img", "losetup"].filter(
-  (program) => spawnSync("sh", ["-c", `command -v ${program}`], { env: { PATH } }).status !== 0,
-);
-if (process.getuid?.() !== 0) lacking.push("root");
-const why = `diskimage-builder is not tried, for lack of ${lacking.join(", ")} (Debian: python3-diskimage-builder)`;
-if (lacking.length > 0 && process.env.CI === "true") throw new Error(why);
-if (lacking.length > 0) console.warn(why);
+const lacking = requireDiskimageBuilder();
 
 let site: Site;
 beforeAll(() => {
@@ -26,20 +16,20 @@ beforeAll(() => {
   site.write(`
 images-dir: ${site.folder}/images
 build-log-dir: ${site.folder}/logs
-elements-dir: ${HERE}/elements
+elements-dir: ${ELEMENTS}
 labels: []
 diskimages:
   - name: mini
     elements: [nodeyard-mini]
     dib-cmd: disk-image-create -n
     formats: [raw, qcow2]
-    env-vars: {PATH: "${PATH}", DIB_IMAGE_CACHE: "${site.folder}/cache", DIB_IMAGE_SIZE: "1"}
+    env-vars: {PATH: "${BUILD_PATH}", DIB_IMAGE_CACHE: "${site.folder}/cache", DIB_IMAGE_SIZE: "1"}
 providers: []
 `);
 });
 afterAll(() => site.close());
 
-test.skipIf(lacking.length > 0)(
+test.skipIf(lacking !== undefined)(
   "the real diskimage-builder makes an image in both formats, with sums that are right, and leaves nothing else",
   async () => {
     const up = await site.up();

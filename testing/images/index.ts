@@ -1,0 +1,2 @@
+export { type BootKernel, bootKernel } from "./boot-kernel.ts";
+export { BUILD_PATH, ELEMENTS, requireDiskimageBuilder } from "./require.ts";

@@ -1,0 +1,83 @@
+import { until } from "../chaos/patience.ts";
+import type { Victim } from "../chaos/victim.ts";
+import type { ImageLife, Login } from "./e2e-site.ts";
+import type { ImageKind } from "./kinds.ts";
+
+const SETTLE_MS = 90_000;
+
+/** Runs a step and says what it showed and how long it took. */
+export type Step = <T>(what: string, work: () => Promise<T>) => Promise<T>;
+
+/** The whole life of an image, each part by what clients and operators use. Throws at the first thing that is not as it must be. */
+export async function liveThrough(site: ImageLife, kind: ImageKind, step: Step): Promise<void> {
+  const up = await step("nodeyard up: launcher and builder in one process", () => site.up());
+  const first = await step("diskimage-builder makes the image", () => firstBuild(site, up));
+  await step("the image is uploaded to the host's store", () => uploaded(site, up, first));
+  const held = await step("a client asks for the label: the image boots, and its host key is known", () =>
+    site.granted(),
+  );
+  await step("the client logs in over SSH: the machine is of that build", () => isOf(held, first));
+  for (let number = 2; number <= kind.builds; number++)
+    await step(`build ${number}, asked for while the machine lives`, async () => {
+      const { build } = await site.json<{ readonly build: string }>("image-build", "image", "--wait");
+      await uploaded(site, up, build);
+    });
+  if (kind.builds > 2) {
+    await step("the first build is past its time, and stays while its machine lives", async () => {
+      if (!(await site.uploaded()).includes(first))
+        throw new Error("its upload was taken from under a machine");
+      await isOf(held, first);
+    });
+    const newest = (await site.builds("ready"))[0]!;
+    const next = await step("another client gets the newest build", () => site.granted());
+    await step("and logs in", () => isOf(next, newest));
+    await given(site, next);
+  }
+  await step("the machine is given back", () => given(site, held));
+  if (kind.builds > 2)
+    await step("the first build goes: record, upload, file", () =>
+      until(
+        async () => !(await site.builds("ready")).includes(first) && !(await site.uploaded()).includes(first),
+        SETTLE_MS,
+        () => up.errors.slice(-5_000),
+      ),
+    );
+  await step("all nodes are gone", () =>
+    until(
+      async () => (await site.json<unknown[]>("list")).length === 0,
+      SETTLE_MS,
+      () => up.errors.slice(-5_000),
+    ),
+  );
+  await step("Nodeyard ends, and nothing is left: no process, mount, loop device, folder", async () => {
+    await up.signal("SIGTERM");
+    if (up.exitCode !== 0) throw new Error(`it ended with ${up.exitCode}:\n${up.errors.slice(-5_000)}`);
+    const left = site.leftovers();
+    if (left.length > 0) throw new Error(left.join("\n"));
+  });
+}
+
+/** The build that begins by itself: there is none yet. */
+async function firstBuild(site: ImageLife, up: Victim): Promise<string> {
+  await Promise.race([up.told('"a build is ready"'), up.told('"a build failed"')]);
+  const [build] = await site.builds("ready");
+  if (build === undefined) throw new Error(up.errors.slice(-5_000));
+  return build;
+}
+
+function uploaded(site: ImageLife, up: Victim, build: string): Promise<void> {
+  return until(
+    async () => (await site.uploaded()).includes(build),
+    SETTLE_MS,
+    () => up.errors.slice(-5_000),
+  );
+}
+
+async function isOf(login: Login, build: string): Promise<void> {
+  const said = (await login.run("cat /etc/nodeyard-build")).trim();
+  if (said !== build) throw new Error(`the machine says that it is of build ${said}, not ${build}`);
+}
+
+async function given(site: ImageLife, { lease }: Login): Promise<void> {
+  await site.run("release", lease);
+}

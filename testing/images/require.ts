@@ -1,0 +1,22 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+
+export const ELEMENTS = `${HERE}elements`;
+/** With stand-ins for what kernels may lack; and no Python environment of one's own: the module belongs to the system's. */
+export const BUILD_PATH = `${HERE}shim:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin`;
+
+/** What a real build lacks here, in one line; undefined: nothing. In CI it is an error. */
+export function requireDiskimageBuilder(): string | undefined {
+  const lacking = ["disk-image-create", "qemu-img", "losetup", "busybox", "sshd"].filter(
+    (program) =>
+      spawnSync("/bin/sh", ["-c", `command -v ${program}`], { env: { PATH: BUILD_PATH } }).status !== 0,
+  );
+  if (process.getuid?.() !== 0) lacking.push("root");
+  if (lacking.length === 0) return undefined;
+  const line = `diskimage-builder is not tried, for lack of ${lacking.join(", ")}. Run as root: apt-get install python3-diskimage-builder qemu-utils busybox-static openssh-server`;
+  if (process.env.CI) throw new Error(line);
+  process.stderr.write(`SKIPPED: ${line}\n`);
+  return line;
+}
