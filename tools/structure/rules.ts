@@ -29,6 +29,8 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "@nodeyard/keyscan",
     "@nodeyard/model",
     "@nodeyard/runtime",
+    // A sliver manager runs on machines of its own: the program knows what is said to it, never the manager.
+    "@nodeyard/sliver-protocol",
     "@nodeyard/tree",
     "@nodeyard/zookeeper",
   ],
@@ -54,6 +56,7 @@ const EVERY_ROOM = [
   "launcher",
   "operations",
   "scheduler",
+  "slivers",
   "telemetry",
   "view",
 ] as const;
@@ -84,6 +87,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "@nodeyard/zookeeper",
     ],
   },
+  // Sliver hosts: how a machine becomes one, and what is asked of it. It knows nothing of nodes or the tree.
+  slivers: { rooms: [], packages: ["@nodeyard/runtime", "@nodeyard/sliver-protocol"] },
   // Members answer, operations ask: neither knows the other.
   asking: {
     rooms: ["coordination", "telemetry", "view"],
@@ -115,8 +120,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
   },
   cli: {
-    rooms: ["api", "config", "operations", "process", "telemetry", "view"],
-    packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
+    rooms: ["api", "config", "operations", "process", "slivers", "telemetry", "view"],
+    packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime", "@nodeyard/sliver-protocol"],
   },
   process: { rooms: EVERY_ROOM.filter((room) => room !== "cli"), packages: PACKAGES[PROGRAM]! },
   bin: { rooms: [...EVERY_ROOM, "process"], packages: PACKAGES[PROGRAM]! },

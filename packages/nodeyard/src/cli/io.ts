@@ -4,6 +4,8 @@ export interface Io {
   err(text: string): void;
   /** Whether stderr is a terminal: people read the log there, not machines. */
   readonly isTerminal: boolean;
+  /** Asks whoever sits there and gives the line that comes back; undefined: nobody does. */
+  ask(question: string): Promise<string | undefined>;
   /** Columns for help texts. */
   readonly columns: number;
 }

@@ -1,7 +1,9 @@
 import { Command, Option } from "commander";
 import { VERSION } from "../process/index.ts";
+import { addAlienImages } from "./commands/alien-images.ts";
 import { addBuilder } from "./commands/builder.ts";
 import { addConfigValidate } from "./commands/config-validate.ts";
+import { addErase } from "./commands/erase.ts";
 import { addExplain } from "./commands/explain.ts";
 import { addImageBuild } from "./commands/image-build.ts";
 import { addImageChanges } from "./commands/image-changes.ts";
@@ -16,6 +18,7 @@ import { addRelease } from "./commands/release.ts";
 import { addRequest } from "./commands/request.ts";
 import { addRequestList } from "./commands/request-list.ts";
 import { addRetire } from "./commands/retire.ts";
+import { addSliverd } from "./commands/sliverd.ts";
 import { addUp } from "./commands/up.ts";
 import type { GlobalOptions, Session } from "./session.ts";
 
@@ -82,7 +85,10 @@ export function createProgram(session: Omit<Session, "options">): Command {
     addImageLists,
     addImageChanges,
     addImageData,
+    addAlienImages,
+    addErase,
     addConfigValidate,
+    addSliverd,
   ])
     add(program, inner);
   return program;

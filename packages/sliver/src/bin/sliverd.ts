@@ -1,24 +1,46 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { readFileSync, writeSync } from "node:fs";
-import { NodeyardError, systemClock } from "@nodeyard/runtime";
+import { parseArgs } from "node:util";
+import { deadline, NodeyardError, systemClock } from "@nodeyard/runtime";
 import manifest from "../../package.json" with { type: "json" };
-import { type BackEnds, type DaemonConfig, parseConfig, startDaemon } from "../daemon/index.ts";
-import { LxcBackEnd, SliverMachine } from "../isolation/index.ts";
+import {
+  type BackEnds,
+  type DaemonConfig,
+  dismantle,
+  dismantling,
+  parseConfig,
+  startDaemon,
+} from "../daemon/index.ts";
+import { LxcBackEnd, MachineError, SliverMachine } from "../isolation/index.ts";
 import { MemoryBackEnd } from "../testing/index.ts";
 
-const USAGE = `usage: sliverd --config FILE     run the sliver manager
+const USAGE = `usage: sliverd --config FILE                           run the sliver manager
+       sliverd --dismantle --config FILE [--json]      end every sliver and take all of slivers' from this machine
+       sliverd --dismantle --dry-run --config FILE     say what that would remove
        sliverd --version
 `;
+
+const OPTIONS = {
+  config: { type: "string" },
+  dismantle: { type: "boolean" },
+  "dry-run": { type: "boolean" },
+  json: { type: "boolean" },
+} as const;
+
+/** Milliseconds to end every sliver and take everything away. */
+const DISMANTLE_LIMIT = 1_800_000;
 
 /** 0: stopped as asked; 1: it could not start or go on; 2: it was called wrongly. */
 async function main(args: readonly string[]): Promise<number> {
   if (args[0] === "--version") return say(`sliverd ${manifest.version}\n`);
   if (args[0] === "--help") return say(USAGE);
-  if (args[0] !== "--config" || args[1] === undefined || args.length !== 2) {
+  const options = read(args);
+  if (options?.config === undefined || (options.dismantle !== true && (options.json || options["dry-run"]))) {
     log(USAGE);
     return 2;
   }
-  const config = parseConfig(readFileSync(args[1], "utf8"), args[1]);
+  const config = parseConfig(readFileSync(options.config, "utf8"), options.config);
+  if (options.dismantle) return takeAway(config, options["dry-run"] === true, options.json === true);
   const stopped = new Promise<string>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
   });
@@ -36,14 +58,40 @@ async function main(args: readonly string[]): Promise<number> {
   return 0;
 }
 
+function read(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS }).values;
+  } catch {
+    return undefined;
+  }
+}
+
+async function takeAway(config: DaemonConfig, dryRun: boolean, json: boolean): Promise<number> {
+  const limit = deadline(
+    systemClock,
+    DISMANTLE_LIMIT,
+    () => new MachineError("it took more than 30 minutes"),
+  );
+  try {
+    const machine = machineOf(config, (text) => log(`info ${text}\n`));
+    const { remove, keep } = await dismantling(config, machine, limit.signal);
+    if (!dryRun) await dismantle(config, machine, limit.signal);
+    if (json) return say(`${JSON.stringify({ v: 1, done: !dryRun, remove, keep })}\n`);
+    const verb = dryRun ? "would remove" : "removed";
+    const lines = remove.map(({ kind, name }) => `${verb} ${kind} ${name}`);
+    return say(`${[...lines, ...keep.map((line) => `stays: ${line}`)].join("\n")}\n`);
+  } finally {
+    limit.cancel();
+  }
+}
+
+function machineOf({ isolation, machine }: DaemonConfig, onProgress: (text: string) => void): SliverMachine {
+  return new SliverMachine({ ...isolation, link: machine.link, clock: systemClock, onProgress });
+}
+
 function backEnds(info: (text: string) => void): BackEnds {
-  const lxc =
-    (name: "account" | "container") =>
-    ({ isolation, machine }: DaemonConfig) =>
-      new LxcBackEnd(
-        name,
-        new SliverMachine({ ...isolation, link: machine.link, clock: systemClock, onProgress: info }),
-      );
+  const lxc = (name: "account" | "container") => (config: DaemonConfig) =>
+    new LxcBackEnd(name, machineOf(config, info));
   const real = { account: lxc("account"), container: lxc("container") };
   // A machine in memory forgets its slivers with the process: for tests, and nobody gets it by accident.
   if (process.env.NODEYARD_SLIVER_TESTING !== "1") return real;

@@ -1,0 +1,173 @@
+import { deadline } from "@nodeyard/runtime";
+import { readSigningKeys } from "@nodeyard/sliver-protocol";
+import { type Command, Option } from "commander";
+import { readText } from "../../process/index.ts";
+import {
+  type Enrolled,
+  type EnrolWish,
+  enrolSettings,
+  installSliverd,
+  openBundle,
+  type SshLogin,
+  sliverPlaces,
+  sshRemote,
+  uninstallSliverd,
+} from "../../slivers/index.ts";
+import { parseDuration } from "../arguments.ts";
+import { CommandError, UsageError } from "../errors.ts";
+import { type Session, stateOf } from "../session.ts";
+import { plain } from "../table.ts";
+import { controlKeyOf } from "./sliverd-keys.ts";
+
+interface LoginOptions {
+  readonly port?: string;
+  readonly identity?: string;
+  readonly sshConfig?: string;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+  readonly timeout: string;
+}
+
+interface WishOptions {
+  readonly node?: string;
+  readonly backEnd: "account" | "container";
+  readonly sliverdConfig?: string;
+}
+
+interface InstallOptions extends LoginOptions, WishOptions {
+  readonly installPackages?: boolean;
+  readonly bundle?: string;
+  readonly nodeRuntime?: string;
+  readonly platform: string;
+}
+
+export function addSliverdHosts(sliverd: Command, session: Session): void {
+  wishes(login(sliverd.command("install")))
+    .description(
+      "make a machine a sliver host, over ssh and with your rights there; run again it changes nothing",
+    )
+    .option("--install-packages", "install packages that are missing there; without it they are only named")
+    .option("--bundle <folder>", "programs to copy; default: those of this installation")
+    .option("--node-runtime <file>", "a Node for the machine, where this one's does not run")
+    .option("--platform <name>", "what the machine's `uname -sm` says, for --node-runtime", "Linux x86_64")
+    .action((host: string, options: InstallOptions) => install(session, host, options));
+  login(sliverd.command("uninstall"))
+    .description("end a machine's slivers and take back everything that install put there")
+    .action((host: string, options: LoginOptions) =>
+      within(session, options, async (signal) => {
+        const dryRun = options.dryRun === true;
+        tell(session, await uninstallSliverd(remoteOf(host, options), { dryRun, signal }), options);
+      }),
+    );
+  wishes(sliverd.command("settings"))
+    .description("print what the image element nodeyard-sliverd wants to know; nothing of it is secret")
+    .action((options: WishOptions) => {
+      session.io.out(`${settingsOf(session, options, { installPackages: false, image: true })}\n`);
+    });
+}
+
+function login(command: Command): Command {
+  return command
+    .argument("<host>", "[USER@]HOST, as ssh takes it")
+    .option("--port <number>", "port of its SSH server")
+    .option("--identity <file>", "private key to log in with")
+    .option("--ssh-config <file>", "instead of your own ssh configuration")
+    .option("--timeout <time>", "give up after it", "15m")
+    .option("--dry-run", "only list what would be changed")
+    .option("--json", "an object on stdout: node, changes, missingPackages, notes");
+}
+
+function wishes(command: Command): Command {
+  return command
+    .option("--node <id>", "what the machine is called in documents; default: its host name")
+    .addOption(
+      new Option("--back-end <name>", "what slivers see: the machine's programs, or an image's")
+        .choices(["account", "container"])
+        .default("account"),
+    )
+    .option("--sliverd-config <file>", "JSON with parts of sliverd.json as they are to be there");
+}
+
+function install(session: Session, host: string, options: InstallOptions): Promise<void> {
+  return within(session, options, async (signal) => {
+    const { installPackages = false, bundle, nodeRuntime, platform } = options;
+    const runtime = nodeRuntime === undefined ? undefined : { path: nodeRuntime, platform };
+    const settings = settingsOf(session, options, { installPackages });
+    const enrolled = await installSliverd({
+      remote: remoteOf(host, options),
+      bundle: openBundle({ folder: bundle, runtime }),
+      settings,
+      controlKey: sliverPlaces(stateOf(session)).controlKey,
+      dryRun: options.dryRun === true,
+      signal,
+    });
+    tell(session, enrolled, options);
+    if (options.dryRun === true && enrolled.missingPackages.length > 0)
+      throw new CommandError(
+        "cli.missing_packages",
+        `packages are missing there: ${enrolled.missingPackages.join(" ")}; install them, or add --install-packages`,
+      );
+  });
+}
+
+function settingsOf(
+  session: Session,
+  { node, backEnd, sliverdConfig }: WishOptions,
+  more: Pick<EnrolWish, "installPackages" | "image">,
+): string {
+  const places = sliverPlaces(stateOf(session));
+  const wish: EnrolWish = {
+    ...(node === undefined ? {} : { node }),
+    backEnd,
+    sliverd: sliverdConfig === undefined ? {} : jsonObject(sliverdConfig),
+    ...more,
+  };
+  return enrolSettings(wish, readSigningKeys(places.signingKeys), controlKeyOf(places));
+}
+
+function jsonObject(path: string): Record<string, unknown> {
+  const text = readText(path, "parts of sliverd.json");
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>;
+  } catch {
+    // Said below.
+  }
+  throw new UsageError(`${path} holds no JSON object`);
+}
+
+function remoteOf(host: string, { port, identity, sshConfig }: LoginOptions) {
+  if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535))
+    throw new UsageError(`--port ${JSON.stringify(port)} is no port`);
+  const login: SshLogin = {
+    destination: host,
+    ...(port === undefined ? {} : { port: Number(port) }),
+    ...(identity === undefined ? {} : { identity }),
+    ...(sshConfig === undefined ? {} : { configFile: sshConfig }),
+  };
+  return sshRemote(login);
+}
+
+async function within(
+  { machine }: Session,
+  { timeout }: { readonly timeout: string },
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const late = () => new CommandError("cli.too_late", `it took longer than ${timeout}; see --timeout`);
+  const limit = deadline(machine.clock, parseDuration(timeout), late);
+  try {
+    await work(limit.signal);
+  } finally {
+    limit.cancel();
+  }
+}
+
+function tell({ io }: Session, enrolled: Enrolled, { dryRun, json }: LoginOptions): void {
+  if (json === true) return io.out(`${JSON.stringify(enrolled, null, 2)}\n`);
+  const { node, changes, notes } = enrolled;
+  for (const change of changes) io.out(`${dryRun === true ? "would " : ""}${plain(change)}\n`);
+  for (const note of notes) io.err(`nodeyard: ${plain(note)}\n`);
+  const unchanged = changes.length === 0 ? "; nothing had to be changed" : "";
+  if (dryRun !== true && node !== "") io.out(`node ${plain(node)}${unchanged}\n`);
+}

@@ -1,0 +1,91 @@
+import {
+  createSigningKeys,
+  readSigningKeys,
+  rotateSigningKeysFile,
+  type SigningKeys,
+} from "@nodeyard/sliver-protocol";
+import type { Command } from "commander";
+import { makeKey, makeStateFolder, readText } from "../../process/index.ts";
+import { type SliverPlaces, sliverPlaces } from "../../slivers/index.ts";
+import { parseDuration } from "../arguments.ts";
+import { printRows } from "../listing.ts";
+import type { Column } from "../rows.ts";
+import { type Session, stateOf } from "../session.ts";
+
+interface Output {
+  readonly json?: boolean;
+}
+
+const columns: readonly Column[] = [
+  { heading: "Key", key: "key" },
+  { heading: "Use", key: "use" },
+  { heading: "Key Set", key: "keySet" },
+  { heading: "Until", key: "until" },
+  { heading: "Public Half", key: "public" },
+];
+const JSON_OPTION = ["--json", "an array of objects on stdout: key, use, keySet, until, public"] as const;
+
+export function addSliverdKeys(sliverd: Command, session: Session): void {
+  const keys = sliverd
+    .command("keys")
+    .description("the launcher's keys, in the state folder; they sign what sliver hosts obey");
+  keys
+    .command("init")
+    .description("make the first keys; every launcher of an installation needs the same ones")
+    .option(...JSON_OPTION)
+    .action(async (output: Output) => {
+      const state = stateOf(session);
+      makeStateFolder(state);
+      const places = sliverPlaces(state);
+      // The one that is refused when it is there comes first.
+      const made = createSigningKeys(places.signingKeys);
+      await makeKey(places.controlKey.replace(/\/[^/]*$/, ""), "control-key");
+      show(session, made, places, output);
+    });
+  keys
+    .command("show")
+    .description("what is public of the keys")
+    .option(...JSON_OPTION)
+    .action((output: Output) => {
+      const places = sliverPlaces(stateOf(session));
+      show(session, readSigningKeys(places.signingKeys), places, output);
+    });
+  keys
+    .command("rotate")
+    .description("sign by a new key from now on; hosts learn of it with their next document")
+    .option(
+      "--overlap <time>",
+      "how long hosts believe the key before; 0 ends it with the next document",
+      "30d",
+    )
+    .option(...JSON_OPTION)
+    .action(({ overlap, ...output }: Output & { readonly overlap: string }) => {
+      const places = sliverPlaces(stateOf(session));
+      const seconds = overlap === "0" ? 0 : parseDuration(overlap) / 1_000;
+      const now = Math.floor(session.machine.clock.now() / 1_000);
+      show(session, rotateSigningKeysFile(places.signingKeys, { now, overlap: seconds }), places, output);
+    });
+}
+
+function show({ io }: Session, { keySet, kid }: SigningKeys, places: SliverPlaces, { json }: Output): void {
+  const signing = keySet.keys.map((key) => ({
+    key: key.kid,
+    use: key.kid === kid ? "signs documents" : "is believed still",
+    keySet: keySet.version,
+    until: key.notAfter === undefined ? null : new Date(key.notAfter * 1_000).toISOString(),
+    public: key.x,
+  }));
+  const control = {
+    key: "control",
+    use: "logs in to hosts",
+    keySet: null,
+    until: null,
+    public: controlKeyOf(places),
+  };
+  printRows(io, [...signing, control], columns, { json: json === true });
+}
+
+/** `type base64`. */
+export function controlKeyOf({ controlKey }: SliverPlaces): string {
+  return readText(`${controlKey}.pub`, "the control key").trim().split(" ").slice(0, 2).join(" ");
+}

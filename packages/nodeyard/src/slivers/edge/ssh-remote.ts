@@ -1,0 +1,77 @@
+import { spawn } from "node:child_process";
+import { Readable } from "node:stream";
+import { SliverHostError } from "../errors.ts";
+import type { Remote } from "../remote.ts";
+
+const MAX_OUTPUT = 1024 * 1024;
+
+export interface SshLogin {
+  /** `[USER@]HOST`, as ssh takes it: an alias of the operator's configuration is fine. */
+  readonly destination: string;
+  readonly port?: number;
+  readonly identity?: string;
+  /** Instead of the operator's own configuration. */
+  readonly configFile?: string;
+}
+
+/** With the rights, keys, known hosts and jumps of whoever runs this. Throws SliverHostError for what ssh would take for an option. */
+export function sshRemote(login: SshLogin): Remote {
+  const { destination } = login;
+  if (!/^(?:[a-z_][a-z0-9_-]{0,31}@)?[A-Za-z0-9:][A-Za-z0-9.:%_-]{0,254}$/.test(destination))
+    throw new SliverHostError(`${JSON.stringify(destination)} is not [USER@]HOST`);
+  const words = [
+    ...(login.configFile === undefined ? [] : ["-F", login.configFile]),
+    ...(login.port === undefined ? [] : ["-p", String(login.port)]),
+    ...(login.identity === undefined ? [] : ["-i", login.identity, "-o", "IdentitiesOnly=yes"]),
+    ...["BatchMode=yes", "ConnectTimeout=15", "ServerAliveInterval=15", "ServerAliveCountMax=4"].flatMap(
+      (one) => ["-o", one],
+    ),
+  ];
+  return {
+    name: destination,
+    run: (line, { signal, input }) =>
+      ssh([...words, "-T", "--", destination, line], destination, signal, input),
+    async target(signal) {
+      const text = await ssh([...words, "-G", "--", destination], destination, signal, undefined);
+      const value = (name: string) => new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1];
+      return { host: value("hostname") ?? destination, port: Number(value("port") ?? 22) };
+    },
+  };
+}
+
+function ssh(
+  words: readonly string[],
+  name: string,
+  signal: AbortSignal,
+  input: string | Readable | undefined,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const fail = (why: string, cause?: unknown) => reject(new SliverHostError(`${name}: ${why}`, { cause }));
+    const child = spawn("ssh", words, { stdio: ["pipe", "pipe", "pipe"], signal });
+    let out = "";
+    let err = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      out += text;
+      if (out.length > MAX_OUTPUT) child.kill("SIGKILL");
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      err = (err + text).slice(-4_000);
+    });
+    child.on("error", (cause) =>
+      fail(signal.aborted ? String((signal.reason as Error).message) : cause.message, cause),
+    );
+    child.on("close", (code, by) => {
+      if (code === 0) return resolve(out);
+      const said = err.trim().split("\n").at(-1) ?? "";
+      fail(said === "" ? `ssh ended with ${by ?? code}` : said);
+    });
+    // Whoever ends before it has read everything says why on its way out.
+    child.stdin.on("error", () => undefined);
+    const source = Readable.from(typeof input === "string" ? [Buffer.from(input)] : (input ?? []));
+    source.on("error", (cause) => {
+      child.kill("SIGKILL");
+      fail(`what was to be copied cannot be read: ${cause.message}`, cause);
+    });
+    source.pipe(child.stdin);
+  });
+}

@@ -1,0 +1,8 @@
+import { NodeyardError } from "@nodeyard/runtime";
+
+/** A machine could not be made a sliver host, or could not be reached; the message says why and the mend. */
+export class SliverHostError extends NodeyardError {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super("slivers.host", message, options);
+  }
+}

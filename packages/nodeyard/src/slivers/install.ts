@@ -1,0 +1,110 @@
+import { messageOf } from "@nodeyard/runtime";
+import { SliverClient, sshTransport } from "@nodeyard/sliver-protocol";
+import { type Enrolled, readEnrolled } from "./enrolment.ts";
+import { SliverHostError } from "./errors.ts";
+import type { Bundle, Remote } from "./remote.ts";
+
+/** Where a sliver host keeps the programs that it runs (packages/sliver/src/enrol/layout.ts). */
+const CURRENT = "/usr/lib/nodeyard-sliverd/current";
+const NODE_FLAGS = "--disable-warning=ExperimentalWarning";
+
+export interface InstallOrder {
+  readonly remote: Remote;
+  readonly bundle: Bundle;
+  /** For `sliver-enrol`. */
+  readonly settings: string;
+  /** Private key that is to reach the control account afterwards. */
+  readonly controlKey: string;
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Makes a machine a sliver host, and asks its manager over the control account in the end, so that what a launcher needs has been seen
+ * to work. With `dryRun` programs are copied to look, and taken away again. Throws SliverHostError.
+ */
+export async function installSliverd(order: InstallOrder): Promise<Enrolled> {
+  const { remote, bundle, signal } = order;
+  const host = await probe(remote, signal);
+  if (host.platform !== bundle.platform)
+    throw new SliverHostError(
+      `${remote.name} is ${host.platform}, and the runtime that would be copied is for ${bundle.platform}; give one for it with --node-runtime`,
+    );
+  const has = host.digest === bundle.digest && host.runtimeSize === bundle.runtimeSize;
+  const folder = has ? CURRENT : await copy(remote, bundle, signal);
+  try {
+    const command = `${host.sudo}${folder}/node ${NODE_FLAGS} ${folder}/sliver-enrol.mjs ${order.dryRun ? "plan" : "apply"}`;
+    const enrolled = readEnrolled(await remote.run(command, { signal, input: order.settings }));
+    if (!order.dryRun) await reach(order, enrolled.node);
+    return enrolled;
+  } finally {
+    // Whatever ended the order: what was copied goes, as far as the machine still answers.
+    if (!has) await remote.run(`rm -rf ${folder}`, { signal }).catch(() => undefined);
+  }
+}
+
+/** Takes everything back. A machine that is no sliver host stays as it is. Throws SliverHostError. */
+export async function uninstallSliverd(
+  remote: Remote,
+  { dryRun, signal }: { readonly dryRun: boolean; readonly signal: AbortSignal },
+): Promise<Enrolled> {
+  const host = await probe(remote, signal);
+  if (host.digest === "")
+    return { node: "", changes: [], missingPackages: [], notes: ["it is no sliver host"] };
+  const command = `${host.sudo}${CURRENT}/node ${NODE_FLAGS} ${CURRENT}/sliver-enrol.mjs withdraw${dryRun ? " --dry-run" : ""}`;
+  return readEnrolled(await remote.run(command, { signal }));
+}
+
+interface Probed {
+  readonly platform: string;
+  readonly sudo: string;
+  /** Of the programs that are there; empty: none are. */
+  readonly digest: string;
+  readonly runtimeSize: number;
+}
+
+async function probe(remote: Remote, signal: AbortSignal): Promise<Probed> {
+  const line = `uname -sm; id -u; sha256sum ${CURRENT}/bundle.json 2>/dev/null || echo -; stat -L -c %s ${CURRENT}/node 2>/dev/null || echo 0`;
+  const [platform = "", uid = "", digest = "", size = ""] = (await remote.run(line, { signal }))
+    .trim()
+    .split("\n");
+  if (!/^\d+$/.test(uid)) throw new SliverHostError(`${remote.name} does not answer as a Unix shell does`);
+  const sudo = uid === "0" ? "" : "sudo -n ";
+  if (sudo !== "")
+    await remote.run("sudo -n true", { signal }).catch((cause) => {
+      throw new SliverHostError(
+        `${remote.name}: this needs root: log in as root, or allow sudo without a password (${messageOf(cause)})`,
+        {
+          cause,
+        },
+      );
+    });
+  return { platform, sudo, digest: /^[0-9a-f]{64}/.exec(digest)?.[0] ?? "", runtimeSize: Number(size) };
+}
+
+/** Into a folder that only the login may enter. */
+async function copy(remote: Remote, bundle: Bundle, signal: AbortSignal): Promise<string> {
+  const line = 'd=$(mktemp -d /var/tmp/nodeyard-sliverd.XXXXXXXX) && tar -xz -C "$d" && printf "%s\\n" "$d"';
+  const folder = (await remote.run(line, { signal, input: bundle.open() })).trim();
+  if (!/^\/var\/tmp\/nodeyard-sliverd\.[A-Za-z0-9]{8}$/.test(folder))
+    throw new SliverHostError(
+      `${remote.name} made no folder for the programs, but said ${JSON.stringify(folder)}`,
+    );
+  return folder;
+}
+
+/** As a launcher does. The machine's keys come over the operator's session, which knew whom it spoke to. */
+async function reach({ remote, controlKey, signal }: InstallOrder, node: string): Promise<void> {
+  const keys = (await remote.run("cat /etc/ssh/ssh_host_*_key.pub", { signal })).trim().split("\n");
+  const { host, port } = await remote.target(signal);
+  const known = keys.filter((key) => /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d+) /.test(key));
+  const client = new SliverClient(sshTransport({ host, port, identityFile: controlKey, hostKeys: known }));
+  const status = await client.status(signal).catch((cause) => {
+    throw new SliverHostError(
+      `sliverd runs on ${remote.name}, and its control account cannot be reached: ${messageOf(cause)}`,
+      { cause },
+    );
+  });
+  if (status.node !== node)
+    throw new SliverHostError(`at ${host}:${port} node ${status.node} answers, where ${node} was installed`);
+}

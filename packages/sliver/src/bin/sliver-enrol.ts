@@ -1,0 +1,52 @@
+#!/usr/bin/env node
+import { readFileSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { messageOf, NodeyardError, systemClock, systemRandom } from "@nodeyard/runtime";
+import manifest from "../../package.json" with { type: "json" };
+import { apply, type Enrolled, parseSettings, plan, withdraw } from "../enrol/index.ts";
+
+const USAGE = `usage: sliver-enrol plan|apply < settings.json     make this machine a sliver host
+       sliver-enrol withdraw [--dry-run]             take it back
+       sliver-enrol --version
+The answer is one line of JSON. Run as root.
+`;
+
+/** 0: done; 1: not done, and why; 2: called wrongly. */
+async function main([command, option, ...rest]: readonly string[]): Promise<number> {
+  if (command === "--version") return say(`sliver-enrol ${manifest.version}\n`);
+  if (rest.length > 0) return misused();
+  const from = dirname(import.meta.filename);
+  const tools = { clock: systemClock, random: systemRandom };
+  if (command === "plan" && option === undefined) return tell(await plan(settings(), from, systemClock));
+  if (command === "apply" && option === undefined) return tell(await apply(settings(), from, tools));
+  if (command === "withdraw" && (option === undefined || option === "--dry-run"))
+    return tell(await withdraw(systemClock, option === "--dry-run"));
+  return misused();
+}
+
+function settings(): ReturnType<typeof parseSettings> {
+  return parseSettings(readFileSync(0, "utf8"));
+}
+
+function misused(): number {
+  writeSync(2, USAGE);
+  return 2;
+}
+
+function tell(enrolled: Enrolled): number {
+  return say(`${JSON.stringify(enrolled)}\n`);
+}
+
+function say(text: string): number {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at);
+  return 0;
+}
+
+try {
+  process.exit(await main(process.argv.slice(2)));
+} catch (error) {
+  const known = error instanceof NodeyardError || (error as NodeJS.ErrnoException).code !== undefined;
+  writeSync(2, `${known ? messageOf(error) : (error as Error).stack}\n`);
+  process.exit(1);
+}

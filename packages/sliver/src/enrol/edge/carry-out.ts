@@ -1,0 +1,98 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { syncFolder, writeAtomic } from "../../isolation/edge/atomic.ts";
+import { run } from "../../isolation/edge/run.ts";
+import { EnrolError } from "../errors.ts";
+import type { Part } from "../plan.ts";
+import { hasProgram } from "./look.ts";
+
+/** Brings one part about. Safe to repeat, and after a part that was cut off. */
+export async function carryOut(part: Part, signal: AbortSignal): Promise<void> {
+  switch (part.kind) {
+    case "packages":
+      return installPackages(part.names, signal);
+    case "programs":
+      return putPrograms(part.from, part.path);
+    case "user":
+      // "*" is a password that no one has; "!" would also close the account to keys where sshd runs without PAM.
+      await run(
+        [
+          "useradd",
+          "--system",
+          "--no-create-home",
+          "--home-dir",
+          "/nonexistent",
+          "--shell",
+          "/bin/sh",
+          "--password",
+          "*",
+          part.name,
+        ],
+        { signal },
+      );
+      return;
+    case "folder":
+      await mkdir(part.path, { recursive: true, mode: part.mode });
+      return chmod(part.path, part.mode);
+    case "file":
+      return writeAtomic(part.path, part.text, { mode: part.mode });
+    case "link":
+      return link(part.path, part.to);
+  }
+}
+
+async function installPackages(names: readonly string[], signal: AbortSignal): Promise<void> {
+  if (!hasProgram("apt-get"))
+    throw new EnrolError(
+      `no apt-get here: install what holds these Debian packages by hand: ${names.join(", ")}`,
+    );
+  await run(["apt-get", "update"], { signal });
+  await run(
+    [
+      "env",
+      "DEBIAN_FRONTEND=noninteractive",
+      "apt-get",
+      "install",
+      "-y",
+      "--no-install-recommends",
+      ...names,
+    ],
+    {
+      signal,
+    },
+  );
+}
+
+/** Whole or not at all, and only what the bundle's list of digests names. */
+async function putPrograms(from: string, to: string): Promise<void> {
+  const draft = `${to}.new`;
+  await rm(draft, { recursive: true, force: true });
+  await mkdir(draft, { mode: 0o755 });
+  const list = JSON.parse(await readFile(join(from, "bundle.json"), "utf8")) as {
+    files: Record<string, string>;
+  };
+  for (const name of await readdir(from)) {
+    const target = join(draft, name);
+    await copyFile(join(from, name), target);
+    await chmod(target, name.endsWith(".json") ? 0o644 : 0o755);
+    const wanted = list.files[name];
+    if (wanted === undefined) continue;
+    const digest = createHash("sha256")
+      .update(await readFile(target))
+      .digest("hex");
+    if (digest !== wanted) throw new EnrolError(`${name} of the bundle is damaged; copy it again`);
+  }
+  await syncFolder(draft);
+  await rename(draft, to);
+}
+
+async function link(path: string, to: string): Promise<void> {
+  const draft = `${path}.new`;
+  await rm(draft, { force: true });
+  await mkdir(join(path, ".."), { recursive: true });
+  await symlink(to, draft);
+  await rename(draft, path);
+  if (!existsSync(path)) throw new EnrolError(`${path} leads nowhere: ${to} is not there`);
+}

@@ -1,0 +1,174 @@
+import { hostname } from "node:os";
+import { backoff, type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
+import { type KeySet, parseKeySet, SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
+import { CommandError } from "../../isolation/errors.ts";
+import { EnrolError } from "../errors.ts";
+import { CONTROL_USER, IMAGE_PROGRAMS, LAYOUT, PROGRAMS } from "../layout.ts";
+import { partsOf } from "../parts.ts";
+import { type EnrolPlan, planEnrolment } from "../plan.ts";
+import { sliverdJson } from "../render.ts";
+import type { EnrolSettings } from "../settings.ts";
+import { checkSameLauncher } from "../trust.ts";
+import { bundleName } from "./bundle.ts";
+import { carryOut } from "./carry-out.ts";
+import { hasSystemd, look, size, textAt, uidOf } from "./look.ts";
+import { service } from "./service.ts";
+import { reloadSshd, wrongSshd } from "./sshd.ts";
+
+export interface Enrolled {
+  readonly node: string;
+  /** What was done, or, of a plan, what would be. */
+  readonly changes: readonly string[];
+  readonly missingPackages: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/** Of a machine that has no such user yet: the file is rendered again when it does. */
+const NO_UID = 0;
+/** Milliseconds. */
+const PACKAGES_MS = 900_000;
+const COMMANDS_MS = 60_000;
+const ANSWER_MS = 60_000;
+
+/** What would be done. Changes nothing. */
+export async function plan(settings: EnrolSettings, from: string, clock: Clock): Promise<Enrolled> {
+  const { node, plan } = await planned(settings, from, clock);
+  return { node, changes: describe(plan), missingPackages: plan.missing, notes: [] };
+}
+
+/** Makes this machine a sliver host; run again it changes nothing. Throws EnrolError, CommandError. */
+export async function apply(
+  settings: EnrolSettings,
+  from: string,
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+): Promise<Enrolled> {
+  const first = await planned(settings, from, clock);
+  if (first.plan.missing.length > 0)
+    throw new EnrolError(
+      `these packages are missing: ${first.plan.missing.join(", ")}; install them, or run this with --install-packages`,
+    );
+  const limit = within(clock, settings.installPackages ? PACKAGES_MS : COMMANDS_MS);
+  const notes: string[] = [];
+  try {
+    // What makes the user comes first: the daemon's file names its number.
+    for (const { part } of first.plan.changes.filter(
+      ({ part }) => part.kind === "packages" || part.kind === "user",
+    ))
+      await carryOut(part, limit.signal);
+    const { node, plan } = await planned(settings, from, clock);
+    for (const { part } of plan.changes) await carryOut(part, limit.signal);
+    if (first.plan.sshd) {
+      const wrong = await wrongSshd(limit.signal);
+      if (wrong !== undefined) notes.push(wrong);
+      notes.push(...(await reloadSshd(limit.signal)));
+    }
+    if (plan.service === "restart") await service.stop(clock, limit.signal);
+    if (plan.service !== "none") {
+      await service.start(limit.signal);
+      notes.push(service.atBoot());
+    }
+    if (!settings.image) await answers(node, clock, random);
+    return { node, changes: describe(first.plan), missingPackages: [], notes };
+  } finally {
+    limit.cancel();
+  }
+}
+
+async function planned(
+  settings: EnrolSettings,
+  from: string,
+  clock: Clock,
+): Promise<{ node: string; plan: EnrolPlan }> {
+  const before = presentConfig();
+  checkSameLauncher(before?.keySet, settings, Math.floor(clock.now() / 1000));
+  const node = before?.node ?? settings.node ?? hostname();
+  if (settings.node !== undefined && settings.node !== node)
+    throw new EnrolError(
+      `this machine is enrolled as ${node}, not ${settings.node}; take that back first: nodeyard sliverd uninstall`,
+    );
+  const host = { ...size(), controlUid: uidOf(CONTROL_USER) ?? NO_UID };
+  const keySet = newer(before?.keySet, settings.keySet);
+  const installed = installedPackages();
+  const programs = settings.backEnd === "container" ? { ...PROGRAMS, ...IMAGE_PROGRAMS } : PROGRAMS;
+  const missing = look([], programs, false).missingPackages;
+  const record = {
+    v: 1,
+    packages: [...new Set([...installed, ...(settings.installPackages ? missing : [])])].sort(),
+  };
+  const parts = partsOf({
+    bundle: bundleName(from),
+    from,
+    config: sliverdJson(settings, node, keySet, host),
+    systemd: settings.image || hasSystemd(),
+    record: `${JSON.stringify(record)}\n`,
+  });
+  const limit = within(clock, COMMANDS_MS);
+  try {
+    const running = !settings.image && (await service.running(limit.signal));
+    return { node, plan: planEnrolment(parts, look(parts, programs, running), settings) };
+  } finally {
+    limit.cancel();
+  }
+}
+
+function describe({ changes, sshd, service: what }: EnrolPlan): string[] {
+  return [
+    ...changes.map((change) => change.what),
+    ...(sshd ? ["have sshd read its configuration again"] : []),
+    ...(what === "none" ? [] : [`${what} sliverd`]),
+  ];
+}
+
+/** The manager answers on its own socket, by its name. */
+async function answers(node: string, clock: Clock, random: Random): Promise<void> {
+  const limit = deadline(clock, ANSWER_MS, () => new EnrolError("no answer in time"));
+  const client = new SliverClient(unixTransport(`${LAYOUT.run}/root/api.sock`));
+  let last: unknown;
+  try {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const status = await client.status(limit.signal);
+        if (status.node === node) return;
+        last = new EnrolError(`${status.node} answers`);
+      } catch (error) {
+        last = error;
+      }
+      await sleep(clock, backoff(random, attempt, 50, 1_000), limit.signal);
+    }
+  } catch {
+    const log =
+      textAt(LAYOUT.log)?.trim().split("\n").slice(-3).join("; ") ?? "see: journalctl -u nodeyard-sliverd";
+    throw new EnrolError(`sliverd was started and does not answer (${messageOf(last)}): ${log}`, {
+      cause: last,
+    });
+  } finally {
+    limit.cancel();
+  }
+}
+
+function presentConfig(): { node: string; keySet: KeySet } | undefined {
+  const text = textAt(LAYOUT.config);
+  if (text === undefined) return undefined;
+  try {
+    const { node, keySet } = JSON.parse(text) as { node: unknown; keySet: unknown };
+    if (typeof node !== "string") throw new Error("it names no node");
+    return { node, keySet: parseKeySet(keySet) };
+  } catch (cause) {
+    throw new EnrolError(`${LAYOUT.config} cannot be read: ${messageOf(cause)}; mend or remove it`, {
+      cause,
+    });
+  }
+}
+
+function newer(present: KeySet | undefined, next: KeySet): KeySet {
+  return present !== undefined && present.version > next.version ? present : next;
+}
+
+export function within(clock: Clock, ms: number) {
+  return deadline(clock, ms, () => new CommandError(`it took more than ${ms / 1000} s`));
+}
+
+/** What `packages` was installed here for slivers, and is left in place. */
+export function installedPackages(): readonly string[] {
+  return (JSON.parse(textAt(LAYOUT.record) ?? "{}") as { packages?: string[] }).packages ?? [];
+}

@@ -1,0 +1,62 @@
+import { existsSync, lstatSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { delimiter, join } from "node:path";
+import type { Found, Part } from "../plan.ts";
+
+const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** What there is of `parts`. */
+export function look(
+  parts: readonly Part[],
+  programs: Readonly<Record<string, string>>,
+  running: boolean,
+): Found {
+  const files = new Map<string, { text: string; mode: number }>();
+  const links = new Map<string, string>();
+  const folders = new Map<string, number>();
+  for (const part of parts) {
+    if (!("path" in part)) continue;
+    const found = lstatSync(part.path, { throwIfNoEntry: false });
+    if (found === undefined) continue;
+    if (found.isSymbolicLink()) links.set(part.path, readlinkSync(part.path));
+    else if (found.isDirectory()) folders.set(part.path, found.mode & 0o7777);
+    else if (found.isFile())
+      files.set(part.path, { text: readFileSync(part.path, "utf8"), mode: found.mode & 0o7777 });
+  }
+  const missing = Object.entries(programs).filter(([program]) => !hasProgram(program));
+  return {
+    files,
+    links,
+    folders,
+    users: new Set(
+      parts.flatMap((part) => (part.kind === "user" && uidOf(part.name) !== undefined ? [part.name] : [])),
+    ),
+    missingPackages: [...new Set(missing.map(([, name]) => name))].sort(),
+    running,
+  };
+}
+
+/** Of /etc/passwd, where useradd writes. */
+export function uidOf(name: string): number | undefined {
+  const line = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .find((one) => one.startsWith(`${name}:`));
+  return line === undefined ? undefined : Number(line.split(":")[2]);
+}
+
+export function hasProgram(name: string): boolean {
+  return PATH.split(delimiter).some((folder) => existsSync(join(folder, name)));
+}
+
+/** PID 1 is systemd's, here and not in the machine around us. */
+export function hasSystemd(): boolean {
+  return statSync("/run/systemd/system", { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+export function size(): { readonly cores: number; readonly memory: number } {
+  return { cores: cpus().length, memory: Math.floor(totalmem() / 1024) };
+}
+
+export function textAt(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
+}

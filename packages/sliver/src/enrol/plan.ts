@@ -1,0 +1,100 @@
+import { LAYOUT } from "./layout.ts";
+
+/** Something that the machine is to have, and how it is told from what is there. */
+export type Part =
+  | { readonly kind: "packages"; readonly names: readonly string[] }
+  /** Programs are copied from where they were unpacked. */
+  | { readonly kind: "programs"; readonly path: string; readonly from: string }
+  | { readonly kind: "user"; readonly name: string }
+  | { readonly kind: "folder"; readonly path: string; readonly mode: number }
+  | { readonly kind: "file"; readonly path: string; readonly mode: number; readonly text: string }
+  | { readonly kind: "link"; readonly path: string; readonly to: string };
+
+/** What is found where a part is to be. */
+export interface Found {
+  /** Text of each file that is there, by path. */
+  readonly files: ReadonlyMap<string, { readonly text: string; readonly mode: number }>;
+  readonly links: ReadonlyMap<string, string>;
+  readonly folders: ReadonlyMap<string, number>;
+  readonly users: ReadonlySet<string>;
+  readonly missingPackages: readonly string[];
+  readonly running: boolean;
+}
+
+export interface Change {
+  readonly part: Part;
+  /** One line for the operator. */
+  readonly what: string;
+}
+
+export interface EnrolPlan {
+  readonly changes: readonly Change[];
+  /** Packages that are missing and were not asked for. */
+  readonly missing: readonly string[];
+  /** True when sshd has to read its configuration again. */
+  readonly sshd: boolean;
+  /** What is to be done with the service. */
+  readonly service: "start" | "restart" | "none";
+}
+
+/** What is to be done so that `parts` are there. Done, the next plan is empty. */
+export function planEnrolment(
+  parts: readonly Part[],
+  found: Found,
+  { installPackages, image }: { readonly installPackages: boolean; readonly image: boolean },
+): EnrolPlan {
+  const missing = found.missingPackages;
+  const packages: Part[] =
+    installPackages && missing.length > 0 ? [{ kind: "packages", names: [...missing] }] : [];
+  const changes = [...packages, ...parts].flatMap((part): Change[] => {
+    const what = differenceOf(part, found);
+    return what === undefined ? [] : [{ part, what }];
+  });
+  const touched = changes.some(({ part }) => restarts(part));
+  return {
+    changes,
+    missing: installPackages ? [] : missing,
+    sshd: !image && changes.some(({ part }) => "path" in part && part.path === LAYOUT.sshd),
+    service: image ? "none" : !found.running ? "start" : touched ? "restart" : "none",
+  };
+}
+
+/** Undefined: it is as it should be. */
+function differenceOf(part: Part, found: Found): string | undefined {
+  switch (part.kind) {
+    case "packages":
+      return `install the packages ${part.names.join(", ")}`;
+    case "programs":
+      return found.folders.has(part.path) ? undefined : `put the programs into ${part.path}`;
+    case "user":
+      return found.users.has(part.name)
+        ? undefined
+        : `make the user ${part.name}, without a password or a home`;
+    case "folder": {
+      const mode = found.folders.get(part.path);
+      if (mode === part.mode) return undefined;
+      return mode === undefined
+        ? `make the folder ${part.path}`
+        : `set the mode of ${part.path} to ${octal(part.mode)}`;
+    }
+    case "file": {
+      const file = found.files.get(part.path);
+      if (file?.text === part.text && file.mode === part.mode) return undefined;
+      return `${file === undefined ? "write" : "replace"} ${part.path}`;
+    }
+    case "link": {
+      const to = found.links.get(part.path);
+      if (to === part.to) return undefined;
+      return `${to === undefined ? "link" : "point"} ${part.path} to ${part.to}`;
+    }
+  }
+}
+
+function restarts(part: Part): boolean {
+  if (part.kind === "link") return part.path === LAYOUT.current;
+  return part.kind === "file" && (part.path === LAYOUT.config || part.path === LAYOUT.unit);
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, "0");
+}

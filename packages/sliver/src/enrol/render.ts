@@ -1,0 +1,79 @@
+import { type KeySet, NODE_ID } from "@nodeyard/sliver-protocol";
+import { EnrolError } from "./errors.ts";
+import { CONTROL_USER, LAYOUT } from "./layout.ts";
+import type { EnrolSettings } from "./settings.ts";
+
+/** What the machine has, for the daemon's file. */
+export interface HostSize {
+  readonly cores: number;
+  /** KiB. */
+  readonly memory: number;
+  readonly controlUid: number;
+}
+
+/** Left to the machine itself when slivers are promised memory: an eighth, and at least 256 MiB. KiB. */
+function ownMemory(total: number): number {
+  return Math.max(262_144, Math.floor(total / 8));
+}
+
+/** The daemon's file. A key set that the machine was rotated to since stays the newer one there. */
+export function sliverdJson(settings: EnrolSettings, node: string, keySet: KeySet, size: HostSize): string {
+  if (!NODE_ID.test(node))
+    throw new EnrolError(`${JSON.stringify(node)} is no node id; give one with --node`);
+  const cpu = size.cores * 1000;
+  const value = {
+    node,
+    backEnd: settings.backEnd,
+    stateFolder: LAYOUT.state,
+    runFolder: LAYOUT.run,
+    keySet,
+    capacity: { cpu, memory: Math.max(0, size.memory - ownMemory(size.memory)) },
+    machine: { cpu },
+    control: {
+      uid: size.controlUid,
+      keys: settings.controlKeys,
+      keysFile: LAYOUT.keysFile,
+      forwarder: `${LAYOUT.current}/sliver-forward`,
+    },
+    ...settings.sliverd,
+  };
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** Only for the control accounts' user; what other users of the machine may do stays as it is. */
+export function sshdConfig(): string {
+  return `# Nodeyard: control accounts of the sliver manager. Each key has a forced command; there is no shell behind it.
+Match User ${CONTROL_USER}
+    AuthorizedKeysFile ${LAYOUT.keysFile}
+    AuthorizedKeysCommand none
+    AuthenticationMethods publickey
+    PubkeyAuthentication yes
+    DisableForwarding yes
+    PermitTTY no
+    PermitUserRC no
+    X11Forwarding no
+    Banner none
+Match all
+`;
+}
+
+/** Slivers outlive the daemon, whose processes they are not: only it is killed. */
+export function systemdUnit(): string {
+  return `[Unit]
+Description=Nodeyard sliver manager
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart=${LAYOUT.current}/sliverd --config ${LAYOUT.config}
+Restart=always
+RestartSec=5
+KillMode=process
+Delegate=yes
+TasksMax=infinity
+LimitNOFILE=65536
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
