@@ -151,6 +151,17 @@ export interface TreeCounters {
   readonly events: number;
 }
 
+/** A call that has not been answered, for whoever wonders what a process waits for. */
+export interface CallUnderWay {
+  /** `get`, `stat`, `children`, `sync`, an op's name, or `commit` where there are several. */
+  readonly what: string;
+  /** Of a commit the first. */
+  readonly path: string;
+  readonly operations: number;
+  /** Monotonic milliseconds at which it was made. */
+  readonly since: number;
+}
+
 /**
  * Every method rejects with a `TreeError`; `error.outcome` says whether the write may have happened all the same.
  * Calls that are started in order are carried out in order. Bytes that were given to a write belong to the tree: feeds
@@ -165,6 +176,8 @@ export interface Tree extends AsyncDisposable {
   onSession(listener: (session: Session) => void): () => void;
   /** Tree time minus our wall clock, milliseconds, learnt from our own writes; 0 until the first. */
   clockOffset(): number;
+  /** Calls that were made and not answered, the oldest first, those of feeds included. */
+  underWay(): readonly CallUnderWay[];
 
   create(
     path: string,

@@ -1,6 +1,7 @@
 import type { Clock } from "@nodeyard/runtime";
 import type {
   CallOptions,
+  CallUnderWay,
   CommitResult,
   Feed,
   FeedOptions,
@@ -14,6 +15,7 @@ import type {
 } from "../contract.ts";
 import { checkPath } from "../engine/index.ts";
 import { CallEnded, CommitFailed, NoNode, TreeClosed, type TreeError } from "../errors.ts";
+import { CallsUnderWay } from "../under-way.ts";
 import type { TreeCore } from "./core.ts";
 import { CoreFeed } from "./feed.ts";
 
@@ -33,12 +35,14 @@ export class SessionTree implements Tree {
   readonly #id: bigint;
   readonly #listeners = new Set<(session: Session) => void>();
   readonly #feeds = new Set<CoreFeed>();
+  readonly #calls: CallsUnderWay;
   readonly #unsubscribe: () => void;
   #closed = false;
 
   constructor(core: TreeCore, maxDataBytes: number, clock: Clock) {
     this.core = core;
     this.#clock = clock;
+    this.#calls = new CallsUnderWay(clock);
     this.capabilities = { shared: true, durable: true, maxDataBytes };
     this.#id = core.openSession("process", 0).id;
     this.#unsubscribe = core.onFailure(() => this.#tellSession());
@@ -65,6 +69,11 @@ export class SessionTree implements Tree {
     return 0;
   }
 
+  /** A call whose caller gave up stays until the disk has answered: it is what everything behind it waits for. */
+  underWay(): readonly CallUnderWay[] {
+    return this.#calls.list();
+  }
+
   async create(
     path: string,
     data: Uint8Array = new Uint8Array(0),
@@ -76,7 +85,7 @@ export class SessionTree implements Tree {
   }
 
   get(path: string, options?: CallOptions): Promise<{ readonly data: Uint8Array; readonly stat: Stat }> {
-    return this.#call(`get ${path}`, "none", options, 1, () => {
+    return this.#call({ what: "get", path }, "none", options, () => {
       checkPath(path, false);
       const stat = this.core.stat(path);
       if (stat === undefined) throw new NoNode(path);
@@ -86,7 +95,7 @@ export class SessionTree implements Tree {
   }
 
   stat(path: string, options?: CallOptions): Promise<Stat | undefined> {
-    return this.#call(`stat ${path}`, "none", options, 1, () => {
+    return this.#call({ what: "stat", path }, "none", options, () => {
       checkPath(path, false);
       return this.core.stat(path);
     });
@@ -106,7 +115,7 @@ export class SessionTree implements Tree {
   }
 
   children(path: string, options?: CallOptions): Promise<readonly string[]> {
-    return this.#call(`children ${path}`, "none", options, 1, () => {
+    return this.#call({ what: "children", path }, "none", options, () => {
       checkPath(path, false);
       if (this.core.stat(path) === undefined) throw new NoNode(path);
       return this.core.children(path);
@@ -114,7 +123,7 @@ export class SessionTree implements Tree {
   }
 
   commit<const T extends readonly Op[]>(ops: T, options?: CallOptions): Promise<CommitResult<T>> {
-    return this.#call("commit", "unknown", options, ops.length, () => {
+    return this.#call({ ops }, "unknown", options, () => {
       ops.forEach(checkOpAt);
       const outcome = this.core.commit(this.#id, ops.map(owned));
       if (outcome.error !== undefined) throw outcome.error;
@@ -124,7 +133,7 @@ export class SessionTree implements Tree {
 
   /** Every read passes the gate, so a place in the queue is all that a sync needs. */
   sync(path: string, options?: CallOptions): Promise<void> {
-    return this.#call(`sync ${path}`, "none", options, 1, () => checkPath(path, false));
+    return this.#call({ what: "sync", path }, "none", options, () => checkPath(path, false));
   }
 
   feed(root: string, options: FeedOptions): Feed {
@@ -161,7 +170,7 @@ export class SessionTree implements Tree {
   }
 
   #write(op: Op, options: CallOptions): Promise<OpResult> {
-    return this.#call(`${op.op} ${op.path}`, "unknown", options, 1, () => {
+    return this.#call({ ops: [op] }, "unknown", options, () => {
       checkOp(op);
       const outcome = this.core.commit(this.#id, [owned(op)]);
       const { error } = outcome;
@@ -172,18 +181,23 @@ export class SessionTree implements Tree {
 
   /** Carries `act` out at once and settles when what it shows is durable, or with CallEnded when that takes too long. */
   #call<T>(
-    what: string,
+    asked: { readonly what: string; readonly path: string } | { readonly ops: readonly Op[] },
     outcome: "none" | "unknown",
     options: CallOptions = {},
-    operations: number,
     act: () => T,
   ): Promise<T> {
     const { signal, deadlineMs = DEFAULT_DEADLINE_MS } = options;
+    const named = () =>
+      "ops" in asked
+        ? `${asked.ops.length > 1 ? "commit" : asked.ops[0]?.op} ${asked.ops[0]?.path}`
+        : `${asked.what} ${asked.path}`;
     return new Promise<T>((resolve, reject) => {
-      if (this.#closed) throw new TreeClosed(what);
-      if (signal?.aborted) throw new CallEnded(what, "none", signal.reason);
+      if (this.#closed) throw new TreeClosed(named());
+      if (signal?.aborted) throw new CallEnded(named(), "none", signal.reason);
+      const call =
+        "ops" in asked ? this.#calls.beginWrite(asked.ops) : this.#calls.begin(asked.what, asked.path);
       this.counters.calls++;
-      this.counters.operations += operations;
+      this.counters.operations += call.operations;
       let settle: (error: TreeError | undefined) => void;
       try {
         const value = act();
@@ -195,13 +209,14 @@ export class SessionTree implements Tree {
       let stopWaiting: (() => void) | undefined;
       this.core.release((error) => {
         settled = true;
+        this.#calls.end(call);
         stopWaiting?.();
         settle(error);
       });
       if (settled) return;
       const giveUp = (cause?: unknown) => {
         stopWaiting?.();
-        reject(new CallEnded(what, outcome, cause));
+        reject(new CallEnded(named(), outcome, cause));
       };
       const onAbort = () => giveUp(signal?.reason);
       const timer = this.#clock.setTimer(deadlineMs, () => giveUp(), { background: true });

@@ -1,6 +1,7 @@
 import type { Clock, Random } from "@nodeyard/runtime";
 import type {
   CallOptions,
+  CallUnderWay,
   CommitResult,
   Feed,
   FeedOptions,
@@ -15,6 +16,7 @@ import type {
 import { checkPath } from "../engine/index.ts";
 import { BadArguments, CallEnded, CommitFailed, NoNode, TooLarge, TreeClosed, TreeError } from "../errors.ts";
 import { RemoteFeed } from "../feed/remote-feed.ts";
+import { CallsUnderWay } from "../under-way.ts";
 import { OwnWrites } from "./own-writes.ts";
 import type { Port, Reply } from "./port.ts";
 
@@ -38,11 +40,13 @@ export class RemoteTree implements Tree {
   readonly #port: Port;
   readonly #options: RemoteTreeOptions;
   readonly #own = new OwnWrites();
+  readonly #calls: CallsUnderWay;
   readonly #feeds = new Set<RemoteFeed>();
   #closing: Promise<void> | undefined;
 
   constructor(port: Port, options: RemoteTreeOptions) {
-    this.#port = counted(port, this.counters);
+    this.#calls = new CallsUnderWay(options.clock);
+    this.#port = counted(port, this.counters, this.#calls);
     this.#options = options;
     this.capabilities = port.capabilities;
   }
@@ -57,6 +61,10 @@ export class RemoteTree implements Tree {
 
   clockOffset(): number {
     return this.#port.clockOffset();
+  }
+
+  underWay(): readonly CallUnderWay[] {
+    return this.#calls.list();
   }
 
   async create(
@@ -222,12 +230,23 @@ function describe(ops: readonly Op[]): string {
     : `a commit of ${ops.length} operations`;
 }
 
-/** The port, with every call and event counted, those of feeds included. */
-function counted(port: Port, counters: { calls: number; operations: number; events: number }): Port {
-  const read = () => {
+/** The port, with every call and event counted and every unanswered call known, those of feeds included. */
+function counted(
+  port: Port,
+  counters: { calls: number; operations: number; events: number },
+  calls: CallsUnderWay,
+): Port {
+  const read = <T>(what: string, path: string, reply: Reply<T>): Reply<T> => {
     counters.calls++;
     counters.operations++;
+    return until(calls.begin(what, path), reply);
   };
+  const until =
+    <T>(call: CallUnderWay, reply: Reply<T>): Reply<T> =>
+    (error, value) => {
+      calls.end(call);
+      reply(error, value);
+    };
   return {
     capabilities: port.capabilities,
     session: () => port.session(),
@@ -236,24 +255,12 @@ function counted(port: Port, counters: { calls: number; operations: number; even
     write: (ops, reply, options) => {
       counters.calls++;
       counters.operations += ops.length;
-      port.write(ops, reply, options);
+      port.write(ops, until(calls.beginWrite(ops), reply), options);
     },
-    get: (path, reply, options) => {
-      read();
-      port.get(path, reply, options);
-    },
-    stat: (path, reply, options) => {
-      read();
-      port.stat(path, reply, options);
-    },
-    children: (path, reply, options) => {
-      read();
-      port.children(path, reply, options);
-    },
-    sync: (path, reply, options) => {
-      read();
-      port.sync(path, reply, options);
-    },
+    get: (path, reply, options) => port.get(path, read("get", path, reply), options),
+    stat: (path, reply, options) => port.stat(path, read("stat", path, reply), options),
+    children: (path, reply, options) => port.children(path, read("children", path, reply), options),
+    sync: (path, reply, options) => port.sync(path, read("sync", path, reply), options),
     watch: (root, onEvent, onReady) => {
       const tell = (event: Parameters<typeof onEvent>[0]) => {
         counters.events++;
