@@ -35,6 +35,8 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
   const before = state.nodes.get(id);
   if (after === undefined) state.nodes.delete(id);
   else state.nodes.set(id, after);
+  // What was due of it in another state is no measure for this one: states in between may never have been seen.
+  if (before?.record.state !== after?.record.state) state.timetable.delete(`node ${id}`);
   indexAllocation(state, before, after);
   indexStock(state, before, after);
   account(state, id, before, after);

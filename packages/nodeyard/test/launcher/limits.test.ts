@@ -269,6 +269,38 @@ describe("what a launch is given", () => {
     });
   });
 
+  test("the upload that is there when its record is locked, however long the tree took to make it", async () => {
+    const labels = [{ name: "small", diskimage: "noble", "flavor-name": "Fake Flavor" }];
+    const world = new World();
+    const upload = (number: number) =>
+      paths.imageUpload("noble", "b".repeat(32), "cloud", `000000000${number}`);
+    const record = (number: number) => ({
+      state: "ready",
+      state_time: number,
+      external_id: `image-${number}`,
+    });
+    await world.put(paths.imageBuild("noble", "b".repeat(32)), { state: "ready", state_time: 1 });
+    await world.put(upload(1), record(1));
+    const makes = (op: { readonly op: string; readonly path: string }) =>
+      op.op === "create" && op.path === `${paths.nodes}/`;
+    let making = false;
+    world.fault = ({ ops }) => {
+      if (!ops.some(makes)) return undefined;
+      making = true;
+      return { delayMs: 1_000 };
+    };
+    const booting = fakeProvider("cloud", { diskimages: [{ name: "noble" }] }, { labels });
+    await world.start("a", launcherConfig([booting]));
+    const id = await world.ask();
+    await world.until("its record is being made", () => making);
+    await world.put(upload(2), record(2));
+    await world.put(upload(1), { ...record(1), state: "deleting" });
+    await world.fulfilled(id);
+    const sets = world.cluster.log.flatMap(({ ops }) => ops.filter((op) => op.op === "set"));
+    const building = sets.find(({ data }) => Buffer.from(data).includes('"building"'));
+    expect(JSON.parse(Buffer.from(building!.data).toString()).image_id).toBe(upload(2));
+  });
+
   test("nothing, where nobody will ever make its image: it fails and says why", async () => {
     const booting = fakeProvider(
       "cloud",

@@ -45,6 +45,17 @@ describe("nodes that are done with", () => {
     expect(desk.node("0000000002", { state: "used", provider: "lab" })).toMatchObject([{ type: "delete" }]);
   });
 
+  test("rule 1: the 60 s are counted from its user's end, whatever was due of it before", () => {
+    const lab = pool({ provider: "lab", launches: false, inventory: new Map([["small", 1]]) });
+    const desk = new Desk(policy([lab]));
+    // Seen right after it was made; what happened in between was told too late.
+    expect(desk.node("0000000001", { state: "init", provider: "lab" })).toEqual([]);
+    expect(desk.wait(1_000)).toEqual([]);
+    expect(desk.node("0000000001", { state: "in-use", provider: "lab" })).toEqual([]);
+    expect(desk.wait(59_999)).toEqual([]);
+    expect(desk.wait(1)).toMatchObject([{ type: "delete", node: "0000000001" }]);
+  });
+
   test("rule 1: also while none of its pools serves, as before they are registered", () => {
     const lab = pool({ provider: "lab", launches: false, inventory: new Map([["small", 1]]) });
     const desk = new Desk({ ...policy([lab]), pools: [] });

@@ -27,7 +27,8 @@ export async function createNode(
 ): Promise<HeldNode> {
   const { config } = pool.open;
   const attributes = await attributesOf(context, pool, request, label, planned.zone, signal);
-  const boot = bootImage(context, pool, label);
+  // A record that could not boot is not made.
+  bootImage(context, pool, label);
   const token = hexId(context.random);
   const init = newNode(
     {
@@ -53,7 +54,8 @@ export async function createNode(
   // Of the node alone: a nodeset of hundreds would push all else out of its request's history.
   const facts = { request: request.id, provider, pool: pool.name, label: label.name, az };
   context.journal.write({ event: "node.created", node: id, facts });
-  return lockBuilding(context, id, init, label, boot);
+  // The tree may have taken long to answer: what boots is what is there now.
+  return lockBuilding(context, id, init, label, bootImage(context, pool, label));
 }
 
 /** What the driver says of the node, and over it what the configuration does. */
