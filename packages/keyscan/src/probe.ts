@@ -1,4 +1,4 @@
-import type { Address, Connect, Resolve, ScanClock, ScanResult, ScanTarget } from "./contract.ts";
+import type { Address, Connect, Resolve, ScanClock, ScanResult, ScanTarget, Wire } from "./contract.ts";
 import { ScanTimeoutError } from "./errors.ts";
 import { readKeys } from "./host-keys.ts";
 import { type Greeting, greet, type Secrets } from "./ssh/handshake.ts";
@@ -12,7 +12,7 @@ export interface Handles {
 }
 
 /** How long one connection may take to open and, where keys are wanted, to show one. */
-const CONNECTION_MS = 10_000;
+export const CONNECTION_MS = 10_000;
 /** Between the starts of connections to the addresses of one host (RFC 8305 section 5). */
 const ADDRESS_DELAY_MS = 250;
 const MAX_ADDRESSES = 8;
@@ -24,16 +24,24 @@ export interface Opened {
   close(): void;
 }
 
-/** One round: resolve, reach one address, read its keys. Rejects with whatever went wrong first. */
-export async function probe(target: ScanTarget, handles: Handles, signal: AbortSignal): Promise<ScanResult> {
+/**
+ * One round: resolve, reach one address, read its keys. Rejects with whatever went wrong first. `patienceMs` is for the first
+ * bytes of a server that is not known to be one yet.
+ */
+export async function probe(
+  target: ScanTarget,
+  handles: Handles,
+  patienceMs: number,
+  signal: AbortSignal,
+): Promise<ScanResult> {
   const addresses = (await handles.resolve(target.host, signal)).slice(0, MAX_ADDRESSES);
-  const opened = await reach(target, addresses, handles, signal);
+  const opened = await reach(target, addresses, handles, patienceMs, signal);
   const { address, family } = opened.to;
   // Ends the connections for the other keys when one of them fails the round.
   const round = new AbortController();
   const stop = AbortSignal.any([signal, round.signal]);
   try {
-    const further = () => open(target, opened.to, handles, stop);
+    const further = () => open(target, opened.to, handles, CONNECTION_MS, stop);
     const hostKeys =
       opened.greeting === undefined ? [] : await readKeys(opened.greeting, further, handles, stop);
     return { address, family, hostKeys };
@@ -48,6 +56,7 @@ async function reach(
   target: ScanTarget,
   addresses: readonly Address[],
   handles: Handles,
+  patienceMs: number,
   signal: AbortSignal,
 ): Promise<Opened> {
   const racers = addresses.map(() => new AbortController());
@@ -55,7 +64,7 @@ async function reach(
   const attempts = addresses.map(async (to, index) => {
     const stop = AbortSignal.any([racers[index]!.signal, signal]);
     if (index > 0) await pause(handles.clock, index * ADDRESS_DELAY_MS, stop);
-    const opened = await open(target, to, handles, stop);
+    const opened = await open(target, to, handles, patienceMs, stop);
     winner ??= index;
     if (winner !== index) opened.close();
     return opened;
@@ -70,23 +79,49 @@ async function reach(
   }
 }
 
-async function open(target: ScanTarget, to: Address, handles: Handles, signal: AbortSignal): Promise<Opened> {
-  const late = () => new ScanTimeoutError(`${to.address}:${target.port} was silent for ${CONNECTION_MS} ms`);
-  const bound = limit(handles.clock, CONNECTION_MS, late, signal);
+async function open(
+  target: ScanTarget,
+  to: Address,
+  handles: Handles,
+  patienceMs: number,
+  signal: AbortSignal,
+): Promise<Opened> {
+  const late = (ms: number) => () =>
+    new ScanTimeoutError(`${to.address}:${target.port} was silent for ${ms} ms`);
+  const bound = limit(handles.clock, CONNECTION_MS, late(CONNECTION_MS), signal);
+  const quiet = new AbortController();
   try {
-    const wire = await handles.connect(to, target.port, bound.signal);
+    const wire = await handles.connect(to, target.port, AbortSignal.any([bound.signal, quiet.signal]));
     const close = () => {
       bound.end();
       wire.close();
     };
+    if (!target.keys) return { to, greeting: undefined, close };
+    const silence = limit(handles.clock, patienceMs, late(patienceMs), bound.signal);
+    silence.signal.addEventListener("abort", () => quiet.abort(silence.signal.reason), { once: true });
     try {
-      return { to, greeting: target.keys ? await greet(wire) : undefined, close };
+      return { to, greeting: await greet(heard(wire, silence.end)), close };
     } catch (error) {
       close();
       throw error;
+    } finally {
+      silence.end();
     }
   } catch (error) {
     bound.end();
     throw error;
   }
+}
+
+/** The wire, which tells when the peer is no longer silent. */
+function heard(wire: Wire, tell: () => void): Wire {
+  return {
+    write: (bytes) => wire.write(bytes),
+    close: () => wire.close(),
+    async read() {
+      const bytes = await wire.read();
+      tell();
+      return bytes;
+    },
+  };
 }

@@ -1,11 +1,12 @@
 import type { Scanner, ScanResult, ScanTarget } from "./contract.ts";
 import { describe, isFinal, ScanTimeoutError } from "./errors.ts";
 import { Gate } from "./gate.ts";
-import { type Handles, probe } from "./probe.ts";
+import { CONNECTION_MS, type Handles, probe } from "./probe.ts";
 import { limit, pause } from "./time.ts";
 
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 2_000;
+const LEAST_PATIENCE_MS = 1_000;
 
 export interface ScannerLimits {
   /** Scans at once; further ones wait, and waiting does not count against their time-out. */
@@ -24,11 +25,12 @@ async function scan(target: ScanTarget, handles: Handles, float: () => number): 
   let last: unknown;
   const where = `${target.host}:${target.port}`;
   const late = () => new ScanTimeoutError(`${where} was not ready within ${target.timeoutMs} ms`);
+  const began = handles.clock.monotonic();
   const bound = limit(handles.clock, target.timeoutMs, late, target.signal);
   try {
     for (let attempt = 0; ; attempt++) {
       try {
-        return await probe(target, handles, bound.signal);
+        return await probe(target, handles, patience(handles.clock.monotonic() - began), bound.signal);
       } catch (error) {
         if (bound.signal.aborted || isFinal(error)) throw error;
         last = error;
@@ -45,6 +47,15 @@ async function scan(target: ScanTarget, handles: Handles, float: () => number): 
   } finally {
     bound.end();
   }
+}
+
+/**
+ * For the first bytes, after `waitedMs` of the scan. Something else than the server may have accepted (a forwarded port, a
+ * proxy) and stay silent for ever, though the server listens a moment later: silence costs a boot a quarter of its time at
+ * most, and a server that is slow to answer has its whole ten seconds in the end.
+ */
+function patience(waitedMs: number): number {
+  return Math.min(CONNECTION_MS, Math.max(LEAST_PATIENCE_MS, waitedMs / 4));
 }
 
 /** Doubles up to the cap, spread by 40 % either way so that many scans of one host do not march in step. */
