@@ -2,6 +2,7 @@ import type { DriverConfig } from "@nodeyard/driver";
 import { fakeConfig } from "@nodeyard/driver-fake";
 import { openstackConfig } from "@nodeyard/driver-openstack";
 import { qemuConfig } from "@nodeyard/driver-qemu";
+import { sliverConfig } from "@nodeyard/driver-sliver";
 import { staticConfig } from "@nodeyard/driver-static";
 import { metastaticDriver } from "nodeyard";
 import { jsonSchema, referencePage } from "nodeyard/config";
@@ -11,6 +12,7 @@ const drivers: readonly (readonly [string, DriverConfig])[] = [
   ["metastatic", metastaticDriver.config as DriverConfig],
   ["openstack", openstackConfig as DriverConfig],
   ["qemu", qemuConfig as DriverConfig],
+  ["sliver", sliverConfig as DriverConfig],
   ["static", staticConfig as DriverConfig],
 ];
 

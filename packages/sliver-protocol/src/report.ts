@@ -24,6 +24,8 @@ export interface SliverReport {
   readonly error?: { readonly code: string; readonly message: string; readonly attempts: number };
   /** What the machine cannot enforce of the rspec. */
   readonly unenforced: readonly string[];
+  /** What its document gives it; loans make of it what is in force, `effective`. */
+  readonly rspec: Rspec;
   readonly effective: Rspec;
   readonly loans: readonly LoanVerdict[];
   /** As its document gave them. */

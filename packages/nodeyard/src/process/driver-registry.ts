@@ -16,7 +16,7 @@ const NOT_BUILT: ReadonlySet<string> = new Set([
   "openshift",
   "openshiftpods",
 ]);
-const SHIPPED = ["static", "fake", "openstack"] as const;
+const SHIPPED = ["static", "fake", "openstack", "qemu", "sliver"] as const;
 /** Drivers that are a part of the launcher, since they need more than the contract gives. */
 const BUILT_IN: readonly Driver[] = [metastaticDriver as unknown as Driver];
 

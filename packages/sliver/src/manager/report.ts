@@ -77,6 +77,7 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
       ...manager.unenforced(incarnation),
       ...(missing === undefined ? [] : [`cores: ${missing} of those wanted are not free`]),
     ],
+    rspec: record.rspec,
     effective: manager.result?.effective.get(record.name) ?? record.rspec,
     loans: manager.result?.verdicts.get(record.name) ?? [],
     tags: record.tags ?? {},

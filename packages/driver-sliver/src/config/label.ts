@@ -1,0 +1,63 @@
+import { type LabelConfig, messageOf, type Reader } from "@nodeyard/driver";
+import { IMAGE, MAX_AMOUNT, type Resource, sshKey } from "@nodeyard/sliver-protocol";
+import type { SliverLabelOwn } from "../own.ts";
+import { AMOUNT_KEYS } from "./amounts.ts";
+
+const SSH_PORT = 22;
+
+export function readLabel(
+  from: Reader,
+  providerKeys: readonly string[],
+): LabelConfig<SliverLabelOwn> | undefined {
+  const name = from.needed("name");
+  if (name === undefined) return undefined;
+  const image = from.text("image", null);
+  if (image !== null && !IMAGE.test(image))
+    from.error("image", `is ${image}; write a name of lower-case letters and digits, or sha256:<digest>`);
+  return {
+    name,
+    hostKeyChecking: from.flag("host-key-checking", true),
+    connection: {
+      // The machine says which, when it has given the sliver a place.
+      username: null,
+      pythonPath: from.text("python-path", "auto"),
+      shellType: from.text("shell-type", null),
+      type: "ssh",
+      port: SSH_PORT,
+    },
+    image: null,
+    own: {
+      rspec: readAmounts(from),
+      image,
+      initscript: from.text("initscript", ""),
+      authorizedKeys: from.has("authorized-keys") ? readKeys(from) : providerKeys,
+    },
+  };
+}
+
+/** As `type base64`; any other line is an error. */
+export function readKeys(from: Reader): readonly string[] {
+  return from.texts("authorized-keys").flatMap((line, index) => {
+    try {
+      return [sshKey(line)];
+    } catch (error) {
+      from.error("authorized-keys", `entry ${index}: ${messageOf(error)}`);
+      return [];
+    }
+  });
+}
+
+function readAmounts(from: Reader): SliverLabelOwn["rspec"] {
+  const rspec: Partial<Record<Resource, number>> = {};
+  for (const { key, resource, scale, missing } of AMOUNT_KEYS) {
+    if (!from.has(key)) {
+      if (missing !== undefined) rspec[resource] = missing * scale;
+      continue;
+    }
+    const amount = from.number(key, 0);
+    if (Number.isSafeInteger(amount) && amount >= 0 && amount * scale <= MAX_AMOUNT)
+      rspec[resource] = amount * scale;
+    else from.error(key, `is ${amount}; write a whole number from 0 to ${Math.floor(MAX_AMOUNT / scale)}`);
+  }
+  return rspec;
+}

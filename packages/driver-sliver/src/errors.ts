@@ -1,0 +1,32 @@
+import { DriverError, type DriverErrorKind, messageOf } from "@nodeyard/driver";
+import { SliverFaultError } from "@nodeyard/sliver-protocol";
+
+const KINDS: Readonly<Record<string, DriverErrorKind>> = {
+  // Another writer, an old epoch, a key that the machine does not know: somebody has to mend it.
+  "sliver-protocol.owned": "configuration",
+  "sliver-protocol.fenced": "configuration",
+  "sliver-protocol.store_lost": "configuration",
+  "sliver-protocol.grammar": "configuration",
+  "sliver-protocol.signature": "configuration",
+  "sliver-protocol.key_set": "configuration",
+  "sliver-protocol.key_file": "configuration",
+  "sliver-protocol.unreachable": "transient",
+  "sliver-protocol.contended": "transient",
+  "sliver-protocol.busy": "transient",
+};
+
+/** Faults of the manager's API (spec sliver-manager.md, section 5): an argument or a permission is nothing that time mends. */
+const FAULTS: Readonly<Record<number, DriverErrorKind>> = {
+  1: "transient",
+  100: "configuration",
+  102: "configuration",
+  108: "configuration",
+};
+
+/** What sliver managers and the way to them say. */
+export function mapError(error: unknown, place: string): DriverError {
+  if (error instanceof DriverError) return error;
+  const code = String((error as { code?: unknown } | null)?.code ?? "");
+  const kind = error instanceof SliverFaultError ? FAULTS[error.fault] : KINDS[code];
+  return new DriverError(kind ?? "fatal", `${place}: ${messageOf(error)}`, { cause: error });
+}

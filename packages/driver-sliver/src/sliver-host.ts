@@ -1,0 +1,156 @@
+import {
+  abortable,
+  add,
+  backoff,
+  type Clock,
+  DriverError,
+  deadline,
+  type Random,
+  type Resources,
+  sleep,
+} from "@nodeyard/driver";
+import {
+  DocumentWriter,
+  deliverKeys,
+  type Edit,
+  type NodeReport,
+  type SigningKeys,
+  type SliverClient,
+  SliverFencedError,
+  SliverOwnedError,
+  SliverUnreachableError,
+  signerOf,
+} from "@nodeyard/sliver-protocol";
+import { promised } from "./amounts.ts";
+import { WRITER } from "./names.ts";
+
+export interface SliverHostOptions {
+  /** The node id that the machine was enrolled by. */
+  readonly name: string;
+  readonly client: SliverClient;
+  readonly keys: SigningKeys;
+  readonly epoch: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Aborts when the provider is closed. */
+  readonly closed: AbortSignal;
+}
+
+/** For one delivery with all of its attempts, milliseconds. */
+const DELIVERY_MS = 30_000;
+/** Above the half minute that a manager holds a watcher. */
+const WATCH_MS = 45_000;
+
+/** One machine and its sliver manager. Nothing of its state is remembered here. */
+export class SliverHost {
+  readonly name: string;
+  readonly #options: SliverHostOptions;
+  readonly #writer: DocumentWriter;
+  #keysKnown = false;
+  #watch: { readonly sequence: number; readonly report: Promise<NodeReport> } | undefined;
+  /** Of slivers that are being placed here and are in no document yet. */
+  #placing: Resources = {};
+
+  constructor(options: SliverHostOptions) {
+    const { name, client, keys, epoch, clock, random, closed } = options;
+    this.name = name;
+    this.#options = options;
+    const late = () => new SliverUnreachableError(`${name} did not take a document within ${DELIVERY_MS} ms`);
+    this.#writer = new DocumentWriter({
+      client,
+      signer: signerOf(keys),
+      node: name,
+      writer: WRITER,
+      epoch,
+      now: () => clock.now(),
+      wait: (attempt, signal) => sleep(clock, backoff(random, attempt, 50, 2_000), signal),
+      limit: () => deadline(clock, DELIVERY_MS, late, closed),
+    });
+  }
+
+  /** Rejects when the machine is not the one that is meant, or is another writer's. */
+  async open(signal: AbortSignal): Promise<NodeReport> {
+    const report = await this.status(signal);
+    const { name, epoch, keys, client } = this.#options;
+    const { appliedEpoch, writer } = report;
+    if (writer !== undefined && writer !== WRITER && appliedEpoch >= epoch)
+      throw new SliverOwnedError(name, writer, appliedEpoch, { writer: WRITER, epoch });
+    if (appliedEpoch > epoch) throw new SliverFencedError(name, epoch, appliedEpoch, writer);
+    await deliverKeys(client, keys, report, signal);
+    this.#keysKnown = true;
+    return report;
+  }
+
+  async status(signal: AbortSignal): Promise<NodeReport> {
+    const { name, client } = this.#options;
+    const report = await client.status(signal);
+    if (report.node === name) return report;
+    throw new DriverError(
+      "configuration",
+      `the machine that is configured as ${name} was enrolled as ${report.node}; give it that name, or correct its address`,
+    );
+  }
+
+  /** Durable on the machine when it resolves. */
+  async change(edit: Edit, signal: AbortSignal): Promise<NodeReport> {
+    // A machine that was away when the provider opened may not know the present key.
+    if (!this.#keysKnown) await this.open(signal);
+    return this.#writer.change(edit, signal);
+  }
+
+  /** Resolves with what `check` finds, as soon as it finds something; while the machine is away it is waited for. */
+  async until<T>(check: (report: NodeReport) => T | undefined, signal: AbortSignal): Promise<T> {
+    const { clock, random } = this.#options;
+    let sequence: number | undefined;
+    for (let failures = 0; ; ) {
+      try {
+        const report = await (sequence === undefined ? this.status(signal) : this.#next(sequence, signal));
+        const found = check(report);
+        if (found !== undefined) return found;
+        sequence = report.sequence;
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted || !(error instanceof SliverUnreachableError)) throw error;
+        await sleep(clock, backoff(random, failures++, 250, 5_000), signal);
+      }
+    }
+  }
+
+  /** What is promised here by the report, and by those that are on their way into a document. */
+  used({ slivers }: NodeReport): Resources {
+    return slivers.reduce((sum, { rspec }) => add(sum, promised(rspec)), this.#placing);
+  }
+
+  /** Counts `need` as used here until what is returned is called. */
+  reserve(need: Resources): () => void {
+    const count = (sign: 1 | -1) => {
+      this.#placing = add(
+        this.#placing,
+        Object.fromEntries(Object.entries(need).map(([name, amount]) => [name, sign * amount])),
+      );
+    };
+    count(1);
+    let held = true;
+    return () => {
+      if (held) count(-1);
+      held = false;
+    };
+  }
+
+  /** One call for all who wait for the same. */
+  #next(sequence: number, signal: AbortSignal): Promise<NodeReport> {
+    if (this.#watch?.sequence !== sequence) {
+      const { client, clock, closed, name } = this.#options;
+      const late = () => new SliverUnreachableError(`${name} said nothing within ${WATCH_MS} ms`);
+      const limit = deadline(clock, WATCH_MS, late, closed);
+      const forget = () => {
+        limit.cancel();
+        if (this.#watch?.report === report) this.#watch = undefined;
+      };
+      const report = client.watch(sequence, limit.signal).finally(forget);
+      report.catch(() => undefined);
+      this.#watch = { sequence, report };
+    }
+    return abortable(this.#watch.report, signal);
+  }
+}

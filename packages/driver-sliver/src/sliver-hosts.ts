@@ -1,0 +1,107 @@
+import { DriverError, exceeded, type Log, messageOf, type Resources } from "@nodeyard/driver";
+import { type NodeReport, SliverUnreachableError } from "@nodeyard/sliver-protocol";
+import { capacityOf, freeShare, together } from "./amounts.ts";
+import type { Place } from "./names.ts";
+import type { SliverHost } from "./sliver-host.ts";
+
+interface Seen {
+  readonly host: SliverHost;
+  readonly report: NodeReport;
+}
+
+/** The machines of a provider. */
+export class SliverHosts {
+  readonly all: readonly SliverHost[];
+  readonly #log: Log;
+
+  constructor(hosts: readonly SliverHost[], log: Log) {
+    this.all = hosts;
+    this.#log = log;
+  }
+
+  /** Rejects when one of them must not be used, or none answers. */
+  async open(signal: AbortSignal): Promise<void> {
+    await this.#answering((host) => host.open(signal), signal);
+  }
+
+  /** Throws DriverError for a machine that left the configuration: what is on it is not known to be gone. */
+  get(name: string): SliverHost {
+    const host = this.all.find((one) => one.name === name);
+    if (host !== undefined) return host;
+    throw new DriverError(
+      "configuration",
+      `machine ${name} holds the sliver and is not configured any more; add it until its slivers are gone`,
+    );
+  }
+
+  /** Of every machine: rejects rather than leave one out. */
+  async reports(signal: AbortSignal): Promise<readonly Seen[]> {
+    return Promise.all(this.all.map(async (host) => ({ host, report: await host.status(signal) })));
+  }
+
+  /** Where the sliver of that name is in a document. */
+  async find(name: string, signal: AbortSignal): Promise<Place | undefined> {
+    for (const { host, report } of await this.reports(signal)) {
+      const found = complete(report).slivers.find((one) => one.name === name);
+      if (found !== undefined) return { machine: host.name, name, generation: found.generation };
+    }
+    return undefined;
+  }
+
+  /** All that the machines that answer promise at most. */
+  async capacity(signal: AbortSignal): Promise<Resources> {
+    const seen = await this.#answering((host) => host.status(signal), signal);
+    return together(seen.map(({ report }) => capacityOf(report)));
+  }
+
+  /** Rejects with kind "configuration" when not even an empty machine has that much. Without any answer nothing is known. */
+  async judge(need: Resources, signal: AbortSignal): Promise<void> {
+    const seen = await this.#answering((host) => host.status(signal), signal);
+    const lacks = seen.map(({ report }) => exceeded(capacityOf(report), {}, need));
+    if (seen.length < this.all.length || lacks.includes(undefined)) return;
+    throw new DriverError(
+      "configuration",
+      `no machine has as much ${lacks[0]} as one sliver of it is promised`,
+    );
+  }
+
+  /** The machine that has the most left; what it will hold is counted until `placed` is called. */
+  async choose(need: Resources, signal: AbortSignal): Promise<{ readonly host: SliverHost; placed(): void }> {
+    const seen = await this.#answering((host) => host.status(signal), signal);
+    let best: { readonly host: SliverHost; readonly share: number } | undefined;
+    for (const { host, report } of seen) {
+      const share = freeShare(capacityOf(report), host.used(report), need);
+      if (share !== undefined && (best === undefined || share > best.share)) best = { host, share };
+    }
+    if (best === undefined)
+      throw new DriverError("quota", `none of ${seen.length} machines has room for one more sliver`);
+    return { host: best.host, placed: best.host.reserve(need) };
+  }
+
+  async #answering(ask: (host: SliverHost) => Promise<NodeReport>, signal: AbortSignal): Promise<Seen[]> {
+    const seen: Seen[] = [];
+    const failures: unknown[] = [];
+    const one = async (host: SliverHost) => {
+      try {
+        seen.push({ host, report: await ask(host) });
+      } catch (error) {
+        if (signal.aborted || !(error instanceof SliverUnreachableError)) throw error;
+        failures.push(error);
+        this.#log.warn({ machine: host.name, error: messageOf(error) }, "the machine does not answer");
+      }
+    };
+    await Promise.all(this.all.map(one));
+    if (seen.length === 0) throw failures[0];
+    // Whoever answers first must not be preferred.
+    return seen.sort((a, b) => (a.host.name < b.host.name ? -1 : 1));
+  }
+}
+
+/** Throws where the machine does not know what it has: nothing may be concluded from what it does not list. */
+export function complete(report: NodeReport): NodeReport {
+  if (!report.safeMode || report.unlisted.length === 0) return report;
+  throw new DriverError(
+    "configuration",
+    `machine ${report.node} lost its store and has ${report.unlisted.length} slivers that nobody knows; end them there, or restore its store`,
+  );
+}

@@ -1,0 +1,157 @@
+import {
+  type CreateOrder,
+  DriverError,
+  type Machine,
+  machineMetadata,
+  type Resources,
+  type Step,
+  type StepContext,
+  sameNode,
+  type Tag,
+  tagOf,
+} from "@nodeyard/driver";
+import type { Edit, NodeReport, SliverReport, SliverSpecInput } from "@nodeyard/sliver-protocol";
+import { needOf } from "./amounts.ts";
+import { externalId, type Place, placeOf, sliverName } from "./names.ts";
+import type { SliverLabelOwn, SliverProviderConfig } from "./own.ts";
+import type { SliverHost } from "./sliver-host.ts";
+import type { SliverHosts } from "./sliver-hosts.ts";
+
+const STEP_MS = 60_000;
+/** For a sliver to end and everything of it to be gone. */
+const END_MS = 300_000;
+/** The manager tries again by itself; one that fails this often is given up. */
+const TRIES = 3;
+
+/** `now` in milliseconds. */
+export async function* createSteps(
+  hosts: SliverHosts,
+  { launchTimeoutMs }: SliverProviderConfig,
+  order: CreateOrder,
+  context: StepContext,
+  now: () => number,
+): AsyncGenerator<Step, Machine, void> {
+  const { signal } = context;
+  const name = sliverName(order.tag);
+  const need = needOf(order.label);
+  yield { step: "machine", deadlineMs: STEP_MS };
+  const { place, host, placed } = await choose(hosts, name, need, context, now);
+  try {
+    const id = externalId(place);
+    yield {
+      step: "document",
+      deadlineMs: STEP_MS,
+      ...(id === context.externalId ? {} : { save: { externalId: id } }),
+    };
+    const spec = specOf(order, place);
+    const add: Edit = (slivers) => {
+      if (!slivers.has(name)) slivers.set(name, spec);
+    };
+    granted(await host.change(add, signal), name);
+  } finally {
+    placed();
+  }
+
+  yield { step: "start", deadlineMs: launchTimeoutMs };
+  const sliver = await host.until((report) => running(report, name), signal);
+  return describe(order, { ...place, generation: sliver.generation }, sliver, need);
+}
+
+/** The tag says all: an id that is of no sliver of this node is not even looked at. */
+export async function* removeSteps(
+  hosts: SliverHosts,
+  tag: Tag,
+  { signal, externalId: stored }: StepContext,
+): AsyncGenerator<Step, void, void> {
+  const name = sliverName(tag);
+  const known = placeOf(stored);
+  yield { step: "document", deadlineMs: STEP_MS };
+  const where = known?.name === name ? [hosts.get(known.machine)] : hosts.all;
+  await Promise.all(where.map((host) => unlist(host, tag, signal)));
+
+  yield { step: "end", deadlineMs: END_MS };
+  await Promise.all(where.map((host) => host.until((report) => gone(report, name), signal)));
+}
+
+/** Takes the tag's sliver out of the machine's document; where there is none, nothing is written. */
+export async function unlist(host: SliverHost, tag: Tag, signal: AbortSignal): Promise<void> {
+  const name = sliverName(tag);
+  const isOurs = (tags: SliverSpecInput["tags"]) => sameNode(tagOf(tags ?? {}), tag);
+  const there = (await host.status(signal)).slivers.find((one) => one.name === name);
+  if (there === undefined || !isOurs(there.tags)) return;
+  await host.change((slivers) => {
+    if (isOurs(slivers.get(name)?.tags)) slivers.delete(name);
+  }, signal);
+}
+
+export function gone({ slivers, unlisted }: NodeReport, name: string): true | undefined {
+  return slivers.some((one) => one.name === name) || unlisted.includes(name) ? undefined : true;
+}
+
+async function choose(
+  hosts: SliverHosts,
+  name: string,
+  need: Resources,
+  { signal, externalId: stored }: StepContext,
+  now: () => number,
+): Promise<{ readonly place: Place; readonly host: SliverHost; placed(): void }> {
+  const known = placeOf(stored);
+  // Where an earlier call meant to make it, it stays: its document may have been taken without an answer.
+  const place = known?.name === name ? known : await hosts.find(name, signal);
+  if (place !== undefined) return { place, host: hosts.get(place.machine), placed: () => undefined };
+  const { host, placed } = await hosts.choose(need, signal);
+  return { place: { machine: host.name, name, generation: Math.floor(now() / 1000) }, host, placed };
+}
+
+function specOf({ tag, label }: CreateOrder, { name, generation }: Place): SliverSpecInput {
+  const { rspec, image, initscript, authorizedKeys } = label.own as SliverLabelOwn;
+  return {
+    name,
+    generation,
+    instantiation: "plc-instantiated",
+    keys: [...authorizedKeys],
+    ...(image === null ? {} : { image }),
+    initscript,
+    rspec: { ...rspec },
+    tags: { ...machineMetadata(tag) },
+  };
+}
+
+/** Throws when the machine took the document and not this sliver of it. */
+function granted({ refused, node }: NodeReport, name: string): void {
+  const refusal = refused.find((one) => one.name === name);
+  if (refusal === undefined) return;
+  const kind = refusal.code === "capacity" ? "quota" : "configuration";
+  throw new DriverError(kind, `machine ${node} refused the sliver: ${refusal.reason}`);
+}
+
+function running({ slivers, node }: NodeReport, name: string): SliverReport | undefined {
+  const sliver = slivers.find((one) => one.name === name);
+  if (sliver === undefined)
+    throw new DriverError("not-found", `the sliver ${name} was taken out of the document of ${node}`);
+  const { error, phase } = sliver;
+  if (error !== undefined && (error.attempts >= TRIES || HOPELESS[error.code] !== undefined))
+    throw new DriverError(HOPELESS[error.code] ?? "transient", `machine ${node}: ${error.message}`);
+  return phase === "running" && error === undefined ? sliver : undefined;
+}
+
+/** What another try does not mend (packages/sliver, isolation/errors.ts). */
+const HOPELESS: Readonly<Record<string, "configuration" | "quota">> = {
+  "sliver.image": "configuration",
+  "sliver.machine": "configuration",
+  "sliver.pool_full": "quota",
+  "sliver.no_place": "quota",
+};
+
+function describe(order: CreateOrder, place: Place, { login }: SliverReport, resources: Resources): Machine {
+  return {
+    externalId: externalId(place),
+    interfaceIp: login?.address ?? null,
+    privateIpv4: login?.address ?? null,
+    hostname: order.hostname,
+    hostId: place.machine,
+    resources,
+    // The login of its place on the machine, which nobody knows before.
+    connection: login === undefined ? {} : { username: login.user, port: login.port },
+  };
+}

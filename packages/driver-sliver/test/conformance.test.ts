@@ -1,0 +1,12 @@
+import { driverConformance } from "@nodeyard/driver/conformance";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sliverDriver } from "../src/index.ts";
+import { Machine, sliverRig } from "./rig.ts";
+
+// A real sliverd whose slivers are in memory: what they are made of is no matter of the contract.
+describe("sliver", { timeout: 120_000 }, () => {
+  const machine = new Machine();
+  beforeAll(() => machine.start());
+  afterAll(() => machine.stop());
+  driverConformance("sliver", sliverDriver, () => sliverRig(machine), { describe, test, expect });
+});
