@@ -35,7 +35,7 @@ export async function installSliverd(order: InstallOrder): Promise<Enrolled> {
   try {
     const command = `${host.sudo}${folder}/node ${NODE_FLAGS} ${folder}/sliver-enrol.mjs ${order.dryRun ? "plan" : "apply"}`;
     const enrolled = readEnrolled(await remote.run(command, { signal, input: order.settings }));
-    if (!order.dryRun) await reach(order, enrolled.node);
+    if (!order.dryRun) await reach(order, enrolled);
     return enrolled;
   } finally {
     // Whatever ended the order: what was copied goes, as far as the machine still answers.
@@ -94,14 +94,17 @@ async function copy(remote: Remote, bundle: Bundle, signal: AbortSignal): Promis
 }
 
 /** As a launcher does. The machine's keys come over the operator's session, which knew whom it spoke to. */
-async function reach({ remote, controlKey, signal }: InstallOrder, node: string): Promise<void> {
+async function reach({ remote, controlKey, signal }: InstallOrder, { node, notes }: Enrolled): Promise<void> {
   const keys = (await remote.run("cat /etc/ssh/ssh_host_*_key.pub", { signal })).trim().split("\n");
   const { host, port } = await remote.target(signal);
   const known = keys.filter((key) => /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d+) /.test(key));
   const client = new SliverClient(sshTransport({ host, port, identityFile: controlKey, hostKeys: known }));
   const status = await client.status(signal).catch((cause) => {
     throw new SliverHostError(
-      `sliverd runs on ${remote.name}, and its control account cannot be reached: ${messageOf(cause)}`,
+      [
+        `sliverd runs on ${remote.name}, and its control account cannot be reached: ${messageOf(cause)}`,
+        ...notes,
+      ].join("; "),
       { cause },
     );
   });

@@ -14,6 +14,8 @@ export const LAYOUT = {
   log: "/var/log/nodeyard-sliverd.log",
   run: "/run/nodeyard-sliver",
   pid: "/run/nodeyard-sliverd.pid",
+  /** What sshd was told to read last, until the next boot. */
+  told: "/run/nodeyard-sliverd.sshd",
   /** A runtime of this machine's own, where the bundle brings none. */
   node: "/usr/lib/nodeyard-sliverd/current/node",
 } as const;

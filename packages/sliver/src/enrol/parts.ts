@@ -43,6 +43,7 @@ export const REMOVED: readonly string[] = [
   LAYOUT.state,
   LAYOUT.run,
   LAYOUT.pid,
+  LAYOUT.told,
   LAYOUT.log,
   LAYOUT.programs,
 ];

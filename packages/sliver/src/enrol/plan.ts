@@ -19,6 +19,8 @@ export interface Found {
   readonly users: ReadonlySet<string>;
   readonly missingPackages: readonly string[];
   readonly running: boolean;
+  /** What sshd was last told to read. */
+  readonly told: string | undefined;
 }
 
 export interface Change {
@@ -54,7 +56,9 @@ export function planEnrolment(
   return {
     changes,
     missing: installPackages ? [] : missing,
-    sshd: !image && changes.some(({ part }) => "path" in part && part.path === LAYOUT.sshd),
+    sshd:
+      !image &&
+      parts.some((part) => part.kind === "file" && part.path === LAYOUT.sshd && part.text !== found.told),
     service: image ? "none" : !found.running ? "start" : touched ? "restart" : "none",
   };
 }

@@ -23,7 +23,7 @@ export async function carryOut(part: Part, signal: AbortSignal): Promise<void> {
           "--system",
           "--no-create-home",
           "--home-dir",
-          "/nonexistent",
+          "/",
           "--shell",
           "/bin/sh",
           "--password",

@@ -55,7 +55,7 @@ export async function apply(
       ({ part }) => part.kind === "packages" || part.kind === "user",
     ))
       await carryOut(part, limit.signal);
-    const { node, plan } = await planned(settings, from, clock);
+    const { node, plan } = await planned(settings, from, clock, first.installs);
     for (const { part } of plan.changes) await carryOut(part, limit.signal);
     if (first.plan.sshd) {
       const wrong = await wrongSshd(limit.signal);
@@ -78,7 +78,9 @@ async function planned(
   settings: EnrolSettings,
   from: string,
   clock: Clock,
-): Promise<{ node: string; plan: EnrolPlan }> {
+  /** Packages that were installed a moment ago. */
+  fresh: readonly string[] = [],
+): Promise<{ node: string; plan: EnrolPlan; installs: readonly string[] }> {
   const before = presentConfig();
   checkSameLauncher(before?.keySet, settings, Math.floor(clock.now() / 1000));
   const node = before?.node ?? settings.node ?? hostname();
@@ -91,10 +93,8 @@ async function planned(
   const installed = installedPackages();
   const programs = settings.backEnd === "container" ? { ...PROGRAMS, ...IMAGE_PROGRAMS } : PROGRAMS;
   const missing = look([], programs, false).missingPackages;
-  const record = {
-    v: 1,
-    packages: [...new Set([...installed, ...(settings.installPackages ? missing : [])])].sort(),
-  };
+  const installs = settings.installPackages ? missing : [];
+  const record = { v: 1, packages: [...new Set([...installed, ...fresh, ...installs])].sort() };
   const parts = partsOf({
     bundle: bundleName(from),
     from,
@@ -105,7 +105,7 @@ async function planned(
   const limit = within(clock, COMMANDS_MS);
   try {
     const running = !settings.image && (await service.running(limit.signal));
-    return { node, plan: planEnrolment(parts, look(parts, programs, running), settings) };
+    return { node, installs, plan: planEnrolment(parts, look(parts, programs, running), settings) };
   } finally {
     limit.cancel();
   }
@@ -168,7 +168,7 @@ export function within(clock: Clock, ms: number) {
   return deadline(clock, ms, () => new CommandError(`it took more than ${ms / 1000} s`));
 }
 
-/** What `packages` was installed here for slivers, and is left in place. */
+/** What was installed here for slivers, and is left in place. */
 export function installedPackages(): readonly string[] {
   return (JSON.parse(textAt(LAYOUT.record) ?? "{}") as { packages?: string[] }).packages ?? [];
 }

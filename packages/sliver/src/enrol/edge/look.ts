@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { delimiter, join } from "node:path";
+import { LAYOUT } from "../layout.ts";
 import type { Found, Part } from "../plan.ts";
 
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -33,6 +34,7 @@ export function look(
     ),
     missingPackages: [...new Set(missing.map(([, name]) => name))].sort(),
     running,
+    told: textAt(LAYOUT.told),
   };
 }
 

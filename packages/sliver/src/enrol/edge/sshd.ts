@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { messageOf } from "@nodeyard/runtime";
+import { writeAtomic } from "../../isolation/edge/atomic.ts";
 import { run } from "../../isolation/edge/run.ts";
 import { EnrolError } from "../errors.ts";
 import { CONTROL_USER, LAYOUT } from "../layout.ts";
@@ -20,6 +21,13 @@ export async function wrongSshd(signal: AbortSignal): Promise<string | undefined
 
 /** Sessions go on. Returns what is left to do by hand. */
 export async function reloadSshd(signal: AbortSignal): Promise<readonly string[]> {
+  const left = await reload(signal);
+  const text = textAt(LAYOUT.sshd);
+  if (left.length === 0 && text !== undefined) await writeAtomic(LAYOUT.told, text, { mode: 0o600 });
+  return left;
+}
+
+async function reload(signal: AbortSignal): Promise<readonly string[]> {
   if (hasSystemd()) {
     for (const unit of ["ssh.service", "sshd.service"]) {
       const done = await run(["systemctl", "reload", unit], { signal }).then(
@@ -32,7 +40,8 @@ export async function reloadSshd(signal: AbortSignal): Promise<readonly string[]
     return [];
   }
   const pid = Number(textAt("/run/sshd.pid") ?? "");
-  if (Number.isInteger(pid) && pid > 1 && textAt(`/proc/${pid}/comm`)?.trim() === "sshd") {
+  // In a small container the server may be the first process.
+  if (Number.isInteger(pid) && pid >= 1 && textAt(`/proc/${pid}/comm`)?.trim() === "sshd") {
     process.kill(pid, "SIGHUP");
     return [];
   }
