@@ -7,7 +7,13 @@ const path = z
   .refine((value) => !/\/\.{1,2}(?:\/|$)/.test(value), "must not hold . or ..");
 
 const image = z.union([
-  z.strictObject({ tar: path }),
+  z.strictObject({
+    tar: path,
+    sha256: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .optional(),
+  }),
   z.strictObject({ folder: path }),
   z.strictObject({
     debian: z.string().regex(/^[a-z]{1,20}$/),

@@ -1,3 +1,5 @@
-export { type ImageSource, Images } from "./edge/images.ts";
+export { Archives } from "./edge/archives.ts";
+export { Images } from "./edge/images.ts";
 export { Pool } from "./edge/pool.ts";
 export { Subvolumes } from "./edge/subvolumes.ts";
+export type { ImageSource } from "./source.ts";

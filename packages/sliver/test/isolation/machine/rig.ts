@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -81,6 +81,7 @@ export async function realMachine(some: Readonly<Record<string, unknown>> = {}):
     stop: async () => {
       await clear();
       await first.dismantle(signal);
+      rmSync(folder, { recursive: true, force: true });
       lock.close();
       const left = difference(untouched, hostState(folder));
       if (left.length > 0) throw new Error(`the machine is not as before:\n${left.join("\n")}`);

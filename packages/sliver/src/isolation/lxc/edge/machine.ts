@@ -1,6 +1,6 @@
-import { chmod, mkdir, readFile, rm } from "node:fs/promises";
+import { chmod, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "@nodeyard/runtime";
+import { type Clock, messageOf } from "@nodeyard/runtime";
 import { Cgroups } from "../../cgroups/index.ts";
 import { writeAtomic } from "../../edge/atomic.ts";
 import { run } from "../../edge/run.ts";
@@ -10,6 +10,7 @@ import { Images, Pool, Subvolumes } from "../../storage/index.ts";
 import { clashes } from "../id-ranges.ts";
 import type { IsolationOptions } from "../options.ts";
 import { SECCOMP_POLICY } from "../seccomp.ts";
+import { removeOwn } from "./own-files.ts";
 import { SliverFolders } from "./sliver-folders.ts";
 
 export interface MachineOptions extends IsolationOptions {
@@ -91,20 +92,27 @@ export class SliverMachine {
   }
 
   /** After a sliver went: when it was the last one, nothing of ours is left but files. */
-  leave(signal: AbortSignal): Promise<void> {
-    return this.exclusive(async () => {
+  async leave(signal: AbortSignal): Promise<void> {
+    await this.exclusive(async () => {
       if ((await this.folders.list()).length > 0) return;
       await this.network.remove(signal);
       await this.cgroups.removeParent();
     });
+    // It may have been the last copy of an old image. That costs disk, and must not keep a sliver from ending.
+    await this.images
+      .retire(signal)
+      .catch((error) => this.options.onProgress(`old images stay for now: ${messageOf(error)}`));
   }
 
-  /** Takes everything of ours from a machine without slivers, images included. */
+  /** Takes everything of ours from a machine without slivers, images included. Throws MachineError where there are some. */
   async dismantle(signal: AbortSignal): Promise<void> {
+    const there = await this.folders.list();
+    if (there.length > 0) throw new MachineError(`${there.join(", ")} must be ended first`);
     await this.leave(signal);
+    await this.images.remove(signal);
     await this.pool.leave(signal);
     this.#prepared = undefined;
-    await rm(this.options.folder, { recursive: true, force: true });
+    await removeOwn(this.options.folder);
   }
 
   async #prepare(signal: AbortSignal): Promise<void> {

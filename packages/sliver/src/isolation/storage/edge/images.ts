@@ -1,18 +1,17 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { type Clock, deadline } from "@nodeyard/runtime";
-import { run } from "../../edge/run.ts";
-import { ImageError } from "../../errors.ts";
+import { writeAtomic } from "../../edge/atomic.ts";
+import { ImageError, PoolFullError } from "../../errors.ts";
+import type { ImageSource } from "../source.ts";
+import { imagesInUse } from "../subvolume-list.ts";
+import { Archives } from "./archives.ts";
+import { freeSubvolume } from "./delete-subvolume.ts";
 import { exists, type Pool } from "./pool.ts";
-
-/** Where a root comes from: an archive, a folder, or a Debian release that is made here once. */
-export type ImageSource =
-  | { readonly tar: string }
-  | { readonly folder: string }
-  | { readonly debian: string; readonly packages: readonly string[] };
+import { unpack } from "./unpack.ts";
 
 export interface ImageOptions {
   readonly sources: Readonly<Record<string, ImageSource>>;
@@ -24,17 +23,23 @@ export interface ImageOptions {
 
 /** Milliseconds for one image, from nothing to unpacked. */
 const LIMIT = 1_200_000;
+/** Bytes of the pool that no image may take: what a full file system needs to get out of that again. */
+const SPARE = 67_108_864;
+/** Milliseconds to remove one image. */
+const REMOVAL = 60_000;
 
-/** Roots by digest: unpacked once per machine, never written again. */
+/** Roots by digest: unpacked once per machine, never written again, and gone when nobody needs them. */
 export class Images {
   readonly #pool: Pool;
   readonly #options: ImageOptions;
+  readonly #archives: Archives;
   readonly #digests = new Map<string, string>();
   readonly #making = new Map<string, Promise<string>>();
 
   constructor(pool: Pool, options: ImageOptions) {
     this.#pool = pool;
     this.#options = options;
+    this.#archives = new Archives(options);
   }
 
   /**
@@ -49,6 +54,56 @@ export class Images {
       signal.addEventListener("abort", give, { once: true });
       making.then(resolve, reject).finally(() => signal.removeEventListener("abort", give));
     });
+  }
+
+  /** What a crash left half made. Nothing may be made meanwhile. */
+  async tidy(signal: AbortSignal): Promise<void> {
+    await this.#archives.tidy();
+    for (const name of await readdir(this.#folder).catch(() => []))
+      if (name.endsWith(".new")) await freeSubvolume(join(this.#folder, name), signal);
+  }
+
+  /**
+   * Removes images that no configured name stands for any more and no sliver is a copy of. Not while a sliver is being
+   * made: one that is made from an image is not yet a copy of it.
+   */
+  async retire(signal: AbortSignal): Promise<void> {
+    if (this.#making.size > 0) return;
+    const keep = new Set<string>();
+    for (const name of await readdir(this.#names).catch(() => [])) {
+      if (!Object.hasOwn(this.#options.sources, name)) await rm(join(this.#names, name), { force: true });
+      else keep.add((await readFile(join(this.#names, name), "utf8")).trim());
+    }
+    const rest = (await this.list()).filter((digest) => !keep.has(digest));
+    if (rest.length === 0) return;
+    const used = imagesInUse(await this.#pool.subvolumes(signal));
+    for (const digest of rest) {
+      if (used.has(digest)) continue;
+      this.#options.onProgress(`image sha256:${digest}: nobody needs it, it goes`);
+      await freeSubvolume(join(this.#folder, digest), signal);
+    }
+  }
+
+  /** Digests of all that are unpacked. */
+  async list(): Promise<string[]> {
+    const names = await readdir(this.#folder).catch(() => []);
+    return names.filter((name) => /^[0-9a-f]{64}$/.test(name));
+  }
+
+  /** Takes all of them away, from a machine without slivers. */
+  async remove(signal: AbortSignal): Promise<void> {
+    await this.tidy(signal);
+    for (const digest of await this.list()) await freeSubvolume(join(this.#folder, digest), signal);
+    for (const folder of [this.#names, this.#folder]) await rm(folder, { recursive: true, force: true });
+  }
+
+  get #folder(): string {
+    return join(this.#pool.folder, "images");
+  }
+
+  /** Which digest each configured name stood for last: nobody reads an archive to find that an image is still wanted. */
+  get #names(): string {
+    return join(this.#pool.folder, "names");
   }
 
   #begin(name: string): Promise<string> {
@@ -69,69 +124,37 @@ export class Images {
       const names = Object.keys(this.#options.sources).join(", ") || "none";
       throw new ImageError(`there is no image ${JSON.stringify(name)}; there is ${names}`);
     }
-    const tar = await this.#archive(source, signal);
+    const tar = await this.#archives.ensure(source, signal);
     const digest = await this.#digest(tar, signal);
-    const path = join(this.#pool.folder, "images", digest);
-    if (await exists(path)) return path;
-    this.#options.onProgress(`image ${name}: unpacking sha256:${digest}`);
-    const half = `${path}.new`;
-    if (await exists(half)) await run(["btrfs", "subvolume", "delete", half], { signal });
-    await run(["btrfs", "subvolume", "create", half], { signal });
-    try {
-      await run(["tar", "-x", "--numeric-owner", "--xattrs", "-p", "-f", tar, "-C", half], { signal });
-      await this.#check(name, half);
-      await run(["btrfs", "property", "set", half, "ro", "true"], { signal });
-      await rename(half, path);
-    } catch (error) {
-      const cleanUp = deadline(this.#options.clock, 60_000, () => new ImageError(`${half} stays`));
-      await run(["btrfs", "subvolume", "delete", half], { signal: cleanUp.signal }).catch(() => undefined);
-      cleanUp.cancel();
-      throw error;
-    }
+    if ("tar" in source && source.sha256 !== undefined && source.sha256 !== digest)
+      throw new ImageError(
+        `image ${name}: ${tar} has sha256 ${digest}, and should have ${source.sha256}; replace the file or the digest`,
+      );
+    const path = join(this.#folder, digest);
+    if (!(await exists(path))) await this.#unpack(name, tar, path, signal);
+    await mkdir(this.#names, { recursive: true });
+    await writeAtomic(join(this.#names, name), `${digest}\n`);
     return path;
   }
 
-  async #check(name: string, root: string): Promise<void> {
-    for (const program of ["usr/sbin/sshd", "usr/bin/setpriv"])
-      if (!(await exists(join(root, program)))) throw new ImageError(`image ${name} has no /${program}`);
-  }
-
-  /** The archive to unpack: the operator's, or one that is made here. */
-  async #archive(source: ImageSource, signal: AbortSignal): Promise<string> {
-    if ("tar" in source) return source.tar;
-    const { cache } = this.#options;
-    await mkdir(cache, { recursive: true, mode: 0o700 });
-    const key = createHash("sha256").update(JSON.stringify(source)).digest("hex").slice(0, 16);
-    const half = join(cache, `${key}.new.tar`);
-    if ("folder" in source) {
-      // A folder has no digest; its archive in a fixed order has. The content decides, so it is packed each time.
-      const { folder } = source;
-      await run(["tar", "-c", "--sort=name", "--numeric-owner", "--xattrs", "-f", half, "-C", folder, "."], {
-        signal,
-      });
-      const done = join(cache, `${key}.tar`);
-      await rename(half, done);
-      return done;
+  /** Under another name until it is whole and read only, so that what has a digest for a name is that. */
+  async #unpack(name: string, tar: string, path: string, signal: AbortSignal): Promise<void> {
+    this.#options.onProgress(`image ${name}: unpacking ${tar}`);
+    const half = `${path}.new`;
+    await freeSubvolume(half, signal);
+    const { size, used } = await this.#pool.space();
+    const room = size - used - Math.max(size / 20, SPARE);
+    if (room <= 0)
+      throw new PoolFullError(`image ${name} does not fit: the pool has ${size - used} bytes left`);
+    try {
+      await unpack(name, tar, half, Math.floor(room), signal);
+      await rename(half, path);
+    } catch (error) {
+      const cleanUp = deadline(this.#options.clock, REMOVAL, () => new ImageError(`${half} stays`));
+      await freeSubvolume(half, cleanUp.signal).catch(() => undefined);
+      cleanUp.cancel();
+      throw error;
     }
-    const done = join(cache, `debian-${source.debian}-${key}.tar`);
-    if (await exists(done)) return done;
-    const include = ["openssh-server", "iproute2", "sudo", ...source.packages].join(",");
-    const step = (line: string) => {
-      if (/^[IW]: /.test(line)) this.#options.onProgress(`image debian ${source.debian}: ${line.slice(3)}`);
-    };
-    await run(
-      [
-        "mmdebstrap",
-        "--variant=minbase",
-        `--include=${include}`,
-        source.debian,
-        half,
-        ...(await aptSources()),
-      ],
-      { signal, onLine: step },
-    );
-    await rename(half, done);
-    return done;
   }
 
   async #digest(tar: string, signal: AbortSignal): Promise<string> {
@@ -147,20 +170,4 @@ export class Images {
     this.#digests.set(key, digest);
     return digest;
   }
-
-  /** Archives that a crash left half made. */
-  async tidy(): Promise<void> {
-    for (const name of await readdir(this.#options.cache).catch(() => []))
-      if (name.endsWith(".new.tar")) await rm(join(this.#options.cache, name), { force: true });
-  }
-}
-
-/** The machine's own apt sources: it gets its packages from there, and so do slivers. */
-async function aptSources(): Promise<string[]> {
-  const folder = "/etc/apt/sources.list.d";
-  const names = (await readdir(folder).catch(() => [])).filter((name) => /\.(?:list|sources)$/.test(name));
-  const files = ["/etc/apt/sources.list", ...names.map((name) => join(folder, name))];
-  const found: string[] = [];
-  for (const file of files) if (await exists(file)) found.push(file);
-  return found;
 }

@@ -2,6 +2,7 @@ import { mkdir, readFile, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../../edge/run.ts";
 import { MachineError } from "../../errors.ts";
+import { type ListedSubvolume, readSubvolumes } from "../subvolume-list.ts";
 
 /**
  * A btrfs of slivers' own, in a file whose blocks are allocated, or in a folder that is one already. It is reachable
@@ -51,6 +52,11 @@ export class Pool {
     if (source === undefined) return undefined;
     const { rdev } = await stat(source);
     return `${(rdev >> 8) & 0xfff}:${(rdev & 0xff) | ((rdev >> 12) & 0xfff00)}`;
+  }
+
+  /** All of its file system. */
+  async subvolumes(signal: AbortSignal): Promise<ListedSubvolume[]> {
+    return readSubvolumes(await run(["btrfs", "subvolume", "list", "-u", "-q", this.folder], { signal }));
   }
 
   /** Older kernels keep the quota group of a subvolume that is gone. */

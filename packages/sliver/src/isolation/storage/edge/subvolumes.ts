@@ -1,7 +1,8 @@
-import { readdir, rm, stat } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../../edge/run.ts";
-import { exists, type Pool } from "./pool.ts";
+import { deleteSubvolume } from "./delete-subvolume.ts";
+import type { Pool } from "./pool.ts";
 
 /** The roots of slivers: one subvolume each, with a limit on what it has for itself alone. */
 export class Subvolumes {
@@ -38,13 +39,6 @@ export class Subvolumes {
 
   /** One that is not there is no error. */
   async remove(mark: string, signal: AbortSignal): Promise<void> {
-    const path = this.path(mark);
-    if (!(await exists(path))) return;
-    // Of a subvolume the root's number is always 256; anything else is what a crash left of making one.
-    if ((await stat(path)).ino !== 256) {
-      await rm(path, { recursive: true, force: true });
-      return;
-    }
-    await run(["btrfs", "subvolume", "delete", path], { signal });
+    await deleteSubvolume(this.path(mark), signal);
   }
 }
