@@ -8,6 +8,7 @@ export {
   startDaemon,
 } from "./daemon/index.ts";
 export {
+  Archives,
   type BackEnd,
   type Configured,
   EXECUTOR_DEFAULTS,

@@ -21,7 +21,10 @@ export function socketAccounts(
     if (kind === "controller")
       return [{ caller: { account: name, role: "controller", generation }, uid: controlUid }];
     if (local.index === undefined) return [];
-    return [{ caller: { account: name, role: "sliver", generation }, uid: backEnd.account(local.index).uid }];
+    const { index, incarnation } = local;
+    const folder = backEnd.socketFolder?.({ index, incarnation });
+    const caller = { account: name, role: "sliver", generation } as const;
+    return [{ caller, uid: backEnd.account(index).uid, ...(folder === undefined ? {} : { folder }) }];
   });
   return [...fixed, ...named];
 }

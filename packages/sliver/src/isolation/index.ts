@@ -1,10 +1,15 @@
 export type { BackEnd, Configured, SliverRef } from "./contract.ts";
-export { LenderStuckError, StepTimeoutError, StoppingError } from "./errors.ts";
+export { LenderStuckError, MachineError, StepTimeoutError, StoppingError } from "./errors.ts";
 export { EXECUTOR_DEFAULTS, Executor, type ExecutorOptions, type Outcome } from "./executor.ts";
 export {
+  type Belonging,
+  belongings,
+  dismantleMachine,
   type IsolationOptions,
   isolationSchema,
   LxcBackEnd,
   type MachineOptions,
+  removeOwn,
   SliverMachine,
 } from "./lxc/index.ts";
+export { Archives } from "./storage/index.ts";

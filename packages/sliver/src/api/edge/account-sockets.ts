@@ -9,7 +9,11 @@ import { httpServer } from "./http-server.ts";
 export interface SocketAccount {
   readonly caller: Caller;
   readonly uid: number;
+  /** Where its socket is, when a sliver sees it from inside; absent: below the folder of all sockets. */
+  readonly folder?: string;
 }
+
+const SOCKET = "api.sock";
 
 interface Listening {
   readonly account: SocketAccount;
@@ -18,7 +22,8 @@ interface Listening {
 
 /**
  * One listening socket per account: which one a call comes in on is who calls. The socket is its user's alone, in a
- * folder that only root may write; a sliver gets its folder, not its socket, so that a restart reaches it.
+ * folder that only root may write; a sliver gets its folder, not its socket, so that a restart reaches it. That folder
+ * is the back end's, made before the sliver starts and removed with it.
  */
 export class AccountSockets {
   readonly #folder: string;
@@ -32,8 +37,8 @@ export class AccountSockets {
     this.#handler = handler;
   }
 
-  path(account: string): string {
-    return join(this.#folder, account, "api.sock");
+  #path(account: string): string {
+    return join(this.#folder, account, SOCKET);
   }
 
   /** Removes what a process before left, and makes the folder ready. Its parent must be root's. */
@@ -44,12 +49,15 @@ export class AccountSockets {
     await rm(this.#drafts, { recursive: true, force: true });
     await mkdir(this.#drafts, { mode: 0o700 });
     for (const name of await readdir(this.#folder)) {
-      if (name.startsWith(".") || !(await isSocket(this.path(name)))) continue;
+      if (name.startsWith(".") || !(await isSocket(this.#path(name)))) continue;
       await this.#forget(name);
     }
   }
 
-  /** Listens for exactly these. Calls are carried out one after another. */
+  /**
+   * Listens for exactly these, but for those whose folder is not there yet. Calls are carried out one after another.
+   * Rejects with the first failure after it has tried all.
+   */
   apply(accounts: readonly SocketAccount[]): Promise<void> {
     const run = this.#last.then(() => this.#apply(accounts));
     this.#last = run.catch(() => undefined);
@@ -67,21 +75,31 @@ export class AccountSockets {
 
   async #apply(accounts: readonly SocketAccount[]): Promise<void> {
     const wanted = new Map(accounts.map((one) => [one.caller.account, one]));
-    for (const [name, { account, server }] of this.#listening) {
+    const failures: unknown[] = [];
+    const attempt = (work: Promise<void>) => work.catch((error) => void failures.push(error));
+    for (const [name, listening] of this.#listening) {
       const next = wanted.get(name);
-      if (next !== undefined && same(next, account)) continue;
+      if (next !== undefined && same(next, listening.account)) continue;
       this.#listening.delete(name);
-      await this.#forget(name);
-      // What was connected spoke for an account that is no more.
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await attempt(this.#end(listening));
     }
-    for (const [name, account] of wanted) if (!this.#listening.has(name)) await this.#listen(name, account);
+    // What of one sliver is in the way keeps no other from calling.
+    for (const [name, account] of wanted)
+      if (!this.#listening.has(name)) await attempt(this.#listen(name, account));
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Made and given away where nobody else may look, then put in its place: there is no moment with wrong rights. */
   async #listen(name: string, account: SocketAccount): Promise<void> {
-    const draft = join(this.#drafts, String(++this.#count));
+    const { folder, uid } = account;
+    const drafts = folder === undefined ? this.#drafts : `${folder}.new`;
+    if (folder !== undefined) {
+      if (!(await isFolder(folder))) return;
+      // Beside it, since a socket cannot move to another file system.
+      await rm(drafts, { recursive: true, force: true });
+      await mkdir(drafts, { mode: 0o700 });
+    }
+    const draft = join(drafts, String(++this.#count));
     const server = httpServer(this.#handler, () => account.caller);
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
@@ -89,19 +107,33 @@ export class AccountSockets {
     });
     try {
       await chmod(draft, 0o600);
-      await chown(draft, account.uid, -1);
-      await mkdir(join(this.#folder, name), { recursive: true, mode: 0o755 });
-      await chmod(join(this.#folder, name), 0o755);
-      await rename(draft, this.path(name));
+      // Of its group too: root of a sliver may open only what is its sliver's wholly.
+      await chown(draft, uid, folder === undefined ? -1 : uid);
+      if (folder === undefined) {
+        await mkdir(join(this.#folder, name), { recursive: true, mode: 0o755 });
+        await chmod(join(this.#folder, name), 0o755);
+      }
+      await rename(draft, join(folder ?? join(this.#folder, name), SOCKET));
     } catch (error) {
       server.close();
       throw error;
+    } finally {
+      if (folder !== undefined) await rm(drafts, { recursive: true, force: true });
     }
     this.#listening.set(name, { account, server });
   }
 
+  async #end({ account, server }: Listening): Promise<void> {
+    const { folder, caller } = account;
+    if (folder === undefined) await this.#forget(caller.account);
+    else await rm(join(folder, SOCKET), { force: true });
+    // What was connected spoke for an account that is no more.
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+
   async #forget(name: string): Promise<void> {
-    await rm(this.path(name), { force: true });
+    await rm(this.#path(name), { force: true });
     // Not when somebody keeps something there; nobody but root can.
     await rmdir(join(this.#folder, name)).catch(() => undefined);
   }
@@ -111,6 +143,7 @@ function same(a: SocketAccount, b: SocketAccount): boolean {
   const { account, role, generation } = a.caller;
   return (
     a.uid === b.uid &&
+    a.folder === b.folder &&
     account === b.caller.account &&
     role === b.caller.role &&
     generation === b.caller.generation
@@ -120,6 +153,14 @@ function same(a: SocketAccount, b: SocketAccount): boolean {
 async function isSocket(path: string): Promise<boolean> {
   try {
     return (await lstat(path)).isSocket();
+  } catch {
+    return false;
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isDirectory();
   } catch {
     return false;
   }

@@ -6,6 +6,7 @@ import { TABLE } from "../../network/index.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import { readMarkName } from "../names.ts";
 import type { MachineOptions } from "./machine.ts";
+import { OWN_FILES } from "./own-files.ts";
 
 /** One thing of slivers' that is on this machine. */
 export interface Belonging {
@@ -16,14 +17,13 @@ export interface Belonging {
 /** Interfaces that slivers have: cables, their inner ends, and the queue of all. */
 const INTERFACE = /^ny-(?:[vp]\d{1,4}|up)$/;
 
-/** What `folder` may hold that is ours; whatever else is there is somebody's. */
-export const OWN_FILES = ["slivers", "pool", "pool.img", "pool.img.new", "cache", "seccomp.policy"] as const;
-
 /** Everything of slivers' on this machine, found without changing anything. Throws CommandError. */
 export async function belongings(options: MachineOptions, signal: AbortSignal): Promise<Belonging[]> {
   const { folder } = options;
   const pool = "folder" in options.pool ? options.pool.folder : join(folder, "pool");
-  const mountinfo = (await readFile("/proc/self/mountinfo", "utf8")).split("\n").map((line) => line.split(" "));
+  const mountinfo = (await readFile("/proc/self/mountinfo", "utf8"))
+    .split("\n")
+    .map((line) => line.split(" "));
   const groups = mountinfo
     .filter((line) => line.slice(line.indexOf("-")).some((word) => word === "cgroup" || word === "cgroup2"))
     .map((line) => join(line[4]!, PARENT));
@@ -34,10 +34,12 @@ export async function belongings(options: MachineOptions, signal: AbortSignal): 
   const found: Belonging[] = [...slivers].sort().map((name) => ({ kind: "sliver", name }));
   for (const name of groups) if (await exists(name)) found.push({ kind: "group", name });
   const tables = await run(["nft", "list", "tables"], { signal });
-  if (tables.split("\n").includes(`table inet ${TABLE}`)) found.push({ kind: "rules", name: `inet ${TABLE}` });
+  if (tables.split("\n").includes(`table inet ${TABLE}`))
+    found.push({ kind: "rules", name: `inet ${TABLE}` });
   for (const name of await readdir("/sys/class/net"))
     if (INTERFACE.test(name)) found.push({ kind: "interface", name });
-  if (mountinfo.some((line) => line[4] === join(folder, "pool"))) found.push({ kind: "mount", name: join(folder, "pool") });
+  if (mountinfo.some((line) => line[4] === join(folder, "pool")))
+    found.push({ kind: "mount", name: join(folder, "pool") });
   const files = OWN_FILES.map((name) => join(folder, name));
   if ("folder" in options.pool) files.push(...["slivers", "images", "names"].map((name) => join(pool, name)));
   for (const name of files) if (await exists(name)) found.push({ kind: "file", name });

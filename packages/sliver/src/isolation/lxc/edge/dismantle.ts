@@ -1,24 +1,18 @@
-import { readdir, rm, rmdir } from "node:fs/promises";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { messageOf } from "@nodeyard/runtime";
 import { run } from "../../edge/run.ts";
 import { MachineError } from "../../errors.ts";
-import { type Belonging, belongings, OWN_FILES } from "./belongings.ts";
+import { belongings } from "./belongings.ts";
 import { LxcBackEnd } from "./lxc-back-end.ts";
 import type { SliverMachine } from "./machine.ts";
 
 /**
- * Ends every sliver and takes everything of slivers' from this machine; `onDone` is told of each. Nothing may be made
- * meanwhile. What is in the machine's folders and not ours stays. Throws MachineError that names what is left.
+ * Ends every sliver and takes everything of slivers' from this machine. Nothing may be made meanwhile. What is in the
+ * machine's folders and not ours stays. Throws MachineError that names what is left.
  */
-export async function dismantle(
-  machine: SliverMachine,
-  signal: AbortSignal,
-  onDone: (one: Belonging) => void,
-): Promise<void> {
-  const { options, images } = machine;
-  const before = await belongings(options, signal);
-  if (before.length === 0) return;
+export async function dismantle(machine: SliverMachine, signal: AbortSignal): Promise<void> {
+  const { options } = machine;
+  if ((await belongings(options, signal)).length === 0) return;
   const failures: string[] = [];
   // Of either kind: what one back end made, the other one ends.
   const backEnd = new LxcBackEnd("account", machine);
@@ -29,21 +23,12 @@ export async function dismantle(
     });
   if (failures.length > 0)
     throw new MachineError(`these slivers did not end, and nothing else was taken: ${failures.join("; ")}`);
-  await images.remove(signal);
   await machine.dismantle(signal);
   for (const { kind, name } of await belongings(options, signal)) {
     if (kind === "interface") await run(["ip", "link", "del", name], { signal });
     if (kind === "file") await rm(name, { recursive: true, force: true });
   }
   const left = await belongings(options, signal);
-  for (const one of before)
-    if (!left.some(({ kind, name }) => kind === one.kind && name === one.name)) onDone(one);
   if (left.length > 0)
     throw new MachineError(`still there: ${left.map(({ kind, name }) => `${kind} ${name}`).join(", ")}`);
-}
-
-/** Removes what is ours in a folder, and the folder where nothing else was in it. */
-export async function removeOwn(folder: string, own: readonly string[] = OWN_FILES): Promise<void> {
-  for (const name of own) await rm(join(folder, name), { recursive: true, force: true });
-  if ((await readdir(folder).catch(() => undefined))?.length === 0) await rmdir(folder);
 }

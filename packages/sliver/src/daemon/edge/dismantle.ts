@@ -1,0 +1,96 @@
+import { readdir, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { AccountSockets } from "../../api/index.ts";
+import {
+  type Belonging,
+  belongings,
+  dismantleMachine,
+  removeOwn,
+  type SliverMachine,
+} from "../../isolation/index.ts";
+import type { DaemonConfig } from "../config.ts";
+import { lockFolder } from "./lock.ts";
+
+/** Of the state folder: what a daemon writes there. */
+const STATE_FILES = [
+  "state.0.json",
+  "state.1.json",
+  "state.draft",
+  "audit.log",
+  "audit.log.1",
+  "lock.sqlite",
+];
+
+export interface Dismantling {
+  /** What goes, in the order in which it goes. */
+  readonly remove: readonly Belonging[];
+  /** What stays though slivers had to do with it, and why: for the operator. */
+  readonly keep: readonly string[];
+}
+
+/** What `dismantle` would remove. Changes nothing. Throws CommandError. */
+export async function dismantling(
+  config: DaemonConfig,
+  machine: SliverMachine,
+  signal: AbortSignal,
+): Promise<Dismantling> {
+  const { isolation, stateFolder, runFolder, control } = config;
+  const state = await present(
+    stateFolder,
+    (name) => STATE_FILES.includes(name) || /^lock\.sqlite-/.test(name),
+  );
+  // A folder of an account holds its socket, and is the daemon's.
+  const run = await present(runFolder, () => true);
+  const { keysFile } = control;
+  const keys =
+    keysFile === undefined ? [] : await present(dirname(keysFile), (name) => name === basename(keysFile));
+  const keep = [
+    ...(isolation.cache === undefined
+      ? []
+      : [`${isolation.cache}: archives of images, in a folder that was named`]),
+    ...("folder" in isolation.pool
+      ? [`${isolation.pool.folder}: the file system, with quotas turned on`]
+      : []),
+    ...(isolation.outbound !== undefined
+      ? [`net.ipv4.conf.${isolation.outbound.device}.forwarding: as the operator set it`]
+      : []),
+    "packages that were installed for slivers",
+  ];
+  const files = [...run, ...keys, ...state].map((name) => ({ kind: "file", name }) as const);
+  return { remove: [...(await belongings(machine.options, signal)), ...files], keep };
+}
+
+/**
+ * Ends every sliver and leaves the machine as it was before the first, the daemon's own state last, so that what was
+ * interrupted is gone on with. Resolves to what was removed. Throws AlreadyRunningError while a daemon runs,
+ * MachineError when something could not be taken away.
+ */
+export async function dismantle(
+  config: DaemonConfig,
+  machine: SliverMachine,
+  signal: AbortSignal,
+): Promise<readonly Belonging[]> {
+  const { stateFolder, runFolder, control } = config;
+  const before = await dismantling(config, machine, signal);
+  if (before.remove.length === 0) return [];
+  const lock = lockFolder(stateFolder);
+  try {
+    await dismantleMachine(machine, signal);
+    const sockets = new AccountSockets(runFolder, async () => {
+      throw new Error("nobody is listened to");
+    });
+    await sockets.prepare();
+    await sockets.close();
+    await removeOwn(runFolder, []);
+    if (control.keysFile !== undefined) await rm(control.keysFile, { force: true });
+  } finally {
+    lock.release();
+  }
+  await removeOwn(stateFolder, [...STATE_FILES, "lock.sqlite-journal"]);
+  return before.remove;
+}
+
+async function present(folder: string, ours: (name: string) => boolean): Promise<string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names.filter(ours).map((name) => join(folder, name));
+}
