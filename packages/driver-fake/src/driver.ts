@@ -1,4 +1,4 @@
-import { type Driver, type DriverConfig, DriverError, type ImageStore } from "@nodeyard/driver";
+import { type Driver, type DriverConfig, DriverError } from "@nodeyard/driver";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
 import type { ImageFolder } from "./images/folder.ts";
@@ -34,7 +34,7 @@ function imagesFor(
   { folderOf }: FakeDriverOptions,
   { images }: FakeProviderOwn,
   random: Random,
-): ImageStore | undefined {
+): FolderStore | undefined {
   if (images === undefined || folderOf === undefined) return undefined;
   return new FolderStore(folderOf(images.folder), images.formats, random);
 }

@@ -2,7 +2,6 @@ import {
   type CreateOrder,
   DriverError,
   type ExternalId,
-  type ImageStore,
   type InventoryItem,
   type LabelConfig,
   type Machine,
@@ -20,6 +19,7 @@ import { mapError } from "./cloud/errors.ts";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
 import { type FakeServer, tagKey } from "./cloud/servers.ts";
 import { FakeImageStore } from "./image-store.ts";
+import type { FolderStore } from "./images/store.ts";
 import { consoleOf, describeMachine } from "./machine.ts";
 import type { FakeLabelOwn, FakePoolOwn, FakeProviderConfig } from "./own.ts";
 
@@ -35,12 +35,15 @@ export class FakeProvider implements Provider {
   // Not AbortSignal.any: a signal that lives as long as the provider would gather a trace of every call.
   readonly #inFlight = new Set<AbortController>();
   readonly #images: FakeImageStore;
+  /** In their place where the configuration names a folder: what is in it outlives the process. */
+  readonly #folder: FolderStore | undefined;
   #closed: DriverError | undefined;
 
-  constructor(cloud: FakeCloud, config: FakeProviderConfig, clock: Clock, images?: ImageStore) {
+  constructor(cloud: FakeCloud, config: FakeProviderConfig, clock: Clock, folder?: FolderStore) {
     this.#cloud = cloud;
     this.#config = config;
     this.#clock = clock;
+    this.#folder = folder;
     this.#images = new FakeImageStore(cloud, clock, (place, signal, call) => this.#call(place, signal, call));
     this.offers = {
       zones: {
@@ -53,7 +56,7 @@ export class FakeProvider implements Provider {
           return server === undefined ? null : consoleOf(server, cloud.status(server));
         },
       },
-      images: images ?? this.#images,
+      images: folder ?? this.#images,
     };
   }
 
@@ -102,7 +105,8 @@ export class FakeProvider implements Provider {
     const machines = servers
       .filter((server) => this.#cloud.status(server) !== "DELETED")
       .map(({ id, tag, resources }) => ({ type: "instance", id, tag, resources }));
-    const rest = images.map(({ id, tag: imageTag }) => {
+    const stored = (await this.#folder?.list()) ?? images;
+    const rest = stored.map(({ id, tag: imageTag }) => {
       return { type: "image", id, tag: null, imageTag, resources: {} };
     });
     return [...machines, ...rest];
@@ -111,7 +115,7 @@ export class FakeProvider implements Provider {
   async removeResource(resource: Resource, signal: AbortSignal): Promise<void> {
     const { id, type } = resource;
     if (typeof id !== "string") return;
-    if (type === "image") await this.#images.delete(id, signal);
+    if (type === "image") await (this.#folder ?? this.#images).delete(id, signal);
     else await this.#delete(id, signal);
   }
 

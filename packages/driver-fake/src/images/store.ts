@@ -9,6 +9,7 @@ import {
   type UploadOrder,
 } from "@nodeyard/driver";
 import type { Random } from "@nodeyard/runtime";
+import { sameImage } from "../cloud/images.ts";
 import type { ImageFolder, StoredImage } from "./folder.ts";
 
 const CALL_MS = 60_000;
@@ -59,13 +60,15 @@ export class FolderStore implements ImageStore {
   }
 
   async #of(tag: ImageTag): Promise<readonly StoredImage[]> {
-    return (await this.#folder.list()).filter(
-      (image) =>
-        image.tag.installation === tag.installation &&
-        image.tag.provider === tag.provider &&
-        image.tag.image === tag.image &&
-        image.tag.buildId === tag.buildId &&
-        image.tag.uploadId === tag.uploadId,
-    );
+    return (await this.#folder.list()).filter((image) => sameImage(image.tag, tag));
+  }
+
+  list(): Promise<readonly StoredImage[]> {
+    return this.#folder.list();
+  }
+
+  /** Gone already: ends normally. */
+  delete(id: string): Promise<void> {
+    return this.#folder.remove(id);
   }
 }

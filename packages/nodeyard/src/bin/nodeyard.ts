@@ -1,5 +1,6 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { writeSync } from "node:fs";
+import { createInterface } from "node:readline/promises";
 import { isatty } from "node:tty";
 import { type Io, main } from "../cli/index.ts";
 import { systemMachine } from "../process/index.ts";
@@ -10,6 +11,12 @@ const io: Io = {
   out: (text) => write(1, text),
   err: (text) => write(2, text),
   isTerminal: isatty(2),
+  async ask(question) {
+    write(2, question);
+    const lines = createInterface({ input: process.stdin });
+    for await (const line of lines) return line;
+    return undefined;
+  },
   // A pipe is not asked: Node would make it one that does not wait for its reader.
   columns: isatty(1) ? process.stdout.columns : 100,
 };

@@ -17,6 +17,7 @@ import type { Counters, Log } from "../telemetry/index.ts";
 import { View } from "../view/index.ts";
 import type { BuilderContext } from "./control/context.ts";
 import { sweepImages } from "./control/janitor.ts";
+import { LeakedImages } from "./control/leaked-images.ts";
 import { sweepFiles } from "./control/local-files.ts";
 import { type Progress, ProgressBook } from "./control/progress.ts";
 import { ImageProviders } from "./control/providers.ts";
@@ -56,6 +57,7 @@ export class Builder {
   readonly #registration: Registration;
   readonly #providers: ImageProviders;
   readonly #workers: Workers;
+  readonly #leaked: LeakedImages;
   readonly #context: BuilderContext;
   readonly #stop = new AbortController();
   #config: BuilderConfig;
@@ -106,6 +108,7 @@ export class Builder {
       },
       providers: this.#providers.open,
     };
+    this.#leaked = new LeakedImages(this.#context);
     this.#workers = new Workers(this.#context, {
       builds: options.buildWorkers ?? 1,
       uploads: options.uploadWorkers ?? 4,
@@ -239,6 +242,7 @@ export class Builder {
     try {
       await sweepImages(this.#context, this.#stop.signal);
       await sweepFiles(this.#context, (build) => this.#workers.isBusy(build));
+      await this.#leaked.sweep(this.#stop.signal);
       this.#workers.turn();
     } catch (error) {
       if (!isInterrupted(error)) counters.add("builder.unexpected", 1, { place: "sweep" });

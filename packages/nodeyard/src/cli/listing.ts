@@ -1,3 +1,4 @@
+import { CommandFailed } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { type Column, pick, type Row } from "./rows.ts";
 import { plain, renderTable } from "./table.ts";
@@ -34,4 +35,14 @@ export function printSkipped(
   skipped: readonly { readonly path: string; readonly why: string }[],
 ): void {
   for (const { path, why } of skipped) io.err(`nodeyard: left out ${plain(path)}: ${plain(why)}\n`);
+}
+
+/** Providers that could not be asked are named, after what the others answered; then the command has failed. */
+export function printTroubles(
+  io: Io,
+  troubles: readonly { readonly provider: string; readonly error: string }[],
+): void {
+  for (const { provider, error } of troubles)
+    io.err(`nodeyard: provider ${plain(provider)} could not be asked: ${plain(error)}\n`);
+  if (troubles.length > 0) throw new CommandFailed(1);
 }

@@ -1,5 +1,6 @@
 export * from "./breaker.ts";
 export * from "./dead-letter.ts";
+export { type Erased, eraseProvider, serversOf } from "./erase.ts";
 export {
   type Explained,
   type Explanation,

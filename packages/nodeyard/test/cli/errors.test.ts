@@ -21,6 +21,7 @@ async function run(...words: readonly string[]): Promise<Pick<Ended, "code" | "o
       text.err += part;
     },
     isTerminal: false,
+    ask: async () => undefined,
     columns: 100,
   };
   const code = await main(["--state", site.state, ...words], io, systemMachine());

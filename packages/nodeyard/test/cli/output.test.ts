@@ -57,7 +57,13 @@ test("a lease of a thousand nodes is a row that can be read, and whole in JSON",
     expires: 60_000,
   };
   const told: string[] = [];
-  const io = { out: (text: string) => void told.push(text), err: () => {}, isTerminal: false, columns: 80 };
+  const io = {
+    out: (text: string) => void told.push(text),
+    err: () => {},
+    isTerminal: false,
+    ask: async () => undefined,
+    columns: 80,
+  };
   printRows(io, [leaseRow(lease, 0)], leaseColumns, {});
   expect(told.pop()).toContain(
     "| small:1000 | 200-0000000001 | 0000000000 ... 0000000999 (1000) | 00:00:01:00 |",

@@ -5,7 +5,7 @@ import { ImageSite, until } from "./site.ts";
 
 const MAKE = 'echo "built $NODEYARD_BUILD" | tee "$DIB_IMAGE_FILENAME.raw"';
 
-describe("images by the command line", () => {
+describe("images by the command line", { timeout: 120_000 }, () => {
   let site: ImageSite;
   beforeAll(async () => {
     site = new ImageSite(MAKE);
@@ -108,5 +108,49 @@ describe("images by the command line", () => {
     await until(async () => (await site.builds()).every(({ id }) => id !== older!.id), "the record goes");
     await until(() => site.files().every((name) => !name.startsWith(older!.id)), "the files go");
     expect((await site.uploads()).every(({ id }) => !older!.id.endsWith(id))).toBe(true);
+  });
+
+  test("images that no record knows are shown, for people to judge", async () => {
+    const [known] = site.uploaded().filter((name) => name.endsWith(".json"));
+    const facts = JSON.parse(readFileSync(join(site.cloud, known!), "utf8")) as { id: string; tag: object };
+    const stray = (id: string, tag: object) =>
+      writeFileSync(
+        join(site.cloud, `${id}.json`),
+        JSON.stringify({ ...facts, id, tag: { ...facts.tag, ...tag } }),
+      );
+    stray("lost", { uploadId: "0000000099" });
+    stray("theirs", { installation: "another" });
+    const rows = await site.json<{ id: string }[]>("-c", site.config, "alien-image-list");
+    expect(rows.sort((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
+      {
+        provider: "cloud",
+        name: expect.stringMatching(/^small-/),
+        id: "lost",
+        upload_id: "0000000099",
+        kind: "leaked",
+      },
+      expect.objectContaining({ id: "theirs", kind: "foreign" }),
+    ]);
+    const unknown = await site.run("-c", site.config, "alien-image-list", "nobody");
+    expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining("no provider nobody")]);
+  });
+
+  test("a provider's records are erased only when somebody says so; others stay", async () => {
+    const before = await site.uploads();
+    const asked = await site.run("erase", "cloud");
+    expect([asked.code, asked.out, asked.err]).toEqual([1, "", expect.stringContaining("No data erased.")]);
+    expect(await site.uploads()).toEqual(before);
+    expect(await site.json("erase", "elsewhere", "--force")).toEqual({
+      provider: "elsewhere",
+      uploads: 0,
+      nodes: [],
+      kept: [],
+    });
+    expect(await site.uploads()).toEqual(before);
+    const erased = await site.json<{ uploads: number }>("erase", "cloud", "--force");
+    expect(erased.uploads).toBe(before.length);
+    const left = (await site.uploads()).map(({ id, upload_id }) => `${id}/${upload_id}`);
+    for (const { id, upload_id } of before) expect(left).not.toContain(`${id}/${upload_id}`);
+    expect((await site.builds()).length).toBeGreaterThan(0);
   });
 });

@@ -65,6 +65,7 @@ export class Commands {
         this.#say(text);
       },
       isTerminal: false,
+      ask: async () => undefined,
       columns: 100,
     };
     const exitCode = await main(["--state", this.#stateFolder, ...words], io, this.#machine);

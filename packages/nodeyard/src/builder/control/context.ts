@@ -1,4 +1,4 @@
-import type { ImageStore } from "@nodeyard/driver";
+import type { ImageStore, Resource } from "@nodeyard/driver";
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import type { BuilderSettings } from "../../config/index.ts";
@@ -12,6 +12,8 @@ import type { ProgressBook } from "./progress.ts";
 export interface ImageProvider {
   readonly name: string;
   readonly store: ImageStore;
+  /** All that the cloud has, as `Provider.list`. */
+  list(signal: AbortSignal): Promise<readonly Resource[]>;
 }
 
 /** What every controller of the builder works with; nothing in it is global. */

@@ -77,7 +77,8 @@ export class ImageProviders {
         log.debug({ provider: name }, "the provider takes no images");
         return await provider.close();
       }
-      const opened = { name, store, config, provider };
+      const list = (signal: AbortSignal) => provider.list(signal);
+      const opened = { name, store, list, config, provider };
       this.#opened.set(name, opened);
       this.open.set(name, opened);
       this.#onChange();

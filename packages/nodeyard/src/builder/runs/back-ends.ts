@@ -3,7 +3,8 @@ import { type BuildCommand, type BuildOrder, MARK } from "./contract.ts";
 /** The command of a build: the image's own program, or diskimage-builder. */
 export function commandOf(order: BuildOrder): BuildCommand {
   const own = order.image.command;
-  return own === null ? diskimageBuilder(order) : { argv: own, env: environment(order) };
+  if (own === null) return diskimageBuilder(order);
+  return { argv: own, env: environment(order, { TMPDIR: order.work }) };
 }
 
 /** Arguments as the old builder's (spec builder.md section 5), each its own word: paths may hold blanks. */
@@ -21,19 +22,23 @@ function diskimageBuilder(order: BuildOrder): BuildCommand {
     base,
     ...image.elements,
   ];
-  return { argv, env: environment(order) };
+  // Not TMPDIR: elements hand that on into the image, where no such folder is and packages fail to configure; and where it is
+  // set TMP_DIR counts for nothing.
+  return { argv, env: environment(order, { TMPDIR: undefined, TMP_DIR: order.work }) };
 }
 
 /** The image's own variables override all but the mark. */
-function environment({ image, build, base, formats, work, elementsDir }: BuildOrder): Record<string, string> {
+function environment(
+  { image, build, base, formats, elementsDir }: BuildOrder,
+  temporary: BuildCommand["env"],
+): BuildCommand["env"] {
   return {
     DIB_RELEASE: image.release,
     DIB_IMAGE_NAME: image.name,
     DIB_IMAGE_FILENAME: base,
     ...(elementsDir === null ? {} : { ELEMENTS_PATH: elementsDir }),
     NODEYARD_IMAGE_FORMATS: formats.join(" "),
-    // Where diskimage-builder and most others put what is temporary.
-    TMPDIR: work,
+    ...temporary,
     ...image.env,
     [MARK]: build,
   };

@@ -15,8 +15,8 @@ export interface BuildOrder {
 /** What is run. Exit code 0 promises `<base>.<format>` for each format. */
 export interface BuildCommand {
   readonly argv: readonly string[];
-  /** Added to the builder's own environment. */
-  readonly env: Readonly<Record<string, string>>;
+  /** Added to the builder's own environment; undefined: taken out of it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /** Marks every process of a build, whatever it is called: children inherit it. */

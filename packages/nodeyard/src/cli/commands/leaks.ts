@@ -1,10 +1,8 @@
 import type { Command } from "commander";
 import { Drivers, loadModule, openConfig, surveyLeaks } from "../../process/index.ts";
-import { CommandFailed } from "../errors.ts";
-import { printRows } from "../listing.ts";
+import { printRows, printTroubles } from "../listing.ts";
 import type { Column } from "../rows.ts";
 import { filesOf, logOf, type Session, withTree } from "../session.ts";
-import { plain } from "../table.ts";
 
 interface LeaksOptions {
   readonly provider?: string;
@@ -36,16 +34,14 @@ async function leaks(session: Session, { provider, json }: LeaksOptions): Promis
   const { io, machine } = session;
   const drivers = new Drivers(loadModule);
   const { config } = await openConfig(filesOf(session), machine, drivers);
-  const { differences, troubles } = await withTree(session, (handles) =>
-    surveyLeaks(handles, config, drivers, logOf(session), provider),
+  const { found, troubles } = await withTree(session, (handles) =>
+    surveyLeaks({ handles, config, drivers, log: logOf(session), only: provider }),
   );
   printRows(
     io,
-    differences.map((difference) => ({ ...difference })),
+    found.map((difference) => ({ ...difference })),
     columns,
     { json: json === true },
   );
-  for (const trouble of troubles)
-    io.err(`nodeyard: provider ${plain(trouble.provider)} could not be asked: ${plain(trouble.error)}\n`);
-  if (troubles.length > 0) throw new CommandFailed(1);
+  printTroubles(io, troubles);
 }

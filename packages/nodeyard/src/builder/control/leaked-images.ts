@@ -1,0 +1,106 @@
+import { type Resource, runSteps } from "@nodeyard/driver";
+import { deadline, messageOf } from "@nodeyard/runtime";
+import { mayAct } from "../../coordination/index.ts";
+import { leakedImages } from "../core/leaked-images.ts";
+import { uploadKey } from "../core/retire.ts";
+import { BuilderError } from "../errors.ts";
+import type { BuilderContext, ImageProvider } from "./context.ts";
+
+const ANSWER_MS = 120_000;
+/** Between two looks at one cloud, milliseconds: sweeps after events do not ask it. */
+const LOOK_MS = 60_000;
+
+/**
+ * Deletes images in clouds that are ours and have no record (design, rule 5), as a builder leaves them whose upload record
+ * another kind of janitor dropped. Suspected by two looks in a row, from a complete view, within the brake.
+ */
+export class LeakedImages {
+  readonly #context: BuilderContext;
+  readonly #suspects = new Map<string, ReadonlySet<string>>();
+  /** Monotonic time of the next look, by provider. */
+  readonly #next = new Map<string, number>();
+
+  constructor(context: BuilderContext) {
+    this.#context = context;
+  }
+
+  /** One look at every cloud whose turn it is. What fails is told; the next look tries again. */
+  async sweep(signal: AbortSignal): Promise<void> {
+    const { providers, view } = this.#context;
+    for (const name of this.#suspects.keys()) if (!providers.has(name)) this.#suspects.delete(name);
+    const answers: { readonly provider: ImageProvider; readonly resources: readonly Resource[] }[] = [];
+    for (const provider of this.#due())
+      await this.#patiently(provider, signal, async (own) => {
+        answers.push({ provider, resources: await provider.list(own) });
+      });
+    if (answers.length === 0 || signal.aborted) return;
+    // The record of what is listed is older than the list, so it is in a picture that is compared now.
+    await view.resync();
+    for (const { provider, resources } of answers)
+      await this.#patiently(provider, signal, (own) => this.#remove(provider, resources, own));
+  }
+
+  #due(): readonly ImageProvider[] {
+    const { providers, clock } = this.#context;
+    const now = clock.monotonic();
+    const due = [...providers.values()].filter(({ name }) => (this.#next.get(name) ?? 0) <= now);
+    for (const { name } of due) this.#next.set(name, now + LOOK_MS);
+    return due;
+  }
+
+  async #patiently(
+    { name: provider }: ImageProvider,
+    parent: AbortSignal,
+    work: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    const { clock, log } = this.#context;
+    const why = `provider ${provider} did not answer within ${ANSWER_MS} ms`;
+    const limit = deadline(clock, ANSWER_MS, () => new BuilderError("builder.provider_silent", why), parent);
+    try {
+      await work(limit.signal);
+    } catch (error) {
+      const about = { provider, error: messageOf(error) };
+      log.warn(about, "a cloud could not be searched for images without a record; it is tried again");
+    } finally {
+      limit.cancel();
+    }
+  }
+
+  async #remove(
+    { name, store }: ImageProvider,
+    resources: readonly Resource[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, installation, counters, log } = this.#context;
+    if (!mayAct(this.#context)) return;
+    const known = new Set(this.#uploadsAt(name));
+    const previous = this.#suspects.get(name) ?? new Set();
+    const verdict = leakedImages(resources, known, { installation, provider: name, previous });
+    this.#suspects.set(name, verdict.suspects);
+    if (verdict.braked) {
+      counters.add("builder.leak_brake", 1, { provider: name });
+      log.error(
+        { provider: name, wouldDelete: verdict.wouldRemove },
+        `too many images without a record: nothing is deleted; is this the right tree for this cloud? "nodeyard alien-image-list" shows them`,
+      );
+    }
+    for (const tag of verdict.remove) {
+      if (!mayAct(this.#context)) return;
+      await runSteps((step) => store.remove(tag, step), {
+        clock,
+        signal,
+        externalId: null,
+        save: async () => {},
+      });
+      counters.add("builder.retired", 1, { kind: "leaked-image" });
+      log.warn({ ...tag }, "deleted an image that no record knows");
+    }
+  }
+
+  *#uploadsAt(provider: string): Iterable<string> {
+    const { images } = this.#context.view;
+    for (const image of images.names())
+      for (const upload of images.uploads(image))
+        if (upload.provider === provider) yield uploadKey(upload.build, provider, upload.record.id);
+  }
+}

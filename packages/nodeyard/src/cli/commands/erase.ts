@@ -1,0 +1,56 @@
+import type { Command } from "commander";
+import { eraseProvider, type OperationHandles, serversOf } from "../../operations/index.ts";
+import { CommandError, CommandFailed } from "../errors.ts";
+import { type Session, withTree } from "../session.ts";
+import { plain } from "../table.ts";
+import { parseImage } from "./image-changes.ts";
+
+interface EraseOptions {
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+export function addErase(program: Command, session: Session): void {
+  program
+    .command("erase")
+    .description(
+      "remove what the tree holds of a provider, uploads and nodes; deletes nothing in its cloud, and cannot be undone",
+    )
+    .argument("<provider>", "name of a provider, configured or not", parseImage)
+    .option("--force", "do not ask; take nodes that somebody has locked, and from launchers that serve them")
+    .option("--json", "an object on stdout: provider, uploads, nodes and kept")
+    .action((provider: string, options: EraseOptions) =>
+      withTree(session, (handles) => erase(session, handles, provider, options)),
+    );
+}
+
+async function erase(
+  { io }: Session,
+  handles: OperationHandles,
+  provider: string,
+  { force, json }: EraseOptions,
+): Promise<void> {
+  if (force !== true) {
+    const serving = await serversOf(handles, provider);
+    if (serving.length > 0)
+      throw new CommandError(
+        "cli.provider_served",
+        `${serving.join(", ")} serves provider ${provider} and would make anew what is erased; remove it from that configuration first, or give --force`,
+      );
+    io.err("\nWARNING! This action is not reversible!\n");
+    const answer = await io.ask(`Erase ZooKeeper data for provider ${plain(provider)}? [N/y] `);
+    if (answer?.toLowerCase() !== "y") {
+      io.err("Aborting. No data erased.\n");
+      throw new CommandFailed(1);
+    }
+  }
+  const { uploads, nodes, kept } = await eraseProvider(handles, provider, { locked: force === true });
+  if (json === true) io.out(`${JSON.stringify({ provider, uploads, nodes, kept }, null, 2)}\n`);
+  else
+    io.out(
+      `erased ${uploads} uploads and ${nodes.length} nodes of ${plain(provider)}; its cloud still has them\n`,
+    );
+  if (kept.length === 0) return;
+  io.err(`nodeyard: left nodes that somebody has locked: ${kept.join(", ")}; --force takes them, too\n`);
+  throw new CommandFailed(1);
+}

@@ -1,0 +1,92 @@
+import { changeNode, encodeNode, type NodeRecord, paths } from "@nodeyard/model";
+import { lock, type Tree, TreeError } from "@nodeyard/tree";
+import { deadLetterPath } from "./dead-letter.ts";
+import { registeredPools } from "./explain/tree-facts.ts";
+import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
+import { listNodes } from "./listing.ts";
+import { providerInfo } from "./provider-info.ts";
+
+/** For a node's lock: whoever has it longer works with the node. */
+const LOCK_WAIT_MS = 1_000;
+/** Others may make something beneath what is being removed. */
+const TRIES = 10;
+
+export interface Erased {
+  /** Records of uploads. */
+  readonly uploads: number;
+  /** Ids of nodes. */
+  readonly nodes: readonly string[];
+  /** Nodes that somebody has locked, and that were left. */
+  readonly kept: readonly string[];
+}
+
+/** Launchers whose registered pools serve a provider: they would make anew what is erased. */
+export async function serversOf({ tree }: OperationHandles, provider: string): Promise<readonly string[]> {
+  const pools = await registeredPools(tree);
+  const serving = pools.filter(({ providerName }) => providerName === provider);
+  return [...new Set(serving.map(({ hostname }) => hostname))].sort();
+}
+
+/**
+ * Removes from the tree what it holds of a provider: uploads and nodes. Nothing is deleted in the cloud. `locked`: nodes that
+ * somebody has locked, too. What others make meanwhile stays (spec operations.md 1, "erase").
+ */
+export async function eraseProvider(
+  handles: OperationHandles,
+  provider: string,
+  { locked }: { readonly locked: boolean },
+): Promise<Erased> {
+  const { tree } = handles;
+  const { images } = await providerInfo(handles, provider);
+  let uploads = 0;
+  for (const found of images) {
+    uploads += found.uploads.length;
+    await removeWhole(tree, `${paths.imageProviders(found.image, found.build)}/${provider}`);
+  }
+  const { items } = await listNodes(handles);
+  const [nodes, kept]: [string[], string[]] = [[], []];
+  for (const { record } of items.filter((item) => item.record.provider === provider)) {
+    const gone = locked ? await eraseNode(handles, record) : await eraseUnlocked(handles, record);
+    (gone ? nodes : kept).push(record.id);
+  }
+  return { uploads, nodes, kept };
+}
+
+async function eraseUnlocked(handles: OperationHandles, record: NodeRecord): Promise<boolean> {
+  const { tree, clock, random } = handles;
+  const waits = { clock, random, createParent: "parent-only", deadlineMs: LOCK_WAIT_MS } as const;
+  try {
+    // It goes with the node.
+    await lock(tree, paths.nodeLock(record.id), waits);
+  } catch (error) {
+    if (error instanceof TreeError && error.code === "tree.no_node") return true;
+    if (error instanceof TreeError && error.code === "tree.lock_timeout") return false;
+    throw error;
+  }
+  return eraseNode(handles, record);
+}
+
+/** The state first: launchers that hold the node in a cache learn of its end by it. */
+async function eraseNode(handles: OperationHandles, record: NodeRecord): Promise<true> {
+  const { tree } = handles;
+  const path = paths.node(record.id);
+  const deleted = changeNode(record, { state: "deleted" }, treeNow(handles) / 1000);
+  await orUndefined(tree.set(path, encodeNode(deleted)));
+  await removeWhole(tree, path);
+  await orUndefined(tree.delete(deadLetterPath(record.id)));
+  return true;
+}
+
+/** Removes a znode and all that is beneath it. Gone already: nothing. */
+async function removeWhole(tree: Tree, path: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    for (const name of (await orUndefined(tree.children(path))) ?? [])
+      await removeWhole(tree, `${path}/${name}`);
+    try {
+      await orUndefined(tree.delete(path));
+      return;
+    } catch (error) {
+      if (!(error instanceof TreeError) || error.code !== "tree.not_empty" || attempt >= TRIES) throw error;
+    }
+  }
+}
