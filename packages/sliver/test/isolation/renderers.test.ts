@@ -1,17 +1,21 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { computeLimits, type Limits, POLICIES } from "../../src/core/index.ts";
 import { clashes } from "../../src/isolation/lxc/id-ranges.ts";
 import {
   authorizedKeys,
   initScript,
   loginLines,
+  nameFiles,
   sshdConfig,
+  sudoersLine,
   withLine,
 } from "../../src/isolation/lxc/inner-files.ts";
 import { lxcConfig } from "../../src/isolation/lxc/lxc-config.ts";
 import { markName, namesOf, readMarkName } from "../../src/isolation/lxc/names.ts";
 import { isolationSchema } from "../../src/isolation/lxc/options.ts";
 import { frameScript, removalScript, sliverScript } from "../../src/isolation/network/rules.ts";
+import { shapeCommands } from "../../src/isolation/network/shape.ts";
 
 /** Text that means something to one of the interpreters, amid text that means nothing. */
 const hostile = fc
@@ -138,6 +142,51 @@ describe("text that an interpreter reads as root", () => {
       { numRuns: 2000 },
     );
     expect(loginLines("ny-07").passwd.split(":")).toHaveLength(7);
+  });
+
+  test("hosts, hostname and sudoers: one name and one address", () => {
+    fc.assert(
+      fc.property(hostile, fc.boolean(), (text, after) => {
+        const user = after ? `ny-01${text}` : text;
+        const address = after ? `10.213.0.1${text}` : text;
+        refusedOr(
+          () =>
+            nameFiles(user, "10.213.0.1").hosts + nameFiles(user, "10.213.0.1").hostname + sudoersLine(user),
+          () => expect(user).toMatch(/^(?:root|ny-\d{2,4})$/),
+        );
+        refusedOr(
+          () => nameFiles("ny-01", address).hosts,
+          (written) => expect(written).toMatch(/^127\.0\.0\.1 localhost\n[\d.]{7,15} ny-01\n$/),
+        );
+      }),
+      { numRuns: 2000 },
+    );
+    expect(nameFiles("ny-01", "10.213.0.1")).toEqual({
+      hostname: "ny-01\n",
+      hosts: "127.0.0.1 localhost\n10.213.0.1 ny-01\n",
+    });
+  });
+
+  test("tc: a hostile value never makes another command", () => {
+    const { net } = computeLimits(new Map([["a", POLICIES.v2.defaults]]), { cpu: 1000, link: 1e9 }).get("a")!;
+    const limits = { net } as Limits;
+    const words = shapeCommands(names, limits).map(({ text }) => text.split(" ").length);
+    fc.assert(
+      fc.property(hostile, fc.constantFrom("device", "address"), fc.boolean(), (text, field, after) => {
+        const value = after ? `${names[field as "device"]}${text}` : text;
+        refusedOr(
+          () =>
+            shapeCommands({ ...names, [field]: value }, limits)
+              .map((line) => line.text)
+              .join("\n"),
+          (lines) => {
+            expect(lines.split("\n").map((line) => line.split(" ").length)).toEqual(words);
+            expect(lines).not.toMatch(/[;`$\\\0"'#]/);
+          },
+        );
+      }),
+      { numRuns: 2000 },
+    );
   });
 
   test("authorized_keys: a key or nothing, never an option", () => {

@@ -1,5 +1,6 @@
 import { sshKey } from "@nodeyard/sliver-protocol";
 import { UnsafeTextError } from "../errors.ts";
+import { ipv4 } from "../network/index.ts";
 import { LOGIN_ID } from "./names.ts";
 
 export const HOST_KEY = "ssh_host_ed25519_key";
@@ -49,6 +50,17 @@ export function loginLines(user: string): { passwd: string; group: string; shado
     group: `${name}:x:${LOGIN_ID}:`,
     shadow: `${name}:*:19000:0:99999:7:::`,
   };
+}
+
+/** Files of /etc that tell a sliver who it is. Throws UnsafeTextError. */
+export function nameFiles(user: string, address: string): { hostname: string; hosts: string } {
+  const name = login(user);
+  return { hostname: `${name}\n`, hosts: `127.0.0.1 localhost\n${ipv4(address)} ${name}\n` };
+}
+
+/** What lets the login become root of its own sliver. Throws UnsafeTextError. */
+export function sudoersLine(user: string): string {
+  return `${login(user)} ALL=(ALL) NOPASSWD: ALL\n`;
 }
 
 /** Puts `line` where the file has its name already, else at its end. */

@@ -99,10 +99,16 @@ function chainName(value: string): string {
 }
 
 function quotedDevice(value: string): string {
-  return `"${checked(value, /^[A-Za-z][A-Za-z0-9_.-]{0,14}$/, "name of an interface")}"`;
+  return `"${deviceName(value)}"`;
 }
 
-function ipv4(value: string): string {
+/** Throws UnsafeTextError. */
+export function deviceName(value: string): string {
+  return checked(value, /^[A-Za-z][A-Za-z0-9_.-]{0,14}$/, "name of an interface");
+}
+
+/** Throws UnsafeTextError. */
+export function ipv4(value: string): string {
   return checked(value, /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/, "IPv4 address");
 }
 

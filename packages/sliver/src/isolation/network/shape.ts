@@ -1,6 +1,7 @@
 import type { Limits } from "../../core/index.ts";
 import type { Names } from "../lxc/names.ts";
 import type { BatchLine } from "./batch.ts";
+import { deviceName, ipv4 } from "./rules.ts";
 
 /** What all slivers send passes this device, so that they can borrow from each other what is idle. */
 export const UPLINK_QUEUE = "ny-up";
@@ -31,7 +32,8 @@ export function frameCommands(link: number): BatchLine[] {
 
 /** Rates of one sliver: both ways its ceiling, and towards the world its guarantee and share of what is left. */
 export function shapeCommands(names: Names, { net }: Limits): BatchLine[] {
-  const { index, device, address } = names;
+  const { index } = names;
+  const [device, address] = [deviceName(names.device), ipv4(names.address)];
   const quantum = Math.min(MOST_QUANTUM, LEAST_QUANTUM * net.share);
   const id = index.toString(16);
   // A filter that is replaced where its chain is new leaves a second one behind.

@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { together } from "../../edge/together.ts";
 import { ImageError } from "../../errors.ts";
 import { exists } from "../../storage/edge/pool.ts";
-import { loginLines, withLine } from "../inner-files.ts";
+import { loginLines, nameFiles, sudoersLine, withLine } from "../inner-files.ts";
 import type { Bind } from "../lxc-config.ts";
 import { LOGIN_ID, type Names } from "../names.ts";
 
@@ -90,7 +90,7 @@ async function sudoers(root: string, { user }: Names): Promise<void> {
   const folder = await within(root, "etc/sudoers.d").catch(() => undefined);
   if (folder === undefined || !(await exists(folder))) return;
   const path = await within(root, "etc/sudoers.d/nodeyard");
-  await writeFile(path, `${user} ALL=(ALL) NOPASSWD: ALL\n`, { mode: 0o440 });
+  await writeFile(path, sudoersLine(user), { mode: 0o440 });
 }
 
 async function forgetHostKeys(root: string): Promise<void> {
@@ -100,9 +100,10 @@ async function forgetHostKeys(root: string): Promise<void> {
 }
 
 async function common(root: string, { user, address }: Names): Promise<void> {
+  const { hostname, hosts } = nameFiles(user, address);
   const texts: Record<string, string> = {
-    "etc/hostname": `${user}\n`,
-    "etc/hosts": `127.0.0.1 localhost\n${address} ${user}\n`,
+    "etc/hostname": hostname,
+    "etc/hosts": hosts,
     "etc/resolv.conf": await readFile("/etc/resolv.conf", "utf8").catch(() => ""),
   };
   for (const [name, text] of Object.entries(texts)) {
