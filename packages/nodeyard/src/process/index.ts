@@ -9,6 +9,13 @@ export { ConfigRefused, ProcessError } from "./errors.ts";
 export type { Machine } from "./machine.ts";
 export { openConfig } from "./open-config.ts";
 export { DEFAULT_CONFIG, openTree, type TreePlace } from "./open-tree.ts";
+export {
+  changes,
+  type LocalSlivers,
+  probeSlivers,
+  type SliverFacts,
+  startLocalSlivers,
+} from "./slivers/index.ts";
 export { type BuilderProcessOptions, startBuilder } from "./start-builder.ts";
 export { type LauncherProcess, startLauncher } from "./start-launcher.ts";
 export { type StatePlaces, stateFolder } from "./state-folder.ts";

@@ -18,11 +18,15 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 function demo(
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", DEMO, "--once"], {
-    cwd: folder,
-    env: { ...process.env, TMPDIR: folder, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = spawn(
+    process.execPath,
+    ["--disable-warning=ExperimentalWarning", DEMO, "--once", "--no-slivers"],
+    {
+      cwd: folder,
+      env: { ...process.env, TMPDIR: folder, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   const text = { out: "", err: "" };
   child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
     text.out += chunk;

@@ -1,21 +1,39 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseDocument, type YAMLMap, type YAMLSeq } from "yaml";
-import type { LocalSshd } from "../../process/index.ts";
+import type { LocalSlivers, LocalSshd } from "../../process/index.ts";
 
 const EXAMPLE = new URL("../../../../../examples/demo.yaml", import.meta.url);
 
-/** Writes the example with what is true of this machine; without hosts, without the provider of static ones. */
-export function writeConfiguration(
-  file: string,
-  facts: { readonly hosts: readonly LocalSshd[]; readonly user: string; readonly cloudFile: string },
-): void {
+/** Where the providers and labels of the example stand. */
+const [HOSTS, SLIVERS] = [1, 2];
+
+export interface Facts {
+  readonly hosts: readonly LocalSshd[];
+  readonly slivers: LocalSlivers | undefined;
+  /** Line of the public key that may log in to slivers. */
+  readonly authorizedKey: string | undefined;
+  readonly user: string;
+  readonly cloudFile: string;
+}
+
+/** Writes the example with what is true of this machine, and without the providers that it cannot serve. */
+export function writeConfiguration(file: string, facts: Facts): void {
   const document = parseDocument(readFileSync(EXAMPLE, "utf8"));
-  const [cloud, hosts] = (document.get("providers") as YAMLSeq<YAMLMap>).items;
+  const [cloud, hosts, slivers] = (document.get("providers") as YAMLSeq<YAMLMap>).items;
   cloud!.setIn(["fake", "journal"], facts.cloudFile);
-  if (facts.hosts.length === 0) {
-    document.deleteIn(["providers", 1]);
-    document.deleteIn(["labels", 2]);
-  } else {
+  const leaveOut = (provider: number) => {
+    document.deleteIn(["providers", provider]);
+    document.deleteIn(["labels", provider + 1]);
+  };
+  if (facts.slivers === undefined) leaveOut(SLIVERS!);
+  else {
+    const { node, socket, signingKeys } = facts.slivers;
+    slivers!.set("signing-keys", signingKeys);
+    slivers!.set("authorized-keys", document.createNode([facts.authorizedKey]));
+    slivers!.set("machines", document.createNode([{ name: node, socket }]));
+  }
+  if (facts.hosts.length === 0) leaveOut(HOSTS!);
+  else {
     const example = (hosts!.getIn(["pools", 0, "nodes", 0]) as YAMLMap).toJSON() as Record<string, unknown>;
     const nodes = facts.hosts.map(({ host, port, hostKey }) => ({
       ...example,

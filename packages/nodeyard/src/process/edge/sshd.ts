@@ -78,7 +78,9 @@ export async function runOverSsh(
   knownHosts: string,
   command: string,
 ): Promise<string> {
-  writeFileSync(knownHosts, node.hostKeys.map((line) => `[${node.host}]:${node.port} ${line}\n`).join(""));
+  // sshd(8), SSH_KNOWN_HOSTS FILE FORMAT: the usual port is never written.
+  const name = node.port === 22 ? node.host : `[${node.host}]:${node.port}`;
+  writeFileSync(knownHosts, node.hostKeys.map((line) => `${name} ${line}\n`).join(""));
   const options = [
     "BatchMode=yes",
     "StrictHostKeyChecking=yes",

@@ -1,0 +1,121 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { messageOf } from "@nodeyard/runtime";
+import {
+  changes,
+  type LocalSlivers,
+  type LocalSshd,
+  type Machine,
+  makeKey,
+  missingForSshd,
+  probeSlivers,
+  runOverSsh,
+  startLocalSlivers,
+  startLocalSshd,
+} from "../../process/index.ts";
+import type { Granted } from "./commands.ts";
+
+/** Nodes that can be logged in to, of whatever kind this machine allows. */
+export interface RealNodes {
+  /** Undefined: there are none. */
+  readonly label: "sliver" | "static-host" | undefined;
+  /** Path of the private key that may log in. */
+  readonly key: string | undefined;
+  readonly authorizedKey: string | undefined;
+  readonly hosts: readonly LocalSshd[];
+  readonly slivers: LocalSlivers | undefined;
+  /** Leaves this machine as it was. */
+  stop(): Promise<void>;
+}
+
+export interface Wish {
+  readonly stateFolder: string;
+  readonly machine: Machine;
+  readonly wantsSlivers: boolean;
+  readonly say: (text: string) => void;
+}
+
+/** Slivers of this machine where it can make them, else two hosts that are SSH servers on loopback, else none. */
+export async function startRealNodes(wish: Wish): Promise<RealNodes> {
+  const { stateFolder, machine, say } = wish;
+  const slivers = wish.wantsSlivers ? await trySlivers(wish) : undefined;
+  const missing = missingForSshd(machine.env.PATH ?? "");
+  if (missing !== undefined) {
+    say(`No static hosts in this demo, because ${missing} is not installed (Debian: openssh-server).\n`);
+    return {
+      label: undefined,
+      key: undefined,
+      authorizedKey: undefined,
+      hosts: [],
+      slivers,
+      stop: async () => {},
+    };
+  }
+  const key = await makeKey(stateFolder, "ssh_key");
+  const authorizedKey = readFileSync(`${key}.pub`, "utf8").trim();
+  if (slivers !== undefined)
+    return { label: "sliver", key, authorizedKey, hosts: [], slivers, stop: () => slivers.stop() };
+  const hosts: LocalSshd[] = [];
+  for (const name of ["host-1", "host-2"]) hosts.push(await startLocalSshd(resolve(stateFolder, name), key));
+  say(`Two hosts to hand out: ${hosts.map(({ host, port }) => `sshd on ${host}:${port}`).join(", ")}\n`);
+  const stop = async () => {
+    await Promise.all(hosts.map((host) => host.stop()));
+  };
+  return { label: "static-host", key, authorizedKey, hosts, slivers, stop };
+}
+
+async function trySlivers({ machine, say }: Wish): Promise<LocalSlivers | undefined> {
+  const facts = await probeSlivers(machine);
+  if ("why" in facts) {
+    say(`Static hosts instead of slivers of this machine: ${facts.why}.\n`);
+    return undefined;
+  }
+  const lines = changes(facts).map((line) => `  ${line}\n`);
+  say(
+    `Slivers of this machine are handed out (--no-slivers: not). Until the end there is on this machine:\n${lines.join("")}Nothing is installed, and everything else stays as it is.\n`,
+  );
+  try {
+    const slivers = await startLocalSlivers(facts, machine);
+    const kind =
+      slivers.backEnd === "container"
+        ? `containers of ${facts.image}`
+        : "accounts that see this host's programs, since no image is in /var/cache/nodeyard-images";
+    say(`One sliver was made and ended as a proof. They are ${kind}.\n`);
+    return slivers;
+  } catch (error) {
+    say(`Static hosts instead: slivers cannot be made here (${messageOf(error)}).\n`);
+    return undefined;
+  }
+}
+
+/** Uses a node as its owner would: no other host than the one whose keys Nodeyard published will do. */
+export async function greet(
+  { nodes }: Granted,
+  { key, label }: RealNodes,
+  { stateFolder, say }: Wish,
+): Promise<void> {
+  const node = nodes[0]!;
+  const target = {
+    host: node.interface_ip,
+    port: node.connection_port,
+    username: node.username,
+    hostKeys: node.host_keys,
+  };
+  const commands = ['set -- $SSH_CONNECTION; echo "hello from $(uname -n), port $4"'];
+  // Whoever takes more than its label gives is ended, and the machine does not notice.
+  if (label === "sliver")
+    commands.push(
+      'tail /dev/zero 2>/dev/null; echo "what takes all memory ends with $? in here; $(ls /proc | grep -c "^[0-9]") processes are seen"',
+    );
+  for (const command of commands) {
+    say(`\n$ ssh -p ${target.port} ${target.username}@${target.host} '${command}'\n`);
+    say(`${await runOverSsh(target, key!, join(stateFolder, "known_hosts"), command)}\n`);
+  }
+}
+
+/** How a person logs in to what the demo holds. */
+export function howToLogIn({ nodes }: Granted, { key, label }: RealNodes): string {
+  const { username, interface_ip: address, connection_port: port } = nodes[0]!;
+  const kind = label === "sliver" ? "sliver" : "static host";
+  return `  ssh -i ${key} -p ${port} ${username}@${address}     log in to a ${kind}\n`;
+}

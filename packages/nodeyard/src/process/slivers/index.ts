@@ -1,0 +1,3 @@
+export { type LocalSlivers, startLocalSlivers } from "./edge/local-slivers.ts";
+export { probeSlivers } from "./edge/probe.ts";
+export { changes, type SliverFacts } from "./plan.ts";
