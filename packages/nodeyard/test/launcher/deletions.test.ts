@@ -2,7 +2,9 @@ import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { deletionPause, isDeadLetter } from "../../src/launcher/nodes/deletion-rule.ts";
+import { assemble } from "../../src/launcher/parts.ts";
 import { DEAD_LETTERS, deadLetterPath, decodeDeadLetter, retryDeletion } from "../../src/operations/index.ts";
+import { Counters, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const HOUR = 3_600_000;
@@ -87,6 +89,55 @@ describe("a node that cannot be deleted", () => {
       expect(deletionPause(random, { failed, since: 0 }, false)).toBeLessThanOrEqual(420_000);
       expect(deletionPause(random, { failed, since: 0 }, true)).toBeGreaterThan(1_000_000);
     }
+  });
+});
+
+describe("a deletion that was decided of a node in one state and finds it in another", () => {
+  /** Decides to delete a node that is `decided`, and becomes `found` before its turn comes. Returns its state in the end. */
+  async function late(decided: string, found: string): Promise<unknown> {
+    const world = new World();
+    const config = launcherConfig([]);
+    const parts = assemble(
+      {
+        tree: world.cluster.connect({ name: "late", sessionTimeoutMs: 10_000, latencyMs: [1, 1] }),
+        clock: world.clock,
+        random: seededRandom(5),
+        scan: { scan: async () => ({ address: "", family: 4, hostKeys: [] }) },
+        log: memoryLog(),
+        journal: memoryJournal(10),
+        counters: new Counters(),
+        identity: { hostname: "late", fqdn: "late.example", version: "0" },
+        driverOf: () => Promise.reject(new Error("none is configured")),
+        config,
+      },
+      "installation",
+      () => config,
+    );
+    const record = { provider: null, allocated_to: null, state_time: 1 };
+    const node = await world.makeNode({ ...record, state: decided });
+    await world.folder(paths.nodeLock(node));
+    await world.settle(parts.view.start());
+    // So many others go first that it has to wait.
+    for (let other = 0; other < 300; other++)
+      parts.tasks.perform({ type: "delete", node: String(9_000_000_000 + other), why: "" });
+    void world.other.set(paths.node(node), Buffer.from(JSON.stringify({ ...record, state: found })));
+    expect(parts.view.nodes.byId.get(node)?.record.state).toBe(decided);
+    parts.tasks.perform({ type: "delete", node, why: "" });
+    await world.run(500);
+    expect(world.children(paths.nodeLock(node)), "it lets go of the lock").toEqual([]);
+    await world.settle(parts.view.close());
+    return world.node(node)?.state;
+  }
+
+  test("leaves it alone when somebody has it by now", async () => {
+    for (const state of ["in-use", "testing", "ready", "hold"])
+      expect(await late("building", state)).toBe(state);
+  });
+
+  test("goes on when it is still as it was, or when nobody has it", async () => {
+    for (const state of ["in-use", "testing", "ready", "hold"])
+      expect(await late(state, state), state).toBeUndefined();
+    expect(await late("building", "failed")).toBeUndefined();
   });
 });
 
