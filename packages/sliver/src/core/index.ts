@@ -7,6 +7,7 @@ export type { TagTable } from "./documents/tags.ts";
 export { expire } from "./expire.ts";
 export { computeLimits, type Limits, type MachineLimits } from "./limits.ts";
 export { computeLoans, type LoanResult } from "./loans/compute.ts";
+export { type MachineFacts, type Stated, sharedWithSlivers } from "./measured.ts";
 export { type Caller, permitTarget, permitWithoutTarget } from "./permit.ts";
 export { POLICIES, type Policy } from "./policy.ts";
 export type { SliverConfig } from "./reconcile/config.ts";

@@ -17,7 +17,10 @@ const schema = z.strictObject({
   runFolder: path.default("/run/nodeyard-sliver"),
   /** The keys whose signatures are believed at first; later ones are rotated in and kept. */
   keySet: z.unknown(),
-  /** What slivers may be promised, after what the machine keeps for itself; what is absent is not checked. */
+  /**
+   * What slivers may be promised. Absent: CPU as `machine.cpu`, memory and disk as found, without what the machine and
+   * images need; cores and network are not checked.
+   */
   capacity: z
     .strictObject({
       cpu: whole.optional(),
@@ -27,15 +30,17 @@ const schema = z.strictObject({
       disk: whole.optional(),
     })
     .default({}),
-  machine: z.strictObject({
-    /** Per mille of one CPU that slivers share. */
-    cpu: whole.min(1),
-    /** bit/s. */
-    link: whole.min(1).default(1_000_000_000),
-    /** For each core the threads of its physical core; absent: whole cores are not handed out. */
-    siblings: z.array(z.array(whole)).default([]),
-    highestIndex: whole.min(1).max(4000).default(256),
-  }),
+  machine: z
+    .strictObject({
+      /** Per mille of one CPU that slivers share; absent: all that there is. */
+      cpu: whole.min(1).optional(),
+      /** bit/s. */
+      link: whole.min(1).default(1_000_000_000),
+      /** For each core the threads of its physical core; absent: whole cores are not handed out. */
+      siblings: z.array(z.array(whole)).default([]),
+      highestIndex: whole.min(1).max(4000).default(256),
+    })
+    .prefault({}),
   /** The Unix user of all control accounts, whose only program is the forwarder. */
   control: z
     .strictObject({

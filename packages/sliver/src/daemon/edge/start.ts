@@ -11,7 +11,7 @@ import {
   nativeDialect,
   wireDialect,
 } from "../../api/index.ts";
-import type { State } from "../../core/index.ts";
+import { type State, sharedWithSlivers } from "../../core/index.ts";
 import type { BackEnd } from "../../isolation/index.ts";
 import { Manager, type ManagerLog } from "../../manager/index.ts";
 import { PROFILES } from "../../profiles/index.ts";
@@ -21,6 +21,7 @@ import { controlAccounts, socketAccounts, tokenCaller } from "../accounts.ts";
 import type { DaemonConfig } from "../config.ts";
 import { DaemonConfigError } from "../errors.ts";
 import { auditFile } from "./audit-file.ts";
+import { machineFacts } from "./facts.ts";
 import { lockFolder } from "./lock.ts";
 
 export interface Daemon {
@@ -49,6 +50,7 @@ export async function startDaemon(
   const audit = auditFile(join(config.stateFolder, "audit.log"));
   undo.defer(() => audit.close());
 
+  const { cpu, capacity } = sharedWithSlivers(config, await machineFacts(config));
   const backEnd = make(config);
   const profile = PROFILES[config.profile];
   const manager = new Manager({
@@ -56,8 +58,8 @@ export async function startDaemon(
     store,
     state,
     backEnd,
-    machine: { ...config.machine, policy: profile.policy },
-    capacity: defined(config.capacity),
+    machine: { ...config.machine, cpu, policy: profile.policy },
+    capacity,
     clock: systemClock,
     random: systemRandom,
     log,
@@ -132,9 +134,4 @@ async function openTcp(
 async function closeServer(server: Server): Promise<void> {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-}
-
-function defined<T extends object>(value: T): { [name in keyof T]?: Exclude<T[name], undefined> } {
-  const entries = Object.entries(value).filter(([, one]) => one !== undefined);
-  return Object.fromEntries(entries) as { [name in keyof T]?: Exclude<T[name], undefined> };
 }
