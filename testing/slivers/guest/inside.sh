@@ -1,0 +1,17 @@
+#!/bin/sh
+# Runs the suites of real slivers as on any machine, and hands over what they found by the second serial line: one line with
+# the exit code, one with the facts of this machine, then vitest's JSON.
+cd /work || exit
+. ./guest.env
+ln -sfn /work/images /tmp/nodeyard-image-cache
+# A machine without CI set may leave out what it cannot do; this one may not.
+export CI=true NO_COLOR=1
+node_modules/node/bin/node --disable-warning=ExperimentalWarning node_modules/vitest/vitest.mjs run \
+  --config testing/slivers/vitest-config.ts --reporter=verbose --reporter=json --outputFile.json=/run/results.json $SUITES
+code=$?
+{
+  echo "$code"
+  printf '{"kernel":"%s","controllers":"%s","version1":%s,"seconds":%s}\n' "$(uname -r)" \
+    "$(cat /sys/fs/cgroup/cgroup.controllers)" "$(grep -c ' - cgroup ' /proc/self/mountinfo)" "$(cut -d. -f1 /proc/uptime)"
+  cat /run/results.json
+} >/dev/vport*p1

@@ -1,0 +1,69 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { type Accelerator, commandLine, type GuestMachine } from "./command-line.ts";
+import { stream } from "./stream.ts";
+
+/** Milliseconds in which a guest under KVM says that it is up, or KVM is none that a stock kernel can use. */
+const PROBE = 45_000;
+const UP = "nodeyard guest: up";
+
+export interface GuestRun {
+  readonly accelerator: Accelerator;
+  /** What came over its second serial line. */
+  readonly results: string;
+}
+
+/**
+ * Boots the guest and resolves when it has ended. KVM is believed only when this very boot proves it, never for the
+ * device's sake: there are machines on which it opens and no stock kernel comes up.
+ */
+export async function runGuest(
+  machine: Omit<GuestMachine, "accelerator">,
+  limit: number,
+  onLine: (line: string) => void,
+): Promise<GuestRun> {
+  if (existsSync("/dev/kvm")) {
+    const run = await boot({ ...machine, accelerator: "kvm" }, limit, PROBE, onLine);
+    if (run !== undefined) return run;
+    onLine("KVM did not bring the guest up; it boots with TCG, which takes longer");
+  }
+  const run = await boot({ ...machine, accelerator: "tcg" }, limit, limit, onLine);
+  if (run === undefined) throw new Error("the guest never came up");
+  return run;
+}
+
+/** Undefined when it was not up within `patience` milliseconds. */
+async function boot(
+  machine: GuestMachine,
+  limit: number,
+  patience: number,
+  onLine: (line: string) => void,
+): Promise<GuestRun | undefined> {
+  const { accelerator } = machine;
+  const abort = new AbortController();
+  let up = false;
+  const late = setTimeout(() => abort.abort(), patience);
+  const end = setTimeout(() => abort.abort(), limit);
+  try {
+    await stream(
+      "qemu-system-x86_64",
+      commandLine(machine),
+      (line) => {
+        if (line.includes(UP)) {
+          up = true;
+          clearTimeout(late);
+        }
+        onLine(line.trimEnd());
+      },
+      abort.signal,
+    );
+  } catch (error) {
+    if (!up && (abort.signal.aborted || accelerator === "kvm")) return undefined;
+    if (!abort.signal.aborted) throw error;
+    throw new Error(`the guest did not end within ${limit / 60_000} minutes`, { cause: error });
+  } finally {
+    clearTimeout(late);
+    clearTimeout(end);
+  }
+  return up ? { accelerator, results: await readFile(machine.results, "utf8") } : undefined;
+}

@@ -1,0 +1,54 @@
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { stream } from "./stream.ts";
+
+const REPOSITORY = join(import.meta.dirname, "../../..");
+/** What the suites of slivers need of it; dependencies that are packages of ours are links to these. */
+const NEEDED = [
+  ...["package.json", "tsconfig.json", "vitest.config.ts", "testing/slivers"],
+  ...["packages/sliver", "packages/sliver-protocol", "packages/runtime", "node_modules"],
+];
+const SIZE = "3G";
+
+export interface Work {
+  /** Archives of images, so that the guest, which has no network, need not make them. */
+  readonly images: readonly string[];
+  /** Read by the shell that starts the suites. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** A disk with this repository as it is now, in `folder`. */
+export async function workDisk(folder: string, { images, settings }: Work): Promise<string> {
+  const disk = join(folder, "work.raw");
+  const draft = await mkdtemp(join(folder, "work."));
+  try {
+    for (const path of NEEDED) {
+      await mkdir(join(draft, path, ".."), { recursive: true });
+      // `cp` in one process: node_modules are many files.
+      await stream(
+        "cp",
+        ["-a", "--reflink=auto", join(REPOSITORY, path), join(draft, path)],
+        () => undefined,
+      );
+    }
+    await mkdir(join(draft, "images"));
+    for (const image of images)
+      await cp(image, join(draft, "images", image.slice(image.lastIndexOf("/") + 1)));
+    await writeFile(join(draft, "guest.env"), shellText(settings));
+    await stream("mkfs.ext4", ["-q", "-F", "-d", draft, disk, SIZE], () => undefined);
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+  return disk;
+}
+
+/** Variables for a shell. Throws for a value that it would read more into. */
+export function shellText(settings: Readonly<Record<string, string>>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => {
+      if (!/^[\w ./-]*$/.test(value))
+        throw new Error(`${name} is ${JSON.stringify(value)}: letters, digits and ./_- only`);
+      return `export ${name}="${value}"\n`;
+    })
+    .join("");
+}
