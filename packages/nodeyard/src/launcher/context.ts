@@ -12,7 +12,8 @@ import type {
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import type { Fence } from "../coordination/index.ts";
-import type { Counters, Journal, Log } from "../telemetry/index.ts";
+import type { SliverAccess } from "../slivers/index.ts";
+import type { Counters, Journal, Live, Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { AgeClock } from "./age-clock.ts";
 import type { Admission } from "./breakers/admission.ts";
@@ -68,6 +69,8 @@ export interface Context {
   readonly log: Log;
   readonly journal: Journal;
   readonly counters: Counters;
+  /** What goes on, for the stack dump. */
+  readonly live: Live;
   readonly fence: Fence;
   /** Tree time for ages and waits; `treeNow` is for what records say. */
   readonly ages: AgeClock;
@@ -76,6 +79,7 @@ export interface Context {
   /** UUID of the installation, from `/nodeyard/installation`. */
   readonly installation: string;
   readonly evidence?: Evidence;
+  readonly slivers?: SliverAccess;
   /** What is being done with each node at this moment, by its id. */
   readonly stepsUnderWay: Map<string, StepUnderWay>;
   readonly timings: Timings;

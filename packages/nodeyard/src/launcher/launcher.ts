@@ -2,6 +2,7 @@ import { deadline, NodeyardError } from "@nodeyard/runtime";
 import { Answerer } from "../asking/index.ts";
 import { openInstallation, persevere } from "../coordination/index.ts";
 import type { Verdict } from "../scheduler/index.ts";
+import type { LiveWork } from "../telemetry/index.ts";
 import type { View, ViewEvent } from "../view/index.ts";
 import type { Loop } from "./loop.ts";
 import { Membership } from "./membership.ts";
@@ -10,6 +11,8 @@ import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { assemble, type Parts, seed } from "./parts.ts";
 import { eachAlone, Sweeps } from "./sweeps.ts";
 import { testify, type Witness } from "./testify.ts";
+
+const SWEEP = { kind: "controller", name: "sweep", site: "launcher/launcher.ts" } as const;
 
 /** Answers node requests: view -> scheduler -> tasks -> tree, with everything that keeps that true over time. */
 export class Launcher {
@@ -65,9 +68,14 @@ export class Launcher {
   }
 
   /** What is going on, for people and checks: tasks under way and what the scheduler holds. */
-  inspect(): { readonly tasks: readonly string[]; readonly complete: boolean } & ReturnType<Loop["inspect"]> {
-    const { tasks, loop } = this.#parts;
-    return { tasks: tasks.list(), complete: this.view.complete, ...loop.inspect() };
+  inspect(): {
+    readonly tasks: readonly string[];
+    readonly complete: boolean;
+    readonly live: readonly LiveWork[];
+  } & ReturnType<Loop["inspect"]> {
+    const { tasks, loop, serving } = this.#parts;
+    const live = serving.context.live.list();
+    return { tasks: tasks.list(), complete: this.view.complete, live, ...loop.inspect() };
   }
 
   /** Takes a new configuration without a restart of what did not change. */
@@ -175,12 +183,14 @@ export class Launcher {
     loop.push({ type: "sweep" });
     leases.sweep();
     minReady.sweep();
-    await eachAlone([
-      removeGhosts(serving.context),
-      lockParents.sweep(),
-      ledgers.audit(),
-      admission.sweep(),
-      deletions.sweep(),
-    ]);
+    await serving.context.live.during(SWEEP, () =>
+      eachAlone([
+        removeGhosts(serving.context),
+        lockParents.sweep(),
+        ledgers.audit(),
+        admission.sweep(),
+        deletions.sweep(),
+      ]),
+    );
   }
 }

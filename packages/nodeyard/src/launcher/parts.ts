@@ -1,5 +1,6 @@
 import { Fence, Registration } from "../coordination/index.ts";
 import type { OfferingFact, Policy } from "../scheduler/index.ts";
+import { Live } from "../telemetry/index.ts";
 import { View } from "../view/index.ts";
 import { AgeClock } from "./age-clock.ts";
 import { Admission } from "./breakers/admission.ts";
@@ -48,6 +49,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
       log,
       journal,
       counters,
+      live: new Live(clock),
       fence: new Fence(tree, clock, random),
       ages,
       ledgers,
@@ -57,6 +59,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
       stepsUnderWay: new Map<string, StepUnderWay>(),
       timings: new Timings(),
       ...(options.evidence === undefined ? {} : { evidence: options.evidence }),
+      ...(options.slivers === undefined ? {} : { slivers: options.slivers }),
     },
     registration,
     identity,

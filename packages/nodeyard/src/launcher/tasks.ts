@@ -1,6 +1,7 @@
 import { backoff, messageOf } from "@nodeyard/runtime";
 import { settledWithin } from "../coordination/index.ts";
 import type { Action, SchedulerEvent } from "../scheduler/index.ts";
+import type { LiveTask } from "../telemetry/index.ts";
 import { requestMinReady } from "./clients/min-ready.ts";
 import type { Context } from "./context.ts";
 import { Gate } from "./gate.ts";
@@ -52,24 +53,24 @@ export class Tasks {
   perform(action: Action): void {
     switch (action.type) {
       case "accept":
-        return this.#run(action.request, (signal) => this.#accept(action, signal));
+        return this.#run("accept", action.request, (signal, live) => this.#accept(action, signal, live));
       case "decline":
-        return this.#run(action.request, () =>
+        return this.#run("decline", action.request, () =>
           this.#ending(
             action.request,
             handleDecline(this.#context, action.request, action.pools, action.reason),
           ),
         );
       case "reset":
-        return this.#run(action.request, () =>
+        return this.#run("reset", action.request, () =>
           this.#ending(action.request, resetLost(this.#context, action.request)),
         );
       case "delete":
-        return this.#run(action.node, (signal) => this.#delete(action.node, signal));
+        return this.#run("delete", action.node, (signal, live) => this.#delete(action.node, signal, live));
       case "deallocate":
-        return this.#run(action.node, () => this.#deallocate(action.node));
+        return this.#run("deallocate", action.node, () => this.#deallocate(action.node));
       case "min-ready":
-        return this.#run(action.label, () => this.#minReady(action.label, action.count));
+        return this.#run("min-ready", action.label, () => this.#minReady(action.label, action.count));
       case "pause":
         return this.#providers.setPaused(action.pool, action.paused);
       case "ask-quota":
@@ -102,9 +103,15 @@ export class Tasks {
     return [...this.#running.values()];
   }
 
-  #run(id: string, work: (signal: AbortSignal) => Promise<SchedulerEvent>): void {
+  #run(
+    what: Action["type"],
+    id: string,
+    work: (signal: AbortSignal, live: LiveTask) => Promise<SchedulerEvent>,
+  ): void {
     const { signal } = this.#session;
-    const task = work(signal)
+    const subject = { kind: "task", name: `${what} ${id}`, site: "launcher/tasks.ts" } as const;
+    const task = this.#context.live
+      .during(subject, (live) => work(signal, live))
       .catch((error): SchedulerEvent | undefined => {
         this.#context.counters.add("launcher.unexpected", 1, { place: "task" });
         this.#context.log.error(
@@ -120,13 +127,17 @@ export class Tasks {
     this.#running.set(task, id);
   }
 
-  async #accept(action: Extract<Action, { type: "accept" }>, signal: AbortSignal): Promise<SchedulerEvent> {
+  async #accept(
+    action: Extract<Action, { type: "accept" }>,
+    signal: AbortSignal,
+    live: LiveTask,
+  ): Promise<SchedulerEvent> {
     const pool = this.#context.pools.get(action.pool);
     if (pool === undefined) return { type: "handled", request: action.request };
     const started = () => {
       if (!signal.aborted) this.#report({ type: "started", request: action.request });
     };
-    const work = handleRequest(this.#context, pool, action.request, action, signal, started);
+    const work = handleRequest(this.#context, pool, action.request, action, signal, { live, started });
     const noted = work.catch(() => {}).finally(() => pool.open.work.delete(noted));
     pool.open.work.add(noted);
     return this.#ending(action.request, work);
@@ -155,13 +166,15 @@ export class Tasks {
     return { type: "handled", request };
   }
 
-  async #delete(node: string, signal: AbortSignal): Promise<SchedulerEvent> {
+  async #delete(node: string, signal: AbortSignal, live: LiveTask): Promise<SchedulerEvent> {
+    live.at("waits for its turn at the provider");
     const record = this.#context.view.nodes.byId.get(node)?.record;
     // What it is to be deleted for is what it is now, not when its turn comes.
     const expected = record?.state ?? "deleting";
-    const retryMs = await this.#gateOf(record?.provider ?? "").run(async () =>
-      signal.aborted ? undefined : this.#deletions.delete(node, expected, signal),
-    );
+    const retryMs = await this.#gateOf(record?.provider ?? "").run(async () => {
+      live.at("deletes");
+      return signal.aborted ? undefined : this.#deletions.delete(node, expected, signal, live);
+    });
     return { type: "deleted", node, ...(retryMs === undefined ? {} : { retryMs }) };
   }
 

@@ -16,8 +16,12 @@ export interface Machine {
    * While someone listens, a signal does not end the process by itself.
    */
   onSignal(fn: (signal: "SIGINT" | "SIGTERM", before: number) => void): () => void;
-  /** Calls `fn` at SIGUSR2, where the old launcher dumps its stacks; returns what ends that. */
-  onDump(fn: () => void): () => void;
+  /**
+   * Calls `fn` at SIGUSR2, where the old launcher dumps its stacks, but not again before it has ended; returns what ends that.
+   */
+  onDump(fn: () => Promise<void>): () => void;
+  /** How the event loop fares: the share of its time in use since the start, and by how much timers are late now, milliseconds. */
+  eventLoop(): Promise<{ readonly utilization: number; readonly delayMs: number }>;
   /** Memory in use, bytes. */
   memory(): { readonly resident: number; readonly heap: number };
   /** Ends the process at once. */

@@ -10,13 +10,14 @@ import {
   watchConfig,
 } from "../config/index.ts";
 import { Launcher } from "../launcher/index.ts";
+import { sliverAccess } from "../slivers/index.ts";
 import { Counters, type FileJournal, JOURNAL, type Log, openJournal } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { Drivers } from "./driver-registry.ts";
-import { dump } from "./dump.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
 import type { Machine } from "./machine.ts";
 import { launcherConfig, logFindings } from "./open-config.ts";
+import { stackDump } from "./stack-dump.ts";
 import { VERSION } from "./version.ts";
 
 export interface LauncherParts {
@@ -59,6 +60,7 @@ export class RunningLauncher {
         journal,
         history: (subject) => journal.read(subject),
         evidence,
+        slivers: sliverAccess(stateFolder),
         counters,
         identity: { hostname, fqdn: hostname, version: VERSION },
         driverOf: async (name) => drivers.driver(name),
@@ -78,11 +80,11 @@ export class RunningLauncher {
     { journal, evidence }: { readonly journal: FileJournal; readonly evidence: FileEvidence },
     counters: Counters,
   ) {
-    const { machine, config, files, drivers, log } = parts;
+    const { machine, tree, config, files, drivers, log } = parts;
     this.#launcher = launcher;
     this.#journal = journal;
     this.#evidence = evidence;
-    this.#ignoreDump = machine.onDump(() => dump(launcher, counters, machine, log));
+    this.#ignoreDump = machine.onDump(() => stackDump({ machine, tree, counters, log, launcher }));
     this.#watch = watchConfig({
       ...files,
       env: machine.env,

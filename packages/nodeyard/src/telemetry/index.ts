@@ -16,4 +16,5 @@ export {
   type PastEvent,
   type Subject,
 } from "./journal.ts";
+export { Live, LiveTask, type LiveWork } from "./live.ts";
 export { type Log, type LogLine, memoryLog } from "./log.ts";

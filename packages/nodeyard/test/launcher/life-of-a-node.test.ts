@@ -2,7 +2,7 @@ import type { Step } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { StepTrace, type StepUnderWay } from "../../src/launcher/nodes/step-trace.ts";
-import { memoryJournal } from "../../src/telemetry/index.ts";
+import { Live, memoryJournal } from "../../src/telemetry/index.ts";
 import { fakeProvider, launcherConfig, type Member, World } from "../rules/world.ts";
 
 const told = ({ journal }: Pick<Member, "journal">, node: string) =>
@@ -75,8 +75,9 @@ describe("the life of a node in the journal", () => {
     const world = new World();
     const journal = memoryJournal();
     const stepsUnderWay = new Map<string, StepUnderWay>();
+    const live = new Live(world.clock);
     const trace = new StepTrace(
-      { clock: world.clock, tree: world.other, journal, stepsUnderWay },
+      { clock: world.clock, tree: world.other, journal, live, stepsUnderWay },
       {
         node: "0000000001",
         of: "launch",

@@ -40,7 +40,8 @@ describe("the life of a process", () => {
     // Together more than the pool holds: one of them waits.
     await Promise.all([site.run("request", "large:5"), site.run("request", "small:5")]);
     up.child.kill("SIGUSR2");
-    await up.told("dump: this process");
+    await up.told("dump: begins");
+    await up.told("nodeyard.stack_dump");
     await up.told("dump: a request");
     expect((await site.run("list")).code).toBe(0);
   });

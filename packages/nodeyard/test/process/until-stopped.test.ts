@@ -33,6 +33,7 @@ function machine() {
       };
     },
     onDump: () => () => {},
+    eventLoop: async () => ({ utilization: 0, delayMs: 0 }),
     memory: () => ({ resident: 0, heap: 0 }),
     exit(code): never {
       exits.push(code);

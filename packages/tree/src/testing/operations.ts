@@ -36,9 +36,9 @@ export function operations({ run, check }: Context): void {
       { what: "commit", path: `${root}/a`, operations: 2 },
       { what: "delete", path: `${root}/none`, operations: 1 },
     ]);
-    expect(calls[0]?.since).toBeLessThanOrEqual(target.clock.monotonic());
+    expect((calls[0]?.since ?? 0) <= target.clock.monotonic()).toBe(true);
     await Promise.allSettled([made, refused]);
-    expect(tree.underWay()).toHaveLength(before);
+    expect(tree.underWay().length).toBe(before);
   });
 
   check("a znode without data is empty, not absent", async ({ tree, root }) => {

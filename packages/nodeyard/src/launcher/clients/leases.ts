@@ -81,7 +81,10 @@ export class LeaseKeeper {
     }
     this.#timers.delete(id);
     this.#running.set(id, false);
-    void this.#step(id)
+    void this.#context.live
+      .during({ kind: "controller", name: `lease ${id}`, site: "launcher/clients/leases.ts" }, () =>
+        this.#step(id),
+      )
       .then(
         (again) => {
           this.#failures.delete(id);

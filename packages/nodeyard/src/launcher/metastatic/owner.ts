@@ -135,7 +135,9 @@ export class Owner {
     this.#timer = undefined;
     this.#again = false;
     let pause = RESYNC_MS;
-    this.#running = this.#reconcile()
+    const name = `slots of ${this.#provider}`;
+    this.#running = this.#context.live
+      .during({ kind: "controller", name, site: "launcher/metastatic/owner.ts" }, () => this.#reconcile())
       .then((ms) => {
         pause = ms;
       })
@@ -167,7 +169,10 @@ export class Owner {
     });
     const due = this.#due(actions);
     await Promise.all(due.map((action) => this.#attempt(action)));
-    if (compare) await this.#unlockForgotten();
+    if (compare) {
+      await this.#unlockForgotten();
+      this.#parts.isolation.sweep();
+    }
     const changed = due.some(({ type }) => type === "drop" || type === "reclaim");
     // Now and then what only a lost event would show.
     if (compare ? changed : nextAt - ages.now() > RESYNC_MS) this.#compare = true;

@@ -54,7 +54,7 @@ export async function attemptLaunch(
       save: async (externalId) => {
         await node.write({ externalId });
       },
-      onStep: ({ step }) => trace.begin(step),
+      onStep: ({ step, deadlineMs }) => trace.begin(step, deadlineMs),
     });
     const hostKeys = await scanned(context, launch, machine, trace, limit.signal).catch(async (error) => {
       // Later than `launch-timeout` is something else than a machine that does not answer.
@@ -129,7 +129,7 @@ async function scanned(
   if (!label.hostKeyChecking) return [];
   if (machine.interfaceIp === null)
     throw new DriverError("fatal", "the machine is up but has no address to scan");
-  trace.begin("scan");
+  trace.begin("scan", pool.open.config.bootTimeoutMs);
   const type = machine.connection?.type ?? label.connection.type;
   const { hostKeys } = await context.scan.scan({
     host: machine.interfaceIp,

@@ -2,6 +2,7 @@ import type { Tag } from "@nodeyard/driver";
 import { changeNode, encodeNode, paths } from "@nodeyard/model";
 import { messageOf, NodeyardError } from "@nodeyard/runtime";
 import { CommitFailed, type Op, TreeError } from "@nodeyard/tree";
+import type { LiveTask } from "../../telemetry/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import { lockNode } from "./node-lock.ts";
@@ -37,13 +38,14 @@ const GOING: ReadonlySet<string> = new Set([
 export async function deleteNode(
   context: Context,
   id: string,
-  expected: string,
-  attempt: number,
+  { expected, attempt }: { readonly expected: string; readonly attempt: number },
   signal: AbortSignal,
+  live: LiveTask,
 ): Promise<Deleted> {
   const node = await lockNode(context, id);
   if (node === "gone") return { result: "deleted" };
   if (node === "busy") return { result: "skipped" };
+  live.holds(node.held.contender);
   const { record } = node;
   // A held node keeps the request it was given to (spec zookeeper.md 5.8); a ready one that has a request is not to go.
   const stated = record.state === expected && (record.state !== "ready" || record.allocatedTo === null);
@@ -55,9 +57,11 @@ export async function deleteNode(
   try {
     if (record.state !== "deleting" && record.state !== "deleted") await node.write({ state: "deleting" });
     if (record.state !== "deleted" && record.provider !== null) await unmake(context, node, attempt, signal);
+    live.at("removes the record");
     await removeRecord(context, node);
     context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "deleted" });
     context.journal.write({ event: "node.deleted", node: id, facts: { from: record.state } });
+    live.at("tells the driver");
     await tellDeleted(context, node, signal);
     return { result: "deleted" };
   } catch (failure) {

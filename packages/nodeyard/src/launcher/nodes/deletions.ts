@@ -2,6 +2,7 @@ import { messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
 import { withRoot } from "../../coordination/index.ts";
 import { DEAD_LETTERS, type DeadLetter, deadLetterPath, encodeDeadLetter } from "../../operations/index.ts";
+import type { LiveTask } from "../../telemetry/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";
 import { type Deleted, deleteNode } from "./delete-node.ts";
@@ -28,8 +29,13 @@ export class Deletions {
   }
 
   /** Deletes a node whose record is `expected` now. Resolves with the pause before the next try; undefined: none is needed. */
-  async delete(node: string, expected: string, signal: AbortSignal): Promise<number | undefined> {
-    const outcome = await this.#try(node, expected, signal);
+  async delete(
+    node: string,
+    expected: string,
+    signal: AbortSignal,
+    live: LiveTask,
+  ): Promise<number | undefined> {
+    const outcome = await this.#try(node, expected, signal, live);
     if (outcome.result === "failed") return signal.aborted ? 0 : this.#failed(node, outcome.error);
     if (outcome.result === "skipped") return BUSY_MS;
     this.#tries.delete(node);
@@ -55,9 +61,9 @@ export class Deletions {
     for (const node of this.#tries.keys()) if (!view.nodes.byId.has(node)) this.#tries.delete(node);
   }
 
-  async #try(node: string, expected: string, signal: AbortSignal): Promise<Deleted> {
+  async #try(node: string, expected: string, signal: AbortSignal, live: LiveTask): Promise<Deleted> {
     const attempt = (this.#tries.get(node)?.failed ?? 0) + 1;
-    return deleteNode(this.#context, node, expected, attempt, signal).catch((error: unknown) => ({
+    return deleteNode(this.#context, node, { expected, attempt }, signal, live).catch((error: unknown) => ({
       result: "failed",
       error: messageOf(error),
     }));

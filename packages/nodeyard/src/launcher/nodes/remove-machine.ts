@@ -27,7 +27,7 @@ export async function removeMachine(
       signal: limit.signal,
       externalId,
       save: async () => {},
-      onStep: ({ step }) => trace.begin(step),
+      onStep: ({ step, deadlineMs }) => trace.begin(step, deadlineMs),
     });
     trace.end();
   } catch (error) {

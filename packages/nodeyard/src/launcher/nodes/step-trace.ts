@@ -1,3 +1,4 @@
+import type { LiveTask } from "../../telemetry/index.ts";
 import { type Context, treeNow } from "../context.ts";
 
 /** Steps of one try that are told, at most: the rest is counted. */
@@ -18,7 +19,7 @@ export interface TraceSubject {
   readonly attempt: number;
 }
 
-type TraceContext = Pick<Context, "clock" | "tree" | "journal" | "stepsUnderWay">;
+type TraceContext = Pick<Context, "clock" | "tree" | "journal" | "live" | "stepsUnderWay">;
 
 /**
  * Writes the steps of a launch or deletion into the journal as each ends: name, begin, duration, error. A driver that yields
@@ -28,15 +29,20 @@ export class StepTrace {
   readonly #context: TraceContext;
   readonly #subject: TraceSubject;
   #current: { readonly step: string; readonly began: number; readonly mono: number } | undefined;
+  readonly #live: LiveTask;
   #told = 0;
   #untold = 0;
 
   constructor(context: TraceContext, subject: TraceSubject) {
     this.#context = context;
     this.#subject = subject;
+    const name = `${subject.of} ${subject.node}, attempt ${subject.attempt}`;
+    this.#live = context.live.begin({ kind: "machine", name, site: "launcher/nodes/step-trace.ts" });
   }
 
-  begin(step: string): void {
+  /** `withinMs`: how long it may take. */
+  begin(step: string, withinMs?: number): void {
+    this.#live.at(step, withinMs);
     if (this.#current?.step === step) return;
     this.#finish({});
     const { clock } = this.#context;
@@ -47,6 +53,7 @@ export class StepTrace {
 
   /** The try has ended; with an error it ended in the step under way. */
   end(error?: string): void {
+    this.#context.live.end(this.#live);
     this.#finish({
       ...(error === undefined ? {} : { error }),
       ...(this.#untold === 0 ? {} : { untold: this.#untold }),

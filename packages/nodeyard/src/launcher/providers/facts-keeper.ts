@@ -58,7 +58,14 @@ export class FactsKeeper {
     const { open, stop } = served;
     if (open === undefined || stop.signal.aborted) return;
     try {
-      const facts = await learnFacts(open, this.#context, stop.signal);
+      const facts = await this.#context.live.during(
+        {
+          kind: "controller",
+          name: `facts of ${served.config.name}`,
+          site: "launcher/providers/facts-keeper.ts",
+        },
+        () => learnFacts(open, this.#context, stop.signal),
+      );
       if (served.open !== open) return;
       served.facts = facts;
       served.failing = undefined;

@@ -64,7 +64,9 @@ export class InventoryKeeper {
 
   #run(): void {
     this.#again = false;
-    this.#running = this.#reconcile()
+    const name = `inventory of ${this.#open.config.name}`;
+    this.#running = this.#context.live
+      .during({ kind: "controller", name, site: "launcher/providers/inventory.ts" }, () => this.#reconcile())
       .catch((error) =>
         this.#context.log.error(
           { provider: this.#open.config.name, error: messageOf(error) },

@@ -35,7 +35,15 @@ export class LeakSweep {
     this.#timer = clock.setTimer(
       jitter(random, SWEEP_MS),
       () =>
-        void this.sweep()
+        void this.#context.live
+          .during(
+            {
+              kind: "controller",
+              name: `leaks of ${this.#open.config.name}`,
+              site: "launcher/providers/leaks.ts",
+            },
+            () => this.sweep(),
+          )
           .catch((error) =>
             this.#context.log.warn(
               { provider: this.#open.config.name, error: messageOf(error) },

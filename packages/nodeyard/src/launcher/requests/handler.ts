@@ -2,6 +2,7 @@ import { messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
 import { FenceLost } from "../../coordination/index.ts";
 import type { Action } from "../../scheduler/index.ts";
+import type { LiveTask } from "../../telemetry/index.ts";
 import { type Context, type ServingPool, treeNow } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { LimitReached } from "../limits/ledger-book.ts";
@@ -32,6 +33,13 @@ type NodeOutcome = {
 
 type NodesetPlan = Pick<Extract<Action, { type: "accept" }>, "nodes" | "zone">;
 
+/** Who is told how far it has come. */
+interface Telling {
+  readonly live: LiveTask;
+  /** The last of its launches has begun. */
+  readonly started: () => void;
+}
+
 /** Carries one acceptance out: lock, claim and launch all nodes at once, then deliver, decline or put back. */
 export async function handleRequest(
   context: Context,
@@ -39,13 +47,17 @@ export async function handleRequest(
   id: string,
   plan: NodesetPlan,
   signal: AbortSignal,
-  onStarted: () => void,
+  { live, started }: Telling,
 ): Promise<Handled> {
+  live.at("locks and accepts it");
   const request = await lockAndAccept(context, id);
   if (typeof request === "string") return request === "gone" ? "vanished" : request;
+  live.holds(request.held.contender);
+  live.at(`obtains ${plan.nodes.length} nodes`);
   context.log.debug({ request: id, pool: pool.key, nodes: plan.nodes.length }, "accepted a request");
   context.journal.write({ event: "request.accepted", request: id, facts: { pool: pool.key } });
-  const outcomes = await obtainNodes(context, pool, request, plan, signal, onStarted);
+  const outcomes = await obtainNodes(context, pool, request, plan, signal, { live, started });
+  live.at("concludes");
   const nodes = outcomes.map((outcome) => outcome.node).filter((node) => node !== undefined);
   try {
     return await conclude(context, pool, request, outcomes, nodes);
@@ -66,12 +78,12 @@ async function obtainNodes(
   request: HeldRequest,
   { nodes, zone }: NodesetPlan,
   signal: AbortSignal,
-  onStarted: () => void,
+  telling: Telling,
 ): Promise<NodeOutcome[]> {
   let starting = nodes.length;
   const started = () => {
     starting--;
-    if (starting === 0) onStarted();
+    if (starting === 0) telling.started();
   };
   return Promise.all(
     nodes.map(async (planned): Promise<NodeOutcome> => {
@@ -80,6 +92,7 @@ async function obtainNodes(
       try {
         if ("reuse" in planned) {
           node = await claimNode(context, pool, request, planned.reuse, signal);
+          if (node !== undefined) telling.live.holds(node.held.contender);
           return { node, result: node === undefined ? "taken" : "ready" };
         }
         const label = pool.open.config.pools
@@ -88,6 +101,7 @@ async function obtainNodes(
         if (label === undefined) return { node, result: "taken" };
         node = await createNode(context, pool, request, label, { need: planned.launch, zone }, signal);
         begun = true;
+        telling.live.holds(node.held.contender);
         started();
         return { node, ...(await launchNode(context, pool, request, node, label, signal)) };
       } catch (error) {

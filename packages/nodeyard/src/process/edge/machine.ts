@@ -1,9 +1,13 @@
 import { homedir, hostname, userInfo } from "node:os";
-import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { performance } from "node:perf_hooks";
+import { sleep, systemClock, systemRandom } from "@nodeyard/runtime";
 import type { Machine } from "../machine.ts";
 
 /** A terminal sends Ctrl-C to every process of a command, and npm and shells pass it on: that is one signal, not two. */
 const ECHO_MS = 300;
+/** Timers that are watched to learn how late they fire. */
+const LOOP_SAMPLES = 5;
+const LOOP_SAMPLE_MS = 10;
 
 /** The machine that this process runs on. */
 export function systemMachine(): Machine {
@@ -33,8 +37,26 @@ export function systemMachine(): Machine {
         void process.off("SIGINT", interrupted).off("SIGTERM", terminated).off("SIGUSR1", interrupted);
     },
     onDump(fn) {
-      process.on("SIGUSR2", fn);
-      return () => void process.off("SIGUSR2", fn);
+      let busy = false;
+      const came = () => {
+        if (busy) return;
+        busy = true;
+        void fn().finally(() => {
+          busy = false;
+        });
+      };
+      process.on("SIGUSR2", came);
+      return () => void process.off("SIGUSR2", came);
+    },
+    async eventLoop() {
+      const { utilization } = performance.eventLoopUtilization();
+      let delayMs = 0;
+      for (let sample = 0; sample < LOOP_SAMPLES; sample++) {
+        const due = systemClock.monotonic() + LOOP_SAMPLE_MS;
+        await sleep(systemClock, LOOP_SAMPLE_MS);
+        delayMs = Math.max(delayMs, systemClock.monotonic() - due);
+      }
+      return { utilization, delayMs };
     },
     memory() {
       const { rss, heapUsed } = process.memoryUsage();

@@ -1,0 +1,90 @@
+import type { Tree } from "@nodeyard/tree";
+import type { Launcher } from "../launcher/index.ts";
+import type { Counters, LiveWork, Log } from "../telemetry/index.ts";
+import type { Machine } from "./machine.ts";
+
+/** Where the lines belong, as the old launcher's belonged to `nodepool.stack_dump` (spec operations.md, "SIGUSR2"). */
+const BUCKET = "nodeyard.stack_dump";
+/** Lines of one kind, at most; how many are left out is said. */
+const MOST = 1_000;
+const MOST_REQUESTS = 100;
+
+export interface Dumped {
+  readonly machine: Machine;
+  readonly tree: Tree;
+  readonly counters: Counters;
+  readonly log: Log;
+  /** Absent in a process that has none. */
+  readonly launcher?: Pick<Launcher, "view" | "verdict" | "inspect">;
+  /** Other work that goes on. */
+  readonly live?: () => readonly LiveWork[];
+}
+
+/**
+ * What a process is busy with, for whoever wonders why nothing moves: all of it at level info, so that it is seen without --debug.
+ * Only reads what is in memory, so that it says the same of a process whose every await hangs.
+ */
+export async function stackDump(of: Dumped): Promise<void> {
+  const { machine, tree, counters, launcher } = of;
+  const say = (facts: object, text: string) => of.log.info({ bucket: BUCKET, ...facts }, text);
+  const { state, epoch, trustedUntil } = tree.session();
+  const now = machine.clock.monotonic();
+  const trustedMs = Number.isFinite(trustedUntil) ? Math.round(trustedUntil - now) : undefined;
+  const live = [...(launcher?.inspect().live ?? []), ...(of.live?.() ?? [])];
+  const calls = tree.underWay();
+  say(
+    { ...machine.memory(), live: live.length, treeCalls: calls.length, session: { state, epoch, trustedMs } },
+    "dump: begins",
+  );
+  some(live, say, (one) => say(liveFacts(one, now), `dump: ${one.kind} ${one.name}`));
+  some(calls, say, ({ what, path, operations, since }) =>
+    say({ path, operations, ageMs: Math.round(now - since) }, `dump: tree call ${what}`),
+  );
+  if (launcher !== undefined) dumpLauncher(launcher, say);
+  for (const { name, labels, value } of counters.list()) say({ ...labels, value }, `dump: counter ${name}`);
+  const { utilization, delayMs } = await machine.eventLoop();
+  say(
+    { utilization: Number(utilization.toFixed(3)), delayMs: Number(delayMs.toFixed(1)) },
+    "dump: ends; the event loop",
+  );
+}
+
+type Say = (facts: object, text: string) => void;
+
+function some<T>(all: readonly T[], say: Say, each: (one: T) => void): void {
+  for (const one of all.slice(0, MOST)) each(one);
+  if (all.length > MOST) say({ more: all.length - MOST }, "dump: and so on");
+}
+
+function liveFacts({ since, step, stepSince, site, until, locks }: LiveWork, now: number): object {
+  return {
+    ageMs: Math.round(now - since),
+    step,
+    stepMs: Math.round(now - stepSince),
+    site,
+    ...(until === undefined ? {} : { givenUpInMs: Math.round(until - now) }),
+    ...(locks.length === 0 ? {} : { locks }),
+  };
+}
+
+function dumpLauncher(launcher: NonNullable<Dumped["launcher"]>, say: Say): void {
+  const { view } = launcher;
+  const { handling, busyNodes, waiting } = launcher.inspect();
+  say(
+    {
+      nodes: view.nodes.byId.size,
+      requests: view.requests.byId.size,
+      components: view.components.size,
+      complete: view.complete,
+      handling: handling.length,
+      busyNodes: busyNodes.length,
+      waiting,
+    },
+    "dump: the launcher",
+  );
+  let left = MOST_REQUESTS;
+  for (const [id, { record }] of view.requests.byId) {
+    if (left-- === 0) break;
+    say({ request: id, state: record.state, verdict: launcher.verdict(id) }, "dump: a request");
+  }
+}

@@ -1,0 +1,92 @@
+import type { Clock } from "@nodeyard/runtime";
+
+/** Work that has begun and not ended. All times are monotonic milliseconds. */
+export interface LiveWork {
+  /** `task`: something the scheduler ordered. `controller`: what keeps something true. `machine`: a driver's steps. `worker`: a build or upload. */
+  readonly kind: "task" | "controller" | "machine" | "worker";
+  /** What is done, with its subject: `accept 100-0000000004`. */
+  readonly name: string;
+  /** The source file that awaits, below the room's folder; together with `step` it names the place. */
+  readonly site: string;
+  readonly since: number;
+  readonly step: string;
+  readonly stepSince: number;
+  /** When what is waited for is given up; absent: the work has a deadline elsewhere, or none. */
+  readonly until?: number;
+  /** Lock contenders that it holds. */
+  readonly locks: readonly string[];
+}
+
+/** One piece of live work, for whoever does it. */
+export class LiveTask implements LiveWork {
+  readonly kind: LiveWork["kind"];
+  readonly name: string;
+  readonly site: string;
+  readonly since: number;
+  step = "begun";
+  stepSince: number;
+  until?: number;
+  locks: readonly string[] = [];
+  readonly #clock: Clock;
+
+  constructor({ kind, name, site }: Pick<LiveWork, "kind" | "name" | "site">, clock: Clock) {
+    this.kind = kind;
+    this.name = name;
+    this.site = site;
+    this.#clock = clock;
+    this.since = this.stepSince = clock.monotonic();
+  }
+
+  /** What it awaits from now on, and for how long at most, milliseconds. */
+  at(step: string, withinMs?: number): void {
+    this.step = step;
+    this.stepSince = this.#clock.monotonic();
+    if (withinMs === undefined || withinMs === Number.POSITIVE_INFINITY) delete this.until;
+    else this.until = this.stepSince + withinMs;
+  }
+
+  holds(lock: string): void {
+    this.locks = [...this.locks, lock];
+  }
+}
+
+/**
+ * Everything that goes on in a process, by the word of those who do it: an await that never ends has no stack to be read, so who
+ * begins work says so, and what it waits for. Costs a few assignments, and is only ever read by the stack dump.
+ */
+export class Live {
+  readonly #clock: Clock;
+  readonly #tasks = new Set<LiveTask>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Does `work`, which is live until it settles. */
+  async during<T>(
+    what: Pick<LiveWork, "kind" | "name" | "site">,
+    work: (task: LiveTask) => Promise<T>,
+  ): Promise<T> {
+    const task = this.begin(what);
+    try {
+      return await work(task);
+    } finally {
+      this.end(task);
+    }
+  }
+
+  begin(what: Pick<LiveWork, "kind" | "name" | "site">): LiveTask {
+    const task = new LiveTask(what, this.#clock);
+    this.#tasks.add(task);
+    return task;
+  }
+
+  end(task: LiveTask): void {
+    this.#tasks.delete(task);
+  }
+
+  /** The oldest first. */
+  list(): readonly LiveWork[] {
+    return [...this.#tasks];
+  }
+}

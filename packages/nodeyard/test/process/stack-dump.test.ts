@@ -1,0 +1,82 @@
+import type { Driver } from "@nodeyard/driver";
+import { describe, expect, test } from "vitest";
+import type { Machine } from "../../src/process/machine.ts";
+import { stackDump } from "../../src/process/stack-dump.ts";
+import { memoryLog } from "../../src/telemetry/index.ts";
+import { fakeProvider, launcherConfig, type Member, World } from "../rules/world.ts";
+
+async function dumped(world: World, { launcher, tree, counters }: Member) {
+  const log = memoryLog();
+  const machine = {
+    clock: world.clock,
+    memory: () => ({ resident: 1, heap: 1 }),
+    eventLoop: async () => ({ utilization: 0.25, delayMs: 0 }),
+  } as unknown as Machine;
+  await stackDump({ machine, tree, counters, log, launcher });
+  expect(log.lines.map(({ level }) => level)).not.toContain("debug");
+  for (const { facts } of log.lines) expect(facts).toMatchObject({ bucket: "nodeyard.stack_dump" });
+  return log.lines;
+}
+
+/** A driver whose creations say one step and hang in the next, whatever is aborted. */
+const hangs = (driver: Driver): Driver => ({
+  ...driver,
+  open: async (config, context) => {
+    const provider = await driver.open(config, context);
+    return Object.assign(provider, {
+      async *create() {
+        yield { step: "boot the machine", deadlineMs: 45_000 };
+        await new Promise(() => {});
+      },
+    });
+  },
+});
+
+describe("the stack dump", () => {
+  test("shows a launch that hangs: its step, since when, until when, and the locks that are held for it", async () => {
+    const world = new World();
+    const member = await world.start("a", launcherConfig([fakeProvider()]), { wrap: hangs });
+    const request = await world.ask();
+    await world.until("a node is building", () => world.nodes()[0]?.state === "building");
+    await world.run(20_000);
+    const node = world.nodes()[0]?.id;
+    const lines = await dumped(world, member);
+    const machine = lines.find(({ text }) => text === `dump: machine launch ${node}, attempt 1`);
+    expect(machine?.facts).toMatchObject({
+      step: "boot the machine",
+      site: "launcher/nodes/step-trace.ts",
+    });
+    const { stepMs, givenUpInMs } = machine?.facts as { stepMs: number; givenUpInMs: number };
+    expect(stepMs).toBeGreaterThanOrEqual(20_000);
+    expect(stepMs + givenUpInMs).toBe(45_000);
+    const task = lines.find(({ text }) => text === `dump: task accept ${request}`);
+    expect(task?.facts).toMatchObject({
+      step: "obtains 1 nodes",
+      locks: [
+        expect.stringContaining(`/nodepool/requests-lock/${request}/`),
+        expect.stringContaining(`/nodepool/nodes/${node}/lock/`),
+      ],
+    });
+    expect(lines.at(-1)?.facts).toMatchObject({ utilization: 0.25 });
+  });
+
+  test("shows the tree's calls that are not answered, and nothing of them afterwards", async () => {
+    const world = new World();
+    const member = await world.start("a", launcherConfig([fakeProvider()]), { sessionTimeoutMs: 600_000 });
+    world.fault = ({ kind }) => (kind === "write" ? { delayMs: 30_000 } : undefined);
+    const request = await world.ask();
+    await world.run(10_000);
+    const calls = (await dumped(world, member)).filter(({ text }) => text.startsWith("dump: tree call"));
+    expect(calls.map(({ text, facts }) => [text, facts])).toContainEqual([
+      "dump: tree call commit",
+      expect.objectContaining({ path: `/nodepool/requests-lock/${request}` }),
+    ]);
+    world.fault = () => undefined;
+    await world.fulfilled(request, 300_000);
+    await world.use(request);
+    await world.until("its nodes are gone", () => world.nodes().length === 0);
+    await world.run(1_000);
+    const after = await dumped(world, member);
+    expect(after.filter(({ text }) => /tree call|task|machine /.test(text))).toEqual([]);
+  });
+});
