@@ -6,8 +6,8 @@ export interface MachineFacts {
   readonly cores: number;
   /** KiB in all. */
   readonly memory: number;
-  /** KiB of the pool that slivers' roots are in. */
-  readonly pool: number;
+  /** KiB of the pool that slivers' roots are in; absent: there is none that could be full. */
+  readonly pool?: number;
 }
 
 /** What an operator said; what is absent is taken from the machine. */
@@ -33,7 +33,7 @@ export function sharedWithSlivers(
   const found: Capacity = {
     cpu,
     memory: Math.max(0, memory - own),
-    disk: Math.floor((pool * 3) / 4),
+    ...(pool === undefined ? {} : { disk: Math.floor((pool * 3) / 4) }),
   };
   const stated = Object.entries(capacity).filter(([, value]) => value !== undefined);
   return { cpu, capacity: { ...found, ...Object.fromEntries(stated) } };

@@ -33,6 +33,8 @@ export interface BackEnd {
    * this back end have the machine's own files.
    */
   socketFolder?(ref: SliverRef): string;
+  /** KiB that its slivers' roots have in all, whether it is made already or not. Absent: it limits none. */
+  poolSize?(): Promise<number>;
   /**
    * Everything on this machine that carries this back end's own marks, whoever made it; nothing else, whatever its
    * name. It survives a restart of the manager, so the marks are on the machine and not in the process.

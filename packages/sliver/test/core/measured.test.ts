@@ -9,6 +9,8 @@ test("what is not stated is found: all CPUs, memory without the machine's own, t
     cpu: 2000,
     capacity: { cpu: 2000, memory: 7_340_032, disk: 15_000_000 },
   });
+  const { pool: _, ...poolless } = facts;
+  expect(sharedWithSlivers({ machine: {}, capacity: {} }, poolless).capacity).not.toHaveProperty("disk");
   // A small machine keeps enough to live on, and promises nothing that it has not.
   const small = sharedWithSlivers({ machine: {}, capacity: {} }, { ...facts, memory: 300_000 });
   expect(small.capacity.memory).toBe(300_000 - 262_144);

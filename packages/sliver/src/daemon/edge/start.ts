@@ -20,6 +20,7 @@ import { nodeFiles, Store } from "../../store/index.ts";
 import { controlAccounts, socketAccounts, tokenCaller } from "../accounts.ts";
 import type { DaemonConfig } from "../config.ts";
 import { DaemonConfigError } from "../errors.ts";
+import { latest } from "../latest.ts";
 import { auditFile } from "./audit-file.ts";
 import { machineFacts } from "./facts.ts";
 import { lockFolder } from "./lock.ts";
@@ -50,8 +51,8 @@ export async function startDaemon(
   const audit = auditFile(join(config.stateFolder, "audit.log"));
   undo.defer(() => audit.close());
 
-  const { cpu, capacity } = sharedWithSlivers(config, await machineFacts(config));
   const backEnd = make(config);
+  const { cpu, capacity } = sharedWithSlivers(config, await machineFacts(backEnd));
   const profile = PROFILES[config.profile];
   const manager = new Manager({
     node: config.node,
@@ -82,7 +83,8 @@ export async function startDaemon(
     await keys?.apply(controlAccounts(manager.state, control.keys));
   };
   await applyAccounts();
-  manager.onSync(() => void applyAccounts().catch((error) => log.error(`accounts: ${messageOf(error)}`)));
+  const reapply = () => applyAccounts().catch((error) => log.error(`accounts: ${messageOf(error)}`));
+  manager.onSync(latest(reapply));
   const tcp = await openTcp(config, handler, manager);
   if (tcp !== undefined) undo.defer(() => closeServer(tcp));
 

@@ -38,6 +38,10 @@ export class LxcBackEnd implements BackEnd {
     return this.#machine.folders.socket(markName(ref));
   }
 
+  async poolSize(): Promise<number> {
+    return Math.floor((await this.#machine.pool.capacity()) / 1024);
+  }
+
   async inspect(signal: AbortSignal): Promise<readonly Observed[]> {
     const { folders, subvolumes, cgroups } = await this.#ready(signal);
     const found = new Set([

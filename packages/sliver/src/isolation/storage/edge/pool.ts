@@ -40,6 +40,15 @@ export class Pool {
       await run(["umount", this.folder], { signal });
   }
 
+  /** Bytes that it has, or will have once it is made. Throws MachineError. */
+  async capacity(): Promise<number> {
+    if (this.#file !== undefined) return this.#bytes;
+    const { bsize, blocks } = await statfs(this.folder).catch((cause) => {
+      throw new MachineError(`the pool ${this.folder} cannot be looked at: ${cause.message}`, { cause });
+    });
+    return bsize * blocks;
+  }
+
   /** Size in bytes, and what images and slivers take now. */
   async space(): Promise<{ size: number; used: number }> {
     const { bsize, blocks, bavail } = await statfs(this.folder);
