@@ -1,5 +1,9 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { limitWrites, readLayout } from "../../src/isolation/cgroups/index.ts";
+import { Cgroups, limitWrites, PARENT, readLayout } from "../../src/isolation/cgroups/index.ts";
 import { sampleConfig } from "../../src/isolation/conformance/index.ts";
 
 const V1 = `30 25 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw
@@ -92,5 +96,38 @@ describe("limits in the words of the kernel", () => {
     const bare = values("", [], { memoryCap: 1, pids: 1, ioRead: 1 }, "7:0", { cores: [1] });
     expect(bare.files).toEqual({});
     expect(bare.unenforced).toHaveLength(6);
+  });
+});
+
+describe("guarantees of memory, in v2", () => {
+  test("are the parent's too, as a sum, and in the groups that processes are in", async () => {
+    const mount = mkdtempSync(join(tmpdir(), "nodeyard-cgroups-"));
+    try {
+      const groups = ["", "ny-1.1", "ny-1.1/payload", "ny-2.2"].map((name) => join(mount, PARENT, name));
+      for (const group of groups) {
+        mkdirSync(group, { recursive: true });
+        writeFileSync(join(group, "memory.min"), "0\n");
+      }
+      const layout = readLayout(`31 30 0:27 / ${mount} rw - cgroup2 cgroup2 rw`, () => ["memory"]);
+      const cgroups = new Cgroups(layout, systemClock);
+      const guarantee = (kib: number) =>
+        limitWrites(config({ memoryGuarantee: kib }), layout, undefined).writes.filter(
+          ({ file }) => file === "memory.min",
+        );
+      // A regular file keeps what is longer than what is written.
+      const present = () =>
+        groups
+          .filter((group) => existsSync(group))
+          .map((group) => Number.parseInt(readFileSync(join(group, "memory.min"), "utf8"), 10));
+      await Promise.all([cgroups.apply("ny-1.1", guarantee(1024)), cgroups.apply("ny-2.2", guarantee(2048))]);
+      expect(present()).toEqual([3_145_728, 1_048_576, 1_048_576, 2_097_152]);
+      await cgroups.apply("ny-1.1", guarantee(3072));
+      expect(present()).toEqual([5_242_880, 3_145_728, 3_145_728, 2_097_152]);
+      rmSync(join(mount, PARENT, "ny-1.1"), { recursive: true });
+      await cgroups.remove("ny-1.1", new AbortController().signal);
+      expect(present().slice(0, 1)).toEqual([2_097_152]);
+    } finally {
+      rmSync(mount, { recursive: true });
+    }
   });
 });

@@ -6,7 +6,7 @@ export interface Write {
   readonly controller: Controller;
   readonly file: string;
   readonly value: string;
-  /** Also in the groups below: v1 does not inherit it. */
+  /** Also in the groups below, which do not inherit it. */
   readonly below?: true;
 }
 
@@ -16,6 +16,8 @@ export interface LimitWrites {
   readonly unenforced: readonly string[];
 }
 
+/** Bytes that others' need of memory does not take; cgroup v2. */
+export const GUARANTEE = "memory.min";
 /** Microseconds. */
 const PERIOD = 100_000;
 /** The kernel takes no smaller quota. Microseconds. */
@@ -82,12 +84,19 @@ function memory({ effective: { memoryCap, memoryGuarantee } }: Asked, version: V
   const bytes = memoryCap * 1024;
   if (version === undefined)
     return bytes + memoryGuarantee > 0 ? lacks("memoryCap, memoryGuarantee", "memory") : NOTHING;
-  if (version === 2)
-    return done("memory", {
+  if (version === 2) {
+    const { writes } = done("memory", {
       "memory.max": bytes === 0 ? "max" : bytes,
       "memory.swap.max": bytes === 0 ? "max" : 0,
-      "memory.min": memoryGuarantee * 1024,
     });
+    // What a group protects is not protected for the groups in it, unless they say so too.
+    const guarantee = {
+      controller: "memory",
+      file: GUARANTEE,
+      value: String(memoryGuarantee * 1024),
+    } as const;
+    return { writes: [...writes, { ...guarantee, below: true }], unenforced: [] };
+  }
   const { writes } = done("memory", { "memory.limit_in_bytes": bytes === 0 ? -1 : bytes });
   const unenforced = memoryGuarantee > 0 ? ["memoryGuarantee: cgroup v1 protects no memory from others"] : [];
   return { writes, unenforced };

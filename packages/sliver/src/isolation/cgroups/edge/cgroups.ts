@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Clock, sleep } from "@nodeyard/runtime";
 import { MachineError } from "../../errors.ts";
 import { type CgroupLayout, type Hierarchy, readLayout } from "../layout.ts";
-import { sharesOf, type Write } from "../limits.ts";
+import { GUARANTEE, sharesOf, type Write } from "../limits.ts";
 
 /** All of ours are below this one, so that slivers compete with the rest of the machine as one. */
 export const PARENT = "nodeyard-slivers";
@@ -15,6 +15,8 @@ const SLOWEST_LOOK = 100;
 export class Cgroups {
   readonly layout: CgroupLayout;
   readonly #clock: Clock;
+  /** One sum at a time: a later one has seen what an earlier one has. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(layout: CgroupLayout, clock: Clock) {
     this.layout = layout;
@@ -66,6 +68,7 @@ export class Cgroups {
       // Memory and swap together, where v1 counts swap: else what memory may not hold goes there without an end.
       if (file === "memory.limit_in_bytes")
         await put(join(own, "memory.memsw.limit_in_bytes"), value).catch(() => undefined);
+      if (file === GUARANTEE) await this.#guaranteeAll(mount);
     }
   }
 
@@ -115,11 +118,27 @@ export class Cgroups {
       for (let wait = FIRST_LOOK; !(await removeTree(own)); wait = Math.min(2 * wait, SLOWEST_LOOK))
         await sleep(this.#clock, wait, signal);
     }
+    const memory = this.layout.controllers.get("memory");
+    if (memory?.version === 2 && (await read(join(memory.mount, PARENT, GUARANTEE))) !== undefined)
+      await this.#guaranteeAll(memory.mount);
   }
 
   /** Of a machine without slivers; nothing may be made meanwhile. */
   async removeParent(): Promise<void> {
     for (const { mount } of this.layout.hierarchies) await removeTree(join(mount, PARENT));
+  }
+
+  /** A guarantee is worth what the group above has: the parent protects as much as its slivers do together. */
+  #guaranteeAll(mount: string): Promise<void> {
+    const done = this.#turn.then(async () => {
+      const parent = join(mount, PARENT);
+      let sum = 0;
+      for (const name of await folders(parent))
+        sum += Number((await read(join(parent, name, GUARANTEE)))?.trim() ?? 0);
+      await put(join(parent, GUARANTEE), String(sum));
+    });
+    this.#turn = done.catch(() => undefined);
+    return done;
   }
 
   async #prepare({ version, mount }: Hierarchy, above: string, group: string): Promise<void> {
