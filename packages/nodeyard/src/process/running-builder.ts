@@ -3,12 +3,13 @@ import { createScanner } from "@nodeyard/keyscan";
 import { messageOf } from "@nodeyard/runtime";
 import { Builder, type BuilderConfig, HostDisk, type Progress, probeIsolation } from "../builder/index.ts";
 import { type Config, type ConfigWatch, watchConfig } from "../config/index.ts";
-import { Counters } from "../telemetry/index.ts";
+import { Counters, type LiveWork } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import { isFolder } from "./edge/files.ts";
 import { ProcessError } from "./errors.ts";
 import { logFindings } from "./open-config.ts";
 import type { LauncherParts } from "./running-launcher.ts";
+import { stackDump } from "./stack-dump.ts";
 import { VERSION } from "./version.ts";
 
 /** Between two lines of progress in the log, milliseconds. */
@@ -26,6 +27,7 @@ export class RunningBuilder {
   readonly #builder: Builder;
   readonly #watch: ConfigWatch;
   readonly #tell: { cancel(): void };
+  readonly #ignoreDump: () => void;
   #reloading: Promise<void> = Promise.resolve();
 
   /** Resolves when it works. Rejects with ProcessError where it has no folder to work in. */
@@ -41,13 +43,14 @@ export class RunningBuilder {
           ? "builds get no namespaces of their own here: what leaves its process group is ended by the next sweep only"
           : "builds run in a user namespace, without real root: diskimage-builder needs a builder that is root",
       );
+    const counters = new Counters();
     const builder = await Builder.start({
       tree,
       clock,
       random,
       scan: driverScanner(createScanner({ clock, random })),
       log,
-      counters: new Counters(),
+      counters,
       disk: new HostDisk(folder, isolation),
       identity: { hostname, fqdn: hostname, version: VERSION },
       driverOf: async (name) => drivers.driver(name),
@@ -56,11 +59,17 @@ export class RunningBuilder {
       ...(buildWorkers === undefined ? {} : { buildWorkers }),
       ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
     });
-    return new RunningBuilder(parts, builder);
+    return new RunningBuilder(parts, builder, counters);
   }
 
-  private constructor({ machine, config, files, drivers, log }: BuilderParts, builder: Builder) {
+  private constructor(
+    { machine, tree, config, files, drivers, log }: BuilderParts,
+    builder: Builder,
+    counters: Counters,
+  ) {
     this.#builder = builder;
+    const live = () => builder.progress().map((one) => work(one, machine.clock.monotonic()));
+    this.#ignoreDump = machine.onDump(() => stackDump({ machine, tree, counters, log, live }));
     this.#tell = tellProgress(machine.clock, () => {
       for (const one of builder.progress()) log.info(told(one), `${one.kind} under way`);
     });
@@ -88,6 +97,7 @@ export class RunningBuilder {
   async close(graceMs: number): Promise<void> {
     this.#watch.close();
     this.#tell.cancel();
+    this.#ignoreDump();
     await this.#reloading;
     await this.#builder.close(graceMs);
   }
@@ -131,5 +141,20 @@ function told({ kind: _, etaMs, bytesPerSecond, elapsedMs, ...facts }: Progress)
     seconds: Math.round(elapsedMs / 1000),
     MBps: Number((bytesPerSecond / 1e6).toFixed(1)),
     ...(etaMs === null ? {} : { etaSeconds: Math.round(etaMs / 1000) }),
+  };
+}
+
+function work({ kind, image, build, provider, phase, elapsedMs }: Progress, now: number): LiveWork {
+  const to = provider === null ? "" : ` to ${provider}`;
+  const since = now - elapsedMs;
+  const site = `builder/control/${kind}.ts`;
+  return {
+    kind: "worker",
+    name: `${kind} ${image}-${build}${to}`,
+    site,
+    since,
+    step: phase,
+    stepSince: since,
+    locks: [],
   };
 }

@@ -2,17 +2,20 @@ import type { Driver } from "@nodeyard/driver";
 import { describe, expect, test } from "vitest";
 import type { Machine } from "../../src/process/machine.ts";
 import { stackDump } from "../../src/process/stack-dump.ts";
-import { memoryLog } from "../../src/telemetry/index.ts";
+import { Counters, memoryLog } from "../../src/telemetry/index.ts";
 import { fakeProvider, launcherConfig, type Member, World } from "../rules/world.ts";
 
-async function dumped(world: World, { launcher, tree, counters }: Member) {
-  const log = memoryLog();
-  const machine = {
-    clock: world.clock,
+function machineOf({ clock }: World): Machine {
+  return {
+    clock,
     memory: () => ({ resident: 1, heap: 1 }),
     eventLoop: async () => ({ utilization: 0.25, delayMs: 0 }),
   } as unknown as Machine;
-  await stackDump({ machine, tree, counters, log, launcher });
+}
+
+async function dumped(world: World, { launcher, tree, counters }: Member) {
+  const log = memoryLog();
+  await stackDump({ machine: machineOf(world), tree, counters, log, launcher });
   expect(log.lines.map(({ level }) => level)).not.toContain("debug");
   for (const { facts } of log.lines) expect(facts).toMatchObject({ bucket: "nodeyard.stack_dump" });
   return log.lines;
@@ -78,5 +81,26 @@ describe("the stack dump", () => {
     await world.run(1_000);
     const after = await dumped(world, member);
     expect(after.filter(({ text }) => /tree call|task|machine /.test(text))).toEqual([]);
+  });
+
+  test("of a process without a launcher shows its workers", async () => {
+    const world = new World();
+    const log = memoryLog();
+    const since = world.clock.monotonic();
+    const name = "upload noble-0000000001 to cloud";
+    const upload = {
+      kind: "worker",
+      name,
+      site: "s",
+      since,
+      step: "sends",
+      stepSince: since,
+      locks: [],
+    } as const;
+    await world.run(7_000);
+    const tree = world.other;
+    await stackDump({ machine: machineOf(world), tree, counters: new Counters(), log, live: () => [upload] });
+    const line = log.lines.find(({ text }) => text === `dump: worker ${name}`);
+    expect(line?.facts).toMatchObject({ step: "sends", ageMs: 7_000, stepMs: 7_000 });
   });
 });
