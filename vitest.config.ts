@@ -12,7 +12,7 @@ export default defineConfig({
       "simulation/**/*.test.ts",
     ],
     // Real slivers: npm run test:slivers.
-    exclude: [...configDefaults.exclude, "packages/sliver/test/isolation/lxc-*.test.ts"],
+    exclude: [...configDefaults.exclude, "packages/*/test/**/lxc-*.test.ts"],
     pool: "forks",
     // Vitest leaves one core free: on two, that halves the speed. Many files wait for real servers, not for the processor.
     maxWorkers: Math.max(2, availableParallelism() - 1),

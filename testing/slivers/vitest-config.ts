@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 /** The suites that make real slivers; `npm test` leaves them alone, `npm run test:slivers` runs all of them. */
 export default defineConfig({
   test: {
-    include: ["packages/sliver/test/isolation/lxc-*.test.ts"],
+    include: ["packages/*/test/**/lxc-*.test.ts"],
     pool: "forks",
     // One machine, one after the other.
     fileParallelism: false,

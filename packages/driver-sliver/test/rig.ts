@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -146,6 +146,13 @@ export class Machine {
     let report = await this.status();
     while (!good(report)) report = await this.client.watch(report.sequence, signal);
     return report;
+  }
+
+  /** Takes everything of slivers' from this host, as an operator does. */
+  async dismantle(): Promise<void> {
+    await this.kill("SIGTERM");
+    const words = [PROGRAM, "--dismantle", "--config", join(this.folder, "sliverd.json")];
+    execFileSync(process.execPath, ["--disable-warning=ExperimentalWarning", ...words], { stdio: "pipe" });
   }
 
   async stop(): Promise<void> {
