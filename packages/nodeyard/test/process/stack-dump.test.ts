@@ -49,7 +49,7 @@ describe("the stack dump", () => {
       step: "boot the machine",
       site: "launcher/nodes/step-trace.ts",
     });
-    const { stepMs, givenUpInMs } = machine?.facts as { stepMs: number; givenUpInMs: number };
+    const { stepMs, givenUpInMs } = machine!.facts as { stepMs: number; givenUpInMs: number };
     expect(stepMs).toBeGreaterThanOrEqual(20_000);
     expect(stepMs + givenUpInMs).toBe(45_000);
     const task = lines.find(({ text }) => text === `dump: task accept ${request}`);
