@@ -21,6 +21,7 @@ import { LeakedImages } from "./control/leaked-images.ts";
 import { sweepFiles } from "./control/local-files.ts";
 import { type Progress, ProgressBook } from "./control/progress.ts";
 import { ImageProviders } from "./control/providers.ts";
+import { SourceBook } from "./control/sources.ts";
 import { Workers } from "./control/workers.ts";
 import type { Disk } from "./runs/disk.ts";
 
@@ -100,6 +101,7 @@ export class Builder {
       fence: new Fence(tree, clock, random),
       disk,
       progress: new ProgressBook(clock),
+      sources: new SourceBook(disk, log, config),
       installation,
       builderId,
       fqdn: identity.fqdn,
@@ -243,6 +245,7 @@ export class Builder {
       await sweepImages(this.#context, this.#stop.signal);
       await sweepFiles(this.#context, (build) => this.#workers.isBusy(build));
       await this.#leaked.sweep(this.#stop.signal);
+      await this.#context.sources.refresh();
       this.#workers.turn();
     } catch (error) {
       if (!isInterrupted(error)) counters.add("builder.unexpected", 1, { place: "sweep" });

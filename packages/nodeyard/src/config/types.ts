@@ -75,6 +75,8 @@ export interface ImageSettings extends DiskimageConfig {
   readonly env: Readonly<Record<string, string>>;
   readonly release: string;
   readonly rebuildAgeMs: number;
+  /** Whether a change of elements, environment or commands is a reason to build. */
+  readonly rebuildOnChange: boolean;
   readonly buildTimeoutMs: number;
   readonly paused: boolean;
   /** Program and first arguments of diskimage-builder. */

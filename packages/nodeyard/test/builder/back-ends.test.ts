@@ -1,25 +1,7 @@
 import { expect, test } from "vitest";
 import { commandOf } from "../../src/builder/runs/back-ends.ts";
-import type { ImageSettings } from "../../src/config/index.ts";
+import { image } from "./support.ts";
 
-const image: ImageSettings = {
-  name: "noble",
-  username: "zuul",
-  pythonPath: "auto",
-  shellType: null,
-  formats: [],
-  keepFormats: [],
-  deleteAfterUpload: false,
-  elements: ["ubuntu-minimal", "vm"],
-  env: { DIB_RELEASE: "x", NODEYARD_BUILD: "forged" },
-  release: "noble",
-  rebuildAgeMs: 1,
-  buildTimeoutMs: 1,
-  paused: false,
-  dibCommand: ["/opt/my dib/disk-image-create", "--quiet"],
-  command: null,
-  metadata: {},
-};
 const order = {
   image,
   build: "b1",

@@ -7,6 +7,27 @@ import {
   newImageUpload,
 } from "@nodeyard/model";
 import type { RetireFacts, Retirement } from "../../src/builder/core/retire.ts";
+import type { ImageSettings } from "../../src/config/index.ts";
+
+export const image: ImageSettings = {
+  name: "noble",
+  username: "zuul",
+  pythonPath: "auto",
+  shellType: null,
+  formats: [],
+  keepFormats: [],
+  deleteAfterUpload: false,
+  elements: ["ubuntu-minimal", "vm"],
+  env: { DIB_RELEASE: "x", NODEYARD_BUILD: "forged" },
+  release: "noble",
+  rebuildAgeMs: 1,
+  rebuildOnChange: false,
+  buildTimeoutMs: 1,
+  paused: false,
+  dibCommand: ["/opt/my dib/disk-image-create", "--quiet"],
+  command: null,
+  metadata: {},
+};
 
 export const HOUR = 3_600_000;
 

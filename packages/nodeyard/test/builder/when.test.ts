@@ -11,6 +11,7 @@ const base = {
   rebuildAgeMs: 24 * HOUR,
   paused: false,
   requestedAt: undefined as number | undefined,
+  changed: new Set<string>(),
 };
 
 describe("when an image is built (spec builder.md section 4)", () => {
@@ -39,6 +40,16 @@ describe("when an image is built (spec builder.md section 4)", () => {
     [
       "fewer formats are wanted than it has",
       { builds: [build("a", "ready", 99 * HOUR, ["qcow2", "raw"])] },
+      { build: false, why: "fresh", at: 123 * HOUR },
+    ],
+    [
+      "what the newest was made of has changed",
+      { builds: [build("a", "ready", 99 * HOUR)], changed: new Set(["a"]) },
+      { build: true, cause: "sources" },
+    ],
+    [
+      "what an older one was made of has changed, and the newest is another host's",
+      { builds: [build("a", "ready", 98 * HOUR), build("b", "ready", 99 * HOUR)], changed: new Set(["a"]) },
       { build: false, why: "fresh", at: 123 * HOUR },
     ],
     [

@@ -149,8 +149,6 @@ describe("images by the command line", { timeout: 120_000 }, () => {
     expect(await site.uploads()).toEqual(before);
     const erased = await site.json<{ uploads: number }>("erase", "cloud", "--force");
     expect(erased.uploads).toBe(before.length);
-    const left = (await site.uploads()).map(({ id, upload_id }) => `${id}/${upload_id}`);
-    for (const { id, upload_id } of before) expect(left).not.toContain(`${id}/${upload_id}`);
     expect((await site.builds()).length).toBeGreaterThan(0);
   });
 });

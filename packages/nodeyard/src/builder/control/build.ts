@@ -1,18 +1,16 @@
 import { encodeImageBuild, type ImageBuildRecord, newImageBuild, paths } from "@nodeyard/model";
-import { hexId, messageOf, type Timer } from "@nodeyard/runtime";
+import { hexId, messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
 import type { ImageSettings } from "../../config/index.ts";
-import { beforeEffect, type Held, isInterrupted, makePath } from "../../coordination/index.ts";
+import { type Held, isInterrupted, makePath } from "../../coordination/index.ts";
 import { baseName, bytesNeeded } from "../core/files.ts";
 import { newestFirst, whenToBuild } from "../core/when.ts";
-import { commandOf } from "../runs/back-ends.ts";
-import type { Intent, Running } from "../runs/disk.ts";
+import type { Intent } from "../runs/disk.ts";
 import { type BuilderContext, formatsWanted, treeSeconds } from "./context.ts";
 import { type ImageInTree, orNothing, type Request, readImage } from "./facts.ts";
-import { phaseIn } from "./progress.ts";
 import { type HeldBuild, heldBuild, underLock } from "./records.ts";
+import { runBuild } from "./run-build.ts";
 
-const LOOK_MS = 1_000;
 /** For a second try where the disk was full or the lock taken, milliseconds. */
 const AGAIN_MS = 60_000;
 
@@ -43,6 +41,7 @@ export async function buildImage(
       rebuildAgeMs: image.rebuildAgeMs,
       paused: image.paused || facts.paused,
       requestedAt: facts.request?.at,
+      changed: context.sources.changed(image.name),
     });
     if (!choice.build)
       return {
@@ -89,24 +88,35 @@ async function begin(
   work: Work,
   signal: AbortSignal,
 ): Promise<BuildOutcome> {
-  const { random, disk, installation, log, counters, progress } = context;
+  const { random, disk, installation, log, counters, progress, settings } = context;
   const { image, formats } = work;
   const build = hexId(random);
+  // Of what is there before it begins: what changes meanwhile makes another build.
+  const digest = await context.sources.digest(image);
   const intent: Intent = {
     v: 1,
     installation,
     image: image.name,
     build,
     work: `${disk.folder}/.work/${baseName(image.name, build)}`,
+    ...(digest === undefined ? {} : { sources: digest }),
   };
   const page = progress.open({ kind: "build", image: image.name, build, provider: null });
   try {
     await disk.begin(intent);
     const record = await createRecord(context, held, work, build);
     log.info({ image: image.name, build, cause: work.cause, formats }, "a build begins");
-    const trouble = await run(context, held, work, intent, (facts) => page.update(facts), signal).catch(
-      messageOf,
-    );
+    const { folder } = disk;
+    const order = {
+      image,
+      build,
+      base: `${folder}/${baseName(image.name, build)}`,
+      formats,
+      work: intent.work,
+      elementsDir: settings.elementsDir,
+    };
+    page.update({ total: await sizeBefore(context, image, work.facts.builds) });
+    const trouble = await runBuild(context, held, order, intent, page, signal).catch(messageOf);
     await disk.reclaim(intent);
     await finish(context, record, work, trouble);
     if (trouble === undefined) await clearRequest(context, image.name, work.facts.request);
@@ -146,73 +156,6 @@ async function createRecord(
     if ((await tree.stat(path)) === undefined) throw error;
   }
   return heldBuild(context, held, image.name, record, 0);
-}
-
-/** Runs the command to its end. What went wrong in one line; undefined: the images are there. */
-async function run(
-  context: BuilderContext,
-  held: Held,
-  { image, formats, facts }: Work,
-  intent: Intent,
-  tell: (facts: { phase?: string; bytes?: number; total?: number | null }) => void,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const { clock, disk, settings, tree } = context;
-  const base = `${disk.folder}/${baseName(image.name, intent.build)}`;
-  const { elementsDir, logDir, logRetention } = settings;
-  const order = { image, build: intent.build, base, formats, work: intent.work, elementsDir };
-  const log = await disk.newLog(logDir, image.name, intent.build, logRetention);
-  tell({ total: await sizeBefore(context, image, facts.builds) });
-  await beforeEffect(context, held);
-  const running: Running = await disk.start(commandOf(order), intent, log);
-  let ended: string | undefined;
-  const end = (why: string) => {
-    ended ??= why;
-    running.kill();
-  };
-  const late = clock.setTimer(image.buildTimeoutMs, () =>
-    end(`it took longer than ${image.buildTimeoutMs / 1000} s`),
-  );
-  const onAbort = () => end("the builder is stopping");
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  // Another builder may have begun by now: the lock went with the session.
-  const onSession = tree.onSession(({ epoch, state }) => {
-    if (epoch !== held.epoch || state === "expired") end("the session with the tree was lost");
-  });
-  let look: Timer | undefined;
-  const watch = () => {
-    look = clock.setTimer(LOOK_MS, () => {
-      Promise.all([disk.used(intent), disk.tail(log)])
-        .then(
-          ([bytes, tail]) => tell({ bytes, phase: phaseIn(tail) }),
-          () => {},
-        )
-        .finally(() => look !== undefined && watch());
-    });
-  };
-  watch();
-  try {
-    const { code } = await running.ended;
-    if (ended !== undefined) return ended;
-    await disk.appendLog(log, `Exit code: ${code}`);
-    if (code !== 0)
-      return `exit code ${code}; its log is ${log}, which ends: ${phaseIn(withoutExit(await disk.tail(log)))}`;
-    const missing = await disk.settle(baseName(image.name, intent.build), formats);
-    return missing.length === 0
-      ? undefined
-      : `it ended well without ${missing.map((format) => `${base}.${format}`).join(", ")}`;
-  } finally {
-    look?.cancel();
-    look = undefined;
-    late.cancel();
-    signal.removeEventListener("abort", onAbort);
-    onSession();
-  }
-}
-
-function withoutExit(tail: string): string {
-  return tail.replace(/Exit code: -?\d+\n$/, "");
 }
 
 async function sizeBefore(

@@ -7,6 +7,7 @@ import type { Counters, Log } from "../../telemetry/index.ts";
 import type { View } from "../../view/index.ts";
 import type { Disk } from "../runs/disk.ts";
 import type { ProgressBook } from "./progress.ts";
+import type { SourceBook } from "./sources.ts";
 
 /** A provider that takes images, opened. */
 export interface ImageProvider {
@@ -27,6 +28,7 @@ export interface BuilderContext {
   readonly fence: Fence;
   readonly disk: Disk;
   readonly progress: ProgressBook;
+  readonly sources: SourceBook;
   /** Of the installation. */
   readonly installation: string;
   /** UUID of this host's `images-dir`. */

@@ -54,8 +54,12 @@ export class LeakedImages {
     work: (signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
     const { clock, log } = this.#context;
-    const why = `provider ${provider} did not answer within ${ANSWER_MS} ms`;
-    const limit = deadline(clock, ANSWER_MS, () => new BuilderError("builder.provider_silent", why), parent);
+    const late = () =>
+      new BuilderError(
+        "builder.provider_silent",
+        `provider ${provider} did not answer within ${ANSWER_MS} ms`,
+      );
+    const limit = deadline(clock, ANSWER_MS, late, parent);
     try {
       await work(limit.signal);
     } catch (error) {

@@ -111,6 +111,7 @@ export class Workers {
       paused: image.paused || (view.images.get(name)?.paused ?? false),
       // When it was is asked under the lock.
       requestedAt: view.images.requested(name) ? now : undefined,
+      changed: this.#context.sources.changed(name),
     });
     if (!choice.build) return choice.at ?? Number.POSITIVE_INFINITY;
     if (this.#builds.size < this.#options.builds) this.#startBuild(name);

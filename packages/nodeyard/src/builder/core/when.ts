@@ -11,10 +11,12 @@ export interface BuildFacts {
   readonly paused: boolean;
   /** When somebody asked for a build that has not been made; undefined: nobody did. */
   readonly requestedAt: number | undefined;
+  /** Builds of this host that were made of something else than what is there now. */
+  readonly changed: ReadonlySet<string>;
 }
 
 export type BuildChoice =
-  | { readonly build: true; readonly cause: "first" | "age" | "formats" | "request" }
+  | { readonly build: true; readonly cause: "first" | "age" | "formats" | "request" | "sources" }
   /** `at`: when to look again; undefined: when something changes. */
   | {
       readonly build: false;
@@ -72,13 +74,14 @@ export function whenToBuild(facts: BuildFacts): BuildChoice {
 }
 
 function causeOf(
-  { now, formats, rebuildAgeMs, requestedAt }: BuildFacts,
+  { now, formats, rebuildAgeMs, requestedAt, changed }: BuildFacts,
   builds: readonly ImageBuildRecord[],
-): "first" | "age" | "formats" | "request" | number {
+): Extract<BuildChoice, { build: true }>["cause"] | number {
   const [newest] = newestFirst(builds.filter(({ state }) => state === "ready"));
   if (requestedAt !== undefined) return "request";
   if (newest === undefined) return "first";
   if (formats.some((format) => !newest.formats.includes(format))) return "formats";
+  if (changed.has(newest.id)) return "sources";
   const due = timeOf(newest) + rebuildAgeMs;
   return due <= now ? "age" : due;
 }

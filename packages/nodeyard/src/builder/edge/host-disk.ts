@@ -11,14 +11,17 @@ import {
   rm,
   stat,
   statfs,
+  writeFile,
 } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import type { ImageSettings } from "../../config/index.ts";
 import { baseName, formatsIn, intentName, isFileOf, logsToPrune, parseIntentName } from "../core/files.ts";
 import type { BuildCommand } from "../runs/contract.ts";
 import type { Disk, FileFacts, Intent, LocalBuild, Running } from "../runs/disk.ts";
 import { runHook } from "./hook.ts";
 import { reclaim } from "./leftovers.ts";
 import { type Isolation, startRun } from "./run.ts";
+import { digestSources } from "./sources.ts";
 
 const TAIL_BYTES = 8_192;
 
@@ -65,6 +68,10 @@ export class HostDisk implements Disk {
     if (!(await readdir(this.folder)).some((name) => isFileOf(base, name))) return false;
     await store(this.folder, intentName(base), JSON.stringify(intent));
     return true;
+  }
+
+  sources(image: ImageSettings, elementsDir: string | null): Promise<string> {
+    return digestSources(image, elementsDir);
   }
 
   start(command: BuildCommand, intent: Intent, log: string): Promise<Running> {
@@ -135,7 +142,9 @@ export class HostDisk implements Disk {
       })),
     );
     for (const name of logsToPrune(image, logs, keep)) await rm(join(folder, name), { force: true });
-    return join(resolve(folder), `${baseName(image, build)}.log`);
+    const path = join(resolve(folder), `${baseName(image, build)}.log`);
+    await writeFile(path, "");
+    return path;
   }
 
   async appendLog(path: string, line: string): Promise<void> {
@@ -173,6 +182,7 @@ export class HostDisk implements Disk {
         intent.build === wanted.build &&
         typeof intent.installation === "string" &&
         typeof intent.work === "string" &&
+        (intent.sources === undefined || typeof intent.sources === "string") &&
         // A folder that we would remove with all that is in it.
         resolve(intent.work).startsWith(`${this.folder}/.work/`);
       return sound ? (intent as Intent) : undefined;

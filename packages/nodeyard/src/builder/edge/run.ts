@@ -57,7 +57,7 @@ export async function startRun({
 }): Promise<Running> {
   const [program, ...args] = [...WRAPPERS[isolation], ...argv];
   // To the file itself: no pipe that a forgotten child could hold open, or whose reader could die.
-  const file = await open(log, "w", 0o644);
+  const file = await open(log, "a", 0o644);
   try {
     const child = spawn(program!, args, {
       cwd,

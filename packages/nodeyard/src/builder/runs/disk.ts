@@ -1,3 +1,4 @@
+import type { ImageSettings } from "../../config/index.ts";
 import type { BuildCommand } from "./contract.ts";
 
 /** Written before anything of a build is made: what proves that its files, folder and processes are ours. */
@@ -9,6 +10,8 @@ export interface Intent {
   readonly build: string;
   /** Folder of what is temporary. */
   readonly work: string;
+  /** Digest of what it was made of, where changes of that are looked for. */
+  readonly sources?: string;
 }
 
 /** A build on this host. */
@@ -49,7 +52,9 @@ export interface Disk {
   begin(intent: Intent): Promise<void>;
   /** Proves ownership of files that an old builder of this host made. False: there are none. */
   adopt(intent: Intent): Promise<boolean>;
-  /** Starts a build whose output goes to `log`. */
+  /** A digest of what an image is made of. */
+  sources(image: ImageSettings, elementsDir: string | null): Promise<string>;
+  /** Starts a command of a build, whose output is added to `log`. */
   start(command: BuildCommand, intent: Intent, log: string): Promise<Running>;
   /** The formats whose files are missing or empty; the others are on the disk for good. */
   settle(base: string, formats: readonly string[]): Promise<readonly string[]>;
@@ -63,7 +68,7 @@ export interface Disk {
   /** Bytes that the files and the work folder of a build take by now. */
   used(intent: Intent): Promise<number>;
   free(): Promise<number>;
-  /** Makes room for a new log and returns its path. */
+  /** Makes room for a new, empty log and returns its path. */
   newLog(folder: string, image: string, build: string, keep: number): Promise<string>;
   appendLog(path: string, line: string): Promise<void>;
   /** The end of a text, for progress and for why it failed. */

@@ -44,7 +44,7 @@ export function compileBuilder(
 
 /** Keys that only builders read: what is wrong with others is told where they are compiled for everyone. */
 const OWN =
-  /^(formats|keep-formats|delete-after-upload|elements|env-vars|rebuild-age|build-timeout|pause|dib-cmd|build-command|metadata)$/;
+  /^(formats|keep-formats|delete-after-upload|elements|env-vars|rebuild-age|rebuild-on-change|build-timeout|pause|dib-cmd|build-command|metadata)$/;
 
 /** Tells what is wrong with those keys, once, although children read their parents' again. */
 function ownReader(main: Reader): Reader {
@@ -94,6 +94,10 @@ function imageSettings(
     ) as ImageSettings["env"],
     release: last((from) => textOf(from.raw.release) || null, ""),
     rebuildAgeMs: seconds("rebuild-age", 86_400),
+    rebuildOnChange: last(
+      (from) => (from.has("rebuild-on-change") ? from.flag("rebuild-on-change", false) : null),
+      false,
+    ),
     buildTimeoutMs: seconds("build-timeout", 28_800),
     // As the old loader has it: a child cannot take back its parent's pause.
     paused: chain.some((from) => from.flag("pause", false)),

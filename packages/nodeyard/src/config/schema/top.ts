@@ -45,6 +45,11 @@ const diskimage = closed(
     "env-vars": mapOf(str(), "Environment of the build, over that of the parents."),
     release: strOrInt("Release of the distribution, for the build."),
     "rebuild-age": int({ description: "Age at which a build is replaced.", default: 86_400, unit: "s" }),
+    "rebuild-on-change": bool({
+      description:
+        "Build again when elements in `elements-dir`, `env-vars`, `release` or the build's command change, on the host that built last.",
+      default: false,
+    }),
     "build-timeout": int({ description: "A build is ended after this.", default: 28_800, unit: "s" }),
     pause: bool({ description: "No builds.", default: false }),
     "dib-cmd": str({ description: "Build command.", default: "disk-image-create" }),

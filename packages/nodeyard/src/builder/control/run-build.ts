@@ -1,0 +1,121 @@
+import type { Timer } from "@nodeyard/runtime";
+import { beforeEffect, type Held } from "../../coordination/index.ts";
+import { conversions } from "../core/convert.ts";
+import { baseName } from "../core/files.ts";
+import { commandOf } from "../runs/back-ends.ts";
+import type { BuildCommand, BuildOrder } from "../runs/contract.ts";
+import type { Intent, Running } from "../runs/disk.ts";
+import type { BuilderContext } from "./context.ts";
+import { type Page, phaseIn } from "./progress.ts";
+
+const LOOK_MS = 1_000;
+
+/**
+ * Runs a build to its end: the back end's command, then what converts its result. What went wrong in one line; undefined: every
+ * format is there. `signal`, the image's time limit and the loss of the session end it.
+ */
+export async function runBuild(
+  context: BuilderContext,
+  held: Held,
+  order: BuildOrder,
+  intent: Intent,
+  page: Page,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { disk, settings } = context;
+  const { image, build, formats, base } = order;
+  const log = await disk.newLog(settings.logDir, image.name, build, settings.logRetention);
+  const ender = new Ender(context, held, image.buildTimeoutMs, signal);
+  const stopWatching = watch(context, intent, log, page);
+  const run = async (command: BuildCommand): Promise<string | undefined> => {
+    await beforeEffect(context, held);
+    const { code } = await ender.run(await disk.start(command, intent, log));
+    if (ender.why !== undefined) return ender.why;
+    await disk.appendLog(log, `Exit code: ${code}`);
+    if (code === 0) return undefined;
+    return `exit code ${code}; its log is ${log}, which ends: ${phaseIn(withoutExit(await disk.tail(log)))}`;
+  };
+  try {
+    const command = commandOf(order);
+    const trouble = await run(command);
+    if (trouble !== undefined) return trouble;
+    const name = baseName(image.name, build);
+    const lacking = await disk.settle(name, formats);
+    const present = (await disk.list()).find(({ intent: own }) => own.build === build)?.formats ?? [];
+    for (const argv of conversions(base, lacking, present)) {
+      const failed = await run({ argv, env: command.env });
+      if (failed !== undefined) return failed;
+    }
+    const missing = lacking.length === 0 ? [] : await disk.settle(name, formats);
+    if (missing.length > 0)
+      return `it ended well without ${missing.map((format) => `${base}.${format}`).join(", ")}`;
+    const spare = present.filter((format) => !formats.includes(format));
+    // What it was converted from, where nobody asked for that.
+    if (lacking.length > 0) await disk.removeFormats(name, spare);
+    return undefined;
+  } finally {
+    stopWatching();
+    ender.close();
+  }
+}
+
+/** Ends what runs when it may go on no longer. */
+class Ender {
+  /** Why it was ended; undefined: it was not. */
+  why: string | undefined;
+  #running: Running | undefined;
+  readonly #undo: readonly (() => void)[];
+
+  constructor({ clock, tree }: BuilderContext, held: Held, limitMs: number, signal: AbortSignal) {
+    const late = clock.setTimer(limitMs, () => this.#end(`it took longer than ${limitMs / 1000} s`));
+    const onAbort = () => this.#end("the builder is stopping");
+    signal.addEventListener("abort", onAbort, { once: true });
+    // Another builder may have begun by now: the lock went with the session.
+    const unsubscribe = tree.onSession(({ epoch, state }) => {
+      if (epoch !== held.epoch || state === "expired") this.#end("the session with the tree was lost");
+    });
+    this.#undo = [() => late.cancel(), () => signal.removeEventListener("abort", onAbort), unsubscribe];
+    if (signal.aborted) onAbort();
+  }
+
+  run(running: Running): Running["ended"] {
+    this.#running = running;
+    if (this.why !== undefined) running.kill();
+    return running.ended;
+  }
+
+  close(): void {
+    for (const undo of this.#undo) undo();
+  }
+
+  #end(why: string): void {
+    this.why ??= why;
+    this.#running?.kill();
+  }
+}
+
+/** Tells the page how far it is, until the returned function is called. */
+function watch({ clock, disk }: BuilderContext, intent: Intent, log: string, page: Page): () => void {
+  let timer: Timer | undefined;
+  let ended = false;
+  const look = async () => {
+    const [bytes, tail] = await Promise.all([disk.used(intent), disk.tail(log)]);
+    page.update({ bytes, phase: phaseIn(tail) });
+  };
+  const again = () => {
+    if (ended) return;
+    timer = clock.setTimer(LOOK_MS, () => {
+      // Only for people's eyes: a file that went in between is looked at again.
+      look().then(again, again);
+    });
+  };
+  again();
+  return () => {
+    ended = true;
+    timer?.cancel();
+  };
+}
+
+function withoutExit(tail: string): string {
+  return tail.replace(/Exit code: -?\d+\n$/, "");
+}

@@ -1,0 +1,52 @@
+import { messageOf } from "@nodeyard/runtime";
+import type { BuilderSettings, ImageSettings } from "../../config/index.ts";
+import type { Log } from "../../telemetry/index.ts";
+import type { Disk } from "../runs/disk.ts";
+
+/**
+ * What images are made of, as digests, for those that are rebuilt when it changes. Compared is only what this host built itself:
+ * another host may have other elements, and the two would build for ever in turn.
+ */
+export class SourceBook {
+  readonly #disk: Disk;
+  readonly #settings: () => BuilderSettings;
+  readonly #log: Log;
+  /** By image, builds of this host that were made of something else. */
+  #changed: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+
+  constructor(disk: Disk, log: Log, settings: () => BuilderSettings) {
+    this.#disk = disk;
+    this.#log = log;
+    this.#settings = settings;
+  }
+
+  changed(image: string): ReadonlySet<string> {
+    return this.#changed.get(image) ?? new Set();
+  }
+
+  /** Undefined for an image that is not rebuilt when it changes, and where it cannot be read. */
+  async digest(image: ImageSettings): Promise<string | undefined> {
+    if (!image.rebuildOnChange) return undefined;
+    try {
+      return await this.#disk.sources(image, this.#settings().elementsDir);
+    } catch (error) {
+      const about = { image: image.name, error: messageOf(error) };
+      this.#log.warn(about, "what an image is made of cannot be read: its changes are not seen");
+      return undefined;
+    }
+  }
+
+  /** Looks at all of them again. */
+  async refresh(): Promise<void> {
+    const images = [...this.#settings().images.values()].filter(({ rebuildOnChange }) => rebuildOnChange);
+    const local = images.length === 0 ? [] : await this.#disk.list();
+    const all = images.map(async (image): Promise<[string, ReadonlySet<string>]> => {
+      const now = await this.digest(image);
+      if (now === undefined) return [image.name, this.changed(image.name)];
+      const own = local.map(({ intent }) => intent).filter((intent) => intent.image === image.name);
+      const other = own.filter(({ sources }) => sources !== undefined && sources !== now);
+      return [image.name, new Set(other.map(({ build }) => build))];
+    });
+    this.#changed = new Map(await Promise.all(all));
+  }
+}
