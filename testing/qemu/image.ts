@@ -13,7 +13,8 @@ const MODULES = [
   ...["virtio_blk", "failover", "net_failover", "virtio_net", "qemu_fw_cfg"],
   ...["nls_cp437", "nls_ascii", "fat", "vfat"],
 ];
-const PROGRAMS = ["/usr/sbin/dropbear", "/usr/bin/dropbearkey"];
+// Perl is for the script that parks a guest: no shell can reseed the generator.
+const PROGRAMS = ["/usr/sbin/dropbear", "/usr/bin/dropbearkey", "/usr/bin/dropbearconvert", "/usr/bin/perl"];
 const DISK_MIB = 32;
 const ARGUMENTS = "console=ttyS0 quiet panic=-1";
 
@@ -47,7 +48,19 @@ export async function testImage(): Promise<TestImage> {
 
 async function initrd(draft: string, system: string): Promise<void> {
   const root = join(draft, "root");
-  for (const name of ["bin", "dev", "etc", "mnt", "modules", "proc", "sys", "root/.ssh", "tmp", "var/run"])
+  for (const name of [
+    "bin",
+    "dev",
+    "etc",
+    "mnt",
+    "modules",
+    "proc",
+    "sys",
+    "root/.ssh",
+    "run",
+    "tmp",
+    "var/run",
+  ])
     await mkdir(join(root, name), { recursive: true });
   await chmod(join(root, "root/.ssh"), 0o700);
   for (const program of PROGRAMS) {

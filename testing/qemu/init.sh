@@ -5,6 +5,10 @@ mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 mkdir -p /dev/pts; mount -t devpts devpts /dev/pts
 for module in /modules/*.ko; do insmod "$module"; done
 seed=/sys/firmware/qemu_fw_cfg/by_name/opt/org.nodeyard
+if [ -e "$seed/parked/raw" ]; then
+  cat "$seed/parked/raw" >/run/parked
+  sh /run/parked
+fi
 from=fw_cfg
 file() { cat "$seed/$1/raw"; }
 if [ -b /dev/vdb ] && mount -t vfat -o ro /dev/vdb /mnt; then
@@ -12,13 +16,17 @@ if [ -b /dev/vdb ] && mount -t vfat -o ro /dev/vdb /mnt; then
   file() { cat "/mnt/$1"; }
 fi
 hostname "$(file meta-data | sed 's/.*"local-hostname":"\([a-z0-9-]*\)".*/\1/')"
-file meta-data | sed 's/.*"instance-id":"\([a-z0-9-]*\)".*/\1/' >/etc/machine-id
+[ -e /etc/machine-id ] || file meta-data | sed 's/.*"instance-id":"\([a-z0-9-]*\)".*/\1/' >/etc/machine-id
 file authorized-keys >/root/.ssh/authorized_keys
 file user-data >/etc/user-data
 echo "$from" >/etc/seed
 ip link set lo up
 ip addr add 10.0.2.15/24 dev eth0; ip link set eth0 up; ip route add default via 10.0.2.2
-dropbearkey -t ed25519 -f /etc/hostkey >/dev/null 2>&1
+if [ -e /etc/ssh/ssh_host_ed25519_key ]; then
+  dropbearconvert openssh dropbear /etc/ssh/ssh_host_ed25519_key /etc/hostkey 2>/dev/null
+else
+  dropbearkey -t ed25519 -f /etc/hostkey >/dev/null 2>&1
+fi
 echo "nodeyard test image: $(hostname) is up, seed from $from"
 # Says again when it ends, so that a console shows why nobody gets in.
 while :; do dropbear -F -E -s -r /etc/hostkey; echo "dropbear ended"; sleep 1; done

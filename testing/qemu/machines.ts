@@ -36,6 +36,20 @@ export class Launches {
     return this.run((context) => this.provider.create(this.order(nodeId, imageExternalId), context));
   }
 
+  /** Makes the machine; the names of the steps that it took. */
+  async steps(nodeId: string, imageExternalId: ExternalId | null = null): Promise<readonly string[]> {
+    const seen: string[] = [];
+    const { signal } = new AbortController();
+    await runSteps((context) => this.provider.create(this.order(nodeId, imageExternalId), context), {
+      clock: systemClock,
+      signal,
+      externalId: null,
+      save: async () => {},
+      onStep: ({ step }) => void seen.push(step),
+    });
+    return seen;
+  }
+
   remove(nodeId: string): Promise<void> {
     return this.run((context) => this.provider.remove(this.order(nodeId).tag, context));
   }

@@ -1,19 +1,21 @@
 /**
- * Many machines at once, a heavy run for a machine that has nothing else to do: `node testing/qemu/many.ts [count] [patience, s]`.
+ * Many machines at once, a heavy run for a machine that has nothing else to do:
+ * `node testing/qemu/many.ts [count] [patience, s] [--saved]`; with `--saved` all go on from one saved state.
  * All have to answer, no two with one host key, and nothing is left at the end. The result is one line of JSON.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Launches, qemuRig, testImage } from "./index.ts";
 
-const [count = 50, patience = 900] = process.argv.slice(2).map(Number);
+const saved = process.argv.includes("--saved");
+const [count = 50, patience = 900] = process.argv.slice(2).filter(Number).map(Number);
 const RAM = 128;
 
 const image = await testImage();
 const boot = { kernel: image.kernel, initrd: image.initrd, "kernel-arguments": image.arguments };
 const tiny = { name: "tiny", path: image.disk, format: "raw", ...boot };
 const limits = { "max-vms": count, "max-cores": count, "max-ram": count * (RAM + 256) };
-const rig = await qemuRig([tiny], { ram: RAM, disk: 1 }, limits);
+const rig = await qemuRig([tiny], { ram: RAM, disk: 1, "saved-state": saved }, limits);
 const began = performance.now();
 const since = () => Math.round(performance.now() - began);
 try {
@@ -24,7 +26,7 @@ try {
   const started = since();
   const keys = await Promise.all(
     machines.map(async (machine) => {
-      const shown = await launches.hostKeys(machine, patience * 1000);
+      const shown = machine.hostKeys ?? (await launches.hostKeys(machine, patience * 1000));
       answered.push(since());
       return shown.join();
     }),
@@ -34,6 +36,7 @@ try {
   const left = readdirSync(join(rig.folder, "nodes")).length;
   const facts = {
     count,
+    saved,
     started,
     first: answered[0],
     last: answered.at(-1),

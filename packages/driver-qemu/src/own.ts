@@ -46,6 +46,8 @@ export interface QemuLabelOwn {
   readonly disk: number;
   /** How the guest hears of its name and keys: a NoCloud disk for cloud-init, and always files of fw_cfg. */
   readonly seed: "nocloud" | "fw_cfg";
+  /** Whether machines go on from a state that the first one was saved in, before it had an identity. */
+  readonly savedState: boolean;
   /** Lines of authorized_keys. */
   readonly authorizedKeys: readonly string[];
   /** Handed on as it is. */

@@ -2,17 +2,23 @@ import {
   type CreateOrder,
   DriverError,
   type Machine,
+  messageOf,
   type Step,
   type StepContext,
   type Tag,
 } from "@nodeyard/driver";
 import { Boot } from "./edge/boot.ts";
 import type { HostFolder } from "./edge/host-folder.ts";
+import { SavedBoot } from "./edge/saved-boot.ts";
+import type { Sources } from "./edge/start.ts";
+import type { SavedState } from "./edge/states.ts";
 import { needOf } from "./machine/amounts.ts";
 import { nodeName } from "./names.ts";
 import type { Parts } from "./parts.ts";
 
 const STEP_MS = 60_000;
+/** Beside the guest's own boot: its state is written and read. */
+const RESUME_MS = 180_000;
 /** The first machine of an image waits until it is copied. */
 const IMAGE_MS = 30 * 60_000;
 
@@ -25,28 +31,81 @@ export async function* createSteps(
   const { host, config } = parts;
   const name = nodeName(order.tag);
   const boot = new Boot(parts, order, name);
-  const saved = externalId === name ? {} : { save: { externalId: name } };
-  yield { step: "folder", deadlineMs: STEP_MS, ...saved };
+  const kept = externalId === name ? {} : { save: { externalId: name } };
+  yield { step: "folder", deadlineMs: STEP_MS, ...kept };
   await host.claim(name, { hostname: order.hostname, resources: needOf(order.label) });
 
+  const saved = new SavedBoot(parts, boot);
+  if (await saved.halfway()) await host.reset(name, signal);
+  let resumed = false;
   if ((await host.nodes.running(name)) === undefined) {
     yield { step: "image", deadlineMs: IMAGE_MS };
-    const image = await boot.images(signal);
-
-    yield { step: "disk", deadlineMs: STEP_MS };
-    await boot.disk(image, signal);
-
-    const probed = yield* accelerate(parts, order, boot, signal);
-    if (!probed.runs) {
-      yield { step: "start", deadlineMs: STEP_MS };
-      await boot.disk(image, signal);
-      await boot.start(probed.accelerator, signal);
-    }
+    const sources = await boot.images(signal);
+    resumed = yield* resume(parts, order, boot, saved, sources, signal);
+    if (!resumed) yield* coldStart(parts, order, boot, sources, signal);
   }
   const running = await host.nodes.running(name);
   if (running === undefined)
     throw new DriverError("transient", `${config.name}: the machine of ${order.hostname} ended at once`);
-  return describe(parts, order, name, running.port);
+  const machine = describe(parts, order, name, running.port);
+  if (!resumed || !order.label.hostKeyChecking || !showsKeys(order)) return machine;
+
+  yield { step: "host-keys", deadlineMs: STEP_MS };
+  const hostKeys = await saved.hostKeys(running.port, signal);
+  return hostKeys === undefined ? machine : { ...machine, hostKeys };
+}
+
+async function* coldStart(
+  parts: Parts,
+  order: CreateOrder,
+  boot: Boot,
+  sources: Sources,
+  signal: AbortSignal,
+): AsyncGenerator<Step, void, void> {
+  yield { step: "disk", deadlineMs: STEP_MS };
+  await boot.disk(sources, signal);
+
+  const probed = yield* accelerate(parts, order, boot, signal);
+  if (probed.runs) return;
+  yield { step: "start", deadlineMs: STEP_MS };
+  await boot.disk(sources, signal);
+  await boot.start(probed.accelerator, signal);
+}
+
+/**
+ * Has the machine go on from a saved state. False: it has to boot, because its label says so, its disk is there already, no
+ * verdict about KVM is known yet, or this failed, which is said and leaves nothing.
+ */
+async function* resume(
+  { host, config, context }: Parts,
+  order: CreateOrder,
+  boot: Boot,
+  saved: SavedBoot,
+  sources: Sources,
+  signal: AbortSignal,
+): AsyncGenerator<Step, boolean, void> {
+  if (!boot.own.savedState || (await boot.hasDisk())) return false;
+  const accelerator = await settled(host, config, order, boot);
+  if (accelerator === undefined) return false;
+  const limitMs = config.bootTimeoutMs + RESUME_MS;
+  let state: SavedState | undefined;
+  try {
+    yield { step: "saved-state", deadlineMs: limitMs };
+    state = await saved.state(sources, accelerator, signal);
+    yield { step: "resume", deadlineMs: limitMs };
+    await saved.resume(state, sources, accelerator, signal);
+    host.saving.proven(state.key);
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    const facts = { provider: config.name, label: order.label.name, why: messageOf(error) };
+    context.log.warn(facts, "no start from a saved state: the machine boots");
+    // As a step of its own it is counted with all others, and seen in the node's story.
+    yield { step: "saved-state-failed", deadlineMs: STEP_MS };
+    if (state !== undefined) await host.saving.spoiled(state.key);
+    await host.reset(boot.name, signal);
+    return false;
+  }
 }
 
 /** From whatever is left. The tag says all: an id from an older version, or of another node, is not even looked at. */
@@ -70,14 +129,10 @@ async function* accelerate(
   boot: Boot,
   signal: AbortSignal,
 ): AsyncGenerator<Step, { readonly accelerator: "kvm" | "tcg"; readonly runs: boolean }, void> {
-  const { accelerator, probeTimeoutMs } = config.own;
-  if (accelerator !== "auto") return { accelerator, runs: false };
-  // Only a host key proves that a guest runs: user-mode networking takes a connection for any port that it forwards.
-  const shown = ["ssh", "network_cli"].includes(order.label.connection.type);
-  if (!shown || !(await host.kvm())) return { accelerator: "tcg", runs: false };
-  const key = await host.verdicts.key(boot.files());
-  const known = await host.verdicts.get(key);
+  const { probeTimeoutMs } = config.own;
+  const known = await settled(host, config, order, boot);
   if (known !== undefined) return { accelerator: known, runs: false };
+  const key = await host.verdicts.key(boot.files());
 
   yield { step: "kvm-probe", deadlineMs: probeTimeoutMs + 2 * STEP_MS };
   const awaited = host.verdicts.awaited(key, signal);
@@ -88,6 +143,24 @@ async function* accelerate(
     "probe boot",
   );
   return { accelerator: found, runs: found === "kvm" };
+}
+
+/** What the machine runs under; undefined where a probe has to tell. */
+async function settled(
+  host: HostFolder,
+  config: Parts["config"],
+  order: CreateOrder,
+  boot: Boot,
+): Promise<"kvm" | "tcg" | undefined> {
+  const { accelerator } = config.own;
+  if (accelerator !== "auto") return accelerator;
+  // Only a host key proves that a guest runs: user-mode networking takes a connection for any port that it forwards.
+  if (!showsKeys(order) || !(await host.kvm())) return "tcg";
+  return host.verdicts.get(await host.verdicts.key(boot.files()));
+}
+
+function showsKeys(order: CreateOrder): boolean {
+  return ["ssh", "network_cli"].includes(order.label.connection.type);
 }
 
 function describe({ host, config }: Parts, order: CreateOrder, name: string, port: number): Machine {

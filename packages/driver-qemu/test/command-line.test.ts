@@ -11,6 +11,7 @@ const spec: MachineSpec = {
   ram: 256,
   accelerator: "tcg",
   boot: null,
+  parking: null,
   seedDisk: true,
   network: "restricted",
   forward: { address: "127.0.0.1", port: 40_001, guestPort: 22 },

@@ -1,12 +1,18 @@
-import type { LabelConfig, LoadContext, Reader } from "@nodeyard/driver";
+import {
+  type ImageLists,
+  type LabelConfig,
+  type LoadContext,
+  type Reader,
+  readLabelImage,
+} from "@nodeyard/driver";
 import type { QemuLabelOwn } from "../own.ts";
-import type { ImageFacts, ImageLists } from "./images.ts";
+import { type ImageFacts, NO_IMAGE } from "./images.ts";
 import { readKeys } from "./keys.ts";
 
 /** Undefined after an error: a machine without an image boots nothing. */
 export function readLabel(
   from: Reader,
-  images: ImageLists,
+  images: ImageLists<ImageFacts>,
   authorizedKeys: readonly string[],
   context: LoadContext,
 ): LabelConfig<QemuLabelOwn> | undefined {
@@ -21,16 +27,17 @@ export function readLabel(
   return {
     name,
     hostKeyChecking: from.flag("host-key-checking", true),
-    connection: found.facts.connection,
+    connection: found.connection,
     consoleLog: from.flag("console-log", false),
     image: found.image,
     own: {
-      file: found.facts.file,
-      boot: found.facts.boot,
+      file: found.own.file,
+      boot: found.own.boot,
       cores: amount(from, "cores", 1),
       ram: amount(from, "ram", 1024),
       disk: amount(from, "disk", 10),
       seed,
+      savedState: from.flag("saved-state", false),
       authorizedKeys: from.has("authorized-keys") ? readKeys(from) : authorizedKeys,
       userData: from.text("userdata", null),
     },
@@ -39,30 +46,12 @@ export function readLabel(
 
 function readImage(
   from: Reader,
-  images: ImageLists,
+  images: ImageLists<ImageFacts>,
   context: LoadContext,
-): { readonly image: NonNullable<LabelConfig["image"]>; readonly facts: ImageFacts } | undefined {
-  const [diskimage, cloudImage] = [from.text("diskimage", null), from.text("cloud-image", null)];
-  if ((diskimage === null) === (cloudImage === null)) {
-    from.error(undefined, "needs exactly one of diskimage and cloud-image");
-    return undefined;
-  }
-  if (cloudImage !== null) {
-    const facts = images.cloudImages.get(cloudImage);
-    if (facts !== undefined) return { image: { kind: "cloud-image", name: cloudImage }, facts };
-    from.error(
-      "cloud-image",
-      `names ${cloudImage}, which is not in this provider's cloud-images; add it there`,
-    );
-    return undefined;
-  }
-  const name = diskimage as string;
-  const facts = images.diskimages.get(name);
-  if (facts !== undefined) return { image: { kind: "diskimage", name, listed: true }, facts };
-  const why = context.diskimages.has(name)
-    ? "which this provider does not list; add it to its diskimages"
-    : "which is not among the top-level diskimages, or is abstract";
-  from.error("diskimage", `names ${name}, ${why}`);
+): ReturnType<typeof readLabelImage<ImageFacts>> | undefined {
+  if (from.has("diskimage") !== from.has("cloud-image"))
+    return readLabelImage(from, images, context, NO_IMAGE);
+  from.error(undefined, "needs exactly one of diskimage and cloud-image");
   return undefined;
 }
 

@@ -1,4 +1,5 @@
 import {
+  type ImageLists,
   type LoadContext,
   labelMap,
   Reader,
@@ -8,7 +9,7 @@ import {
   uniquePools,
 } from "@nodeyard/driver";
 import type { QemuPoolConfig, QemuProviderConfig, QemuProviderOwn } from "../own.ts";
-import { type ImageLists, readImages } from "./images.ts";
+import { type ImageFacts, readImages } from "./images.ts";
 import { readKeys } from "./keys.ts";
 import { readLabel } from "./label.ts";
 
@@ -67,7 +68,7 @@ function readOwn(from: Reader): QemuProviderOwn | undefined {
 function readPool(
   pool: Reader,
   base: NonNullable<ReturnType<typeof readCommonPool>>,
-  images: ImageLists,
+  images: ImageLists<ImageFacts>,
   keys: readonly string[],
   context: LoadContext,
 ): QemuPoolConfig {

@@ -53,6 +53,11 @@ const label = closed(
         "`nocloud`: a disk that cloud-init reads. `fw_cfg`: only the files that every machine gets.",
       default: "nocloud",
     }),
+    "saved-state": bool({
+      description:
+        "Machines go on from a state that one was saved in before it had keys or network, instead of booting. The image has to run the script that the seed then has.",
+      default: false,
+    }),
     "authorized-keys": authorizedKeys("the provider's"),
     userdata: str("User data for cloud-init, handed on as it is."),
     "console-log": bool({

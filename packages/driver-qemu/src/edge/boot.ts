@@ -1,10 +1,11 @@
 import { access } from "node:fs/promises";
 import { join } from "node:path";
 import { type CreateOrder, DriverError } from "@nodeyard/driver";
-import { FILES } from "../machine/command-line.ts";
+import { FILES, type Parking } from "../machine/command-line.ts";
+import type { SeedFacts } from "../machine/seed.ts";
 import type { QemuLabelOwn } from "../own.ts";
 import type { Parts } from "../parts.ts";
-import { link, overlay, seed, start } from "./start.ts";
+import { link, overlay, type PortlessSpec, type Sources, seed, start } from "./start.ts";
 import type { StoredImage } from "./uploads.ts";
 
 const GIB = 1024 ** 3;
@@ -13,30 +14,30 @@ const GIB = 1024 ** 3;
 export class Boot {
   readonly #parts: Parts;
   readonly #order: CreateOrder;
-  readonly #name: string;
-  readonly #own: QemuLabelOwn;
+  readonly name: string;
+  readonly own: QemuLabelOwn;
 
   constructor(parts: Parts, order: CreateOrder, name: string) {
     this.#parts = parts;
     this.#order = order;
-    this.#name = name;
-    this.#own = order.label.own as QemuLabelOwn;
+    this.name = name;
+    this.own = order.label.own as QemuLabelOwn;
   }
 
-  get #folder(): string {
-    return this.#parts.host.nodes.folder(this.#name);
+  get folder(): string {
+    return this.#parts.host.nodes.folder(this.name);
   }
 
   /** The machine's own names for what it boots from. */
   files(): readonly string[] {
-    const names = this.#own.boot === null ? ["base"] : ["base", "kernel"];
-    return names.map((name) => join(this.#folder, name));
+    const names = this.own.boot === null ? ["base"] : ["base", "kernel"];
+    return names.map((name) => join(this.folder, name));
   }
 
   /** Links what the machine boots from into its folder. */
-  async images(signal: AbortSignal): Promise<StoredImage> {
+  async images(signal: AbortSignal): Promise<Sources> {
     const { copies } = this.#parts.host;
-    const { boot, file, disk } = this.#own;
+    const { boot, file, disk } = this.own;
     const image = file === null ? await this.#uploaded() : await copies.image(file, signal);
     if (image.virtualSize > disk * GIB)
       throw new DriverError(
@@ -45,41 +46,62 @@ export class Boot {
       );
     const kernel = boot === null ? undefined : await copies.plain(boot.kernel, signal);
     const initrd = boot?.initrd == null ? undefined : await copies.plain(boot.initrd, signal);
-    await link(this.#folder, { base: image.file, kernel, initrd });
-    return image;
+    const sources = { base: image, kernel, initrd };
+    await link(this.folder, sources);
+    return sources;
   }
 
   /** A disk of its own and its seed. A disk that is there already stays as it is. */
-  async disk(image: StoredImage, signal: AbortSignal): Promise<void> {
-    const { account, nodes } = this.#parts.host;
-    const disk = join(nodes.run(this.#name), FILES.disk);
-    const there = await access(disk).then(
+  async disk({ base }: Sources, signal: AbortSignal): Promise<void> {
+    const { account } = this.#parts.host;
+    const there = await this.hasDisk();
+    const { facts } = await this.facts();
+    await seed(this.folder, facts, { disk: this.own.seed === "nocloud", account, signal });
+    const under = { file: FILES.base, format: base.format };
+    if (!there) await overlay(this.folder, under, this.own.disk, { account, signal });
+  }
+
+  async hasDisk(): Promise<boolean> {
+    const disk = join(this.#parts.host.nodes.run(this.name), FILES.disk);
+    return access(disk).then(
       () => true,
       () => false,
     );
-    const { uuid } = await this.#wanted();
-    const facts = { ...this.#own, uuid, hostname: this.#order.hostname };
-    await seed(this.#folder, facts, { disk: this.#own.seed === "nocloud", account, signal });
-    if (!there) await overlay(this.#folder, image, this.#own.disk * GIB, { account, signal });
   }
 
   async start(accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<void> {
     const { host, config, context } = this.#parts;
-    const { boot, cores, ram, seed } = this.#own;
+    const { uuid } = await this.facts();
+    const spec = this.spec(uuid, accelerator, null);
+    await start(config.own.emulator, this.folder, spec, {
+      account: host.account,
+      clock: context.clock,
+      signal,
+    });
+    await host.nodes.setUp(this.name);
+  }
+
+  /** What the machine's seed says, and the id that its process is told by. */
+  async facts(): Promise<{ readonly uuid: string; readonly facts: SeedFacts }> {
     const { uuid } = await this.#wanted();
-    const { address, network, emulator } = config.own;
-    const spec = {
+    return { uuid, facts: { ...this.own, uuid, hostname: this.#order.hostname } };
+  }
+
+  spec(uuid: string, accelerator: "kvm" | "tcg", parking: Parking | null): PortlessSpec {
+    const { boot, cores, ram, seed } = this.own;
+    const { address, network } = this.#parts.config.own;
+    return {
       uuid,
-      name: this.#name,
+      name: this.name,
       cores,
       ram,
       accelerator,
+      parking,
       boot: boot === null ? null : { initrd: boot.initrd !== null, arguments: boot.arguments },
       seedDisk: seed === "nocloud",
       network,
       forward: { address, guestPort: this.#order.label.connection.port },
     };
-    await start(emulator, this.#folder, spec, { account: host.account, clock: context.clock, signal });
   }
 
   /** Whether the guest shows a host key under KVM in time. If not, nothing of the attempt is left. */
@@ -87,7 +109,7 @@ export class Boot {
     const { host, config, context } = this.#parts;
     try {
       await this.start("kvm", signal);
-      const running = await host.nodes.running(this.#name);
+      const running = await host.nodes.running(this.name);
       if (running !== undefined) {
         const { address, probeTimeoutMs: timeoutMs } = config.own;
         await context.scan.scan({ host: address, port: running.port, keys: true, timeoutMs, signal });
@@ -97,7 +119,7 @@ export class Boot {
       signal.throwIfAborted();
       if (!(error instanceof DriverError)) throw error;
     }
-    await host.reset(this.#name, signal);
+    await host.reset(this.name, signal);
     return "tcg";
   }
 
@@ -113,7 +135,7 @@ export class Boot {
   }
 
   async #wanted() {
-    const wanted = await this.#parts.host.nodes.wanted(this.#name);
+    const wanted = await this.#parts.host.nodes.wanted(this.name);
     if (wanted !== undefined) return wanted;
     throw new DriverError("not-found", `the folder of ${this.#order.hostname} was removed`);
   }

@@ -35,8 +35,13 @@ export class Copies {
   }
 
   /** A file that is handed over as it is. */
-  async plain(path: string, signal: AbortSignal): Promise<string> {
-    return (await this.#get(path, "plain", signal)).file;
+  plain(path: string, signal: AbortSignal): Promise<StoredImage> {
+    return this.#get(path, "plain", signal);
+  }
+
+  /** Names of the copies that are whole. */
+  names(): Promise<readonly string[]> {
+    return folders(this.#root);
   }
 
   close(): void {
@@ -83,7 +88,7 @@ export class Copies {
       await sync(file);
     });
     await this.#forget(name);
-    return { file: join(this.#root, name, "file"), format, virtualSize };
+    return { file: join(this.#root, name, "file"), id: name, format, virtualSize };
   }
 
   /** What the path held before: machines have their own names for it. */
@@ -97,8 +102,8 @@ export class Copies {
   async #there(name: string): Promise<StoredImage | undefined> {
     const text = await ignoring("ENOENT", readFile(join(this.#root, name, "file.json"), "utf8"));
     if (text === undefined) return undefined;
-    const facts = JSON.parse(text) as Omit<StoredImage, "file">;
-    return { file: join(this.#root, name, "file"), ...facts };
+    const facts = JSON.parse(text) as Omit<StoredImage, "file" | "id">;
+    return { file: join(this.#root, name, "file"), id: name, ...facts };
   }
 }
 

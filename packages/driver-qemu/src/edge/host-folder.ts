@@ -1,4 +1,4 @@
-import { access, constants, rm } from "node:fs/promises";
+import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import {
   add,
@@ -8,22 +8,21 @@ import {
   type ImageTag,
   type Resource,
   type Resources,
-  sleep,
 } from "@nodeyard/driver";
 import { quotaOf } from "../machine/amounts.ts";
-import { FILES } from "../machine/command-line.ts";
 import { rules } from "../machine/firewall.ts";
 import { imageName, imageTag, nodeTag } from "../names.ts";
 import type { QemuProviderConfig } from "../own.ts";
 import { Copies } from "./copies.ts";
 import { tidy } from "./files.ts";
-import { accountOf, amountsOf, enter, type HostId, thisHost } from "./host.ts";
+import { accountOf, amountsOf, emulatorOf, enter, type HostId, thisHost } from "./host.ts";
 import { Nodes, type Wanted } from "./nodes.ts";
+import { Saving } from "./saving.ts";
+import { States } from "./states.ts";
 import { type Account, run } from "./tools.ts";
 import { Uploads } from "./uploads.ts";
 import { Verdicts } from "./verdicts.ts";
 
-const POLL_MS = 20;
 /** Twice what a copy may take. */
 const DRAFT_AGE_MS = 3_600_000;
 const UNKNOWN: Resources = { instances: 1 };
@@ -34,6 +33,10 @@ export class HostFolder {
   readonly uploads: Uploads;
   readonly copies: Copies;
   readonly verdicts: Verdicts;
+  /** Guests that are about to be saved. */
+  readonly guests: Nodes;
+  readonly saving: Saving;
+  readonly #states: States;
   readonly account: Account;
   readonly host: HostId;
   readonly #config: QemuProviderConfig;
@@ -53,6 +56,9 @@ export class HostFolder {
     this.nodes = new Nodes(join(folder, "nodes"), found.account, random);
     this.uploads = new Uploads(join(folder, "uploads"), found.account, clock);
     this.copies = new Copies(join(folder, "copies"), found.account, clock, random);
+    this.guests = new Nodes(join(folder, "saving"), found.account, random);
+    this.#states = new States(join(folder, "saved"), random);
+    this.saving = new Saving(this.guests, this.#states, context);
     this.verdicts = new Verdicts(join(folder, "accelerators"));
   }
 
@@ -70,8 +76,9 @@ export class HostFolder {
     if (network === "outbound") await guard(account, signal);
     const opened = new HostFolder(config, context, { account, host });
     // Not those of uploads: they are listed, and go as leaks do.
-    for (const drafts of ["nodes", "copies"])
+    for (const drafts of ["nodes", "copies", "saving", "saved"])
       await tidy(join(folder, drafts), context.clock.now() - DRAFT_AGE_MS);
+    await opened.saving.tidy(signal);
     return opened;
   }
 
@@ -99,15 +106,13 @@ export class HostFolder {
   }
 
   async stop(name: string, signal: AbortSignal): Promise<void> {
-    await this.nodes.stop(name);
-    while ((await this.nodes.running(name)) !== undefined) await sleep(this.#context.clock, POLL_MS, signal);
+    await this.nodes.end(name, this.#context.clock, signal);
   }
 
   /** Gives the machine's disk up, for another start from its image. */
   async reset(name: string, signal: AbortSignal): Promise<void> {
     await this.stop(name, signal);
-    for (const file of [FILES.disk, FILES.console])
-      await rm(join(this.nodes.run(name), file), { force: true });
+    await this.nodes.clear(name);
   }
 
   /** Rejects rather than leave one out. */
@@ -116,12 +121,14 @@ export class HostFolder {
     for (const name of await this.nodes.names()) {
       await this.nodes.trimConsole(name);
       const resources = await this.#resources(name);
-      found.push({ type: "instance", id: name, tag: nodeTag(name), resources });
+      const ended = (await this.nodes.wasUp(name)) && (await this.nodes.running(name)) === undefined;
+      found.push({ type: "instance", id: name, tag: nodeTag(name), ...(ended ? { ended } : {}), resources });
     }
     return found;
   }
 
   async images(): Promise<readonly Resource[]> {
+    await this.#retire();
     return (await this.uploads.names()).map((name) => ({
       type: "image",
       id: name,
@@ -131,8 +138,9 @@ export class HostFolder {
     }));
   }
 
-  removeImage(tag: ImageTag): Promise<void> {
-    return this.uploads.remove(imageName(tag));
+  async removeImage(tag: ImageTag): Promise<void> {
+    await this.uploads.remove(imageName(tag));
+    await this.#retire();
   }
 
   async quota(): Promise<Resources> {
@@ -157,6 +165,14 @@ export class HostFolder {
 
   close(): void {
     this.copies.close();
+    this.saving.close();
+  }
+
+  /** Saved states of images that are gone. */
+  async #retire(): Promise<void> {
+    const { emulator } = this.#config.own;
+    const images = new Set([...(await this.uploads.ids()), ...(await this.copies.names())]);
+    await this.#states.retire(images, emulator, await emulatorOf(emulator, new AbortController().signal));
   }
 
   async #resources(name: string): Promise<Resources> {

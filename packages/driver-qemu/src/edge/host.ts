@@ -1,9 +1,10 @@
-import { mkdir, readFile, stat, statfs, writeFile } from "node:fs/promises";
-import { availableParallelism, hostname, totalmem } from "node:os";
+import { access, constants, mkdir, readFile, stat, statfs, writeFile } from "node:fs/promises";
+import { availableParallelism, hostname, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { DriverError } from "@nodeyard/driver";
 import type { HostAmounts } from "../machine/amounts.ts";
 import { ignoring } from "./files.ts";
+import { stamp } from "./image-files.ts";
 import { type Account, run } from "./tools.ts";
 
 const MIB = 1024 ** 2;
@@ -39,7 +40,41 @@ export async function enter(folder: string, host: HostId, wanted: string | null)
     );
 }
 
-const FOLDERS = ["nodes", "uploads", "copies"] as const;
+const FOLDERS = ["nodes", "uploads", "copies", "saving", "saved"] as const;
+
+/** Which QEMU a program is: what it says, and the file that it is, for two builds may say the same. */
+export async function emulatorOf(program: string, signal: AbortSignal): Promise<string> {
+  const path = await located(program);
+  const file = await stamp(path);
+  const said = versions.get(`${path} ${file}`) ?? (await run(program, ["--version"], { signal }));
+  versions.set(`${path} ${file}`, said);
+  return `${said.split("\n", 1)[0]}, ${file}`;
+}
+
+const versions = new Map<string, string>();
+
+async function located(program: string): Promise<string> {
+  if (program.includes("/")) return program;
+  for (const folder of (process.env.PATH ?? "/usr/bin:/bin").split(":")) {
+    const path = join(folder, program);
+    const runs = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (runs) return path;
+  }
+  throw new DriverError("configuration", `${program} is not installed on this host`);
+}
+
+/** What guests see of the host's processor, and who shows it to them. */
+export async function processorOf(): Promise<string> {
+  const text = await readFile("/proc/cpuinfo", "utf8").catch(() => "");
+  const lines = text.split("\n\n", 1)[0]?.split("\n") ?? [];
+  const counts = lines.filter((line) =>
+    /^(vendor_id|model name|cpu family|model|stepping|microcode|flags)\b/.test(line),
+  );
+  return [release(), ...counts].join("\n");
+}
 
 export async function amountsOf(folder: string): Promise<HostAmounts> {
   const { blocks, bsize } = await statfs(folder);

@@ -1,41 +1,93 @@
-import { once } from "node:events";
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
-import { connect } from "node:net";
-import { createInterface } from "node:readline";
+import type { Socket } from "node:net";
+import { DriverError } from "@nodeyard/driver";
 import { FILES } from "../machine/command-line.ts";
+import { dialled, lines } from "./socket.ts";
+
+const ANSWER_MS = 5_000;
+const NOBODY = ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"];
+
+/** One line of QEMU's QMP. */
+interface Message {
+  readonly return?: { readonly status?: string };
+  readonly error?: { readonly desc?: string };
+  readonly event?: string;
+  readonly data?: { readonly status?: string };
+}
 
 /** What QEMU says of its guest ("running", "inmigrate", "paused"); undefined: it cannot be asked (yet). QEMU's QMP. */
 export async function status(folder: string): Promise<string | undefined> {
-  // The whole path of a socket has room for 107 bytes: it is reached through the folder, held open.
-  const at = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
-    const socket = connect(`/proc/self/fd/${at.fd}/${FILES.monitor}`);
-    socket.on("error", () => {});
-    socket.setTimeout(ANSWER_MS, () => socket.destroy());
-    try {
-      socket.write(`{"execute":"qmp_capabilities"}\n{"execute":"query-status"}\n`);
-      for await (const line of createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY })) {
-        const answer = JSON.parse(line) as { return?: { status?: string } };
-        if (answer.return?.status !== undefined) return answer.return.status;
-      }
+    return await dialled(folder, FILES.monitor, async (socket) => {
+      socket.setTimeout(ANSWER_MS, () => socket.destroy(new DriverError("timeout", "QEMU does not answer")));
+      say(socket, "qmp_capabilities");
+      say(socket, "query-status");
+      for await (const { return: answer } of messages(socket))
+        if (answer?.status !== undefined) return answer.status;
       return undefined;
-    } catch (error) {
-      // Not there yet, or gone while it was asked.
-      if (
-        ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"].includes(
-          (error as NodeJS.ErrnoException).code ?? "",
-        )
-      )
-        return undefined;
-      throw error;
-    } finally {
-      socket.destroy();
-      if (!socket.closed) await once(socket, "close");
-    }
-  } finally {
-    await at.close();
+    });
+  } catch (error) {
+    // Not there yet, or gone while it was asked.
+    if (NOBODY.includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw error;
   }
 }
 
-const ANSWER_MS = 5_000;
+/** Has QEMU do these one after the other. Rejects with what it says to the first that fails. */
+export function order(folder: string, commands: readonly Command[], signal: AbortSignal): Promise<void> {
+  return monitored(folder, commands, async () => {}, signal);
+}
+
+/** Stops the guest and has QEMU write it to a socket of its folder. Resolves when QEMU has written all of it. */
+export function save(folder: string, socket: string, signal: AbortSignal): Promise<void> {
+  const commands: readonly Command[] = [
+    ["stop"],
+    ["migrate-set-capabilities", { capabilities: [{ capability: "events", state: true }] }],
+    ["migrate-set-parameters", { "max-bandwidth": Number.MAX_SAFE_INTEGER }],
+    ["migrate", { uri: `unix:${socket}` }],
+  ];
+  const done = async (rest: AsyncIterable<Message>) => {
+    for await (const { event, data } of rest) {
+      if (event !== "MIGRATION") continue;
+      if (data?.status === "completed") return;
+      if (data?.status === "failed") break;
+    }
+    throw new DriverError("transient", "QEMU could not save its guest");
+  };
+  return monitored(folder, commands, done, signal);
+}
+
+type Command = readonly [name: string, words?: object];
+
+function monitored<T>(
+  folder: string,
+  commands: readonly Command[],
+  after: (rest: AsyncIterable<Message>) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const talk = async (socket: Socket) => {
+    const all = messages(socket)[Symbol.asyncIterator]();
+    for (const [name, words] of [["qmp_capabilities"] as Command, ...commands]) {
+      say(socket, name, words);
+      await answered(name, all);
+    }
+    return after({ [Symbol.asyncIterator]: () => all });
+  };
+  return dialled(folder, FILES.monitor, talk, signal);
+}
+
+async function answered(name: string, all: AsyncIterator<Message>): Promise<void> {
+  for (let next = await all.next(); !next.done; next = await all.next()) {
+    const { error, return: answer } = next.value;
+    if (error !== undefined) throw new DriverError("transient", `QEMU refuses ${name}: ${error.desc}`);
+    if (answer !== undefined) return;
+  }
+  throw new DriverError("transient", `QEMU ended before it answered ${name}`);
+}
+
+function say(socket: Socket, name: string, words?: object): void {
+  socket.write(`${JSON.stringify({ execute: name, ...(words ? { arguments: words } : {}) })}\n`);
+}
+
+async function* messages(socket: Socket): AsyncGenerator<Message> {
+  for await (const line of lines(socket)) yield JSON.parse(line) as Message;
+}

@@ -1,9 +1,9 @@
 import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Random, Resources } from "@nodeyard/driver";
+import { type Clock, type Random, type Resources, sleep } from "@nodeyard/driver";
 import { FILES, forwardedPort, isMachine } from "../machine/command-line.ts";
 import { folders, ignoring, sync, tail, trim } from "./files.ts";
-import { processOf } from "./process.ts";
+import { type Maker, processOf } from "./process.ts";
 import type { Account } from "./tools.ts";
 
 /** Written before anything else of a machine, and never changed. */
@@ -12,6 +12,8 @@ export interface Wanted {
   readonly uuid: string;
   readonly hostname: string;
   readonly resources: Resources;
+  /** Who makes it, where it lives only as long as somebody does. */
+  readonly maker?: Maker;
 }
 
 /** A QEMU that is proven to be of this machine. */
@@ -20,6 +22,8 @@ export interface Running {
   readonly port: number;
 }
 
+const POLL_MS = 20;
+const UP = "up";
 const CONSOLE_MAX = 8 * 1024 * 1024;
 const CONSOLE_TAIL = 256 * 1024;
 
@@ -74,6 +78,22 @@ export class Nodes {
     }
   }
 
+  /** Remembers that the machine was up: from now on, one without a process has ended. */
+  async setUp(name: string): Promise<void> {
+    await writeFile(join(this.folder(name), UP), "", { flush: true });
+  }
+
+  async wasUp(name: string): Promise<boolean> {
+    return (await ignoring("ENOENT", stat(join(this.folder(name), UP)))) !== undefined;
+  }
+
+  /** Forgets that it was, and with what. */
+  async clear(name: string): Promise<void> {
+    for (const file of [FILES.disk, FILES.console]) await rm(join(this.run(name), file), { force: true });
+    for (const mark of [UP, "frozen"])
+      await rm(join(this.folder(name), mark), { recursive: true, force: true });
+  }
+
   /** Undefined: no folder, or one that somebody else made. */
   async wanted(name: string): Promise<Wanted | undefined> {
     const text = await ignoring("ENOENT", readFile(join(this.folder(name), "wanted.json"), "utf8"));
@@ -110,6 +130,12 @@ export class Nodes {
     const machine = await this.running(name);
     if (machine === undefined) return;
     await ignoring("ESRCH", (async () => process.kill(machine.pid, "SIGKILL"))());
+  }
+
+  /** Kills the machine's process and returns when it is gone. */
+  async end(name: string, clock: Clock, signal: AbortSignal): Promise<void> {
+    await this.stop(name);
+    while ((await this.running(name)) !== undefined) await sleep(clock, POLL_MS, signal);
   }
 
   /** Removes what is left of a machine that does not run. Gone already: nothing. */

@@ -18,6 +18,21 @@ export async function processOf(pid: number): Promise<Process | undefined> {
   return { pid, identity, argv: text.split("\0").slice(0, -1) };
 }
 
+/** A process that makes something: its id alone would be another's one day. */
+export interface Maker {
+  readonly pid: number;
+  readonly identity: string;
+}
+
+export async function thisMaker(): Promise<Maker> {
+  const { pid } = process;
+  return { pid, identity: (await identityOf(pid)) ?? "" };
+}
+
+export async function makerAlive({ pid, identity }: Maker): Promise<boolean> {
+  return (await identityOf(pid)) === identity;
+}
+
 async function identityOf(pid: number): Promise<string | undefined> {
   if (!Number.isSafeInteger(pid) || pid <= 1) return undefined;
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);

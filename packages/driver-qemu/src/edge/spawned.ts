@@ -11,6 +11,8 @@ export interface SpawnContext {
   readonly account: Account;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** A descriptor that QEMU reads its guest from: it is up when that is done, and its guest stands still then. */
+  readonly state?: number;
 }
 
 const POLL_MS = 20;
@@ -24,11 +26,12 @@ export async function spawned(
   emulator: string,
   words: readonly string[],
   cwd: string,
-  { account, clock, signal }: SpawnContext,
+  { account, clock, signal, state }: SpawnContext,
 ): Promise<void> {
   signal.throwIfAborted();
   const log = join(cwd, FILES.log);
-  for (const file of [log, join(cwd, FILES.monitor)]) await rm(file, { force: true });
+  const up = state === undefined ? "running" : "paused";
+  for (const file of [log, join(cwd, FILES.monitor), join(cwd, FILES.agent)]) await rm(file, { force: true });
   const sink = await open(log, "ax", 0o600);
   try {
     if (account !== null) await sink.chown(account.uid, account.gid);
@@ -37,7 +40,7 @@ export async function spawned(
       ...(account ?? {}),
       env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C" },
       detached: true,
-      stdio: ["ignore", sink.fd, sink.fd],
+      stdio: ["ignore", sink.fd, sink.fd, ...(state === undefined ? [] : [state])],
     });
     const end = ended(child);
     child.unref();
@@ -45,7 +48,7 @@ export async function spawned(
       for (;;) {
         if (end.reason !== undefined)
           throw new DriverError(kindOf(end.reason), `${emulator}: ${await lastWords(log, end.reason)}`);
-        if ((await status(cwd)) === "running") return;
+        if ((await status(cwd)) === up) return;
         await sleep(clock, POLL_MS, signal);
       }
     } catch (error) {

@@ -2,7 +2,7 @@ import { chmod, mkdir, rename, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { DriverError } from "@nodeyard/driver";
-import { commandLine, FILES, type MachineSpec } from "../machine/command-line.ts";
+import { commandLine, FILES, type MachineSpec, PARKED_FILE } from "../machine/command-line.ts";
 import { type SeedFacts, seedFiles } from "../machine/seed.ts";
 import { ignoring, linked, readable, writeFor } from "./files.ts";
 import { type SpawnContext, spawned } from "./spawned.ts";
@@ -13,33 +13,35 @@ const PORT_ATTEMPTS = 5;
 /** The smallest FAT that all readers take: a floppy of 1440 KiB. */
 const SEED_KIB = "1440";
 
+/** What a machine boots from, where it is stored. */
+export interface Sources {
+  readonly base: StoredImage;
+  readonly kernel?: StoredImage | undefined;
+  readonly initrd?: StoredImage | undefined;
+}
+
 /** Gives the machine its own names for what it boots from, so that nothing that is retired breaks it. */
-export async function link(
-  folder: string,
-  parts: {
-    readonly base: string;
-    readonly kernel?: string | undefined;
-    readonly initrd?: string | undefined;
-  },
-): Promise<void> {
+export async function link(folder: string, sources: Sources): Promise<void> {
   for (const name of ["base", "kernel", "initrd"] as const) {
-    const from = parts[name];
-    if (from !== undefined) await linked(from, join(folder, name));
+    const from = sources[name];
+    if (from !== undefined) await linked(from.file, join(folder, name));
   }
 }
 
-/** A disk that holds what the guest changes. There already: nothing. `size` in bytes. */
+const GIB = 1024 ** 3;
+
+/** A disk of `gib` that holds what the guest changes on top of a file beside its folder. */
 export async function overlay(
   folder: string,
-  image: StoredImage,
-  size: number,
+  base: { readonly file: string; readonly format: string },
+  gib: number,
   ctx: { readonly account: Account; readonly signal: AbortSignal },
 ): Promise<void> {
   const cwd = join(folder, "run");
   // In the header the way to the base is relative to the overlay, and its format is said: qemu never guesses.
-  const words = ["create", "-q", "-f", "qcow2", "-F", image.format, "-b", FILES.base, `${FILES.disk}.new`];
+  const words = ["create", "-q", "-f", "qcow2", "-F", base.format, "-b", base.file, `${FILES.disk}.new`];
   await rm(join(cwd, `${FILES.disk}.new`), { force: true });
-  await run("qemu-img", [...words, String(size)], { ...ctx, cwd });
+  await run("qemu-img", [...words, String(gib * GIB)], { ...ctx, cwd });
   await rename(join(cwd, `${FILES.disk}.new`), join(cwd, FILES.disk));
 }
 
@@ -47,14 +49,21 @@ export async function overlay(
 export async function seed(
   folder: string,
   facts: SeedFacts,
-  options: { readonly disk: boolean; readonly account: Account; readonly signal: AbortSignal },
+  options: {
+    readonly disk: boolean;
+    /** The script for a guest that is to be parked. */
+    readonly parked?: string;
+    readonly account: Account;
+    readonly signal: AbortSignal;
+  },
 ): Promise<void> {
-  const { disk, account, signal } = options;
+  const { disk, parked, account, signal } = options;
   const cwd = join(folder, "seed");
   await ignoring("EEXIST", mkdir(cwd));
   await chmod(cwd, 0o711);
   const files = Object.entries(seedFiles(facts));
   for (const [name, text] of files) await writeFor(account, join(cwd, name), text);
+  if (parked !== undefined) await writeFor(account, join(cwd, PARKED_FILE), parked);
   if (!disk) return;
   await rm(join(cwd, "disk"), { force: true });
   // Not mtools' own mformat: it writes a table of partitions into the first sector, and guests believe it.
@@ -63,11 +72,16 @@ export async function seed(
   await readable(account, join(cwd, "disk"));
 }
 
+/** A machine whose port of the host is not chosen yet. */
+export type PortlessSpec = Omit<MachineSpec, "forward"> & {
+  readonly forward: Omit<MachineSpec["forward"], "port">;
+};
+
 /** Starts QEMU, which goes on when the launcher ends, and answers when it runs. Rejects with what QEMU said. */
 export async function start(
   emulator: string,
   folder: string,
-  spec: Omit<MachineSpec, "forward"> & { readonly forward: Omit<MachineSpec["forward"], "port"> },
+  spec: PortlessSpec,
   ctx: SpawnContext,
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {

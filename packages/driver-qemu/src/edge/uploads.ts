@@ -8,6 +8,8 @@ import type { Account } from "./tools.ts";
 /** An image of this host, ready to be linked to a machine. */
 export interface StoredImage {
   readonly file: string;
+  /** Of its content: another has another. */
+  readonly id: string;
   readonly format: string;
   /** Bytes. */
   readonly virtualSize: number;
@@ -38,12 +40,18 @@ export class Uploads {
     return [...new Set(all.map((name) => name.replace(/^\./, "")))];
   }
 
+  /** Of the contents of all that are whole. */
+  async ids(): Promise<readonly string[]> {
+    const all = await Promise.all((await this.names()).map((name) => this.get(name)));
+    return all.flatMap((image) => (image === undefined ? [] : [image.id]));
+  }
+
   async get(name: string): Promise<StoredImage | undefined> {
     const folder = join(this.#root, name);
     const text = await ignoring("ENOENT", readFile(join(folder, "image.json"), "utf8"));
     if (text === undefined) return undefined;
-    const { format, virtualSize } = JSON.parse(text) as Entry;
-    return { file: join(folder, "image"), format, virtualSize };
+    const { format, virtualSize, sha256: id } = JSON.parse(text) as Entry;
+    return { file: join(folder, "image"), id, format, virtualSize };
   }
 
   /** Copies the file and reads the copy back: what is stored is what the builder made, or nothing is. */

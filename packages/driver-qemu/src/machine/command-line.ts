@@ -9,6 +9,8 @@ export interface MachineSpec {
   readonly ram: number;
   readonly accelerator: "kvm" | "tcg";
   readonly boot: { readonly initrd: boolean; readonly arguments: string } | null;
+  /** For a guest that parks at its start, to be saved there or to go on from there; null: it starts as every other. */
+  readonly parking: Parking | null;
   /** Whether there is a NoCloud disk beside the files. */
   readonly seedDisk: boolean;
   readonly network: "restricted" | "outbound";
@@ -16,14 +18,31 @@ export interface MachineSpec {
   readonly forward: { readonly address: string; readonly port: number; readonly guestPort: number };
 }
 
+/** What a machine that is saved and those that are made of it have in common, device by device, and no other has. */
+export interface Parking {
+  /** Differs in each: tells a guest that knows the device (VMGENID) that it is a copy. */
+  readonly generation: string;
+  /** Whether the guest is read from `STATE_FD` instead of started. */
+  readonly resume: boolean;
+}
+
+/** Where QEMU finds a saved state: a file that it may read through this descriptor, and nowhere else. */
+export const STATE_FD = 3;
+
 export const FILES = {
   disk: "disk.qcow2",
   console: "console.log",
   pid: "qemu.pid",
   monitor: "qmp.sock",
+  /** The guest's second serial port, while it is parked. */
+  agent: "agent.sock",
+  /** Where QEMU writes its guest to. */
+  state: "state.sock",
   /** What QEMU itself says. */
   log: "qemu.log",
   base: "../base",
+  /** The disk as it was when the guest was saved; its own base is `base`, by the same way. */
+  frozen: "../frozen/disk",
   kernel: "../kernel",
   initrd: "../initrd",
   seed: "../seed",
@@ -32,6 +51,9 @@ export const FILES = {
 
 /** Files of the seed, by name; each is handed over by fw_cfg and is on the NoCloud disk. */
 export const SEED_FILES = ["meta-data", "user-data", "vendor-data", "authorized-keys"] as const;
+
+/** The script that parks a guest; only guests that are to be parked are handed it. */
+export const PARKED_FILE = "parked";
 
 /**
  * Arguments of QEMU: a `pc` without any device but what is named here. Everything that a guest can talk
@@ -47,6 +69,7 @@ export function commandLine(spec: MachineSpec): readonly string[] {
     ...["-smp", String(spec.cores), "-m", String(spec.ram)],
     ...["-chardev", `file,id=console,path=${FILES.console},append=on`, "-serial", "chardev:console"],
     ...["-object", "rng-random,id=rng,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=rng"],
+    ...parking(spec.parking),
     ...disk("disk", "qcow2", FILES.disk, false),
     ...(spec.seedDisk ? disk("seed", "raw", FILES.seedDisk, true) : []),
     ...SEED_FILES.flatMap((file) => ["-fw_cfg", `name=opt/org.nodeyard/${file},file=${FILES.seed}/${file}`]),
@@ -96,6 +119,16 @@ function boot({ boot }: MachineSpec): readonly string[] {
   if (boot === null) return ["-boot", "strict=on"];
   const initrd = boot.initrd ? ["-initrd", FILES.initrd] : [];
   return ["-kernel", FILES.kernel, ...initrd, "-append", boot.arguments];
+}
+
+function parking(parking: MachineSpec["parking"]): readonly string[] {
+  if (parking === null) return [];
+  return [
+    ...["-chardev", `socket,id=agent,path=${FILES.agent},server=on,wait=off`, "-serial", "chardev:agent"],
+    ...["-device", `vmgenid,guid=${parking.generation}`],
+    ...["-fw_cfg", `name=opt/org.nodeyard/parked,file=${FILES.seed}/${PARKED_FILE}`],
+    ...(parking.resume ? ["-incoming", `fd:${STATE_FD}`] : []),
+  ];
 }
 
 /** In QEMU's option lists a comma is written twice. */

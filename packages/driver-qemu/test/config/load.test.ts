@@ -45,7 +45,7 @@ describe("the configuration of a provider", () => {
     const { config, said } = load(labelled({ diskimage: "built", ram: 512 }));
     expect(said).toEqual([]);
     expect(config?.pools[0]?.labels.get("vm")).toMatchObject({
-      image: { kind: "diskimage", name: "built", listed: true },
+      image: { kind: "diskimage", name: "built" },
       connection: { username: "zuul" },
       own: { file: null, boot: { kernel: "/boot/vmlinuz", initrd: null }, ram: 512 },
     });

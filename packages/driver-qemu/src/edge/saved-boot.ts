@@ -1,0 +1,200 @@
+import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { access, mkdir, open, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { DriverError, deadline } from "@nodeyard/driver";
+import { FILES } from "../machine/command-line.ts";
+import { orders, savedKey } from "../machine/saved.ts";
+import type { Parts } from "../parts.ts";
+import { parked, released } from "./agent.ts";
+import type { Boot } from "./boot.ts";
+import { linked } from "./files.ts";
+import { emulatorOf, processorOf } from "./host.ts";
+import { copied } from "./image-files.ts";
+import { order, save } from "./monitor.ts";
+import { parkedScript } from "./parked-script.ts";
+import { received } from "./receive.ts";
+import { link, overlay, type Sources, seed, start } from "./start.ts";
+import type { SavedState } from "./states.ts";
+import { run } from "./tools.ts";
+
+const MIB = 1024 ** 2;
+/** What a state holds beside the guest's memory, MiB. */
+const DEVICES_MIB = 64;
+/** For writing the state and reading it back, on a busy disk. */
+const STATE_MS = 120_000;
+/** Scans by which a machine is awaited that should answer at once, each as long as all before it. */
+const SCANS_MS = [400, 800, 1_600, 3_200] as const;
+
+/** A machine that goes on from a saved state instead of booting. */
+export class SavedBoot {
+  readonly #parts: Parts;
+  readonly #boot: Boot;
+
+  constructor(parts: Parts, boot: Boot) {
+    this.#parts = parts;
+    this.#boot = boot;
+  }
+
+  /** Whether a launcher died between the restore of this machine and its release: nobody will ever release it. */
+  async halfway(): Promise<boolean> {
+    const { folder, name } = this.#boot;
+    return (await exists(join(folder, "frozen"))) && !(await this.#parts.host.nodes.wasUp(name));
+  }
+
+  /** The state that the machine can go on from; it is made when there is none. Rejects where there will be none for a while. */
+  async state(sources: Sources, accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<SavedState> {
+    const { host, config } = this.#parts;
+    const { base, kernel, initrd } = sources;
+    const qemu = await emulatorOf(config.own.emulator, signal);
+    const subject = {
+      files: [base.id, kernel?.id ?? "", initrd?.id ?? ""],
+      qemu,
+      host: accelerator === "kvm" ? await processorOf() : "",
+      accelerator,
+      script: await parkedScript(),
+    };
+    const key = savedKey(subject, this.#boot.own);
+    const make = async (name: string, draft: SavedState, limit: AbortSignal) => {
+      const found = await this.#save(name, draft, sources, accelerator, limit);
+      return { image: base.id, emulator: config.own.emulator, qemu, ...found };
+    };
+    return host.saving.get({ key, limitMs: config.bootTimeoutMs + STATE_MS, run: make }, signal);
+  }
+
+  /** Restores the guest as this machine and has it go on. Resolves when it has taken what makes it another than its siblings. */
+  async resume(
+    { state, disk }: SavedState,
+    sources: Sources,
+    accelerator: "kvm" | "tcg",
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { host, config, context } = this.#parts;
+    const { account } = host;
+    const { folder, own } = this.#boot;
+    const cwd = join(folder, "run");
+    await link(folder, sources);
+    await mkdir(join(folder, "frozen"), { recursive: true, mode: 0o711 });
+    await linked(disk, join(folder, "frozen", "disk"));
+    const { uuid, facts } = await this.#boot.facts();
+    await seed(folder, facts, {
+      disk: own.seed === "nocloud",
+      parked: await parkedScript(),
+      account,
+      signal,
+    });
+    await overlay(folder, { file: FILES.frozen, format: "qcow2" }, own.disk, { account, signal });
+    const hostKey = await this.#hostKey(signal);
+    const parking = { generation: context.random.uuid(), resume: true };
+    const memory = await open(state, constants.O_RDONLY);
+    try {
+      const spec = this.#boot.spec(uuid, accelerator, parking);
+      const resumed = { account, clock: context.clock, signal, state: memory.fd };
+      await start(config.own.emulator, folder, spec, resumed);
+    } finally {
+      await memory.close();
+    }
+    const text = orders({
+      entropy: randomBytes(64).toString("hex"),
+      time: context.clock.now() / 1000,
+      machineId: uuid.replaceAll("-", ""),
+      hostname: facts.hostname,
+      hostKey,
+    });
+    await released(cwd, text, () => order(cwd, [["cont"]], signal), signal);
+    await host.nodes.setUp(this.#boot.name);
+  }
+
+  /** The keys that the machine shows, if it does so soon; whoever needs them scans else. */
+  async hostKeys(port: number, signal: AbortSignal): Promise<readonly string[] | undefined> {
+    const { config, context } = this.#parts;
+    for (const timeoutMs of SCANS_MS) {
+      try {
+        const target = { host: config.own.address, port, keys: true, timeoutMs, signal };
+        return (await context.scan.scan(target)).hostKeys;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof DriverError) || error.kind !== "timeout") throw error;
+      }
+    }
+    return undefined;
+  }
+
+  /** Boots a guest that is nobody's until it parks, and saves it with its disk. */
+  async #save(
+    name: string,
+    draft: SavedState,
+    sources: Sources,
+    accelerator: "kvm" | "tcg",
+    signal: AbortSignal,
+  ) {
+    const { host, config, context } = this.#parts;
+    const { guests, account } = host;
+    const { own } = this.#boot;
+    const [folder, cwd] = [guests.folder(name), guests.run(name)];
+    const ctx = { account, clock: context.clock, signal };
+    const { uuid } = (await guests.wanted(name)) ?? {};
+    if (uuid === undefined) throw new DriverError("transient", "the guest that was to be saved is gone");
+    await link(folder, sources);
+    const nobody = { uuid, hostname: "parked", authorizedKeys: [], userData: null };
+    const script = await parkedScript();
+    await seed(folder, nobody, { disk: own.seed === "nocloud", parked: script, account, signal });
+    await overlay(folder, { file: FILES.base, format: sources.base.format }, own.disk, ctx);
+    const parking = { generation: uuid, resume: false };
+    await start(config.own.emulator, folder, this.#boot.spec(uuid, accelerator, parking), ctx);
+    const most = (own.ram + DEVICES_MIB) * MIB;
+    const store = () =>
+      received(cwd, FILES.state, draft.state, most, () => save(cwd, FILES.state, signal), ctx);
+    const found = await this.#parked(cwd, store, signal);
+    // QEMU has given its disk up when it has written its guest.
+    await this.#frozen(join(cwd, FILES.disk), draft.disk, signal);
+    return found;
+  }
+
+  async #parked<T>(cwd: string, store: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { config, context } = this.#parts;
+    const ms = config.bootTimeoutMs;
+    const why = `a guest did not park within ${ms} ms; see that its image runs opt/org.nodeyard/parked, or remove saved-state`;
+    const limit = deadline(context.clock, ms, () => new DriverError("timeout", why), signal);
+    try {
+      await parked(cwd, limit.signal);
+    } catch (error) {
+      throw limit.signal.aborted ? limit.signal.reason : error;
+    } finally {
+      limit.cancel();
+    }
+    return store();
+  }
+
+  /** A copy that is ours alone of a file that was QEMU's: it goes below the disks of others. */
+  async #frozen(from: string, to: string, signal: AbortSignal): Promise<void> {
+    const { account } = this.#parts.host;
+    const file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW);
+    try {
+      const facts = await file.stat();
+      if (!facts.isFile() || facts.nlink !== 1) throw new DriverError("fatal", `${from} is no plain file`);
+      await copied(`/proc/${process.pid}/fd/${file.fd}`, to, account, signal);
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Made here and not in the guest: with ours it need not wait for its own, and shows nobody else's. */
+  async #hostKey(signal: AbortSignal): Promise<string> {
+    const file = join(this.#boot.folder, "host-key");
+    try {
+      await rm(file, { force: true });
+      await run("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", file], { signal });
+      return await readFile(file, "utf8");
+    } finally {
+      for (const name of [file, `${file}.pub`]) await rm(name, { force: true });
+    }
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

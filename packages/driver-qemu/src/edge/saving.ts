@@ -1,0 +1,127 @@
+import { abortable, backoff, type DriverContext, DriverError, deadline, sleep } from "@nodeyard/driver";
+import type { Nodes } from "./nodes.ts";
+import { makerAlive, thisMaker } from "./process.ts";
+import type { SavedState, StateFacts, States } from "./states.ts";
+
+const POLL_MS = 200;
+const RETRY_MS = 60_000;
+const LONGEST_RETRY_MS = 3_600_000;
+
+/** One guest that is to be saved: `run` starts it in the folder of that name, saves it into `draft`, and says what it is. */
+export interface SaveOrder {
+  readonly key: string;
+  readonly limitMs: number;
+  run(name: string, draft: SavedState, signal: AbortSignal): Promise<StateFacts>;
+}
+
+interface Failure {
+  readonly count: number;
+  /** On the monotonic clock. */
+  readonly until: number;
+}
+
+/**
+ * Has each state made once, however many ask for it, in this process and in others of the folder. A state that cannot be made
+ * is tried again later and later: meanwhile machines boot.
+ */
+export class Saving {
+  readonly #guests: Nodes;
+  readonly #states: States;
+  readonly #context: DriverContext;
+  readonly #underWay = new Map<string, Promise<SavedState>>();
+  readonly #failed = new Map<string, Failure>();
+  readonly #closed = new AbortController();
+
+  constructor(guests: Nodes, states: States, context: DriverContext) {
+    this.#guests = guests;
+    this.#states = states;
+    this.#context = context;
+  }
+
+  /** Rejects with why there is none, and none will be made before a while has passed. */
+  async get(order: SaveOrder, signal: AbortSignal): Promise<SavedState> {
+    const failed = this.#failed.get(order.key);
+    if (failed !== undefined && this.#context.clock.monotonic() < failed.until)
+      throw new DriverError("transient", `saving failed ${failed.count} times; it is tried again later`);
+    const underWay = this.#underWay.get(order.key) ?? this.#start(order);
+    return abortable(underWay, signal);
+  }
+
+  /** A state that QEMU or its guest would not go on from is made anew, not at once if that happens again. */
+  async spoiled(key: string): Promise<void> {
+    await this.#states.forget(key);
+    // Of many machines that went on from it at once all find it spoiled.
+    const { until = 0 } = this.#failed.get(key) ?? {};
+    if (this.#context.clock.monotonic() >= until) this.#fail(key);
+  }
+
+  /** Ends what launchers left that died over it, for states that nobody may ask for again. */
+  async tidy(signal: AbortSignal): Promise<void> {
+    for (const key of await this.#guests.names()) {
+      const { maker } = (await this.#guests.wanted(key)) ?? {};
+      if (maker === undefined || !(await makerAlive(maker))) await this.#clear(key, signal);
+    }
+  }
+
+  /** Machines go on from it. */
+  proven(key: string): void {
+    this.#failed.delete(key);
+  }
+
+  close(): void {
+    this.#closed.abort(new DriverError("transient", "saved states are closed"));
+  }
+
+  #start(order: SaveOrder): Promise<SavedState> {
+    const { key, limitMs } = order;
+    const late = () => new DriverError("timeout", `no guest could be saved within ${limitMs} ms`);
+    const limit = deadline(this.#context.clock, limitMs, late, this.#closed.signal);
+    const getting = this.#get(order, limit.signal)
+      .catch((error) => {
+        if (!this.#closed.signal.aborted) this.#fail(key);
+        throw limit.signal.aborted ? limit.signal.reason : error;
+      })
+      .finally(() => {
+        limit.cancel();
+        this.#underWay.delete(key);
+      });
+    this.#underWay.set(key, getting);
+    getting.catch(() => {});
+    return getting;
+  }
+
+  async #get(order: SaveOrder, signal: AbortSignal): Promise<SavedState> {
+    const { key } = order;
+    for (;;) {
+      const there = await this.#states.get(key, signal);
+      if (there !== undefined) return there;
+      if (await this.#guests.claim(key, { hostname: "parked", resources: {}, maker: await thisMaker() }))
+        break;
+      const { maker } = (await this.#guests.wanted(key)) ?? {};
+      // Of a launcher that died over it: its guest goes, and the next turn of the loop claims.
+      if (maker === undefined || !(await makerAlive(maker))) await this.#clear(key, signal);
+      else await sleep(this.#context.clock, POLL_MS, signal);
+    }
+    try {
+      await this.#states.add(key, (draft) => order.run(key, draft, signal));
+    } finally {
+      await this.#clear(key, new AbortController().signal);
+    }
+    const made = await this.#states.get(key, signal);
+    if (made === undefined)
+      throw new DriverError("transient", "the state was removed when it had just been made");
+    return made;
+  }
+
+  async #clear(key: string, signal: AbortSignal): Promise<void> {
+    await this.#guests.end(key, this.#context.clock, signal);
+    await this.#guests.discard(key);
+  }
+
+  #fail(key: string): void {
+    const { clock, random } = this.#context;
+    const count = (this.#failed.get(key)?.count ?? 0) + 1;
+    const wait = backoff(random, count - 1, RETRY_MS, LONGEST_RETRY_MS);
+    this.#failed.set(key, { count, until: clock.monotonic() + wait });
+  }
+}

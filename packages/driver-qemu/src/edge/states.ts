@@ -1,0 +1,100 @@
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DriverError, type Random } from "@nodeyard/driver";
+import { folders, ignoring, sha256, sync } from "./files.ts";
+import { placed, stamp } from "./image-files.ts";
+
+/** A guest that was saved before it had an identity, and its disk at that moment. */
+export interface SavedState {
+  readonly key: string;
+  readonly state: string;
+  readonly disk: string;
+}
+
+interface Entry {
+  readonly v: 1;
+  /** Of the image that it was started from. */
+  readonly image: string;
+  readonly emulator: string;
+  /** The version of it that can read the state. */
+  readonly qemu: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export type StateFacts = Omit<Entry, "v">;
+
+/** Saved states as folders, named by their key: `state`, `disk`, and `saved.json` that says what they are of. */
+export class States {
+  readonly #root: string;
+  readonly #random: Random;
+  /** What was read and found whole, as it was then. */
+  readonly #whole = new Map<string, string>();
+
+  constructor(root: string, random: Random) {
+    this.#root = root;
+    this.#random = random;
+  }
+
+  /**
+   * Undefined where there is none. A state that is not what was written is removed and said to be damaged: QEMU would take most
+   * of it for a guest's memory. It is read whole by the first who asks, and again when the file was touched.
+   */
+  async get(key: string, signal: AbortSignal): Promise<SavedState | undefined> {
+    const entry = await this.#entry(key);
+    if (entry === undefined) return undefined;
+    const found = this.#at(key);
+    const now = await ignoring("ENOENT", stamp(found.state));
+    if (now !== undefined && this.#whole.get(key) === now) return found;
+    const sum = now === undefined ? "nothing" : await sha256(found.state, signal);
+    if (sum !== entry.sha256) {
+      await this.forget(key);
+      throw new DriverError("transient", `${found.state} is damaged: it has ${sum}, not ${entry.sha256}`);
+    }
+    this.#whole.set(key, now as string);
+    return found;
+  }
+
+  /** There already: what is there stays. */
+  async add(key: string, fill: (draft: SavedState) => Promise<StateFacts>): Promise<void> {
+    await placed(join(this.#root, key), join(this.#root, `.${this.#random.uuid()}`), async (draft) => {
+      const facts = await fill({ key, state: join(draft, "state"), disk: join(draft, "disk") });
+      const entry: Entry = { v: 1, ...facts };
+      await writeFile(join(draft, "saved.json"), JSON.stringify(entry), { flush: true });
+      await sync(join(draft, "disk"));
+    });
+  }
+
+  /** Machines that go on from it have names of their own for its files. Gone already: nothing. */
+  async forget(key: string): Promise<void> {
+    this.#whole.delete(key);
+    await rm(join(this.#root, key), { recursive: true, force: true });
+  }
+
+  /** Removes those of images that are gone, and of older versions of the emulator. */
+  async retire(images: ReadonlySet<string>, emulator: string, qemu: string): Promise<void> {
+    for (const key of await folders(this.#root)) {
+      if (key.startsWith(".")) continue;
+      const entry = await this.#entry(key);
+      const old = entry?.emulator === emulator && entry.qemu !== qemu;
+      if (entry === undefined || old || !images.has(entry.image)) await this.forget(key);
+    }
+  }
+
+  #at(key: string): SavedState {
+    const folder = join(this.#root, key);
+    return { key, state: join(folder, "state"), disk: join(folder, "disk") };
+  }
+
+  async #entry(key: string): Promise<Entry | undefined> {
+    const text = await ignoring("ENOENT", readFile(join(this.#root, key, "saved.json"), "utf8"));
+    if (text === undefined) return undefined;
+    try {
+      const entry = JSON.parse(text) as Entry;
+      return entry.v === 1 ? entry : undefined;
+    } catch {
+      // Cut off, or another's: as good as none, and replaced by none until it is retired.
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Machine } from "@nodeyard/driver";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  blankDisk,
+  Client,
+  Launches,
+  type QemuRig,
+  qemuRig,
+  requireQemu,
+  type TestImage,
+  testImage,
+} from "../index.ts";
+
+const skip = requireQemu() !== undefined;
+const SAYS = [
+  "hostname",
+  "cat /etc/machine-id",
+  "cat /proc/sys/kernel/random/boot_id",
+  "head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \\n'; echo",
+  "date +%s",
+  "cat /sys/firmware/qemu_fw_cfg/by_name/opt/org.nodeyard/meta-data/raw",
+].join("; ");
+
+describe.skipIf(skip)("machines that go on from a saved state", { timeout: 300_000 }, () => {
+  let image: TestImage;
+  let client: Client;
+  beforeAll(async () => {
+    image = await testImage();
+    client = await Client.make();
+  }, 300_000);
+  afterAll(() => client?.close());
+
+  const inRig = async (
+    label: Readonly<Record<string, unknown>>,
+    body: (rig: QemuRig, launches: Launches) => Promise<void>,
+  ) => {
+    const boot = { kernel: image.kernel, initrd: image.initrd, "kernel-arguments": image.arguments };
+    const tiny = { name: "tiny", path: image.disk, format: "raw", username: "root", ...boot };
+    const keys = { "authorized-keys": [client.authorizedKey] };
+    const rig = await qemuRig([tiny], { ram: 256, disk: 1, "saved-state": true, ...keys, ...label });
+    try {
+      await body(rig, await Launches.open(rig));
+    } finally {
+      await rig.stop();
+    }
+  };
+  const told = async (launches: Launches, machine: Machine) => {
+    const keys = await launches.hostKeys(machine);
+    const [name, id, boot, random, time, ...meta] = (await client.run(machine, keys, SAYS)).split("\n");
+    return { keys, name, id, boot, random, time: Number(time), meta: JSON.parse(meta.join("")) };
+  };
+
+  test("each is another: name, host key, machine id, chance, time and seed", async () => {
+    await inRig({}, async (rig, launches) => {
+      const [first, ...others] = ["0000000001", "0000000002", "0000000003"];
+      const seen = await launches.steps(first as string);
+      expect(seen).toEqual(expect.arrayContaining(["saved-state", "resume"]));
+      expect(seen).not.toContain("start");
+      const machines = [await launches.create(first as string)];
+      for (const id of others) machines.push(await launches.create(id));
+      const said = [];
+      for (const machine of machines) said.push(await told(launches, machine));
+      for (const what of ["name", "id", "boot", "random"] as const)
+        expect(new Set(said.map((one) => one[what])).size, what).toBe(3);
+      expect(new Set(said.flatMap(({ keys }) => keys)).size).toBe(3);
+      const now = Date.now() / 1000;
+      for (const [at, { name, id, time, meta }] of said.entries()) {
+        expect(name).toBe(`np000000000${at + 1}`);
+        expect(meta).toMatchObject({ "local-hostname": name });
+        expect(meta["instance-id"].replaceAll("-", "")).toBe(id);
+        expect(Math.abs(time - now)).toBeLessThan(300);
+      }
+      expect(readdirSync(join(rig.folder, "saved"))).toHaveLength(1);
+      expect(readdirSync(join(rig.folder, "saving"))).toEqual([]);
+    });
+  });
+
+  test("a state that is damaged is said, the machine boots, and the next launcher makes the state anew", async () => {
+    await inRig({}, async (rig, launches) => {
+      await launches.create("0000000001");
+      const [key] = readdirSync(join(rig.folder, "saved"));
+      const state = join(rig.folder, "saved", key as string, "state");
+      const bytes = readFileSync(state);
+      const good = Buffer.from(bytes);
+      bytes[bytes.length >> 1]! ^= 1;
+      writeFileSync(state, bytes);
+      const seen = await launches.steps("0000000002");
+      expect(seen).toEqual(expect.arrayContaining(["saved-state-failed", "start"]));
+      expect(await launches.hostKeys(await launches.create("0000000002"))).toHaveLength(1);
+      const later = await Launches.open(rig);
+      expect(await later.steps("0000000003")).not.toContain("start");
+      expect(readFileSync(state).length).toBeGreaterThan(good.length / 2);
+    });
+  });
+
+  test("a guest that never parks is given up, its machine boots, and nothing of the attempt is left", async () => {
+    const blank = { name: "blank", format: "raw" };
+    const folder = mkdtempSync(join(tmpdir(), "nodeyard-blank-"));
+    const label = { ram: 16, disk: 1, "saved-state": true };
+    const rig = await qemuRig([{ ...blank, path: blankDisk(folder) }], label, { "boot-timeout": 3 });
+    try {
+      const launches = await Launches.open(rig);
+      expect(await launches.steps("0000000001")).toEqual(
+        expect.arrayContaining(["saved-state-failed", "start"]),
+      );
+      expect(readdirSync(join(rig.folder, "saving"))).toEqual([]);
+    } finally {
+      await rig.stop();
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
