@@ -161,6 +161,8 @@ export interface Resource {
   readonly tag: Tag | null;
   /** An image that was uploaded for us carries this one instead. */
   readonly imageTag?: ImageTag | null;
+  /** A machine that has ended and will not come back: it still takes what it takes until it is removed, and nobody can use it. */
+  readonly ended?: boolean;
   /** What it takes of the quota; what belongs to a listed instance counts with that. */
   readonly resources: Resources;
 }

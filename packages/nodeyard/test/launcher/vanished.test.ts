@@ -58,6 +58,7 @@ describe("nodes whose machine is gone", () => {
       look([node], resources, new Set(look([node], resources).suspects)).nodes.length;
     expect(twice([machine("0000000001", "other name")])).toBe(0);
     expect(twice([{ ...machine("0000000001", "server"), tag: null }])).toBe(0);
+    expect(twice([{ ...machine("0000000001", "server"), ended: true }])).toBe(1);
     expect(twice([machine("0000000001", "another", "another installation")])).toBe(1);
   });
 

@@ -18,7 +18,7 @@ export interface Vanished {
 }
 
 /**
- * Nodes that are offered and whose machine the cloud does not list: neither under our tag nor under the id of the record. Only
+ * Nodes that are offered and whose machine the cloud does not list, or lists as ended: neither under our tag nor under the id of the record. Only
  * ready nodes that nobody has, and that were ready before the list was asked for. A record whose id has another shape than
  * those listed was made by something that names machines otherwise, and says nothing. Pure.
  */
@@ -30,7 +30,8 @@ export function vanished(
   const tags = new Set<string>();
   const ids = new Set<string>();
   const shapes = new Set<string>();
-  for (const { type, id, tag } of resources) {
+  for (const { type, id, tag, ended } of resources) {
+    if (ended === true) continue;
     ids.add(idText(id));
     if (type === "instance") shapes.add(shapeOf(id));
     if (tag?.installation === installation && tag.provider === provider) tags.add(tag.nodeId);
