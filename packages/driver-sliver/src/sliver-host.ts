@@ -30,6 +30,8 @@ export interface SliverHostOptions {
   readonly client: SliverClient;
   readonly keys: SigningKeys;
   readonly epoch: number;
+  /** Who writes; absent: this driver. */
+  readonly writer?: string;
   readonly clock: Clock;
   readonly random: Random;
   /** Aborts when the provider is closed. */
@@ -52,7 +54,7 @@ export class SliverHost {
   #placing: Resources = {};
 
   constructor(options: SliverHostOptions) {
-    const { name, client, keys, epoch, clock, random, closed } = options;
+    const { name, client, keys, epoch, writer = WRITER, clock, random, closed } = options;
     this.name = name;
     this.#options = options;
     const late = () => new SliverUnreachableError(`${name} did not take a document within ${DELIVERY_MS} ms`);
@@ -60,7 +62,7 @@ export class SliverHost {
       client,
       signer: signerOf(keys),
       node: name,
-      writer: WRITER,
+      writer,
       epoch,
       now: () => clock.now(),
       wait: (attempt, signal) => sleep(clock, backoff(random, attempt, 50, 2_000), signal),
@@ -71,10 +73,10 @@ export class SliverHost {
   /** Rejects when the machine is not the one that is meant, or is another writer's. */
   async open(signal: AbortSignal): Promise<NodeReport> {
     const report = await this.status(signal);
-    const { name, epoch, keys, client } = this.#options;
+    const { name, epoch, keys, client, writer: ours = WRITER } = this.#options;
     const { appliedEpoch, writer } = report;
-    if (writer !== undefined && writer !== WRITER && appliedEpoch >= epoch)
-      throw new SliverOwnedError(name, writer, appliedEpoch, { writer: WRITER, epoch });
+    if (writer !== undefined && writer !== ours && appliedEpoch >= epoch)
+      throw new SliverOwnedError(name, writer, appliedEpoch, { writer: ours, epoch });
     if (appliedEpoch > epoch) throw new SliverFencedError(name, epoch, appliedEpoch, writer);
     await deliverKeys(client, keys, report, signal);
     this.#keysKnown = true;

@@ -118,14 +118,14 @@ function specOf({ tag, label }: CreateOrder, { name, generation }: Place): Slive
 }
 
 /** Throws when the machine took the document and not this sliver of it. */
-function granted({ refused, node }: NodeReport, name: string): void {
+export function granted({ refused, node }: NodeReport, name: string): void {
   const refusal = refused.find((one) => one.name === name);
   if (refusal === undefined) return;
   const kind = refusal.code === "capacity" ? "quota" : "configuration";
   throw new DriverError(kind, `machine ${node} refused the sliver: ${refusal.reason}`);
 }
 
-function running({ slivers, node }: NodeReport, name: string): SliverReport | undefined {
+export function running({ slivers, node }: NodeReport, name: string): SliverReport | undefined {
   const sliver = slivers.find((one) => one.name === name);
   if (sliver === undefined)
     throw new DriverError("not-found", `the sliver ${name} was taken out of the document of ${node}`);

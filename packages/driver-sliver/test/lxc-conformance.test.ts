@@ -13,8 +13,11 @@ describe.skipIf(whyNot() !== undefined)("real slivers", { timeout: 300_000 }, ()
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-slivers-"));
   const isolation = { folder, network: "10.215", pool: { bytes: 2_000_000_000 } };
   const machine = new Machine("real", "account", isolation);
-  const before = hostState(folder);
-  beforeAll(() => machine.start());
+  let before: ReturnType<typeof hostState>;
+  beforeAll(() => {
+    before = hostState(folder);
+    return machine.start();
+  });
   afterAll(async () => {
     await machine.clear();
     await machine.dismantle();

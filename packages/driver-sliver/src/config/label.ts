@@ -47,7 +47,7 @@ export function readKeys(from: Reader): readonly string[] {
   });
 }
 
-function readAmounts(from: Reader): SliverLabelOwn["rspec"] {
+export function readAmounts(from: Reader): SliverLabelOwn["rspec"] {
   const rspec: Partial<Record<Resource, number>> = {};
   for (const { key, resource, scale, missing } of AMOUNT_KEYS) {
     if (!from.has(key)) {

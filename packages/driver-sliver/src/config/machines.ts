@@ -4,8 +4,9 @@ import type { MachineAt } from "../own.ts";
 
 /** The machines that can be used; everything else is an error at its place. */
 export function readMachines(from: Reader): readonly MachineAt[] {
-  const machines = from.mappings("machines").flatMap((at) => readMachine(at) ?? []);
-  if (machines.length === 0) from.error("machines", "names no machine; add one");
+  const listed = from.mappings("machines");
+  const machines = listed.flatMap((at) => readMachine(at) ?? []);
+  if (listed.length === 0) from.error("machines", "names no machine; add one");
   const names = machines.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) from.error("machines", `names ${twice} twice; each machine has a name of its own`);

@@ -17,7 +17,7 @@ const machine = closed(
   ["name"],
 );
 
-const amounts = Object.fromEntries(
+export const amountKeys = Object.fromEntries(
   AMOUNT_KEYS.map(({ key, description, unit, missing, shown }) => [
     key,
     int({
@@ -34,7 +34,7 @@ const authorizedKeys = (by: string) =>
 const label = closed(
   {
     name: str("A top-level label."),
-    ...amounts,
+    ...amountKeys,
     image: str({
       description: "Image of its root, by a name of the machine's or a digest; for the back end `container`.",
       default: "the machine's",

@@ -1,0 +1,7 @@
+/** What others need who make slivers on machines of their own choice: metastatic slots. */
+export { AMOUNT_KEYS } from "./config/amounts.ts";
+export { readAmounts, readKeys } from "./config/label.ts";
+export { amountKeys } from "./config/schema.ts";
+export { mapError } from "./errors.ts";
+export { SliverHost, type SliverHostOptions } from "./sliver-host.ts";
+export { gone, granted, running } from "./steps.ts";

@@ -1,0 +1,97 @@
+import { MAX_AMOUNT } from "@nodeyard/sliver-protocol";
+import { describe, expect, test } from "vitest";
+import { sliverConfig } from "../../src/index.ts";
+
+const ED = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+
+function load(raw: Readonly<Record<string, unknown>>) {
+  const findings: string[] = [];
+  const config = sliverConfig.load(raw, {
+    labels: new Set(["small"]),
+    diskimages: new Map(),
+    report: ({ path, message }) => void findings.push(`${path.join(".")}: ${message}`),
+  });
+  return { config, findings, schema: sliverConfig.schema.safeParse(without(raw)).success };
+}
+
+function without({ name: _name, ...rest }: Readonly<Record<string, unknown>>): object {
+  return rest;
+}
+
+const whole = (label: object = {}, more: object = {}) => ({
+  name: "lab",
+  "signing-keys": "/keys.json",
+  machines: [{ name: "one", socket: "/run/api.sock" }],
+  pools: [{ name: "main", labels: [{ name: "small", ...label }] }],
+  ...more,
+});
+
+describe("the configuration of slivers", () => {
+  test("amounts are in the units of people, and what is promised is always said", () => {
+    const { config, findings, schema } = load(
+      whole({
+        "cpu-guarantee": 500,
+        memory: 256,
+        "net-cap": 1000,
+        pids: 100,
+        "authorized-keys": [`${ED} ada`],
+      }),
+    );
+    expect({ findings, schema }).toEqual({ findings: [], schema: true });
+    expect(config?.pools[0]?.labels.get("small")?.own).toEqual({
+      rspec: {
+        cpuGuarantee: 500,
+        cpuCores: 0,
+        memoryGuarantee: 0,
+        memoryCap: 262_144,
+        pids: 100,
+        disk: 2_097_152,
+        netGuarantee: 0,
+        netCap: 1_000_000,
+      },
+      image: null,
+      initscript: "",
+      authorizedKeys: [ED],
+    });
+  });
+
+  test("machines over SSH", () => {
+    const machine = { name: "far", host: "far.example.org", "identity-file": "/key", "host-keys": [ED] };
+    const { config, findings, schema } = load(whole({}, { machines: [machine] }));
+    expect({ findings, schema }).toEqual({ findings: [], schema: true });
+    expect(config?.own.machines).toEqual([
+      {
+        name: "far",
+        at: { ssh: { host: "far.example.org", port: 22, identityFile: "/key", hostKeys: [ED] } },
+      },
+    ]);
+  });
+
+  const far = { name: "far", host: "far", "identity-file": "/key", "host-keys": [ED] };
+  test.each([
+    [{ machines: [] }, "machines: names no machine"],
+    [{ machines: [{ name: "a b", socket: "/s" }] }, "machines.0.name: is a b"],
+    [{ machines: [{ name: "one" }] }, "machines.0: needs exactly one of socket and host"],
+    [{ machines: [{ ...far, socket: "/s" }] }, "machines.0: needs exactly one of socket and host"],
+    [{ machines: [{ name: "one", socket: "run/s" }] }, "machines.0.socket: is run/s"],
+    [{ machines: [{ ...far, "host-keys": undefined }] }, "machines.0.host-keys: is missing"],
+    [{ machines: [{ ...far, host: "-oProxyCommand=x" }] }, 'machines.0: "-oProxyCommand=x" is no host'],
+    [{ machines: [{ ...far, user: "root;x" }] }, 'machines.0: "root;x" is no user'],
+    [{ machines: [{ ...far, "host-keys": ["*"] }] }, 'machines.0: "*" is no public key'],
+    [{ machines: [far, far] }, "machines: names far twice"],
+    [{ epoch: 0 }, "epoch: is 0"],
+    [{ "signing-keys": "keys.json" }, "signing-keys: is keys.json"],
+    [{ "authorized-keys": [`command="x" ${ED}`] }, "authorized-keys: entry 0: "],
+  ])("%j is an error at its place", (more, finding) => {
+    expect(load(whole({}, more)).findings).toEqual([expect.stringContaining(finding)]);
+  });
+
+  test.each([
+    [{ memory: -1 }, "memory: is -1"],
+    [{ memory: 1.5 }, "memory: is 1.5"],
+    [{ memory: MAX_AMOUNT }, `from 0 to ${Math.floor(MAX_AMOUNT / 1024)}`],
+    [{ image: "../etc" }, "image: is ../etc"],
+  ])("label %j is an error at its place", (label, finding) => {
+    expect(load(whole(label)).findings).toEqual([expect.stringContaining(finding)]);
+  });
+});
