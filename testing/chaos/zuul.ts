@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { paths } from "@nodeyard/model";
 import { hexId, type Random, systemClock, systemRandom } from "@nodeyard/runtime";
-import { lock, type Tree, TreeError } from "@nodeyard/tree";
-import { ensurePath } from "nodeyard";
+import { ensurePath, lock, type Tree, TreeError } from "@nodeyard/tree";
 import { orNothing, patiently } from "./patience.ts";
 
 type Fields = Record<string, unknown>;

@@ -7,6 +7,7 @@ export {
   StoreRefused,
   socketPath,
 } from "./embedded/index.ts";
+export { ensurePath } from "./ensure-path.ts";
 export * from "./errors.ts";
 export * from "./lock/index.ts";
 export * from "./memory/index.ts";

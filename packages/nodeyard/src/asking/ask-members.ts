@@ -1,6 +1,5 @@
 import { type Clock, deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
-import { type Tree, TreeError } from "@nodeyard/tree";
-import { makePath } from "../coordination/index.ts";
+import { ensurePath, type Tree, TreeError } from "@nodeyard/tree";
 import { type About, ANSWERS, type Answer, ASKS, decodeAnswer, encodeAsk, MEMBERS } from "./records.ts";
 
 /** A member that did not say anything that makes sense, and what is known of that. */
@@ -28,7 +27,7 @@ export async function askMembers(
   try {
     members = await childrenOf(tree, MEMBERS);
     if (members.length === 0) return { answers: [], silent: [] };
-    await Promise.all([makePath(tree, ASKS), makePath(tree, ANSWERS)]);
+    await Promise.all([ensurePath(tree, ASKS), ensurePath(tree, ANSWERS)]);
     const data = encodeAsk({ about, withinMs });
     const { path } = await tree.create(`${ASKS}/`, data, { ephemeral: true, sequential: true });
     try {

@@ -6,5 +6,5 @@ export { announceMember, findInstallation, openInstallation } from "./installati
 export { isInterrupted } from "./interrupted.ts";
 export { persevere } from "./persevere.ts";
 export { poolComponent, Registration } from "./registration.ts";
-export { makePath, withRoot } from "./roots.ts";
+export { withRoot } from "./roots.ts";
 export { inTime, settledWithin } from "./within.ts";

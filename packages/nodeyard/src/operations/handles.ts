@@ -13,18 +13,6 @@ export function treeNow({ tree, clock }: OperationHandles): number {
   return clock.now() + tree.clockOffset();
 }
 
-/** Creates each folder that is missing. */
-export async function ensurePath(tree: Tree, path: string): Promise<void> {
-  const parts = path.split("/").slice(1);
-  let at = "";
-  for (const part of parts) {
-    at += `/${part}`;
-    await tree.create(at).catch((error: unknown) => {
-      if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
-    });
-  }
-}
-
 export async function orUndefined<T>(promise: Promise<T>): Promise<T | undefined> {
   try {
     return await promise;

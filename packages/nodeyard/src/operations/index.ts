@@ -29,7 +29,7 @@ export {
   youngestNode,
 } from "./follow-lease.ts";
 export type { OperationHandles } from "./handles.ts";
-export { ensurePath, treeNow } from "./handles.ts";
+export { treeNow } from "./handles.ts";
 export * from "./images/index.ts";
 export * from "./lease.ts";
 export * from "./listing.ts";

@@ -1,7 +1,7 @@
 import { encodeRequest, newRequest, paths } from "@nodeyard/model";
 import { hexId } from "@nodeyard/runtime";
-import { TreeError } from "@nodeyard/tree";
-import { ensurePath, type OperationHandles, orUndefined, treeNow } from "./handles.ts";
+import { ensurePath, TreeError } from "@nodeyard/tree";
+import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
 import {
   decodeLease,
   encodeLease,

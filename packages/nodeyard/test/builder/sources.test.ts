@@ -2,10 +2,10 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFi
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { paths } from "@nodeyard/model";
+import { ensurePath } from "@nodeyard/tree";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { digestSources } from "../../src/builder/edge/sources.ts";
 import type { Builder } from "../../src/builder/index.ts";
-import { ensurePath } from "../../src/operations/index.ts";
 import { type Host, makeHost, openTree, startBuilder, until } from "./rig.ts";
 import { image } from "./support.ts";
 

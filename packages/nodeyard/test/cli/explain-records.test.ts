@@ -10,13 +10,12 @@ import {
   paths,
 } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
-import { createMemoryTree } from "@nodeyard/tree";
+import { createMemoryTree, ensurePath } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   DEAD_LETTERS,
   deadLetterPath,
   encodeDeadLetter,
-  ensurePath,
   explain,
   type Heard,
   leaseRequestor,

@@ -1,11 +1,10 @@
 import { encodeNode, newNode, paths } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
-import { createMemoryTree, type MemoryTree } from "@nodeyard/tree";
+import { createMemoryTree, ensurePath, type MemoryTree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   askForNodes,
   encodeLease,
-  ensurePath,
   followLease,
   type Lease,
   type LeaseProgress,

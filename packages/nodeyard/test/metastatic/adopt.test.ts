@@ -11,7 +11,7 @@ const LEADER = "/nodeyard/elections/leader";
 const USE = { label: "slice", slots: 4 };
 
 /** A delivered node as the owner finds it: `change` happens to it before, `unseen` after the view was read. */
-async function delivered(change: Json | "gone" | string = {}, unseen?: Json) {
+async function delivered(change: Json | "gone" | string = {}, unseen?: Json | string) {
   const lab = new Lab();
   const config = launcherConfig([]);
   const { serving, view } = assemble(
@@ -46,8 +46,8 @@ async function delivered(change: Json | "gone" | string = {}, unseen?: Json) {
   else await lab.put(paths.node(id), { ...lab.node(id), ...change });
   await lab.run(100);
   if (unseen !== undefined) {
-    const data = Buffer.from(JSON.stringify({ ...lab.node(id), ...unseen }));
-    void lab.other.set(paths.node(id), data);
+    const text = typeof unseen === "string" ? unseen : JSON.stringify({ ...lab.node(id), ...unseen });
+    void lab.other.set(paths.node(id), Buffer.from(text));
   }
   const entry = view.requests.byId.get(request) ?? {
     id: request,
@@ -134,7 +134,7 @@ describe("a delivered node is taken as a backing node", () => {
   });
 
   test("not when its record makes no sense: the error is told, and its lock is free", async () => {
-    const { lab, id, request, take } = await delivered("{");
+    const { lab, id, request, take } = await delivered({}, "{");
     await expect(take()).rejects.toThrow();
     expect(lab.children(paths.nodeLock(id))).toEqual([]);
     expect(lab.request(request)).toBeDefined();

@@ -10,9 +10,9 @@ import {
   paths,
 } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
-import { createMemoryTree } from "@nodeyard/tree";
+import { createMemoryTree, ensurePath } from "@nodeyard/tree";
 import { beforeEach, expect, test } from "vitest";
-import { ensurePath, eraseProvider, listNodes, listUploads, serversOf } from "../../src/operations/index.ts";
+import { eraseProvider, listNodes, listUploads, serversOf } from "../../src/operations/index.ts";
 
 const clock = new VirtualClock();
 let handles: Parameters<typeof eraseProvider>[0];

@@ -8,7 +8,7 @@ import {
   paths,
 } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
-import { createMemoryTree } from "@nodeyard/tree";
+import { createMemoryTree, ensurePath } from "@nodeyard/tree";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Asked, PoolStanding, Testimony } from "../../src/asking/index.ts";
 import { storyText } from "../../src/cli/story.ts";
@@ -16,7 +16,6 @@ import { merge } from "../../src/operations/explain/hear.ts";
 import { nextSteps } from "../../src/operations/explain/next-steps.ts";
 import {
   type Explained,
-  ensurePath,
   explain,
   explanationSchema,
   type OperationHandles,

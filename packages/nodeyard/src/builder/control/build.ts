@@ -1,8 +1,8 @@
 import { encodeImageBuild, type ImageBuildRecord, newImageBuild, paths } from "@nodeyard/model";
 import { hexId, messageOf } from "@nodeyard/runtime";
-import { TreeError } from "@nodeyard/tree";
+import { ensurePath, TreeError } from "@nodeyard/tree";
 import type { ImageSettings } from "../../config/index.ts";
-import { type Held, isInterrupted, makePath } from "../../coordination/index.ts";
+import { type Held, isInterrupted } from "../../coordination/index.ts";
 import { baseName, bytesNeeded } from "../core/files.ts";
 import { newestFirst, whenToBuild } from "../core/when.ts";
 import type { Intent } from "../runs/disk.ts";
@@ -29,7 +29,7 @@ export async function buildImage(
   signal: AbortSignal,
 ): Promise<BuildOutcome> {
   const { tree, clock } = context;
-  await makePath(tree, paths.imageBuilds(image.name));
+  await ensurePath(tree, paths.imageBuilds(image.name));
   const outcome = await underLock(context, paths.imageBuildsLock(image.name), async (held) => {
     const facts = await readImage(context, image.name);
     const formats = formatsWanted(context, image.name);

@@ -1,6 +1,5 @@
 import { messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
-import { type Op, type Tree, TreeError } from "@nodeyard/tree";
-import { makePath } from "../../coordination/index.ts";
+import { ensurePath, type Op, type Tree, TreeError } from "@nodeyard/tree";
 import {
   BREAKERS,
   type Breaker,
@@ -226,7 +225,7 @@ export class Breakers {
       try {
         // What stood in the way of the try before: another's write, or a folder that was missing.
         if (attempt > 1) {
-          await makePath(tree, BREAKERS);
+          await ensurePath(tree, BREAKERS);
           await tree.sync(BREAKERS);
         }
         await tree.commit(planned.ops);

@@ -1,6 +1,5 @@
 import type { Resources } from "@nodeyard/driver";
-import { type Tree, TreeError } from "@nodeyard/tree";
-import { makePath } from "../../coordination/index.ts";
+import { ensurePath, type Tree, TreeError } from "@nodeyard/tree";
 import type { ScopeKey } from "./holdings.ts";
 
 const ROOT = "/nodeyard/limits";
@@ -62,7 +61,7 @@ export async function readLedger(
       if (!(error instanceof TreeError)) throw error;
       if (error.code === "tree.bad_version") continue;
       if (error.code !== "tree.no_node") throw error;
-      await makePath(tree, path.slice(0, path.lastIndexOf("/")));
+      await ensurePath(tree, path.slice(0, path.lastIndexOf("/")));
       await tree.create(path, encodeLedger(await count(false))).catch(ignoreExisting);
     }
   }

@@ -1,7 +1,6 @@
 import { decodeNode, paths } from "@nodeyard/model";
 import { hexId } from "@nodeyard/runtime";
-import type { CheckOp, Op } from "@nodeyard/tree";
-import { makePath } from "../../coordination/index.ts";
+import { type CheckOp, ensurePath, type Op } from "@nodeyard/tree";
 import { backingOwner, encodeBacking, encodeFolder, SLOTS, slotsFolder } from "../../operations/index.ts";
 import type { RequestEntry } from "../../view/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
@@ -46,7 +45,7 @@ export async function adopt(
   const launched = record.stateTime ?? treeSeconds(context);
   const { label, slots } = use;
   try {
-    await makePath(context.tree, SLOTS);
+    await ensurePath(context.tree, SLOTS);
     await fresh.write(
       { state: "in-use", userData: encodeBacking({ owner, label, slots, failed: false, launched }) },
       (set) => [

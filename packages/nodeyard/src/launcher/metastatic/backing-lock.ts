@@ -1,6 +1,5 @@
 import { changeNode, encodeNode, paths } from "@nodeyard/model";
-import { type CheckOp, type Op, TreeError } from "@nodeyard/tree";
-import { makePath } from "../../coordination/index.ts";
+import { type CheckOp, ensurePath, type Op, TreeError } from "@nodeyard/tree";
 import {
   backingOwner,
   encodeBacking,
@@ -49,7 +48,7 @@ export async function openBacking(
   fence: CheckOp,
 ): Promise<boolean> {
   if ((await ownContender(context, provider, backing.id)) === undefined) return false;
-  await makePath(context.tree, SLOTS);
+  await ensurePath(context.tree, SLOTS);
   const ops: Op[] = [
     { op: "create", path: slotsFolder(backing.id), data: encodeFolder(provider) },
     { op: "check", path: paths.node(backing.id), version: backing.entry.version },

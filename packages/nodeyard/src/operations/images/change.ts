@@ -8,8 +8,8 @@ import {
   paths,
 } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
-import { TreeError } from "@nodeyard/tree";
-import { ensurePath, type OperationHandles, orUndefined, treeNow } from "../handles.ts";
+import { ensurePath, TreeError } from "@nodeyard/tree";
+import { type OperationHandles, orUndefined, treeNow } from "../handles.ts";
 
 export class ImageOperationError extends NodeyardError {}
 

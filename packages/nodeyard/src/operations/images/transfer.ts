@@ -1,6 +1,6 @@
 import { decodeImageBuild, decodeImageUpload, paths } from "@nodeyard/model";
-import { TreeError } from "@nodeyard/tree";
-import { ensurePath, type OperationHandles, orUndefined } from "../handles.ts";
+import { ensurePath, TreeError } from "@nodeyard/tree";
+import { type OperationHandles, orUndefined } from "../handles.ts";
 import { ImageOperationError } from "./change.ts";
 import { names } from "./list.ts";
 
