@@ -9,11 +9,14 @@ export interface RunOptions {
   readonly path?: string;
   /** Its output goes nowhere: the process that it leaves behind would hold the pipe open. */
   readonly leavesProcess?: true;
+  /** It is killed when this process ends, however that ends: for what works long on something that is found half made. */
+  readonly diesWithUs?: true;
   /** Each line that it writes to standard error. */
   readonly onLine?: (line: string) => void;
 }
 
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const MORTAL = ["setpriv", "--pdeathsig", "KILL"] as const;
 const KEPT = 65_536;
 
 /**
@@ -21,7 +24,7 @@ const KEPT = 65_536;
  * the signal aborts. Throws CommandError, or the signal's reason.
  */
 export function run(argv: readonly [string, ...string[]], options: RunOptions): Promise<string> {
-  const [program, ...args] = argv;
+  const [program, ...args] = options.diesWithUs === true ? [...MORTAL, ...argv] : argv;
   const { signal } = options;
   return new Promise((resolve, reject) => {
     if (signal.aborted) {

@@ -35,7 +35,10 @@ export class Archives {
     if ("folder" in source) {
       // A folder has no digest; its archive in a fixed order has. The content decides, so it is packed each time.
       const order = ["--sort=name", "--numeric-owner", "--xattrs", `--pax-option=${SAME_AGAIN}`];
-      await run(["tar", "-c", ...order, "-f", half, "-C", source.folder, "."], { signal });
+      await run(["tar", "-c", ...order, "-f", half, "-C", source.folder, "."], {
+        signal,
+        diesWithUs: true,
+      });
     } else {
       if (await exists(done)) return done;
       await this.#debian(source, half, signal);
@@ -70,7 +73,7 @@ export class Archives {
           ...(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"] as const),
           ...["env", `TMPDIR=${scratch}`, ...debianCommand(source, half, await aptSources())],
         ],
-        { signal, onLine },
+        { signal, onLine, diesWithUs: true },
       );
     } finally {
       await rm(scratch, { recursive: true, force: true });

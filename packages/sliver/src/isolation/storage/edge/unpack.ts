@@ -22,7 +22,7 @@ export async function unpack(
   await run(["btrfs", "subvolume", "create", root], { signal });
   await run(["btrfs", "qgroup", "limit", String(room), root], { signal });
   const words = ["--numeric-owner", "--xattrs", "--same-permissions", "--delay-directory-restore"];
-  await run(["tar", "-x", ...words, "-f", tar, "-C", root], { signal }).catch((cause) => {
+  await run(["tar", "-x", ...words, "-f", tar, "-C", root], { signal, diesWithUs: true }).catch((cause) => {
     if (!(cause instanceof CommandError)) throw cause;
     throw new ImageError(`image ${name} cannot be unpacked from ${tar}: ${cause.message}`, { cause });
   });
