@@ -1,6 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
@@ -161,6 +170,10 @@ describe.skipIf(whyNot() !== undefined)("images", { timeout: 120_000 }, () => {
     await once(maker.stdout, "data");
     maker.kill("SIGKILL");
     await once(maker, "exit");
+    // What it had started goes with it, and does not work on beside the next one.
+    for (let look = 0; look < 100 && processesOn(folder).length > 0; look++)
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(processesOn(folder)).toEqual([]);
     const images = imagesOf({ big: { tar } });
     await images.tidy(signal);
     expect(inPool().filter((name) => name.endsWith(".new"))).toEqual([]);
@@ -192,3 +205,17 @@ describe.skipIf(whyNot() !== undefined)("images", { timeout: 120_000 }, () => {
     expect(inPool()).toEqual([]);
   });
 });
+
+/** Programs that were told of this folder. */
+function processesOn(folder: string): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+      } catch {
+        return "";
+      }
+    })
+    .filter((command) => command.includes(folder));
+}
