@@ -8,6 +8,8 @@ export interface QemuProviderOwn {
   readonly host: string | null;
   /** User name, or "uid" or "uid:gid", that QEMU runs as; null: whoever runs the launcher, unless that is root. */
   readonly user: string | null;
+  /** Numbers of which each machine runs as one of its own; null: all run as `user`. */
+  readonly users: UserRange | null;
   /** Address of the host that clients reach the machines' ports at. */
   readonly address: string;
   readonly accelerator: "auto" | "kvm" | "tcg";
@@ -19,6 +21,12 @@ export interface QemuProviderOwn {
   readonly emulator: string;
   /** Amounts for all machines of the folder; absent: what the host has. */
   readonly limits: { readonly instances: number; readonly cores: number | null; readonly ram: number | null };
+}
+
+/** Both ends belong to it. */
+export interface UserRange {
+  readonly first: number;
+  readonly last: number;
 }
 
 /** An image that is a file of this host. The format is never guessed: a raw image could pretend to be any. */

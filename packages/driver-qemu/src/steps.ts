@@ -119,7 +119,7 @@ export async function* removeSteps(
   await host.stop(name, signal);
 
   yield { step: "discard", deadlineMs: STEP_MS };
-  await host.nodes.discard(name);
+  await host.discard(name);
 }
 
 /** Under `auto` the first machine of an image is its probe: when it answers under KVM, it runs already. */

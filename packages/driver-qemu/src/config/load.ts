@@ -8,7 +8,7 @@ import {
   readLimits,
   uniquePools,
 } from "@nodeyard/driver";
-import type { QemuPoolConfig, QemuProviderConfig, QemuProviderOwn } from "../own.ts";
+import type { QemuPoolConfig, QemuProviderConfig, QemuProviderOwn, UserRange } from "../own.ts";
 import { type ImageFacts, readImages } from "./images.ts";
 import { readKeys } from "./keys.ts";
 import { readLabel } from "./label.ts";
@@ -52,6 +52,7 @@ function readOwn(from: Reader): QemuProviderOwn | undefined {
     folder,
     host: from.text("host", null),
     user: from.text("user", null),
+    users: readUsers(from),
     address: from.text("address", "127.0.0.1"),
     accelerator,
     probeTimeoutMs: from.milliseconds("probe-timeout", 60),
@@ -63,6 +64,19 @@ function readOwn(from: Reader): QemuProviderOwn | undefined {
       ram: optional("max-ram"),
     },
   };
+}
+
+/** "first-last". */
+function readUsers(from: Reader): UserRange | null {
+  const text = from.text("users", null);
+  if (text === null) return null;
+  const [, first, last] = (/^(\d{1,9})-(\d{1,9})$/.exec(text) ?? []).map(Number);
+  if (first === undefined || last === undefined || first < 1000 || last < first) {
+    from.error("users", `is ${text}; write two numbers from 1000 on, as in 200000-200999`);
+    return null;
+  }
+  if (!from.has("user")) from.error("users", "needs user, whose group reads the images; add user");
+  return { first, last };
 }
 
 function readPool(

@@ -87,6 +87,9 @@ export const schema = closed(
     user: str(
       "Who QEMU runs as when the launcher is root: a user of its own, in group `kvm` for KVM, or numbers (`uid:gid`). Needed then.",
     ),
+    users: str(
+      "Numbers that are nobody's, as in `200000-200999`: each machine runs as one of its own, so that a guest that breaks out of QEMU reaches no other machine. As many machines as there are numbers; needs root.",
+    ),
     address: str({
       description: "Address of this host that clients reach the machines at.",
       default: "127.0.0.1",

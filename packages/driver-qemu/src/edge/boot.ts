@@ -53,7 +53,7 @@ export class Boot {
 
   /** A disk of its own and its seed. A disk that is there already stays as it is. */
   async disk({ base }: Sources, signal: AbortSignal): Promise<void> {
-    const { account } = this.#parts.host;
+    const account = await this.#parts.host.accountOf(this.name);
     const there = await this.hasDisk();
     const { facts } = await this.facts();
     await seed(this.folder, facts, { disk: this.own.seed === "nocloud", account, signal });
@@ -74,7 +74,7 @@ export class Boot {
     const { uuid } = await this.facts();
     const spec = this.spec(uuid, accelerator, null);
     await start(config.own.emulator, this.folder, spec, {
-      account: host.account,
+      account: await host.accountOf(this.name),
       clock: context.clock,
       signal,
     });

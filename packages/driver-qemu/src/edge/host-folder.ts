@@ -12,7 +12,7 @@ import {
 import { quotaOf } from "../machine/amounts.ts";
 import { rules } from "../machine/firewall.ts";
 import { imageName, imageTag, nodeTag } from "../names.ts";
-import type { QemuProviderConfig } from "../own.ts";
+import type { QemuProviderConfig, UserRange } from "../own.ts";
 import { Copies } from "./copies.ts";
 import { tidy } from "./files.ts";
 import { accountOf, amountsOf, emulatorOf, enter, type HostId, thisHost } from "./host.ts";
@@ -21,6 +21,7 @@ import { Saving } from "./saving.ts";
 import { States } from "./states.ts";
 import { type Account, run } from "./tools.ts";
 import { Uploads } from "./uploads.ts";
+import { Users } from "./users.ts";
 import { Verdicts } from "./verdicts.ts";
 
 /** Twice what a copy may take. */
@@ -37,6 +38,7 @@ export class HostFolder {
   readonly guests: Nodes;
   readonly saving: Saving;
   readonly #states: States;
+  readonly #users: Users | null;
   readonly account: Account;
   readonly host: HostId;
   readonly #config: QemuProviderConfig;
@@ -45,13 +47,14 @@ export class HostFolder {
   private constructor(
     config: QemuProviderConfig,
     context: DriverContext,
-    found: { readonly account: Account; readonly host: HostId },
+    found: { readonly account: Account; readonly host: HostId; readonly users: Users | null },
   ) {
     const { folder } = config.own;
     const { clock, random } = context;
     this.#config = config;
     this.#context = context;
     this.account = found.account;
+    this.#users = found.users;
     this.host = found.host;
     this.nodes = new Nodes(join(folder, "nodes"), found.account, random);
     this.uploads = new Uploads(join(folder, "uploads"), found.account, clock);
@@ -68,13 +71,19 @@ export class HostFolder {
     context: DriverContext,
     signal: AbortSignal,
   ): Promise<HostFolder> {
-    const { folder, host: wanted, user, network, emulator } = config.own;
+    const { folder, host: wanted, user, users: range, network, emulator } = config.own;
     const host = await thisHost();
     const account = await accountOf(user, signal);
     await enter(folder, host, wanted);
     for (const program of [emulator, "qemu-img", "mcopy"]) await run(program, ["--version"], { signal });
-    if (network === "outbound") await guard(account, signal);
-    const opened = new HostFolder(config, context, { account, host });
+    if (range !== null && account === null)
+      throw new DriverError(
+        "configuration",
+        "users needs root, to run each machine as one of them; leave it out",
+      );
+    const users = range === null ? null : await Users.open(join(folder, "users"), range);
+    if (network === "outbound") await guard(account, range, signal);
+    const opened = new HostFolder(config, context, { account, host, users });
     // Not those of uploads: they are listed, and go as leaks do.
     for (const drafts of ["nodes", "copies", "saving", "saved"])
       await tidy(join(folder, drafts), context.clock.now() - DRAFT_AGE_MS);
@@ -87,14 +96,21 @@ export class HostFolder {
   }
 
   /** Counted after it was made: two at once may both be refused, but there is never one too many. */
-  async claim(name: string, wanted: Omit<Wanted, "v" | "uuid">): Promise<void> {
-    if (!(await this.nodes.claim(name, wanted))) return;
+  async claim(name: string, wanted: Pick<Wanted, "hostname" | "resources">): Promise<void> {
+    if (await this.nodes.has(name)) return;
+    const alive = (machine: string) => this.nodes.has(machine);
+    const uid = await this.#users?.take(name, alive, this.#context.clock.now());
+    const made = await this.nodes.claim(name, { ...wanted, ...(uid === undefined ? {} : { uid }) });
+    if (!made) {
+      if (uid !== undefined) await this.#users?.free(uid, name);
+      return;
+    }
     let used: Resources = {};
     for (const other of await this.nodes.names())
       if (other !== name) used = add(used, await this.#resources(other));
     const lacking = exceeded(await this.quota(), used, wanted.resources);
     if (lacking === undefined) return;
-    await this.nodes.discard(name);
+    await this.discard(name);
     const { folder } = this.#config.own;
     throw new DriverError("quota", `${this.#config.name}: ${folder} has not enough ${lacking} left`);
   }
@@ -102,7 +118,19 @@ export class HostFolder {
   /** Ends the machine and removes all of it. Returns when its process is gone. */
   async remove(name: string, signal: AbortSignal): Promise<void> {
     await this.stop(name, signal);
+    await this.discard(name);
+  }
+
+  /** Removes what is left of a machine that does not run, and gives its user back. */
+  async discard(name: string): Promise<void> {
+    const { uid } = (await this.nodes.wanted(name)) ?? {};
     await this.nodes.discard(name);
+    if (uid !== undefined) await this.#users?.free(uid, name);
+  }
+
+  /** Who the machine's programs run as. */
+  async accountOf(name: string): Promise<Account> {
+    return this.nodes.accountOf((await this.nodes.wanted(name)) ?? {});
   }
 
   async stop(name: string, signal: AbortSignal): Promise<void> {
@@ -181,11 +209,11 @@ export class HostFolder {
 }
 
 /** Closes this host to the guests' packets, before there is a guest. */
-async function guard(account: Account, signal: AbortSignal): Promise<void> {
+async function guard(account: Account, range: UserRange | null, signal: AbortSignal): Promise<void> {
   if (account === null)
     throw new DriverError(
       "configuration",
       "network outbound needs root, for rules that close this host to its guests; use restricted, or run as root",
     );
-  await run("nft", ["-f", "-"], { signal, input: rules(account.uid) });
+  await run("nft", ["-f", "-"], { signal, input: rules(account.uid, range) });
 }

@@ -12,6 +12,8 @@ export interface Wanted {
   readonly uuid: string;
   readonly hostname: string;
   readonly resources: Resources;
+  /** A user of its own that it runs as; absent: that of all. */
+  readonly uid?: number;
   /** Who makes it, where it lives only as long as somebody does. */
   readonly maker?: Maker;
 }
@@ -54,6 +56,12 @@ export class Nodes {
     return (await folders(this.#root)).filter((name) => !name.startsWith("."));
   }
 
+  /** Who the machine's programs run as. Its group is its own too, and that of all is one more: it reads the images, and no seeds. */
+  accountOf({ uid }: Pick<Wanted, "uid">): Account {
+    if (uid === undefined || this.#account === null) return this.#account;
+    return { uid, gid: uid, groups: [this.#account.gid] };
+  }
+
   /** Makes the folder of a machine; false when there is one already. It is there with all that says what it is, or not at all. */
   async claim(name: string, wanted: Omit<Wanted, "v" | "uuid">): Promise<boolean> {
     const uuid = this.#random.uuid();
@@ -62,7 +70,8 @@ export class Nodes {
     try {
       await chmod(draft, 0o711);
       await chmod(join(draft, "run"), 0o700);
-      if (this.#account !== null) await chown(join(draft, "run"), this.#account.uid, this.#account.gid);
+      const account = this.accountOf(wanted);
+      if (account !== null) await chown(join(draft, "run"), account.uid, account.gid);
       const text = JSON.stringify({ v: 1, uuid, ...wanted } satisfies Wanted);
       await writeFile(join(draft, "wanted.json"), text, { mode: 0o600, flush: true });
       // A folder that is not empty is not replaced.

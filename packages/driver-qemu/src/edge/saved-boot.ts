@@ -70,8 +70,8 @@ export class SavedBoot {
     signal: AbortSignal,
   ): Promise<void> {
     const { host, config, context } = this.#parts;
-    const { account } = host;
     const { folder, own } = this.#boot;
+    const account = await host.accountOf(this.#boot.name);
     const cwd = join(folder, "run");
     await link(folder, sources);
     await mkdir(join(folder, "frozen"), { recursive: true, mode: 0o711 });

@@ -5,7 +5,7 @@ import { type Clock, DriverError, sleep } from "@nodeyard/driver";
 import { FILES } from "../machine/command-line.ts";
 import { tail } from "./files.ts";
 import { status } from "./monitor.ts";
-import type { Account } from "./tools.ts";
+import { type Account, as } from "./tools.ts";
 
 export interface SpawnContext {
   readonly account: Account;
@@ -35,9 +35,10 @@ export async function spawned(
   const sink = await open(log, "ax", 0o600);
   try {
     if (account !== null) await sink.chown(account.uid, account.gid);
-    const child = spawn(emulator, words, {
+    const started = as(account, emulator, words);
+    const child = spawn(started.program, started.words, {
       cwd,
-      ...(account ?? {}),
+      ...started.ids,
       env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C" },
       detached: true,
       stdio: ["ignore", sink.fd, sink.fd, ...(state === undefined ? [] : [state])],

@@ -1,8 +1,28 @@
 import { execFile } from "node:child_process";
 import { DriverError, messageOf } from "@nodeyard/driver";
 
-/** Who a program runs as; null: as the launcher. */
-export type Account = { readonly uid: number; readonly gid: number } | null;
+/** Who a program runs as, with further groups; null: as the launcher. */
+export type Account = {
+  readonly uid: number;
+  readonly gid: number;
+  readonly groups?: readonly number[];
+} | null;
+
+/** How a program is started as the account. Node gives a child one group; setpriv(1) gives it more, and is replaced by it. */
+export function as(account: Account, program: string, words: readonly string[]) {
+  const { groups = [], ...ids } = account ?? {};
+  if (account === null || groups.length === 0) return { program, words: [...words], ids };
+  const who = [
+    "--reuid",
+    account.uid,
+    "--regid",
+    account.gid,
+    "--groups",
+    groups.join(","),
+    "--no-new-privs",
+  ];
+  return { program: "setpriv", words: [...who.map(String), "--", program, ...words], ids: {} };
+}
 
 export interface RunOptions {
   readonly signal: AbortSignal;
@@ -23,12 +43,13 @@ export function run(program: string, words: readonly string[], options: RunOptio
   const { signal, account = null, cwd, input = "" } = options;
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
+    const started = as(account, program, words);
     const child = execFile(
-      program,
-      words,
+      started.program,
+      started.words,
       {
         ...(cwd === undefined ? {} : { cwd }),
-        ...(account ?? {}),
+        ...started.ids,
         env: { PATH: process.env.PATH ?? "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
         signal,
         killSignal: "SIGKILL",

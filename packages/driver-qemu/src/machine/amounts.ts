@@ -21,9 +21,11 @@ export function needOf(label: LabelConfig): Resources {
   return { instances: 1, cores, ram: ram + OVERHEAD_MIB, "disk-gb": disk };
 }
 
-export function quotaOf({ limits }: QemuProviderOwn, host: HostAmounts): Resources {
+export function quotaOf({ limits, users }: QemuProviderOwn, host: HostAmounts): Resources {
+  const numbers = users === null ? Number.POSITIVE_INFINITY : users.last - users.first + 1;
+  const instances = Math.min(limits.instances, numbers);
   return {
-    ...(Number.isFinite(limits.instances) ? { instances: limits.instances } : {}),
+    ...(Number.isFinite(instances) ? { instances } : {}),
     cores: limits.cores ?? host.processors * CORES_PER_PROCESSOR,
     ram: limits.ram ?? Math.max(0, host.memory - HOST_MIB),
     "disk-gb": host.disk,

@@ -1,9 +1,12 @@
+import type { UserRange } from "../own.ts";
+
 /**
  * Packets of user-mode networking are QEMU's own, so its user tells them from all others. They go anywhere but to this host:
  * its loopback and every other address of it, whatever it listens on. Answers to who came through a forwarded port do.
  * Names come from QEMU's own resolver, which asks the host's: where that is on this host, the guest has to be told another.
  */
-export function rules(uid: number): string {
+export function rules(uid: number, range: UserRange | null = null): string {
+  const who = range === null ? `${uid}` : `{ ${uid}, ${range.first}-${range.last} }`;
   const table = `inet nodeyard_qemu_${uid}`;
   return [
     // Made, emptied and made again in one transaction: there is no moment without rules.
@@ -12,8 +15,8 @@ export function rules(uid: number): string {
     `table ${table} {`,
     "  chain output {",
     "    type filter hook output priority 0; policy accept;",
-    `    meta skuid ${uid} ct direction reply accept`,
-    `    meta skuid ${uid} fib daddr type { local, broadcast, multicast } reject`,
+    `    meta skuid ${who} ct direction reply accept`,
+    `    meta skuid ${who} fib daddr type { local, broadcast, multicast } reject`,
     "  }",
     "}",
     "",
