@@ -88,14 +88,23 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   // Sliver hosts: how a machine becomes one, and what is asked of it. It knows nothing of nodes or the tree.
-  slivers: { rooms: [], packages: ["@nodeyard/runtime", "@nodeyard/sliver-protocol"] },
+  // A slot's sliver is made as those of the driver are, whose door for that it uses.
+  slivers: {
+    rooms: [],
+    packages: [
+      "@nodeyard/driver",
+      "@nodeyard/driver-sliver",
+      "@nodeyard/runtime",
+      "@nodeyard/sliver-protocol",
+    ],
+  },
   // Members answer, operations ask: neither knows the other.
   asking: {
     rooms: ["coordination", "telemetry", "view"],
     packages: ["@nodeyard/runtime", "@nodeyard/tree"],
   },
   launcher: {
-    rooms: ["asking", "config", "coordination", "operations", "scheduler", "telemetry", "view"],
+    rooms: ["asking", "config", "coordination", "operations", "scheduler", "slivers", "telemetry", "view"],
     packages: [
       "@nodeyard/driver",
       "@nodeyard/model",

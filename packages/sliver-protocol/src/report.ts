@@ -31,7 +31,14 @@ export interface SliverReport {
   /** As its document gave them. */
   readonly tags: Readonly<Record<string, string>>;
   /** Where its own SSH server listens, once it has a place. */
-  readonly login?: { readonly user: string; readonly address: string; readonly port: number };
+  readonly login?: {
+    readonly user: string;
+    /** Known to its machine only. */
+    readonly address: string;
+    readonly port: number;
+    /** Port of the machine that leads there from outside. */
+    readonly published?: number;
+  };
 }
 
 /** A sliver of the last document that was not taken over. */

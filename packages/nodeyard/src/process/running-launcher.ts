@@ -9,7 +9,7 @@ import {
   type ConfigWatch,
   watchConfig,
 } from "../config/index.ts";
-import { Launcher } from "../launcher/index.ts";
+import { Launcher, TIMING_EVENTS } from "../launcher/index.ts";
 import { sliverAccess } from "../slivers/index.ts";
 import { Counters, type FileJournal, JOURNAL, type Log, openJournal } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
@@ -66,6 +66,8 @@ export class RunningLauncher {
         driverOf: async (name) => drivers.driver(name),
         config: launcherConfig(config),
       });
+      // Nothing waits for it: estimates are better with it, and all else does without.
+      void journal.latest(TIMING_EVENTS).then(({ events }) => launcher.recall(events));
       return new RunningLauncher(parts, launcher, { journal, evidence }, counters);
     } catch (error) {
       evidence.close();

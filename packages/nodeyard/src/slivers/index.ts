@@ -1,7 +1,16 @@
+export { sliverAccess } from "./edge/access.ts";
 export { type BundlePlaces, openBundle } from "./edge/bundle.ts";
 export { type SshLogin, sshRemote } from "./edge/ssh-remote.ts";
 export { type Enrolled, type EnrolWish, enrolSettings } from "./enrolment.ts";
 export { SliverHostError } from "./errors.ts";
 export { type InstallOrder, installSliverd, uninstallSliverd } from "./install.ts";
+export { isolationKeys, readIsolation } from "./label.ts";
 export { type SliverPlaces, sliverPlaces } from "./places.ts";
 export type { Bundle, Remote } from "./remote.ts";
+export {
+  type BackingHost,
+  type SliverAccess,
+  type SlotIsolation,
+  type SlotLogin,
+  SlotSlivers,
+} from "./slot-slivers.ts";

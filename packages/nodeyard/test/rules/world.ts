@@ -12,6 +12,7 @@ import {
 } from "@nodeyard/tree";
 import { holderOf } from "@nodeyard/zookeeper";
 import { Launcher, type LauncherConfig } from "../../src/launcher/index.ts";
+import type { SliverAccess } from "../../src/slivers/index.ts";
 import { Counters, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 
 export { fakeProvider, LABELS, launcherConfig, staticProvider } from "../launcher/rig.ts";
@@ -33,6 +34,7 @@ export interface MemberOptions {
   readonly clock?: Clock;
   readonly sessionTimeoutMs?: number;
   readonly scan?: Scanner;
+  readonly slivers?: SliverAccess;
 }
 
 const answers: Scanner = { scan: async ({ host }) => ({ address: host, family: 4, hostKeys: [] }) };
@@ -80,6 +82,7 @@ export class World {
       clock: options.clock ?? this.clock,
       random: seededRandom((this.#second ? 110 : 10) + this.members.length),
       scan: options.scan ?? answers,
+      ...(options.slivers === undefined ? {} : { slivers: options.slivers }),
       log,
       journal,
       counters,

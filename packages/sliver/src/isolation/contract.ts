@@ -26,6 +26,8 @@ export interface BackEnd {
     readonly uid: number;
     /** Where its SSH server listens; absent: it has none. */
     readonly address?: string;
+    /** Port of this machine that leads there from outside; absent: none does. */
+    readonly published?: number;
   };
   /**
    * The folder that a sliver sees read only as /run/nodeyard, for the socket that speaks for it: of its incarnation, so

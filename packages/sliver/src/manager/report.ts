@@ -88,8 +88,9 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
 /** Every sliver's own server is at the usual port of an address of its own. */
 function loginOf(manager: Manager, index: number | undefined): Pick<SliverReport, "login"> {
   if (index === undefined) return {};
-  const { user, address } = manager.options.backEnd.account(index);
-  return address === undefined ? {} : { login: { user, address, port: 22 } };
+  const { user, address, published } = manager.options.backEnd.account(index);
+  if (address === undefined) return {};
+  return { login: { user, address, port: 22, ...(published === undefined ? {} : { published }) } };
 }
 
 function placeError(manager: Manager, name: string): SliverReport["error"] {

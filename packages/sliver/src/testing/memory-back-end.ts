@@ -24,15 +24,19 @@ export class MemoryBackEnd implements BackEnd {
   overlaps = 0;
   readonly #within = new Set<number>();
   readonly #uid: number | undefined;
+  /** Its slivers are reached from outside by a port of the machine above this. */
+  firstPort: number | undefined;
 
   /** `uid`: of every account, where this process is not root and can give nothing to others. */
   constructor(uid?: number) {
     this.#uid = uid;
   }
 
-  account(index: number): { user: string; uid: number; address: string } {
+  account(index: number): { user: string; uid: number; address: string; published?: number } {
     const user = `ny-${String(index).padStart(2, "0")}`;
-    return { user, uid: this.#uid ?? 60_000 + index, address: `127.213.${index >> 8}.${index & 255}` };
+    const address = `127.213.${index >> 8}.${index & 255}`;
+    const published = this.firstPort === undefined ? {} : { published: this.firstPort + index };
+    return { user, uid: this.#uid ?? 60_000 + index, address, ...published };
   }
 
   async inspect(): Promise<readonly Observed[]> {

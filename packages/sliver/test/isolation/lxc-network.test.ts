@@ -14,7 +14,7 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
   let backEnd: LxcBackEnd;
   beforeAll(async () => {
     world = await startWorld();
-    real = await realMachine({ outbound: { device: WORLD_DEVICE } });
+    real = await realMachine({ outbound: { device: WORLD_DEVICE }, inbound: { device: WORLD_DEVICE } });
     backEnd = real.backEnd("container");
   }, 1_800_000);
   afterEach(async () => {
@@ -44,6 +44,30 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
     const enter = ["netns", "exec", "ny-world", "timeout", "2", "bash", ...probe];
     expect(() => execFileSync("ip", enter, { stdio: ["ignore", "pipe", "ignore"] })).toThrow();
     execFileSync("ip", ["-n", "ny-world", "route", "del", "10.213.0.0/16"]);
+  });
+
+  test("is logged in to from the world by its own port of the host, and by no other, and that goes with it", async () => {
+    await bringUp(backEnd, configsOf(real.key, { 1: {}, 2: {} }));
+    const banner = (port: number) => {
+      const probe = ["-c", `exec 3<>/dev/tcp/${HOST}/${port} && head -1 <&3`];
+      const enter = ["netns", "exec", "ny-world", "timeout", "2", "bash", ...probe];
+      try {
+        return execFileSync("ip", enter, { stdio: ["ignore", "pipe", "ignore"], encoding: "utf8" });
+      } catch {
+        return "nobody";
+      }
+    };
+    for (const index of [1, 2]) {
+      const { published } = backEnd.account(index);
+      expect(published).toBe(22_000 + index);
+      expect(banner(published!)).toMatch(/^SSH-2.0-/);
+    }
+    expect(banner(22_003)).toBe("nobody");
+    // Slivers do not reach each other by it either.
+    const other = `timeout 2 bash -c 'exec 3<>/dev/tcp/${HOST}/22002' 2>/dev/null && echo there || echo not there`;
+    expect(await inSliver(real, 1, other)).toBe("not there");
+    await real.clear();
+    expect(banner(22_001)).toBe("nobody");
   });
 
   test("has so many connections at a time and no more, also after a change", async () => {

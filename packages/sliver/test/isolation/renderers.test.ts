@@ -98,6 +98,7 @@ describe("text that an interpreter reads as root", () => {
     const removal = removalScript(rules).split("\n").length;
     const frame = { device: "eth0", network: "10.213", refuse: ["169.254.0.0/16"] };
     const frameLines = frameScript(frame).split("\n").length;
+    const openLines = frameScript(frame, { device: "eth0" }).split("\n").length;
     fc.assert(
       fc.property(
         hostile,
@@ -118,6 +119,10 @@ describe("text that an interpreter reads as root", () => {
           refusedOr(
             () => frameScript({ ...frame, device: value }),
             (script) => expect(script.split("\n").length).toBe(frameLines),
+          );
+          refusedOr(
+            () => frameScript(frame, { device: value }),
+            (script) => expect(script.split("\n").length).toBe(openLines),
           );
           refusedOr(
             () => frameScript({ ...frame, refuse: [value] }),

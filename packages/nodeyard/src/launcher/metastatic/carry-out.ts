@@ -9,6 +9,7 @@ import type { Backing, Book } from "./book.ts";
 import { dropClaim, reclaim } from "./compare.ts";
 import type { MetastaticLabelOwn } from "./config/own.ts";
 import type { OwnerAction } from "./draft.ts";
+import type { Isolation } from "./isolation.ts";
 
 /** What the owner of a metastatic provider works with. */
 export interface OwnerParts {
@@ -16,6 +17,7 @@ export interface OwnerParts {
   readonly provider: string;
   readonly labels: ReadonlyMap<string, MetastaticLabelOwn>;
   readonly book: Book;
+  readonly isolation: Isolation;
 }
 
 /** Does one thing of a plan; `fence` demands that we still are the owner. "later": not possible at the moment. */

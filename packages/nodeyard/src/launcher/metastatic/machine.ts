@@ -8,6 +8,7 @@ export function slotPatch(
   pool: PoolConfig,
   backing: NodeRecord,
   place: SlotPlace,
+  isolated = false,
 ): NodePatch {
   const { interfaceIp, publicIpv4, publicIpv6, privateIpv4, az, region, cloud } = backing;
   const { username, pythonPath, shellType, connectionPort, connectionType, hostKeys } = backing;
@@ -31,7 +32,11 @@ export function slotPatch(
         ? null
         : { ...backing.attributes, ...pool.nodeAttributes },
     slot: place.slot,
-    driverData: slotData({ id: node.id, pool: pool.name, provider: node.provider }, place),
+    driverData: {
+      ...slotData({ id: node.id, pool: pool.name, provider: node.provider }, place),
+      // Ours alone, and written with the claim: a sliver may be there from then on.
+      ...(isolated ? { isolation: "sliver" } : {}),
+    },
   };
 }
 

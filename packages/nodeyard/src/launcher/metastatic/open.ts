@@ -7,6 +7,7 @@ import { Book } from "./book.ts";
 import type { MetastaticLabelOwn, MetastaticProvider } from "./config/own.ts";
 import { METASTATIC, metastaticDriver } from "./driver.ts";
 import { foreignError, foreignPools, isServed } from "./foreign.ts";
+import { Isolation } from "./isolation.ts";
 import { Owner } from "./owner.ts";
 import { labelOf } from "./plan-requests.ts";
 import { SlotProvider } from "./provider.ts";
@@ -55,6 +56,7 @@ class Room {
   readonly #labels: ReadonlyMap<string, MetastaticLabelOwn>;
   readonly #book: Book;
   readonly #owner: Owner;
+  readonly #isolation: Isolation;
   readonly #onForeign: (why: Error) => void;
   readonly #unsubscribe: () => void;
   #look: Timer | undefined;
@@ -68,12 +70,14 @@ class Room {
     this.#labels = labelsOf(config);
     this.#book = new Book(config.name);
     this.#book.seed(context.view);
-    this.slots = new Slots(context, config, this.#book);
+    this.#isolation = new Isolation(context, config, this.#book);
+    this.slots = new Slots(context, config, this.#book, this.#isolation);
     this.#owner = new Owner({
       context,
       provider: config.name,
       labels: this.#labels,
       book: this.#book,
+      isolation: this.#isolation,
     });
     this.#unsubscribe = context.view.onEvent((event) => this.#onEvent(event));
   }
@@ -106,6 +110,7 @@ class Room {
     await this.retire();
     this.slots.refuse(new Error(`provider ${this.#config.name} is closed`));
     this.#unsubscribe();
+    this.#isolation.close();
   }
 
   #onEvent(event: ViewEvent): void {

@@ -41,8 +41,8 @@ export class SlotProvider implements Provider {
     );
   }
 
-  remove(tag: Tag): AsyncGenerator<Step, void, void> {
-    return this.#slots.remove(tag);
+  remove(tag: Tag, step: StepContext): AsyncGenerator<Step, void, void> {
+    return this.#slots.remove(tag, step);
   }
 
   async find(): Promise<undefined> {

@@ -8,13 +8,14 @@ import {
 } from "@nodeyard/driver";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import { FenceLost } from "../../coordination/index.ts";
-import { retireBacking, type SlotPlace } from "../../operations/index.ts";
+import { retireBacking, type SlotPlace, slotPlace } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import type { Book } from "./book.ts";
 import { chooseSlot } from "./choose.ts";
 import { claimPath } from "./claims.ts";
 import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
+import type { Isolation } from "./isolation.ts";
 import { slotMachine, slotPatch } from "./machine.ts";
 import { claimSlot, dropClaims } from "./slot-lock.ts";
 import { WaitingLine } from "./waiting-line.ts";
@@ -32,9 +33,11 @@ export class Slots {
   /** Slots chosen and not claimed yet. */
   readonly #taken = new Set<string>();
   readonly #line = new WaitingLine();
+  readonly #isolation: Isolation;
   #refused: Error | undefined;
 
-  constructor(context: Context, config: MetastaticProvider, book: Book) {
+  constructor(context: Context, config: MetastaticProvider, book: Book, isolation: Isolation) {
+    this.#isolation = isolation;
     this.#context = context;
     this.#config = config;
     this.#book = book;
@@ -43,7 +46,10 @@ export class Slots {
   /** The steps of a launch: `create` of the driver contract, under the lock of the node's record. */
   async *create(order: CreateOrder, step: StepContext, node: HeldNode): AsyncGenerator<Step, Machine, void> {
     const label = order.label as MetastaticLabel;
-    await dropClaims(this.#context, this.#book.claims.ofNode(node.id));
+    // Of an attempt that was cut off.
+    const former = this.#book.claims.ofNode(node.id);
+    yield* this.#isolation.remove(node.id, former, step);
+    await dropClaims(this.#context, former);
     for (let attempt = 0; ; attempt++) {
       yield { step: "backing-node", deadlineMs: this.#config.launchTimeoutMs };
       const place = await this.#place(label, order.request.id, step.signal);
@@ -58,14 +64,20 @@ export class Slots {
       if (claimed) break;
       await sleep(this.#context.clock, backoff(this.#context.random, attempt, 5, 1_000), step.signal);
     }
+    const [has] = this.#book.claims.ofNode(node.id);
+    const backing = slotPlace(node.record)?.backing ?? has?.backing ?? "";
+    if (label.own.sliver !== undefined)
+      return yield* this.#isolation.create(order, step, node, label.own.sliver, backing);
     if (!label.hostKeyChecking) return slotMachine(node.id, node.record, node.record.hostKeys);
     yield { step: "scan", deadlineMs: this.#config.bootTimeoutMs + CLAIM_MS };
     return slotMachine(node.id, node.record, await this.#scan(node, step.signal));
   }
 
-  async *remove(tag: Tag): AsyncGenerator<Step, void, void> {
+  async *remove(tag: Tag, step: StepContext): AsyncGenerator<Step, void, void> {
+    const claims = this.#book.claims.ofNode(tag.nodeId);
+    yield* this.#isolation.remove(tag.nodeId, claims, step);
     yield { step: "slot", deadlineMs: CLAIM_MS };
-    await dropClaims(this.#context, this.#book.claims.ofNode(tag.nodeId));
+    await dropClaims(this.#context, claims);
   }
 
   /** Something changed: whoever waits may have a slot now. */
@@ -106,7 +118,8 @@ export class Slots {
     const backing = this.#book.backings.get(place.backing)?.entry;
     if (backing === undefined || this.#refused !== undefined) return false;
     const self = { id: node.id, provider: this.#config.name };
-    const patch = slotPatch(self, order.pool, backing.record, place);
+    const isolated = (order.label as MetastaticLabel).own.sliver !== undefined;
+    const patch = slotPatch(self, order.pool, backing.record, place, isolated);
     return (await claimSlot(node, backing, place, patch)) === "claimed";
   }
 

@@ -16,6 +16,8 @@ export interface Names {
   readonly address: string;
   /** Chain of its network rules. */
   readonly chain: string;
+  /** Port of this machine that leads to its SSH server, where slivers are published. */
+  readonly published?: number;
 }
 
 /** Ids that a sliver has for itself. */
@@ -30,7 +32,7 @@ export const FIRST_ID = 0x7000_0000;
 export const HIGHEST_INDEX = 4000;
 
 /** `network` is the first two numbers of the addresses, as `10.213`. Throws UnsafeTextError. */
-export function namesOf(index: number, network: string): Names {
+export function namesOf(index: number, network: string, firstPort?: number): Names {
   if (!Number.isInteger(index) || index < 1 || index > HIGHEST_INDEX)
     throw new UnsafeTextError(`${index} is no index of a sliver (1 to ${HIGHEST_INDEX})`);
   const idBase = FIRST_ID + index * IDS;
@@ -43,6 +45,7 @@ export function namesOf(index: number, network: string): Names {
     inner: `ny-p${index}`,
     address: `${network}.${index >> 8}.${index & 255}`,
     chain: `s${index}`,
+    ...(firstPort === undefined ? {} : { published: firstPort + index }),
   };
 }
 

@@ -62,6 +62,14 @@ export const isolationSchema = z.strictObject({
         .default(["169.254.0.0/16"]),
     })
     .optional(),
+  /** Who may log in to slivers from outside; absent: only this machine itself. */
+  inbound: z
+    .strictObject({
+      device: z.string().regex(/^[A-Za-z][A-Za-z0-9_.-]{0,14}$/),
+      /** The SSH server of the sliver of index N is port `firstPort` + N of this machine. */
+      firstPort: z.number().int().min(1024).max(61_000).default(22_000),
+    })
+    .optional(),
 });
 
 export type IsolationOptions = z.output<typeof isolationSchema>;

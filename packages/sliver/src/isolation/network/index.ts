@@ -1,2 +1,2 @@
 export { GATEWAY, Network } from "./edge/network.ts";
-export { ipv4, type Outbound, TABLE } from "./rules.ts";
+export { type Inbound, ipv4, type Outbound, TABLE } from "./rules.ts";

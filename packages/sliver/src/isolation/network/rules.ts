@@ -8,6 +8,8 @@ export const TABLE = "nodeyard-slivers";
 export interface SliverRules extends Pick<Names, "device" | "address" | "chain"> {
   /** New connections above so many are dropped; 0: no limit. */
   readonly connections: number;
+  /** Port of the machine that leads to its SSH server; absent: none does. */
+  readonly published?: number;
 }
 
 /** How slivers reach the world: not at all, or through one interface, under its address. */
@@ -17,11 +19,16 @@ export type Outbound = {
   readonly refuse: readonly string[];
 };
 
+/** The interface whose side may log in to slivers, each by a port of this machine. */
+export interface Inbound {
+  readonly device: string;
+}
+
 /**
  * The frame that holds whether or not a sliver has a chain yet: nothing that comes out of a sliver reaches a listener of
  * the host or another sliver, only answers do (design.md, rule 11). Chains of slivers survive a repetition.
  */
-export function frameScript(outbound: Outbound | undefined): string {
+export function frameScript(outbound: Outbound | undefined, inbound?: Inbound): string {
   const lines = [
     ...base(),
     ...["gate prerouting", "input input", "forward forward"].map((pair) => {
@@ -36,6 +43,7 @@ export function frameScript(outbound: Outbound | undefined): string {
     rule("input", `iifname "ny-v*" drop`),
     rule("forward", `iifname "ny-v*" oifname "ny-v*" drop`),
   ];
+  if (inbound !== undefined) lines.push(...publishing(inbound));
   if (outbound !== undefined) {
     const device = quotedDevice(outbound.device);
     for (const range of outbound.refuse)
@@ -50,8 +58,29 @@ export function frameScript(outbound: Outbound | undefined): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** Only what was asked for by a port, and its answers: a route to the slivers' addresses leads nowhere. */
+function publishing(inbound: Inbound): string[] {
+  const device = quotedDevice(inbound.device);
+  return [
+    ports(),
+    `add chain inet ${TABLE} publish { type nat hook prerouting priority dstnat; policy accept; }`,
+    `flush chain inet ${TABLE} publish`,
+    rule("publish", `iifname ${device} fib daddr type local dnat ip to tcp dport map @ports`),
+    rule("forward", `iifname ${device} oifname "ny-v*" ct status dnat accept`),
+    rule("forward", `iifname "ny-v*" oifname ${device} ct direction reply ct status dnat accept`),
+  ];
+}
+
+function ports(): string {
+  return `add map inet ${TABLE} ports { type inet_service : ipv4_addr . inet_service; }`;
+}
+
+function portOf(address: string, published: number): string {
+  return `ports { ${port(published)} : ${ipv4(address)} . 22 }`;
+}
+
 /** Makes or changes the rules of one sliver, as one transaction. */
-export function sliverScript({ device, address, chain, connections }: SliverRules): string {
+export function sliverScript({ device, address, chain, connections, published }: SliverRules): string {
   const name = chainName(chain);
   const lines = [
     `add chain inet ${TABLE} ${name}`,
@@ -65,6 +94,7 @@ export function sliverScript({ device, address, chain, connections }: SliverRule
     rule(name, "accept"),
     `add element inet ${TABLE} cables { ${quotedDevice(device)} : jump ${name} }`,
   );
+  if (published !== undefined) lines.push(`add element inet ${TABLE} ${portOf(address, published)}`);
   return `${lines.join("\n")}\n`;
 }
 
@@ -72,7 +102,12 @@ export function sliverScript({ device, address, chain, connections }: SliverRule
  * Takes the rules of one sliver away, as one transaction that is safe to repeat: what is added first is there to be
  * deleted, whatever was there before.
  */
-export function removalScript({ device, chain }: Pick<SliverRules, "device" | "chain">): string {
+export function removalScript({
+  device,
+  chain,
+  address,
+  published,
+}: Pick<SliverRules, "device" | "chain" | "address" | "published">): string {
   const name = chainName(chain);
   const element = quotedDevice(device);
   const lines = [
@@ -83,6 +118,12 @@ export function removalScript({ device, chain }: Pick<SliverRules, "device" | "c
     `flush chain inet ${TABLE} ${name}`,
     `delete chain inet ${TABLE} ${name}`,
   ];
+  if (published !== undefined)
+    lines.push(
+      ports(),
+      `add element inet ${TABLE} ${portOf(address, published)}`,
+      `delete element inet ${TABLE} ${portOf(address, published)}`,
+    );
   return `${lines.join("\n")}\n`;
 }
 
@@ -119,6 +160,10 @@ function cidr(value: string): string {
 
 function prefix(value: string): string {
   return checked(value, /^\d{1,3}\.\d{1,3}$/, "first half of an address");
+}
+
+function port(value: number): string {
+  return checked(String(value), /^[1-9]\d{3,4}$/, "port");
 }
 
 function count(value: number): string {

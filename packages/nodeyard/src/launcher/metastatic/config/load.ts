@@ -6,6 +6,7 @@ import {
   readCommonProvider,
   uniquePools,
 } from "@nodeyard/driver";
+import { readIsolation } from "../../../slivers/index.ts";
 import type { MetastaticLabel, MetastaticPool, MetastaticProvider } from "./own.ts";
 
 /** What a record says of itself before its backing node is known (spec drivers-pools.md 2.5). */
@@ -56,9 +57,11 @@ function readLabel(from: Reader, checking: boolean): MetastaticLabel | undefined
   const minRetentionMs = from.milliseconds("min-retention-time", 0);
   if (maxAgeMs > 0 && maxAgeMs < minRetentionMs)
     from.error("max-age", "is below min-retention-time; raise it, or lower min-retention-time");
+  const sliver = readIsolation(from);
   return {
     name,
-    hostKeyChecking: from.flag("host-key-checking", checking),
+    // A sliver has a key of its own, and nobody else could tell its user which.
+    hostKeyChecking: from.flag("host-key-checking", sliver !== undefined || checking),
     connection: { username: UNKNOWN, pythonPath: UNKNOWN, shellType: UNKNOWN, type: UNKNOWN, port: 22 },
     image: { kind: "cloud-image", name: "unused" },
     own: {
@@ -67,6 +70,7 @@ function readLabel(from: Reader, checking: boolean): MetastaticLabel | undefined
       graceMs: Math.max(0, from.milliseconds("grace-time", 60)),
       minRetentionMs: Math.max(0, minRetentionMs),
       maxAgeMs: maxAgeMs > 0 ? maxAgeMs : Number.POSITIVE_INFINITY,
+      ...(sliver === undefined ? {} : { sliver }),
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { LabelConfig, PoolConfig, ProviderConfig } from "@nodeyard/driver";
+import type { SlotIsolation } from "../../../slivers/index.ts";
 
 /** How one label is cut out of backing nodes. Times are milliseconds. */
 export interface MetastaticLabelOwn {
@@ -12,6 +13,8 @@ export interface MetastaticLabelOwn {
   readonly minRetentionMs: number;
   /** From this age on a backing node takes no more slots; Infinity: never. */
   readonly maxAgeMs: number;
+  /** Each slot is a sliver with this; absent: nothing separates slots. */
+  readonly sliver?: SlotIsolation;
 }
 
 /** Nothing of its own. */

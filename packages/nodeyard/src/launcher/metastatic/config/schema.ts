@@ -1,4 +1,5 @@
 import { bool, closed, commonPoolKeys, int, listOf, str } from "@nodeyard/driver";
+import { isolationKeys } from "../../../slivers/index.ts";
 
 const label = closed(
   {
@@ -18,8 +19,9 @@ const label = closed(
     }),
     "host-key-checking": bool({
       description: "True: each slot is scanned before it is handed out; a failure retires its backing node.",
-      default: "the pool's",
+      default: "the pool's; true with `isolation: sliver`",
     }),
+    ...isolationKeys,
   },
   ["name", "backing-label"],
 );

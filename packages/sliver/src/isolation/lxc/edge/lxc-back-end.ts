@@ -30,7 +30,7 @@ export class LxcBackEnd implements BackEnd {
     this.#machine = machine;
   }
 
-  account(index: number): { user: string; uid: number; address: string } {
+  account(index: number): { user: string; uid: number; address: string; published?: number } {
     return this.#names(index);
   }
 
@@ -144,7 +144,8 @@ export class LxcBackEnd implements BackEnd {
   }
 
   #names(index: number): Names {
-    return namesOf(index, this.#machine.options.network);
+    const { network, inbound } = this.#machine.options;
+    return namesOf(index, network, inbound?.firstPort);
   }
 
   async #mark(ref: SliverRef): Promise<Mark> {
@@ -156,7 +157,7 @@ export class LxcBackEnd implements BackEnd {
 
   async #phase(name: string, mark: Mark | undefined): Promise<Observed["phase"]> {
     if (mark?.made !== true) return "broken";
-    if ((await this.#machine.cgroups.processes(name, "payload")).length > 0) return "running";
+    if (await this.#machine.cgroups.populated(name, "payload")) return "running";
     return (await exists(this.#machine.folders.path(name, CONFIG_FILE))) ? "stopped" : "created";
   }
 

@@ -57,8 +57,9 @@ export class SliverMachine {
       onProgress,
     });
     this.folders = new SliverFolders(join(folder, "slivers"));
-    const { outbound, network } = options;
-    this.network = new Network(options.link, outbound === undefined ? undefined : { ...outbound, network });
+    const { outbound, network, inbound } = options;
+    const world = outbound === undefined ? undefined : { ...outbound, network };
+    this.network = new Network(options.link, world, inbound);
     this.seccomp = join(folder, "seccomp.policy");
   }
 

@@ -4,7 +4,7 @@ import { run } from "../../edge/run.ts";
 import { together } from "../../edge/together.ts";
 import { CommandError } from "../../errors.ts";
 import type { Names } from "../../lxc/names.ts";
-import { frameScript, type Outbound, removalScript, sliverScript, TABLE } from "../rules.ts";
+import { frameScript, type Inbound, type Outbound, removalScript, sliverScript, TABLE } from "../rules.ts";
 import { frameCommands, GONE, shapeCommands, THERE, UPLINK_QUEUE, unshapeCommands } from "../shape.ts";
 import { batch } from "./batch.ts";
 
@@ -15,11 +15,13 @@ export const GATEWAY = "169.254.1.1";
 export class Network {
   readonly #link: number;
   readonly #outbound: Outbound | undefined;
+  readonly #inbound: Inbound | undefined;
 
   /** `link` in bit/s. */
-  constructor(link: number, outbound: Outbound | undefined) {
+  constructor(link: number, outbound: Outbound | undefined, inbound?: Inbound) {
     this.#link = link;
     this.#outbound = outbound;
+    this.#inbound = inbound;
   }
 
   /**
@@ -28,7 +30,7 @@ export class Network {
    */
   async admit(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
     const { connections } = config.effective;
-    await nft(frameScript(this.#outbound) + sliverScript({ ...names, connections }), signal);
+    await nft(frameScript(this.#outbound, this.#inbound) + sliverScript({ ...names, connections }), signal);
   }
 
   /** Chains that a cable leads into now. */
@@ -46,7 +48,8 @@ export class Network {
    */
   async connect(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
     const { device, inner, address } = names;
-    if (this.#outbound !== undefined) await forwarding(this.#outbound.device);
+    const ways = [this.#outbound, this.#inbound].flatMap((way) => (way === undefined ? [] : [way.device]));
+    for (const way of new Set(ways)) await forwarding(way);
     const lines = [
       { text: `link add ${UPLINK_QUEUE} up type ifb`, mayFail: THERE },
       { text: `link add ${device} type veth peer name ${inner}`, mayFail: THERE },
@@ -58,7 +61,7 @@ export class Network {
     ];
     await batch("ip", lines, signal);
     await writeFile(`/proc/sys/net/ipv6/conf/${device}/disable_ipv6`, "1").catch(() => undefined);
-    if (this.#outbound !== undefined) await writeFile(`/proc/sys/net/ipv4/conf/${device}/forwarding`, "1");
+    if (ways.length > 0) await writeFile(`/proc/sys/net/ipv4/conf/${device}/forwarding`, "1");
     await this.shape(names, config, signal);
   }
 
@@ -94,7 +97,7 @@ async function forwarding(device: string): Promise<void> {
   const file = `/proc/sys/net/ipv4/conf/${device}/forwarding`;
   if ((await readFile(file, "utf8")).trim() === "1") return;
   throw new CommandError(
-    `slivers reach the world through ${device} only when it forwards: sysctl -w net.ipv4.conf.${device}.forwarding=1`,
+    `slivers are reached, and reach the world, through ${device} only when it forwards: sysctl -w net.ipv4.conf.${device}.forwarding=1`,
   );
 }
 

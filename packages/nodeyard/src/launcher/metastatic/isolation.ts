@@ -1,0 +1,206 @@
+import { type CreateOrder, DriverError, type Machine, type Step, type StepContext } from "@nodeyard/driver";
+import { deadline, messageOf } from "@nodeyard/runtime";
+import { TreeError } from "@nodeyard/tree";
+import { decodeClaim, retireBacking, slotsFolder } from "../../operations/index.ts";
+import { type BackingHost, type SlotIsolation, SlotSlivers } from "../../slivers/index.ts";
+import type { Context } from "../context.ts";
+import type { HeldNode } from "../fence/records.ts";
+import type { Backing, Book } from "./book.ts";
+import type { Claim } from "./claims.ts";
+import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
+
+/** For a document to be taken by a machine. */
+const DOCUMENT_MS = 60_000;
+/** For a sliver to start; its image may have to be made first. */
+const START_MS = 1_800_000;
+/** For a sliver to end and everything of it to be gone. */
+const END_MS = 300_000;
+/** To compare the slivers of all backing nodes with their slots. */
+const SWEEP_MS = 60_000;
+
+/** Slots that are slivers: made after the slot was claimed and gone before it is freed, so that a sliver without a claim is a stray. */
+export class Isolation {
+  readonly #context: Context;
+  readonly #config: MetastaticProvider;
+  readonly #book: Book;
+  #slivers: SlotSlivers | undefined;
+  readonly #closed = new AbortController();
+  #sweeping = false;
+
+  constructor(context: Context, config: MetastaticProvider, book: Book) {
+    this.#context = context;
+    this.#config = config;
+    this.#book = book;
+  }
+
+  /** The steps after a slot was claimed; they return how to connect, in place of the backing node's own ways. */
+  async *create(
+    order: CreateOrder,
+    { signal }: StepContext,
+    node: HeldNode,
+    want: SlotIsolation,
+    backing: string,
+  ): AsyncGenerator<Step, Machine, void> {
+    const at = this.#hostOf(backing);
+    if (at === undefined)
+      throw new DriverError("transient", `backing node ${backing} of node ${node.id} is gone`);
+    yield { step: "document", deadlineMs: DOCUMENT_MS };
+    await this.#all.add(at, node.id, want, signal);
+    yield { step: "sliver", deadlineMs: START_MS };
+    const { username, host, port } = await this.#all.started(at, node.id, signal);
+    const label = order.label as MetastaticLabel;
+    yield { step: "scan", deadlineMs: this.#config.bootTimeoutMs + DOCUMENT_MS };
+    const { hostKeys } = await this.#context.scan.scan({
+      host,
+      port,
+      keys: label.hostKeyChecking,
+      timeoutMs: this.#config.bootTimeoutMs,
+      signal,
+    });
+    const { az, region, cloud, slot, driverData } = node.record;
+    return {
+      externalId: node.id,
+      interfaceIp: host,
+      publicIpv4: null,
+      publicIpv6: null,
+      privateIpv4: host,
+      az,
+      region,
+      cloud,
+      slot,
+      driverData,
+      hostKeys,
+      resources: resourcesOf(want),
+      connection: { username, port, type: "ssh", pythonPath: "auto", shellType: null },
+    };
+  }
+
+  /** Before a slot is freed. A machine that does not answer takes no more slots, and is not waited for once that is known. */
+  async *remove(
+    node: string,
+    claims: readonly Claim[],
+    { signal }: StepContext,
+  ): AsyncGenerator<Step, void, void> {
+    for (const { backing } of claims) {
+      const at = this.#isIsolated(node) ? this.#hostOf(backing) : undefined;
+      if (at === undefined) continue;
+      yield { step: "sliver", deadlineMs: END_MS };
+      try {
+        await this.#all.remove(at, node, signal);
+      } catch (error) {
+        if (signal.aborted || !(error instanceof DriverError) || error.kind !== "transient") throw error;
+        const facts = { provider: this.#config.name, backing, node, error: messageOf(error) };
+        if (!this.#book.claims.retired.has(backing)) {
+          await retireBacking(this.#context.tree, backing, `node ${node}: ${messageOf(error)}`);
+          this.#context.log.warn(facts, "a sliver host does not answer; it takes no more slots");
+          throw error;
+        }
+        // Its next use begins with another epoch, and with the end of what this one left.
+        this.#context.log.warn(facts, "a sliver is left on a retired machine that does not answer");
+      }
+    }
+  }
+
+  /** Ends slivers that a crash left without a slot, once at a time and in the background. For the elected owner. */
+  sweep(): void {
+    if (this.#sweeping || this.#closed.signal.aborted) return;
+    this.#sweeping = true;
+    const late = () => new DriverError("timeout", `not compared within ${SWEEP_MS} ms`);
+    const limit = deadline(this.#context.clock, SWEEP_MS, late, this.#closed.signal);
+    void this.#sweep(limit.signal).finally(() => {
+      limit.cancel();
+      this.#sweeping = false;
+    });
+  }
+
+  async #sweep(signal: AbortSignal): Promise<void> {
+    const { log } = this.#context;
+    for (const backing of this.#book.backings.values()) {
+      const at = this.#isOfSlivers(backing) ? this.#hostOf(backing.id) : undefined;
+      if (at === undefined) continue;
+      try {
+        const gone = await this.#all.sweep(at, () => this.#taken(backing.id), signal);
+        if (gone.length > 0) log.info({ backing: backing.id, nodes: gone }, "ended slivers that had no slot");
+      } catch (error) {
+        log.debug({ backing: backing.id, error: messageOf(error) }, "could not compare slivers with slots");
+      }
+    }
+  }
+
+  /** Nodes with a slot there, by the tree itself: the view may be behind. */
+  async #taken(backing: string): Promise<ReadonlySet<string>> {
+    const { tree } = this.#context;
+    const folder = slotsFolder(backing);
+    await tree.sync(folder);
+    const names = await tree.children(folder);
+    const claims = await Promise.all(
+      names.map((name) => tree.get(`${folder}/${name}`).catch((error: unknown) => freed(error))),
+    );
+    return new Set(claims.flatMap((claim) => (claim === undefined ? [] : (decodeClaim(claim.data) ?? []))));
+  }
+
+  close(): void {
+    this.#closed.abort(new DriverError("transient", `provider ${this.#config.name} is closed`));
+    this.#slivers?.close();
+  }
+
+  get #all(): SlotSlivers {
+    const { slivers: access, installation, clock, random } = this.#context;
+    if (access === undefined)
+      throw new DriverError(
+        "configuration",
+        `provider ${this.#config.name}: this process has no way to sliver hosts`,
+      );
+    this.#slivers ??= new SlotSlivers({ access, installation, provider: this.#config.name, clock, random });
+    return this.#slivers;
+  }
+
+  /** By what its record says: the label may be another one by now. */
+  #isIsolated(node: string): boolean {
+    const data = this.#book.ends.get(node)?.entry.record.driverData;
+    return (
+      typeof data === "object" && data !== null && (data as Record<string, unknown>).isolation === "sliver"
+    );
+  }
+
+  #isOfSlivers({ data }: Backing): boolean {
+    return this.#config.pools.some((pool) =>
+      [...pool.labels.values()].some(({ name, own }) => name === data.label && own.sliver !== undefined),
+    );
+  }
+
+  #hostOf(backing: string): BackingHost | undefined {
+    const found = this.#book.backings.get(backing);
+    if (found === undefined) {
+      this.#slivers?.forget(backing);
+      return undefined;
+    }
+    const { interfaceIp, connectionPort, hostKeys } = found.entry.record;
+    if (interfaceIp === null || interfaceIp === "")
+      throw new DriverError("configuration", `backing node ${backing} has no address`);
+    return {
+      id: backing,
+      host: interfaceIp,
+      port: typeof connectionPort === "number" ? connectionPort : 22,
+      hostKeys,
+      // The moment when it became ours, in seconds: written once per use, read by every launcher.
+      epoch: Math.max(1, Math.floor(found.data.launched)),
+    };
+  }
+}
+
+function freed(error: unknown): undefined {
+  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
+}
+
+/** What is on the node's record, in the terms of all providers: what a user may count on. */
+function resourcesOf({ rspec }: SlotIsolation): Record<string, number> {
+  const { cpuGuarantee = 0, memoryGuarantee = 0, memoryCap = 0, disk = 0 } = rspec;
+  return {
+    instances: 1,
+    millicores: cpuGuarantee,
+    cores: Math.floor(cpuGuarantee / 1000),
+    ram: Math.ceil((memoryGuarantee > 0 ? memoryGuarantee : memoryCap) / 1024),
+    "disk-mib": Math.ceil(disk / 1024),
+  };
+}
