@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { driverConformance } from "@nodeyard/driver/conformance";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { difference, hostState } from "../../sliver/test/isolation/machine/host-state.ts";
-import { whyNot } from "../../sliver/test/isolation/machine/rig.ts";
+import { difference, hostState, whyNot } from "../../../testing/slivers/index.ts";
 import { sliverDriver } from "../src/index.ts";
 import { contextOf, Machine, sliverRig } from "./rig.ts";
 

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { difference, hostState } from "../../../sliver/test/isolation/machine/host-state.ts";
-import { whyNot } from "../../../sliver/test/isolation/machine/rig.ts";
+import { difference, hostState, whyNot } from "../../../../testing/slivers/index.ts";
 
 const DEMO = fileURLToPath(new URL("../../src/bin/demo.ts", import.meta.url));
 /** As in src/process/slivers/plan.ts: what stays of it is what this test is about. */

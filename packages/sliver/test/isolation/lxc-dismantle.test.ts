@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DocumentInput, signText } from "@nodeyard/sliver-protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { difference, hostState } from "../../../../testing/slivers/index.ts";
 import { spec } from "../api/rig.ts";
 import { DaemonRig } from "../daemon/rig.ts";
-import { difference, hostState } from "./machine/host-state.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 
 const SLIVERD = join(import.meta.dirname, "../../src/bin/sliverd.ts");

@@ -4,22 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "@nodeyard/runtime";
+import { difference, hostState } from "../../../../../testing/slivers/index.ts";
 import { isolationSchema, LxcBackEnd, SliverMachine } from "../../../src/isolation/lxc/index.ts";
-import { difference, hostState } from "./host-state.ts";
 
-const NEEDED = ["lxc-start", "mkfs.btrfs", "nft", "mmdebstrap", "tc"];
-
-/** Why slivers cannot be made here; undefined: they can. In CI that is no reason to leave anything out. */
-export function whyNot(): string | undefined {
-  const missing = NEEDED.filter((name) =>
-    ["/usr/bin", "/usr/sbin", "/sbin", "/bin"].every((folder) => !existsSync(join(folder, name))),
-  );
-  const why =
-    process.getuid!() === 0 ? (missing.length === 0 ? undefined : `no ${missing.join(", ")}`) : "not root";
-  if (why !== undefined && process.env.CI === "true") return undefined;
-  if (why !== undefined) console.error(`SKIPPED: tests that make real slivers (${why})`);
-  return why;
-}
+export { whyNot } from "../../../../../testing/slivers/index.ts";
 
 export interface RealMachine {
   readonly folder: string;

@@ -1,0 +1,2 @@
+export { difference, hostState } from "./host-state.ts";
+export { whyNot } from "./require.ts";
