@@ -48,8 +48,8 @@ function hostsOf(
   const keys = readKeys(own.signingKeys);
   const { epoch } = own;
   const hosts = own.machines.map((machine) => {
-    const { name } = machine;
-    return new SliverHost({ name, client: connect(machine), keys, epoch, clock, random, closed });
+    const { name, address } = machine;
+    return new SliverHost({ name, address, client: connect(machine), keys, epoch, clock, random, closed });
   });
   return new SliverHosts(hosts, log);
 }

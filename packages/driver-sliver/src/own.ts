@@ -6,6 +6,8 @@ export interface MachineAt {
   /** The node id that it was enrolled by: documents for it carry that. */
   readonly name: string;
   readonly at: { readonly socket: string } | { readonly ssh: SshTarget };
+  /** What clients reach the machine by, each sliver at a port of it; null: slivers at their own addresses. */
+  readonly address: string | null;
 }
 
 /** What only this driver understands of a provider. */

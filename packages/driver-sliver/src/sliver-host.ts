@@ -18,6 +18,7 @@ import {
   type SliverClient,
   SliverFencedError,
   SliverOwnedError,
+  type SliverReport,
   SliverUnreachableError,
   signerOf,
 } from "@nodeyard/sliver-protocol";
@@ -32,6 +33,8 @@ export interface SliverHostOptions {
   readonly epoch: number;
   /** Who writes; absent: this driver. */
   readonly writer?: string;
+  /** As in MachineAt; absent: null. */
+  readonly address?: string | null;
   readonly clock: Clock;
   readonly random: Random;
   /** Aborts when the provider is closed. */
@@ -68,6 +71,19 @@ export class SliverHost {
       wait: (attempt, signal) => sleep(clock, backoff(random, attempt, 50, 2_000), signal),
       limit: () => deadline(clock, DELIVERY_MS, late, closed),
     });
+  }
+
+  /** Where a client logs in to a sliver. Throws DriverError when no port of the machine leads there. */
+  door({ login }: SliverReport): { readonly address: string; readonly port: number; readonly user: string } {
+    const { name, address = null } = this.#options;
+    if (login === undefined)
+      throw new DriverError("configuration", `machine ${name} makes slivers that nobody can log in to`);
+    if (address === null) return login;
+    if (login.published !== undefined) return { address, port: login.published, user: login.user };
+    throw new DriverError(
+      "configuration",
+      `machine ${name} publishes no ports of its slivers; set isolation.inbound in its sliverd.json`,
+    );
   }
 
   /** Rejects when the machine is not the one that is meant, or is another writer's. */

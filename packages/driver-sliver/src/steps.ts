@@ -54,7 +54,7 @@ export async function* createSteps(
 
   yield { step: "start", deadlineMs: launchTimeoutMs };
   const sliver = await host.until((report) => running(report, name), signal);
-  return describe(order, { ...place, generation: sliver.generation }, sliver, need);
+  return describe(order, { ...place, generation: sliver.generation }, host.door(sliver), need);
 }
 
 /** The tag says all: an id that is of no sliver of this node is not even looked at. */
@@ -143,15 +143,19 @@ const HOPELESS: Readonly<Record<string, "configuration" | "quota">> = {
   "sliver.no_place": "quota",
 };
 
-function describe(order: CreateOrder, place: Place, { login }: SliverReport, resources: Resources): Machine {
+function describe(
+  order: CreateOrder,
+  place: Place,
+  { address, port, user }: ReturnType<SliverHost["door"]>,
+  resources: Resources,
+): Machine {
   return {
     externalId: externalId(place),
-    interfaceIp: login?.address ?? null,
-    privateIpv4: login?.address ?? null,
+    interfaceIp: address,
     hostname: order.hostname,
     hostId: place.machine,
     resources,
     // The login of its place on the machine, which nobody knows before.
-    connection: login === undefined ? {} : { username: login.user, port: login.port },
+    connection: { username: user, port },
   };
 }

@@ -149,6 +149,16 @@ describe("slivers of two machines", { timeout: 60_000 }, () => {
     }
   });
 
+  test("a machine that clients reach by its address must publish ports", async () => {
+    const machines = [{ name: "one", socket: one.socket, address: "one.example.org" }];
+    const { create, remove } = await opened({}, [], { machines });
+    expect(await kindOf(create("0000000001"))).toMatch(
+      /^configuration: .*one publishes no ports.*isolation.inbound/,
+    );
+    await remove("0000000001");
+    expect(await one.status()).toMatchObject({ slivers: [], unlisted: [] });
+  });
+
   test("keys that the machine does not believe: the launch says so, and nothing is left", async () => {
     const stranger = new Machine("stranger");
     const { create } = await opened({}, [], { "signing-keys": stranger.keysFile });

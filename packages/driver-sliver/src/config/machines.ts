@@ -25,9 +25,10 @@ function readMachine(at: Reader): MachineAt | undefined {
     return undefined;
   }
   const socket = absolute(at, "socket");
-  if (at.has("socket")) return socket === undefined ? undefined : { name, at: { socket } };
+  const address = at.text("address", null);
+  if (at.has("socket")) return socket === undefined ? undefined : { name, at: { socket }, address };
   const ssh = readSsh(at);
-  return ssh === undefined ? undefined : { name, at: { ssh } };
+  return ssh === undefined ? undefined : { name, at: { ssh }, address: address ?? ssh.host };
 }
 
 function readSsh(at: Reader): SshTarget | undefined {

@@ -12,6 +12,10 @@ const machine = closed(
     "identity-file": str(
       "Absolute path of the private key that the control account knows; needed with `host`.",
     ),
+    address: str({
+      description: "What clients reach the machine by; each sliver is at a port of it that it publishes.",
+      default: "`host`; with `socket`: none, and slivers are reached at their own addresses",
+    }),
     "host-keys": listOf(str(), "The machine's SSH host keys as `type base64`; needed with `host`."),
   },
   ["name"],

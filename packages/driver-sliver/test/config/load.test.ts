@@ -59,12 +59,10 @@ describe("the configuration of slivers", () => {
     const machine = { name: "far", host: "far.example.org", "identity-file": "/key", "host-keys": [ED] };
     const { config, findings, schema } = load(whole({}, { machines: [machine] }));
     expect({ findings, schema }).toEqual({ findings: [], schema: true });
-    expect(config?.own.machines).toEqual([
-      {
-        name: "far",
-        at: { ssh: { host: "far.example.org", port: 22, identityFile: "/key", hostKeys: [ED] } },
-      },
-    ]);
+    const ssh = { host: "far.example.org", port: 22, identityFile: "/key", hostKeys: [ED] };
+    expect(config?.own.machines).toEqual([{ name: "far", at: { ssh }, address: "far.example.org" }]);
+    const both = { ...machine, address: "203.0.113.7" };
+    expect(load(whole({}, { machines: [both] })).config?.own.machines[0]?.address).toBe("203.0.113.7");
   });
 
   const far = { name: "far", host: "far", "identity-file": "/key", "host-keys": [ED] };
