@@ -73,7 +73,7 @@ export class OpenstackProvider implements Provider {
     this.#nova = new Compute(service("compute"));
     this.#neutron = new Networking(service("network"), project);
     this.#cinder = new BlockStorage(service("block-storage"));
-    this.#glance = new Images(service("image"));
+    this.#glance = new Images(service("image"), project);
     const [nova, neutron, glance, calls] = [this.#nova, this.#neutron, this.#glance, this.#calls];
     this.#lookups = new Lookups(clock, { compute: nova, networking: neutron, images: glance });
     this.#watch = new ServerWatch({
@@ -139,7 +139,7 @@ export class OpenstackProvider implements Provider {
         this.#neutron.ports(own),
         this.#neutron.floatingIps(own),
         this.#cinder.volumes(own),
-        this.#glance.list({ nodepool_provider_name: this.#config.name }, own),
+        this.#glance.own({ nodepool_provider_name: this.#config.name }, own),
       ]);
       const servers = [...(await this.#watch.whole(own)).values()];
       const amounts = await this.#amountsOf(servers, own);

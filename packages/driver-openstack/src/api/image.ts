@@ -18,9 +18,17 @@ const imagesSchema = z.object({ images: z.array(imageSchema), next: z.string().o
 /** The calls to glance that we make. */
 export class Images {
   readonly #glance: Service;
+  readonly #project: (signal: AbortSignal) => Promise<string | null>;
 
-  constructor(glance: Service) {
+  constructor(glance: Service, project: (signal: AbortSignal) => Promise<string | null>) {
     this.#glance = glance;
+    this.#project = project;
+  }
+
+  /** As `list`, without what others share with the project, or what an administrator sees of all projects. */
+  async own(filters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly Image[]> {
+    const project = await this.#project(signal);
+    return this.list(project === null ? filters : { owner: project, ...filters }, signal);
   }
 
   /** Those that `filters` fit; a property is a filter as well. */

@@ -4,7 +4,9 @@ import { ApiError, type Service } from "../client/index.ts";
 const networkSchema = z.object({
   id: z.string(),
   name: z.string(),
+  project_id: z.string().optional(),
   "router:external": z.boolean().default(false),
+  shared: z.boolean().optional(),
 });
 export type Network = z.infer<typeof networkSchema>;
 
@@ -26,8 +28,7 @@ const floatingIpSchema = z.object({
 });
 export type FloatingIp = z.infer<typeof floatingIpSchema>;
 
-const linked = <K extends string, S extends z.ZodType>(key: K, item: S) =>
-  z.object({ [key]: z.array(item) } as Record<K, z.ZodArray<S>>);
+const linksSchema = z.array(z.object({ rel: z.string(), href: z.string() }));
 
 const quotaSchema = z.object({ quota: z.record(z.string(), z.unknown()) });
 
@@ -47,17 +48,20 @@ export class Networking {
 
   /** All that the project may use, those of others that are shared with it too. */
   async networks(signal: AbortSignal): Promise<readonly Network[]> {
-    return (await this.#neutron.json(linked("networks", networkSchema), "GET", "/networks", signal)).networks;
+    const project = await this.#project(signal);
+    const visible = await this.#all("networks", networkSchema, {}, signal);
+    return visible.filter(
+      ({ project_id: owner, shared, "router:external": outer }) =>
+        shared || outer || project === null || owner === undefined || owner === project,
+    );
   }
 
   async ports(signal: AbortSignal): Promise<readonly Port[]> {
-    const query = await this.#own(signal);
-    return (await this.#neutron.json(linked("ports", portSchema), "GET", "/ports", signal, { query })).ports;
+    return this.#all("ports", portSchema, await this.#own(signal), signal);
   }
 
-  async portsOf(server: string, signal: AbortSignal): Promise<readonly Port[]> {
-    const query = { device_id: server };
-    return (await this.#neutron.json(linked("ports", portSchema), "GET", "/ports", signal, { query })).ports;
+  portsOf(server: string, signal: AbortSignal): Promise<readonly Port[]> {
+    return this.#all("ports", portSchema, { device_id: server }, signal);
   }
 
   async deletePort(id: string, signal: AbortSignal): Promise<void> {
@@ -65,9 +69,7 @@ export class Networking {
   }
 
   async floatingIps(signal: AbortSignal): Promise<readonly FloatingIp[]> {
-    const query = await this.#own(signal);
-    const schema = linked("floatingips", floatingIpSchema);
-    return (await this.#neutron.json(schema, "GET", "/floatingips", signal, { query })).floatingips;
+    return this.#all("floatingips", floatingIpSchema, await this.#own(signal), signal);
   }
 
   async createFloatingIp(
@@ -93,6 +95,22 @@ export class Networking {
       if (error instanceof ApiError && [403, 404].includes(error.status)) return null;
       throw error;
     }
+  }
+
+  /** neutron cuts lists into pages only where its administrator says so (`pagination_max_limit`). */
+  #all<S extends z.ZodType>(
+    kind: "floatingips" | "networks" | "ports",
+    item: S,
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<readonly z.infer<S>[]> {
+    const links = `${kind}_links`;
+    const schema = z.looseObject({ [kind]: z.array(item), [links]: linksSchema.optional() });
+    const pick = (body: Readonly<Record<string, unknown>>) => ({
+      items: body[kind] as readonly z.infer<S>[],
+      next: (body[links] as z.infer<typeof linksSchema> | undefined)?.find(({ rel }) => rel === "next")?.href,
+    });
+    return this.#neutron.pages(schema, `/${kind}`, signal, pick, { query });
   }
 
   async #own(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {

@@ -163,7 +163,8 @@ export class Service {
   async #call(method: HttpRequest["method"], path: string, signal: AbortSignal, call: ServiceCall) {
     const version = await this.microversion(signal);
     const dialect = DIALECTS[this.name].microversion;
-    const query = call.query === undefined ? "" : `?${new URLSearchParams(call.query)}`;
+    const words = new URLSearchParams(call.query).toString();
+    const query = words === "" ? "" : `?${words}`;
     return {
       service: this.name,
       method,

@@ -93,7 +93,7 @@ export class GlanceStore implements ImageStore {
   /** By two of our properties, and then by all of them: a filter that glance does not know would give everything. */
   async #of(tag: ImageTag, signal: AbortSignal): Promise<readonly Image[]> {
     const { nodepool_build_id, nodepool_upload_id } = imageMetadata(tag);
-    const listed = await this.#glance.list(
+    const listed = await this.#glance.own(
       { nodepool_build_id: nodepool_build_id!, nodepool_upload_id: nodepool_upload_id! },
       signal,
     );

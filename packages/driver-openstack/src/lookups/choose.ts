@@ -16,15 +16,15 @@ export function chooseFlavor(
   const sorted = flavors.toSorted(
     (a, b) => a.ram - b.ram || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
   );
-  const there = `the cloud has ${sorted.map(({ name }) => name).join(", ") || "none"}`;
+  const there = sorted.map(({ name }) => name).join(", ") || "none";
   if (minRam > 0) {
     const fits = ({ ram, name }: Flavor) => ram >= minRam && name.includes(flavorName ?? "");
     const called = flavorName === null ? "" : ` and ${flavorName} in its name`;
-    return sorted.find(fits) ?? `no flavor has ${minRam} MiB${called}; ${there}`;
+    return sorted.find(fits) ?? `no flavor has ${minRam} MiB${called}; the cloud has ${there}`;
   }
   if (flavorName === null) return "says no size; add min-ram or flavor-name";
   const named = sorted.find(({ name }) => name === flavorName) ?? sorted.find(({ id }) => id === flavorName);
-  return named ?? `there is no flavor ${flavorName}; ${there}`;
+  return named ?? `there is no flavor ${flavorName}; the cloud has ${there}`;
 }
 
 export function chooseNetwork(networks: readonly Network[], wanted: string): Network | string {

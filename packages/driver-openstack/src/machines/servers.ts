@@ -10,7 +10,7 @@ import {
 } from "@nodeyard/driver";
 import { type Clock, deadline, sleep } from "@nodeyard/runtime";
 import type { Compute, Server } from "../api/compute.ts";
-import { NoAnswer } from "../client/index.ts";
+import { ApiError, NoAnswer } from "../client/index.ts";
 import { faultError } from "../errors.ts";
 import { tagKey } from "../tags.ts";
 import { isGone, type ServerWatch } from "./server-watch.ts";
@@ -94,7 +94,14 @@ export class Servers {
   }
 
   /** The server once it is up. Rejects with what its fault means. */
-  active(id: string, place: string, signal: AbortSignal): Promise<Server> {
+  async active(id: string, place: string, signal: AbortSignal): Promise<Server> {
+    const server = await this.#booted(id, place, signal);
+    if (server.status === "ERROR") throw faultError(await this.#withFault(server, signal), place);
+    this.#remember(server);
+    return server;
+  }
+
+  #booted(id: string, place: string, signal: AbortSignal): Promise<Server> {
     return this.#watch.wait(
       "active",
       id,
@@ -103,13 +110,25 @@ export class Servers {
           if (server === undefined && !sure) return undefined;
           throw new DriverError("not-found", `${place}: server ${id} was deleted while it was made`);
         }
-        if (server.status === "ERROR") throw faultError(server, place);
-        if (server.status !== "ACTIVE") return undefined;
-        this.#remember(server);
-        return server;
+        return ["ACTIVE", "ERROR"].includes(server.status) ? server : undefined;
       },
       signal,
     );
+  }
+
+  /**
+   * nova lists faults out of one cell alone, and those of servers that found no host are in another (cell0): without this look "No
+   * valid host" would be an error that says nothing.
+   */
+  async #withFault(server: Server, signal: AbortSignal): Promise<Server> {
+    if (server.fault) return server;
+    try {
+      return (await this.#nova.server(server.id, signal)) ?? server;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof ApiError || error instanceof NoAnswer) return server;
+      throw error;
+    }
   }
 
   async delete(id: string, signal: AbortSignal): Promise<void> {

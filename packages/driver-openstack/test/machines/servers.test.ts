@@ -2,6 +2,7 @@ import { machineMetadata, memoryEvidence, type Tag } from "@nodeyard/driver";
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { type Compute, type Server, serverSchema } from "../../src/api/compute.ts";
+import { NoAnswer } from "../../src/client/index.ts";
 import { ServerWatch } from "../../src/machines/server-watch.ts";
 import { Servers } from "../../src/machines/servers.ts";
 
@@ -17,7 +18,12 @@ function nova(beside = 0) {
   const others = Array.from({ length: beside }, (_, index) =>
     serverSchema.parse({ id: `other-${index}`, status: "ACTIVE", updated }),
   );
-  const state = { server: undefined as Server | undefined, listed: true, looks: 0 };
+  const state = {
+    server: undefined as Server | undefined,
+    fault: undefined as Error | Server["fault"],
+    listed: true,
+    looks: 0,
+  };
   let answer = Promise.withResolvers<string>();
   const watch = new ServerWatch({
     clock,
@@ -28,7 +34,8 @@ function nova(beside = 0) {
     create: () => answer.promise,
     server: async () => {
       state.looks++;
-      return state.server;
+      if (state.fault instanceof Error) throw state.fault;
+      return state.server && { ...state.server, ...(state.fault && { fault: state.fault }) };
     },
   } as unknown as Compute;
   const evidence = memoryEvidence();
@@ -110,6 +117,22 @@ test("a deletion that nova gave up is told, sooner when it says that it did", as
     expect(await Promise.race([failure, "still waiting"])).toBe("still waiting");
     await clock.advance(5_000);
     expect(await failure).toMatchObject({ kind: "transient", message: expect.stringContaining("disk busy") });
+  }
+});
+
+test("a fault that the listing does not tell is asked for; without an answer the server is in ERROR all the same", async () => {
+  const lost = new NoAnswer("compute", { method: "GET", url: "/servers/s" }, new Error("ECONNRESET"));
+  for (const [fault, expected] of [
+    [{ code: 500, message: "No valid host was found. " }, { kind: "capacity" }],
+    [lost, { kind: "transient", message: expect.stringContaining("went to ERROR") }],
+  ] as const) {
+    const { clock, state, servers } = nova();
+    state.fault = fault;
+    state.server = serverOf("ERROR");
+    const failure = servers.active("s", "p", signal).catch((error) => error);
+    await clock.advance(3_000);
+    expect(await failure).toMatchObject(expected);
+    expect(state.looks).toBe(1);
   }
 });
 
