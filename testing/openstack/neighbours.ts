@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import type { CloudUser } from "./admin.ts";
@@ -11,43 +12,82 @@ interface State {
   readonly status: string;
 }
 
+/** Whose things look like ours. */
+export interface Neighbour {
+  readonly user: CloudUser;
+  /** In the same project another installation's; in another project even ours. */
+  readonly installation: string;
+}
+
 /**
- * What others have in the project, with names and texts like ours: another installation's server, and floating IPs, a port
- * and a volume that look like a node's. Returns the ids of all there is.
+ * What others have, with names and texts like ours: servers, floating IPs, ports, volumes and images that look like those of a node
+ * that is gone, of a Python launcher, and of nobody. Returns the ids of all that the project has then.
  */
-export async function lookAlikes(user: CloudUser): Promise<ReadonlySet<string>> {
-  const find = async (name: string) =>
-    (await user.get<{ networks: readonly Item[] }>("network", `/networks?name=${name}`)).networks[0]!.id;
-  const [outer, inner] = await Promise.all([find("public"), find("nodeyard")]);
-  for (const description of ["np0000000000", "nodeyard/other-installation/cloud/main/0000000000"])
-    await user.post("network", "/floatingips", { floatingip: { floating_network_id: outer, description } });
-  await user.post("network", "/ports", { port: { network_id: inner, name: "np0000000000" } });
-  await user.post("block-storage", "/volumes", { volume: { size: 1, name: "np0000000000" } });
-  const { images } = await user.get<{ images: readonly Item[] }>("image", "/images?name=nodeyard-fake");
-  const { flavors } = await user.get<{ flavors: readonly Item[] }>("compute", "/flavors");
-  const metadata = {
-    nodepool_node_id: "0000000000",
+export async function lookAlikes({ user, installation }: Neighbour): Promise<ReadonlySet<string>> {
+  const [network, volume, image, server] = [
+    await networkOf(user),
+    async (name: string) => user.post("block-storage", "/volumes", { volume: { size: 1, name } }),
+    async (fields: object) =>
+      user.post("image", "/images", { name: NAME, disk_format: "raw", container_format: "bare", ...fields }),
+    await serverOf(user),
+  ];
+  for (const description of ["", NAME, `nodeyard/${installation}/cloud/main/${GONE}`])
+    await user.post("network", "/floatingips", {
+      floatingip: { floating_network_id: network.outer, description },
+    });
+  // The second looks like one that a server left behind.
+  for (const more of [{}, { device_id: randomUUID(), device_owner: "compute:nova" }])
+    await user.post("network", "/ports", { port: { network_id: network.inner, name: NAME, ...more } });
+  for (const name of [NAME, ""]) await volume(name);
+  const upload = { nodepool_provider_name: "cloud", nodepool_build_id: "1", nodepool_upload_id: GONE };
+  await image(upload);
+  await image({ ...upload, nodeyard_image: "noble", nodeyard_installation: installation });
+  const python = {
+    nodepool_node_id: GONE,
     nodepool_pool_name: "main",
     nodepool_provider_name: "cloud",
-    nodeyard_installation: "other-installation",
   };
-  await user.post("compute", "/servers", {
-    server: {
-      name: "np0000000000",
-      flavorRef: flavors.find(({ name }) => name === "small")!.id,
-      imageRef: images[0]!.id,
-      networks: [{ uuid: inner }],
-      metadata,
-    },
-  });
+  await server(python);
+  await server({ ...python, nodeyard_installation: installation });
   await until("the neighbours are up", async () => {
     const [{ servers }, { volumes }] = await Promise.all([
       user.get<{ servers: readonly State[] }>("compute", "/servers/detail"),
       user.get<{ volumes: readonly State[] }>("block-storage", "/volumes/detail"),
     ]);
-    return servers.every(({ status }) => status === "ACTIVE") && volumes[0]?.status === "available";
+    const [up, there] = [servers, volumes].map((all) => all.map(({ status }) => status));
+    return [...up!, ...there!].sort().join() === "ACTIVE,ACTIVE,available,available";
   });
   return things(user);
+}
+
+const GONE = "0000000000";
+const NAME = `np${GONE}`;
+
+async function networkOf(user: CloudUser): Promise<{ readonly outer: string; readonly inner: string }> {
+  const project = await user.project();
+  const find = async (query: string) =>
+    (await user.get<{ networks: readonly Item[] }>("network", `/networks?${query}`)).networks[0]!.id;
+  const [outer, inner] = await Promise.all([
+    find("name=public"),
+    find(`name=nodeyard&project_id=${project}`),
+  ]);
+  return { outer, inner };
+}
+
+async function serverOf(user: CloudUser): Promise<(metadata: object) => Promise<void>> {
+  const { images } = await user.get<{ images: readonly Item[] }>("image", "/images?name=nodeyard-fake");
+  const { flavors } = await user.get<{ flavors: readonly Item[] }>("compute", "/flavors");
+  const { inner } = await networkOf(user);
+  return (metadata) =>
+    user.post("compute", "/servers", {
+      server: {
+        name: NAME,
+        flavorRef: flavors.find(({ name }) => name === "small")!.id,
+        imageRef: images[0]!.id,
+        networks: [{ uuid: inner }],
+        metadata,
+      },
+    });
 }
 
 /** Waits until the project holds what is expected and nothing else; fails with the difference. */
@@ -70,19 +110,21 @@ export async function untilOnly(
     limitMs,
   ).catch((error) => {
     expect(difference, String(error)).toEqual([]);
+    throw error;
   });
 }
 
-/** Ids of servers, floating IPs, ports, volumes, and images that are no public ones. */
+/** Ids of the project's servers, floating IPs, ports, volumes and images. */
 export async function things(user: CloudUser): Promise<ReadonlySet<string>> {
-  const [{ servers }, { floatingips }, { ports }, { volumes }, { images }] = await Promise.all([
-    user.get<{ servers: readonly Item[] }>("compute", "/servers"),
-    user.get<{ floatingips: readonly Item[] }>("network", "/floatingips"),
-    user.get<{ ports: readonly Item[] }>("network", "/ports"),
-    user.get<{ volumes: readonly Item[] }>("block-storage", "/volumes"),
-    user.get<{ images: readonly Item[] }>("image", "/images?visibility=private"),
+  const project = await user.project();
+  const all = await Promise.all([
+    user.all<Item>("compute", "/servers", "servers"),
+    user.all<Item>("network", `/floatingips?project_id=${project}`, "floatingips"),
+    user.all<Item>("network", `/ports?project_id=${project}`, "ports"),
+    user.all<Item>("block-storage", "/volumes", "volumes"),
+    user.all<Item>("image", `/images?owner=${project}`, "images"),
   ]);
-  return new Set([...servers, ...floatingips, ...ports, ...volumes, ...images].map(({ id }) => id));
+  return new Set(all.flat().map(({ id }) => id));
 }
 
 async function until(what: string, look: () => Promise<boolean>, limitMs = 60_000): Promise<void> {

@@ -1,5 +1,4 @@
 import { readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
 import type { OpenstackSite } from "./site.ts";
 
 export interface NovaCalls {
@@ -9,40 +8,68 @@ export interface NovaCalls {
   /** Creates that were refused for quota. */
   readonly refused: number;
   readonly deletes: number;
-  /** When creates that worked arrived, milliseconds since the epoch. */
+  /** When creates that worked arrived, milliseconds since the epoch, in their order. */
   readonly arrivals: readonly number[];
+  /** When nova's database counted a server no more: from then on any call shows its place as free. In their order. */
+  readonly freed: readonly number[];
 }
 
-/** The log's time is that of the answer. */
-const CREATED = /^(\S+ \S+) .*"POST \/v2\.1\/servers HTTP\/1\.1" status: 2\d\d len: \d+ time: ([\d.]+)/gm;
+/** Written by plane/py/nodeyard_fake.py from within nova; seconds since the epoch. */
+type Line =
+  | {
+      readonly call: string;
+      readonly path: string;
+      readonly began: number;
+      readonly at: number;
+      readonly status?: number;
+    }
+  | { readonly freed: string; readonly at: number };
 
-/** What nova's own log says it was asked since the mark. */
+/** What nova did for a project since the mark. */
 export class NovaLog {
   readonly #path: string;
   #from = 0;
 
   constructor(site: OpenstackSite) {
-    this.#path = join(site.folder, "log", "nova-api.log");
+    this.#path = site.log;
     this.mark();
   }
 
   mark(): void {
-    this.#from = statSync(this.#path).size;
+    this.#from = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
   }
 
   calls(): NovaCalls {
     const text = readFileSync(this.#path).subarray(this.#from).toString("utf8");
-    const count = (pattern: RegExp) => text.match(pattern)?.length ?? 0;
-    const arrivals = [...text.matchAll(CREATED)].map(
-      ([, at, seconds]) => Date.parse(`${at!.replace(" ", "T")}Z`) - Number(seconds) * 1_000,
-    );
-    const refused = count(/"POST \/v2\.1\/servers HTTP\/1\.1" status: 403/g);
+    const lines = text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Line]));
+    const calls = lines.flatMap((line) => ("call" in line ? [line] : []));
+    const count = (name: string, path: RegExp, status = /^2/) =>
+      calls.filter((one) => one.call === name && path.test(one.path) && status.test(String(one.status)));
+    const made = count("POST", /\/servers$/);
+    const refused = count("POST", /\/servers$/, /^403$/);
     return {
-      reads: count(/"GET \/v2\.1\/servers\/detail[^"]*" status/g),
-      creates: arrivals.length + refused,
-      refused,
-      deletes: count(/"DELETE \/v2\.1\/servers\/[^"]*" status: 2/g),
-      arrivals: arrivals.sort((a, b) => a - b),
+      reads: count("GET", /\/servers\/detail$/, /./).length,
+      creates: made.length + refused.length,
+      refused: refused.length,
+      deletes: count("DELETE", /\/servers\/[^/]+$/).length,
+      arrivals: inOrder(made.map(({ began }) => began)),
+      freed: inOrder(lines.flatMap((line) => ("freed" in line ? [line.at] : []))),
     };
   }
+}
+
+function inOrder(seconds: readonly number[]): readonly number[] {
+  return seconds.map((at) => at * 1_000).sort((a, b) => a - b);
+}
+
+/**
+ * How long each place that was freed stayed free, milliseconds, shortest first: with a quota of `places` and a queue behind it, the
+ * k-th that was freed is taken by the k-th create after the quota was full.
+ */
+export function delaysOf(
+  { freed, arrivals }: Pick<NovaCalls, "freed" | "arrivals">,
+  places: number,
+): readonly number[] {
+  const taken = arrivals.slice(places);
+  return taken.flatMap((at, k) => (k < freed.length ? [at - freed[k]!] : [])).sort((a, b) => a - b);
 }

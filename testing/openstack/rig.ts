@@ -20,6 +20,10 @@ interface Item {
   readonly name: string;
 }
 
+interface Port extends Item {
+  readonly device_owner: string;
+}
+
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 export function contextOf(installation: string): DriverContext {
@@ -127,18 +131,22 @@ export function imageFile(folder: string) {
   };
 }
 
-/** Deletes all servers, floating IPs, volumes and ports that belong to nothing, and waits until the servers are gone. */
+/** Deletes all of the project: servers, floating IPs, volumes, images, and ports that belong to nothing; waits until the servers are gone. */
 export async function empty(user: CloudUser): Promise<void> {
+  const project = await user.project();
   for (;;) {
     const { servers } = await user.get<{ servers: readonly Item[] }>("compute", "/servers/detail");
     if (servers.length === 0) break;
     for (const { id } of servers) await user.delete("compute", `/servers/${id}`);
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
-  const { floatingips } = await user.get<{ floatingips: readonly Item[] }>("network", "/floatingips");
-  for (const { id } of floatingips) await user.delete("network", `/floatingips/${id}`);
-  const { ports } = await user.get<{ ports: readonly Item[] }>("network", "/ports?device_owner=");
-  for (const { id } of ports) await user.delete("network", `/ports/${id}`);
-  const { volumes } = await user.get<{ volumes: readonly Item[] }>("block-storage", "/volumes");
-  for (const { id } of volumes) await user.delete("block-storage", `/volumes/${id}`);
+  const own = `project_id=${project}`;
+  for (const { id } of await user.all<Item>("network", `/floatingips?${own}`, "floatingips"))
+    await user.delete("network", `/floatingips/${id}`);
+  for (const { id, device_owner: owner } of await user.all<Port>("network", `/ports?${own}`, "ports"))
+    if (!owner.startsWith("network:")) await user.delete("network", `/ports/${id}`);
+  for (const { id } of await user.all<Item>("block-storage", "/volumes", "volumes"))
+    await user.delete("block-storage", `/volumes/${id}`);
+  for (const { id } of await user.all<Item>("image", `/images?owner=${project}`, "images"))
+    await user.delete("image", `/images/${id}`);
 }

@@ -4,8 +4,12 @@
 # Root, or a user who may install packages with sudo and make namespaces. Arguments go to vitest.
 set -eu
 cd "$(dirname "$0")/../.."
-export NODEYARD_OPENSTACK_DIR="${NODEYARD_OPENSTACK_DIR:-$(mktemp -d)/state}"
 if [ "${1:-}" != inside ]; then
+  if [ -z "${NODEYARD_OPENSTACK_DIR:-}" ]; then
+    export NODEYARD_OPENSTACK_WIPE=--wipe
+    NODEYARD_OPENSTACK_DIR=$(mktemp -d)/state
+    export NODEYARD_OPENSTACK_DIR
+  fi
   NODEYARD_OPENSTACK_INSTALL=only testing/openstack/up.sh
   exec unshare --net "$0" inside "$@"
 fi
@@ -20,6 +24,7 @@ ip link set nowhere arp off up
 ip link set void up
 ip route add unicast 10.20.1.0/27 dev nowhere table local
 ip route add unicast 10.21.0.0/24 dev nowhere table local
-# shellcheck disable=SC2064 # the folder as it is now
-trap "testing/openstack/down.sh" EXIT
+trap 'testing/openstack/down.sh ${NODEYARD_OPENSTACK_WIPE:-}' EXIT
+trap 'exit 130' HUP INT TERM
+NODEYARD_OPENSTACK_VERIFY=0 testing/openstack/up.sh
 node tools/run.mjs node_modules/vitest/vitest.mjs run --config testing/openstack/vitest-config.ts "$@"

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** A rule of faults.json: what the WSGI filter in front of a service does with calls that fit. */
+/** What the WSGI filter in front of a service does with calls that fit. */
 export interface ApiFault {
   readonly service?: "nova" | "neutron" | "glance";
   readonly method?: string;
@@ -18,14 +18,20 @@ export interface ApiFault {
   readonly headers?: Readonly<Record<string, string | number>>;
 }
 
-/** What the control plane does wrong; read anew at each call, seconds and shares. */
-export interface Faults {
+/** What goes wrong at a compute host; seconds and shares. */
+export interface HostFaults {
   readonly spawn_delay?: number | readonly [number, number];
   readonly destroy_delay?: number | readonly [number, number];
   readonly spawn_error_rate?: number;
   readonly spawn_error?: string;
   readonly destroy_error_rate?: number;
+}
+
+/** What the control plane does wrong for one project; read anew at each call. */
+export interface Faults extends HostFaults {
   readonly bind_error_rate?: number;
+  /** At some hosts more than at others. */
+  readonly hosts?: Readonly<Record<string, HostFaults>>;
   readonly api?: readonly ApiFault[];
 }
 
@@ -33,32 +39,50 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
 /** Installing takes minutes on a slow mirror. */
 const UP_MS = 900_000;
 
-/** A real control plane: keystone, placement, glance, neutron and nova of Debian's packages, as plain processes on loopback. */
+/**
+ * A real control plane (keystone, placement, glance, neutron, cinder and nova of Debian's packages, as plain processes on loopback)
+ * as one project sees it. Suites with projects of their own do not disturb one another, as long as they let its processes live.
+ */
 export class OpenstackSite {
   readonly folder: string;
   readonly port: number;
+  readonly name: string;
+  /** The project's id. */
+  readonly project: string;
 
-  private constructor(folder: string, port: number) {
+  private constructor(folder: string, port: number, name: string, role: string) {
     this.folder = folder;
     this.port = port;
+    this.name = name;
+    this.#script("up.sh", { NODEYARD_OPENSTACK_VERIFY: "0" });
+    const words = [join(HERE, "plane/py/project.py"), folder, name, role];
+    this.project = execFileSync("/usr/bin/python3", words, { encoding: "utf8", timeout: UP_MS }).trim();
+    this.faults({});
   }
 
-  /** Brings it up, or uses the one that NODEYARD_OPENSTACK_DIR names. Throws with the script's last lines. */
-  static start(): OpenstackSite {
+  /**
+   * Brings it up, or uses the one that NODEYARD_OPENSTACK_DIR names, and makes the project. With role "admin" its user may see and
+   * delete what others have. Throws with the script's last lines.
+   */
+  static start(name = "nodeyard", role: "member" | "admin" = "member"): OpenstackSite {
     const folder = process.env.NODEYARD_OPENSTACK_DIR || mkdtempSync(join(tmpdir(), "nodeyard-openstack-"));
-    const port = Number(process.env.NODEYARD_OPENSTACK_PORT || 15_000);
-    const site = new OpenstackSite(folder, port);
-    site.#script("up.sh", { NODEYARD_OPENSTACK_VERIFY: "0" });
-    site.faults({});
-    return site;
+    return new OpenstackSite(folder, Number(process.env.NODEYARD_OPENSTACK_PORT || 15_000), name, role);
   }
 
+  /** Has the clouds "nodeyard", which is the project, and "admin". */
   get cloudsYaml(): string {
-    return join(this.folder, "clouds.yaml");
+    return join(this.folder, "projects", `${this.name}.yaml`);
+  }
+
+  /** One line of JSON for each call that nova answered and each server that it counts no more. */
+  get log(): string {
+    return join(this.folder, "projects", `${this.project}.log.jsonl`);
   }
 
   faults(faults: Faults): void {
-    writeFileSync(join(this.folder, "faults.json"), JSON.stringify(faults));
+    const file = join(this.folder, "projects", `${this.project}.faults.json`);
+    writeFileSync(`${file}.new`, JSON.stringify(faults));
+    renameSync(`${file}.new`, file);
   }
 
   /** Sends a signal to a service by its name in `run/`, "nova-api". */

@@ -1,13 +1,36 @@
 import { defineConfig } from "vitest/config";
 
+const common = { pool: "forks", testTimeout: 600_000, hookTimeout: 900_000 } as const;
+
 /** The suites that need the control plane; `npm test` leaves them alone, `npm run test:openstack` skips none. */
 export default defineConfig({
   test: {
-    include: ["packages/driver-openstack/test/real/*.ts", "testing/openstack/real/*.ts"],
-    pool: "forks",
-    // One cloud, one after the other.
-    fileParallelism: false,
-    testTimeout: 600_000,
-    hookTimeout: 900_000,
+    projects: [
+      {
+        // Each in projects of its own, all services alive: they do not disturb one another.
+        test: {
+          ...common,
+          name: "together",
+          include: [
+            "packages/driver-openstack/test/real/*.ts",
+            "testing/openstack/real/{life,reads,zones}.ts",
+          ],
+          maxWorkers: 4,
+          maxConcurrency: 4,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        // It ends services, and what is measured by the others wants a cloud of its own.
+        test: {
+          ...common,
+          name: "alone",
+          include: ["testing/openstack/real/{calm,crowd,rate}.ts"],
+          maxWorkers: 1,
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
+        },
+      },
+    ],
   },
 });

@@ -1,11 +1,10 @@
 # Sourced by up.sh: what each service reads, written anew each time.
-[ -s "$S/etc/password" ] || "$PY" -S -c 'import secrets;print(secrets.token_hex(12))' > "$S/etc/password"
 [ -s "$S/etc/admin-password" ] || "$PY" -S -c 'import secrets;print(secrets.token_hex(12))' > "$S/etc/admin-password"
-chmod 600 "$S/etc/password" "$S/etc/admin-password"
-USER_PW=$(cat "$S/etc/password"); ADMIN_PW=$(cat "$S/etc/admin-password")
+chmod 600 "$S/etc/admin-password"
+ADMIN_PW=$(cat "$S/etc/admin-password")
 KS=http://127.0.0.1:$P_KEYSTONE/v3
 DB=mysql+pymysql://root@127.0.0.1:$P_MYSQL
-HOST=nodeyard-cmp1
+HOSTS="nodeyard-cmp1 nodeyard-cmp2"   # one in each availability zone
 
 auth() { cat <<E
 auth_url = $KS
@@ -102,6 +101,8 @@ dhcp_agent_notification = false
 notify_nova_on_port_status_changes = true
 notify_nova_on_port_data_changes = true
 send_events_interval = 1
+# so few that lists have several pages
+pagination_max_limit = 15
 [database]
 $(database neutron)
 [oslo_concurrency]
@@ -124,7 +125,6 @@ mkdir -p "$S/neutron"
 cat > "$S/etc/nova.conf" <<E
 [DEFAULT]
 use_stderr = true
-host = $HOST
 my_ip = 127.0.0.1
 state_path = $S/nova
 instances_path = $S/nova/instances
@@ -178,6 +178,7 @@ send_service_user_token = true
 $(auth)
 $(authtoken)
 E
+for h in $HOSTS; do printf '[DEFAULT]\nhost = %s\n' "$h" > "$S/etc/nova-$h.conf"; done
 
 cat > "$S/etc/cinder.conf" <<E
 [DEFAULT]
@@ -212,7 +213,3 @@ $(auth)
 $(authtoken)
 E
 mkdir -p "$S/cinder/coordination"
-
-# fault injection, read again at every call
-[ -e "$S/faults.json" ] || printf '{}\n' > "$S/faults.json"
-

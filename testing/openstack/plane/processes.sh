@@ -8,7 +8,7 @@ alive() {   # alive NAME: does the process we started under that name still run?
 start() {   # start NAME COMMAND...: own session, PID and start time in run/NAME.pid
   _n=$1; shift
   if alive "$_n"; then return 0; fi
-  setsid "$@" >>"$S/log/$_n.log" 2>&1 </dev/null &
+  setsid "$@" >>"$S/log/$_n.log" 2>&1 </dev/null 9>&- &
   _p=$!
   printf '%s %s\n' "$_p" "$(born "$_p")" > "$S/run/$_n.pid"
 }

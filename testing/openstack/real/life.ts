@@ -29,13 +29,13 @@ interface Booted {
 }
 
 beforeAll(async () => {
-  site = OpenstackSite.start();
+  site = OpenstackSite.start("life");
   user = new CloudUser(site, "nodeyard");
   const admin = new CloudUser(site, "admin");
   await empty(user);
   const path = `/os-quota-sets/${await user.project()}`;
   await admin.put("compute", path, { quota_set: { instances: 20, force: true } });
-  neighbours = await lookAlikes(user);
+  neighbours = await lookAlikes({ user, installation: "other-installation" });
   launcher = await LauncherSite.start(site, (port) => configuration(port, 2));
   const { id: installation } = (await launcher.zuul.record("/nodeyard/installation")) as { id: string };
   tag = { installation, provider: "cloud", image: "noble", buildId: "1", uploadId: "0000000001" };

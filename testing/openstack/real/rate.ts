@@ -11,7 +11,7 @@ const LANES = 16;
 const NOBODY = { installation: "rate", provider: "measured", pool: "main", nodeId: "0000000000" };
 
 beforeAll(() => {
-  site = OpenstackSite.start();
+  site = OpenstackSite.start("rate");
 });
 afterEach(() => site.faults({}));
 

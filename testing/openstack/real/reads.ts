@@ -12,7 +12,7 @@ let user: CloudUser;
 const { signal } = new AbortController();
 
 beforeAll(async () => {
-  site = OpenstackSite.start();
+  site = OpenstackSite.start("reads");
   user = new CloudUser(site, "nodeyard");
   await empty(user);
 });

@@ -1,7 +1,7 @@
-"""keystone-manage db_sync and bootstrap, then catalogue, project and user."""
+"""keystone-manage db_sync and bootstrap, then catalogue and service account."""
 import sys
 import uuid
-conf, admin_pw, user_pw, base = sys.argv[1:]
+conf, admin_pw, base = sys.argv[1:]
 base = int(base)
 import keystone.conf
 from keystone import exception
@@ -57,4 +57,3 @@ def account(name, password, roles):
 
 
 account('services', admin_pw, [b.admin_role_id, 'service'])
-account('nodeyard', user_pw, [b.member_role_id])

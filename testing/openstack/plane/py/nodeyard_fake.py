@@ -1,56 +1,49 @@
-"""A nova hypervisor (the stock fake one, plus latency and faults), a neutron
-mechanism driver that binds every port, and a WSGI filter that delays or refuses
-API requests.  All of them read faults.json again at every call:
-
-  {"spawn_delay": 3, "spawn_error_rate": 0.1, "spawn_error": "...",
-   "destroy_delay": [1, 5], "destroy_error_rate": 1, "bind_error_rate": 1,
-   "api": [{"service": "nova", "method": "POST", "path": "/servers$",
-            "delay": 2, "status": 503, "rate": 0.5}]}
-"""
+"""A nova hypervisor (the stock fake one, plus latency and faults), a neutron mechanism driver that binds every port,
+and a WSGI filter that delays or refuses API requests and notes what nova answered (see nodeyard_project)."""
 import io
 import json
-import os
-import random
 import re
 import time
 
-FAULTS = os.environ.get('NODEYARD_FAULTS', '')
-
-
-def faults():
-    try:
-        with open(FAULTS) as f:
-            return json.load(f)
-    except (OSError, ValueError):
-        return {}
-
-
-def _delay(value):
-    if isinstance(value, list):
-        value = random.uniform(*value)
-    if value:
-        time.sleep(float(value))        # green in nova-compute
+from nodeyard_project import delay, faults, happens, note
 
 
 class Api:
-    """paste filter"""
+    """paste filter, behind authtoken: the project is known"""
     def __init__(self, app, service):
         self.app, self.service = app, service
 
     def __call__(self, environ, start_response):
-        for r in faults().get('api', ()):
+        project = environ.get('HTTP_X_PROJECT_ID', '')
+        at, told = time.time(), {}
+
+        def start(status, headers, *more):
+            told['status'] = int(status.split(' ')[0])
+            return start_response(status, headers, *more)
+
+        answer = self.refused(project, environ, start)
+        if answer is None:
+            answer = self.app(environ, start)
+        if project and self.service == 'nova':
+            note(project, call=environ['REQUEST_METHOD'], path=path_of(environ), began=at, **told)
+        return answer
+
+    def refused(self, project, environ, start):
+        for r in faults(project).get('api', ()):
             if (r.get('service', self.service) == self.service
                     and r.get('method', environ['REQUEST_METHOD']) == environ['REQUEST_METHOD']
-                    and re.search(r.get('path', ''), environ.get('SCRIPT_NAME', '') + environ['PATH_INFO'])
-                    and random.random() < r.get('rate', 1)):
-                _delay(r.get('delay'))
+                    and re.search(r.get('path', ''), path_of(environ)) and happens(r.get('rate', 1))):
+                delay(r.get('delay'))
                 if r.get('status'):
                     body = json.dumps({'error': {'code': r['status'], 'message': r.get('message', 'injected fault')}}).encode()
-                    start_response('%d Injected' % r['status'], [
+                    start('%d Injected' % r['status'], [
                         ('Content-Type', 'application/json'), ('Content-Length', str(len(body)))]
                         + [(k, str(v)) for k, v in r.get('headers', {}).items()])
                     return [body]
-        return self.app(environ, start_response)
+
+
+def path_of(environ):
+    return environ.get('SCRIPT_NAME', '') + environ['PATH_INFO']
 
 
 def api_filter(global_conf, service, **conf):
@@ -60,6 +53,7 @@ def api_filter(global_conf, service, **conf):
 def nova_module():
     import types
     from nova import exception
+    from nova.conf import CONF
     from nova.virt import fake
 
     class Driver(fake.FakeDriver):
@@ -68,18 +62,18 @@ def nova_module():
         local_gb = 600000
 
         def spawn(self, context, instance, image_meta, *a, **kw):
-            f = faults()
-            _delay(f.get('spawn_delay'))
-            if random.random() < f.get('spawn_error_rate', 0):
+            f = faults(instance.project_id, CONF.host)
+            delay(f.get('spawn_delay'))
+            if happens(f.get('spawn_error_rate', 0)):
                 raise exception.BuildAbortException(
                     instance_uuid=instance.uuid,
                     reason=f.get('spawn_error', 'injected spawn fault'))
             return super().spawn(context, instance, image_meta, *a, **kw)
 
         def destroy(self, context, instance, *a, **kw):
-            f = faults()
-            _delay(f.get('destroy_delay'))
-            if random.random() < f.get('destroy_error_rate', 0):
+            f = faults(instance.project_id, CONF.host)
+            delay(f.get('destroy_delay'))
+            if happens(f.get('destroy_error_rate', 0)):
                 raise exception.InstanceTerminationFailure(
                     reason=f.get('destroy_error', 'injected destroy fault'))
             return super().destroy(context, instance, *a, **kw)
@@ -101,6 +95,20 @@ def nova_module():
     return m
 
 
+def note_freed():
+    """nova counts a server until its row is marked as deleted; that is done by this call alone, in the API or the conductor."""
+    from nova.objects import instance
+    destroy = instance.Instance.destroy
+
+    def noted(self, *a, **kw):
+        project, server = self.project_id, self.uuid
+        result = destroy(self, *a, **kw)
+        note(project, freed=server)
+        return result
+
+    instance.Instance.destroy = noted
+
+
 def ml2_driver():
     from neutron_lib import constants
     from neutron_lib.api.definitions import portbindings
@@ -115,8 +123,7 @@ def ml2_driver():
             return portbindings.CONNECTIVITY_L2
 
         def bind_port(self, context):
-            f = faults()
-            if random.random() < f.get('bind_error_rate', 0):
+            if happens(faults(context.current['project_id']).get('bind_error_rate', 0)):
                 return
             context.set_binding(context.segments_to_bind[0][api.ID],
                                 portbindings.VIF_TYPE_OTHER,

@@ -1,5 +1,5 @@
 import sys
-conf, host = sys.argv[1:]
+conf, *hosts = sys.argv[1:]
 import nova.monkey_patch  # noqa
 from nova import config, context, objects
 config.parse_args(['nova-manage', '--config-file', conf])
@@ -18,4 +18,5 @@ migration.db_sync()
 cells.create_cell('cell1')
 ctx = context.get_admin_context()
 c1 = [c for c in cell_mapping.CellMappingList.get_all(ctx) if c.name == 'cell1'][0]
-host_mapping.HostMapping(ctx, host=host, cell_mapping=c1).create()
+for host in hosts:
+    host_mapping.HostMapping(ctx, host=host, cell_mapping=c1).create()

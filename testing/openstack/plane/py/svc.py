@@ -35,6 +35,12 @@ if name == 'neutron-server':    # the API alone: no agents, so no RPC and no per
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         api.wait()
     sys.exit(server.boot_server(serve))
+if name in ('nova-api', 'nova-conductor'):
+    import nova.monkey_patch  # noqa: before anything else of nova's
+    import nodeyard_fake
+    from nova import objects
+    objects.register_all()
+    nodeyard_fake.note_freed()
 mod, func = MAIN[name].split(':')
 main = getattr(importlib.import_module(mod), func)
 if name == 'nova-compute':
