@@ -84,6 +84,20 @@ export class Cgroups {
     return [...found];
   }
 
+  /**
+   * Whether a process is in it, by one look: what LXC started is in every hierarchy, and nothing inside can leave one.
+   * For telling of many; whoever acts on a sliver asks for its processes.
+   */
+  async populated(mark: string, part: string): Promise<boolean> {
+    const hierarchy = this.layout.controllers.get("pids") ?? this.layout.hierarchies[0];
+    if (hierarchy === undefined) return false;
+    const top = join(hierarchy.mount, PARENT, mark, part);
+    if (hierarchy.version === 2) return /^populated 1$/m.test((await read(join(top, "cgroup.events"))) ?? "");
+    for (const group of [top, ...(await tree(top))])
+      if (((await read(join(group, "cgroup.procs"))) ?? "") !== "") return true;
+    return false;
+  }
+
   /** Resolves when no process is in it. What was killed may not fork meanwhile, so that a fork bomb ends too. */
   async kill(mark: string, signal: AbortSignal, part = ""): Promise<void> {
     const frozen = this.layout.controllers.get("freezer");
