@@ -217,7 +217,7 @@ describe("sliverd, spoken to by Python", () => {
     await expect(rig.start()).rejects.toThrow(
       /exit 1: error there is no back end "docker"; there is account, container, memory/,
     );
-    await rig.configure({ machine: {} });
+    await rig.configure({ machine: { cpu: 0 } });
     await expect(rig.start()).rejects.toThrow(/exit 1: error .*config.json: machine.cpu: /);
     await rig.configure({ tcp: { host: "0.0.0.0", port: rig.port } });
     await expect(rig.start()).rejects.toThrow(/exit 1: error the API listens on loopback only/);
