@@ -33,7 +33,7 @@ export async function belongings(options: MachineOptions, signal: AbortSignal): 
       if (readMarkName(name) !== undefined) slivers.add(name);
   const found: Belonging[] = [...slivers].sort().map((name) => ({ kind: "sliver", name }));
   for (const name of groups) if (await exists(name)) found.push({ kind: "group", name });
-  const tables = await run(["nft", "list", "tables"], { signal });
+  const tables = await run(["nft", "list", "tables"], { signal }).catch(absent);
   if (tables.split("\n").includes(`table inet ${TABLE}`))
     found.push({ kind: "rules", name: `inet ${TABLE}` });
   for (const name of await readdir("/sys/class/net"))
@@ -44,4 +44,11 @@ export async function belongings(options: MachineOptions, signal: AbortSignal): 
   if ("folder" in options.pool) files.push(...["slivers", "images", "names"].map((name) => join(pool, name)));
   for (const name of files) if (await exists(name)) found.push({ kind: "file", name });
   return found;
+}
+
+/** Without the program nobody made anything with it. */
+function absent(error: unknown): string {
+  const { cause } = error as { readonly cause?: NodeJS.ErrnoException };
+  if (cause?.code === "ENOENT") return "";
+  throw error;
 }
