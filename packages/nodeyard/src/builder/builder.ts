@@ -13,8 +13,10 @@ import {
   Registration,
   settledWithin,
 } from "../coordination/index.ts";
+import { canaryImage } from "../operations/index.ts";
 import type { Counters, Log } from "../telemetry/index.ts";
 import { View } from "../view/index.ts";
+import { judgeTrials } from "./control/canary.ts";
 import type { BuilderContext } from "./control/context.ts";
 import { sweepImages } from "./control/janitor.ts";
 import { LeakedImages } from "./control/leaked-images.ts";
@@ -161,7 +163,8 @@ export class Builder {
     this.#unlisten = this.view.onEvent((event) => {
       if (event.type === "image") this.#workers.changed(event.image);
       else if (event.type === "complete") this.#workers.turn();
-      if (event.type === "image" || event.type === "complete") this.#sweepSoon();
+      const told = event.type === "own" && canaryImage(event.path) !== undefined;
+      if (told || event.type === "image" || event.type === "complete") this.#sweepSoon();
     });
     this.#unsubscribe = tree.onSession((session) => this.#onSession(session));
     await persevere(this.#options, () => announceMember(tree, this.#memberName(), identity.version));
@@ -246,6 +249,7 @@ export class Builder {
       await sweepFiles(this.#context, (build) => this.#workers.isBusy(build));
       await this.#leaked.sweep(this.#stop.signal);
       await this.#context.sources.refresh();
+      await judgeTrials(this.#context);
       this.#workers.turn();
     } catch (error) {
       if (!isInterrupted(error)) counters.add("builder.unexpected", 1, { place: "sweep" });

@@ -1,4 +1,5 @@
 import {
+  type Canary,
   type ImageStatus,
   type ListedBuild,
   type ListedUpload,
@@ -72,8 +73,10 @@ export function buildRow(
   };
 }
 
+export const trialColumn: Column = { heading: "Trial", key: "trial" };
+
 export function imageRow(
-  { image, paused, request }: ImageStatus,
+  { image, paused, request, canary }: ImageStatus,
   handles: OperationHandles,
   json: boolean,
 ): Row {
@@ -82,7 +85,18 @@ export function imageRow(
     paused,
     build_request: request?.state ?? null,
     build_request_age: ageOf(request?.at ?? null, handles, json),
+    trial: canary === null ? null : trialText(canary),
+    canary,
   };
+}
+
+/** What goes on, else how the last one ended and why. */
+function trialText({ candidate, tallies, share, last }: Canary): string | null {
+  if (candidate !== null) {
+    const { boots, failed } = tallies.candidate;
+    return `${candidate.slice(0, 8)} gets ${Math.round(share * 100)} %: ${boots} booted, ${failed} failed`;
+  }
+  return last && `${last.build.slice(0, 8)} ${last.verdict}: ${last.why}`;
 }
 
 /** In JSON the second of the change, as the old web API has it under this name (spec operations.md 2). */

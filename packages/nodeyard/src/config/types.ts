@@ -77,6 +77,8 @@ export interface ImageSettings extends DiskimageConfig {
   readonly rebuildAgeMs: number;
   /** Whether a change of elements, environment or commands is a reason to build. */
   readonly rebuildOnChange: boolean;
+  /** Null: a new build serves all launches at once. */
+  readonly canary: CanarySettings | null;
   readonly buildTimeoutMs: number;
   readonly paused: boolean;
   /** Program and first arguments of diskimage-builder. */
@@ -84,6 +86,15 @@ export interface ImageSettings extends DiskimageConfig {
   /** A program of any kind and its arguments, which takes diskimage-builder's place; null: none. */
   readonly command: readonly string[] | null;
   readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** How a new build is tried before it takes over. */
+export interface CanarySettings {
+  /** Part of the launches that boot it, 0 to 1. */
+  readonly share: number;
+  /** Launches of it after which it takes over. */
+  readonly launches: number;
+  readonly maxAgeMs: number;
 }
 
 export interface UploadSettings {

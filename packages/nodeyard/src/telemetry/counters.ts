@@ -16,6 +16,7 @@ export const counterNames = {
   "builder.builds": "Image builds that ended, by image and result",
   "builder.uploads": "Image uploads that ended, by provider and result",
   "builder.retired": "Uploads, builds and local files removed, by kind",
+  "builder.canaries": "Trials of builds that ended, by image and verdict",
   "builder.leak_brake": "Looks for images without a record that would have deleted too much, by provider",
   "builder.unexpected": "Errors of builders that no code expected, by place",
   "launcher.unexpected": "Errors that no code expected, by place",

@@ -131,8 +131,8 @@ function describe({ builds, uploads, paused }: Image): ImageFacts {
   };
 }
 
-/** Two of one moment are told apart by their path, so that all launchers boot the same one. */
-function isNewer(a: ImageUploadEntry, b: ImageUploadEntry): boolean {
+/** Which of two uploads is launched. Two of one moment are told apart by their path, so that all launchers boot the same one. */
+export function isNewer(a: ImageUploadEntry, b: ImageUploadEntry): boolean {
   const [left, right] = [timeOf(a.record), timeOf(b.record)];
   if (left !== right) return left > right;
   return `${a.build}/${a.record.id}` > `${b.build}/${b.record.id}`;

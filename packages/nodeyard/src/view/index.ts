@@ -7,5 +7,6 @@ export type {
   RequestEntry,
   ViewEvent,
 } from "./entries.ts";
+export { isNewer } from "./image-table.ts";
 export { poolKey } from "./node-table.ts";
 export { View, type ViewOptions } from "./view.ts";

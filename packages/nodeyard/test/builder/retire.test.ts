@@ -12,6 +12,7 @@ const facts = (fields: Partial<RetireFacts>): RetireFacts => ({
   builds: [],
   uploads: [],
   providers: new Map([["p", true]]),
+  unproven: new Set(),
   used: new Set(),
   ...fields,
 });
@@ -33,6 +34,16 @@ describe("what is taken away (spec builder.md section 10)", () => {
     expect(retire(facts({ builds: marked, uploads: all.slice(1) }))).toEqual([
       { do: "remove-build", build: "a" },
     ]);
+  });
+
+  test("a build on trial, and one that failed, take no place of a proven one", () => {
+    const four = [...three, build("d", "ready", 4)];
+    const all = ["a", "b", "c", "d"].map((id, index) => upload(id, "p", 1, "ready", index));
+    // c failed its trial, d has one: a and b are what launchers fall back to, and d is the newest.
+    expect(retire(facts({ builds: four, uploads: all, unproven: new Set(["c", "d"]) }))).toEqual([
+      { do: "delete-upload", build: "c", provider: "p", upload: "0000000001" },
+    ]);
+    expect(retire(facts({ builds: three, uploads: all.slice(0, 3), unproven: new Set(["c"]) }))).toEqual([]);
   });
 
   test("what a provider boots stays while it has nothing newer; so does what a node boots from", () => {

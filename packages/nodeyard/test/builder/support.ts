@@ -22,6 +22,7 @@ export const image: ImageSettings = {
   release: "noble",
   rebuildAgeMs: 1,
   rebuildOnChange: false,
+  canary: null,
   buildTimeoutMs: 1,
   paused: false,
   dibCommand: ["/opt/my dib/disk-image-create", "--quiet"],

@@ -38,7 +38,7 @@ describe("images by the command line", { timeout: 120_000 }, () => {
       },
     ]);
     expect(await site.json("image-status")).toEqual([
-      { image: "small", paused: false, build_request: null, build_request_age: null },
+      { image: "small", paused: false, build_request: null, build_request_age: null, canary: null },
     ]);
     expect((await site.run("image-list")).out).toContain("| Build ID ");
   });

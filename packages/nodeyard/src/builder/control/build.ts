@@ -6,6 +6,7 @@ import { type Held, isInterrupted } from "../../coordination/index.ts";
 import { baseName, bytesNeeded } from "../core/files.ts";
 import { newestFirst, whenToBuild } from "../core/when.ts";
 import type { Intent } from "../runs/disk.ts";
+import { beginTrial } from "./canary.ts";
 import { type BuilderContext, formatsWanted, treeSeconds } from "./context.ts";
 import { type ImageInTree, orNothing, type Request, readImage } from "./facts.ts";
 import { type HeldBuild, heldBuild, underLock } from "./records.ts";
@@ -172,14 +173,16 @@ async function sizeBefore(
 
 /** The last write of the record; files of a build that is not ready go at once. */
 async function finish(
-  { disk, log }: BuilderContext,
+  context: BuilderContext,
   record: HeldBuild,
   { image }: Work,
   trouble: string | undefined,
 ): Promise<void> {
+  const { disk, log } = context;
   const { username, pythonPath, shellType } = image;
   const about = { image: image.name, build: record.id };
   if (trouble === undefined) {
+    await beginTrial(context, image, record.id);
     await record.write({ state: "ready", username, pythonPath, shellType });
     log.info(about, "a build is ready");
     return;

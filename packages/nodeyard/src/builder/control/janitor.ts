@@ -1,6 +1,7 @@
 import { decodeImageBuild, decodeImageUpload, paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { FenceLost, type Held, mayAct } from "../../coordination/index.ts";
+import { canaryPath, decodeCanary } from "../../operations/index.ts";
 import { type Retirement, retire } from "../core/retire.ts";
 import type { BuilderContext } from "./context.ts";
 import { orNothing } from "./facts.ts";
@@ -25,6 +26,7 @@ export async function sweepImages(context: BuilderContext, signal: AbortSignal):
           settings.uploads.get(name)?.images.has(image) ?? false,
         ]),
       ),
+      unproven: unprovenBuilds(context, image),
       used: used.get(image) ?? new Set<string>(),
     };
     for (const end of retire(facts)) {
@@ -38,6 +40,14 @@ export async function sweepImages(context: BuilderContext, signal: AbortSignal):
       }
     }
   }
+}
+
+/** The one on trial, and those that failed theirs. */
+function unprovenBuilds({ view }: BuilderContext, image: string): ReadonlySet<string> {
+  const entry = view.own.get(canaryPath(image));
+  if (entry === undefined) return new Set();
+  const { candidate, rejected } = decodeCanary(image, entry.data);
+  return new Set(candidate === null ? rejected : [...rejected, candidate]);
 }
 
 /** Uploads that nodes boot from, by image: as the nodes' records name them. */

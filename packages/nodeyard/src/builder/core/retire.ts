@@ -18,6 +18,8 @@ export interface RetireFacts {
   readonly uploads: readonly (UploadAtBuild & { readonly provider: string })[];
   /** Providers of this builder that manage images, and whether they list this one. Others' uploads are left alone. */
   readonly providers: ReadonlyMap<string, boolean>;
+  /** Builds of which launches are few or none: none of them stands for one that is proven. */
+  readonly unproven: ReadonlySet<string>;
   /** Uploads that a node boots or booted from, by `<build>/<provider>/<number>`. */
   readonly used: ReadonlySet<string>;
 }
@@ -105,16 +107,19 @@ function endOfBuild(keep: Keep, build: ImageBuildRecord, own: RetireFacts["uploa
 }
 
 /** The newest ready ones, and what is remembered of failures. */
-function keptBuilds({ configured, builds, now }: RetireFacts): readonly string[] {
+function keptBuilds({ configured, builds, now, unproven }: RetireFacts): readonly string[] {
   if (!configured) return [];
-  const ready = newestFirst(builds).filter(({ state }) => state === "ready");
+  const all = newestFirst(builds).filter(({ state }) => state === "ready");
+  const ready = all.filter(({ id }) => !unproven.has(id));
   const failed = failuresInARow(builds).filter((build) => now - timeOf(build) < FAILED_MS);
-  return [...ready.slice(0, KEEP), ...failed.slice(0, KEEP_FAILED)].map(({ id }) => id);
+  // The newest whatever it is worth: the next build is due by its age.
+  return [...all.slice(0, 1), ...ready.slice(0, KEEP), ...failed.slice(0, KEEP_FAILED)].map(({ id }) => id);
 }
 
 /** The newest ready uploads at each provider, of whatever build: what a provider boots is not taken away from it. */
-function recentUploads({ builds, uploads, providers }: RetireFacts): ReadonlySet<string> {
-  const ready = new Set(builds.filter(({ state }) => state === "ready").map(({ id }) => id));
+function recentUploads({ builds, uploads, providers, unproven }: RetireFacts): ReadonlySet<string> {
+  const proven = builds.filter(({ state, id }) => state === "ready" && !unproven.has(id));
+  const ready = new Set(proven.map(({ id }) => id));
   const keys: string[] = [];
   for (const provider of providers.keys()) {
     const own = uploads.filter(

@@ -63,7 +63,7 @@ async function ask(
       `the tree knows no diskimage ${image}; "nodeyard image-status" lists them, and -c FILE names the configuration of a new one`,
     );
   const before = await requestBuild(handles, image);
-  const paused = (await listImages(handles)).some((one) => one.image === image && one.paused);
+  const paused = (await listImages(handles)).items.some((one) => one.image === image && one.paused);
   if (paused)
     io.err(`nodeyard: ${image} is paused: the request waits for "nodeyard image-unpause ${image}"\n`);
   const build = wait === true ? await ended(session, handles, image, before) : undefined;

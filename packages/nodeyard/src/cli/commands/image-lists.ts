@@ -1,6 +1,14 @@
 import type { Command } from "commander";
 import { listBuilds, listImages, listUploads } from "../../operations/index.ts";
-import { buildColumns, buildRow, imageColumns, imageRow, uploadColumns, uploadRow } from "../image-rows.ts";
+import {
+  buildColumns,
+  buildRow,
+  imageColumns,
+  imageRow,
+  trialColumn,
+  uploadColumns,
+  uploadRow,
+} from "../image-rows.ts";
 import { printRows, printSkipped } from "../listing.ts";
 import { type Session, withTree } from "../session.ts";
 
@@ -40,14 +48,20 @@ export function addImageLists(program: Command, session: Session): void {
       printSkipped(io, skipped);
     }),
   );
-  list("image-status", "list diskimages: which are paused, for which a build is asked", (json) =>
-    withTree(session, async (handles) => {
-      printRows(
-        io,
-        (await listImages(handles)).map((item) => imageRow(item, handles, json)),
-        imageColumns,
-        { json },
-      );
-    }),
+  list(
+    "image-status",
+    "list diskimages: which are paused, for which a build is asked, how trials of new builds go",
+    (json) =>
+      withTree(session, async (handles) => {
+        const { items, skipped } = await listImages(handles);
+        printRows(
+          io,
+          items.map((item) => imageRow(item, handles, json)),
+          // As the old table, as long as no image has had a trial.
+          items.some(({ canary }) => canary !== null) ? [...imageColumns, trialColumn] : imageColumns,
+          { json, jsonAlso: ["canary"] },
+        );
+        printSkipped(io, skipped);
+      }),
   );
 }

@@ -2,6 +2,7 @@ import { Reader } from "@nodeyard/driver";
 import { split } from "shlex";
 import type {
   BuilderSettings,
+  CanarySettings,
   DiskimageConfig,
   ImageSettings,
   UploadedImageSettings,
@@ -44,7 +45,7 @@ export function compileBuilder(
 
 /** Keys that only builders read: what is wrong with others is told where they are compiled for everyone. */
 const OWN =
-  /^(formats|keep-formats|delete-after-upload|elements|env-vars|rebuild-age|rebuild-on-change|build-timeout|pause|dib-cmd|build-command|metadata)$/;
+  /^(formats|keep-formats|delete-after-upload|elements|env-vars|rebuild-age|rebuild-on-change|canary|build-timeout|pause|dib-cmd|build-command|metadata)$/;
 
 /** Tells what is wrong with those keys, once, although children read their parents' again. */
 function ownReader(main: Reader): Reader {
@@ -98,6 +99,7 @@ function imageSettings(
       (from) => (from.has("rebuild-on-change") ? from.flag("rebuild-on-change", false) : null),
       false,
     ),
+    canary: last((from) => canarySettings(from), null),
     buildTimeoutMs: seconds("build-timeout", 28_800),
     // As the old loader has it: a child cannot take back its parent's pause.
     paused: chain.some((from) => from.flag("pause", false)),
@@ -107,6 +109,19 @@ function imageSettings(
     ),
     command: command.length > 0 ? command : null,
     metadata: texts(leaf.mapping("metadata")),
+  };
+}
+
+/** Null: the entry says nothing of it. */
+function canarySettings(image: Reader): CanarySettings | null {
+  if (image.mapping("canary") === null) return null;
+  const from = image.inner("canary");
+  const percent = from.number("percent", 10);
+  if (percent <= 0 || percent > 50) from.error("percent", `is ${percent}; write 1 to 50`);
+  return {
+    share: Math.min(50, Math.max(1, percent)) / 100,
+    launches: Math.max(1, Math.floor(from.number("launches", 20))),
+    maxAgeMs: from.milliseconds("max-age", 86_400),
   };
 }
 

@@ -50,6 +50,21 @@ const diskimage = closed(
         "Build again when elements in `elements-dir`, `env-vars`, `release` or the build's command change, on the host that built last.",
       default: false,
     }),
+    canary: closed({
+      percent: int({
+        description: "Part of launches that boot a new build, 1 to 50.",
+        default: 10,
+        unit: "%",
+      }).meta({
+        description:
+          "A new build boots a part of the launches first, and takes over or is rolled back by what they show.",
+      }),
+      launches: int({
+        description: "Launches of the new build after which it takes over, if nothing speaks against it.",
+        default: 20,
+      }),
+      "max-age": int({ description: "A trial ends after this.", default: 86_400, unit: "s" }),
+    }),
     "build-timeout": int({ description: "A build is ended after this.", default: 28_800, unit: "s" }),
     pause: bool({ description: "No builds.", default: false }),
     "dib-cmd": str({ description: "Build command.", default: "disk-image-create" }),

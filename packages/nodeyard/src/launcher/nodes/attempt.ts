@@ -44,7 +44,7 @@ export async function attemptLaunch(
   const limit = deadline(context.clock, config.launchTimeoutMs, late, parent);
   const trace = new StepTrace(context, { node: node.id, of: "launch", attempt });
   try {
-    const order = orderFor(context, launch, attempt, await newestImage(context, launch));
+    const order = orderFor(context, launch, attempt, await imageOf(context, launch, attempt));
     const before = () => beforeEffect(context, node.held);
     const create = (step: StepContext) => slots?.launch(order, step, node) ?? provider.create(order, step);
     const machine = await runSteps((step) => guarded(create(step), before), {
@@ -81,8 +81,12 @@ export function tagOf(context: Context, pool: ServingPool, node: HeldNode): Tag 
 }
 
 /** What the label boots now: a new upload may have come, or the one of the last try have gone. */
-async function newestImage(context: Context, { pool, node, label }: Launch): Promise<ExternalId | null> {
-  const { externalId, patch } = bootImage(context, pool, label);
+async function imageOf(
+  context: Context,
+  { pool, node, label }: Launch,
+  attempt: number,
+): Promise<ExternalId | null> {
+  const { externalId, patch } = bootImage(context, pool, label, { nodeId: node.id, attempt });
   if (patch.imageId !== node.record.imageId) await node.write(patch);
   return externalId;
 }

@@ -2,6 +2,7 @@ import type { ExternalId, LabelConfig } from "@nodeyard/driver";
 import { type NodePatch, paths } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
 import type { Context, ServingPool } from "../context.ts";
+import { chooseUpload, type Lot } from "./choose-upload.ts";
 
 /** The image that a launch was planned with has no ready upload any more: another plan may do. */
 export class ImageGone extends NodeyardError {
@@ -18,17 +19,22 @@ export interface BootImage {
 }
 
 /**
- * The newest ready upload of a label's diskimage at the moment (spec zookeeper.md 2.5), or its cloud image. How to log in
+ * The ready upload that a launch boots of a label's diskimage at the moment (spec zookeeper.md 2.5), or its cloud image. How to log in
  * is what the image was built with, as its upload says; what that leaves open is the label's. Throws ImageGone.
  */
-export function bootImage({ view }: Pick<Context, "view">, pool: ServingPool, label: LabelConfig): BootImage {
+export function bootImage(
+  { view }: Pick<Context, "view">,
+  pool: ServingPool,
+  label: LabelConfig,
+  lot: Lot,
+): BootImage {
   const { connection, image } = label;
   const { username, pythonPath, shellType } = connection;
   if (image?.kind !== "diskimage") {
     return { externalId: null, patch: { imageId: image?.name ?? null, username, pythonPath, shellType } };
   }
   const provider = pool.open.config.name;
-  const found = view.images.get(image.name)?.ready.get(provider);
+  const found = chooseUpload(view, image.name, provider, lot);
   if (found === undefined) throw new ImageGone(image.name, provider);
   const { build, record } = found;
   return {

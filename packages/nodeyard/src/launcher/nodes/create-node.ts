@@ -28,7 +28,7 @@ export async function createNode(
   const { config } = pool.open;
   const attributes = await attributesOf(context, pool, request, label, planned.zone, signal);
   // A record that could not boot is not made.
-  bootImage(context, pool, label);
+  bootImage(context, pool, label, { nodeId: "0", attempt: 1 });
   const token = hexId(context.random);
   const init = newNode(
     {
@@ -55,7 +55,7 @@ export async function createNode(
   const facts = { request: request.id, provider, pool: pool.name, label: label.name, az };
   context.journal.write({ event: "node.created", node: id, facts });
   // The tree may have taken long to answer: what boots is what is there now.
-  return lockBuilding(context, id, init, label, bootImage(context, pool, label));
+  return lockBuilding(context, id, init, label, bootImage(context, pool, label, { nodeId: id, attempt: 1 }));
 }
 
 /** What the driver says of the node, and over it what the configuration does. */

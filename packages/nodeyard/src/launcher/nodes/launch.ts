@@ -8,6 +8,7 @@ import { type Context, type ServingPool, treeNow } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { attemptLaunch, type Launch, tagOf } from "./attempt.ts";
 import { ImageGone } from "./boot-image.ts";
+import { tellCanary } from "./canary-report.ts";
 import { keepConsole } from "./console.ts";
 import { removeMachine } from "./remove-machine.ts";
 
@@ -21,6 +22,9 @@ const REMOVALS = 3;
 
 /** Kinds after which this offering is not tried again for this node: the request is planned anew, or declined. */
 const REPLANNED: ReadonlySet<string> = new Set(["quota", "capacity"]);
+
+/** Kinds that speak against the image: there was time, and nobody answered as it should. */
+const UNANSWERED: ReadonlySet<string> = new Set(["timeout", "host-key"]);
 
 /** Kinds after which there may be a machine with something on its console. */
 const SILENT: ReadonlySet<string> = new Set(["timeout", "host-key", "transient", "fatal", "unexpected"]);
@@ -44,14 +48,17 @@ export async function launchNode(
   for (let attempt = 1; ; attempt++) {
     const entry = await admitted(context, launch, signal);
     if (isNotNow(entry)) return give(node, "aborted", entry);
+    const tried = context.clock.monotonic();
     try {
       const ready = await attemptLaunch(context, launch, attempt, signal);
       await node.write({ ...ready, state: "ready" });
       count(context, config.name, "ready");
       await context.admission.succeeded(entry);
+      await tellCanary(context, node.record.imageId, context.clock.monotonic() - tried);
       const facts = {
         provider: config.name,
         pool: pool.name,
+        label: label.name,
         attempt,
         ms: Math.round(treeNow(context) - began),
       };
@@ -125,6 +132,7 @@ async function failed(
   context.log.warn(facts, "a launch attempt failed");
   context.journal.write({ event: "node.launch-failed", node: node.id, request: request.id, facts });
   await context.admission.failed(entry, { kind, error: messageOf(error) });
+  if (UNANSWERED.has(kind)) await tellCanary(context, node.record.imageId, undefined);
   if (SILENT.has(kind)) {
     const of = { tag: tagOf(context, pool, node), node: node.id, request: request.id, attempt };
     await keepConsole(context, pool.open, label, of, node.record.externalId, signal);

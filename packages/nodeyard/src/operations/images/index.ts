@@ -1,4 +1,16 @@
 export {
+  type BootTally,
+  CANARIES,
+  type Canary,
+  type CanaryEnd,
+  canaryImage,
+  canaryPath,
+  counted,
+  decodeCanary,
+  encodeCanary,
+  noBoots,
+} from "./canary.ts";
+export {
   deleteBuild,
   deleteUpload,
   ImageOperationError,

@@ -7,6 +7,7 @@ import {
 } from "@nodeyard/model";
 import { type OperationHandles, orUndefined } from "../handles.ts";
 import type { Listing } from "../listing.ts";
+import { type Canary, canaryPath, decodeCanary } from "./canary.ts";
 
 export interface ListedBuild {
   readonly image: string;
@@ -27,6 +28,8 @@ export interface ImageStatus {
   readonly paused: boolean;
   /** Null: nobody asks for a build. */
   readonly request: { readonly state: "pending" | "building"; readonly at: number } | null;
+  /** The trial of a new build; null: the image has never had one, or its record cannot be read. */
+  readonly canary: Canary | null;
 }
 
 /** By image, then the newest first. */
@@ -66,22 +69,26 @@ export async function listUploads({ tree }: OperationHandles): Promise<Listing<L
 }
 
 /** Images that the tree knows, sorted by name. A request whose image is being built counts as building. */
-export async function listImages({ tree }: OperationHandles): Promise<readonly ImageStatus[]> {
-  return Promise.all(
+export async function listImages({ tree }: OperationHandles): Promise<Listing<ImageStatus>> {
+  const skipped: { path: string; why: string }[] = [];
+  const items = await Promise.all(
     (await names({ tree }, paths.images)).map(async (image) => {
-      const [pause, asked, contenders] = await Promise.all([
+      const [pause, asked, contenders, canary] = await Promise.all([
         tree.stat(paths.imagePause(image)),
         tree.stat(paths.imageRequest(image)),
         orUndefined(tree.children(paths.imageBuildsLock(image))),
+        read({ tree }, canaryPath(image), (data) => decodeCanary(image, data), skipped),
       ]);
       const state = (contenders ?? []).length > 0 ? ("building" as const) : ("pending" as const);
       return {
         image,
         paused: pause !== undefined,
         request: asked === undefined ? null : { state, at: asked.mtime / 1000 },
+        canary: canary ?? null,
       };
     }),
   );
+  return { items, skipped };
 }
 
 /** Children but "lock", which stands beside builds and uploads. */

@@ -1,0 +1,134 @@
+import { messageOf } from "@nodeyard/runtime";
+import { ensurePath, TreeError } from "@nodeyard/tree";
+import type { ImageSettings } from "../../config/index.ts";
+import {
+  CANARIES,
+  type Canary,
+  type CanaryEnd,
+  canaryPath,
+  decodeCanary,
+  encodeCanary,
+  noBoots,
+} from "../../operations/index.ts";
+import { judgeCanary } from "../core/canary.ts";
+import type { BuilderContext } from "./context.ts";
+import { orNothing } from "./facts.ts";
+
+/** Tries to write against launchers that tell of their launches, at most. */
+const TRIES = 10;
+
+/**
+ * Puts a build on trial, to be called before its record says `ready`: no launcher boots it before it knows of the trial. Without
+ * another build that could serve meanwhile there is none.
+ */
+export async function beginTrial(
+  context: BuilderContext,
+  image: ImageSettings,
+  build: string,
+): Promise<void> {
+  const { settings, log } = context;
+  const rules = settings.images.get(image.name)?.canary ?? null;
+  if (rules === null) return;
+  const now = treeNow(context);
+  const begun = await change(context, image.name, (before) => {
+    const builds = context.view.images.builds(image.name);
+    const old = before?.candidate ?? null;
+    const rejected = [...(before?.rejected ?? []), ...(old === null ? [] : [old])].filter((id) =>
+      builds.has(id),
+    );
+    const others = [...builds.values()].filter(
+      ({ id, state }) => state === "ready" && !rejected.includes(id),
+    );
+    if (others.length === 0) return undefined;
+    const why = "a newer build came before its trial ended";
+    return {
+      candidate: build,
+      since: now,
+      share: rules.share,
+      tallies: { candidate: noBoots, stable: noBoots },
+      rejected,
+      last: old === null ? (before?.last ?? null) : { build: old, verdict: "dropped", why, at: now },
+    };
+  });
+  if (begun) log.info({ image: image.name, build, share: rules.share }, "a build is on trial");
+}
+
+/** Ends the trials that have shown enough. What fails is told; the next sweep tries again. */
+export async function judgeTrials(context: BuilderContext): Promise<void> {
+  const { settings, view, log } = context;
+  for (const [image, { canary: rules }] of settings.images) {
+    if (!view.own.has(canaryPath(image))) continue;
+    try {
+      if (rules === null) await orNothing(context.tree.delete(canaryPath(image)));
+      else await judge(context, image, rules);
+    } catch (error) {
+      log.warn(
+        { image, error: messageOf(error) },
+        "the trial of a build could not be judged; it is tried again",
+      );
+    }
+  }
+}
+
+async function judge(
+  context: BuilderContext,
+  image: string,
+  rules: NonNullable<ImageSettings["canary"]>,
+): Promise<void> {
+  const { view, log, counters } = context;
+  const now = treeNow(context);
+  let end: CanaryEnd | undefined;
+  const written = await change(context, image, (canary) => {
+    end = undefined;
+    if (canary?.candidate == null) return undefined;
+    const build = canary.candidate;
+    const state = view.images.builds(image).get(build)?.state;
+    if (state === "building") return undefined;
+    const found =
+      state === "ready"
+        ? judgeCanary(canary, rules, now)
+        : ({ verdict: "dropped", why: `its build is ${state ?? "gone"}` } as const);
+    if (found.verdict === "wait") return undefined;
+    end = { build, verdict: found.verdict, why: found.why, at: now };
+    const rejected = found.verdict === "rolled-back" ? [...canary.rejected, build] : canary.rejected;
+    return { ...canary, candidate: null, rejected, last: end };
+  });
+  if (!written || end === undefined) return;
+  counters.add("builder.canaries", 1, { image, verdict: end.verdict });
+  const about = { image, build: end.build, why: end.why };
+  if (end.verdict === "rolled-back")
+    log.error(about, "a build failed its trial: nothing is launched of it any more");
+  else log.info(about, `the trial of a build ended: ${end.verdict}`);
+}
+
+/** Changes the record against whoever writes it meanwhile. False: `next` wanted nothing, or too many wrote. */
+async function change(
+  { tree }: BuilderContext,
+  image: string,
+  next: (before: Canary | undefined) => Canary | undefined,
+): Promise<boolean> {
+  const path = canaryPath(image);
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    const found = await orNothing(tree.get(path));
+    const after = next(found && decodeCanary(image, found.data));
+    if (after === undefined) return false;
+    try {
+      if (found === undefined) {
+        await ensurePath(tree, CANARIES);
+        await tree.create(path, encodeCanary(after));
+      } else await tree.set(path, encodeCanary(after), { version: found.stat.version });
+      return true;
+    } catch (error) {
+      const raced =
+        error instanceof TreeError &&
+        ["tree.bad_version", "tree.node_exists", "tree.no_node"].includes(error.code);
+      if (!raced) throw error;
+    }
+  }
+  return false;
+}
+
+/** Milliseconds. */
+function treeNow({ clock, tree }: BuilderContext): number {
+  return clock.now() + tree.clockOffset();
+}

@@ -1,0 +1,41 @@
+import { messageOf } from "@nodeyard/runtime";
+import { TreeError } from "@nodeyard/tree";
+import { canaryPath, counted, decodeCanary, encodeCanary } from "../../operations/index.ts";
+import type { Context } from "../context.ts";
+import { canaryIn } from "./choose-upload.ts";
+
+/** Tries to write against other launchers that tell of theirs, at most. */
+const TRIES = 5;
+
+/**
+ * Tells the trial of an image how a launch of it went; nothing while there is none. `bootMs` undefined: its machine did not answer.
+ * What cannot be told is logged: a trial needs many launches, and no launch needs a trial. Never rejects.
+ */
+export async function tellCanary(
+  { tree, view, log }: Pick<Context, "tree" | "view" | "log">,
+  imageId: string | null,
+  bootMs: number | undefined,
+): Promise<void> {
+  const [, , , image, , build] = imageId?.split("/") ?? [];
+  if (image === undefined || build === undefined) return;
+  const known = canaryIn(view.own, image);
+  if (known === undefined || known.candidate === null || known.rejected.includes(build)) return;
+  try {
+    for (let attempt = 1; attempt <= TRIES; attempt++) {
+      const { data, stat } = await tree.get(canaryPath(image));
+      const canary = decodeCanary(image, data);
+      if (canary.candidate !== known.candidate) return;
+      const side = build === canary.candidate ? "candidate" : "stable";
+      const tallies = { ...canary.tallies, [side]: counted(canary.tallies[side], bootMs) };
+      try {
+        await tree.set(canaryPath(image), encodeCanary({ ...canary, tallies }), { version: stat.version });
+        return;
+      } catch (error) {
+        if (!(error instanceof TreeError) || error.code !== "tree.bad_version") throw error;
+      }
+    }
+    log.debug({ image, build }, "a launch is not counted in its image's trial: too many write at once");
+  } catch (error) {
+    log.warn({ image, build, error: messageOf(error) }, "a launch is not counted in its image's trial");
+  }
+}
