@@ -5,6 +5,7 @@ import { DaemonConfigError } from "./errors.ts";
 
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const path = z.string().regex(/^\/[^\0\n]*$/, "must be an absolute path");
+const httpsUrl = z.string().regex(/^(https:\/\/|http:\/\/127\.)/, "must be https");
 
 const schema = z.strictObject({
   /** This node's id: documents and tickets for another are refused. */
@@ -71,11 +72,24 @@ const schema = z.strictObject({
   /** Polls a centre for GetSlivers, instead of a launcher's signed documents. */
   plc: z
     .strictObject({
-      url: z.string().regex(/^(https:\/\/|http:\/\/127\.)/, "must be https"),
+      url: httpsUrl,
       /** PEM file; absent: the system's authorities. */
       caFile: path.optional(),
       session: z.string().min(1).max(512),
       periodSeconds: z.number().min(1).max(86_400).default(600),
+    })
+    .optional(),
+  /** Fetches signed documents, where no launcher brings them; both may be. */
+  documents: z
+    .strictObject({
+      url: httpsUrl,
+      /** Where reports are put after each poll; absent: nowhere. */
+      reportUrl: httpsUrl.optional(),
+      /** PEM files. Absent: the system's authorities, and no certificate of this node's own. */
+      caFile: path.optional(),
+      certFile: path.optional(),
+      keyFile: path.optional(),
+      periodSeconds: z.number().min(1).max(86_400).default(60),
     })
     .optional(),
   /** For back ends that make real slivers. */

@@ -13,3 +13,24 @@ export class PlcFaultError extends NodeyardError {
     super("sliver.plc_fault", `the centre answered with a fault: ${fault}`);
   }
 }
+
+/** Where documents lie nobody answered, or not in time. */
+export class SourceUnreachableError extends NodeyardError {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super("sliver.source_unreachable", message, options);
+  }
+}
+
+/** Where documents lie something else was served. */
+export class SourceAnswerError extends NodeyardError {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super("sliver.source_answer", message, options);
+  }
+}
+
+/** A node without keys believes nobody. */
+export class NoKeysError extends NodeyardError {
+  constructor() {
+    super("sliver.no_keys", "this node has no key set; enrol it");
+  }
+}

@@ -1,3 +1,11 @@
+export { httpPlace, type TlsFiles } from "./edge/document-place.ts";
 export { httpPost } from "./edge/post.ts";
-export { PlcFaultError, PlcTimeoutError } from "./errors.ts";
+export {
+  NoKeysError,
+  PlcFaultError,
+  PlcTimeoutError,
+  SourceAnswerError,
+  SourceUnreachableError,
+} from "./errors.ts";
 export { type PlcOptions, PlcSource, type Post } from "./plc.ts";
+export { type DocumentPlace, type Fetched, type SignedOptions, SignedSource } from "./signed.ts";

@@ -15,7 +15,7 @@ import { type State, sharedWithSlivers } from "../../core/index.ts";
 import type { BackEnd } from "../../isolation/index.ts";
 import { Manager, type ManagerLog } from "../../manager/index.ts";
 import { PROFILES } from "../../profiles/index.ts";
-import { httpPost, PlcSource } from "../../sources/index.ts";
+import { httpPlace, httpPost, PlcSource, SignedSource } from "../../sources/index.ts";
 import { nodeFiles, Store } from "../../store/index.ts";
 import { controlAccounts, socketAccounts, tokenCaller } from "../accounts.ts";
 import type { DaemonConfig } from "../config.ts";
@@ -91,8 +91,12 @@ export async function startDaemon(
   const plc = plcSource(config, manager, log);
   if (plc !== undefined) undo.defer(() => plc.close());
 
+  const documents = signedSource(config, manager, log);
+  if (documents !== undefined) undo.defer(() => documents.close());
+
   manager.requestSync();
   plc?.start();
+  documents?.start();
   const kept = undo.move();
   return { manager, close: () => kept.disposeAsync() };
 }
@@ -118,6 +122,24 @@ function plcSource({ plc, profile }: DaemonConfig, manager: Manager, log: Manage
     log,
     period: plc.periodSeconds * 1000,
   });
+}
+
+function signedSource(
+  { documents }: DaemonConfig,
+  manager: Manager,
+  log: ManagerLog,
+): SignedSource | undefined {
+  if (documents === undefined) return undefined;
+  const { url, reportUrl, caFile, certFile, keyFile, periodSeconds } = documents;
+  const pem = { ca: caFile, cert: certFile, key: keyFile };
+  const tls = Object.fromEntries(
+    Object.entries(pem).flatMap(([name, file]) =>
+      file === undefined ? [] : [[name, readFileSync(file, "utf8")]],
+    ),
+  );
+  const place = httpPlace({ url, ...(reportUrl === undefined ? {} : { reportUrl }) }, tls);
+  const period = periodSeconds * 1000;
+  return new SignedSource({ manager, place, clock: systemClock, random: systemRandom, log, period });
 }
 
 async function openTcp(
