@@ -69,6 +69,17 @@ describe("RateLimiter", () => {
     expect(limiter.intervalMs).toBe(100);
   });
 
+  test("a limit that is loosened is loosened at once, but for what the server asked on top of it", () => {
+    const limiter = new RateLimiter({ clock: new VirtualClock(), intervalMs: 500 });
+    limiter.configure(100);
+    expect(limiter.intervalMs).toBe(100);
+    limiter.refused(0);
+    limiter.configure(20);
+    expect(limiter.intervalMs).toBe(200);
+    limiter.configure(1_000);
+    expect(limiter.intervalMs).toBe(1_000);
+  });
+
   test("a server that nobody limited limits itself, and is forgiven", async () => {
     const clock = new VirtualClock();
     const limiter = new RateLimiter({ clock, intervalMs: 0 });

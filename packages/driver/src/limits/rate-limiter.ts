@@ -56,8 +56,9 @@ export class RateLimiter {
 
   /** The limit was configured anew; what the server asked for on top of the old one stays. */
   configure(intervalMs: number): void {
+    const asked = this.#interval > this.#configured;
     this.#configured = intervalMs;
-    this.#interval = Math.max(this.#interval, intervalMs);
+    this.#interval = asked ? Math.max(this.#interval, intervalMs) : intervalMs;
   }
 
   /** The server had too much: nothing starts for `pauseMs`, and then at half the speed. */
