@@ -6,6 +6,7 @@ import { createOpenstackDriver } from "@nodeyard/driver-openstack";
 import { systemClock as clock } from "@nodeyard/runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CloudUser } from "../admin.ts";
+import { openstackCli } from "../cli.ts";
 import { LauncherSite } from "../launcher-site.ts";
 import { lookAlikes, untilOnly } from "../neighbours.ts";
 import { compile, contextOf, empty, hostOf, imageFile } from "../rig.ts";
@@ -25,7 +26,11 @@ let tag: ImageTag;
 let folder: string;
 
 interface Booted {
-  readonly servers: readonly { readonly image: { readonly id: string } | ""; readonly name: string }[];
+  readonly servers: readonly {
+    readonly id: string;
+    readonly image: { readonly id: string } | "";
+    readonly name: string;
+  }[];
 }
 
 beforeAll(async () => {
@@ -53,11 +58,12 @@ afterAll(async () => {
   await empty(user);
 });
 
-test("an image goes up, and nodes that are kept ready boot from it; a job gets one of them at once", async () => {
+test("an image goes up, and nodes that are kept ready boot from it; a job gets one of them at once; OpenStack's own client shows them so", async () => {
+  const uploaded = imageFile(folder);
   const image = await runSteps(
     (step) =>
       provider.offers!.images!.upload(
-        { ...imageFile(folder), tag, name: "noble-1", metadata: { team: "qa" }, progress: () => {} },
+        { ...uploaded, tag, name: "noble-1", metadata: { team: "qa" }, progress: () => {} },
         step,
       ),
     options,
@@ -76,6 +82,27 @@ test("an image goes up, and nodes that are kept ready boot from it; a job gets o
   const { servers } = await user.get<Booted>("compute", "/servers/detail");
   const booted = servers.filter(({ image: of }) => of !== "" && of.id === image);
   expect(booted).toHaveLength(2);
+  const { installation } = tag;
+  expect(await openstackCli(site, "server", "show", booted[0]!.id)).toMatchObject({
+    status: "ACTIVE",
+    name: booted[0]!.name,
+    key_name: "nodeyard",
+    properties: {
+      groups: "cloud,noble,warm",
+      nodepool_node_id: booted[0]!.name.replace(/^np/, ""),
+      nodepool_pool_name: "main",
+      nodepool_provider_name: "cloud",
+      nodeyard_installation: installation,
+    },
+  });
+  expect(await openstackCli(site, "image", "show", String(image))).toMatchObject({
+    name: "noble-1",
+    status: "active",
+    visibility: "private",
+    disk_format: "qcow2",
+    checksum: uploaded.md5,
+    properties: { team: "qa", nodepool_upload_id: tag.uploadId, nodeyard_installation: installation },
+  });
   const [job] = await launcher.zuul.jobs([["warm"]], JOB_MS);
   expect(job).toMatchObject({
     state: "used",

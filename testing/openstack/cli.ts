@@ -1,0 +1,16 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { OpenstackSite } from "./site.ts";
+
+const run = promisify(execFile);
+
+/** What OpenStack's own client in Python says, as one who reads neither our code nor our records. */
+export async function openstackCli<T>(site: OpenstackSite, ...words: readonly string[]): Promise<T> {
+  const env = { PATH: "/usr/bin:/bin", HOME: site.folder, OS_CLIENT_CONFIG_FILE: site.cloudsYaml };
+  const told = await run("/usr/bin/openstack", ["--os-cloud", "nodeyard", ...words, "-f", "json"], {
+    env,
+    timeout: 120_000,
+    maxBuffer: 10_000_000,
+  });
+  return JSON.parse(told.stdout) as T;
+}
