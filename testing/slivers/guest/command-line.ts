@@ -10,6 +10,7 @@ export interface GuestMachine {
   readonly work: string;
   /** File that gets what the guest has to say at its end. */
   readonly results: string;
+  /** Under KVM; else it has one, since more would wait for each other at the pace of one. */
   readonly cores: number;
   readonly mebibytes: number;
 }
@@ -19,7 +20,18 @@ export interface GuestMachine {
  * So seconds mean to the guest what they mean to a machine of its own, however slow and busy this one is: rates and
  * deadlines in it hold or do not hold for what the guest does.
  */
-const OWN_TIME = ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-rtc", "clock=vm"];
+const OWN_TIME = [
+  "-accel",
+  "tcg,thread=single",
+  "-cpu",
+  "max",
+  "-smp",
+  "1",
+  "-icount",
+  "shift=0,sleep=off",
+  "-rtc",
+  "clock=vm",
+];
 
 /** QEMU's arguments. The guest has no network device: what runs in it tries to break out of slivers. */
 export function commandLine(machine: GuestMachine): string[] {
@@ -27,8 +39,8 @@ export function commandLine(machine: GuestMachine): string[] {
   const disk = (file: string, more: string) => ["-drive", `file=${quoted(file)},if=virtio,format=raw${more}`];
   return [
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
-    ...["-cpu", accelerator === "tcg" ? "max" : "host", "-smp", String(cores), "-m", String(mebibytes)],
-    ...(accelerator === "kvm" ? ["-accel", "kvm"] : OWN_TIME),
+    ...["-m", String(mebibytes)],
+    ...(accelerator === "kvm" ? ["-accel", "kvm", "-cpu", "host", "-smp", String(cores)] : OWN_TIME),
     ...["-kernel", kernel, "-initrd", initrd],
     ...["-append", "root=/dev/vda rw console=ttyS0 quiet panic=-1 init=/nodeyard-boot"],
     ...disk(root, ",snapshot=on"),

@@ -9,8 +9,14 @@ const ROOT = 256;
 export async function deleteSubvolume(path: string, signal: AbortSignal): Promise<void> {
   const info = await stat(path).catch(() => undefined);
   if (info === undefined) return;
-  if (info.ino === ROOT) await run(["btrfs", "subvolume", "delete", path], { signal });
-  else await rm(path, { recursive: true, force: true });
+  if (info.ino !== ROOT) {
+    await rm(path, { recursive: true, force: true });
+    return;
+  }
+  const id = (await run(["btrfs", "inspect-internal", "rootid", path], { signal })).trim();
+  await run(["btrfs", "subvolume", "delete", path], { signal });
+  // Kernels before 6.11 keep the quota group for ever; later ones refuse this, and do it themselves.
+  await run(["btrfs", "qgroup", "destroy", `0/${id}`, dirname(path)], { signal }).catch(() => undefined);
 }
 
 /** Resolves when its space is there again: for what is large, and whose room the next one needs. */
