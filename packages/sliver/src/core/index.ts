@@ -23,5 +23,6 @@ export {
   type State,
   withLocal,
 } from "./record.ts";
+export { countAll, countTraffic, DAY, dailyRates, type Sent, type Traffic } from "./traffic.ts";
 export { look, type TrustedTime, trustedSeconds, trustFirst } from "./trusted-time.ts";
 export { compareVersions, NO_VERSION, type Version, versionText } from "./version.ts";

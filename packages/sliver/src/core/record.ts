@@ -1,4 +1,5 @@
 import type { Delegation, KeySet, Loan, Refusal, Rspec, SliverSpec } from "@nodeyard/sliver-protocol";
+import type { Traffic } from "./traffic.ts";
 import type { Version } from "./version.ts";
 
 export type Instantiation = SliverSpec["instantiation"];
@@ -66,6 +67,8 @@ export interface State {
   /** What the last full document asked for and did not get. */
   readonly refused: readonly Refusal[];
   readonly records: ReadonlyMap<string, SliverRecord>;
+  /** What each name has sent in its day. */
+  readonly traffic: ReadonlyMap<string, Traffic>;
 }
 
 /** Of a node without a store: safe, since a store may have been there. */
@@ -78,6 +81,7 @@ export const EMPTY_STATE: State = {
   usedTickets: new Map(),
   refused: [],
   records: new Map(),
+  traffic: new Map(),
 };
 
 /** Copy of `state` with one record's local part changed. */

@@ -288,10 +288,11 @@ export class Manager {
 }
 
 /** What sync may have changed in a state. */
-function local({ records, nextIncarnation, usedTickets }: State): unknown {
+function local({ records, nextIncarnation, usedTickets, traffic }: State): unknown {
   return [
     nextIncarnation,
     [...usedTickets.keys()],
+    [...traffic],
     [...records.values()].map(({ name, local }) => [name, local]),
   ];
 }

@@ -5,6 +5,8 @@ interface Made {
   readonly config: SliverConfig;
   phase: Observed["phase"];
   applied?: SliverConfig;
+  /** What it has sent. */
+  sent?: Observed["sent"];
 }
 
 /** Called before a step has its effect; it may wait, throw, or note what is going on. */
@@ -40,12 +42,13 @@ export class MemoryBackEnd implements BackEnd {
   }
 
   async inspect(): Promise<readonly Observed[]> {
-    return [...this.made].map(([index, { config, phase, applied }]) => ({
+    return [...this.made].map(([index, { config, phase, applied, sent }]) => ({
       index,
       incarnation: config.incarnation,
       name: config.name,
       generation: config.generation,
       phase,
+      ...(sent === undefined ? {} : { sent }),
       ...(applied === undefined ? {} : { applied: { digest: applied.digest, effective: applied.effective } }),
     }));
   }

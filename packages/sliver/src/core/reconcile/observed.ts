@@ -1,4 +1,5 @@
 import type { Phase, Rspec } from "@nodeyard/sliver-protocol";
+import type { Sent } from "../traffic.ts";
 
 /** One sliver that a back end finds on the machine, by its own marks; what is not marked is not its business. */
 export interface Observed {
@@ -9,4 +10,6 @@ export interface Observed {
   readonly phase: Exclude<Phase, "absent">;
   /** What the last configure that worked applied. */
   readonly applied?: { readonly digest: string; readonly effective: Rspec };
+  /** Absent: it does not run, or nothing of it is counted. */
+  readonly sent?: Sent;
 }

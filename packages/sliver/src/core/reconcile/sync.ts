@@ -5,6 +5,7 @@ import { computeLimits } from "../limits.ts";
 import { computeLoans } from "../loans/compute.ts";
 import type { Policy } from "../policy.ts";
 import type { SliverRecord, State } from "../record.ts";
+import { countAll, dailyRates, type Sent } from "../traffic.ts";
 import { assign } from "./assign.ts";
 import { configOf, type SliverConfig } from "./config.ts";
 import type { Observed } from "./observed.ts";
@@ -40,9 +41,11 @@ export function sync(
   machine: Machine,
   now: number,
 ): SyncResult {
-  const { state, unplaced } = assign(expire(before, now), observed, machine.highestIndex);
+  const { state: assigned, unplaced } = assign(expire(before, now), observed, machine.highestIndex);
   const { policy } = machine;
-  const { effective, verdicts } = computeLoans(state.records, policy.minimums, now);
+  const { effective, verdicts } = computeLoans(assigned.records, policy.minimums, now);
+  const sent = sentByName(assigned.records, observed);
+  const state = { ...assigned, traffic: count(assigned, sent, effective, now) };
   const placed = placedOnly(state.records, effective);
   const limits = computeLimits(placed, machine);
   const sets = assignCores(state.records, placed, machine.siblings);
@@ -50,11 +53,38 @@ export function sync(
   for (const [name, rspec] of placed) {
     const record = state.records.get(name)!;
     const cores = machine.siblings.length === 0 ? undefined : sets.cores.get(name);
-    configs.set(name, configOf(record, record.local.index!, rspec, limits.get(name)!, cores));
+    const day = state.traffic.get(name);
+    const { net, ...others } = limits.get(name)!;
+    const daily =
+      day?.generation === record.generation ? dailyRates(net, rspec, day, sent.get(name), now) : net;
+    configs.set(name, configOf(record, record.local.index!, rspec, { ...others, net: daily }, cores));
   }
   const lendable = Object.keys(policy.minimums) as Resource[];
   const tasks = plan({ records: state.records, configs, observed, safe: state.safe, lendable });
   return { state, effective, verdicts, tasks, unplaced, missingCores: sets.missing };
+}
+
+function sentByName(records: State["records"], observed: readonly Observed[]): ReadonlyMap<string, Sent> {
+  const byIncarnation = new Map(observed.map(({ incarnation, sent }) => [incarnation, sent]));
+  return new Map(
+    [...records.values()].flatMap(({ name, local }) => {
+      const sent = byIncarnation.get(local.incarnation);
+      return sent === undefined ? [] : [[name, sent] as const];
+    }),
+  );
+}
+
+function count(
+  { records, traffic }: State,
+  sent: ReadonlyMap<string, Sent>,
+  effective: ReadonlyMap<string, Rspec>,
+  now: number,
+): State["traffic"] {
+  const found = [...sent].flatMap(([name, one]) => {
+    const { generation, rspec } = records.get(name)!;
+    return [{ name, generation, sent: one, rspec: effective.get(name) ?? rspec }];
+  });
+  return countAll(traffic, found, now);
 }
 
 function placedOnly(

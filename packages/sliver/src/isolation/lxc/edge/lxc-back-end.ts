@@ -66,7 +66,16 @@ export class LxcBackEnd implements BackEnd {
         ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
       });
     }
-    return all.sort((a, b) => a.index - b.index || a.incarnation - b.incarnation);
+    const counted = all.filter((one) => one.phase === "running" && (one.applied?.effective.netDay ?? 0) > 0);
+    const sent = await this.#machine.network.sent(
+      counted.map(({ index }) => this.#names(index)),
+      signal,
+    );
+    return all
+      .map((one) =>
+        sent.has(one.index) && counted.includes(one) ? { ...one, sent: sent.get(one.index)! } : one,
+      )
+      .sort((a, b) => a.index - b.index || a.incarnation - b.incarnation);
   }
 
   async create(config: SliverConfig, signal: AbortSignal): Promise<void> {

@@ -1,11 +1,19 @@
 import { readFile, writeFile } from "node:fs/promises";
-import type { SliverConfig } from "../../../core/index.ts";
+import type { Sent, SliverConfig } from "../../../core/index.ts";
 import { run } from "../../edge/run.ts";
 import { together } from "../../edge/together.ts";
 import { CommandError } from "../../errors.ts";
 import type { Names } from "../../lxc/names.ts";
 import { frameScript, type Inbound, type Outbound, removalScript, sliverScript, TABLE } from "../rules.ts";
-import { frameCommands, GONE, shapeCommands, THERE, UPLINK_QUEUE, unshapeCommands } from "../shape.ts";
+import {
+  frameCommands,
+  GONE,
+  sentByIndex,
+  shapeCommands,
+  THERE,
+  UPLINK_QUEUE,
+  unshapeCommands,
+} from "../shape.ts";
 import { batch } from "./batch.ts";
 
 /** The host's address on every cable; slivers know no other neighbour. */
@@ -68,6 +76,26 @@ export class Network {
   /** New rates, while it runs. */
   async shape(names: Names, { limits }: SliverConfig, signal: AbortSignal): Promise<void> {
     await batch("tc", [...frameCommands(this.#link), ...shapeCommands(names, limits)], signal);
+  }
+
+  /** What the slivers with these cables have sent; a cable that is not there is left out. */
+  async sent(all: readonly Names[], signal: AbortSignal): Promise<ReadonlyMap<number, Sent>> {
+    if (all.length === 0) return new Map();
+    const show = ["tc", "-s", "-j", "class", "show", "dev", UPLINK_QUEUE] as const;
+    const bytes = sentByIndex(
+      await run(show, { signal }).catch((error) => {
+        ignoreMissing(error);
+        return "";
+      }),
+    );
+    const found = await Promise.all(
+      all.map(async ({ index, device }): Promise<[number, Sent][]> => {
+        const cable = await readFile(`/sys/class/net/${device}/ifindex`, "utf8").catch(() => "");
+        const count = bytes.get(index);
+        return cable === "" || count === undefined ? [] : [[index, { cable: Number(cable), bytes: count }]];
+      }),
+    );
+    return new Map(found.flat());
   }
 
   /** Nothing of it is left when it resolves, whatever was there. */
