@@ -4,3 +4,4 @@ export type { LauncherConfig, LauncherOptions } from "./options.ts";
 export { listResources } from "./providers/look.ts";
 export type { Identity } from "./providers/serving.ts";
 export { type Difference, survey } from "./providers/survey.ts";
+export { TIMING_EVENTS } from "./timing/index.ts";

@@ -2,7 +2,7 @@ import { deadline, NodeyardError } from "@nodeyard/runtime";
 import { Answerer } from "../asking/index.ts";
 import { openInstallation, persevere } from "../coordination/index.ts";
 import type { Verdict } from "../scheduler/index.ts";
-import type { LiveWork } from "../telemetry/index.ts";
+import type { LiveWork, PastEvent } from "../telemetry/index.ts";
 import type { View, ViewEvent } from "../view/index.ts";
 import type { Loop } from "./loop.ts";
 import { Membership } from "./membership.ts";
@@ -76,6 +76,12 @@ export class Launcher {
     const { tasks, loop, serving } = this.#parts;
     const live = serving.context.live.list();
     return { tasks: tasks.list(), complete: this.view.complete, live, ...loop.inspect() };
+  }
+
+  /** What a process before this one noted on this machine, for estimates: TIMING_EVENTS, oldest first. */
+  recall(events: readonly PastEvent[]): void {
+    const { clock, tree } = this.#options;
+    this.#parts.serving.context.timings.recall(events, clock.now(), tree.clockOffset());
   }
 
   /** Takes a new configuration without a restart of what did not change. */

@@ -140,11 +140,11 @@ export class Tasks {
     const work = handleRequest(this.#context, pool, action.request, action, signal, { live, started });
     const noted = work.catch(() => {}).finally(() => pool.open.work.delete(noted));
     pool.open.work.add(noted);
-    return this.#ending(action.request, work);
+    return this.#ending(action.request, work, action.pool);
   }
 
   /** What a request's outcome means for when it is looked at again. */
-  async #ending(request: string, work: Promise<Handled>): Promise<SchedulerEvent> {
+  async #ending(request: string, work: Promise<Handled>, pool?: string): Promise<SchedulerEvent> {
     let outcome: Handled;
     try {
       outcome = await work;
@@ -157,7 +157,7 @@ export class Tasks {
     }
     this.#context.counters.add("launcher.requests", 1, { outcome });
     if (outcome === "fulfilled")
-      this.#context.journal.write({ event: "request.fulfilled", request, facts: {} });
+      this.#context.journal.write({ event: "request.fulfilled", request, facts: { pool } });
     if (outcome === "replan" || outcome === "busy" || outcome === "lost") {
       const retryMs = this.#retry(request, 200, 30_000);
       return { type: "handled", request, retryMs, unsure: outcome === "lost" };

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { estimate, Timings } from "../../src/launcher/timing/index.ts";
+import { estimate, TIMING_EVENTS, Timings } from "../../src/launcher/timing/index.ts";
+import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const NOW = 1_000_000;
 const ten = [100, 100, 110, 110, 120, 120, 130, 140, 150, 300].map((s) => s * 1_000);
@@ -109,4 +110,69 @@ test("of several labels the slowest counts, the youngest launches are kept, and 
   expect(timings.seen("cloud/main", ["small", "large"])).toEqual({ launches: [500], deliveries: [7] });
   expect(timings.seen("cloud/main", ["small", "arm"]).launches).toEqual([]);
   expect(timings.seen("other/main", ["small"])).toEqual({ launches: [], deliveries: [] });
+});
+
+describe("what a process before this one saw", () => {
+  const DAY = 86_400_000;
+  const ready = (at: number, ms: unknown, label: unknown = "small") =>
+    ({
+      at,
+      event: "node.ready",
+      request: null,
+      node: "1",
+      facts: { provider: "cloud", pool: "main", label, ms },
+    }) as const;
+  const fulfilled = (at: number, pool: unknown = "cloud/main") =>
+    ({ at, event: "request.fulfilled", request: "1", node: null, facts: { pool } }) as const;
+
+  test("goes before what this one did, and what is old or makes no sense is left out", () => {
+    const timings = new Timings();
+    timings.launched("cloud/main", "small", 9);
+    timings.delivered("cloud/main", NOW + 1);
+    const events = [
+      ready(NOW - DAY - 1, 1),
+      ready(NOW - DAY, 2),
+      ready(NOW - 1, "soon"),
+      ready(NOW - 1, -1),
+      ready(NOW - 1, 4, null),
+      ready(NOW, 3),
+      fulfilled(NOW - 600_001),
+      fulfilled(NOW - 600_000),
+      fulfilled(NOW, 7),
+      { ...fulfilled(NOW), event: "node.deleted" },
+    ];
+    timings.recall(events, NOW, 50);
+    expect(timings.seen("cloud/main", ["small"])).toEqual({
+      launches: [2, 3, 9],
+      deliveries: [NOW - 599_950, NOW + 1],
+    });
+    timings.recall(
+      Array.from({ length: 100 }, (_, ms) => ready(NOW, ms)),
+      NOW,
+      0,
+    );
+    expect(timings.seen("cloud/main", ["small"]).launches).toHaveLength(32);
+    expect(timings.seen("cloud/main", ["small"]).launches.slice(-3)).toEqual([2, 3, 9]);
+  });
+
+  test("is what a launcher notes", async () => {
+    const world = new World();
+    const { journal } = await world.start("a", launcherConfig([fakeProvider()]));
+    await world.fulfilled(await world.ask());
+    await world.fulfilled(await world.ask());
+    await world.run(100);
+    const events = journal.events.map(({ event, facts }) => ({
+      at: NOW,
+      event,
+      request: null,
+      node: null,
+      facts,
+    }));
+    const noted = events.filter(({ event }) => TIMING_EVENTS.includes(event));
+    const timings = new Timings();
+    timings.recall(noted, NOW, 0);
+    const seen = timings.seen("cloud/main", ["small"]);
+    expect(seen.launches).toHaveLength(2);
+    expect(seen.deliveries).toHaveLength(2);
+  });
 });

@@ -109,6 +109,22 @@ test("what was written a moment ago can be asked for, by request, node or lease,
   expect(await journal.read({})).toMatchObject({ events: [], problem: expect.stringContaining("closed") });
 });
 
+test("the latest of some kinds can be asked for, oldest first", async () => {
+  const journal = openJournal({ file }, handles());
+  for (const node of ["1", "2", "3"]) {
+    journal.write({ event: "node.ready", node, facts: { ms: Number(node) } });
+    journal.write({ event: "node.deleted", node, facts: {} });
+  }
+  const { events, problem } = await journal.latest(["node.ready", "request.fulfilled"]);
+  expect(problem).toBeNull();
+  expect(events.map(({ event, node, facts }) => [event, node, facts.ms])).toEqual([
+    ["node.ready", "1", 1],
+    ["node.ready", "2", 2],
+    ["node.ready", "3", 3],
+  ]);
+  await journal.close();
+});
+
 test("a journal of the former layout is taken over with its leases", async () => {
   const database = new DatabaseSync(file);
   database.exec(`CREATE TABLE events (

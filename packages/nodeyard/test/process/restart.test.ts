@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { explanationSchema } from "../../src/operations/index.ts";
 import { fakeConfig, Site } from "../cli/nodeyard.ts";
 
 interface Granted {
@@ -32,6 +33,20 @@ describe("killed and started again", () => {
     );
     expect((await site.run("release", granted.lease)).code).toBe(0);
     await second.told("ended a lease");
+  });
+
+  test("estimates rest on what the process before saw", async () => {
+    const first = await site.up();
+    const granted = await site.json<Granted>("request", "small", "small", "--wait");
+    const seen = async () => {
+      const { pools } = explanationSchema.parse(await site.json<unknown>("explain", "label", "small"));
+      return pools.map(({ estimate }) => estimate?.launches ?? 0);
+    };
+    expect(await seen()).toEqual([2]);
+    await first.kill("SIGTERM");
+    await site.up();
+    await expect.poll(seen, { timeout: 20_000 }).toEqual([2]);
+    await site.run("release", granted.lease);
   });
 
   test("a waiting client survives the restart of the server", async () => {

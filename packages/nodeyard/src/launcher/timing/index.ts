@@ -1,2 +1,2 @@
 export { type Estimate, estimate } from "./estimate.ts";
-export { Timings } from "./timings.ts";
+export { TIMING_EVENTS, Timings } from "./timings.ts";

@@ -4,6 +4,7 @@ import {
   defaultLimits,
   type History,
   type Journal,
+  type JournalEventName,
   type JournalLimits,
   noHistory,
   type Subject,
@@ -14,6 +15,7 @@ import type { JournalRow } from "./journal-store.ts";
 export type ToJournal =
   | { readonly type: "write"; readonly rows: readonly JournalRow[]; readonly now: number }
   | { readonly type: "read"; readonly id: number; readonly subject: Subject }
+  | { readonly type: "latest"; readonly id: number; readonly names: readonly string[] }
   | { readonly type: "limits"; readonly limits: JournalLimits }
   | { readonly type: "prune"; readonly now: number }
   | { readonly type: "close" };
@@ -27,6 +29,8 @@ export interface FileJournal extends Journal {
   readonly lost: number;
   /** What is known of a thing, with what was written until now. Never rejects. */
   read(subject: Subject): Promise<History>;
+  /** The latest events of these names, some thousands of them at most, oldest first. Never rejects. */
+  latest(names: readonly JournalEventName[]): Promise<History>;
   /** Takes other limits; what is too much goes a little at a time. */
   limit(limits: JournalLimits): void;
   /** Writes what is left and ends. */
@@ -120,6 +124,17 @@ export function openJournal(
     waiting = [];
   }
 
+  async function ask(question: (id: number) => ToJournal): Promise<History> {
+    if (broken !== undefined) return unusable(broken);
+    if (reads.size >= MAX_READS) return noHistory("too many ask at once");
+    flush();
+    const id = asked++;
+    return new Promise((resolve) => {
+      reads.set(id, resolve);
+      send(question(id));
+    });
+  }
+
   return {
     get lost() {
       return lost;
@@ -134,16 +149,8 @@ export function openJournal(
       waiting.push({ ...event, lease, at: Math.round(clock.now()), facts: JSON.stringify(facts) ?? "{}" });
       timer ??= clock.setTimer(FLUSH_MS, flush, { background: true });
     },
-    async read(subject) {
-      if (broken !== undefined) return unusable(broken);
-      if (reads.size >= MAX_READS) return noHistory("too many ask at once");
-      flush();
-      const id = asked++;
-      return new Promise((resolve) => {
-        reads.set(id, resolve);
-        send({ type: "read", id, subject });
-      });
-    },
+    read: (subject) => ask((id) => ({ type: "read", id, subject })),
+    latest: (names) => ask((id) => ({ type: "latest", id, names })),
     limit(next) {
       send({ type: "limits", limits: next });
     },

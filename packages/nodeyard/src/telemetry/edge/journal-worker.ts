@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "@nodeyard/runtime";
 import type { JournalLimits } from "../journal.ts";
 import type { FromJournal, ToJournal } from "./journal-file.ts";
-import { historyIn } from "./journal-reader.ts";
+import { historyIn, latestIn } from "./journal-reader.ts";
 import { JournalStore } from "./journal-store.ts";
 
 /** The thread that has the journal: the program's own thread never waits for its disk. */
@@ -21,6 +21,8 @@ port.on("message", (message: ToJournal) => {
       return write(message);
     case "read":
       return tell({ type: "read", id: message.id, history: historyIn(store.database, message.subject) });
+    case "latest":
+      return tell({ type: "read", id: message.id, history: latestIn(store.database, message.names) });
     case "limits":
       limits = message.limits;
       return;
