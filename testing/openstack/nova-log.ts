@@ -2,8 +2,8 @@ import { readFileSync, statSync } from "node:fs";
 import type { OpenstackSite } from "./site.ts";
 
 export interface NovaCalls {
-  /** `GET /servers/detail`: only the driver lists so. */
-  readonly reads: number;
+  /** `GET /servers/detail`: only the driver lists so. When they arrived and were answered, milliseconds since the epoch, in their order. */
+  readonly listings: readonly { readonly began: number; readonly at: number }[];
   readonly creates: number;
   /** Creates that were refused for quota. */
   readonly refused: number;
@@ -48,7 +48,9 @@ export class NovaLog {
     const made = count("POST", /\/servers$/);
     const refused = count("POST", /\/servers$/, /^403$/);
     return {
-      reads: count("GET", /\/servers\/detail$/, /./).length,
+      listings: count("GET", /\/servers\/detail$/, /./)
+        .map(({ began, at }) => ({ began: began * 1_000, at: at * 1_000 }))
+        .sort((a, b) => a.began - b.began),
       creates: made.length + refused.length,
       refused: refused.length,
       deletes: count("DELETE", /\/servers\/[^/]+$/).length,
@@ -62,14 +64,22 @@ function inOrder(seconds: readonly number[]): readonly number[] {
   return seconds.map((at) => at * 1_000).sort((a, b) => a - b);
 }
 
-/**
- * How long each place that was freed stayed free, milliseconds, shortest first: with a quota of `places` and a queue behind it, the
- * k-th that was freed is taken by the k-th create after the quota was full.
- */
-export function delaysOf(
-  { freed, arrivals }: Pick<NovaCalls, "freed" | "arrivals">,
+/** How long a place stayed free, milliseconds. */
+export interface FreePlace {
+  /** From when nova's database counted its server no more, until a create took it. */
+  readonly freeMs: number;
+  /** Of that, how long nova took to answer the first listing that showed it. */
+  readonly shownMs: number;
+}
+
+/** With a quota of `places` and a queue behind it, the k-th place that is freed is taken by the k-th create after the quota was full. */
+export function freePlaces(
+  { freed, arrivals, listings }: Pick<NovaCalls, "freed" | "arrivals" | "listings">,
   places: number,
-): readonly number[] {
-  const taken = arrivals.slice(places);
-  return taken.flatMap((at, k) => (k < freed.length ? [at - freed[k]!] : [])).sort((a, b) => a - b);
+): readonly FreePlace[] {
+  return arrivals.slice(places, places + freed.length).map((taken, k) => {
+    const shown = listings.find(({ began }) => began >= freed[k]!);
+    const shownMs = shown === undefined || shown.at > taken ? 0 : shown.at - shown.began;
+    return { freeMs: taken - freed[k]!, shownMs };
+  });
 }

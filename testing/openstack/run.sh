@@ -1,10 +1,11 @@
 #!/bin/sh
 # The suites that need an OpenStack: brings a real control plane up, runs them and takes it down. Guests are addresses
 # of a network namespace of the run, with an sshd behind them; a part of the range leads nowhere, for boots that never answer.
-# Root, or a user who may install packages with sudo and make namespaces. Arguments go to vitest.
+# Root, or a user who may become root with sudo. Arguments go to vitest.
 set -eu
 cd "$(dirname "$0")/../.."
 if [ "${1:-}" != inside ]; then
+  [ "$(id -u)" = 0 ] || exec sudo -n env "PATH=$PATH" "CI=${CI:-}" "NODEYARD_OPENSTACK_DIR=${NODEYARD_OPENSTACK_DIR:-}" "$0" "$@"
   if [ -z "${NODEYARD_OPENSTACK_DIR:-}" ]; then
     export NODEYARD_OPENSTACK_WIPE=--wipe
     NODEYARD_OPENSTACK_DIR=$(mktemp -d)/state
@@ -27,4 +28,5 @@ ip route add unicast 10.21.0.0/24 dev nowhere table local
 trap 'testing/openstack/down.sh ${NODEYARD_OPENSTACK_WIPE:-}' EXIT
 trap 'exit 130' HUP INT TERM
 NODEYARD_OPENSTACK_VERIFY=0 testing/openstack/up.sh
+export NODEYARD_OPENSTACK_UP=1
 node tools/run.mjs node_modules/vitest/vitest.mjs run --config testing/openstack/vitest-config.ts "$@"

@@ -76,10 +76,11 @@ test(
     for (const service of PAUSED) site.signal(service, "SIGCONT");
     const jobs = await all;
     const most = await quota.stop();
-    const { arrivals: _, freed: __, ...counts } = calls.calls();
+    const { arrivals: _, freed: __, listings, ...counts } = calls.calls();
     const times = jobs.map(({ ms }) => ms).sort((a, b) => a - b);
     const figures = {
       most,
+      listings: listings.length,
       ...counts,
       medianMs: times[times.length >> 1],
       lastMs: times.at(-1),
