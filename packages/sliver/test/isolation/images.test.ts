@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest";
+import { isolationSchema } from "../../src/isolation/lxc/options.ts";
+import { archiveName, debianCommand } from "../../src/isolation/storage/source.ts";
+import { imagesInUse, readSubvolumes } from "../../src/isolation/storage/subvolume-list.ts";
+
+const digest = (letter: string) => letter.repeat(64);
+const LIST = `ID 257 gen 10 top level 5 parent_uuid -                                    uuid 0d2f-1 path images/${digest("a")}
+ID 258 gen 11 top level 5 parent_uuid -                                    uuid 0d2f-2 path images/${digest("b")}
+ID 259 gen 12 top level 5 parent_uuid 0d2f-1                               uuid 0d2f-3 path slivers/ny-1.1
+ID 260 gen 13 top level 5 parent_uuid 0d2f-9                               uuid 0d2f-4 path slivers/ny-2.2
+ID 261 gen 13 top level 259 parent_uuid -                                  uuid 0d2f-5 path slivers/ny-1.1/a name with path in it
+`;
+
+describe("which images are in use", () => {
+  test("those that something is a copy of", () => {
+    const all = readSubvolumes(LIST);
+    expect(all.map(({ path }) => path)).toEqual([
+      `images/${digest("a")}`,
+      `images/${digest("b")}`,
+      "slivers/ny-1.1",
+      "slivers/ny-2.2",
+      "slivers/ny-1.1/a name with path in it",
+    ]);
+    expect([...imagesInUse(all)]).toEqual([digest("a")]);
+    expect(imagesInUse(readSubvolumes(""))).toEqual(new Set());
+  });
+
+  test("wherever in a larger file system the pool is, and never what only looks like an image", () => {
+    const copy = { path: "x", uuid: "2", parent: "1" };
+    const of = (path: string) => [...imagesInUse([{ path, uuid: "1" }, copy])];
+    expect(of(`srv/pool/images/${digest("c")}`)).toEqual([digest("c")]);
+    for (const path of [
+      `images/${digest("c")}.new`,
+      `images/${digest("c").slice(1)}`,
+      `slivers/${digest("c")}`,
+    ])
+      expect(of(path), path).toEqual([]);
+  });
+});
+
+describe("archives that are made here", () => {
+  test("have a name of their own for each source", () => {
+    const names = [
+      archiveName({ debian: "bookworm", packages: [] }),
+      archiveName({ debian: "bookworm", packages: ["git"] }),
+      archiveName({ debian: "trixie", packages: [] }),
+      archiveName({ folder: "/srv/tree" }),
+    ];
+    expect(new Set(names).size).toBe(4);
+    expect(archiveName({ debian: "bookworm", packages: [] })).toBe(names[0]);
+    for (const name of names) expect(name).toMatch(/^(?:debian-[a-z]+-)?[0-9a-f]{16}\.tar$/);
+  });
+
+  test("hold what a sliver needs, and what was asked for", () => {
+    expect(
+      debianCommand({ debian: "trixie", packages: ["git"] }, "/c/x.tar", ["/etc/apt/sources.list"]),
+    ).toEqual([
+      "mmdebstrap",
+      "--variant=minbase",
+      "--include=openssh-server,iproute2,sudo,git",
+      "trixie",
+      "/c/x.tar",
+      "/etc/apt/sources.list",
+    ]);
+  });
+
+  test("an archive of the operator's may be bound to its digest", () => {
+    const images = (sha256: string) =>
+      isolationSchema.safeParse({ images: { a: { tar: "/srv/a.tar", sha256 } } });
+    expect(images(digest("0")).success).toBe(true);
+    for (const wrong of ["", digest("0").slice(1), digest("A"), `${digest("0")}\n`])
+      expect(images(wrong).success, JSON.stringify(wrong)).toBe(false);
+  });
+});
