@@ -37,7 +37,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
   });
   const admission = new Admission(
     new Breakers({ tree, view, random, log, journal, counters, ages }, offering, rule),
-    new LabelBudgets({ view, clock, log, journal, ages }, offering, rule),
+    new LabelBudgets({ view, clock, log, journal, counters, ages }, offering, rule),
   );
   const serving: Serving = new Serving({
     context: {

@@ -5,6 +5,11 @@ export const counterNames = {
   "launcher.requests": "Requests that ended here, by outcome",
   "launcher.launches": "Launch attempts that ended, by provider and result",
   "launcher.breakers": "Breakers that opened or closed, by provider and change",
+  "launcher.label_budgets":
+    "Labels whose budget of failed launches was spent, or that work again, by label and change",
+  "launcher.slots":
+    "Slots of backing nodes claimed, lost to another launcher or freed, by provider and change",
+  "launcher.backing_nodes": "Backing nodes asked for, adopted, failed or released, by provider and change",
   "launcher.deletes": "Node deletions that ended, by provider and result",
   "launcher.dead_letters": "Nodes marked because they could not be deleted in many tries, by provider",
   "launcher.notices_failed": "Notices to drivers that failed or were late, by provider and notice",

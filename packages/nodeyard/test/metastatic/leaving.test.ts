@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { CounterName } from "../../src/telemetry/index.ts";
 import { launcherConfig } from "../rules/world.ts";
 import { config, Lab, metal, OWNER } from "./lab.ts";
 
@@ -24,6 +25,11 @@ describe("a provider that leaves the configuration", () => {
     expect(lab.children("/nodeyard/slots")).toEqual([]);
     const clean = () => lab.cloud.inspect().length === 0;
     await lab.until("the cloud is empty", clean);
+    const count = (name: CounterName, change: string) =>
+      a.counters.value(name, { provider: "slicer", change });
+    expect(["claimed", "freed", "lost"].map((change) => count("launcher.slots", change))).toEqual([3, 3, 0]);
+    const changes = ["asked", "adopted", "released", "failed"];
+    expect(changes.map((change) => count("launcher.backing_nodes", change))).toEqual([2, 2, 2, 0]);
     // Nothing of it is left running: its place among the owners is free.
     await lab.until("nobody looks after it", () => elected(lab).length === 0, 5_000);
   });

@@ -43,13 +43,13 @@ const FORGOTTEN_MS = 86_400_000;
  * went well, those under way count no more until several have failed in a row.
  */
 export class LabelBudgets {
-  readonly #context: Pick<Context, "ages" | "clock" | "journal" | "log" | "view">;
+  readonly #context: Pick<Context, "ages" | "clock" | "counters" | "journal" | "log" | "view">;
   readonly #tell: (key: string, fact: OfferingFact | undefined) => void;
   readonly #rule: () => BreakerRule;
   readonly #entries = new Map<string, Entry>();
 
   constructor(
-    context: Pick<Context, "ages" | "clock" | "journal" | "log" | "view">,
+    context: Pick<Context, "ages" | "clock" | "counters" | "journal" | "log" | "view">,
     tell: (key: string, fact: OfferingFact | undefined) => void,
     rule: () => BreakerRule,
   ) {
@@ -153,7 +153,7 @@ export class LabelBudgets {
   }
 
   #closeIfSpent(label: string, entry: Entry): void {
-    const { ages, log, journal } = this.#context;
+    const { ages, log, journal, counters } = this.#context;
     const now = ages.now();
     const rule = this.#rule();
     const { tally } = entry;
@@ -178,6 +178,7 @@ export class LabelBudgets {
     const facts = { label, ...fact, kind, error };
     log.warn(facts, "too many launches of a label failed: nothing is launched of it for a while");
     journal.write({ event: "label.closed", facts });
+    counters.add("launcher.label_budgets", 1, { label, change: "spent" });
   }
 
   #open(label: string, entry: Entry): void {
@@ -185,7 +186,9 @@ export class LabelBudgets {
     entry.closedUntil = undefined;
     this.#tell(labelKey(label), undefined);
     const facts = { label, since: entry.tally.since };
-    this.#context.log.info(facts, "a label works again");
-    this.#context.journal.write({ event: "label.open", facts });
+    const { log, journal, counters } = this.#context;
+    log.info(facts, "a label works again");
+    journal.write({ event: "label.open", facts });
+    counters.add("launcher.label_budgets", 1, { label, change: "works" });
   }
 }

@@ -27,9 +27,12 @@ export async function carryOut(
   fence: CheckOp,
 ): Promise<"done" | "later"> {
   const { context, provider, labels, book } = parts;
+  const count = (change: string, by = 1) =>
+    context.counters.add("launcher.backing_nodes", by, { provider, change });
   switch (action.type) {
     case "ask":
       await askAll(parts, action.label, action.count, fence);
+      count("asked", action.count);
       return "done";
     case "withdraw":
       await withdraw(context, action.request, action.why, fence);
@@ -37,13 +40,16 @@ export async function carryOut(
     case "adopt": {
       const { label, request } = action;
       const use = { label, slots: labels.get(label)?.slots ?? 1 };
-      return (await adopt(context, provider, request, use, fence)) === "later" ? "later" : "done";
+      const adopted = await adopt(context, provider, request, use, fence);
+      if (adopted === "adopted") count("adopted");
+      return adopted === "later" ? "later" : "done";
     }
     case "open":
       await open(parts, action.backing, fence);
       return "done";
     case "fail":
       await markFailed(context, action.backing, fence);
+      count("failed");
       return "done";
     case "reclaim":
       await reclaim(context, book, action.node);
@@ -55,7 +61,7 @@ export async function carryOut(
       await takeOut(context, action.node, action.why);
       return "done";
     case "release":
-      await releaseBacking(context, provider, book, action.backing, action.why, fence);
+      if (await releaseBacking(context, provider, book, action.backing, action.why, fence)) count("released");
       return "done";
     case "close":
       await context.tree.commit([...folderEnd(book, action.backing), fence]);

@@ -78,6 +78,7 @@ export class Slots {
     yield* this.#isolation.remove(tag.nodeId, claims, step);
     yield { step: "slot", deadlineMs: CLAIM_MS };
     await dropClaims(this.#context, claims);
+    this.#count("freed", claims.length);
   }
 
   /** Something changed: whoever waits may have a slot now. */
@@ -120,7 +121,13 @@ export class Slots {
     const self = { id: node.id, provider: this.#config.name };
     const isolated = (order.label as MetastaticLabel).own.sliver !== undefined;
     const patch = slotPatch(self, order.pool, backing.record, place, isolated);
-    return (await claimSlot(node, backing, place, patch)) === "claimed";
+    const outcome = await claimSlot(node, backing, place, patch);
+    this.#count(outcome === "claimed" ? "claimed" : "lost");
+    return outcome === "claimed";
+  }
+
+  #count(change: "claimed" | "lost" | "freed", by = 1): void {
+    this.#context.counters.add("launcher.slots", by, { provider: this.#config.name, change });
   }
 
   async #scan(node: HeldNode, signal: AbortSignal): Promise<readonly string[]> {
