@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { together } from "../../src/isolation/edge/together.ts";
 import { batchFailures } from "../../src/isolation/network/batch.ts";
 import { batch } from "../../src/isolation/network/edge/batch.ts";
+import { sentByIndex } from "../../src/isolation/network/shape.ts";
 
 const lines = [{ text: "first", mayFail: /File exists/ }, { text: "second" }, { text: "third" }];
 
@@ -36,6 +37,20 @@ describe("many commands in one process", () => {
       /^ip link show dev ny-none: .*ny-none/,
     );
   });
+});
+
+test("what each sliver has sent is told by its class alone", () => {
+  const shown = [
+    { class: "htb", handle: "1:ffff", root: true, stats: { bytes: 300 } },
+    { class: "htb", handle: "1:fffe", parent: "1:ffff", stats: { bytes: 5 } },
+    { class: "htb", handle: "1:1", parent: "1:ffff", stats: { bytes: 100 } },
+    { class: "htb", handle: "1:fa0", parent: "1:ffff", stats: { bytes: 195 } },
+  ];
+  expect([...sentByIndex(JSON.stringify(shown))]).toEqual([
+    [1, 100],
+    [4000, 195],
+  ]);
+  expect(sentByIndex("").size).toBe(0);
 });
 
 test("together waits for all, also after a failure, and tells the first in order", async () => {

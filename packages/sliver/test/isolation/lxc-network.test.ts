@@ -90,6 +90,7 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
   test("sends and gets at its rate, which a loan changes while it runs", async () => {
     const { signal } = new AbortController();
     await bringUp(backEnd, configsOf(real.key, { 1: { netCap: 8_000_000 } }));
+    const started = world.count().bytes;
     for (const megabits of [8, 24]) {
       for (const config of configsOf(real.key, { 1: { netCap: megabits * 1_000_000 } }))
         await backEnd.configure(config, signal);
@@ -112,6 +113,10 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
       expect(down, `down ${megabits}`).toBeGreaterThan(0.7 * megabits);
       expect(down, `down ${megabits}`).toBeLessThan(1.2 * megabits);
     }
+    // What its day is counted by: all that it has sent, with the heads of packets and what was sent to us.
+    const [{ sent } = {}] = await backEnd.inspect(signal);
+    expect(sent?.bytes).toBeGreaterThan(world.count().bytes - started);
+    expect(sent?.bytes).toBeLessThan(1.2 * (world.count().bytes - started) + 2_000_000);
   });
 });
 

@@ -43,39 +43,34 @@ export class LxcBackEnd implements BackEnd {
   }
 
   async inspect(signal: AbortSignal): Promise<readonly Observed[]> {
-    const { folders, subvolumes, cgroups } = await this.#ready(signal);
+    const { folders, subvolumes, cgroups, network } = await this.#ready(signal);
     const found = new Set([
       ...(await folders.list()),
       ...(await subvolumes.list()),
       ...(await cgroups.list()),
     ]);
-    const guarded = await this.#machine.network.guarded(signal);
+    const marks = [...found].filter((name) => readMarkName(name) !== undefined);
+    if (marks.length === 0) return [];
+    const [guarded, sent] = await Promise.all([network.guarded(signal), network.sent(signal)]);
     const all: Observed[] = [];
-    for (const name of found) {
-      const ref = readMarkName(name);
-      if (ref === undefined) continue;
+    for (const name of marks) {
+      const ref = readMarkName(name)!;
       const mark = await folders.read(name);
       const phase = await this.#phase(name, mark);
       // Whoever loads the host's rules anew may throw ours away; then nothing counts as applied.
       const intact = phase !== "running" || guarded.has(this.#names(ref.index).chain);
+      const bytes = sent.get(ref.index);
+      const cable = phase === "running" ? await network.cable(this.#names(ref.index)) : undefined;
       all.push({
         ...ref,
         name: mark?.name ?? "",
         generation: mark?.generation ?? 0,
         phase,
         ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
+        ...(bytes === undefined || cable === undefined ? {} : { sent: { cable, bytes } }),
       });
     }
-    const counted = all.filter((one) => one.phase === "running" && (one.applied?.effective.netDay ?? 0) > 0);
-    const sent = await this.#machine.network.sent(
-      counted.map(({ index }) => this.#names(index)),
-      signal,
-    );
-    return all
-      .map((one) =>
-        sent.has(one.index) && counted.includes(one) ? { ...one, sent: sent.get(one.index)! } : one,
-      )
-      .sort((a, b) => a.index - b.index || a.incarnation - b.incarnation);
+    return all.sort((a, b) => a.index - b.index || a.incarnation - b.incarnation);
   }
 
   async create(config: SliverConfig, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import type { Sent, SliverConfig } from "../../../core/index.ts";
+import type { SliverConfig } from "../../../core/index.ts";
 import { run } from "../../edge/run.ts";
 import { together } from "../../edge/together.ts";
 import { CommandError } from "../../errors.ts";
@@ -78,24 +78,20 @@ export class Network {
     await batch("tc", [...frameCommands(this.#link), ...shapeCommands(names, limits)], signal);
   }
 
-  /** What the slivers with these cables have sent; a cable that is not there is left out. */
-  async sent(all: readonly Names[], signal: AbortSignal): Promise<ReadonlyMap<number, Sent>> {
-    if (all.length === 0) return new Map();
+  /** Bytes that each sliver has sent, by its index. */
+  async sent(signal: AbortSignal): Promise<ReadonlyMap<number, number>> {
     const show = ["tc", "-s", "-j", "class", "show", "dev", UPLINK_QUEUE] as const;
-    const bytes = sentByIndex(
-      await run(show, { signal }).catch((error) => {
-        ignoreMissing(error);
-        return "";
-      }),
-    );
-    const found = await Promise.all(
-      all.map(async ({ index, device }): Promise<[number, Sent][]> => {
-        const cable = await readFile(`/sys/class/net/${device}/ifindex`, "utf8").catch(() => "");
-        const count = bytes.get(index);
-        return cable === "" || count === undefined ? [] : [[index, { cable: Number(cable), bytes: count }]];
-      }),
-    );
-    return new Map(found.flat());
+    const shown = await run(show, { signal }).catch((error) => {
+      ignoreMissing(error);
+      return "";
+    });
+    return sentByIndex(shown);
+  }
+
+  /** The number of its cable, which no other one gets before the machine starts anew. Undefined: there is none. */
+  async cable({ device }: Names): Promise<number | undefined> {
+    const text = await readFile(`/sys/class/net/${device}/ifindex`, "utf8").catch(() => undefined);
+    return text === undefined ? undefined : Number(text);
   }
 
   /** Nothing of it is left when it resolves, whatever was there. */

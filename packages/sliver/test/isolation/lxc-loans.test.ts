@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { spec } from "../api/rig.ts";
+import { RealDaemon } from "./machine/daemon.ts";
+import { type RealMachine, realMachine, SSH_OPTIONS, whyNot } from "./machine/rig.ts";
+import { cpuGroup, cpuTime, cpuWeight, pause } from "./machine/usage.ts";
+
+/** Milliseconds within which a loan is in the kernel, and over which a split is measured afterwards. */
+const SOON = 1_000;
+const MEASURED = 4_000;
+/** Between two looks at the kernel's values. */
+const LOOK = 2;
+
+describe.skipIf(whyNot() !== undefined)(
+  "loans, from a sliver's own call to the kernel",
+  {
+    timeout: 180_000,
+  },
+  () => {
+    let real: RealMachine;
+    let daemon: RealDaemon;
+    beforeAll(async () => {
+      real = await realMachine();
+      daemon = await RealDaemon.start(real, "account");
+      const sliver = (name: string, cpuShare: number) =>
+        spec(name, {
+          generation: 1,
+          keys: [real.key],
+          rspec: { cpuShare, disk: 65_536, memoryCap: 131_072 },
+        });
+      await daemon.deliver(sliver("ada", 96), sliver("bob", 32));
+      await daemon.running("ada", "bob");
+    }, 1_800_000);
+    afterAll(async () => {
+      await daemon?.stop();
+      await real?.stop();
+    }, 120_000);
+
+    const signal = () => AbortSignal.timeout(60_000);
+    // What speaks for a sliver is the socket that is seen inside.
+    const socket = "";
+    const ada = () => new SliverClient(unixTransport(socket));
+    const lend = (amount: number) =>
+      ada().call("SetLoans", ["ada", [{ to: "bob", resource: "cpuShare", amount }]], signal());
+    const reportOf = async (name: string) =>
+      (await daemon.report()).slivers.find((one) => one.name === name)!;
+    const markOf = async (name: string) => {
+      const { index, incarnation } = await reportOf(name);
+      return `ny-${index}.${incarnation}`;
+    };
+
+    test("half of the lender's surplus is in the split within a second, and his floor is never lent", async () => {
+      // On one CPU both, so that they fight for it whatever else the machine does.
+      const loads = await Promise.all(["ada", "bob"].map(load));
+      try {
+        await pause(SOON);
+        const before = await split();
+        expect(before).toBeGreaterThan(3 * 0.93);
+        expect(before).toBeLessThan(3 * 1.07);
+        // His floor is 32, and half of what is above it is 32.
+        const began = performance.now();
+        expect(await lend(32)).toMatchObject({ accepted: [{ to: "bob", amount: 32 }], refused: [] });
+        await pause(SOON - (performance.now() - began));
+        const after = await split();
+        expect(after).toBeGreaterThan(0.93);
+        expect(after).toBeLessThan(1.07);
+        expect(await lend(65)).toMatchObject({ accepted: [], refused: [{ to: "bob", refusal: "floor" }] });
+      } finally {
+        for (const one of loads) one.kill();
+      }
+    });
+
+    test("what is called back is back before the lender starts", async () => {
+      const [lender, borrower] = [await markOf("ada"), await markOf("bob")];
+      const own = cpuWeight(borrower);
+      await lend(32);
+      await ada().call("Stop", ["ada"], signal());
+      expect(existsSync(cpuGroup(lender))).toBe(false);
+      const lent = cpuWeight(borrower);
+      expect(lent).toBeGreaterThan(own);
+      // Looked at all the time: he is never there while the other still has what is his.
+      const seen = new Set<string>();
+      const look = setInterval(() => {
+        const holds = cpuWeight(borrower) === lent;
+        seen.add(`${existsSync(cpuGroup(lender)) ? "there" : "away"}, ${holds ? "lent" : "back"}`);
+      }, LOOK);
+      try {
+        await ada().call("SetLoans", ["ada", []], signal());
+        await ada().call("Start", ["ada"], signal());
+        await daemon.running("ada");
+        await pause(10 * LOOK);
+      } finally {
+        clearInterval(look);
+      }
+      expect([...seen]).toContain("there, back");
+      expect([...seen]).not.toContain("there, lent");
+    });
+
+    async function load(name: string): Promise<ChildProcess> {
+      const { login } = await reportOf(name);
+      const script = "taskset -c 0 sh -c 'while :; do :; done'";
+      const args = ["-i", real.keyFile, ...SSH_OPTIONS, `${login!.user}@${login!.address}`, script];
+      return spawn("ssh", args, { stdio: "ignore", timeout: 60_000 });
+    }
+
+    /** CPU time of ada over that of bob, by the kernel's own count. */
+    async function split(): Promise<number> {
+      const marks = await Promise.all(["ada", "bob"].map(markOf));
+      const before = marks.map(cpuTime);
+      await pause(MEASURED);
+      const [one, two] = marks.map((mark, at) => cpuTime(mark) - before[at]!);
+      return one! / two!;
+    }
+  },
+);
