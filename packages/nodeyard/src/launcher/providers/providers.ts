@@ -2,6 +2,7 @@ import {
   type Driver,
   decorate,
   type Evidence,
+  idText,
   type Provider,
   type ProviderConfig,
   type Resources,
@@ -11,7 +12,7 @@ import { backoff, type Clock, deadline, messageOf, NodeyardError, type Random } 
 import { inTime } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
 import type { Counters, Log } from "../../telemetry/index.ts";
-import { poolKey, type View } from "../../view/index.ts";
+import { type NodeEntry, poolKey, type View } from "../../view/index.ts";
 import type { AgeClock } from "../age-clock.ts";
 import type { OpenProvider } from "../context.ts";
 import { heeding } from "./heeding.ts";
@@ -101,7 +102,8 @@ export async function learnFacts(
 
 /**
  * What the cloud lets us have now: its limits less what others use (spec launcher.md 4.2). Others are everything that does not
- * stand for a record of ours: foreign machines, other installations, and what leaked until it is deleted.
+ * stand for a record: foreign machines, other installations, and what leaked until it is deleted. A machine that a launcher of
+ * another kind made has no tag of ours, and is known by the id in its record: it is counted there already.
  */
 async function freeQuota(
   { config, driver, provider }: OpenProvider,
@@ -116,7 +118,11 @@ async function freeQuota(
   const { byId } = handles.view.nodes;
   // What is deleted while the cloud is listed may still be on the list, and is nobody's use of the quota.
   const before = new Set(byId.keys());
-  for (const { tag, resources } of await provider.list(signal)) {
+  const made = machinesOf(byId.values(), config.name);
+  const listed = await provider.list(signal);
+  for (const id of machinesOf(byId.values(), config.name)) made.add(id);
+  for (const { id, tag, resources } of listed) {
+    if (made.has(idText(id))) continue;
     const ours = tag?.installation === handles.installation && tag.provider === config.name;
     if (ours && (before.has(tag.nodeId) || byId.has(tag.nodeId))) continue;
     unsettled ||= ours;
@@ -125,6 +131,14 @@ async function freeQuota(
     }
   }
   return { quota: free, unsettled };
+}
+
+/** Ids of the machines that records of a provider name. */
+function machinesOf(nodes: Iterable<NodeEntry>, provider: string): Set<string> {
+  const ids = new Set<string>();
+  for (const { record } of nodes)
+    if (record.provider === provider && record.externalId !== null) ids.add(idText(record.externalId));
+  return ids;
 }
 
 async function poolFacts(
