@@ -21,7 +21,12 @@ file authorized-keys >/root/.ssh/authorized_keys
 file user-data >/etc/user-data
 echo "$from" >/etc/seed
 ip link set lo up
-ip addr add 10.0.2.15/24 dev eth0; ip link set eth0 up; ip route add default via 10.0.2.2
+address=10.0.2.15/24 gateway=10.0.2.2
+if [ -e "$seed/network-config/raw" ]; then
+  address=$(file network-config | sed 's/.*"addresses":\["\([0-9./]*\)".*/\1/')
+  gateway=$(file network-config | sed 's/.*"via":"\([0-9.]*\)".*/\1/')
+fi
+ip addr add "$address" dev eth0; ip link set eth0 up; ip route add default via "$gateway"
 if [ -e /etc/ssh/ssh_host_ed25519_key ]; then
   dropbearconvert openssh dropbear /etc/ssh/ssh_host_ed25519_key /etc/hostkey 2>/dev/null
 else

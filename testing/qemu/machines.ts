@@ -57,7 +57,7 @@ export class Launches {
   /** The keys that the machine shows, once it answers. */
   async hostKeys(machine: Machine, timeoutMs = 120_000): Promise<readonly string[]> {
     const { scan } = contextOf(Launches.installation);
-    const target = { host: machine.interfaceIp as string, port: machine.connection?.port as number };
+    const target = { host: machine.interfaceIp as string, port: machine.connection?.port ?? 22 };
     return (await scan.scan({ ...target, keys: true, timeoutMs })).hostKeys;
   }
 

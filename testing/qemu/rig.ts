@@ -20,7 +20,7 @@ import {
   type UploadOrder,
 } from "@nodeyard/driver";
 import type { ConformanceRig } from "@nodeyard/driver/conformance";
-import { type QemuProviderConfig, qemuConfig, qemuDriver } from "@nodeyard/driver-qemu";
+import { bridgeNames, type QemuProviderConfig, qemuConfig, qemuDriver } from "@nodeyard/driver-qemu";
 import { createScanner } from "@nodeyard/keyscan";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { output } from "./run.ts";
@@ -110,11 +110,19 @@ export async function qemuRig(
       if (existsSync(join(folder, "gone"))) renameSync(join(folder, "gone"), join(folder, "nodes"));
       await removeAll(config);
       // A provider leaves its rules, as it leaves its machines.
-      if (config.own.network === "outbound")
+      if (config.own.bridge !== null) await removeBridge(folder);
+      else if (config.own.network === "outbound")
         await output("nft", ["delete", "table", "inet", `nodeyard_qemu_${USER}`]);
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function removeBridge(folder: string): Promise<void> {
+  const { namespace, link } = bridgeNames(folder);
+  await output("ip", ["link", "del", link]).catch(() => {});
+  await output("ip", ["netns", "del", namespace]).catch(() => {});
+  await output("nft", ["delete", "table", "inet", `nodeyard_${link}`]).catch(() => {});
 }
 
 /** What a test left running, whoever's it is. */

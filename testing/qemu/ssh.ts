@@ -27,8 +27,11 @@ export class Client {
     command: string,
   ): Promise<string> {
     const { interfaceIp: host, connection } = machine;
-    const known = join(this.#folder, `known-${connection?.port}`);
-    const lines = hostKeys.map((key) => `[${host}]:${connection?.port} ${key}\n`);
+    const port = connection?.port ?? 22;
+    const known = join(this.#folder, `known-${host}-${port}`);
+    // OpenSSH writes its own port nowhere.
+    const at = port === 22 ? host : `[${host}]:${port}`;
+    const lines = hostKeys.map((key) => `${at} ${key}\n`);
     await writeFile(known, lines.join(""));
     const options = [
       "BatchMode=yes",
@@ -38,17 +41,7 @@ export class Client {
       "LogLevel=ERROR",
     ].flatMap((option) => ["-o", option]);
     const key = join(this.#folder, "key");
-    const words = [
-      "-F",
-      "none",
-      "-i",
-      key,
-      "-p",
-      String(connection?.port),
-      ...options,
-      `root@${host}`,
-      command,
-    ];
+    const words = ["-F", "none", "-i", key, "-p", String(port), ...options, `root@${host}`, command];
     return output("ssh", words);
   }
 

@@ -1,5 +1,6 @@
 export { qemuConfig } from "./config/index.ts";
 export { qemuDriver } from "./edge/default.ts";
+export { bridgeNames } from "./machine/bridge.ts";
 export type {
   BootFiles,
   FileImage,

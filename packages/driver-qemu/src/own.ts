@@ -1,4 +1,5 @@
 import type { PoolConfig, ProviderConfig } from "@nodeyard/driver";
+import type { Subnet } from "./machine/bridge.ts";
 
 /** What only this driver understands of a provider. */
 export interface QemuProviderOwn {
@@ -9,7 +10,9 @@ export interface QemuProviderOwn {
   /** User name, or "uid" or "uid:gid", that QEMU runs as; null: whoever runs the launcher, unless that is root. */
   readonly user: string | null;
   /** Numbers of which each machine runs as one of its own; null: all run as `user`. */
-  readonly users: UserRange | null;
+  readonly users: NumberRange | null;
+  /** Machines have addresses of this network; null: each is a port of `address`. */
+  readonly bridge: Subnet | null;
   /** Address of the host that clients reach the machines' ports at. */
   readonly address: string;
   readonly accelerator: "auto" | "kvm" | "tcg";
@@ -24,7 +27,7 @@ export interface QemuProviderOwn {
 }
 
 /** Both ends belong to it. */
-export interface UserRange {
+export interface NumberRange {
   readonly first: number;
   readonly last: number;
 }

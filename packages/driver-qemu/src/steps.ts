@@ -1,6 +1,7 @@
 import {
   type CreateOrder,
   DriverError,
+  deadline,
   type Machine,
   messageOf,
   type Step,
@@ -47,7 +48,7 @@ export async function* createSteps(
   const running = await host.nodes.running(name);
   if (running === undefined)
     throw new DriverError("transient", `${config.name}: the machine of ${order.hostname} ended at once`);
-  const machine = describe(parts, order, name, running.port);
+  const machine = await describe(parts, order, boot, running.port);
   if (!resumed || !order.label.hostKeyChecking || !showsKeys(order)) return machine;
 
   yield { step: "host-keys", deadlineMs: STEP_MS };
@@ -77,13 +78,14 @@ async function* coldStart(
  * verdict about KVM is known yet, or this failed, which is said and leaves nothing.
  */
 async function* resume(
-  { host, config, context }: Parts,
+  parts: Parts,
   order: CreateOrder,
   boot: Boot,
   saved: SavedBoot,
   sources: Sources,
   signal: AbortSignal,
 ): AsyncGenerator<Step, boolean, void> {
+  const { host, config, context } = parts;
   if (!boot.own.savedState || (await boot.hasDisk())) return false;
   const accelerator = await settled(host, config, order, boot);
   if (accelerator === undefined) return false;
@@ -93,7 +95,7 @@ async function* resume(
     yield { step: "saved-state", deadlineMs: limitMs };
     state = await saved.state(sources, accelerator, signal);
     yield { step: "resume", deadlineMs: limitMs };
-    await saved.resume(state, sources, accelerator, signal);
+    await resumeInTime(saved, state, sources, accelerator, parts, signal);
     host.saving.proven(state.key);
     return true;
   } catch (error) {
@@ -105,6 +107,25 @@ async function* resume(
     if (state !== undefined) await host.saving.spoiled(state.key);
     await host.reset(boot.name, signal);
     return false;
+  }
+}
+
+/** In time for the machine to boot instead, within its step. */
+async function resumeInTime(
+  saved: SavedBoot,
+  state: SavedState,
+  sources: Sources,
+  accelerator: "kvm" | "tcg",
+  { config, context }: Parts,
+  signal: AbortSignal,
+): Promise<void> {
+  const ms = config.bootTimeoutMs;
+  const late = () => new DriverError("timeout", `the guest did not go on within ${ms} ms`);
+  const limit = deadline(context.clock, ms, late, signal);
+  try {
+    await saved.resume(state, sources, accelerator, limit.signal);
+  } finally {
+    limit.cancel();
   }
 }
 
@@ -163,11 +184,17 @@ function showsKeys(order: CreateOrder): boolean {
   return ["ssh", "network_cli"].includes(order.label.connection.type);
 }
 
-function describe({ host, config }: Parts, order: CreateOrder, name: string, port: number): Machine {
-  const { address } = config.own;
+async function describe(
+  { host }: Parts,
+  order: CreateOrder,
+  boot: Boot,
+  forwarded: number | null,
+): Promise<Machine> {
+  const { wanted } = await boot.facts();
+  const { host: address, port } = boot.reached(wanted, forwarded);
   const ipv6 = address.includes(":");
   return {
-    externalId: name,
+    externalId: boot.name,
     interfaceIp: address,
     publicIpv4: ipv6 ? null : address,
     publicIpv6: ipv6 ? address : null,
@@ -175,6 +202,6 @@ function describe({ host, config }: Parts, order: CreateOrder, name: string, por
     hostId: host.host.name,
     resources: needOf(order.label),
     // The guest's own port is behind one of this host.
-    connection: { port },
+    ...(forwarded === null ? {} : { connection: { port } }),
   };
 }

@@ -13,8 +13,7 @@ const spec: MachineSpec = {
   boot: null,
   parking: null,
   seedDisk: true,
-  network: "restricted",
-  forward: { address: "127.0.0.1", port: 40_001, guestPort: 22 },
+  network: { kind: "user", reach: "restricted", address: "127.0.0.1", port: 40_001, guestPort: 22 },
 };
 
 describe("the arguments of QEMU", () => {
@@ -26,7 +25,12 @@ describe("the arguments of QEMU", () => {
     expect(words).toContain("guest=a,,b");
     expect(words.join(" ")).toContain("-sandbox on,");
     expect(words.join(" ")).toContain("restrict=on");
-    expect(commandLine({ ...spec, network: "outbound" }).join(" ")).toContain("restrict=off");
+    expect(
+      commandLine({
+        ...spec,
+        network: { ...spec.network, reach: "outbound" } as MachineSpec["network"],
+      }).join(" "),
+    ).toContain("restrict=off");
   });
 
   test("another program's arguments are of no machine, even with the id in them", () => {
@@ -45,12 +49,12 @@ describe("the seed", () => {
       userData: "#!/bin/sh\n",
     });
     expect(files["user-data"]).toBe("#!/bin/sh\n");
-    expect(JSON.parse(files["meta-data"])).toEqual({
+    expect(JSON.parse(files["meta-data"] as string)).toEqual({
       "instance-id": spec.uuid,
       "local-hostname": "np1",
       "public-keys": keys,
     });
-    expect(JSON.parse(files["vendor-data"].replace("#cloud-config\n", ""))).toMatchObject({
+    expect(JSON.parse((files["vendor-data"] as string).replace("#cloud-config\n", ""))).toMatchObject({
       ssh_authorized_keys: keys,
     });
   });

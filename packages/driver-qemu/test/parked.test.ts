@@ -47,11 +47,11 @@ describe.skipIf(skip)("a guest that parks", { timeout: 300_000 }, () => {
     const facts = { uuid: UUID, hostname: "parked", authorizedKeys: [], userData: null };
     await seed(folder, facts, { disk: false, parked: await parkedScript(), account: null, signal });
     await overlay(folder, { file: FILES.base, format: "raw" }, 1, { account: null, signal });
-    const forward = { address: "127.0.0.1", guestPort: 22 };
+    const network = { kind: "user", reach: "restricted", address: "127.0.0.1", guestPort: 22 } as const;
     const boot = { initrd: true, arguments: image.arguments };
     const parking = { generation: UUID, resume: false };
-    const shape = { cores: 1, ram: 256, accelerator: "tcg", seedDisk: false, network: "restricted" } as const;
-    const spec = { ...shape, uuid: UUID, name: "parked", parking, boot, forward };
+    const shape = { cores: 1, ram: 256, accelerator: "tcg", seedDisk: false } as const;
+    const spec = { ...shape, uuid: UUID, name: "parked", parking, boot, network };
     const ctx = { account: null, clock: systemClock, signal };
     await start("qemu-system-x86_64", folder, spec, ctx);
     return forwardedPort((await processOf(pid()))?.argv ?? []) as number;

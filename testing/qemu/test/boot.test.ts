@@ -1,8 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { type AddressInfo, connect, createServer } from "node:net";
-import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -14,6 +12,7 @@ import {
   Launches,
   type QemuRig,
   qemuRig,
+  reached,
   requireQemu,
   type TestImage,
   testImage,
@@ -124,30 +123,4 @@ async function createdAndKilled(rig: QemuRig, nodeId: string): Promise<Machine> 
   process.kill(-(launcher.pid as number), "SIGKILL");
   await once(launcher, "close");
   return JSON.parse(line) as Machine;
-}
-
-/** Who came to a listener on this host's loopback when the guest tried all ways to it that user-mode networking has. */
-async function reached(say: (command: string) => Promise<string>): Promise<readonly string[]> {
-  const came: string[] = [];
-  const server = createServer((socket) => {
-    came.push(socket.remoteAddress ?? "somebody");
-    socket.destroy();
-  });
-  server.listen(0, "0.0.0.0");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  try {
-    const own = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
-    const targets = [
-      "10.0.2.2",
-      ...own.filter(({ family }) => family === "IPv4").map(({ address }) => address),
-    ];
-    for (const target of targets) await say(`nc -w 2 ${target} ${port} </dev/null >/dev/null 2>&1; true`);
-    // The listener itself is in order.
-    const knock = connect(port, "127.0.0.1");
-    await once(knock, "close");
-    return came.slice(0, -1);
-  } finally {
-    server.close();
-  }
 }

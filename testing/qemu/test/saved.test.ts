@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Machine } from "@nodeyard/driver";
@@ -40,7 +40,8 @@ describe.skipIf(skip)("machines that go on from a saved state", { timeout: 300_0
     const boot = { kernel: image.kernel, initrd: image.initrd, "kernel-arguments": image.arguments };
     const tiny = { name: "tiny", path: image.disk, format: "raw", username: "root", ...boot };
     const keys = { "authorized-keys": [client.authorizedKey] };
-    const rig = await qemuRig([tiny], { ram: 256, disk: 1, "saved-state": true, ...keys, ...label });
+    const users = process.getuid?.() === 0 ? { users: "61300-61309" } : {};
+    const rig = await qemuRig([tiny], { ram: 256, disk: 1, "saved-state": true, ...keys, ...label }, users);
     try {
       await body(rig, await Launches.open(rig));
     } finally {
@@ -60,7 +61,7 @@ describe.skipIf(skip)("machines that go on from a saved state", { timeout: 300_0
       expect(seen).toEqual(expect.arrayContaining(["saved-state", "resume"]));
       expect(seen).not.toContain("start");
       const machines = [await launches.create(first as string)];
-      for (const id of others) machines.push(await launches.create(id));
+      machines.push(...(await Promise.all(others.map((id) => launches.create(id)))));
       const said = [];
       for (const machine of machines) said.push(await told(launches, machine));
       for (const what of ["name", "id", "boot", "random"] as const)
@@ -75,6 +76,26 @@ describe.skipIf(skip)("machines that go on from a saved state", { timeout: 300_0
       }
       expect(readdirSync(join(rig.folder, "saved"))).toHaveLength(1);
       expect(readdirSync(join(rig.folder, "saving"))).toEqual([]);
+    });
+  });
+
+  test("what launchers left that died over it is made again, and no two have one key", async () => {
+    await inRig({}, async (rig, launches) => {
+      const before = await launches.hostKeys(await launches.create("0000000001"));
+      const [node] = readdirSync(join(rig.folder, "nodes"));
+      // Restored, and nobody told it who it is.
+      rmSync(join(rig.folder, "nodes", node as string, "up"));
+      // A guest that was to be saved, by a process that is no more.
+      const [key] = readdirSync(join(rig.folder, "saved"));
+      const guest = join(rig.folder, "saving", key as string);
+      mkdirSync(join(guest, "run"), { recursive: true });
+      const maker = { pid: process.pid, identity: "of an earlier boot" };
+      writeFileSync(join(guest, "wanted.json"), JSON.stringify({ v: 1, uuid: "x", resources: {}, maker }));
+      const later = await Launches.open(rig);
+      expect(readdirSync(join(rig.folder, "saving"))).toEqual([]);
+      const after = await later.hostKeys(await later.create("0000000001"));
+      expect(after).toHaveLength(1);
+      expect(after).not.toEqual(before);
     });
   });
 

@@ -8,7 +8,8 @@ import {
   readLimits,
   uniquePools,
 } from "@nodeyard/driver";
-import type { QemuPoolConfig, QemuProviderConfig, QemuProviderOwn, UserRange } from "../own.ts";
+import { parseSubnet, type Subnet } from "../machine/bridge.ts";
+import type { NumberRange, QemuPoolConfig, QemuProviderConfig, QemuProviderOwn } from "../own.ts";
 import { type ImageFacts, readImages } from "./images.ts";
 import { readKeys } from "./keys.ts";
 import { readLabel } from "./label.ts";
@@ -26,7 +27,7 @@ export function load(
   const keys = readKeys(from);
   const pools = from.mappings("pools").flatMap((pool): QemuPoolConfig[] => {
     const base = readCommonPool(pool, common);
-    return base === undefined ? [] : [readPool(pool, base, images, keys, context)];
+    return base === undefined ? [] : [readPool(pool, base, images, keys, own.bridge !== null, context)];
   });
   return {
     ...common,
@@ -53,6 +54,7 @@ function readOwn(from: Reader): QemuProviderOwn | undefined {
     host: from.text("host", null),
     user: from.text("user", null),
     users: readUsers(from),
+    bridge: readBridge(from),
     address: from.text("address", "127.0.0.1"),
     accelerator,
     probeTimeoutMs: from.milliseconds("probe-timeout", 60),
@@ -67,7 +69,7 @@ function readOwn(from: Reader): QemuProviderOwn | undefined {
 }
 
 /** "first-last". */
-function readUsers(from: Reader): UserRange | null {
+function readUsers(from: Reader): NumberRange | null {
   const text = from.text("users", null);
   if (text === null) return null;
   const [, first, last] = (/^(\d{1,9})-(\d{1,9})$/.exec(text) ?? []).map(Number);
@@ -79,15 +81,32 @@ function readUsers(from: Reader): UserRange | null {
   return { first, last };
 }
 
+function readBridge(from: Reader): Subnet | null {
+  const text = from.text("bridge", null);
+  if (text === null) return null;
+  const subnet = parseSubnet(text);
+  if (subnet === undefined)
+    from.error("bridge", `is ${text}; write a network, as in 10.93.0.0/24, from /18 to /29`);
+  if (!from.has("user"))
+    from.error("bridge", "needs user, whose programs may open the machines' ends; add user");
+  return subnet ?? null;
+}
+
 function readPool(
   pool: Reader,
   base: NonNullable<ReturnType<typeof readCommonPool>>,
   images: ImageLists<ImageFacts>,
   keys: readonly string[],
+  bridged: boolean,
   context: LoadContext,
 ): QemuPoolConfig {
   const labels = pool.mappings("labels").flatMap((at) => {
     const label = readLabel(at, images, keys, context);
+    if (bridged && label?.own.savedState)
+      at.error(
+        "saved-state",
+        "cannot be had with bridge: guests that go on keep the hardware address that was saved",
+      );
     return label === undefined ? [] : [[at, label] as const];
   });
   const limits = { ...base.limits, ...readLimits(pool, { cores: "max-cores", ram: "max-ram" }) };

@@ -90,6 +90,9 @@ export const schema = closed(
     users: str(
       "Numbers that are nobody's, as in `200000-200999`: each machine runs as one of its own, so that a guest that breaks out of QEMU reaches no other machine. As many machines as there are numbers; needs root.",
     ),
+    bridge: str(
+      "A network, as in `10.93.0.0/24`: machines have addresses of it, behind a bridge in a network namespace of its own, and see this host alone. Clients are on this host, or have a route to it. Needs root, `user`, `nftables` and `iproute2`.",
+    ),
     address: str({
       description: "Address of this host that clients reach the machines at.",
       default: "127.0.0.1",

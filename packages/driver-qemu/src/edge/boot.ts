@@ -5,6 +5,7 @@ import { FILES, type Parking } from "../machine/command-line.ts";
 import type { SeedFacts } from "../machine/seed.ts";
 import type { QemuLabelOwn } from "../own.ts";
 import type { Parts } from "../parts.ts";
+import type { Wanted } from "./nodes.ts";
 import { link, overlay, type PortlessSpec, type Sources, seed, start } from "./start.ts";
 import type { StoredImage } from "./uploads.ts";
 
@@ -69,29 +70,47 @@ export class Boot {
     );
   }
 
+  /** Where clients find a machine that runs. */
+  reached(wanted: Wanted, port: number | null): { readonly host: string; readonly port: number } {
+    const own = this.#parts.host.allotments.portOf(wanted);
+    const { address } = this.#parts.config.own;
+    return { host: own?.address ?? address, port: port ?? this.#order.label.connection.port };
+  }
+
   async start(accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<void> {
     const { host, config, context } = this.#parts;
-    const { uuid } = await this.facts();
-    const spec = this.spec(uuid, accelerator, null);
-    await start(config.own.emulator, this.folder, spec, {
-      account: await host.accountOf(this.name),
+    const wanted = await this.#wanted();
+    const account = await host.accountOf(this.name);
+    const { bridge } = host.allotments;
+    if (bridge !== null && wanted.number !== undefined && account !== null)
+      await bridge.attach(wanted.number, account, signal);
+    await start(config.own.emulator, this.folder, this.spec(wanted, accelerator, null), {
+      account,
       clock: context.clock,
       signal,
+      ...(bridge === null ? {} : { namespace: bridge.namespace }),
     });
     await host.nodes.setUp(this.name);
   }
 
-  /** What the machine's seed says, and the id that its process is told by. */
-  async facts(): Promise<{ readonly uuid: string; readonly facts: SeedFacts }> {
-    const { uuid } = await this.#wanted();
-    return { uuid, facts: { ...this.own, uuid, hostname: this.#order.hostname } };
+  /** What the machine's seed says, and what it was made with. */
+  async facts(): Promise<{ readonly wanted: Wanted; readonly facts: SeedFacts }> {
+    const wanted = await this.#wanted();
+    const port = this.#parts.host.allotments.portOf(wanted);
+    const { uuid } = wanted;
+    const facts = {
+      ...this.own,
+      uuid,
+      hostname: this.#order.hostname,
+      ...(port === undefined ? {} : { port }),
+    };
+    return { wanted, facts };
   }
 
-  spec(uuid: string, accelerator: "kvm" | "tcg", parking: Parking | null): PortlessSpec {
+  spec(wanted: Wanted, accelerator: "kvm" | "tcg", parking: Parking | null): PortlessSpec {
     const { boot, cores, ram, seed } = this.own;
-    const { address, network } = this.#parts.config.own;
     return {
-      uuid,
+      uuid: wanted.uuid,
       name: this.name,
       cores,
       ram,
@@ -99,9 +118,16 @@ export class Boot {
       parking,
       boot: boot === null ? null : { initrd: boot.initrd !== null, arguments: boot.arguments },
       seedDisk: seed === "nocloud",
-      network,
-      forward: { address, guestPort: this.#order.label.connection.port },
+      network: this.#network(wanted),
     };
+  }
+
+  #network(wanted: Wanted): PortlessSpec["network"] {
+    const { host, config } = this.#parts;
+    const { address, network: reach } = config.own;
+    const port = host.allotments.portOf(wanted);
+    if (port !== undefined) return { kind: "tap", tap: port.tap, mac: port.mac };
+    return { kind: "user", reach, address, guestPort: this.#order.label.connection.port };
   }
 
   /** Whether the guest shows a host key under KVM in time. If not, nothing of the attempt is left. */
@@ -111,8 +137,8 @@ export class Boot {
       await this.start("kvm", signal);
       const running = await host.nodes.running(this.name);
       if (running !== undefined) {
-        const { address, probeTimeoutMs: timeoutMs } = config.own;
-        await context.scan.scan({ host: address, port: running.port, keys: true, timeoutMs, signal });
+        const target = { ...this.reached(await this.#wanted(), running.port), keys: true, signal };
+        await context.scan.scan({ ...target, timeoutMs: config.own.probeTimeoutMs });
         return "kvm";
       }
     } catch (error) {
@@ -134,7 +160,7 @@ export class Boot {
     );
   }
 
-  async #wanted() {
+  async #wanted(): Promise<Wanted> {
     const wanted = await this.#parts.host.nodes.wanted(this.name);
     if (wanted !== undefined) return wanted;
     throw new DriverError("not-found", `the folder of ${this.#order.hostname} was removed`);

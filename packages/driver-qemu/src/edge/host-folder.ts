@@ -10,9 +10,9 @@ import {
   type Resources,
 } from "@nodeyard/driver";
 import { quotaOf } from "../machine/amounts.ts";
-import { rules } from "../machine/firewall.ts";
 import { imageName, imageTag, nodeTag } from "../names.ts";
-import type { QemuProviderConfig, UserRange } from "../own.ts";
+import type { QemuProviderConfig } from "../own.ts";
+import { Allotments } from "./allotments.ts";
 import { Copies } from "./copies.ts";
 import { tidy } from "./files.ts";
 import { accountOf, amountsOf, emulatorOf, enter, type HostId, thisHost } from "./host.ts";
@@ -21,7 +21,6 @@ import { Saving } from "./saving.ts";
 import { States } from "./states.ts";
 import { type Account, run } from "./tools.ts";
 import { Uploads } from "./uploads.ts";
-import { Users } from "./users.ts";
 import { Verdicts } from "./verdicts.ts";
 
 /** Twice what a copy may take. */
@@ -38,8 +37,8 @@ export class HostFolder {
   readonly guests: Nodes;
   readonly saving: Saving;
   readonly #states: States;
-  readonly #users: Users | null;
   readonly account: Account;
+  readonly allotments: Allotments;
   readonly host: HostId;
   readonly #config: QemuProviderConfig;
   readonly #context: DriverContext;
@@ -47,14 +46,14 @@ export class HostFolder {
   private constructor(
     config: QemuProviderConfig,
     context: DriverContext,
-    found: { readonly account: Account; readonly host: HostId; readonly users: Users | null },
+    found: { readonly account: Account; readonly host: HostId; readonly allotments: Allotments },
   ) {
     const { folder } = config.own;
     const { clock, random } = context;
     this.#config = config;
     this.#context = context;
     this.account = found.account;
-    this.#users = found.users;
+    this.allotments = found.allotments;
     this.host = found.host;
     this.nodes = new Nodes(join(folder, "nodes"), found.account, random);
     this.uploads = new Uploads(join(folder, "uploads"), found.account, clock);
@@ -71,19 +70,13 @@ export class HostFolder {
     context: DriverContext,
     signal: AbortSignal,
   ): Promise<HostFolder> {
-    const { folder, host: wanted, user, users: range, network, emulator } = config.own;
+    const { folder, host: wanted, user, emulator } = config.own;
     const host = await thisHost();
     const account = await accountOf(user, signal);
     await enter(folder, host, wanted);
     for (const program of [emulator, "qemu-img", "mcopy"]) await run(program, ["--version"], { signal });
-    if (range !== null && account === null)
-      throw new DriverError(
-        "configuration",
-        "users needs root, to run each machine as one of them; leave it out",
-      );
-    const users = range === null ? null : await Users.open(join(folder, "users"), range);
-    if (network === "outbound") await guard(account, range, signal);
-    const opened = new HostFolder(config, context, { account, host, users });
+    const allotments = await Allotments.open(config, account, signal);
+    const opened = new HostFolder(config, context, { account, host, allotments });
     // Not those of uploads: they are listed, and go as leaks do.
     for (const drafts of ["nodes", "copies", "saving", "saved"])
       await tidy(join(folder, drafts), context.clock.now() - DRAFT_AGE_MS);
@@ -99,10 +92,9 @@ export class HostFolder {
   async claim(name: string, wanted: Pick<Wanted, "hostname" | "resources">): Promise<void> {
     if (await this.nodes.has(name)) return;
     const alive = (machine: string) => this.nodes.has(machine);
-    const uid = await this.#users?.take(name, alive, this.#context.clock.now());
-    const made = await this.nodes.claim(name, { ...wanted, ...(uid === undefined ? {} : { uid }) });
-    if (!made) {
-      if (uid !== undefined) await this.#users?.free(uid, name);
+    const own = await this.allotments.take(name, alive, this.#context.clock.now());
+    if (!(await this.nodes.claim(name, { ...wanted, ...own }))) {
+      await this.allotments.free(name, own);
       return;
     }
     let used: Resources = {};
@@ -121,11 +113,11 @@ export class HostFolder {
     await this.discard(name);
   }
 
-  /** Removes what is left of a machine that does not run, and gives its user back. */
+  /** Removes what is left of a machine that does not run, and gives back what it had of the host. */
   async discard(name: string): Promise<void> {
-    const { uid } = (await this.nodes.wanted(name)) ?? {};
+    const own = (await this.nodes.wanted(name)) ?? {};
     await this.nodes.discard(name);
-    if (uid !== undefined) await this.#users?.free(uid, name);
+    await this.allotments.free(name, own);
   }
 
   /** Who the machine's programs run as. */
@@ -206,14 +198,4 @@ export class HostFolder {
   async #resources(name: string): Promise<Resources> {
     return (await this.nodes.wanted(name))?.resources ?? UNKNOWN;
   }
-}
-
-/** Closes this host to the guests' packets, before there is a guest. */
-async function guard(account: Account, range: UserRange | null, signal: AbortSignal): Promise<void> {
-  if (account === null)
-    throw new DriverError(
-      "configuration",
-      "network outbound needs root, for rules that close this host to its guests; use restricted, or run as root",
-    );
-  await run("nft", ["-f", "-"], { signal, input: rules(account.uid, range) });
 }

@@ -14,6 +14,8 @@ export interface Wanted {
   readonly resources: Resources;
   /** A user of its own that it runs as; absent: that of all. */
   readonly uid?: number;
+  /** Its place on the bridge, where there is one. */
+  readonly number?: number;
   /** Who makes it, where it lives only as long as somebody does. */
   readonly maker?: Maker;
 }
@@ -21,7 +23,8 @@ export interface Wanted {
 /** A QEMU that is proven to be of this machine. */
 export interface Running {
   readonly pid: number;
-  readonly port: number;
+  /** Of the host; null: the machine has an address of its own. */
+  readonly port: number | null;
 }
 
 const POLL_MS = 20;
@@ -127,8 +130,7 @@ export class Nodes {
     if (wanted === undefined || text === undefined) return undefined;
     const process = await processOf(Number(text.trim()));
     if (process === undefined || !isMachine(process.argv, wanted.uuid)) return undefined;
-    const port = forwardedPort(process.argv);
-    return port === undefined ? undefined : { pid: process.pid, port };
+    return { pid: process.pid, port: forwardedPort(process.argv) ?? null };
   }
 
   /** Kills the machine's process. It may take a moment to go: `running` tells. */

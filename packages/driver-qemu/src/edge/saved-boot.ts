@@ -76,7 +76,7 @@ export class SavedBoot {
     await link(folder, sources);
     await mkdir(join(folder, "frozen"), { recursive: true, mode: 0o711 });
     await linked(disk, join(folder, "frozen", "disk"));
-    const { uuid, facts } = await this.#boot.facts();
+    const { wanted, facts } = await this.#boot.facts();
     await seed(folder, facts, {
       disk: own.seed === "nocloud",
       parked: await parkedScript(),
@@ -88,7 +88,7 @@ export class SavedBoot {
     const parking = { generation: context.random.uuid(), resume: true };
     const memory = await open(state, constants.O_RDONLY);
     try {
-      const spec = this.#boot.spec(uuid, accelerator, parking);
+      const spec = this.#boot.spec(wanted, accelerator, parking);
       const resumed = { account, clock: context.clock, signal, state: memory.fd };
       await start(config.own.emulator, folder, spec, resumed);
     } finally {
@@ -97,7 +97,7 @@ export class SavedBoot {
     const text = orders({
       entropy: randomBytes(64).toString("hex"),
       time: context.clock.now() / 1000,
-      machineId: uuid.replaceAll("-", ""),
+      machineId: wanted.uuid.replaceAll("-", ""),
       hostname: facts.hostname,
       hostKey,
     });
@@ -106,11 +106,12 @@ export class SavedBoot {
   }
 
   /** The keys that the machine shows, if it does so soon; whoever needs them scans else. */
-  async hostKeys(port: number, signal: AbortSignal): Promise<readonly string[] | undefined> {
-    const { config, context } = this.#parts;
+  async hostKeys(port: number | null, signal: AbortSignal): Promise<readonly string[] | undefined> {
+    const { context } = this.#parts;
+    const { wanted } = await this.#boot.facts();
     for (const timeoutMs of SCANS_MS) {
       try {
-        const target = { host: config.own.address, port, keys: true, timeoutMs, signal };
+        const target = { ...this.#boot.reached(wanted, port), keys: true, timeoutMs, signal };
         return (await context.scan.scan(target)).hostKeys;
       } catch (error) {
         signal.throwIfAborted();
@@ -133,15 +134,15 @@ export class SavedBoot {
     const { own } = this.#boot;
     const [folder, cwd] = [guests.folder(name), guests.run(name)];
     const ctx = { account, clock: context.clock, signal };
-    const { uuid } = (await guests.wanted(name)) ?? {};
-    if (uuid === undefined) throw new DriverError("transient", "the guest that was to be saved is gone");
+    const wanted = await guests.wanted(name);
+    if (wanted === undefined) throw new DriverError("transient", "the guest that was to be saved is gone");
     await link(folder, sources);
-    const nobody = { uuid, hostname: "parked", authorizedKeys: [], userData: null };
+    const nobody = { uuid: wanted.uuid, hostname: "parked", authorizedKeys: [], userData: null };
     const script = await parkedScript();
     await seed(folder, nobody, { disk: own.seed === "nocloud", parked: script, account, signal });
     await overlay(folder, { file: FILES.base, format: sources.base.format }, own.disk, ctx);
-    const parking = { generation: uuid, resume: false };
-    await start(config.own.emulator, folder, this.#boot.spec(uuid, accelerator, parking), ctx);
+    const parking = { generation: wanted.uuid, resume: false };
+    await start(config.own.emulator, folder, this.#boot.spec(wanted, accelerator, parking), ctx);
     const most = (own.ram + DEVICES_MIB) * MIB;
     const store = () =>
       received(cwd, FILES.state, draft.state, most, () => save(cwd, FILES.state, signal), ctx);

@@ -11,6 +11,8 @@ export interface SpawnContext {
   readonly account: Account;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** The network namespace that QEMU is started in, by name; absent: the host's. */
+  readonly namespace?: string;
   /** A descriptor that QEMU reads its guest from: it is up when that is done, and its guest stands still then. */
   readonly state?: number;
 }
@@ -26,7 +28,7 @@ export async function spawned(
   emulator: string,
   words: readonly string[],
   cwd: string,
-  { account, clock, signal, state }: SpawnContext,
+  { account, clock, signal, state, namespace }: SpawnContext,
 ): Promise<void> {
   signal.throwIfAborted();
   const log = join(cwd, FILES.log);
@@ -35,7 +37,7 @@ export async function spawned(
   const sink = await open(log, "ax", 0o600);
   try {
     if (account !== null) await sink.chown(account.uid, account.gid);
-    const started = as(account, emulator, words);
+    const started = as(account, emulator, words, namespace);
     const child = spawn(started.program, started.words, {
       cwd,
       ...started.ids,

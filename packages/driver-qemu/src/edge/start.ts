@@ -2,7 +2,7 @@ import { chmod, mkdir, rename, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { DriverError } from "@nodeyard/driver";
-import { commandLine, FILES, type MachineSpec, PARKED_FILE } from "../machine/command-line.ts";
+import { commandLine, FILES, type MachineSpec, type Network, PARKED_FILE } from "../machine/command-line.ts";
 import { type SeedFacts, seedFiles } from "../machine/seed.ts";
 import { ignoring, linked, readable, writeFor } from "./files.ts";
 import { type SpawnContext, spawned } from "./spawned.ts";
@@ -73,9 +73,11 @@ export async function seed(
 }
 
 /** A machine whose port of the host is not chosen yet. */
-export type PortlessSpec = Omit<MachineSpec, "forward"> & {
-  readonly forward: Omit<MachineSpec["forward"], "port">;
-};
+export type PortlessSpec = Omit<MachineSpec, "network"> & { readonly network: PortlessNetwork };
+
+type PortlessNetwork =
+  | Omit<Extract<Network, { readonly kind: "user" }>, "port">
+  | Extract<Network, { readonly kind: "tap" }>;
 
 /** Starts QEMU, which goes on when the launcher ends, and answers when it runs. Rejects with what QEMU said. */
 export async function start(
@@ -84,9 +86,12 @@ export async function start(
   spec: PortlessSpec,
   ctx: SpawnContext,
 ): Promise<void> {
+  const { network } = spec;
   for (let attempt = 1; ; attempt++) {
-    const port = await freePort(spec.forward.address);
-    const words = commandLine({ ...spec, forward: { ...spec.forward, port } });
+    const words = commandLine({
+      ...spec,
+      network: network.kind === "tap" ? network : { ...network, port: await freePort(network.address) },
+    });
     try {
       await spawned(emulator, words, join(folder, "run"), ctx);
       return;

@@ -8,20 +8,20 @@ export type Account = {
   readonly groups?: readonly number[];
 } | null;
 
-/** How a program is started as the account. Node gives a child one group; setpriv(1) gives it more, and is replaced by it. */
-export function as(account: Account, program: string, words: readonly string[]) {
+/**
+ * How a program is started as the account. Node gives a child one group and our own namespace: setpriv(1) and nsenter(1) give it others,
+ * and are replaced by it.
+ */
+export function as(account: Account, program: string, words: readonly string[], namespace?: string) {
   const { groups = [], ...ids } = account ?? {};
-  if (account === null || groups.length === 0) return { program, words: [...words], ids };
-  const who = [
-    "--reuid",
-    account.uid,
-    "--regid",
-    account.gid,
-    "--groups",
-    groups.join(","),
-    "--no-new-privs",
-  ];
-  return { program: "setpriv", words: [...who.map(String), "--", program, ...words], ids: {} };
+  if (account === null || (groups.length === 0 && namespace === undefined))
+    return { program, words: [...words], ids };
+  const more = groups.length === 0 ? ["--clear-groups"] : ["--groups", groups.join(",")];
+  const who = ["--reuid", `${account.uid}`, "--regid", `${account.gid}`, ...more, "--no-new-privs"];
+  const started = ["setpriv", ...who, "--", program, ...words];
+  const all =
+    namespace === undefined ? started : ["nsenter", `--net=/run/netns/${namespace}`, "--", ...started];
+  return { program: all[0] as string, words: all.slice(1), ids: {} };
 }
 
 export interface RunOptions {

@@ -13,10 +13,20 @@ export interface MachineSpec {
   readonly parking: Parking | null;
   /** Whether there is a NoCloud disk beside the files. */
   readonly seedDisk: boolean;
-  readonly network: "restricted" | "outbound";
-  /** Where the host listens for the guest's port. */
-  readonly forward: { readonly address: string; readonly port: number; readonly guestPort: number };
+  readonly network: Network;
 }
+
+export type Network =
+  /** QEMU's own network: the host listens for the guest's port. */
+  | {
+      readonly kind: "user";
+      readonly reach: "restricted" | "outbound";
+      readonly address: string;
+      readonly port: number;
+      readonly guestPort: number;
+    }
+  /** A tap that is there already, in the network namespace that QEMU is started in. */
+  | { readonly kind: "tap"; readonly tap: string; readonly mac: string };
 
 /** What a machine that is saved and those that are made of it have in common, device by device, and no other has. */
 export interface Parking {
@@ -50,7 +60,13 @@ export const FILES = {
 } as const;
 
 /** Files of the seed, by name; each is handed over by fw_cfg and is on the NoCloud disk. */
-export const SEED_FILES = ["meta-data", "user-data", "vendor-data", "authorized-keys"] as const;
+const SEED_FILES = ["meta-data", "user-data", "vendor-data", "authorized-keys"] as const;
+/** Where nobody but us gives the guest its address. */
+const NETWORK_FILE = "network-config";
+
+export function seedNames(addressed: boolean): readonly string[] {
+  return addressed ? [...SEED_FILES, NETWORK_FILE] : SEED_FILES;
+}
 
 /** The script that parks a guest; only guests that are to be parked are handed it. */
 export const PARKED_FILE = "parked";
@@ -72,7 +88,10 @@ export function commandLine(spec: MachineSpec): readonly string[] {
     ...parking(spec.parking),
     ...disk("disk", "qcow2", FILES.disk, false),
     ...(spec.seedDisk ? disk("seed", "raw", FILES.seedDisk, true) : []),
-    ...SEED_FILES.flatMap((file) => ["-fw_cfg", `name=opt/org.nodeyard/${file},file=${FILES.seed}/${file}`]),
+    ...seedNames(spec.network.kind === "tap").flatMap((file) => [
+      "-fw_cfg",
+      `name=opt/org.nodeyard/${file},file=${FILES.seed}/${file}`,
+    ]),
     ...network(spec),
     ...boot(spec),
   ];
@@ -105,10 +124,15 @@ function disk(id: string, format: string, file: string, readOnly: boolean): read
   ];
 }
 
-function network({ network, forward }: MachineSpec): readonly string[] {
-  const { address, port, guestPort } = forward;
+function network({ network }: MachineSpec): readonly string[] {
+  if (network.kind === "tap")
+    return [
+      ...["-netdev", `tap,id=net,ifname=${network.tap},script=no,downscript=no`],
+      ...["-device", `virtio-net-pci,netdev=net,romfile=,mac=${network.mac}`],
+    ];
+  const { address, port, guestPort } = network;
   // Restricted: the guest sends answers to who came through the port, and nothing else to anywhere.
-  const restrict = network === "restricted" ? "on" : "off";
+  const restrict = network.reach === "restricted" ? "on" : "off";
   return [
     ...["-netdev", `user,id=net,restrict=${restrict},hostfwd=tcp:${address}:${port}-:${guestPort}`],
     ...["-device", "virtio-net-pci,netdev=net,romfile="],

@@ -1,11 +1,11 @@
-import type { UserRange } from "../own.ts";
+import type { NumberRange } from "../own.ts";
 
 /**
  * Packets of user-mode networking are QEMU's own, so its user tells them from all others. They go anywhere but to this host:
  * its loopback and every other address of it, whatever it listens on. Answers to who came through a forwarded port do.
  * Names come from QEMU's own resolver, which asks the host's: where that is on this host, the guest has to be told another.
  */
-export function rules(uid: number, range: UserRange | null = null): string {
+export function rules(uid: number, range: NumberRange | null = null): string {
   const who = range === null ? `${uid}` : `{ ${uid}, ${range.first}-${range.last} }`;
   const table = `inet nodeyard_qemu_${uid}`;
   return [

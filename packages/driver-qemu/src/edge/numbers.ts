@@ -1,38 +1,32 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DriverError } from "@nodeyard/driver";
-import type { UserRange } from "../own.ts";
+import type { NumberRange } from "../own.ts";
 import { ignoring } from "./files.ts";
 
 /** A number is taken before the folder of its machine is there: one this old without a folder is of none. Milliseconds. */
 const UNUSED_MS = 600_000;
 
 /**
- * A user of its own for each machine: numbers of a range that are nobody's, one file each, which names the machine. Whoever makes the
- * file has the number, in this process and in others.
+ * A number of its own for each machine, to be a user or an address: one file each, which names the machine. Whoever makes the file has
+ * the number, in this process and in others.
  */
-export class Users {
+export class Numbers {
   readonly #root: string;
-  readonly #range: UserRange;
+  readonly #range: NumberRange;
 
-  constructor(root: string, range: UserRange) {
+  readonly #what: string;
+
+  private constructor(root: string, range: NumberRange, what: string) {
     this.#root = root;
     this.#range = range;
+    this.#what = what;
   }
 
-  /** Rejects with kind `quota` when all are taken, and with `configuration` when one of them is somebody's already. */
-  static async open(root: string, range: UserRange): Promise<Users> {
-    const passwd = await readFile("/etc/passwd", "utf8").catch(() => "");
-    for (const line of passwd.split("\n")) {
-      const [name, , uid] = line.split(":");
-      if (uid !== undefined && Number(uid) >= range.first && Number(uid) <= range.last)
-        throw new DriverError(
-          "configuration",
-          `users ${range.first}-${range.last} has ${uid}, which is ${name}; choose numbers that are nobody's`,
-        );
-    }
+  /** `what` is the key of the configuration that they come from. */
+  static async open(root: string, range: NumberRange, what: string): Promise<Numbers> {
     await mkdir(root, { recursive: true, mode: 0o700 });
-    return new Users(root, range);
+    return new Numbers(root, range, what);
   }
 
   async take(machine: string, alive: (machine: string) => Promise<boolean>, now: number): Promise<number> {
@@ -44,9 +38,8 @@ export class Users {
         const made = writeFile(file, machine, { flag: "wx", mode: 0o600 }).then(() => true);
         if ((await ignoring("EEXIST", made)) === true) return uid;
       }
-      const { first, last } = this.#range;
       if (attempt > 1 || !(await this.#sweep(alive, now)))
-        throw new DriverError("quota", `all users from ${first} to ${last} have a machine; raise users`);
+        throw new DriverError("quota", `all ${this.#what} are taken by machines; raise ${this.#what}`);
     }
   }
 
@@ -69,5 +62,18 @@ export class Users {
       freed = true;
     }
     return freed;
+  }
+}
+
+/** Rejects with kind `configuration` when one of them is somebody's already. */
+export async function nobodys({ first, last }: NumberRange): Promise<void> {
+  const passwd = await readFile("/etc/passwd", "utf8").catch(() => "");
+  for (const line of passwd.split("\n")) {
+    const [name, , uid] = line.split(":");
+    if (uid !== undefined && Number(uid) >= first && Number(uid) <= last)
+      throw new DriverError(
+        "configuration",
+        `users ${first}-${last} has ${uid}, which is ${name}; choose numbers that are nobody's`,
+      );
   }
 }

@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+
+/** A network of IPv4 for machines: the first address is the host's, each further one a machine's. */
+export interface Subnet {
+  /** As a number; its host part is 0. */
+  readonly base: number;
+  readonly prefix: number;
+}
+
+/** What a machine on the bridge is there; all follows from its number. */
+export interface Port {
+  readonly tap: string;
+  readonly mac: string;
+  readonly address: string;
+  readonly gateway: string;
+  readonly prefix: number;
+}
+
+/** "10.93.0.0/24"; undefined for what is no network of 2 to 16,384 machines. */
+export function parseSubnet(text: string): Subnet | undefined {
+  const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
+  if (match === null) return undefined;
+  const [a, b, c, d, prefix] = match.slice(1).map(Number) as [number, number, number, number, number];
+  if ([a, b, c, d].some((part) => part > 255) || a === 0 || a === 127 || a >= 224) return undefined;
+  const base = ((a * 256 + b) * 256 + c) * 256 + d;
+  return prefix < 18 || prefix > 29 || base % 2 ** (32 - prefix) !== 0 ? undefined : { base, prefix };
+}
+
+/** Numbers of machines: neither the network, nor the host, nor the broadcast. */
+export function numbersOf({ prefix }: Subnet): { readonly first: number; readonly last: number } {
+  return { first: 2, last: 2 ** (32 - prefix) - 2 };
+}
+
+export function portOf(subnet: Subnet, number: number): Port {
+  const hex = (subnet.base + number).toString(16).padStart(8, "0");
+  return {
+    tap: `tap${number}`,
+    // Locally administered; unique as long as the address is.
+    mac: ["02", "4e", ...(hex.match(/../g) as string[])].join(":"),
+    address: dotted(subnet.base + number),
+    gateway: dotted(subnet.base + 1),
+    prefix: subnet.prefix,
+  };
+}
+
+/** Names of the folder's namespace and of the link that leads into it. */
+export function bridgeNames(folder: string): { readonly namespace: string; readonly link: string } {
+  const id = createHash("sha256").update(folder).digest("hex").slice(0, 8);
+  return { namespace: `nodeyard-qemu-${id}`, link: `nyq${id}` };
+}
+
+/**
+ * On the host: what comes from the machines reaches none of its addresses, but as an answer. `outbound` lets it pass on to
+ * anywhere else, under the host's address. One transaction: there is no moment without rules.
+ */
+export function hostRules(link: string, subnet: Subnet, network: "restricted" | "outbound"): string {
+  const table = `inet nodeyard_${link}`;
+  const answers = `    iifname "${link}" ct state established,related accept`;
+  const onward =
+    network === "outbound"
+      ? [`    iifname "${link}" fib daddr type { local, broadcast, multicast } drop`]
+      : [];
+  return [
+    `table ${table} {}`,
+    `delete table ${table}`,
+    `table ${table} {`,
+    "  chain input {",
+    "    type filter hook input priority -10; policy accept;",
+    answers,
+    `    iifname "${link}" drop`,
+    "  }",
+    "  chain forward {",
+    "    type filter hook forward priority -10; policy accept;",
+    answers,
+    ...onward,
+    `    iifname "${link}" ${network === "outbound" ? `ip saddr ${dotted(subnet.base)}/${subnet.prefix} accept` : "drop"}`,
+    ...(network === "outbound" ? [`    iifname "${link}" drop`] : []),
+    "  }",
+    "  chain postrouting {",
+    "    type nat hook postrouting priority 100; policy accept;",
+    `    ip saddr ${dotted(subnet.base)}/${subnet.prefix} oifname != "${link}" masquerade`,
+    "  }",
+    "}",
+    "",
+  ].join("\n");
+}
+
+/** On the bridge: a machine sends as itself, or nothing. Its set is filled as machines come, and outlives launchers as they do. */
+export function bridgeRules(): string {
+  const table = "bridge nodeyard";
+  return [
+    `add table ${table}`,
+    `add set ${table} ports { type ifname . ether_addr . ipv4_addr; }`,
+    `add chain ${table} prerouting { type filter hook prerouting priority -300; policy accept; }`,
+    `flush chain ${table} prerouting`,
+    `add rule ${table} prerouting iifname "uplink" accept`,
+    `add rule ${table} prerouting ether type ip iifname . ether saddr . ip saddr @ports accept`,
+    `add rule ${table} prerouting ether type arp iifname . ether saddr . arp saddr ip @ports accept`,
+    `add rule ${table} prerouting drop`,
+    "",
+  ].join("\n");
+}
+
+/** As the set has it. */
+export function portElement({ tap, mac, address }: Port): string {
+  return `element bridge nodeyard ports { "${tap}" . ${mac} . ${address} }`;
+}
+
+function dotted(address: number): string {
+  return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
+}
