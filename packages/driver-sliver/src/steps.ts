@@ -125,10 +125,12 @@ export function granted({ refused, node }: NodeReport, name: string): void {
   throw new DriverError(kind, `machine ${node} refused the sliver: ${refusal.reason}`);
 }
 
-export function running({ slivers, node }: NodeReport, name: string): SliverReport | undefined {
+export function running({ slivers, node, trouble }: NodeReport, name: string): SliverReport | undefined {
   const sliver = slivers.find((one) => one.name === name);
   if (sliver === undefined)
     throw new DriverError("not-found", `the sliver ${name} was taken out of the document of ${node}`);
+  if (trouble !== undefined && trouble.attempts >= TRIES)
+    throw new DriverError("transient", `machine ${node} cannot look after its slivers: ${trouble.message}`);
   const { error, phase } = sliver;
   if (error !== undefined && (error.attempts >= TRIES || HOPELESS[error.code] !== undefined))
     throw new DriverError(HOPELESS[error.code] ?? "transient", `machine ${node}: ${error.message}`);

@@ -63,6 +63,8 @@ export interface NodeReport {
   readonly capacity: Readonly<Record<string, number>>;
   readonly refused: readonly Refusal[];
   readonly slivers: readonly SliverReport[];
+  /** Why the manager cannot look at its machine, in how many looks in a row; nothing is done to a sliver meanwhile. */
+  readonly trouble?: { readonly message: string; readonly attempts: number };
   /** Names of what is on the machine and in no record: it is being ended, unless the store was lost. */
   readonly unlisted: readonly string[];
   /** Changes with every look at the machine. Given to `Watch`, that answers when there is another. */

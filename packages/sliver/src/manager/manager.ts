@@ -64,6 +64,7 @@ export class Manager {
   /** Called after each sync. */
   readonly #listeners = new Set<() => void>();
   #sequence = 0;
+  #trouble: { readonly message: string; readonly attempts: number } | undefined;
   #synced = -1;
   #first = true;
   #time: TrustedTime;
@@ -149,7 +150,12 @@ export class Manager {
     return this.#synced >= revision && !todo && !this.#executor.busy.has(incarnation);
   }
 
-  /** Grows with each look at the machine. */
+  /** Why the machine cannot be looked at, until it can: nothing is done to any sliver meanwhile. */
+  get trouble(): { readonly message: string; readonly attempts: number } | undefined {
+    return this.#trouble;
+  }
+
+  /** Grows with each look at the machine, also with one that failed. */
   get sequence(): number {
     return this.#sequence;
   }
@@ -176,8 +182,11 @@ export class Manager {
       try {
         await this.#syncOnce();
       } catch (error) {
+        this.#trouble = { message: messageOf(error), attempts: (this.#trouble?.attempts ?? 0) + 1 };
+        this.#sequence += 1;
         // The next heartbeat tries again; what runs goes on.
         this.options.log.error(`sync failed: ${messageOf(error)}`);
+        for (const check of [...this.#listeners]) check();
       }
     }
   }
@@ -200,6 +209,7 @@ export class Manager {
     this.#result = result;
     this.#synced = revision;
     this.#sequence += 1;
+    this.#trouble = undefined;
     this.#prune(result, observed);
     this.#stagger(result.tasks);
     this.#submit(result.tasks);

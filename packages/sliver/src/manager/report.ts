@@ -17,6 +17,7 @@ export function reportOf(manager: Manager): NodeReport {
     capacity: { ...options.capacity, slivers: options.machine.highestIndex },
     refused: state.refused,
     slivers: slivers.map((record) => sliverReport(manager, record)),
+    ...(manager.trouble === undefined ? {} : { trouble: manager.trouble }),
     unlisted: unlisted(manager),
     sequence: manager.sequence,
   };

@@ -204,6 +204,24 @@ describe("a writer of documents", () => {
     await expect(client.call("Watch", ["1"], never)).rejects.toMatchObject({ fault: 102 });
   });
 
+  test("a machine that cannot be looked at is told of at once, with how often in a row, until it can", async () => {
+    const rig = await started("v2");
+    const client = rig.client({ random: seededRandom(1), faults: 0 });
+    const { sequence } = await client.status(never);
+    const { inspect } = rig.machine;
+    rig.machine.inspect = () => Promise.reject(new Error("no tool speaks here"));
+    const news = client.watch(sequence, never);
+    await rig.until(rig.writer().change(put(spec("ada")), never));
+    expect(await rig.until(news)).toMatchObject({ trouble: { message: "no tool speaks here", attempts: 1 } });
+    await rig.pass(25_000);
+    const later = await client.status(never);
+    expect(later.trouble!.attempts).toBeGreaterThanOrEqual(3);
+    rig.machine.inspect = inspect;
+    await rig.pass(25_000);
+    expect(await client.status(never)).toMatchObject({ slivers: [{ name: "ada", phase: "running" }] });
+    expect((await client.status(never)).trouble).toBeUndefined();
+  });
+
   test("a change that is no sliver is its own caller's trouble", async () => {
     const rig = await started("v2");
     const writer = rig.writer();

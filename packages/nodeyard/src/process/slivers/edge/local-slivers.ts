@@ -154,9 +154,9 @@ async function prove(client: SliverClient, keys: SigningKeys, { clock, random }:
     limit.cancel();
   }
 
-  function isUp({ slivers, refused }: NodeReport): boolean {
+  function isUp({ slivers, refused, trouble }: NodeReport): boolean {
     const sliver = slivers.find(({ name }) => name === probe.name);
-    const why = sliver?.error?.message ?? refused[0]?.reason;
+    const why = sliver?.error?.message ?? refused[0]?.reason ?? trouble?.message;
     if (why !== undefined) throw new ProcessError("process.no_slivers", why);
     return sliver?.phase === "running";
   }
