@@ -1,6 +1,6 @@
 /**
  * `npm run build [-- --verify]`: builds the packages into their `dist`, and what a sliver host needs into one folder of
- * that of the sliver package; with --verify installs and runs the result.
+ * that of the sliver package; with --verify installs and runs the result. `-- --bundle FOLDER`: only the latter, there.
  */
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -10,7 +10,14 @@ import { bundle, verifyBundle } from "./bundle.ts";
 import { verify } from "./verify.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
+const only = process.argv.indexOf("--bundle");
 try {
+  if (only > 0) {
+    const folder = process.argv[only + 1];
+    if (folder === undefined) throw new Error("--bundle names no folder");
+    verifyBundle(await bundle(root, folder), tmpdir());
+    process.exit(0);
+  }
   const dists = build(root);
   console.log(`built ${dists.map((dist) => relative(root, dist)).join(", ")}`);
   const programs = await bundle(root, join(root, "packages/sliver/dist/bundle"));

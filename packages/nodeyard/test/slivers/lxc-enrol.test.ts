@@ -1,0 +1,246 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ForeignMachine } from "../../../../testing/foreign-machine/index.ts";
+import { difference, hostState, whyNot } from "../../../../testing/slivers/index.ts";
+import { Running } from "../cli/nodeyard.ts";
+
+const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
+const USERS = ["/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow"];
+/** What useradd and sshd leave in any case. */
+const ELSEWHERE =
+  /^\/(etc\/(passwd|group|shadow|gshadow|subuid|subgid)-?|etc\/\.pwd\.lock|var\/log\/|root\/\.ssh\/|etc\/ssh\/ssh_host)/;
+
+interface Done {
+  readonly node: string;
+  readonly changes: readonly string[];
+  readonly missingPackages: readonly string[];
+  readonly notes: readonly string[];
+}
+
+describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", { timeout: 400_000 }, () => {
+  const machine = new ForeignMachine();
+  const folder = join(machine.folder, "launcher");
+  const bundle = join(machine.folder, "bundle");
+  const sshConfig = join(machine.folder, "ssh_config");
+  let before: ReturnType<typeof hostState>;
+  let files: readonly string[];
+  let users: readonly string[];
+
+  const nodeyard = async (...words: string[]) => {
+    const { code, out, err } = await new Running(["--state", join(folder, "state"), ...words]).ended;
+    return { code, out, err };
+  };
+  const host = (verb: string, ...words: string[]) =>
+    nodeyard("sliverd", verb, "root@foreign", "--ssh-config", sshConfig, ...words);
+  const install = (...words: string[]) => host("install", "--bundle", bundle, ...words);
+  const done = ({ code, out, err }: { code: number | null; out: string; err: string }): Done => {
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    return JSON.parse(out) as Done;
+  };
+
+  beforeAll(async () => {
+    before = hostState(machine.folder);
+    await machine.start({ without: ["mmdebstrap"] });
+    execFileSync(process.execPath, [join(ROOT, "tools/build/main.ts"), "--bundle", bundle], {
+      stdio: "pipe",
+    });
+    mkdirSync(join(folder, "state"), { recursive: true, mode: 0o700 });
+    const known = join(machine.folder, "known_hosts");
+    writeFileSync(known, `${machine.address} ${machine.hostKey}\n`);
+    const lines = [
+      `HostName ${machine.address}`,
+      `IdentityFile ${machine.key}`,
+      "IdentitiesOnly yes",
+      `UserKnownHostsFile ${known}`,
+    ];
+    writeFileSync(sshConfig, `Host foreign\n${lines.map((line) => `  ${line}\n`).join("")}`);
+    files = machine.changed();
+    users = USERS.map((path) => machine.run("cat", path));
+    expect((await nodeyard("sliverd", "keys", "init")).code).toBe(0);
+    // Slivers are logged in to through its one interface, which is to forward.
+    machine.run("sysctl", "-qw", "net.ipv4.conf.eth0.forwarding=1");
+    const sliverd = {
+      isolation: { pool: { bytes: 1_000_000_000 }, inbound: { device: "eth0" } },
+      startSpacingSeconds: 0,
+    };
+    writeFileSync(join(folder, "sliverd.json"), JSON.stringify(sliverd));
+  }, 120_000);
+
+  afterAll(async () => {
+    await host("uninstall").catch(() => undefined);
+    await machine.stop();
+  }, 120_000);
+
+  test("a dry run says what would be done, and what is missing; nothing of it is", async () => {
+    const { code, out, err } = await install("--dry-run", "--json", "--back-end", "container");
+    expect(code).toBe(1);
+    expect(err).toMatch(/packages are missing there: mmdebstrap; install them, or add --install-packages/);
+    const { changes, missingPackages } = JSON.parse(out) as Done;
+    expect(missingPackages).toEqual(["mmdebstrap"]);
+    expect(changes).toContain("make the user nodeyard-control, without a password or a home");
+    expect(changes).toContain("start sliverd");
+    expect((await install("--back-end", "container")).err).toMatch(/these packages are missing: mmdebstrap/);
+    expect(machine.changed().filter((path) => !ELSEWHERE.test(path) && !files.includes(path))).toEqual([]);
+    expect(USERS.map((path) => machine.run("cat", path))).toEqual(users);
+  });
+
+  test("installed, it answers its launcher; a second time changes nothing; another launcher is refused", async () => {
+    const config = ["--sliverd-config", join(folder, "sliverd.json"), "--node", "host-1"];
+    const first = await install("--json", ...config);
+    expect(first.code, first.err).toBe(0);
+    expect(JSON.parse(first.out)).toMatchObject({ node: "host-1", missingPackages: [] });
+    expect(done(await install("--json", ...config)).changes).toEqual([]);
+    expect(machine.run("stat", "-c", "%U %a", "/etc/nodeyard-sliver/authorized_keys").trim()).toBe(
+      "root 644",
+    );
+    expect(machine.run("stat", "-c", "%U %a", "/etc/nodeyard-sliver/sliverd.json").trim()).toBe("root 600");
+    // A key of the control account opens nothing but the manager.
+    const key = join(folder, "state/slivers/control-key");
+    const words = ["-F", sshConfig, "-i", key, "-l", "nodeyard-control", "foreign", "id"];
+    const tried = spawnSync("ssh", words, { input: "", encoding: "utf8" });
+    expect(tried.stdout).toContain("methodResponse");
+    expect(tried.stdout).not.toContain("uid=");
+
+    const other = join(folder, "other");
+    mkdirSync(other, { mode: 0o700 });
+    expect((await nodeyard("--state", other, "sliverd", "keys", "init")).code).toBe(0);
+    const words2 = ["sliverd", "install", "root@foreign", "--ssh-config", sshConfig, "--bundle", bundle];
+    const refused = await nodeyard("--state", other, ...words2);
+    expect(refused).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/enrolled with the keys of another launcher/),
+    });
+  });
+
+  test("two slots of it are two slivers: each is logged in to by its own key and port, is limited, and goes when it is returned", async () => {
+    const key = join(folder, "user-key");
+    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
+    const config = join(folder, "nodepool.yaml");
+    writeFileSync(config, configuration(machine, readFileSync(`${key}.pub`, "utf8").trim()));
+    const up = new Running(["--state", join(folder, "state"), "-c", config, "up"]);
+    try {
+      await up.told("Nodeyard is up").catch(() => up.told("is up"));
+      const asked = await nodeyard("request", "slice:2", "--wait", "--json");
+      expect(asked.code, `${asked.err}\n${up.err.slice(-3000)}`).toBe(0);
+      const { lease, nodes: slots } = JSON.parse(asked.out) as {
+        lease: string;
+        nodes: Record<string, unknown>[];
+      };
+      expect(slots).toHaveLength(2);
+      const sliver = (slot: Record<string, unknown>, script: string) =>
+        login(slot, key, machine.folder, script);
+      for (const slot of slots) {
+        expect(slot.interface_ip).toBe(machine.address);
+        expect(
+          sliver(
+            slot,
+            "id -un; cat /sys/fs/cgroup/pids/pids.max 2>/dev/null || cat /sys/fs/cgroup/pids.max || true",
+          ),
+        ).toMatch(/^ny-0\d/);
+        // More processes than it may have.
+        expect(
+          sliver(
+            slot,
+            "for i in $(seq 200); do sleep 30 & done 2>&1 | tail -1; kill $(jobs -p) 2>/dev/null; true",
+          ),
+        ).toMatch(/fork|Resource/i);
+      }
+      expect((await nodeyard("release", lease)).code).toBe(0);
+      await gone(() => nodeyard("list", "--json"));
+      expect(machine.run("sh", "-c", "ls /var/lib/nodeyard-slivers/slivers 2>/dev/null || true").trim()).toBe(
+        "",
+      );
+    } finally {
+      await up.kill("SIGTERM");
+    }
+  });
+
+  test("uninstalled, it is as it was before", async () => {
+    expect(done(await host("uninstall", "--json")).changes).toContain("remove the user nodeyard-control");
+    expect(machine.changed().filter((path) => !ELSEWHERE.test(path) && !files.includes(path))).toEqual([]);
+    expect(USERS.map((path) => machine.run("cat", path))).toEqual(users);
+    expect(machine.run("sh", "-c", "nft list ruleset; ip -br link | grep ny- || true")).not.toContain(
+      "nodeyard",
+    );
+    expect((await host("uninstall")).err).toContain("it is no sliver host");
+    const left = difference(before, hostState(machine.folder)).filter(
+      (line) => !/^(interfaces|routes) \+ .*(nyforeign0|10\.99\.7)/.test(line),
+    );
+    expect(left).toEqual([]);
+  });
+});
+
+function configuration({ address, hostKey }: ForeignMachine, key: string): string {
+  return `
+labels:
+  - name: host
+  - name: slice
+providers:
+  - name: lab
+    driver: static
+    pools:
+      - name: main
+        nodes:
+          - name: ${address}
+            labels: [host]
+            username: root
+            host-key: ${hostKey}
+  - name: slices
+    driver: metastatic
+    pools:
+      - name: main
+        labels:
+          - name: slice
+            backing-label: host
+            max-parallel-jobs: 2
+            grace-time: 1
+            isolation: sliver
+            sliver:
+              cpu-guarantee: 200
+              memory-guarantee: 64
+              memory: 256
+              pids: 60
+              disk: 128
+              authorized-keys: ["${key}"]
+`;
+}
+
+/** By the address, port, user and host key that the node's record tells, and by no other. */
+function login(slot: Record<string, unknown>, key: string, folder: string, script: string): string {
+  const known = join(folder, "slots");
+  const keys = slot.host_keys as readonly string[];
+  writeFileSync(known, keys.map((line) => `slot ${line}\n`).join(""));
+  const options = [
+    "BatchMode=yes",
+    "StrictHostKeyChecking=yes",
+    `UserKnownHostsFile=${known}`,
+    "HostKeyAlias=slot",
+    "ConnectTimeout=10",
+  ];
+  const words = [
+    "-F",
+    "none",
+    "-i",
+    key,
+    "-p",
+    String(slot.connection_port),
+    ...options.flatMap((one) => ["-o", one]),
+  ];
+  const target = `${slot.username as string}@${slot.interface_ip as string}`;
+  return execFileSync("ssh", [...words, "--", target, script], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: 60_000,
+  });
+}
+
+async function gone(list: () => Promise<{ out: string }>): Promise<void> {
+  for (let turn = 0; turn < 100; turn++) {
+    const nodes = JSON.parse((await list()).out) as Record<string, unknown>[];
+    if (!nodes.some(({ provider }) => provider === "slices")) return;
+  }
+  throw new Error("slots are not returned");
+}

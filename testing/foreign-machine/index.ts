@@ -1,0 +1,1 @@
+export { ForeignMachine } from "./machine.ts";

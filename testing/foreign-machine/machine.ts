@@ -1,0 +1,187 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+const ADDRESS = "10.99.7.2";
+const OURS = "10.99.7.1";
+const CGROUPS = "/sys/fs/cgroup";
+const CABLE = "nyforeign0";
+const START_MS = 20_000;
+
+/** Its control groups are below one of each hierarchy of ours, and all that it sees of them. */
+const ENTER = `
+set -e
+for hierarchy in /sys/fs/cgroup/*/; do
+  group="$hierarchy$2"
+  mkdir "$group"
+  for set in cpuset.cpus cpuset.mems; do
+    if [ -f "$hierarchy$set" ]; then cat "$hierarchy$set" > "$group/$set"; fi
+  done
+  echo 0 > "$group/cgroup.procs"
+done
+exec unshare --cgroup sh -c "$3" sh "$1"
+`;
+
+/** As root of its own mounts, processes, name and network: what it writes lands in `upper`. */
+const BOOT = `
+set -e
+hostname foreign
+mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/root"
+cd "$1/root"
+mount -t proc proc proc
+mount -t sysfs sysfs sys
+mount -t tmpfs -o mode=755 cgroups sys/fs/cgroup
+for name in $(ls /sys/fs/cgroup); do
+  mkdir "sys/fs/cgroup/$name"
+  case $name in
+    unified) mount -t cgroup2 cgroup2 "sys/fs/cgroup/$name" ;;
+    systemd) mount -t cgroup -o none,name=systemd cgroup "sys/fs/cgroup/$name" ;;
+    *) mount -t cgroup -o "$name" cgroup "sys/fs/cgroup/$name" ;;
+  esac
+done
+mount --rbind /dev dev
+mount -t tmpfs -o mode=755 run run
+mkdir -p run/sshd .old
+pivot_root . .old
+umount -l /.old
+rmdir /.old
+exec /usr/sbin/sshd -D -e
+`;
+
+/**
+ * Another machine, made of this one: its own copy-on-write view of the same files, its own processes and network, and a real SSH server
+ * that root may log in to by a key. Needs root, and control groups of version 1 with the newer ones beside them.
+ */
+export class ForeignMachine {
+  readonly folder = mkdtempSync(join(tmpdir(), "nodeyard-foreign-"));
+  readonly address = ADDRESS;
+  /** What is different there from here, as overlayfs keeps it. */
+  readonly upper = join(this.folder, "upper");
+  readonly key = join(this.folder, "key");
+  readonly said: string[] = [];
+  hostKey = "";
+  #process: ChildProcess | undefined;
+  #init = 0;
+
+  /** Of its control groups. */
+  get #group(): string {
+    return basename(this.folder).replace("nodeyard-", "");
+  }
+
+  /** `without`: programs that it does not have. */
+  async start({ without = [] }: { readonly without?: readonly string[] } = {}): Promise<void> {
+    for (const name of ["upper", "work", "root"]) mkdirSync(join(this.folder, name), { mode: 0o755 });
+    keygen(this.key);
+    this.write("/root/.ssh/authorized_keys", readFileSync(`${this.key}.pub`, "utf8"), 0o600);
+    const hostKey = join(this.upper, "etc/ssh/ssh_host_ed25519_key");
+    mkdirSync(join(this.upper, "etc/ssh"), { recursive: true });
+    keygen(hostKey);
+    this.hostKey = readFileSync(`${hostKey}.pub`, "utf8").trim().split(" ").slice(0, 2).join(" ");
+    const names = ["--mount", "--net", "--uts", "--ipc", "--pid"];
+    const boot = ["--fork", "--kill-child", "sh", "-c", ENTER, "sh", this.folder, this.#group, BOOT];
+    const child = spawn("unshare", [...names, ...boot], { stdio: ["ignore", "ignore", "pipe"] });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => this.said.push(text));
+    this.#process = child;
+    await this.#until("it has an SSH server", () => {
+      this.#init = childOf(child.pid!);
+      return this.#init > 0 && this.said.join("").includes("Server listening");
+    });
+    this.#cable();
+    for (const program of without) this.run("sh", "-c", `rm -f $(command -v ${program})`);
+    const { said } = this;
+    said.length = 0;
+  }
+
+  /** Before it starts. */
+  write(path: string, text: string, mode = 0o644): void {
+    const target = join(this.upper, path);
+    mkdirSync(join(target, ".."), { recursive: true, mode: 0o755 });
+    writeFileSync(target, text, { mode });
+  }
+
+  /** Runs a program there. Throws with what it said. */
+  run(program: string, ...args: readonly string[]): string {
+    return execFileSync(
+      "nsenter",
+      ["-t", String(this.#init), "-m", "-n", "-u", "-i", "-p", "-C", "--", program, ...args],
+      {
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    );
+  }
+
+  /** Files that are there and not here, or are different; folders are left out. */
+  changed(): string[] {
+    return readdirSync(this.upper, { recursive: true, withFileTypes: true })
+      .filter((entry) => !entry.isDirectory())
+      .map((entry) => join(entry.parentPath, entry.name).slice(this.upper.length))
+      .sort();
+  }
+
+  /** Every process of it ends. */
+  async stop(): Promise<void> {
+    const child = this.#process;
+    if (child !== undefined) {
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGKILL");
+      await ended;
+    }
+    try {
+      execFileSync("ip", ["link", "del", CABLE], { stdio: "ignore" });
+    } catch {
+      // It went with the other end.
+    }
+    for (const hierarchy of readdirSync(CGROUPS)) removeGroups(join(CGROUPS, hierarchy, this.#group));
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #cable(): void {
+    const peer = ["peer", "name", "eth0", "netns", String(this.#init)];
+    execFileSync("ip", ["link", "add", CABLE, "type", "veth", ...peer]);
+    execFileSync("ip", ["address", "add", `${OURS}/30`, "dev", CABLE]);
+    execFileSync("ip", ["link", "set", CABLE, "up"]);
+    this.run("ip", "link", "set", "lo", "up");
+    this.run("ip", "address", "add", `${ADDRESS}/30`, "dev", "eth0");
+    this.run("ip", "link", "set", "eth0", "up");
+  }
+
+  async #until(what: string, look: () => boolean): Promise<void> {
+    for (let waited = 0; !look(); waited += 50) {
+      if (waited > START_MS || this.#process?.exitCode !== null)
+        throw new Error(`the foreign machine did not start (${what}): ${this.said.join("")}`);
+      await pause(50);
+    }
+  }
+}
+
+/** Groups go from the inside out; their files are the kernel's. */
+function removeGroups(path: string): void {
+  if (!existsSync(path)) return;
+  for (const entry of readdirSync(path, { withFileTypes: true }))
+    if (entry.isDirectory()) removeGroups(join(path, entry.name));
+  rmdirSync(path);
+}
+
+function keygen(path: string): void {
+  execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", path]);
+}
+
+function childOf(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ")[0]);
+  } catch {
+    return 0;
+  }
+}
