@@ -93,8 +93,9 @@ export class Cgroups {
     if (hierarchy === undefined) return false;
     const top = join(hierarchy.mount, PARENT, mark, part);
     if (hierarchy.version === 2) return /^populated 1$/m.test((await read(join(top, "cgroup.events"))) ?? "");
-    for (const group of [top, ...(await tree(top))])
-      if (((await read(join(group, "cgroup.procs"))) ?? "") !== "") return true;
+    const holds = async (group: string) => ((await read(join(group, "cgroup.procs"))) ?? "") !== "";
+    if (await holds(top)) return true;
+    for (const group of await tree(top)) if (await holds(group)) return true;
     return false;
   }
 
