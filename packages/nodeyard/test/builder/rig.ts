@@ -94,7 +94,12 @@ providers:
   };
 }
 
-export async function startBuilder(tree: Tree, host: Host, config: BuilderConfig) {
+export async function startBuilder(
+  tree: Tree,
+  host: Host,
+  config: BuilderConfig,
+  disk = new HostDisk(host.images, probeIsolation()),
+) {
   const log = memoryLog();
   const counters = new Counters();
   const builder = await Builder.start({
@@ -104,7 +109,7 @@ export async function startBuilder(tree: Tree, host: Host, config: BuilderConfig
     scan: { scan: () => Promise.reject(new DriverError("timeout", "nothing to scan here")) },
     log,
     counters,
-    disk: new HostDisk(host.images, probeIsolation()),
+    disk,
     identity: { hostname: "host", fqdn: "host.example", version: "0.0.0" },
     driverOf: async () => fakeDriver as unknown as Driver,
     config,

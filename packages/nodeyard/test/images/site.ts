@@ -86,8 +86,9 @@ export async function until(
   look: () => boolean | Promise<boolean>,
   what: string,
   running?: Running,
+  looks = 600,
 ): Promise<void> {
-  for (let left = 600; left > 0; left--) {
+  for (let left = looks; left > 0; left--) {
     if (await look()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
