@@ -49,6 +49,13 @@ const PATIENCE_MS = 3_600_000;
 /** Two sweeps and more: what leaked is found and deleted by then. */
 const QUIET_MS = 200_000;
 
+/** Whether anyone's wall clock may be off by now. */
+function clocksJumped({ coverage: { faults } }: Scene): boolean {
+  return [faults["clock jump of one"], faults["clock jump of all"], faults.suspended].some(
+    (times) => (times ?? 0) > 0,
+  );
+}
+
 /** One run: throws `Broken` when a rule does not hold. */
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
   const { requests = 50, troubles = 18 } = options;
@@ -62,7 +69,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       const write = cluster.log[checked]!;
       options.onWrite?.(write, clock.monotonic());
       // Jumps happen between two steps, never within one.
-      check.take(write, write.at - scene.jumped);
+      check.take(write, write.at - scene.jumped, clocksJumped(scene));
       note(scene, write);
     }
     checkVerdicts(scene);

@@ -57,8 +57,8 @@ export class LogCheck {
     return this.#setting.zoned;
   }
 
-  /** `at`: when it was written, by a clock that never jumps; milliseconds. */
-  take(write: AppliedWrite, at = write.at): void {
+  /** `at`: when it was written, by a clock that never jumps; milliseconds. `clocksJumped`: whether that of anyone did by then. */
+  take(write: AppliedWrite, at = write.at, clocksJumped = true): void {
     this.now = at;
     const requests = new Set(
       write.ops.flatMap((op) => (op.op === "check" ? [] : (REQUEST.exec(op.path)?.[1] ?? []))),
@@ -80,6 +80,7 @@ export class LogCheck {
     this.#slots.take(write, this.nodes, {
       now: at,
       holder: (node) => this.nodeLocks.holder(node),
+      clocksJumped,
     });
     if (
       write.ops.some(

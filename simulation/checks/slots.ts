@@ -8,11 +8,10 @@ const LOCK = /^\/nodepool\/nodes\/(\d{10})\/lock\/./;
 
 /** States in which a node has the slot that its record names. */
 const HAS: ReadonlySet<unknown> = new Set(["testing", "ready", "in-use", "used", "hold"]);
-/**
- * The slot of a node whose user vanished is given to nobody for 60 s (design, rule 1), milliseconds; a clock that is off by up to
- * 30 s is believed.
- */
-const REST_MS = 30_000;
+/** The slot of a node whose user vanished is given to nobody for 60 s (design, rule 1), milliseconds. */
+const REST_MS = 60_000;
+/** A clock that is off by up to so much is believed, milliseconds; where none has jumped yet, none is. */
+const BELIEVED_MS = 30_000;
 
 interface Claim {
   readonly backing: string;
@@ -36,7 +35,15 @@ export class Slots {
   take(
     write: AppliedWrite,
     nodes: ReadonlyMap<string, Znode>,
-    { now, holder }: { readonly now: number; readonly holder: (node: string) => string | undefined },
+    {
+      now,
+      holder,
+      clocksJumped,
+    }: {
+      readonly now: number;
+      readonly holder: (node: string) => string | undefined;
+      readonly clocksJumped: boolean;
+    },
   ): void {
     const looked = new Set<string>();
     for (const op of write.ops) {
@@ -49,7 +56,7 @@ export class Slots {
       if (slot === null || op.op === "check") continue;
       const before = this.claims.get(op.path);
       if (before !== undefined) looked.add(before.node);
-      if (op.op === "delete") this.#free(write, op.path, now);
+      if (op.op === "delete") this.#free(write, op.path, now, clocksJumped);
       else {
         const claim = { backing: slot[1]!, slot: Number(slot[2]), node: nodeOf(op) };
         this.#claim(write, claim, nodes);
@@ -88,13 +95,13 @@ export class Slots {
       throw new Broken("no more slots than there are", write, `${node}: slot ${slot} of ${use.slots}`);
   }
 
-  #free(write: AppliedWrite, path: string, now: number): void {
+  #free(write: AppliedWrite, path: string, now: number, clocksJumped: boolean): void {
     const claim = this.claims.get(path);
     this.claims.delete(path);
     const since = this.#deserted.get(claim?.node ?? "");
     if (since === undefined) return;
     this.#deserted.delete(claim!.node);
-    if (now - since < REST_MS)
+    if (now - since < REST_MS - (clocksJumped ? BELIEVED_MS : 0))
       throw new Broken("a deserted slot rests", write, `${path}: after ${Math.round(now - since)} ms`);
   }
 
