@@ -7,7 +7,9 @@ import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { requireQemu, uploadOf } from "../../../testing/qemu/index.ts";
 import { Copies } from "../src/edge/copies.ts";
+import { link, overlay } from "../src/edge/start.ts";
 import { Uploads } from "../src/edge/uploads.ts";
+import { FILES } from "../src/machine/command-line.ts";
 
 const skip = requireQemu() !== undefined;
 const { signal } = new AbortController();
@@ -55,6 +57,18 @@ describe.skipIf(skip)("images", () => {
     expect(await refused(copies.image({ path: at("none"), format: "raw" }, signal))).toMatch(
       /^configuration: /,
     );
+  });
+
+  test("a machine's disk says what is below it: a header in a raw image is never looked at", async () => {
+    qemuImg("create", "-q", "-f", "qcow2", "-F", "raw", "-b", at("secret"), "backed.qcow2");
+    const node = at("node");
+    execFileSync("mkdir", ["-p", join(node, "run")]);
+    const image = await copies.image({ path: at("backed.qcow2"), format: "raw" }, signal);
+    await link(node, { base: image });
+    await overlay(node, { file: FILES.base, format: image.format }, 1, { account: null, signal });
+    const text = qemuImg("info", "--output=json", "--backing-chain", "-f", "qcow2", "node/run/disk.qcow2");
+    const chain = JSON.parse(String(text)) as { format: string }[];
+    expect(chain.map(({ format }) => format)).toEqual(["qcow2", "raw"]);
   });
 
   test("one copy for all who ask, another when the file is another; whoever has the old one keeps it", async () => {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { METADATA } from "./firewall.ts";
 
 /** A network of IPv4 for machines: the first address is the host's, each further one a machine's. */
 export interface Subnet {
@@ -58,7 +59,10 @@ export function hostRules(link: string, subnet: Subnet, network: "restricted" | 
   const answers = `    iifname "${link}" ct state established,related accept`;
   const onward =
     network === "outbound"
-      ? [`    iifname "${link}" fib daddr type { local, broadcast, multicast } drop`]
+      ? [
+          `    iifname "${link}" fib daddr type { local, broadcast, multicast } drop`,
+          ...METADATA.map((where) => `    iifname "${link}" ${where} drop`),
+        ]
       : [];
   return [
     `table ${table} {}`,
@@ -76,13 +80,19 @@ export function hostRules(link: string, subnet: Subnet, network: "restricted" | 
     `    iifname "${link}" ${network === "outbound" ? `ip saddr ${dotted(subnet.base)}/${subnet.prefix} accept` : "drop"}`,
     ...(network === "outbound" ? [`    iifname "${link}" drop`] : []),
     "  }",
+    ...(network === "outbound" ? masquerade(link, subnet) : []),
+    "}",
+    "",
+  ].join("\n");
+}
+
+function masquerade(link: string, subnet: Subnet): readonly string[] {
+  return [
     "  chain postrouting {",
     "    type nat hook postrouting priority 100; policy accept;",
     `    ip saddr ${dotted(subnet.base)}/${subnet.prefix} oifname != "${link}" masquerade`,
     "  }",
-    "}",
-    "",
-  ].join("\n");
+  ];
 }
 
 /** On the bridge: a machine sends as itself, or nothing. Its set is filled as machines come, and outlives launchers as they do. */
