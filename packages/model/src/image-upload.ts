@@ -1,58 +1,28 @@
-import { anything, type Fields, odd, seconds, text } from "./fields.ts";
-import {
-  changeRecord,
-  decodeRecord,
-  encodeRecord,
-  newRecord,
-  type RecordKind,
-  type Stored,
-  shapeOf,
-  stamped,
-} from "./record-kind.ts";
+import { anything, type Fields, text } from "./fields.ts";
+import { type ImageFields, imageKind, type OwnFields } from "./image-kind.ts";
+import { changeRecord, decodeRecord, encodeRecord, newRecord, type Stored, stamped } from "./record-kind.ts";
 
 export const imageUploadStates = ["uploading", "ready", "deleting", "failed"] as const;
 export type ImageUploadState = (typeof imageUploadStates)[number];
 
 /** A build at a provider (spec zookeeper.md 2.5). Image, build, provider and number are in its path. */
-export interface ImageUploadFields {
-  readonly state: ImageUploadState;
-  readonly stateTime: number | null;
+export interface ImageUploadFields extends ImageFields<ImageUploadState> {
   /** The cloud's id of the image: a string, or an object where one string is not enough. */
   readonly externalId: unknown;
   readonly externalName: string | null;
   readonly format: string | null;
-  readonly username: string | null;
-  readonly pythonPath: string | null;
-  readonly shellType: string | null;
 }
 
 /** `id` is the upload's number: ten digits, unique for one build at one provider. */
 export type ImageUploadRecord = ImageUploadFields & Stored;
 
-const states: ReadonlySet<unknown> = new Set(imageUploadStates);
-
-const fields: Fields<ImageUploadFields> = {
-  state: {
-    key: "state",
-    missing: "failed",
-    read: (value) => (states.has(value) ? (value as ImageUploadState) : odd),
-  },
-  stateTime: { key: "state_time", missing: null, read: seconds },
+const own: Fields<OwnFields<ImageUploadFields>> = {
   externalId: { key: "external_id", missing: null, read: anything },
   externalName: { key: "external_name", missing: null, read: text },
   format: { key: "format", missing: null, read: text },
-  username: { key: "username", missing: "zuul", read: text },
-  pythonPath: { key: "python_path", missing: "/usr/bin/python2", read: text },
-  shellType: { key: "shell_type", missing: null, read: text },
 };
 
-const kind: RecordKind<ImageUploadFields> = {
-  name: "image upload",
-  states: imageUploadStates,
-  fields,
-  shape: shapeOf(fields),
-  mandatory: new Map(),
-};
+const kind = imageKind<ImageUploadState, ImageUploadFields>("image upload", imageUploadStates, own);
 
 /** @throws RecordError for what cannot be handled */
 export function decodeImageUpload(id: string, data: Uint8Array): ImageUploadRecord {
