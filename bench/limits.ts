@@ -65,7 +65,7 @@ export const LIMITS: readonly Limit[] = [
     against: { scenario: "throughput", requests: 1_000 },
     most: 1.3,
   },
-  ...["at once", "lock parents exist"].flatMap((which): Limit[] => [
+  ...["at once", "lock parents exist", "at once, with limits"].flatMap((which): Limit[] => [
     {
       name: `packets per request, ${which}`,
       of: { scenario: "operations", case: which },

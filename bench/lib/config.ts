@@ -7,12 +7,14 @@ export interface BenchConfig {
   readonly minReady?: number;
   /** Hosts of the static driver instead of the fake cloud. */
   readonly staticHosts?: number;
+  /** Of pool and cloud, far off: what it costs to keep to limits that are never reached. */
+  readonly limited?: boolean;
 }
 
 /** A `nodepool.yaml`: one provider, one pool, one label, quota out of the way, machines that are there at once. */
-export function launcherConfig({ address, minReady = 0, staticHosts }: BenchConfig): string {
+export function launcherConfig({ address, minReady = 0, staticHosts, limited = false }: BenchConfig): string {
   const [host, port] = address.split(":");
-  const provider = staticHosts === undefined ? fakeProvider() : staticProvider(staticHosts);
+  const provider = staticHosts === undefined ? fakeProvider(limited) : staticProvider(staticHosts);
   const config = {
     "zookeeper-servers": [{ host, port: Number(port) }],
     labels: [{ name: LABEL, "min-ready": minReady }, { name: IDLE_LABEL }],
@@ -22,17 +24,19 @@ export function launcherConfig({ address, minReady = 0, staticHosts }: BenchConf
   return JSON.stringify(config, null, 1);
 }
 
-function fakeProvider() {
+function fakeProvider(limited: boolean) {
+  const most = limited ? 1_000_000 : -1;
   return {
     name: "fake-bench",
     driver: "fake",
     cloud: "bench",
     // Below zero: no limit.
-    fake: { quota: { instances: -1, cores: -1, ram: -1 } },
+    fake: { quota: { instances: most, cores: most, ram: limited ? 1e12 : -1 } },
     "cloud-images": [{ name: "bench-image", "image-id": "fake-image-id" }],
     pools: [
       {
         name: "main",
+        ...(limited ? { "max-servers": 100_000 } : {}),
         labels: [LABEL, IDLE_LABEL].map((name) => ({
           name,
           "cloud-image": "bench-image",
