@@ -82,9 +82,34 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
     expect(missingPackages).toEqual(["mmdebstrap"]);
     expect(changes).toContain("make the user nodeyard-control, without a password or a home");
     expect(changes).toContain("start sliverd");
-    expect((await install("--back-end", "container")).err).toMatch(/these packages are missing: mmdebstrap/);
     expect(machine.changed().filter((path) => !ELSEWHERE.test(path) && !files.includes(path))).toEqual([]);
     expect(USERS.map((path) => machine.run("cat", path))).toEqual(users);
+  });
+
+  test("an image gets the same from its element, starts nothing, and leaves its machines a name of their own", async () => {
+    const hooks = join(machine.folder, "hooks");
+    const settings = join(folder, "settings.json");
+    writeFileSync(settings, (await nodeyard("sliverd", "settings")).out);
+    const element = join(ROOT, "elements/nodeyard-sliverd");
+    const env = {
+      ...process.env,
+      TMP_HOOKS_PATH: hooks,
+      DIB_NODEYARD_SLIVERD_BUNDLE: bundle,
+      DIB_NODEYARD_SLIVERD_SETTINGS: settings,
+      DIB_NODEYARD_SLIVERD_NODE: process.execPath,
+    };
+    execFileSync(join(element, "extra-data.d/50-nodeyard-sliverd"), { env, stdio: "pipe" });
+    machine.run("cp", "-r", hooks, "/tmp/in_target.d");
+    machine.run(join(element, "post-install.d/80-nodeyard-sliverd"));
+    expect(machine.run("cat", "/etc/nodeyard-sliver/sliverd.json")).not.toContain('"node"');
+    const wanted = "/etc/systemd/system/multi-user.target.wants/nodeyard-sliverd.service";
+    expect(machine.run("cat", wanted)).toContain(
+      "ExecStart=/usr/lib/nodeyard-sliverd/current/sliverd --config",
+    );
+    expect(machine.run("sh", "-c", "ls /run/nodeyard-sliver 2>/dev/null || true")).toBe("");
+    expect(done(await host("uninstall", "--json")).changes).toContain("remove the user nodeyard-control");
+    machine.run("rm", "-r", "/tmp/in_target.d");
+    expect(machine.changed().filter((path) => !ELSEWHERE.test(path) && !files.includes(path))).toEqual([]);
   });
 
   test("installed, it answers its launcher; a second time changes nothing; another launcher is refused", async () => {

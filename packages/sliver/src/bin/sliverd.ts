@@ -8,6 +8,7 @@ import {
   type DaemonConfig,
   dismantle,
   dismantling,
+  ownId,
   parseConfig,
   startDaemon,
 } from "../daemon/index.ts";
@@ -39,7 +40,7 @@ async function main(args: readonly string[]): Promise<number> {
     log(USAGE);
     return 2;
   }
-  const config = parseConfig(readFileSync(options.config, "utf8"), options.config);
+  const config = parseConfig(readFileSync(options.config, "utf8"), options.config, ownId);
   if (options.dismantle) return takeAway(config, options["dry-run"] === true, options.json === true);
   const stopped = new Promise<string>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));

@@ -8,8 +8,11 @@ const path = z.string().regex(/^\/[^\0\n]*$/, "must be an absolute path");
 const httpsUrl = z.string().regex(/^(https:\/\/|http:\/\/127\.)/, "must be https");
 
 const schema = z.strictObject({
-  /** This node's id: documents and tickets for another are refused. */
-  node: z.string().regex(NODE_ID),
+  /**
+   * This node's id: documents and tickets for another are refused. Absent: made at the first start and kept in the state
+   * folder, for machines that are made of one image.
+   */
+  node: z.string().regex(NODE_ID).optional(),
   /** Name of a back end that this program was given. */
   backEnd: z.string(),
   /** Which old manager `/` speaks like, and whose defaults and minimums hold. */
@@ -98,12 +101,20 @@ const schema = z.strictObject({
   startSpacingSeconds: z.number().min(0).max(60).default(3),
 });
 
-export type DaemonConfig = Omit<z.output<typeof schema>, "keySet"> & {
+export type DaemonConfig = Omit<z.output<typeof schema>, "keySet" | "node"> & {
+  readonly node: string;
   readonly keySet: ReturnType<typeof parseKeySet>;
 };
 
-/** `text` is JSON; `place` is its file, for messages. Throws DaemonConfigError. */
-export function parseConfig(text: string, place: string): DaemonConfig {
+/**
+ * `text` is JSON; `place` is its file, for messages; `ownId` says what a machine is called whose file does not, by its state folder.
+ * Throws DaemonConfigError.
+ */
+export function parseConfig(
+  text: string,
+  place: string,
+  ownId?: (stateFolder: string) => string,
+): DaemonConfig {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -115,9 +126,11 @@ export function parseConfig(text: string, place: string): DaemonConfig {
     const [issue] = result.error.issues;
     throw new DaemonConfigError(`${place}: ${issue?.path.join(".") || "the whole"}: ${issue?.message}`);
   }
+  const node = result.data.node ?? ownId?.(result.data.stateFolder);
+  if (node === undefined) throw new DaemonConfigError(`${place}: node: names no id`);
   try {
     const control = { ...result.data.control, keys: result.data.control.keys.map(sshKey) };
-    return { ...result.data, control, keySet: parseKeySet(result.data.keySet) };
+    return { ...result.data, node, control, keySet: parseKeySet(result.data.keySet) };
   } catch (cause) {
     if (!(cause instanceof SliverProtocolError)) throw cause;
     throw new DaemonConfigError(`${place}: ${cause.message}`, { cause });

@@ -3,34 +3,26 @@ import { EnrolError } from "./errors.ts";
 import { CONTROL_USER, LAYOUT } from "./layout.ts";
 import type { EnrolSettings } from "./settings.ts";
 
-/** What the machine has, for the daemon's file. */
-export interface HostSize {
-  readonly cores: number;
-  /** KiB. */
-  readonly memory: number;
-  readonly controlUid: number;
-}
-
-/** Left to the machine itself when slivers are promised memory: an eighth, and at least 256 MiB. KiB. */
-function ownMemory(total: number): number {
-  return Math.max(262_144, Math.floor(total / 8));
-}
-
-/** The daemon's file. A key set that the machine was rotated to since stays the newer one there. */
-export function sliverdJson(settings: EnrolSettings, node: string, keySet: KeySet, size: HostSize): string {
-  if (!NODE_ID.test(node))
+/**
+ * The daemon's file. A key set that the machine was rotated to since stays the newer one there. `node`: absent where many machines are
+ * made of one image, each of which finds a name of its own. What the machine has the daemon finds out itself.
+ */
+export function sliverdJson(
+  settings: EnrolSettings,
+  node: string | undefined,
+  keySet: KeySet,
+  controlUid: number,
+): string {
+  if (node !== undefined && !NODE_ID.test(node))
     throw new EnrolError(`${JSON.stringify(node)} is no node id; give one with --node`);
-  const cpu = size.cores * 1000;
   const value = {
-    node,
+    ...(node === undefined ? {} : { node }),
     backEnd: settings.backEnd,
     stateFolder: LAYOUT.state,
     runFolder: LAYOUT.run,
     keySet,
-    capacity: { cpu, memory: Math.max(0, size.memory - ownMemory(size.memory)) },
-    machine: { cpu },
     control: {
-      uid: size.controlUid,
+      uid: controlUid,
       keys: settings.controlKeys,
       keysFile: LAYOUT.keysFile,
       forwarder: `${LAYOUT.current}/sliver-forward`,

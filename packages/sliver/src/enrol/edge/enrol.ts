@@ -11,7 +11,7 @@ import type { EnrolSettings } from "../settings.ts";
 import { checkSameLauncher } from "../trust.ts";
 import { bundleName } from "./bundle.ts";
 import { carryOut } from "./carry-out.ts";
-import { hasSystemd, look, size, textAt, uidOf } from "./look.ts";
+import { hasSystemd, look, textAt, uidOf } from "./look.ts";
 import { service } from "./service.ts";
 import { reloadSshd, wrongSshd } from "./sshd.ts";
 
@@ -33,7 +33,7 @@ const ANSWER_MS = 60_000;
 /** What would be done. Changes nothing. */
 export async function plan(settings: EnrolSettings, from: string, clock: Clock): Promise<Enrolled> {
   const { node, plan } = await planned(settings, from, clock);
-  return { node, changes: describe(plan), missingPackages: plan.missing, notes: [] };
+  return { node: node ?? "", changes: describe(plan), missingPackages: plan.missing, notes: [] };
 }
 
 /** Makes this machine a sliver host; run again it changes nothing. Throws EnrolError, CommandError. */
@@ -67,8 +67,8 @@ export async function apply(
       await service.start(limit.signal);
       notes.push(service.atBoot());
     }
-    if (!settings.image) await answers(node, clock, random);
-    return { node, changes: describe(first.plan), missingPackages: [], notes };
+    if (!settings.image && node !== undefined) await answers(node, clock, random);
+    return { node: node ?? "", changes: describe(first.plan), missingPackages: [], notes };
   } finally {
     limit.cancel();
   }
@@ -80,15 +80,14 @@ async function planned(
   clock: Clock,
   /** Packages that were installed a moment ago. */
   fresh: readonly string[] = [],
-): Promise<{ node: string; plan: EnrolPlan; installs: readonly string[] }> {
+): Promise<{ node: string | undefined; plan: EnrolPlan; installs: readonly string[] }> {
   const before = presentConfig();
   checkSameLauncher(before?.keySet, settings, Math.floor(clock.now() / 1000));
-  const node = before?.node ?? settings.node ?? hostname();
+  const node = before?.node ?? settings.node ?? (settings.image ? undefined : hostname());
   if (settings.node !== undefined && settings.node !== node)
     throw new EnrolError(
       `this machine is enrolled as ${node}, not ${settings.node}; take that back first: nodeyard sliverd uninstall`,
     );
-  const host = { ...size(), controlUid: uidOf(CONTROL_USER) ?? NO_UID };
   const keySet = newer(before?.keySet, settings.keySet);
   const installed = installedPackages();
   const programs = settings.backEnd === "container" ? { ...PROGRAMS, ...IMAGE_PROGRAMS } : PROGRAMS;
@@ -98,7 +97,7 @@ async function planned(
   const parts = partsOf({
     bundle: bundleName(from),
     from,
-    config: sliverdJson(settings, node, keySet, host),
+    config: sliverdJson(settings, node, keySet, uidOf(CONTROL_USER) ?? NO_UID),
     systemd: settings.image || hasSystemd(),
     record: `${JSON.stringify(record)}\n`,
   });
@@ -146,12 +145,14 @@ async function answers(node: string, clock: Clock, random: Random): Promise<void
   }
 }
 
-function presentConfig(): { node: string; keySet: KeySet } | undefined {
+function presentConfig(): { node: string | undefined; keySet: KeySet } | undefined {
   const text = textAt(LAYOUT.config);
   if (text === undefined) return undefined;
   try {
-    const { node, keySet } = JSON.parse(text) as { node: unknown; keySet: unknown };
-    if (typeof node !== "string") throw new Error("it names no node");
+    const { node = textAt(`${LAYOUT.state}/node-id`)?.trim(), keySet } = JSON.parse(text) as {
+      node?: string;
+      keySet: unknown;
+    };
     return { node, keySet: parseKeySet(keySet) };
   } catch (cause) {
     throw new EnrolError(`${LAYOUT.config} cannot be read: ${messageOf(cause)}; mend or remove it`, {

@@ -1,5 +1,4 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, statSync } from "node:fs";
-import { cpus, totalmem } from "node:os";
 import { delimiter, join } from "node:path";
 import { LAYOUT } from "../layout.ts";
 import type { Found, Part } from "../plan.ts";
@@ -53,10 +52,6 @@ export function hasProgram(name: string): boolean {
 /** PID 1 is systemd's, here and not in the machine around us. */
 export function hasSystemd(): boolean {
   return statSync("/run/systemd/system", { throwIfNoEntry: false })?.isDirectory() === true;
-}
-
-export function size(): { readonly cores: number; readonly memory: number } {
-  return { cores: cpus().length, memory: Math.floor(totalmem() / 1024) };
 }
 
 export function textAt(path: string): string | undefined {

@@ -1,0 +1,50 @@
+import { randomUUID } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { NODE_ID } from "@nodeyard/sliver-protocol";
+import { DaemonConfigError } from "../errors.ts";
+
+/** What this machine is called, made once: a UUID in the state folder. Throws DaemonConfigError. */
+export function ownId(stateFolder: string): string {
+  const path = join(stateFolder, "node-id");
+  const found = read(path) ?? make(stateFolder, path);
+  if (!NODE_ID.test(found))
+    throw new DaemonConfigError(`${path} holds no node id; restore it, or name one in the file`);
+  return found;
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw new DaemonConfigError(`cannot read ${path}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** Durable before it is used: a machine that forgot its name would refuse its own store. Of two that make one, the first counts. */
+function make(stateFolder: string, path: string): string {
+  mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, `${randomUUID()}\n`, { mode: 0o600, flush: true });
+  try {
+    linkSync(draft, path);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  const folder = openSync(stateFolder, "r");
+  fsyncSync(folder);
+  closeSync(folder);
+  return readFileSync(path, "utf8").trim();
+}
