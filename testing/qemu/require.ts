@@ -9,6 +9,8 @@ const PROGRAMS = [
   "cpio",
   "busybox",
   "dropbear",
+  "dropbearconvert",
+  "perl",
   "ssh",
 ];
 const INSTALL =

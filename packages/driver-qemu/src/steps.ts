@@ -95,7 +95,7 @@ async function* resume(
     yield { step: "saved-state", deadlineMs: limitMs };
     state = await saved.state(sources, accelerator, signal);
     yield { step: "resume", deadlineMs: limitMs };
-    await resumeInTime(saved, state, sources, accelerator, parts, signal);
+    await resumeInTime(saved, state, accelerator, parts, signal);
     host.saving.proven(state.key);
     return true;
   } catch (error) {
@@ -114,7 +114,6 @@ async function* resume(
 async function resumeInTime(
   saved: SavedBoot,
   state: SavedState,
-  sources: Sources,
   accelerator: "kvm" | "tcg",
   { config, context }: Parts,
   signal: AbortSignal,
@@ -123,7 +122,7 @@ async function resumeInTime(
   const late = () => new DriverError("timeout", `the guest did not go on within ${ms} ms`);
   const limit = deadline(context.clock, ms, late, signal);
   try {
-    await saved.resume(state, sources, accelerator, limit.signal);
+    await saved.resume(state, accelerator, limit.signal);
   } finally {
     limit.cancel();
   }

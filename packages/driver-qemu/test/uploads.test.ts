@@ -1,8 +1,18 @@
-import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ImageTag, LabelConfig } from "@nodeyard/driver";
 import { describe, expect, test } from "vitest";
-import { Launches, type QemuRig, qemuRig, requireQemu } from "../../../testing/qemu/index.ts";
+import { blankDisk, Launches, type QemuRig, qemuRig, requireQemu } from "../../../testing/qemu/index.ts";
 
 const skip = requireQemu() !== undefined;
 const TAG: ImageTag = {
@@ -36,6 +46,27 @@ describe.skipIf(skip)("machines of uploads", { timeout: 120_000 }, () => {
       await expect(launches.create("0000000002", id)).rejects.toMatchObject({ kind: "not-found" });
     } finally {
       await rig.stop();
+    }
+  });
+
+  test("an image that changed between two attempts is the one that is booted, not a part of both", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "nodeyard-changed-"));
+    const path = blankDisk(folder);
+    const rig = await qemuRig([{ name: "blank", path, format: "raw" }], { ram: 16, disk: 1 });
+    try {
+      const launches = await Launches.open(rig);
+      const context = { signal: new AbortController().signal, externalId: null };
+      const first = launches.provider.create(launches.order("0000000001"), context);
+      for (let next = await first.next(); !next.done && next.value.step !== "disk"; )
+        next = await first.next();
+      await first.return(undefined as never);
+      writeFileSync(path, Buffer.alloc(2 * 1024 * 1024));
+      await launches.create("0000000001");
+      const [node] = readdirSync(join(rig.folder, "nodes"));
+      expect(statSync(join(rig.folder, "nodes", node as string, "base")).size).toBe(2 * 1024 * 1024);
+    } finally {
+      await rig.stop();
+      rmSync(folder, { recursive: true });
     }
   });
 

@@ -6,7 +6,7 @@ import type { SeedFacts } from "../machine/seed.ts";
 import type { QemuLabelOwn } from "../own.ts";
 import type { Parts } from "../parts.ts";
 import type { Wanted } from "./nodes.ts";
-import { link, overlay, type PortlessSpec, type Sources, seed, start } from "./start.ts";
+import { link, overlay, type PortlessSpec, type Sources, seed, start, unlink } from "./start.ts";
 import type { StoredImage } from "./uploads.ts";
 
 const GIB = 1024 ** 3;
@@ -48,6 +48,8 @@ export class Boot {
     const kernel = boot === null ? undefined : await copies.plain(boot.kernel, signal);
     const initrd = boot?.initrd == null ? undefined : await copies.plain(boot.initrd, signal);
     const sources = { base: image, kernel, initrd };
+    // What an earlier attempt linked may be of another image; only a disk that is there belongs to it.
+    if (!(await this.hasDisk())) await unlink(this.folder);
     await link(this.folder, sources);
     return sources;
   }

@@ -63,17 +63,11 @@ export class SavedBoot {
   }
 
   /** Restores the guest as this machine and has it go on. Resolves when it has taken what makes it another than its siblings. */
-  async resume(
-    { state, disk }: SavedState,
-    sources: Sources,
-    accelerator: "kvm" | "tcg",
-    signal: AbortSignal,
-  ): Promise<void> {
+  async resume({ state, disk }: SavedState, accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<void> {
     const { host, config, context } = this.#parts;
     const { folder, own } = this.#boot;
     const account = await host.accountOf(this.#boot.name);
     const cwd = join(folder, "run");
-    await link(folder, sources);
     await mkdir(join(folder, "frozen"), { recursive: true, mode: 0o711 });
     await linked(disk, join(folder, "frozen", "disk"));
     const { wanted, facts } = await this.#boot.facts();

@@ -30,6 +30,11 @@ export async function link(folder: string, sources: Sources): Promise<void> {
 
 const GIB = 1024 ** 3;
 
+/** Takes the machine's names away from what it was to boot from. */
+export async function unlink(folder: string): Promise<void> {
+  for (const name of ["base", "kernel", "initrd"]) await rm(join(folder, name), { force: true });
+}
+
 /** A disk of `gib` that holds what the guest changes on top of a file beside its folder. */
 export async function overlay(
   folder: string,
