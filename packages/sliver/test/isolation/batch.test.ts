@@ -40,13 +40,20 @@ describe("many commands in one process", () => {
 });
 
 test("what each sliver has sent is told by its class alone", () => {
-  const shown = [
-    { class: "htb", handle: "1:ffff", root: true, stats: { bytes: 300 } },
-    { class: "htb", handle: "1:fffe", parent: "1:ffff", stats: { bytes: 5 } },
-    { class: "htb", handle: "1:1", parent: "1:ffff", stats: { bytes: 100 } },
-    { class: "htb", handle: "1:fa0", parent: "1:ffff", stats: { bytes: 195 } },
-  ];
-  expect([...sentByIndex(JSON.stringify(shown))]).toEqual([
+  const shown = `class htb 1:ffff root rate 1Mbit ceil 1Mbit burst 256Kb cburst 1600b
+ Sent 300 bytes 4 pkt (dropped 0, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+
+class htb 1:fffe parent 1:ffff prio 0 rate 8Kbit ceil 1Mbit burst 1600b cburst 1600b
+ Sent 5 bytes 1 pkt (dropped 0, overlimits 0 requeues 0)
+
+class htb 1:1 parent 1:ffff prio 0 rate 8Kbit ceil 8Kbit burst 1600b cburst 1600b
+ Sent 100 bytes 1 pkt (dropped 0, overlimits 0 requeues 0)
+
+class htb 1:fa0 parent 1:ffff leaf 8001: prio 0 rate 8Kbit ceil 8Kbit burst 1600b cburst 1600b
+ Sent 195 bytes 2 pkt (dropped 9, overlimits 0 requeues 0)
+`;
+  expect([...sentByIndex(shown)]).toEqual([
     [1, 100],
     [4000, 195],
   ]);

@@ -58,20 +58,10 @@ export function unshapeCommands({ index }: Pick<Names, "index">): BatchLine[] {
   ];
 }
 
-/** Bytes that each sliver has sent through its class, by its index, from `tc -s -j class show`. */
-export function sentByIndex(json: string): ReadonlyMap<number, number> {
-  const classes = JSON.parse(json === "" ? "[]" : json) as {
-    readonly handle?: string;
-    readonly stats?: { readonly bytes?: number };
-  }[];
-  return new Map(
-    classes.flatMap(({ handle, stats }) => {
-      const minor = /^1:([0-9a-f]{1,3})$/.exec(handle ?? "")?.[1];
-      return minor === undefined || stats?.bytes === undefined
-        ? []
-        : [[Number.parseInt(minor, 16), stats.bytes] as const];
-    }),
-  );
+/** Bytes that each sliver has sent through its class, by its index, from `tc -s class show`: of HTB it has no JSON. */
+export function sentByIndex(shown: string): ReadonlyMap<number, number> {
+  const found = shown.matchAll(/^class htb 1:([0-9a-f]{1,3}) .*\n\s*Sent (\d+) bytes/gm);
+  return new Map([...found].map(([, minor, bytes]) => [Number.parseInt(minor!, 16), Number(bytes)]));
 }
 
 function bits(rate: number): string {

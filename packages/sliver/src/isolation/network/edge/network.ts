@@ -80,7 +80,7 @@ export class Network {
 
   /** Bytes that each sliver has sent, by its index. */
   async sent(signal: AbortSignal): Promise<ReadonlyMap<number, number>> {
-    const show = ["tc", "-s", "-j", "class", "show", "dev", UPLINK_QUEUE] as const;
+    const show = ["tc", "-s", "class", "show", "dev", UPLINK_QUEUE] as const;
     const shown = await run(show, { signal }).catch((error) => {
       ignoreMissing(error);
       return "";
