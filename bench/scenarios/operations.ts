@@ -42,23 +42,26 @@ export const operations: Scenario = {
       const which = locked ? "lock parents exist" : "at once";
       yield { scenario: "operations", case: which, requests: REQUESTS, ...perRequest(tap, REQUESTS) };
     }
-    yield await limited();
+    yield* limited();
   },
 };
 
 /** With limits of pool and cloud: each node that is made writes its ledgers. */
-async function limited(): Promise<Figure> {
+async function* limited(): AsyncGenerator<Figure> {
   await using server = await startServer();
   await using tap = await startTap(server.address);
   await using _launcher = await startLauncher(server.client, launcherConfig({ ...tap, limited: true }), 1);
   const requester = await Requester.open(server.client);
   await requester.fulfilled(await requester.submit(LABEL, 1), LIMIT_MS);
   tap.reset();
+  await requester.fulfilled(await requester.submit(LABEL, 1), LIMIT_MS);
+  yield { scenario: "operations", case: "idle, with limits", requests: 1, ...perRequest(tap, 1) };
+  tap.reset();
   tap.holdBack();
   const ids = await requester.submit(LABEL, REQUESTS);
   tap.resume();
   await requester.fulfilled(ids, LIMIT_MS);
-  return {
+  yield {
     scenario: "operations",
     case: "at once, with limits",
     requests: REQUESTS,

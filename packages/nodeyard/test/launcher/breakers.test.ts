@@ -199,6 +199,25 @@ describe("a label that never boots", () => {
     await world.until("nothing is left", () => world.nodes().length === 0);
   });
 
+  test("of several launchers each has it, so that together they spend no more than that many times as much", async () => {
+    const counter = counting();
+    const slow = { minMs: 5_000, maxMs: 20_000 };
+    const world = new World({ latency: { ...INSTANT.latency, create: slow } });
+    world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
+    const config = launcherConfig([fakeProvider("cloud", RETRIES)], { failedLaunchesPerHour: 10 });
+    for (const name of ["a", "b", "c"]) await world.start(name, config, { wrap: counter.wrap });
+    await asked(world, 90);
+    await world.run(60_000);
+    expect(counter.creates).toBeLessThanOrEqual(30);
+    const first = counter.creates;
+    const hours = 2;
+    for (let minute = 0; minute < 60 * hours; minute++) {
+      await world.ask();
+      await world.run(60_000);
+    }
+    expect(counter.creates - first).toBeLessThanOrEqual(3 * 10 * hours);
+  });
+
   test("and one that works is not held up by it, nor after a restart", async () => {
     const boot = { minMs: 10_000, maxMs: 10_000 };
     const world = new World({ latency: { ...INSTANT.latency, boot } });
