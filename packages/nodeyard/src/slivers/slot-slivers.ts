@@ -82,7 +82,11 @@ export class SlotSlivers {
           if (tags?.epoch !== String(at.epoch)) slivers.delete(other);
         if (!slivers.has(name)) slivers.set(name, spec);
       }, signal);
-      granted(report, name);
+      try {
+        granted(report, name);
+      } catch (error) {
+        throw roomFor(at, error);
+      }
     });
   }
 
@@ -264,6 +268,16 @@ function loginAt(
 
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+/** A slot is only free when nothing of its last sliver is left: what does not fit now does not fit later. */
+function roomFor({ id, host }: BackingHost, error: unknown): unknown {
+  if (!(error instanceof DriverError) || error.kind !== "quota") return error;
+  return new DriverError(
+    "configuration",
+    `backing node ${id} (${host}) has no room for so many slots: ${error.message}; lower the label's max-parallel-jobs or guarantees`,
+    { cause: error },
+  );
 }
 
 /** What the operator has to do, where somebody has to do something. */

@@ -133,6 +133,21 @@ describe("slots that are slivers", () => {
     expect(lab.running).toEqual([]);
   });
 
+  test("more slots than the machine has room for fail their request, with what to change", async () => {
+    const lab = new SliverLab();
+    const sliver = { ...ISOLATED.sliver, "memory-guarantee": 2_500 };
+    const { log } = await lab.begin("a", { sliver });
+    const first = await lab.get();
+    const asked = await lab.slice();
+    await lab.until("the request fails", () => lab.request(asked)?.state === "failed");
+    const told = log.lines.map(({ facts }) => JSON.stringify(facts)).join("\n");
+    expect(told).toMatch(
+      /has no room for so many slots: .*memory.*; lower the label's max-parallel-jobs or guarantees/,
+    );
+    await lab.until("only the first is left", () => lab.made === 1);
+    expect(lab.running).toEqual([`n${first.id}`]);
+  });
+
   test("slivers of another writer are left alone, whatever the epoch", async () => {
     const lab = new SliverLab();
     const { log } = await lab.begin("a");
