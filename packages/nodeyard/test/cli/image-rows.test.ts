@@ -1,0 +1,34 @@
+import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { createMemoryTree } from "@nodeyard/tree";
+import { expect, test } from "vitest";
+import { imageRow } from "../../src/cli/image-rows.ts";
+import { type Canary, noBoots } from "../../src/operations/index.ts";
+
+const handles = { clock: new VirtualClock(), random: seededRandom(1) };
+const tree = createMemoryTree(handles).connect();
+const canary: Canary = {
+  candidate: "0123456789abcdef0123456789abcdef",
+  since: 0,
+  share: 0.1,
+  tallies: { candidate: { ...noBoots, boots: 3, failed: 1 }, stable: noBoots },
+  rejected: [],
+  last: {
+    build: "fedcba9876543210fedcba9876543210",
+    verdict: "rolled-back",
+    why: "4 of 5 launches failed",
+    at: 0,
+  },
+};
+const trial = (change: Partial<Canary> | null) =>
+  imageRow(
+    { image: "small", paused: false, request: null, canary: change && { ...canary, ...change } },
+    { ...handles, tree },
+    false,
+  ).trial;
+
+test("what people see of a trial: how it goes, else how the last one ended and why", () => {
+  expect(trial({})).toBe("01234567 gets 10 %: 3 booted, 1 failed");
+  expect(trial({ candidate: null })).toBe("fedcba98 rolled-back: 4 of 5 launches failed");
+  expect(trial({ candidate: null, last: null })).toBeNull();
+  expect(trial(null)).toBeNull();
+});
