@@ -7,8 +7,8 @@ import { BuilderError } from "../errors.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 
 const ANSWER_MS = 120_000;
-/** Between two looks at one cloud, milliseconds: sweeps after events do not ask it. */
-const LOOK_MS = 60_000;
+/** Between two looks at one cloud, milliseconds: it lists all that it has, for what seldom happens. */
+const LOOK_MS = 5 * 60_000;
 
 /**
  * Deletes images in clouds that are ours and have no record (design, rule 5), as a builder leaves them whose upload record
