@@ -46,6 +46,19 @@ describe("what a Python launcher that was stopped has left", () => {
     expect((await world.fulfilled(asked)).nodes).toEqual([node]);
   });
 
+  test("a ready node counts for min-ready, whoever asked for it", async () => {
+    const labels = new Map([
+      ["small", { name: "small", minReady: 2, maxReadyAgeMs: Number.POSITIVE_INFINITY }],
+    ]);
+    const world = new World();
+    await left(world, { requestor: "NodePool:min-ready" });
+    await left(world, { requestor: "zuul" });
+    await world.start("a", launcherConfig([fakeProvider()], { labels }));
+    await world.run(120_000);
+    expect(world.nodes()).toHaveLength(2);
+    expect(world.children(paths.requests)).toEqual([]);
+  });
+
   test("counts for the pool, and once for the cloud's quota", async () => {
     const world = new World({ quota: { instances: 4 } });
     const used = [await left(world, { state: "in-use" }), await left(world, { state: "in-use" })];

@@ -5,7 +5,7 @@ import { config, Lab } from "./lab.ts";
 describe("many at once", () => {
   test("200 requests on 25 backing nodes of 8 slots", async () => {
     const lab = new Lab();
-    await lab.start("a", config({ "max-parallel-jobs": 8 }));
+    const { counters } = await lab.start("a", config({ "max-parallel-jobs": 8 }));
     const ids: string[] = [];
     for (let index = 0; index < 200; index++) ids.push(await lab.slice());
     for (const id of ids) await lab.fulfilled(id);
@@ -13,6 +13,9 @@ describe("many at once", () => {
     expect(lab.ends()).toHaveLength(200);
     expect(lab.backings().filter(({ state }) => state === "in-use")).toHaveLength(25);
     for (const { id } of lab.backings()) expect(lab.claims(id)).toHaveLength(8);
+    // One launcher never tries for a slot that it has just chosen for another node.
+    const count = (change: string) => counters.value("launcher.slots", { provider: "slicer", change });
+    expect([count("claimed"), count("lost")]).toEqual([200, 0]);
   });
 
   test("two launchers on one provider share its backing nodes, and no slot is given twice", async () => {
