@@ -50,7 +50,11 @@ while read -r word rest <&3; do
   case $word in
     entropy) why=$(echo "$rest" | reseed 2>&1) || refuse "entropy: $why" ;;
     time) date -s "@$rest" >/dev/null || refuse "time" ;;
-    machine-id) rm -f /etc/machine-id && (umask 022; echo "$rest" >/etc/machine-id) || refuse "machine id" ;;
+    machine-id)
+      # systemd lays one over it at a first start.
+      umount /etc/machine-id 2>/dev/null
+      rm -f /etc/machine-id && (umask 022; echo "$rest" >/etc/machine-id) || refuse "machine id"
+      ;;
     hostname) hostname "$rest" && (umask 022; echo "$rest" >/etc/hostname) || refuse "hostname" ;;
     host-key) echo "$rest" >>/run/nodeyard/host-key ;;
     go) break ;;
