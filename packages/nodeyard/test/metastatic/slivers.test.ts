@@ -133,6 +133,38 @@ describe("slots that are slivers", () => {
     expect(lab.running).toEqual([]);
   });
 
+  test("a sliver that a launcher made after its slot was freed is ended; those of slots stay", async () => {
+    const lab = new SliverLab();
+    await lab.begin("a");
+    const node = await lab.get();
+    const [host] = [...lab.hosts.values()];
+    const { signal } = new AbortController();
+    const now = await lab.settle(host!.client.document(signal));
+    const [own] = now.slivers;
+    // What a launcher writes that lost its session and does not know it.
+    const stray = {
+      ...own!,
+      name: "n0000009999",
+      generation: 9999,
+      tags: { ...own!.tags, node: "0000009999" },
+    };
+    const { node: name, epoch, version, writer } = now;
+    const claims = {
+      v: 1,
+      node: name,
+      epoch,
+      version: version + 1,
+      writer,
+      issuedAt: 0,
+      slivers: [own, stray],
+    };
+    await lab.settle(host!.client.deliver(signText("document", claims, signerOf(lab.keys)), signal));
+    await lab.until("it runs", () => lab.running.length === 2);
+    await lab.until("it is ended", () => lab.made === 1, 400_000);
+    expect(lab.running).toEqual([`n${node.id}`]);
+    expect(lab.node(node.id)?.state).toBe("ready");
+  });
+
   test("more slots than the machine has room for fail their request, with what to change", async () => {
     const lab = new SliverLab();
     const sliver = { ...ISOLATED.sliver, "memory-guarantee": 2_500 };
