@@ -1,3 +1,10 @@
 export { Answerer } from "./answerer.ts";
 export { type Asked, askMembers, type Silent } from "./ask-members.ts";
-export { type About, type PoolStanding, type Testimony, testimonySchema, type UnderWay } from "./records.ts";
+export {
+  type About,
+  type ImageWork,
+  type PoolStanding,
+  type Testimony,
+  testimonySchema,
+  type UnderWay,
+} from "./records.ts";

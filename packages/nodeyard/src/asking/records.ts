@@ -19,6 +19,7 @@ const aboutSchema = z.object({
   node: id.optional(),
   lease: id.optional(),
   label: id.optional(),
+  image: id.optional(),
 });
 
 /** What is asked about: whatever a member knows of any of these. */
@@ -76,6 +77,24 @@ const eventSchema = z.object({
   facts,
 });
 
+/** A build or an upload of an image that goes on now. */
+const imageWorkSchema = z.object({
+  kind: z.enum(["build", "upload"]),
+  image: id,
+  build: id,
+  /** Of an upload. */
+  provider: id.nullable(),
+  /** What it is at, in its own words. */
+  phase: z.string(),
+  bytes: z.number(),
+  /** Null: not known beforehand. */
+  total: z.number().nullable(),
+  elapsedMs: z.number(),
+  bytesPerSecond: z.number(),
+  etaMs: z.number().nullable(),
+});
+export type ImageWork = z.infer<typeof imageWorkSchema>;
+
 /** All that one member knows. */
 export const testimonySchema = z.object({
   /** Why the request waits, all pools of the member together; null: not asked, not known, or it waits for nothing. */
@@ -85,6 +104,8 @@ export const testimonySchema = z.object({
   events: z.array(eventSchema),
   /** Why there is no history; null: there may be. */
   problem: z.string().nullable(),
+  /** Of builders. */
+  images: z.array(imageWorkSchema).optional(),
 });
 export type Testimony = z.infer<typeof testimonySchema>;
 

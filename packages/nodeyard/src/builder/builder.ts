@@ -2,6 +2,7 @@ import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
 import { newComponent } from "@nodeyard/model";
 import { type Clock, jitter, messageOf, type Random, sleep, type Timer } from "@nodeyard/runtime";
 import type { Session, Tree } from "@nodeyard/tree";
+import { Answerer, type Testimony } from "../asking/index.ts";
 import type { BuilderSettings } from "../config/index.ts";
 import {
   announceMember,
@@ -61,6 +62,7 @@ export class Builder {
   readonly #providers: ImageProviders;
   readonly #workers: Workers;
   readonly #leaked: LeakedImages;
+  readonly #answerer: Answerer;
   readonly #context: BuilderContext;
   readonly #stop = new AbortController();
   #config: BuilderConfig;
@@ -113,6 +115,16 @@ export class Builder {
       providers: this.#providers.open,
     };
     this.#leaked = new LeakedImages(this.#context);
+    this.#answerer = new Answerer({
+      tree,
+      clock,
+      log,
+      now: () => clock.now() + tree.clockOffset(),
+      member: () => this.#memberName(),
+      hostname: identity.hostname,
+      version: identity.version,
+      testify: async ({ image }) => this.#testify(image),
+    });
     this.#workers = new Workers(this.#context, {
       builds: options.buildWorkers ?? 1,
       uploads: options.uploadWorkers ?? 4,
@@ -161,6 +173,7 @@ export class Builder {
     await persevere(this.#options, () => this.#registration.prepare());
     if (this.#options.view === undefined) await this.view.start();
     this.#unlisten = this.view.onEvent((event) => {
+      this.#answerer.onEvent(event);
       if (event.type === "image") this.#workers.changed(event.image);
       else if (event.type === "complete") this.#workers.turn();
       const told = event.type === "own" && canaryImage(event.path) !== undefined;
@@ -212,8 +225,22 @@ export class Builder {
     }
   }
 
+  /** What goes on with an image, or with all. Who asks of requests and nodes learns that there is nothing to learn here. */
+  #testify(image: string | undefined): Testimony {
+    const images = this.progress().filter((work) => image === undefined || work.image === image);
+    return {
+      wait: null,
+      pools: [],
+      underWay: [],
+      events: [],
+      problem: "a builder keeps no journal",
+      images: [...images],
+    };
+  }
+
+  /** Told apart from a launcher's of the same process and session. */
   #memberName(): string {
-    return `${this.#options.identity.hostname}-${this.#options.tree.session().id.toString(16)}`;
+    return `builder-${this.#options.identity.hostname}-${this.#options.tree.session().id.toString(16)}`;
   }
 
   #sweepSoon(): void {

@@ -1,24 +1,8 @@
 import type { Clock } from "@nodeyard/runtime";
+import type { ImageWork } from "../../asking/index.ts";
 
-/** How far a build or an upload is. */
-export interface Progress {
-  readonly kind: "build" | "upload";
-  readonly image: string;
-  readonly build: string;
-  /** Of an upload. */
-  readonly provider: string | null;
-  /** What it is at, in its own words. */
-  readonly phase: string;
-  readonly bytes: number;
-  /** Null: not known beforehand, as of the first build. */
-  readonly total: number | null;
-  /** Since its start, milliseconds. */
-  readonly elapsedMs: number;
-  /** Mean over the whole time, bytes per second. */
-  readonly bytesPerSecond: number;
-  /** Milliseconds; null: cannot be told. */
-  readonly etaMs: number | null;
-}
+/** How far a build or an upload is: since its start, its rate the mean over the whole time. */
+export type Progress = Readonly<ImageWork>;
 
 type What = Pick<Progress, "kind" | "image" | "build" | "provider">;
 

@@ -2,6 +2,7 @@ import { type ImageBuildRecord, paths } from "@nodeyard/model";
 import type { Clock } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import {
+  imageWork,
   isKnownImage,
   listBuilds,
   listImages,
@@ -10,7 +11,9 @@ import {
 } from "../../operations/index.ts";
 import { Drivers, loadModule, openConfig } from "../../process/index.ts";
 import { CommandError } from "../errors.ts";
+import { progressText } from "../image-progress.ts";
 import { filesOf, type Session, withTree } from "../session.ts";
+import { plain } from "../table.ts";
 import { parseImage } from "./image-changes.ts";
 
 const LOOK_MS = 10_000;
@@ -99,7 +102,7 @@ async function ended(
         .map(({ record }) => record);
       const done = fresh.find(({ state }) => state === "ready" || state === "failed");
       if (done !== undefined) return done;
-      const now = fresh.length > 0 ? `building ${image}-${fresh[0]!.id}` : "waiting for a builder";
+      const now = fresh.length > 0 ? await howFar(handles, image, fresh[0]!.id, io) : "waiting for a builder";
       if (now !== told && io.isTerminal) io.err(`${now}\n`);
       told = now;
       // A lost event delays, never loses.
@@ -109,6 +112,19 @@ async function ended(
   } finally {
     await feed.close();
   }
+}
+
+/** What the builder says of the build; asked only where somebody sits there. */
+async function howFar(
+  handles: OperationHandles,
+  image: string,
+  build: string,
+  io: Session["io"],
+): Promise<string> {
+  const name = `building ${image}-${build}`;
+  if (!io.isTerminal) return name;
+  const work = (await imageWork(handles, image)).find((one) => one.build === build);
+  return work === undefined ? name : `${name}  ${plain(progressText(work))}`;
 }
 
 function settledIn(clock: Clock, event: Promise<void>): Promise<void> {

@@ -27,3 +27,4 @@ export {
   listUploads,
 } from "./list.ts";
 export { checkExport, exportImages, importImages } from "./transfer.ts";
+export { type ImageWork, imageWork } from "./work.ts";
