@@ -49,6 +49,18 @@ describe("a provider that leaves the configuration", () => {
     await lab.until("the request ended", () => lab.request(waiting)?.state === "failed", 60_000);
   });
 
+  test("tells whoever waits for a slot at once", async () => {
+    const lab = new Lab();
+    const a = await lab.start("a", config(LONG, {}, [metal({ "max-servers": 1 })]));
+    const used = await lab.get();
+    const waiting = await lab.slice();
+    await lab.until("another is asked for", () => asked(lab).length === 1);
+    await lab.settle(a.launcher.reconfigure(WITHOUT));
+    await lab.until("the request ended", () => lab.request(waiting)?.state === "failed", 10_000);
+    expect(lab.node(used.id)?.state).toBe("ready");
+    expect(lab.node(lab.place(used).backing)?.state).toBe("in-use");
+  });
+
   test("and comes back while a slot is in use is served as if it had not gone", async () => {
     const lab = new Lab();
     const settings = { ...LONG, "max-parallel-jobs": 2 };
