@@ -82,6 +82,9 @@ export class ImageLife {
             folder: this.machines,
             user: USER,
             accelerator: "tcg",
+            // Without KVM, on a busy machine.
+            "boot-timeout": 900,
+            "launch-timeout": 1200,
             "authorized-keys": [client.authorizedKey],
             diskimages: [{ name: "image", ...kind.boot }],
             pools: [
