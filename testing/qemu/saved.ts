@@ -1,17 +1,19 @@
 /**
- * What a saved state saves, for a machine that has nothing else to do: `node testing/qemu/saved.ts [rounds]`. Machines that boot and
+ * What a saved state saves, for a machine that has nothing else to do: `node testing/qemu/saved.ts [rounds] [--debian]`. Machines that boot and
  * machines that go on take turns; each is timed from the request until its own new host key is known and a client has logged in.
  * The result is one line of JSON, milliseconds.
  */
+import { debianImage } from "./debian.ts";
 import { Client, Launches, qemuRig, testImage } from "./index.ts";
 
-const [rounds = 7] = process.argv.slice(2).map(Number);
+const debian = process.argv.includes("--debian");
+const [rounds = 7] = process.argv.slice(2).filter(Number).map(Number);
 
-const image = await testImage();
+const image = debian ? await debianImage() : await testImage();
 const client = await Client.make();
 const boot = { kernel: image.kernel, initrd: image.initrd, "kernel-arguments": image.arguments };
 const tiny = { name: "tiny", path: image.disk, format: "raw", ...boot };
-const label = { ram: 256, disk: 1, seed: "fw_cfg", "authorized-keys": [client.authorizedKey] };
+const label = { ram: debian ? 512 : 256, disk: 1, seed: "fw_cfg", "authorized-keys": [client.authorizedKey] };
 const rigs = {
   cold: await qemuRig([tiny], label),
   saved: await qemuRig([tiny], { ...label, "saved-state": true }),
@@ -40,6 +42,7 @@ try {
   const median = (kind: "cold" | "saved", what: "scanned" | "ended") =>
     found[kind].map((one) => one[what]).sort((a, b) => a - b)[rounds >> 1] as number;
   const facts = {
+    image: debian ? "debian" : "test image",
     rounds,
     making: first.saved.ended,
     cold: { key: median("cold", "scanned"), login: median("cold", "ended") },

@@ -1,5 +1,4 @@
 import type { PoolConfig, ProviderConfig } from "@nodeyard/driver";
-import type { Subnet } from "./machine/bridge.ts";
 
 /** What only this driver understands of a provider. */
 export interface QemuProviderOwn {
@@ -24,6 +23,13 @@ export interface QemuProviderOwn {
   readonly emulator: string;
   /** Amounts for all machines of the folder; absent: what the host has. */
   readonly limits: { readonly instances: number; readonly cores: number | null; readonly ram: number | null };
+}
+
+/** A network of IPv4 for machines: the first address is the host's, each further one a machine's. */
+export interface Subnet {
+  /** As a number; its host part is 0. */
+  readonly base: number;
+  readonly prefix: number;
 }
 
 /** Both ends belong to it. */

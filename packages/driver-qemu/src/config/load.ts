@@ -8,8 +8,8 @@ import {
   readLimits,
   uniquePools,
 } from "@nodeyard/driver";
-import { parseSubnet, type Subnet } from "../machine/bridge.ts";
-import type { NumberRange, QemuPoolConfig, QemuProviderConfig, QemuProviderOwn } from "../own.ts";
+import { parseSubnet } from "../machine/bridge.ts";
+import type { NumberRange, QemuPoolConfig, QemuProviderConfig, QemuProviderOwn, Subnet } from "../own.ts";
 import { type ImageFacts, readImages } from "./images.ts";
 import { readKeys } from "./keys.ts";
 import { readLabel } from "./label.ts";

@@ -1,14 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { DriverError } from "@nodeyard/driver";
-import {
-  bridgeNames,
-  bridgeRules,
-  hostRules,
-  type Port,
-  portElement,
-  portOf,
-  type Subnet,
-} from "../machine/bridge.ts";
+import { bridgeNames, bridgeRules, hostRules, type Port, portElement, portOf } from "../machine/bridge.ts";
+import type { Subnet } from "../own.ts";
 import { type Account, run } from "./tools.ts";
 
 /**

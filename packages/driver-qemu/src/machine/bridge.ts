@@ -1,12 +1,6 @@
 import { createHash } from "node:crypto";
+import type { Subnet } from "../own.ts";
 import { METADATA } from "./firewall.ts";
-
-/** A network of IPv4 for machines: the first address is the host's, each further one a machine's. */
-export interface Subnet {
-  /** As a number; its host part is 0. */
-  readonly base: number;
-  readonly prefix: number;
-}
 
 /** What a machine on the bridge is there; all follows from its number. */
 export interface Port {
