@@ -45,7 +45,7 @@ export class LauncherSite {
     ]);
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-openstack-launcher-"));
     const started = new LauncherSite(zookeeper, guest, port, folder);
-    started.configure(configuration);
+    started.#configure(configuration);
     await started.launch();
     return started;
   }
@@ -54,8 +54,13 @@ export class LauncherSite {
     return join(this.#folder, "nodepool.yaml");
   }
 
-  /** Writes its file anew; a launcher that runs reads it again within seconds. */
-  configure(configuration: (guestPort: number) => string): void {
+  /** Writes its file anew and waits until the launcher that runs has read it; once in a launcher's life. */
+  async reconfigure(configuration: (guestPort: number) => string): Promise<void> {
+    this.#configure(configuration);
+    if (!(await this.#launcher!.told("the configuration changed"))) throw new Error(this.log);
+  }
+
+  #configure(configuration: (guestPort: number) => string): void {
     const servers = `zookeeper-servers: [{host: ${this.hosts.replace(":", ", port: ")}}]\nzookeeper-timeout: 8.0\n`;
     writeFileSync(this.#config, servers + configuration(this.#guestPort));
   }

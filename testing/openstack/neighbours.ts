@@ -21,7 +21,7 @@ export interface Neighbour {
 
 /**
  * What others have, with names and texts like ours: servers, floating IPs, ports, volumes and images that look like those of a node
- * that is gone, of a Python launcher, and of nobody. Returns the ids of all that the project has then.
+ * that is gone, of a Python launcher, and of nobody. Returns all that the project has then.
  */
 export async function lookAlikes({ user, installation }: Neighbour): Promise<ReadonlySet<string>> {
   const [network, volume, image, server] = [
@@ -114,17 +114,22 @@ export async function untilOnly(
   });
 }
 
-/** Ids of the project's servers, floating IPs, ports, volumes and images. */
+/** The project's servers, floating IPs, ports, volumes and images, each as "kind id". */
 export async function things(user: CloudUser): Promise<ReadonlySet<string>> {
   const project = await user.project();
-  const all = await Promise.all([
-    user.all<Item>("compute", "/servers", "servers"),
-    user.all<Item>("network", `/floatingips?project_id=${project}`, "floatingips"),
-    user.all<Item>("network", `/ports?project_id=${project}`, "ports"),
-    user.all<Item>("block-storage", "/volumes", "volumes"),
-    user.all<Item>("image", `/images?owner=${project}`, "images"),
-  ]);
-  return new Set(all.flat().map(({ id }) => id));
+  const lists = [
+    ["compute", "/servers", "servers"],
+    ["network", `/floatingips?project_id=${project}`, "floatingips"],
+    ["network", `/ports?project_id=${project}`, "ports"],
+    ["block-storage", "/volumes", "volumes"],
+    ["image", `/images?owner=${project}`, "images"],
+  ] as const;
+  const all = await Promise.all(
+    lists.map(async ([service, path, kind]) =>
+      (await user.all<Item>(service, path, kind)).map(({ id, name }) => `${kind} ${id} ${name ?? ""}`.trim()),
+    ),
+  );
+  return new Set(all.flat());
 }
 
 async function until(what: string, look: () => Promise<boolean>, limitMs = 60_000): Promise<void> {

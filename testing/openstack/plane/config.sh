@@ -98,7 +98,7 @@ rpc_state_report_workers = 0
 api_paste_config = $PLANE/paste/neutron.ini
 state_path = $S/neutron
 dhcp_agent_notification = false
-notify_nova_on_port_status_changes = true
+notify_nova_on_port_status_changes = false
 notify_nova_on_port_data_changes = true
 send_events_interval = 1
 # so few that lists have several pages

@@ -140,9 +140,7 @@ test("a guest that never answers is tried as often as configured, its request fa
 });
 
 test("when all is used and nothing is to be kept ready, nothing of ours is left", async () => {
-  launcher.configure((port) => configuration(port, 0));
-  // The program looks at its file twice in ten seconds.
-  await new Promise((resolve) => setTimeout(resolve, 12_000));
+  await launcher.reconfigure((port) => configuration(port, 0));
   const jobs = await launcher.zuul.jobs([["warm", "warm"]], JOB_MS);
   expect(jobs).toMatchObject([{ state: "used" }]);
   await runSteps((step) => provider.offers!.images!.remove(tag, step), options);
