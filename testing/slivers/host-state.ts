@@ -8,7 +8,7 @@ export function hostState(folder: string): Readonly<Record<string, readonly stri
     processes: processes(),
     mounts: lines(readFileSync("/proc/self/mountinfo", "utf8"))
       .map((line) => line.split(" ").slice(2).join(" "))
-      .filter((line) => /nodeyard|ny-/.test(line)),
+      .filter((line) => /nodeyard-sliver|ny-\d/.test(line)),
     cgroups: cgroups(),
     users: ["passwd", "group", "shadow", "subuid", "subgid"].flatMap((name) =>
       existsSync(`/etc/${name}`) ? lines(readFileSync(`/etc/${name}`, "utf8")) : [],

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { spec } from "../api/rig.ts";
@@ -32,6 +33,8 @@ describe.skipIf(whyNot() !== undefined)(
         });
       await daemon.deliver(sliver("ada", 96), sliver("bob", 32));
       await daemon.running("ada", "bob");
+      for (const name of ["ada", "bob"])
+        sockets.set(name, join(real.folder, "slivers", await markOf(name), "api", "api.sock"));
     }, 1_800_000);
     afterAll(async () => {
       await daemon?.stop();
@@ -40,10 +43,13 @@ describe.skipIf(whyNot() !== undefined)(
 
     const signal = () => AbortSignal.timeout(60_000);
     // What speaks for a sliver is the socket that is seen inside.
-    const socket = "";
-    const ada = () => new SliverClient(unixTransport(socket));
+    const sockets = new Map<string, string>();
+    const call = (name: string, method: string, ...params: unknown[]) =>
+      new SliverClient(unixTransport(sockets.get(name)!)).call(method, params, signal());
+    /** A call that waits until the machine has followed, and nothing else is to be done for either. */
+    const followed = () => Promise.all(["ada", "bob"].map((name) => call(name, "Start", name)));
     const lend = (amount: number) =>
-      ada().call("SetLoans", ["ada", [{ to: "bob", resource: "cpuShare", amount }]], signal());
+      call("ada", "SetLoans", "ada", [{ to: "bob", resource: "cpuShare", amount }]);
     const reportOf = async (name: string) =>
       (await daemon.report()).slivers.find((one) => one.name === name)!;
     const markOf = async (name: string) => {
@@ -74,12 +80,17 @@ describe.skipIf(whyNot() !== undefined)(
 
     test("what is called back is back before the lender starts", async () => {
       const [lender, borrower] = [await markOf("ada"), await markOf("bob")];
+      await call("ada", "SetLoans", "ada", []);
+      await followed();
       const own = cpuWeight(borrower);
       await lend(32);
-      await ada().call("Stop", ["ada"], signal());
-      expect(existsSync(cpuGroup(lender))).toBe(false);
+      await followed();
       const lent = cpuWeight(borrower);
       expect(lent).toBeGreaterThan(own);
+      await call("ada", "Stop", "ada");
+      await call("bob", "Start", "bob");
+      expect(existsSync(cpuGroup(lender))).toBe(false);
+      expect(cpuWeight(borrower)).toBe(lent);
       // Looked at all the time: he is never there while the other still has what is his.
       const seen = new Set<string>();
       const look = setInterval(() => {
@@ -87,8 +98,8 @@ describe.skipIf(whyNot() !== undefined)(
         seen.add(`${existsSync(cpuGroup(lender)) ? "there" : "away"}, ${holds ? "lent" : "back"}`);
       }, LOOK);
       try {
-        await ada().call("SetLoans", ["ada", []], signal());
-        await ada().call("Start", ["ada"], signal());
+        await call("ada", "SetLoans", "ada", []);
+        await call("ada", "Start", "ada");
         await daemon.running("ada");
         await pause(10 * LOOK);
       } finally {
