@@ -22,6 +22,14 @@ const START_MS = 20_000;
 /** Its control groups are below one of each hierarchy of ours, and all that it sees of them. */
 const ENTER = `
 set -e
+if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
+  for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
+    echo "+$controller" > /sys/fs/cgroup/cgroup.subtree_control
+  done
+  mkdir "/sys/fs/cgroup/$2"
+  echo 0 > "/sys/fs/cgroup/$2/cgroup.procs"
+  exec unshare --cgroup sh -c "$3" sh "$1"
+fi
 for hierarchy in /sys/fs/cgroup/*/; do
   group="$hierarchy$2"
   mkdir "$group"
@@ -41,8 +49,17 @@ mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/r
 cd "$1/root"
 mount -t proc proc proc
 mount -t sysfs sysfs sys
-mount -t tmpfs -o mode=755 cgroups sys/fs/cgroup
-for name in $(ls /sys/fs/cgroup); do
+if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
+  mount -t cgroup2 cgroup2 sys/fs/cgroup
+  # A group that others are made in holds no processes.
+  mkdir sys/fs/cgroup/init
+  echo 0 > sys/fs/cgroup/init/cgroup.procs
+  hierarchies=
+else
+  mount -t tmpfs -o mode=755 cgroups sys/fs/cgroup
+  hierarchies=$(ls /sys/fs/cgroup)
+fi
+for name in $hierarchies; do
   mkdir "sys/fs/cgroup/$name"
   case $name in
     unified) mount -t cgroup2 cgroup2 "sys/fs/cgroup/$name" ;;
@@ -61,7 +78,7 @@ exec /usr/sbin/sshd -D -e
 
 /**
  * Another machine, made of this one: its own copy-on-write view of the same files, its own processes and network, and a real SSH server
- * that root may log in to by a key. Needs root, and control groups of version 1 with the newer ones beside them.
+ * that root may log in to by a key. Needs root.
  */
 export class ForeignMachine {
   readonly folder = mkdtempSync(join(tmpdir(), "nodeyard-foreign-"));
@@ -143,7 +160,8 @@ export class ForeignMachine {
     } catch {
       // It went with the other end.
     }
-    for (const hierarchy of readdirSync(CGROUPS)) removeGroups(join(CGROUPS, hierarchy, this.#group));
+    for (const hierarchy of [".", ...readdirSync(CGROUPS)])
+      await removeGroups(join(CGROUPS, hierarchy, this.#group));
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -166,12 +184,20 @@ export class ForeignMachine {
   }
 }
 
-/** Groups go from the inside out; their files are the kernel's. */
-function removeGroups(path: string): void {
+/** Groups go from the inside out, once their processes have ended; their files are the kernel's. */
+async function removeGroups(path: string): Promise<void> {
   if (!existsSync(path)) return;
   for (const entry of readdirSync(path, { withFileTypes: true }))
-    if (entry.isDirectory()) removeGroups(join(path, entry.name));
-  rmdirSync(path);
+    if (entry.isDirectory()) await removeGroups(join(path, entry.name));
+  for (let waited = 0; ; waited += 50) {
+    try {
+      rmdirSync(path);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EBUSY" || waited > START_MS) throw error;
+      await pause(50);
+    }
+  }
 }
 
 function keygen(path: string): void {
