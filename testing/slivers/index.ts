@@ -1,2 +1,3 @@
 export { difference, hostState } from "./host-state.ts";
+export { CAPACITY, Machine } from "./machine.ts";
 export { whyNot } from "./require.ts";

@@ -1,7 +1,8 @@
 import { driverConformance } from "@nodeyard/driver/conformance";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Machine } from "../../../testing/slivers/index.ts";
 import { sliverDriver } from "../src/index.ts";
-import { Machine, sliverRig } from "./rig.ts";
+import { sliverRig } from "./rig.ts";
 
 // A real sliverd whose slivers are in memory: what they are made of is no matter of the contract.
 describe("sliver", { timeout: 120_000 }, () => {

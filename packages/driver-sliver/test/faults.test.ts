@@ -2,8 +2,9 @@ import { chmodSync } from "node:fs";
 import { DriverError, runSteps, type StepContext } from "@nodeyard/driver";
 import { systemClock } from "@nodeyard/runtime";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { CAPACITY, Machine } from "../../../testing/slivers/index.ts";
 import { sliverDriver } from "../src/index.ts";
-import { CAPACITY, contextOf, Machine, providerOf } from "./rig.ts";
+import { contextOf, providerOf } from "./rig.ts";
 
 const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
 const never = new AbortController().signal;

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { driverConformance } from "@nodeyard/driver/conformance";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { difference, hostState, whyNot } from "../../../testing/slivers/index.ts";
+import { difference, hostState, Machine, whyNot } from "../../../testing/slivers/index.ts";
 import { sliverDriver } from "../src/index.ts";
-import { contextOf, Machine, sliverRig } from "./rig.ts";
+import { contextOf, sliverRig } from "./rig.ts";
 
 // The same kit with slivers that are made, by the daemon as it runs on machines.
 describe.skipIf(whyNot() !== undefined)("real slivers", { timeout: 300_000 }, () => {
