@@ -6,7 +6,7 @@ test("never twice at the same time, and once more for all who called meanwhile",
   let most = 0;
   let runs = 0;
   const ends: (() => void)[] = [];
-  const call = latest(async () => {
+  const { call, end: close } = latest(async () => {
     runs += 1;
     most = Math.max(most, ++now);
     await new Promise<void>((resolve) => ends.push(resolve));
@@ -27,6 +27,15 @@ test("never twice at the same time, and once more for all who called meanwhile",
   expect(runs).toBe(2);
   call();
   expect(runs).toBe(3);
+  // Who ends waits for what runs; what was called for meanwhile, and afterwards, is not begun.
+  call();
+  let closed = false;
+  const closing = close().then(() => {
+    closed = true;
+  });
+  expect(closed).toBe(false);
   await end();
-  expect([most, now]).toEqual([1, 0]);
+  await closing;
+  call();
+  expect([runs, most, now]).toEqual([3, 1, 0]);
 });

@@ -84,7 +84,9 @@ export async function startDaemon(
   };
   await applyAccounts();
   const reapply = () => applyAccounts().catch((error) => log.error(`accounts: ${messageOf(error)}`));
-  manager.onSync(latest(reapply));
+  const accounts = latest(reapply);
+  undo.defer(() => accounts.end());
+  undo.defer(manager.onSync(accounts.call));
   const tcp = await openTcp(config, handler, manager);
   if (tcp !== undefined) undo.defer(() => closeServer(tcp));
 
