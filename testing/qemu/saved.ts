@@ -10,6 +10,7 @@ const debian = process.argv.includes("--debian");
 const [rounds = 7] = process.argv.slice(2).filter(Number).map(Number);
 
 const image = debian ? await debianImage() : await testImage();
+const PATIENCE_MS = 300_000;
 const client = await Client.make();
 const boot = { kernel: image.kernel, initrd: image.initrd, "kernel-arguments": image.arguments };
 const tiny = { name: "tiny", path: image.disk, format: "raw", ...boot };
@@ -22,7 +23,7 @@ const rigs = {
 async function timed(launches: Launches, nodeId: string) {
   const began = performance.now();
   const machine = await launches.create(nodeId);
-  const keys = machine.hostKeys ?? (await launches.hostKeys(machine));
+  const keys = machine.hostKeys ?? (await launches.hostKeys(machine, PATIENCE_MS));
   const scanned = performance.now() - began;
   const said = await client.run(machine, keys, "hostname");
   const ended = performance.now() - began;
