@@ -16,10 +16,10 @@ import {
 } from "../coordination/index.ts";
 import { canaryImage } from "../operations/index.ts";
 import type { Counters, Log } from "../telemetry/index.ts";
-import { View } from "../view/index.ts";
+import { type NodeEntry, View } from "../view/index.ts";
 import { judgeTrials } from "./control/canary.ts";
 import type { BuilderContext } from "./control/context.ts";
-import { sweepImages } from "./control/janitor.ts";
+import { imageUploadOf, sweepImages } from "./control/janitor.ts";
 import { LeakedImages } from "./control/leaked-images.ts";
 import { sweepFiles } from "./control/local-files.ts";
 import { type Progress, ProgressBook } from "./control/progress.ts";
@@ -70,6 +70,8 @@ export class Builder {
   #sweeping: Promise<void> | undefined;
   #sweepTimer: Timer | undefined;
   #soon = false;
+  /** Uploads that go when the last node that boots from them has gone. */
+  #awaited: ReadonlySet<string> = new Set();
   #unsubscribe: () => void = () => {};
   #unlisten: () => void = () => {};
 
@@ -176,6 +178,8 @@ export class Builder {
       this.#answerer.onEvent(event);
       if (event.type === "image") this.#workers.changed(event.image);
       else if (event.type === "complete") this.#workers.turn();
+      if (event.type === "node" && event.after === undefined && this.#isAwaited(event.before))
+        this.#sweepSoon();
       const told = event.type === "own" && canaryImage(event.path) !== undefined;
       if (told || event.type === "image" || event.type === "complete") this.#sweepSoon();
     });
@@ -243,6 +247,11 @@ export class Builder {
     return `builder-${this.#options.identity.hostname}-${this.#options.tree.session().id.toString(16)}`;
   }
 
+  #isAwaited(node: NodeEntry | undefined): boolean {
+    const upload = imageUploadOf(node?.record.imageId ?? null);
+    return upload !== undefined && this.#awaited.has(upload);
+  }
+
   #sweepSoon(): void {
     if (this.#soon) return;
     this.#soon = true;
@@ -272,7 +281,7 @@ export class Builder {
     const { log, counters } = this.#options;
     if (!mayAct(this.#context)) return;
     try {
-      await sweepImages(this.#context, this.#stop.signal);
+      this.#awaited = await sweepImages(this.#context, this.#stop.signal);
       await sweepFiles(this.#context, (build) => this.#workers.isBusy(build));
       await this.#leaked.sweep(this.#stop.signal);
       await this.#context.sources.refresh();

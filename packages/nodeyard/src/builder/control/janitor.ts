@@ -2,7 +2,7 @@ import { decodeImageBuild, decodeImageUpload, paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { FenceLost, type Held, mayAct } from "../../coordination/index.ts";
 import { canaryPath, decodeCanary } from "../../operations/index.ts";
-import { type Retirement, retire } from "../core/retire.ts";
+import { type RetireFacts, type Retirement, retire, uploadKey } from "../core/retire.ts";
 import type { BuilderContext } from "./context.ts";
 import { orNothing } from "./facts.ts";
 import { heldBuild, heldUpload, underLock } from "./records.ts";
@@ -10,12 +10,19 @@ import { externalIdOf, removeFromCloud } from "./remove-upload.ts";
 
 type UploadEnd = Extract<Retirement, { readonly upload: string }>;
 
-/** One pass over all images of the tree. What fails is told and stops nothing else; the next pass tries again. */
-export async function sweepImages(context: BuilderContext, signal: AbortSignal): Promise<void> {
+/**
+ * One pass over all images of the tree. What fails is told and stops nothing else; the next pass tries again. Resolves with the
+ * uploads that only stay because a node boots from them, as `imageUploadOf` names them.
+ */
+export async function sweepImages(
+  context: BuilderContext,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
   const { view, settings, log, counters } = context;
   const used = usedUploads(context);
+  const awaited = new Set<string>();
   for (const image of [...view.images.names()].sort()) {
-    const facts = {
+    const facts: RetireFacts = {
       now: context.clock.now() + context.tree.clockOffset(),
       configured: settings.images.has(image),
       builds: [...view.images.builds(image).values()],
@@ -29,8 +36,10 @@ export async function sweepImages(context: BuilderContext, signal: AbortSignal):
       unproven: unprovenBuilds(context, image),
       used: used.get(image) ?? new Set<string>(),
     };
-    for (const end of retire(facts)) {
-      if (signal.aborted || !mayAct(context)) return;
+    const ends = retire(facts);
+    if (facts.used.size > 0) for (const key of heldBack(facts, ends)) awaited.add(`${image}/${key}`);
+    for (const end of ends) {
+      if (signal.aborted || !mayAct(context)) return awaited;
       try {
         if (await carryOut(context, image, end, signal)) counters.add("builder.retired", 1, { kind: end.do });
       } catch (error) {
@@ -40,6 +49,24 @@ export async function sweepImages(context: BuilderContext, signal: AbortSignal):
       }
     }
   }
+  return awaited;
+}
+
+/** Uploads that would go if no node used them. */
+function heldBack(facts: RetireFacts, ends: readonly Retirement[]): readonly string[] {
+  const going = (all: readonly Retirement[]) =>
+    all.flatMap((end) =>
+      end.do === "delete-upload" ? [uploadKey(end.build, end.provider, end.upload)] : [],
+    );
+  const already = new Set(going(ends));
+  return going(retire({ ...facts, used: new Set() })).filter((key) => !already.has(key));
+}
+
+/** `<image>/<build>/<provider>/<number>` of the upload that a node boots; undefined where its record names none. */
+export function imageUploadOf(imageId: string | null): string | undefined {
+  const parts = imageId?.split("/") ?? [];
+  const [, , , image, , build, , provider, , upload] = parts;
+  return parts.length === 10 ? `${image}/${uploadKey(build!, provider!, upload!)}` : undefined;
 }
 
 /** The one on trial, and those that failed theirs. */
@@ -54,11 +81,12 @@ function unprovenBuilds({ view }: BuilderContext, image: string): ReadonlySet<st
 function usedUploads({ view }: BuilderContext): ReadonlyMap<string, ReadonlySet<string>> {
   const used = new Map<string, Set<string>>();
   for (const { record } of view.nodes.byId.values()) {
-    const parts = record.imageId?.split("/") ?? [];
-    const [, , , image, , build, , provider, , upload] = parts;
-    if (parts.length !== 10 || image === undefined) continue;
+    const upload = imageUploadOf(record.imageId);
+    if (upload === undefined) continue;
+    const slash = upload.indexOf("/");
+    const image = upload.slice(0, slash);
     const keys = used.get(image) ?? new Set();
-    used.set(image, keys.add(`${build}/${provider}/${upload}`));
+    used.set(image, keys.add(upload.slice(slash + 1)));
   }
   return used;
 }
