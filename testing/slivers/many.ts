@@ -32,7 +32,8 @@ const folder = mkdtempSync(join(tmpdir(), "nodeyard-many-"));
 chmodSync(folder, 0o711);
 const daemon = await Sliverd.start(folder, kind, count + 1, {
   cache: join(tmpdir(), "nodeyard-image-cache"),
-  pool: { bytes: IMAGE + count * (DISK + 1024) * 1024 },
+  // A quarter of it is left to images.
+  pool: { bytes: IMAGE + 2 * count * DISK * 1024 },
 });
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.once(signal, () => void takeAway().finally(() => process.exit(1)));

@@ -94,8 +94,8 @@ export class Sliverd {
     const end = performance.now() + patience;
     let report = await this.#first(end);
     while (!good(report)) {
-      const hopeless = report.slivers.some(({ error }) => (error?.attempts ?? 0) >= ATTEMPTS);
-      if (hopeless || performance.now() > end)
+      const failing = report.slivers.some(({ error }) => (error?.attempts ?? 0) >= ATTEMPTS);
+      if (failing || report.refused.length > 0 || performance.now() > end)
         throw new Error(`it did not come about: ${complaints(report)}`);
       report = await this.watch(report);
     }
