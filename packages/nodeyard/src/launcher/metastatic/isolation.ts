@@ -8,6 +8,7 @@ import type { HeldNode } from "../fence/records.ts";
 import type { Backing, Book } from "./book.ts";
 import type { Claim } from "./claims.ts";
 import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
+import { slotResources } from "./machine.ts";
 
 /** For a document to be taken by a machine. */
 const DOCUMENT_MS = 60_000;
@@ -70,7 +71,7 @@ export class Isolation {
       slot,
       driverData,
       hostKeys,
-      resources: resourcesOf(want),
+      resources: slotResources(want),
       connection: { username, port, type: "ssh", pythonPath: "auto", shellType: null },
     };
   }
@@ -191,16 +192,4 @@ export class Isolation {
 
 function freed(error: unknown): undefined {
   if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
-}
-
-/** What is on the node's record, in the terms of all providers: what a user may count on. */
-function resourcesOf({ rspec }: SlotIsolation): Record<string, number> {
-  const { cpuGuarantee = 0, memoryGuarantee = 0, memoryCap = 0, disk = 0 } = rspec;
-  return {
-    instances: 1,
-    millicores: cpuGuarantee,
-    cores: Math.floor(cpuGuarantee / 1000),
-    ram: Math.ceil((memoryGuarantee > 0 ? memoryGuarantee : memoryCap) / 1024),
-    "disk-mib": Math.ceil(disk / 1024),
-  };
 }

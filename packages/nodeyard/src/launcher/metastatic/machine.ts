@@ -1,6 +1,7 @@
-import type { Machine, PoolConfig } from "@nodeyard/driver";
+import type { Machine, PoolConfig, Resources } from "@nodeyard/driver";
 import type { NodePatch, NodeRecord } from "@nodeyard/model";
 import { type SlotPlace, slotData } from "../../operations/index.ts";
+import type { SlotIsolation } from "../../slivers/index.ts";
 
 /** What the record of a node says once it has a slot: what its backing node says, where that is (spec drivers-pools.md 2.5). */
 export function slotPatch(
@@ -54,5 +55,21 @@ export function slotMachine(id: string, record: NodeRecord, hostKeys: readonly s
     slot: record.slot,
     driverData: record.driverData,
     hostKeys,
+  };
+}
+
+/**
+ * What a slot counts for: one instance, since the machine is charged to its own provider (spec drivers-pools.md 2.4); and, where it is a
+ * sliver, what its user is promised of it.
+ */
+export function slotResources(isolation: SlotIsolation | undefined): Resources {
+  if (isolation === undefined) return { instances: 1, cores: 0, ram: 0 };
+  const { cpuGuarantee = 0, memoryGuarantee = 0, disk = 0 } = isolation.rspec;
+  return {
+    instances: 1,
+    millicores: cpuGuarantee,
+    cores: Math.floor(cpuGuarantee / 1000),
+    ram: Math.ceil(memoryGuarantee / 1024),
+    "disk-mib": Math.ceil(disk / 1024),
   };
 }

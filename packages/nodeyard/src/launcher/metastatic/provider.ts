@@ -11,10 +11,8 @@ import {
 } from "@nodeyard/driver";
 import type { HeldNode } from "../fence/records.ts";
 import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
+import { slotResources } from "./machine.ts";
 import type { Slots } from "./slots.ts";
-
-/** What a slot takes: the machine is charged to the backing node's own provider (spec drivers-pools.md 2.4). */
-const NEED: Resources = { instances: 1, cores: 0, ram: 0 };
 
 /** Slots as a provider: nothing of it exists outside the tree. */
 export class SlotProvider implements Provider {
@@ -60,7 +58,8 @@ export class SlotProvider implements Provider {
   }
 
   async need(label: LabelConfig): Promise<Resources> {
-    if ((label as MetastaticLabel).own.slots >= 1) return NEED;
+    const { slots, sliver } = (label as MetastaticLabel).own;
+    if (slots >= 1) return slotResources(sliver);
     throw new DriverError("configuration", `label ${label.name} has no slots (max-parallel-jobs)`);
   }
 
