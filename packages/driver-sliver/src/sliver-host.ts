@@ -41,6 +41,15 @@ export interface SliverHostOptions {
   readonly closed: AbortSignal;
 }
 
+/** Where a sliver is logged in to. */
+export interface Door {
+  readonly user: string;
+  readonly address: string;
+  readonly port: number;
+  /** By a port of its machine, not at an address of its own. */
+  readonly published: boolean;
+}
+
 /** For one delivery with all of its attempts, milliseconds. */
 const DELIVERY_MS = 30_000;
 /** Above the half minute that a manager holds a watcher. */
@@ -74,12 +83,13 @@ export class SliverHost {
   }
 
   /** Where a client logs in to a sliver. Throws DriverError when no port of the machine leads there. */
-  door({ login }: SliverReport): { readonly address: string; readonly port: number; readonly user: string } {
+  door({ login }: SliverReport): Door {
     const { name, address = null } = this.#options;
     if (login === undefined)
       throw new DriverError("configuration", `machine ${name} makes slivers that nobody can log in to`);
-    if (address === null) return login;
-    if (login.published !== undefined) return { address, port: login.published, user: login.user };
+    const { user, published } = login;
+    if (address === null) return { user, address: login.address, port: login.port, published: false };
+    if (published !== undefined) return { user, address, port: published, published: true };
     throw new DriverError(
       "configuration",
       `machine ${name} publishes no ports of its slivers; set isolation.inbound in its sliverd.json`,

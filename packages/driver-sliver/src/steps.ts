@@ -14,7 +14,7 @@ import type { Edit, NodeReport, SliverReport, SliverSpecInput } from "@nodeyard/
 import { needOf } from "./amounts.ts";
 import { externalId, type Place, placeOf, sliverName } from "./names.ts";
 import type { SliverLabelOwn, SliverProviderConfig } from "./own.ts";
-import type { SliverHost } from "./sliver-host.ts";
+import type { Door, SliverHost } from "./sliver-host.ts";
 import type { SliverHosts } from "./sliver-hosts.ts";
 
 const STEP_MS = 60_000;
@@ -148,12 +148,15 @@ const HOPELESS: Readonly<Record<string, "configuration" | "quota">> = {
 function describe(
   order: CreateOrder,
   place: Place,
-  { address, port, user }: ReturnType<SliverHost["door"]>,
+  { address, port, user, published }: Door,
   resources: Resources,
 ): Machine {
+  const isIpv4 = /^\d+(?:\.\d+){3}$/.test(address);
   return {
     externalId: externalId(place),
     interfaceIp: address,
+    publicIpv4: published && isIpv4 ? address : null,
+    privateIpv4: !published && isIpv4 ? address : null,
     hostname: order.hostname,
     hostId: place.machine,
     resources,

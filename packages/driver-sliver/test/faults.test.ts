@@ -58,7 +58,14 @@ describe("slivers of two machines", { timeout: 60_000 }, () => {
 
   test("many at once are spread by what is promised, and none is refused while there is room", async () => {
     const { create, provider } = await opened({ "cpu-guarantee": 1000 });
-    await Promise.all(ids(8).map(create));
+    const machines = await Promise.all(ids(8).map(create));
+    // Each is logged in to at the address and by the login of its place.
+    expect(machines[0]).toMatchObject({
+      interfaceIp: expect.stringMatching(/^127\.213\.0\.\d+$/),
+      privateIpv4: machines[0]!.interfaceIp,
+      publicIpv4: null,
+      connection: { username: expect.stringMatching(/^ny-\d+$/), port: 22 },
+    });
     const on = (machine: Machine) => machine.status().then(({ slivers }) => slivers.length);
     expect(await Promise.all([on(one), on(two)])).toEqual([4, 4]);
     expect(await kindOf(create("0000000009"))).toMatch(/^quota: .*none of 2 machines has room/);
