@@ -3,10 +3,14 @@ import { join } from "node:path";
 import { stream } from "./stream.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../../..");
-/** What the suites of slivers need of it; dependencies that are packages of ours are links to these. */
+/** What the suites of slivers need of it; dependencies that are packages of ours are links into `packages`. */
 const NEEDED = [
-  ...["package.json", "tsconfig.json", "vitest.config.ts", "testing/slivers"],
-  ...["packages/sliver", "packages/sliver-protocol", "packages/runtime", "node_modules"],
+  "package.json",
+  "tsconfig.json",
+  "vitest.config.ts",
+  "testing/slivers",
+  "packages",
+  "node_modules",
 ];
 const SIZE = "3G";
 
