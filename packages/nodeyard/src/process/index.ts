@@ -13,6 +13,7 @@ export {
   changes,
   type LocalSlivers,
   probeSlivers,
+  runSliverd,
   type SliverFacts,
   startLocalSlivers,
 } from "./slivers/index.ts";

@@ -1,4 +1,6 @@
 import type { Command } from "commander";
+import { runSliverd } from "../../process/index.ts";
+import { CommandFailed } from "../errors.ts";
 import type { Session } from "../session.ts";
 import { addSliverdHosts } from "./sliverd-hosts.ts";
 import { addSliverdKeys } from "./sliverd-keys.ts";
@@ -7,7 +9,35 @@ import { addSliverdKeys } from "./sliverd-keys.ts";
 export function addSliverd(program: Command, session: Session): void {
   const sliverd = program
     .command("sliverd")
-    .description("make machines sliver hosts, and keep the keys that they believe");
+    .description("run a sliver manager, make machines sliver hosts, keep the keys that they believe");
+  addRun(sliverd);
   addSliverdKeys(sliverd, session);
   addSliverdHosts(sliverd, session);
+}
+
+/** Where `install` puts it. */
+const SETTINGS = "/etc/nodeyard-sliver/sliverd.json";
+
+interface RunOptions {
+  readonly dismantle?: boolean;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+function addRun(sliverd: Command): void {
+  sliverd
+    .command("run", { isDefault: true })
+    .argument("[file]", "its configuration", SETTINGS)
+    .description("run the sliver manager of this machine, as root; without a command `sliverd` does the same")
+    .option("--dismantle", "instead: end every sliver and take all of slivers' from this machine")
+    .option("--dry-run", "of --dismantle: only say what that would remove")
+    .option("--json", "of --dismantle: as JSON")
+    .action(async (file: string, { dismantle, dryRun, json }: RunOptions) => {
+      const words = ["--config", file];
+      if (dismantle === true) words.push("--dismantle");
+      if (dryRun === true) words.push("--dry-run");
+      if (json === true) words.push("--json");
+      const exitCode = await runSliverd(words);
+      if (exitCode !== 0) throw new CommandFailed(exitCode);
+    });
 }

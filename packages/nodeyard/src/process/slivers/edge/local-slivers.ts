@@ -15,9 +15,9 @@ import {
 import { ProcessError } from "../../errors.ts";
 import type { Machine } from "../../machine.ts";
 import { backEndOf, NODE, PLACES, type SliverFacts, sliverdConfig } from "../plan.ts";
+import { SLIVERD_FLAGS } from "./run-sliverd.ts";
 
 const run = promisify(execFile);
-const FLAGS = ["--disable-warning=ExperimentalWarning"];
 /** Milliseconds. */
 const UP_MS = 20_000;
 const PROBE_MS = 60_000;
@@ -56,7 +56,7 @@ export interface LocalSlivers {
  * first. Rejects with ProcessError, the machine as it was.
  */
 export async function startLocalSlivers(facts: SliverFacts, machine: Machine): Promise<LocalSlivers> {
-  const program = [process.execPath, ...FLAGS, facts.sliverd];
+  const program = [process.execPath, ...SLIVERD_FLAGS, facts.sliverd];
   await takeLeftovers(program);
   mkdirSync(PLACES.folder, { mode: 0o711 });
   const keys = createSigningKeys(PLACES.keys);

@@ -2,10 +2,10 @@ import { execFile } from "node:child_process";
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Machine } from "../../machine.ts";
 import { diskNeeded, IMAGE_CACHE, PLACES, type SliverFacts } from "../plan.ts";
+import { sliverdProgram } from "./run-sliverd.ts";
 
 const run = promisify(execFile);
 
@@ -38,7 +38,7 @@ export async function probeSlivers(machine: Machine): Promise<SliverFacts | { re
     return { why: "the kernel knows no btrfs (modprobe btrfs)" };
   if (!/ - cgroup2? /m.test(readFileSync("/proc/self/mountinfo", "utf8")))
     return { why: "no control groups are mounted" };
-  const sliverd = program();
+  const sliverd = sliverdProgram();
   if (sliverd === undefined) return { why: "@nodeyard/sliver is not installed" };
   const image = cachedImage();
   const needed = diskNeeded({ image });
@@ -71,18 +71,6 @@ async function others(path: string): Promise<string | undefined> {
   return cable === undefined
     ? undefined
     : `there is an interface ${cable}, as slivers of another manager have`;
-}
-
-/** The package is found and not imported: what runs as a root daemon is a process of its own. */
-function program(): string | undefined {
-  try {
-    const root = dirname(fileURLToPath(import.meta.resolve("@nodeyard/sliver")));
-    return ["bin/sliverd.ts", "bin/sliverd.js"]
-      .map((name) => join(root, name))
-      .find((file) => existsSync(file));
-  } catch {
-    return undefined;
-  }
 }
 
 function isThere(program: string, path: string): boolean {

@@ -1,0 +1,41 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { constants } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ProcessError } from "../../errors.ts";
+
+export const SLIVERD_FLAGS = ["--disable-warning=ExperimentalWarning"];
+
+/** The sliver manager's executable. The package is found and not imported: what runs as a root daemon is a process of its own. */
+export function sliverdProgram(): string | undefined {
+  try {
+    const root = dirname(fileURLToPath(import.meta.resolve("@nodeyard/sliver")));
+    return ["bin/sliverd.ts", "bin/sliverd.js"]
+      .map((name) => join(root, name))
+      .find((file) => existsSync(file));
+  } catch {
+    return undefined;
+  }
+}
+
+const PASSED_ON = ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"] as const;
+
+/** Runs `sliverd` with `words` on this terminal until it ends; resolves with its exit code. Signals are passed on to it. */
+export function runSliverd(words: readonly string[]): Promise<number> {
+  const program = sliverdProgram();
+  if (program === undefined)
+    throw new ProcessError(
+      "process.no_sliverd",
+      "the package @nodeyard/sliver is not installed here: npm install @nodeyard/sliver",
+    );
+  const child = spawn(process.execPath, [...SLIVERD_FLAGS, program, ...words], { stdio: "inherit" });
+  const pass = (signal: NodeJS.Signals) => void child.kill(signal);
+  for (const signal of PASSED_ON) process.on(signal, pass);
+  return new Promise<number>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("exit", (code, signal) => resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)));
+  }).finally(() => {
+    for (const signal of PASSED_ON) process.off(signal, pass);
+  });
+}
