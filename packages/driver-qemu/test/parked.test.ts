@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createScanner } from "@nodeyard/keyscan";
 import { systemClock } from "@nodeyard/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -41,7 +41,12 @@ describe.skipIf(skip)("a guest that parks", { timeout: 300_000 }, () => {
   /** Starts the test image; `signal` is for the whole test. */
   async function started(signal: AbortSignal): Promise<number> {
     const image = await testImage();
-    const stored = (file: string) => ({ file, id: file, format: "raw", virtualSize: 0 });
+    // Copies: a link to the shared image is a change of it, for tests that run beside this one.
+    const stored = (source: string) => {
+      const file = at(`source-${basename(source)}`);
+      copyFileSync(source, file);
+      return { file, id: file, format: "raw", virtualSize: 0 };
+    };
     const [base, kernel, initrd] = [image.disk, image.kernel, image.initrd].map(stored);
     await link(folder, { base: base!, kernel, initrd });
     const facts = { uuid: UUID, hostname: "parked", authorizedKeys: [], userData: null };
