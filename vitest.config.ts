@@ -16,8 +16,9 @@ export default defineConfig({
     pool: "forks",
     // Vitest leaves one core free: on two, that halves the speed. Many files wait for real servers, not for the processor.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // A net for what hangs, far beyond what a busy machine needs: no test asserts on time.
+    testTimeout: 90_000,
+    hookTimeout: 180_000,
     coverage: { provider: "v8", include: ["packages/*/src/**"], exclude: ["packages/*/src/bin/**"] },
   },
 });
