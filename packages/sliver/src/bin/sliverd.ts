@@ -13,6 +13,7 @@ import {
   startDaemon,
 } from "../daemon/index.ts";
 import { LxcBackEnd, MachineError, SliverMachine } from "../isolation/index.ts";
+import { dumpOf } from "../manager/index.ts";
 import { MemoryBackEnd } from "../testing/index.ts";
 
 const USAGE = `usage: sliverd --config FILE                           run the sliver manager
@@ -49,6 +50,9 @@ async function main(args: readonly string[]): Promise<number> {
   const daemon = await startDaemon(config, backEnds(line("info")), {
     info: line("info"),
     error: line("error"),
+  });
+  process.on("SIGUSR2", () => {
+    for (const text of dumpOf(daemon.manager, systemClock.monotonic())) log(`info ${text}\n`);
   });
   log(`info sliverd ${manifest.version} on node ${config.node}, back end ${config.backEnd}\n`);
   // The loop's timers do not keep a process; the daemon is one until it is told otherwise.

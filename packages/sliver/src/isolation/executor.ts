@@ -25,9 +25,21 @@ export interface Outcome {
   readonly unenforced?: readonly string[];
 }
 
-interface Running {
+/** A task that goes on. Times are monotonic milliseconds. */
+export interface Busy {
   readonly task: Task;
-  step: StepKind | "waiting";
+  /** "waiting": for other tasks, or for its turn. */
+  readonly step: StepKind | "waiting";
+  readonly since: number;
+  readonly stepSince: number;
+  /** When the step is given up; absent while it waits. */
+  readonly until?: number;
+}
+
+interface Running extends Busy {
+  step: Busy["step"];
+  stepSince: number;
+  until?: number;
   readonly done: Promise<Outcome>;
 }
 
@@ -55,7 +67,7 @@ export class Executor {
   }
 
   /** Incarnations with a task, and the step that each is in. */
-  get busy(): ReadonlyMap<number, { readonly task: Task; readonly step: string }> {
+  get busy(): ReadonlyMap<number, Busy> {
     return this.#running;
   }
 
@@ -73,7 +85,8 @@ export class Executor {
     const done = begun
       .then(() => this.#carryOut(task, givers))
       .finally(() => this.#running.delete(task.incarnation));
-    this.#running.set(task.incarnation, { task, step: "waiting", done });
+    const since = this.#clock.monotonic();
+    this.#running.set(task.incarnation, { task, step: "waiting", since, stepSince: since, done });
     begin();
     return done;
   }
@@ -107,10 +120,10 @@ export class Executor {
   }
 
   async #step(task: Task, step: StepKind): Promise<readonly string[] | undefined> {
+    this.#note(task, "waiting");
     const release = await this.#permits[step].take();
-    const running = this.#running.get(task.incarnation);
-    if (running !== undefined) running.step = step;
     const limit = this.#options.deadlines[step];
+    this.#note(task, step, limit);
     const late = () => new StepTimeoutError(`${step} of ${task.name} took more than ${limit / 1000} s`);
     const timer = deadline(this.#clock, limit, late, this.#stop.signal);
     // A step that does not heed its signal keeps its own sliver, and must not keep the others.
@@ -124,6 +137,15 @@ export class Executor {
       timer.cancel();
       release();
     }
+  }
+
+  #note({ incarnation }: Task, step: Busy["step"], limitMs?: number): void {
+    const running = this.#running.get(incarnation);
+    if (running === undefined) return;
+    running.step = step;
+    running.stepSince = this.#clock.monotonic();
+    if (limitMs === undefined) delete running.until;
+    else running.until = running.stepSince + limitMs;
   }
 
   async #perform(task: Task, step: StepKind, signal: AbortSignal): Promise<readonly string[] | undefined> {

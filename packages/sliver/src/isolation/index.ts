@@ -1,6 +1,6 @@
 export type { BackEnd, Configured, SliverRef } from "./contract.ts";
 export { LenderStuckError, MachineError, StepTimeoutError, StoppingError } from "./errors.ts";
-export { EXECUTOR_DEFAULTS, Executor, type ExecutorOptions, type Outcome } from "./executor.ts";
+export { type Busy, EXECUTOR_DEFAULTS, Executor, type ExecutorOptions, type Outcome } from "./executor.ts";
 export {
   type Belonging,
   belongings,

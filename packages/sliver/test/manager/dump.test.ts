@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { dumpOf } from "../../src/manager/index.ts";
+import { Rig } from "./rig.ts";
+
+test("the dump names a step that hangs, for how long and until when, and what fails; a quiet node has nothing to name", async () => {
+  const rig = new Rig();
+  rig.machine.disturb = (step, { index }) => {
+    if (step === "create" && index === 1) return new Promise(() => undefined);
+    if (step === "start" && index === 2) throw new Error("no such device");
+    return undefined;
+  };
+  await rig.start();
+  await rig.list(1, "ada", "bob", "cyd");
+  await rig.pass(100_000);
+  const lines = dumpOf(rig.manager, rig.clock.monotonic());
+  expect(lines[0]).toMatch(/^dump: node node-1 at epoch \d+, version 1, look \d+: 3 slivers, 1 busy$/);
+  const hangs = lines.find((line) => line.startsWith("dump: task of ada"));
+  const [, spent, left] = /: create \(of create .*\) for ([\d.]+) s, given up in ([\d.]+) s$/.exec(hangs!)!;
+  expect(Number(spent)).toBeGreaterThanOrEqual(100);
+  // The limit of a creation: 900 s.
+  expect(Number(spent) + Number(left)).toBeCloseTo(900, 0);
+  expect(lines.filter((line) => line.includes("bob"))).toEqual([
+    expect.stringMatching(/^dump: sliver bob fails: .*no such device/),
+  ]);
+
+  const quiet = new Rig();
+  await quiet.start();
+  await quiet.list(1, "ada");
+  expect(dumpOf(quiet.manager, quiet.clock.monotonic())).toEqual([
+    expect.stringContaining("1 slivers, 0 busy"),
+    "dump: ends",
+  ]);
+});
