@@ -4,7 +4,7 @@ import { LauncherSite } from "../launcher-site.ts";
 import { empty } from "../rig.ts";
 import { OpenstackSite } from "../site.ts";
 
-const JOB_MS = 300_000;
+const JOB_MS = 540_000;
 /** The compute host of zone "north", of which the scheduler takes first what has no nodes yet. */
 const NORTHERN = "nodeyard-cmp1";
 /** A try that failed, in the launcher's log. */
