@@ -66,7 +66,7 @@ export class Tasks {
           this.#ending(action.request, resetLost(this.#context, action.request)),
         );
       case "delete":
-        return this.#run("delete", action.node, (signal, live) => this.#delete(action.node, signal, live));
+        return this.#run("delete", action.node, (signal, live) => this.#delete(action, signal, live));
       case "deallocate":
         return this.#run("deallocate", action.node, () => this.#deallocate(action.node));
       case "min-ready":
@@ -166,12 +166,14 @@ export class Tasks {
     return { type: "handled", request };
   }
 
-  async #delete(node: string, signal: AbortSignal, live: LiveTask): Promise<SchedulerEvent> {
+  async #delete(
+    { node, state: expected }: Extract<Action, { type: "delete" }>,
+    signal: AbortSignal,
+    live: LiveTask,
+  ): Promise<SchedulerEvent> {
     live.at("waits for its turn at the provider");
-    const record = this.#context.view.nodes.byId.get(node)?.record;
-    // What it is to be deleted for is what it is now, not when its turn comes.
-    const expected = record?.state ?? "deleting";
-    const retryMs = await this.#gateOf(record?.provider ?? "").run(async () => {
+    const provider = this.#context.view.nodes.byId.get(node)?.record.provider ?? "";
+    const retryMs = await this.#gateOf(provider).run(async () => {
       live.at("deletes");
       return signal.aborted ? undefined : this.#deletions.delete(node, expected, signal, live);
     });

@@ -254,7 +254,7 @@ function makeRoom(
     going.add(id);
     state.idle.remove(id);
     state.busyNodes.add(id);
-    turn.actions.push({ type: "delete", node: id, why: `makes room for ${head.id}` });
+    turn.actions.push({ type: "delete", node: id, state: "ready", why: `makes room for ${head.id}` });
     missing--;
   }
   if (going.size > 0) state.makingRoom.set(key, going);

@@ -114,7 +114,7 @@ function act(state: State, turn: Turn, entry: NodeEntry): void {
   unoffer(state, id);
   if (record.state === "ready" && record.allocatedTo !== null)
     turn.actions.push({ type: "deallocate", node: id });
-  else turn.actions.push({ type: "delete", node: id, why: reasonFor(record.state) });
+  else turn.actions.push({ type: "delete", node: id, state: record.state, why: reasonFor(record.state) });
 }
 
 function reasonFor(nodeState: string): string {

@@ -124,7 +124,8 @@ export type Action =
       readonly reason: string;
     }
   | { readonly type: "reset"; readonly request: string }
-  | { readonly type: "delete"; readonly node: string; readonly why: string }
+  /** `state`: the node's when that was decided; what has another by the time that it is locked is looked at anew. */
+  | { readonly type: "delete"; readonly node: string; readonly state: string; readonly why: string }
   | { readonly type: "deallocate"; readonly node: string }
   | { readonly type: "min-ready"; readonly label: string; readonly count: number }
   | { readonly type: "pause"; readonly pool: string; readonly paused: boolean }

@@ -94,7 +94,11 @@ describe("a node that cannot be deleted", () => {
 
 describe("a deletion that was decided of a node in one state and finds it in another", () => {
   /** Decides to delete a node that is `decided`, and becomes `found` before its turn comes. Returns its state in the end. */
-  async function late(decided: string, found: string): Promise<unknown> {
+  async function late(
+    decided: string,
+    found: string,
+    seen: "by nobody" | "by the view" = "by nobody",
+  ): Promise<unknown> {
     const world = new World();
     const config = launcherConfig([]);
     const parts = assemble(
@@ -119,10 +123,12 @@ describe("a deletion that was decided of a node in one state and finds it in ano
     await world.settle(parts.view.start());
     // So many others go first that it has to wait.
     for (let other = 0; other < 300; other++)
-      parts.tasks.perform({ type: "delete", node: String(9_000_000_000 + other), why: "" });
+      parts.tasks.perform({ type: "delete", node: String(9_000_000_000 + other), state: "used", why: "" });
     void world.other.set(paths.node(node), Buffer.from(JSON.stringify({ ...record, state: found })));
-    expect(parts.view.nodes.byId.get(node)?.record.state).toBe(decided);
-    parts.tasks.perform({ type: "delete", node, why: "" });
+    const viewed = () => parts.view.nodes.byId.get(node)?.record.state;
+    if (seen === "by the view") await world.until("the view knows", () => viewed() === found);
+    else expect(viewed()).toBe(decided);
+    parts.tasks.perform({ type: "delete", node, state: decided, why: "" });
     await world.run(500);
     expect(world.children(paths.nodeLock(node)), "it lets go of the lock").toEqual([]);
     await world.settle(parts.view.close());
@@ -132,6 +138,11 @@ describe("a deletion that was decided of a node in one state and finds it in ano
   test("leaves it alone when somebody has it by now", async () => {
     for (const state of ["in-use", "testing", "ready", "hold"])
       expect(await late("building", state)).toBe(state);
+  });
+
+  // The user held it and let go of it in one breath: the lock's end is told before the record has been read.
+  test("leaves it alone also when the view has learnt of it before the scheduler did", async () => {
+    expect(await late("in-use", "hold", "by the view")).toBe("hold");
   });
 
   test("goes on when it is still as it was, or when nobody has it", async () => {

@@ -8,7 +8,7 @@ describe("nodes that are done with", () => {
       const desk = new Desk(policy([pool()]));
       expect(desk.node("0000000001", { state }, ["c"])).toEqual([]);
       expect(desk.node("0000000001", { state })).toEqual([
-        { type: "delete", node: "0000000001", why: state },
+        { type: "delete", node: "0000000001", state, why: state },
       ]);
       expect(desk.tell({ type: "tick" })).toEqual([]);
     },
@@ -93,7 +93,7 @@ describe("nodes that are done with", () => {
     desk.node("0000000001");
     desk.node("0000000002", { allocated_to: "100-0000000001" });
     expect(desk.wait(2_000)).toEqual([
-      { type: "delete", node: "0000000001", why: "older than max-ready-age" },
+      { type: "delete", node: "0000000001", state: "ready", why: "older than max-ready-age" },
     ]);
   });
 });

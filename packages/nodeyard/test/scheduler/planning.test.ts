@@ -41,7 +41,7 @@ describe("zones", () => {
     const actions = desk.request(id(1), { node_types: ["small", "small", "small"] });
     expect(desk.code(id(1))).toBe("capacity.pool");
     expect(actions.filter(({ type }) => type === "delete")).toEqual([
-      { type: "delete", node: nodeId(3), why: `makes room for ${id(1)}` },
+      { type: "delete", node: nodeId(3), state: "ready", why: `makes room for ${id(1)}` },
     ]);
     expect(desk.gone("node", nodeId(3))).toContainEqual(
       expect.objectContaining({

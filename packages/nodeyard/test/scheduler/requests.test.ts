@@ -159,7 +159,7 @@ describe("capacity", () => {
     desk.node("0000000002");
     const actions = desk.request("100-0000000001", { node_types: ["large"] });
     expect(actions.filter((action) => action.type === "delete")).toEqual([
-      { type: "delete", node: "0000000001", why: "makes room for 100-0000000001" },
+      { type: "delete", node: "0000000001", state: "ready", why: "makes room for 100-0000000001" },
     ]);
     expect(desk.tell({ type: "tick" })).toEqual([]);
     expect(desk.node("0000000001", { state: "deleting" }, ["c"])).toEqual([]);
