@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { campaign } from "./campaign.ts";
 import { STORES, type StoreName } from "./site.ts";
 
-const HELP = `node tools/run.mjs testing/chaos/main.ts -- [options]
+const HELP = `node tools/run.mjs testing/chaos/main.ts [options]
 
   --kills N       launchers killed (default 100)
   --store NAME    ${STORES.join(", ")} (default: each in turn); with ensemble the leader dies too
@@ -23,6 +23,8 @@ if (values.help) {
   console.log(HELP);
   process.exit(0);
 }
+const kills = number("--kills", values.kills);
+const seed = number("--seed", values.seed);
 const stores = values.store === undefined ? STORES : [values.store];
 for (const store of stores) {
   if (!isStore(store)) {
@@ -31,13 +33,21 @@ for (const store of stores) {
   }
   const result = await campaign({
     store,
-    kills: Number(values.kills),
-    seed: Number(values.seed),
+    kills,
+    seed,
     onKill: (what) => console.error(`${store} ${what}`),
   });
-  console.log(JSON.stringify({ store, seed: Number(values.seed), ...result }));
+  console.log(JSON.stringify({ store, seed, ...result }));
 }
 process.exit(0);
+
+/** A campaign of no kills would find nothing broken. */
+function number(option: string, text: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  console.error(`${option} ${JSON.stringify(text)} is no positive number\n\n${HELP}`);
+  process.exit(2);
+}
 
 function isStore(name: string): name is StoreName {
   return STORES.some((store) => store === name);

@@ -32,5 +32,9 @@ test("`nodeyard sliverd run` is the sliver manager: it runs on this terminal, an
 test("what it refuses is said once, with its exit code", async () => {
   const { code, err } = await new Running(["sliverd", "run", join(folder, "none.json")]).ended;
   expect(code).toBe(1);
-  expect(err.trim().split("\n")).toEqual([expect.stringContaining(join(folder, "none.json"))]);
+  expect(err.trim().split("\n")).toEqual([
+    `error ${join(folder, "none.json")} cannot be read (ENOENT): name the file with this machine's configuration`,
+  ]);
+  const usage = await new Running(["sliverd", "run", "--dry-run"]).ended;
+  expect(usage).toMatchObject({ code: 2, err: expect.stringContaining("--dry-run is of --dismantle") });
 });

@@ -6,6 +6,7 @@ import manifest from "../../package.json" with { type: "json" };
 import {
   type BackEnds,
   type DaemonConfig,
+  DaemonConfigError,
   dismantle,
   dismantling,
   ownId,
@@ -41,7 +42,7 @@ async function main(args: readonly string[]): Promise<number> {
     log(USAGE);
     return 2;
   }
-  const config = parseConfig(readFileSync(options.config, "utf8"), options.config, ownId);
+  const config = parseConfig(configText(options.config), options.config, ownId);
   if (options.dismantle) return takeAway(config, options["dry-run"] === true, options.json === true);
   const stopped = new Promise<string>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
@@ -61,6 +62,20 @@ async function main(args: readonly string[]): Promise<number> {
   clearInterval(alive);
   await daemon.close();
   return 0;
+}
+
+function configText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new DaemonConfigError(
+      `${path} cannot be read (${code}): name the file with this machine's configuration`,
+      {
+        cause,
+      },
+    );
+  }
 }
 
 function read(args: readonly string[]) {
