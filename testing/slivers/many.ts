@@ -15,9 +15,12 @@ import type { SliverReport, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { Sliverd } from "./sliverd.ts";
 import { cpuOf, cpuOfSlivers, memoryAvailable, memoryOfSlivers, pssOf, traces } from "./usage.ts";
 
-const count = Number(process.argv[2] ?? 200);
-const kind = process.argv[3] === "account" ? "account" : "container";
-const patience = 1000 * Number(process.argv[4] ?? 900);
+const [words = "200", kind = "container", seconds = "900"] = process.argv.slice(2);
+const [count, patience] = [Number(words), 1000 * Number(seconds)];
+if (!(Number.isSafeInteger(count) && count > 0 && patience > 0) || !isKind(kind)) {
+  console.error(`${process.argv.slice(2).join(" ")}: wanted are [count] [container|account] [patience, s]`);
+  process.exit(2);
+}
 
 /** KiB that each may hold, and what the image and the file system need. */
 const DISK = 24_576;
@@ -35,7 +38,7 @@ const daemon = await Sliverd.start(folder, kind, count + 1, {
   // A quarter of it is left to images.
   pool: { bytes: IMAGE + 2 * count * DISK * 1024 },
 });
-for (const signal of ["SIGINT", "SIGTERM"] as const)
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   process.once(signal, () => void takeAway().finally(() => process.exit(1)));
 const scanner = createScanner({ clock: systemClock });
 try {
@@ -160,4 +163,8 @@ function middle(values: readonly number[]): number {
 async function until(good: () => boolean, limit: number): Promise<void> {
   for (const end = performance.now() + limit; !good(); await pause(100))
     if (performance.now() > end) throw new Error("too late");
+}
+
+function isKind(name: string): name is "account" | "container" {
+  return name === "account" || name === "container";
 }
