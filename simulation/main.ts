@@ -85,12 +85,13 @@ async function many(): Promise<void> {
   const known = new Set(tally.done);
   const seeds = all.filter((seed) => !known.has(seed));
   let told = 0;
+  const at = revision();
   await campaign({
     seeds,
     build: build(),
     ...(values.workers === undefined ? {} : { workers: number(values.workers) }),
     onOutcome: (outcome) => {
-      addOutcome(tally, outcome);
+      addOutcome(tally, outcome, at);
       if (++told % KEEP_EVERY === 0) keep(tally);
       if (outcome.failure !== undefined && !values.json)
         console.log(`seed ${outcome.seed}: ${outcome.failure.message}\n`);
@@ -99,6 +100,15 @@ async function many(): Promise<void> {
   });
   keep(tally);
   await conclude(tally);
+}
+
+function revision(): string {
+  try {
+    const words = ["describe", "--always", "--dirty", "--abbrev=12", "--exclude", "*"];
+    return execFileSync("git", words, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+  } catch {
+    return "unknown";
+  }
 }
 
 function before(): CampaignTally {
@@ -127,8 +137,8 @@ function progress(done: number, of: number, failed: number): void {
 async function conclude(tally: CampaignTally): Promise<void> {
   const missing = tally.done.length >= ENOUGH && values.build === undefined ? uncovered(tally.coverage) : [];
   if (values.report !== undefined) {
-    const revision = execFileSync("git", ["rev-parse", "--short=12", "HEAD"], { encoding: "utf8" }).trim();
-    writeFileSync(values.report, report({ tally, revision, builds: await Promise.all(BUILDS.map(caught)) }));
+    const builds = await Promise.all(BUILDS.map(caught));
+    writeFileSync(values.report, report({ tally, revision: revision(), builds }));
   }
   const { failures, done } = tally;
   if (values.json) console.log(JSON.stringify({ ...tally, missing }));

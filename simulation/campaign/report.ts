@@ -16,7 +16,7 @@ export interface ReportFacts {
 
 /** `docs/reference/simulation.md`: what a campaign did and found. */
 export function report({ tally, revision, builds }: ReportFacts): string {
-  const { done, failures, coverage, sums } = tally;
+  const { done, failures, revisions, coverage, sums } = tally;
   const hours = (sums.virtualMs / 3_600_000).toFixed(1);
   const none = uncovered(coverage);
   return `# What the simulation did and found
@@ -27,6 +27,9 @@ Written by \`npm run simulate -- --report\` at revision ${revision}; do not edit
 | | |
 |---|---|
 | Seeds | ${done.length} (${Math.min(...done)} to ${Math.max(...done)}) |
+| By revision | ${Object.entries(revisions)
+    .map(([name, seeds]) => `${name}: ${seeds}`)
+    .join(", ")} |
 | Seeds that broke a rule | ${failures.length} |
 | Simulated time | ${hours} h |
 | Launcher processes | ${sums.launchers} |

@@ -6,6 +6,8 @@ export interface CampaignTally {
   /** Seeds that ended, in the order in which they did. */
   readonly done: number[];
   readonly failures: Failure[];
+  /** Seeds by the revision of the code that ran them: a long campaign outlives a change of it. */
+  readonly revisions: Record<string, number>;
   readonly coverage: Coverage;
   readonly sums: {
     virtualMs: number;
@@ -32,11 +34,13 @@ export function newTally(): CampaignTally {
     died: 0,
     leases: 0,
   };
-  return { done: [], failures: [], coverage: noCoverage(), sums };
+  return { done: [], failures: [], revisions: {}, coverage: noCoverage(), sums };
 }
 
-export function addOutcome(tally: CampaignTally, { seed, result, failure }: SeedOutcome): void {
+export function addOutcome(tally: CampaignTally, outcome: SeedOutcome, revision: string): void {
+  const { seed, result, failure } = outcome;
   tally.done.push(seed);
+  tally.revisions[revision] = (tally.revisions[revision] ?? 0) + 1;
   if (failure !== undefined) tally.failures.push(failure);
   if (result === undefined) return;
   addCoverage(tally.coverage, result.coverage);
