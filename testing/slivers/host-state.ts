@@ -59,14 +59,15 @@ function processes(): string[] {
     });
 }
 
-/** What is deleted is freed by the file system in its own time, with its quota group; that time is waited for. */
+/** What is deleted is taken apart by the file system in its own time, and its quota group goes then; that time is waited for. */
 function quotaGroups(pool: string): string[] {
   for (let look = 1; ; look++) {
     output("btrfs", "filesystem", "sync", pool);
     output("timeout", "60", "btrfs", "subvolume", "sync", pool);
-    const shown = lines(output("btrfs", "qgroup", "show", "--raw", pool)).filter((line) => /^0\//.test(line));
-    if (look === 50 || !shown.some((line) => line.includes("<stale>")))
-      return shown.map((line) => line.split(/\s+/)[0]!);
+    const there = new Set(output("btrfs", "subvolume", "list", pool).match(/(?<=^ID )\d+/gm));
+    const groups = output("btrfs", "qgroup", "show", "--raw", pool).match(/^0\/\d+/gm) ?? [];
+    const stale = groups.filter((name) => name !== "0/5" && !there.has(name.slice(2)));
+    if (look === 50 || stale.length === 0) return groups;
     execFileSync("sleep", ["0.1"]);
   }
 }

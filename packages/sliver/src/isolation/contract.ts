@@ -38,6 +38,11 @@ export interface BackEnd {
   /** KiB that its slivers' roots have in all, whether it is made already or not. Absent: it limits none. */
   poolSize?(): Promise<number>;
   /**
+   * What of removed slivers could not be taken away yet, one line each, in the words of the operator. It is tried again, and
+   * takes nothing from anybody. Absent: there is never any.
+   */
+  remains?(): readonly string[];
+  /**
    * Everything on this machine that carries this back end's own marks, whoever made it; nothing else, whatever its
    * name. It survives a restart of the manager, so the marks are on the machine and not in the process.
    */

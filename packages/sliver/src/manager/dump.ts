@@ -16,6 +16,7 @@ export function dumpOf(manager: Manager, now: number): readonly string[] {
     const failure = manager.failures.text(incarnation);
     return failure === undefined ? [] : [`dump: sliver ${name} fails: ${JSON.stringify(failure)}`];
   });
+  const remains = options.backEnd.remains?.() ?? [];
   return [
     `dump: node ${options.node} at epoch ${epoch}, version ${number}, look ${manager.sequence}: ${slivers.length} slivers, ${busy.size} busy` +
       `${state.safe ? ", safe mode" : ""}${manager.clockSuspect ? ", the clock is suspect" : ""}`,
@@ -24,6 +25,9 @@ export function dumpOf(manager: Manager, now: number): readonly string[] {
       : [`dump: cannot look at the machine: ${trouble.message} (${trouble.attempts} tries)`]),
     ...[...busy.values()].slice(0, MOST).map((one) => busyLine(one, now)),
     ...failing.slice(0, MOST),
+    ...(remains.length === 0
+      ? []
+      : [`dump: ${remains.length} remains of removed slivers stay for now: ${remains[0]}`]),
     "dump: ends",
   ];
 }

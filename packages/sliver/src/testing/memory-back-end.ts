@@ -22,6 +22,8 @@ export class MemoryBackEnd implements BackEnd {
   disturb: Disturb = () => undefined;
   /** What `configure` says it could not do. */
   unenforced: readonly string[] = [];
+  /** What it says that stays of slivers that are gone. */
+  stays: readonly string[] = [];
   /** Two steps of one incarnation at the same time: the executor's fault. */
   overlaps = 0;
   readonly #within = new Set<number>();
@@ -39,6 +41,10 @@ export class MemoryBackEnd implements BackEnd {
     const address = `127.213.${index >> 8}.${index & 255}`;
     const published = this.firstPort === undefined ? {} : { published: this.firstPort + index };
     return { user, uid: this.#uid ?? 60_000 + index, address, ...published };
+  }
+
+  remains(): readonly string[] {
+    return this.stays;
   }
 
   async inspect(): Promise<readonly Observed[]> {

@@ -14,6 +14,7 @@ ID 261 gen 13 top level 259 parent_uuid -                                  uuid 
 describe("which images are in use", () => {
   test("those that something is a copy of", () => {
     const all = readSubvolumes(LIST);
+    expect(all.map(({ id }) => id)).toEqual([257, 258, 259, 260, 261]);
     expect(all.map(({ path }) => path)).toEqual([
       `images/${digest("a")}`,
       `images/${digest("b")}`,

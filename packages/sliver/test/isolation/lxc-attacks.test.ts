@@ -36,7 +36,7 @@ describe.skipIf(whyNot() !== undefined)("code in a sliver is hostile", { timeout
   }, 1_800_000);
   afterEach(async () => {
     await real.clear();
-    expect(real.leftovers()).toEqual([]);
+    expect(await real.leftovers()).toEqual([]);
   }, 60_000);
   afterAll(() => real?.stop(), 60_000);
 

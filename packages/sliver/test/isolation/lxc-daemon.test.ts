@@ -65,11 +65,11 @@ describe.skipIf(whyNot() !== undefined)("sliverd with real slivers", { timeout: 
     expect(life()).toBe(before);
     await deliver(sliver("ada"));
     await until(async () => (await phases()).ada === "running");
-    await until(async () => real.leftovers().every((line) => !line.includes("ny-2.")));
+    await until(async () => (await real.leftovers()).every((line) => !line.includes("ny-2.")));
     expect(life()).toBe(before);
 
     await deliver();
-    await until(async () => real.leftovers().length === 0);
+    await until(async () => (await real.leftovers()).length === 0);
   });
 
   async function until(check: () => Promise<boolean>): Promise<void> {

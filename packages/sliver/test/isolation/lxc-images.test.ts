@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   existsSync,
@@ -32,15 +32,20 @@ describe.skipIf(whyNot() !== undefined)("images", { timeout: 120_000 }, () => {
   let said: string[];
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "nodeyard-images-"));
-    pool = new Pool(join(folder, "pool"), join(folder, "pool.img"), 268_435_456);
-    await pool.prepare(signal);
     said = [];
+    pool = newPool();
+    await pool.prepare(signal);
   });
   afterEach(async () => {
     await pool.leave(signal);
     rmSync(folder, { recursive: true, force: true });
   });
 
+  const newPool = () =>
+    new Pool(join(folder, "pool"), join(folder, "pool.img"), 268_435_456, {
+      clock: systemClock,
+      onProgress: (line) => void said.push(line),
+    });
   const imagesOf = (sources: Readonly<Record<string, ImageSource>>) =>
     new Images(pool, {
       sources,
@@ -203,6 +208,49 @@ describe.skipIf(whyNot() !== undefined)("images", { timeout: 120_000 }, () => {
     expect(inPool()).toEqual([next]);
     await imagesOf({ other: { tar } }).retire(signal);
     expect(inPool()).toEqual([]);
+  });
+
+  test("a removed root's quota group goes on every kernel, also when who removed it was killed before that", async () => {
+    const subvolumes = new Subvolumes(pool);
+    const made = async (mark: string): Promise<string> => {
+      await subvolumes.make(mark, undefined, signal);
+      await subvolumes.limit(mark, 16_384, signal);
+      writeFileSync(join(subvolumes.path(mark), "f"), "x".repeat(100_000));
+      const id = execFileSync("btrfs", ["inspect-internal", "rootid", subvolumes.path(mark)], {
+        encoding: "utf8",
+      }).trim();
+      expect(groups()).toContain(`0/${id}`);
+      return id;
+    };
+    const groups = () =>
+      execFileSync("btrfs", ["qgroup", "show", "--raw", pool.folder], { encoding: "utf8" })
+        .split("\n")
+        .map((line) => line.split(/\s/)[0]);
+    const notes = () => readdirSync(join(pool.folder, "groups"));
+
+    const first = await made("ny-1.1");
+    await subvolumes.remove("ny-1.1", signal);
+    await pool.groups.hurry(signal);
+    expect(groups()).not.toContain(`0/${first}`);
+    expect(notes()).toEqual([]);
+
+    const [second, third] = [await made("ny-2.2"), await made("ny-3.3")];
+    await subvolumes.remove("ny-2.2", signal);
+    // As if it had ended here, and between the note of another and its removal.
+    await pool.groups.owe(Number(third));
+    await pool.groups.stop();
+    expect(notes().sort()).toEqual([second, third].sort());
+    const next = newPool();
+    await next.prepare(signal);
+    await next.groups.hurry(signal);
+    expect(groups()).not.toContain(`0/${second}`);
+    expect(groups()).toContain(`0/${third}`);
+    expect(notes()).toEqual([third]);
+    await new Subvolumes(next).remove("ny-3.3", signal);
+    await next.groups.hurry(signal);
+    expect(groups()).not.toContain(`0/${third}`);
+    expect([notes(), [...next.groups.stuck], said]).toEqual([[], [], []]);
+    await next.groups.stop();
   });
 });
 

@@ -19,7 +19,7 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
   }, 1_800_000);
   afterEach(async () => {
     await real.clear();
-    expect(real.leftovers()).toEqual([]);
+    expect(await real.leftovers()).toEqual([]);
   }, 60_000);
   afterAll(async () => {
     try {

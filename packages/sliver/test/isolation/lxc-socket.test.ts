@@ -128,7 +128,7 @@ describe.skipIf(skip).each(["account", "container"] as const)(
       await until(async () => !existsSync(join(real.folder, "slivers", "ny-1.1")));
       expect(await call(2, "GetRecord")).toMatchObject({ result: { name: "bob" } });
       await deliver();
-      await until(async () => real.leftovers().length === 0);
+      await until(async () => (await real.leftovers()).length === 0);
     });
 
     async function until(check: () => Promise<boolean>): Promise<void> {

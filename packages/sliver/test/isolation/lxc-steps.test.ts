@@ -101,7 +101,7 @@ describe.skipIf(whyNot() !== undefined)("whatever was done to slivers, nothing i
     const { signal } = new AbortController();
     for (const one of await manager.inspect(signal)) await manager.destroy(one, signal);
     expect(await manager.inspect(signal)).toEqual([]);
-    expect(real.leftovers()).toEqual([]);
+    expect(await real.leftovers()).toEqual([]);
   });
 });
 

@@ -1,5 +1,6 @@
 /** A subvolume, and what it is a copy of. */
 export interface ListedSubvolume {
+  readonly id: number;
   /** From the top of the file system. */
   readonly path: string;
   readonly uuid: string;
@@ -10,14 +11,15 @@ export interface ListedSubvolume {
 /** Reads `btrfs subvolume list -u -q`: `ID 258 gen 9 top level 5 parent_uuid UUID|- uuid UUID path images/x`. */
 export function readSubvolumes(text: string): ListedSubvolume[] {
   return text.split("\n").flatMap((line) => {
-    const [, parent, uuid, path] = / parent_uuid (\S+) +uuid (\S+) path (.+)$/.exec(line) ?? [];
+    const [, id, parent, uuid, path] =
+      /^ID (\d+) .* parent_uuid (\S+) +uuid (\S+) path (.+)$/.exec(line) ?? [];
     if (parent === undefined || uuid === undefined || path === undefined) return [];
-    return [{ path, uuid, ...(parent === "-" ? {} : { parent }) }];
+    return [{ id: Number(id), path, uuid, ...(parent === "-" ? {} : { parent }) }];
   });
 }
 
 /** Digests of images that something is a copy of: it shares their blocks, and would have to hold them alone without them. */
-export function imagesInUse(all: readonly ListedSubvolume[]): Set<string> {
+export function imagesInUse(all: readonly Omit<ListedSubvolume, "id">[]): Set<string> {
   const parents = new Set(all.map(({ parent }) => parent));
   return new Set(
     all.flatMap(({ path, uuid }) => {

@@ -17,8 +17,8 @@ export interface RealMachine {
   /** A machine as a new process would see it. */
   machine(): SliverMachine;
   backEnd(name: "account" | "container"): LxcBackEnd;
-  /** What is on the machine and was not before. */
-  leftovers(): string[];
+  /** What is on the machine and was not before, once what is removed in its own time is gone. */
+  leftovers(): Promise<string[]>;
   /** Runs a shell script in a sliver, over ssh. */
   ssh(address: string, script: string, login?: string): string;
   /** Ends whatever a test that failed left, so that the next one does not fail too. */
@@ -40,13 +40,14 @@ export async function realMachine(some: Readonly<Record<string, unknown>> = {}):
     pool: { bytes: 1_500_000_000 },
     ...some,
   });
-  const machine = () =>
-    new SliverMachine({
-      ...options,
-      link: 1_000_000_000,
-      clock: systemClock,
-      onProgress: (line) => console.error(line),
-    });
+  const machines: SliverMachine[] = [];
+  const machine = () => {
+    const clock = systemClock;
+    const onProgress = (line: string) => console.error(line);
+    const one = new SliverMachine({ ...options, link: 1_000_000_000, clock, onProgress });
+    machines.push(one);
+    return one;
+  };
   const first = machine();
   const { signal } = new AbortController();
   await first.prepare(signal);
@@ -63,11 +64,16 @@ export async function realMachine(some: Readonly<Record<string, unknown>> = {}):
     keyFile,
     machine,
     backEnd: (name) => new LxcBackEnd(name, machine()),
-    leftovers: () => difference(before, hostState(folder)),
+    leftovers: async () => {
+      // They work in this process, which looking at the machine holds up.
+      await Promise.all(machines.map(({ pool }) => pool.groups.hurry(signal)));
+      return difference(before, hostState(folder));
+    },
     ssh: (address, script, login = "ny-01") => ssh(keyFile, login, address, script),
     clear,
     stop: async () => {
       await clear();
+      await Promise.all(machines.map(({ pool }) => pool.groups.stop()));
       await first.dismantle(signal);
       rmSync(folder, { recursive: true, force: true });
       lock.close();

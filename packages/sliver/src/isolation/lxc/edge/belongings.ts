@@ -41,7 +41,8 @@ export async function belongings(options: MachineOptions, signal: AbortSignal): 
   if (mountinfo.some((line) => line[4] === join(folder, "pool")))
     found.push({ kind: "mount", name: join(folder, "pool") });
   const files = OWN_FILES.map((name) => join(folder, name));
-  if ("folder" in options.pool) files.push(...["slivers", "images", "names"].map((name) => join(pool, name)));
+  if ("folder" in options.pool)
+    files.push(...["slivers", "images", "names", "groups"].map((name) => join(pool, name)));
   for (const name of files) if (await exists(name)) found.push({ kind: "file", name });
   return found;
 }

@@ -42,6 +42,12 @@ export class LxcBackEnd implements BackEnd {
     return Math.floor((await this.#machine.pool.capacity()) / 1024);
   }
 
+  remains(): readonly string[] {
+    return [...this.#machine.pool.groups.stuck].map(
+      ([id, why]) => `quota group 0/${id} of a removed subvolume: ${why}`,
+    );
+  }
+
   async inspect(signal: AbortSignal): Promise<readonly Observed[]> {
     const { folders, subvolumes, cgroups, network } = await this.#ready(signal);
     const found = new Set([

@@ -43,13 +43,12 @@ export class SliverMachine {
 
   constructor(options: MachineOptions) {
     this.options = options;
-    const { folder, pool } = options;
+    const { folder, pool, clock, onProgress, images } = options;
     this.pool =
       "bytes" in pool
-        ? new Pool(join(folder, "pool"), join(folder, "pool.img"), pool.bytes)
-        : new Pool(pool.folder, undefined, 0);
+        ? new Pool(join(folder, "pool"), join(folder, "pool.img"), pool.bytes, { clock, onProgress })
+        : new Pool(pool.folder, undefined, 0, { clock, onProgress });
     this.subvolumes = new Subvolumes(this.pool);
-    const { clock, onProgress, images } = options;
     this.images = new Images(this.pool, {
       sources: images,
       cache: options.cache ?? join(folder, "cache"),

@@ -1,28 +1,37 @@
 import { rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { run } from "../../edge/run.ts";
+import type { QuotaGroups } from "../quota-groups.ts";
 
 /** Of a subvolume the root's number is always 256; anything else is what a crash left of making one. */
 const ROOT = 256;
 
-/** One that is not there is no error. Its space comes back in the file system's own time. */
-export async function deleteSubvolume(path: string, signal: AbortSignal): Promise<void> {
+/**
+ * One that is not there is no error. Its space and its quota group go in the file system's own time. Resolves to the number
+ * of the subvolume that went.
+ */
+export async function deleteSubvolume(
+  path: string,
+  groups: QuotaGroups,
+  signal: AbortSignal,
+): Promise<number | undefined> {
   const info = await stat(path).catch(() => undefined);
-  if (info === undefined) return;
+  if (info === undefined) return undefined;
   if (info.ino !== ROOT) {
     await rm(path, { recursive: true, force: true });
-    return;
+    return undefined;
   }
-  const id = (await run(["btrfs", "inspect-internal", "rootid", path], { signal })).trim();
+  const id = Number(await run(["btrfs", "inspect-internal", "rootid", path], { signal }));
+  await groups.owe(id);
   await run(["btrfs", "subvolume", "delete", path], { signal });
-  // Kernels before 6.11 keep the quota group for ever; later ones refuse this, and do it themselves.
-  await run(["btrfs", "qgroup", "destroy", `0/${id}`, dirname(path)], { signal }).catch(() => undefined);
+  groups.begin(id);
+  return id;
 }
 
 /** Resolves when its space is there again: for what is large, and whose room the next one needs. */
-export async function freeSubvolume(path: string, signal: AbortSignal): Promise<void> {
-  if ((await stat(path).catch(() => undefined)) === undefined) return;
-  await deleteSubvolume(path, signal);
+export async function freeSubvolume(path: string, groups: QuotaGroups, signal: AbortSignal): Promise<void> {
+  const id = await deleteSubvolume(path, groups, signal);
+  if (id === undefined) return;
   await run(["btrfs", "filesystem", "sync", dirname(path)], { signal });
-  await run(["btrfs", "subvolume", "sync", dirname(path)], { signal });
+  await run(["btrfs", "subvolume", "sync", dirname(path), String(id)], { signal });
 }

@@ -60,7 +60,7 @@ export class Images {
   async tidy(signal: AbortSignal): Promise<void> {
     await this.#archives.tidy();
     for (const name of await readdir(this.#folder).catch(() => []))
-      if (name.endsWith(".new")) await freeSubvolume(join(this.#folder, name), signal);
+      if (name.endsWith(".new")) await this.#free(join(this.#folder, name), signal);
   }
 
   /**
@@ -80,7 +80,7 @@ export class Images {
     for (const digest of rest) {
       if (used.has(digest)) continue;
       this.#options.onProgress(`image sha256:${digest}: nobody needs it, it goes`);
-      await freeSubvolume(join(this.#folder, digest), signal);
+      await this.#free(join(this.#folder, digest), signal);
     }
   }
 
@@ -93,7 +93,7 @@ export class Images {
   /** Takes all of them away, from a machine without slivers. */
   async remove(signal: AbortSignal): Promise<void> {
     await this.tidy(signal);
-    for (const digest of await this.list()) await freeSubvolume(join(this.#folder, digest), signal);
+    for (const digest of await this.list()) await this.#free(join(this.#folder, digest), signal);
     for (const folder of [this.#names, this.#folder]) await rm(folder, { recursive: true, force: true });
   }
 
@@ -141,7 +141,7 @@ export class Images {
   async #unpack(name: string, tar: string, path: string, signal: AbortSignal): Promise<void> {
     this.#options.onProgress(`image ${name}: unpacking ${tar}`);
     const half = `${path}.new`;
-    await freeSubvolume(half, signal);
+    await this.#free(half, signal);
     const { size, used } = await this.#pool.space();
     const room = size - used - Math.max(size / 20, SPARE);
     if (room <= 0)
@@ -151,10 +151,14 @@ export class Images {
       await rename(half, path);
     } catch (error) {
       const cleanUp = deadline(this.#options.clock, REMOVAL, () => new ImageError(`${half} stays`));
-      await freeSubvolume(half, cleanUp.signal).catch(() => undefined);
+      await this.#free(half, cleanUp.signal).catch(() => undefined);
       cleanUp.cancel();
       throw error;
     }
+  }
+
+  #free(path: string, signal: AbortSignal): Promise<void> {
+    return freeSubvolume(path, this.#pool.groups, signal);
   }
 
   async #digest(tar: string, signal: AbortSignal): Promise<string> {

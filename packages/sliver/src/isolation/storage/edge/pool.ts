@@ -2,7 +2,9 @@ import { mkdir, readFile, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../../edge/run.ts";
 import { MachineError } from "../../errors.ts";
+import { type QuotaGroupOptions, QuotaGroups } from "../quota-groups.ts";
 import { type ListedSubvolume, readSubvolumes } from "../subvolume-list.ts";
+import { BtrfsQuota } from "./btrfs-quota.ts";
 
 /**
  * A btrfs of slivers' own, in a file whose blocks are allocated, or in a folder that is one already. It is reachable
@@ -10,12 +12,15 @@ import { type ListedSubvolume, readSubvolumes } from "../subvolume-list.ts";
  */
 export class Pool {
   readonly folder: string;
+  /** Of what was removed from it. */
+  readonly groups: QuotaGroups;
   readonly #file: string | undefined;
   readonly #bytes: number;
 
   /** `bytes`: of the file that is made when there is none; without one, `folder` must be on a btrfs. */
-  constructor(folder: string, file: string | undefined, bytes: number) {
+  constructor(folder: string, file: string | undefined, bytes: number, options: QuotaGroupOptions) {
     this.folder = folder;
+    this.groups = new QuotaGroups(new BtrfsQuota(folder, (signal) => this.subvolumes(signal)), options);
     this.#file = file;
     this.#bytes = bytes;
   }
@@ -30,12 +35,14 @@ export class Pool {
     const info = await stat(this.folder);
     if (info.uid !== 0 || (info.mode & 0o077) !== 0) await run(["chmod", "700", this.folder], { signal });
     await run(["btrfs", "quota", "enable", this.folder], { signal });
-    await this.#dropStale(signal);
+    await this.groups.resume(signal);
     for (const name of ["slivers", "images"]) await mkdir(join(this.folder, name), { recursive: true });
   }
 
-  /** Unmounts it; what is in it stays. */
+  /** Unmounts it; what is in it stays. A file system that is not ours keeps no quota group of ours. */
   async leave(signal: AbortSignal): Promise<void> {
+    if (this.#file === undefined) await this.groups.hurry(signal);
+    await this.groups.stop();
     if (this.#file !== undefined && (await this.#source()) !== undefined)
       await run(["umount", this.folder], { signal });
   }
@@ -66,16 +73,6 @@ export class Pool {
   /** All of its file system. */
   async subvolumes(signal: AbortSignal): Promise<ListedSubvolume[]> {
     return readSubvolumes(await run(["btrfs", "subvolume", "list", "-u", "-q", this.folder], { signal }));
-  }
-
-  /** Older kernels keep the quota group of a subvolume that is gone. */
-  async #dropStale(signal: AbortSignal): Promise<void> {
-    const shown = await run(["btrfs", "qgroup", "show", "--raw", this.folder], { signal });
-    for (const line of shown.split("\n")) {
-      const id = /^(0\/\d+)\s.*<stale>/.exec(line)?.[1];
-      if (id !== undefined)
-        await run(["btrfs", "qgroup", "destroy", id, this.folder], { signal }).catch(() => undefined);
-    }
   }
 
   async #makeFile(file: string, signal: AbortSignal): Promise<void> {

@@ -39,6 +39,6 @@ export class Subvolumes {
 
   /** One that is not there is no error. */
   async remove(mark: string, signal: AbortSignal): Promise<void> {
-    await deleteSubvolume(this.path(mark), signal);
+    await deleteSubvolume(this.path(mark), this.#pool.groups, signal);
   }
 }

@@ -1,0 +1,66 @@
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { run } from "../../edge/run.ts";
+import { CommandError } from "../../errors.ts";
+import type { QuotaTools } from "../quota-groups.ts";
+import { readRefusal } from "../quota-refusal.ts";
+import type { ListedSubvolume } from "../subvolume-list.ts";
+
+/**
+ * Notes are empty files in the pool itself, named as the subvolume's number. The file system writes them no later than the
+ * removal that follows them, so that a crash loses both or neither; and what somebody else left on it is not ours to remove.
+ */
+export class BtrfsQuota implements QuotaTools {
+  readonly #pool: string;
+  readonly #subvolumes: (signal: AbortSignal) => Promise<readonly ListedSubvolume[]>;
+
+  constructor(pool: string, subvolumes: (signal: AbortSignal) => Promise<readonly ListedSubvolume[]>) {
+    this.#pool = pool;
+    this.#subvolumes = subvolumes;
+  }
+
+  async owed(signal: AbortSignal): Promise<readonly number[]> {
+    const noted = (await readdir(this.#notes).catch(() => [])).filter((name) => /^\d{3,}$/.test(name));
+    if (noted.length === 0) return [];
+    // One whose removal was cut off before it began is there, and its group with it.
+    const there = new Set((await this.#subvolumes(signal)).map(({ id }) => id));
+    return noted.map(Number).filter((id) => !there.has(id));
+  }
+
+  async owe(id: number): Promise<void> {
+    await mkdir(this.#notes, { recursive: true, mode: 0o700 });
+    await writeFile(join(this.#notes, String(id)), "");
+  }
+
+  async settled(id: number): Promise<void> {
+    await rm(join(this.#notes, String(id)), { force: true });
+  }
+
+  async dropped(ids: readonly number[], signal: AbortSignal): Promise<void> {
+    await this.#btrfs(["subvolume", "sync", this.#pool, ...ids.map(String)], signal);
+  }
+
+  async commit(signal: AbortSignal): Promise<void> {
+    await this.#btrfs(["filesystem", "sync", this.#pool], signal);
+  }
+
+  async destroy(id: number, signal: AbortSignal): Promise<"gone" | "busy"> {
+    try {
+      await this.#btrfs(["qgroup", "destroy", `0/${id}`, this.#pool], signal);
+      return "gone";
+    } catch (error) {
+      const refusal = error instanceof CommandError ? readRefusal(error.message) : undefined;
+      if (refusal === undefined) throw error;
+      return refusal;
+    }
+  }
+
+  get #notes(): string {
+    return join(this.#pool, "groups");
+  }
+
+  /** It works on for nobody when this process has ended, and would keep the pool mounted. */
+  async #btrfs(words: readonly string[], signal: AbortSignal): Promise<void> {
+    await run(["btrfs", ...words], { signal, diesWithUs: true });
+  }
+}
