@@ -54,6 +54,8 @@ const EVERY_ROOM = [
   "config",
   "coordination",
   "launcher",
+  "listing",
+  "metrics",
   "operations",
   "scheduler",
   "slivers",
@@ -123,13 +125,20 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "@nodeyard/zookeeper",
     ],
   },
+  // What lists look like, on a terminal and over HTTP.
+  listing: { rooms: ["operations"], packages: ["@nodeyard/model"] },
+  // Figures of the whole, and the two ways out for all figures. The election says which launcher tells of what all see.
+  metrics: {
+    rooms: ["coordination", "telemetry", "view"],
+    packages: ["@nodeyard/model", "@nodeyard/runtime", "@nodeyard/tree"],
+  },
   // No tree: skins of operations.
   api: {
-    rooms: ["config", "operations", "telemetry", "view"],
+    rooms: ["config", "listing", "operations", "telemetry", "view"],
     packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
   },
   cli: {
-    rooms: ["api", "config", "operations", "process", "slivers", "telemetry", "view"],
+    rooms: ["api", "config", "listing", "operations", "process", "slivers", "telemetry", "view"],
     packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime", "@nodeyard/sliver-protocol"],
   },
   process: { rooms: EVERY_ROOM.filter((room) => room !== "cli"), packages: PACKAGES[PROGRAM]! },

@@ -1,7 +1,7 @@
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree } from "@nodeyard/tree";
 import { expect, test } from "vitest";
-import { imageRow } from "../../src/cli/image-rows.ts";
+import { imageRow } from "../../src/listing/index.ts";
 import { type Canary, noBoots } from "../../src/operations/index.ts";
 
 const handles = { clock: new VirtualClock(), random: seededRandom(1) };

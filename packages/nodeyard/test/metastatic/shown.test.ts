@@ -1,6 +1,6 @@
 import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { nodeRow } from "../../src/cli/rows.ts";
+import { nodeRow } from "../../src/listing/index.ts";
 import { explain, hearing, listedNode, retireNode } from "../../src/operations/index.ts";
 import { config, Lab, metal } from "./lab.ts";
 

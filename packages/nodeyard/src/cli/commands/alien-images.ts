@@ -1,7 +1,7 @@
 import type { Command } from "commander";
+import type { Column } from "../../listing/index.ts";
 import { Drivers, loadModule, openConfig, surveyImages } from "../../process/index.ts";
 import { printRows, printTroubles } from "../listing.ts";
-import type { Column } from "../rows.ts";
 import { filesOf, logOf, type Session, withTree } from "../session.ts";
 
 const columns: readonly Column[] = [

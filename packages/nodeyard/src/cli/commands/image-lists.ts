@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { listBuilds, listImages, listUploads } from "../../operations/index.ts";
 import {
   buildColumns,
   buildRow,
@@ -8,7 +7,8 @@ import {
   trialColumn,
   uploadColumns,
   uploadRow,
-} from "../image-rows.ts";
+} from "../../listing/index.ts";
+import { listBuilds, listImages, listUploads } from "../../operations/index.ts";
 import { printRows, printSkipped } from "../listing.ts";
 import { type Session, withTree } from "../session.ts";
 

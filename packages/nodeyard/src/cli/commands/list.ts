@@ -1,7 +1,8 @@
 import type { Command } from "commander";
+import { nodeColumns, nodeDetailColumns, nodeRow } from "../../listing/index.ts";
 import { listLeases, listNodes, treeNow } from "../../operations/index.ts";
 import { printRows, printSkipped } from "../listing.ts";
-import { leaseColumns, leaseRow, nodeColumns, nodeDetailColumns, nodeRow } from "../rows.ts";
+import { leaseColumns, leaseRow } from "../rows.ts";
 import { type Session, withTree } from "../session.ts";
 
 interface ListOptions {

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { nodeColumns, nodeRow } from "../../listing/index.ts";
 import {
   deleteNode,
   holdNode,
@@ -9,7 +10,6 @@ import {
 } from "../../operations/index.ts";
 import { parseDuration, parseNodeId } from "../arguments.ts";
 import { printRows } from "../listing.ts";
-import { nodeColumns, nodeRow } from "../rows.ts";
 import { type Session, withTree } from "../session.ts";
 
 interface JsonOption {

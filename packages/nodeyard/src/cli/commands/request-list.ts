@@ -1,7 +1,7 @@
 import type { Command } from "commander";
+import { requestColumns, requestRow } from "../../listing/index.ts";
 import { listRequests } from "../../operations/index.ts";
 import { printRows, printSkipped } from "../listing.ts";
-import { requestColumns, requestRow } from "../rows.ts";
 import { type Session, withTree } from "../session.ts";
 
 export function addRequestList(program: Command, session: Session): void {

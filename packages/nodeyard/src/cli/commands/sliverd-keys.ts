@@ -5,11 +5,11 @@ import {
   type SigningKeys,
 } from "@nodeyard/sliver-protocol";
 import type { Command } from "commander";
+import type { Column } from "../../listing/index.ts";
 import { makeKey, makeStateFolder, readText } from "../../process/index.ts";
 import { type SliverPlaces, sliverPlaces } from "../../slivers/index.ts";
 import { parseDuration } from "../arguments.ts";
 import { printRows } from "../listing.ts";
-import type { Column } from "../rows.ts";
 import { type Session, stateOf } from "../session.ts";
 
 interface Output {

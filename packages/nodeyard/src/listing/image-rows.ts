@@ -6,11 +6,8 @@ import {
   type OperationHandles,
   treeNow,
 } from "../operations/index.ts";
-import type { Column, Row } from "./rows.ts";
+import { type Column, columns, type Row } from "./columns.ts";
 import { age } from "./table.ts";
-
-const columns = (headings: Readonly<Record<string, string>>): readonly Column[] =>
-  Object.entries(headings).map(([heading, key]) => ({ heading, key }));
 
 export const uploadColumns = columns({
   "Build ID": "id",

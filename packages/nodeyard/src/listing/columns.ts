@@ -1,0 +1,19 @@
+/** One column: its heading, and its key in JSON, which is the old web application's (spec operations.md 1 and 2). */
+export interface Column {
+  readonly heading: string;
+  readonly key: string;
+  /** What people see in place of the value. */
+  readonly show?: (row: Row) => string;
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Columns by heading, in this order. */
+export function columns(headings: Readonly<Record<string, string>>): readonly Column[] {
+  return Object.entries(headings).map(([heading, key]) => ({ heading, key }));
+}
+
+/** The row with these keys only, and with all of them. */
+export function pick(row: Row, wanted: readonly Column[]): Row {
+  return Object.fromEntries(wanted.map(({ key }) => [key, row[key] ?? null]));
+}

@@ -1,0 +1,74 @@
+import { type ListedNode, slotPlace } from "../operations/index.ts";
+import { type Column, columns, type Row } from "./columns.ts";
+import { age } from "./table.ts";
+
+export const nodeColumns: readonly Column[] = columns({
+  ID: "id",
+  Provider: "provider",
+  Label: "label",
+  "Server ID": "server_id",
+  "Public IPv4": "public_ipv4",
+  IPv6: "ipv6",
+  State: "state",
+  Age: "age",
+  Locked: "locked",
+});
+
+/** All that the old web application and `list --detail` show of a node. */
+export const oldNodeColumns: readonly Column[] = [
+  ...nodeColumns,
+  ...columns({
+    Pool: "pool",
+    Hostname: "hostname",
+    "Private IPv4": "private_ipv4",
+    AZ: "AZ",
+    Username: "username",
+    Port: "connection_port",
+    Launcher: "launcher",
+    "Allocated To": "allocated_to",
+    "Hold Job": "hold_job",
+    Comment: "comment",
+    "User Data": "user_data",
+    "Driver Data": "driver_data",
+  }),
+];
+
+export const nodeDetailColumns: readonly Column[] = [
+  ...oldNodeColumns,
+  ...columns({
+    "Backing Node": "backing_node",
+    Slot: "slot",
+    "Dead Letter": "dead_letter",
+  }),
+];
+
+/** Everything that `--detail` shows; `now` is tree time in milliseconds. */
+export function nodeRow({ record, locked, deadLetter }: ListedNode, now: number): Row {
+  return {
+    id: record.id,
+    provider: record.provider,
+    label: record.type,
+    server_id: record.externalId,
+    public_ipv4: record.publicIpv4,
+    ipv6: record.publicIpv6,
+    state: record.state,
+    age: record.stateTime === null ? null : age(now / 1000 - record.stateTime),
+    locked: locked ? "locked" : "unlocked",
+    pool: record.pool,
+    hostname: record.hostname,
+    private_ipv4: record.privateIpv4,
+    AZ: record.az,
+    username: record.username,
+    // An object here holds a cluster's credentials.
+    connection_port: typeof record.connectionPort === "number" ? record.connectionPort : "redacted",
+    launcher: record.launcher,
+    allocated_to: record.allocatedTo,
+    hold_job: record.holdJob,
+    comment: record.comment,
+    user_data: record.userData,
+    driver_data: record.driverData,
+    backing_node: slotPlace(record)?.backing ?? null,
+    slot: record.slot,
+    dead_letter: deadLetter,
+  };
+}

@@ -1,0 +1,44 @@
+/** A cell as the old command line printed it (spec operations.md 1, "Table format"). */
+export function cell(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return value.map(cell).join(",");
+  if (typeof value === "object") return JSON.stringify(value);
+  return plain(String(value));
+}
+
+/** Four lines at least: rules above, below the header, and at the end. Text from outside cannot draw lines of its own. */
+export function renderTable(headings: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  const cells = rows.map((row) => row.map(cell));
+  const widths = headings.map((heading, at) =>
+    Math.max(heading.length, ...cells.map((row) => [...(row[at] ?? "")].length)),
+  );
+  const rule = `+${widths.map((width) => "-".repeat(width + 2)).join("+")}+`;
+  const line = (row: readonly string[]) =>
+    `|${row.map((text, at) => ` ${text}${" ".repeat(widths[at]! - [...text].length)} `).join("|")}|`;
+  return `${[rule, line(headings), rule, ...cells.map(line), rule].join("\n")}\n`;
+}
+
+/** Seconds as `DD:HH:MM:SS`; a time in the future counts as now. */
+export function age(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  const parts = [whole / 86_400, (whole / 3_600) % 24, (whole / 60) % 60, whole % 60];
+  return parts.map((part) => String(Math.floor(part)).padStart(2, "0")).join(":");
+}
+
+/** Seconds for reading along: "12 s", "5 min", "3 h 20 min", "2 d 4 h". */
+export function span(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return hours % 24 === 0 ? `${Math.floor(hours / 24)} d` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** Records come from others: control characters would reach the terminal as commands. */
+export function plain(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are exactly what is taken out
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
+}
