@@ -98,6 +98,12 @@ export class Compute {
     await this.#nova.gone(`/servers/${encodeURIComponent(id)}`, signal);
   }
 
+  /** Calls the server's state an error and ends what nova believes to be doing to it; an administrator's right by default. */
+  async resetState(id: string, signal: AbortSignal): Promise<void> {
+    const json = { "os-resetState": { state: "error" } };
+    await this.#nova.send("POST", `/servers/${encodeURIComponent(id)}/action`, signal, { json });
+  }
+
   flavors(signal: AbortSignal): Promise<readonly Flavor[]> {
     return this.#nova.pages(flavorsSchema, "/flavors/detail", signal, (body) => ({
       items: body.flavors,

@@ -25,8 +25,17 @@ const LOOK_MS = 500;
 const SLOW_LOOK_MS = 8_000;
 /** One that it gave up without saying so. */
 const STUCK_MS = 60_000;
+/** A deletion that nova has accepted and does nothing about: its API died before it told the host. It ignores all further ones. */
+const FORGOTTEN_MS = 120_000;
 /** Nodes whose calls were all made by this process: what a list of a moment ago shows of them is all there is. */
 const MOST_KNOWN = 10_000;
+
+interface Order {
+  /** Monotonic time, milliseconds. */
+  readonly at: number;
+  /** It was given again already. */
+  readonly last: boolean;
+}
 
 /** Servers of nodes: made once, found by id or tag, deleted until they are gone. */
 export class Servers {
@@ -140,22 +149,46 @@ export class Servers {
    * server as it was before.
    */
   async gone(id: string, place: string, signal: AbortSignal, seen?: Server): Promise<void> {
-    const started = this.#clock.monotonic();
-    while ((await this.#leaving(id, place, started, seen, signal)) === "doubtful")
-      if (await this.#freed(id, signal)) return;
+    let order: Order = { at: this.#clock.monotonic(), last: false };
+    for (;;) {
+      const now = await this.#leaving(id, place, order, seen, signal);
+      if (now === "freed") return;
+      if (now === "forgotten") {
+        await this.#deleteAnew(id, place, signal);
+        order = { at: this.#clock.monotonic(), last: true };
+      } else if (await this.#freed(id, signal)) return;
+    }
+  }
+
+  /** Its host takes two orders for one, should the first only have been slow. */
+  async #deleteAnew(id: string, place: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#nova.resetState(id, signal);
+    } catch (error) {
+      if (!(error instanceof ApiError) || ![403, 404].includes(error.status)) throw error;
+      if (error.status === 404) return;
+      throw new DriverError(
+        "transient",
+        `${place}: nova has forgotten that it deletes server ${id} and ignores further orders; an administrator ` +
+          `mends it with "openstack server set --state error ${id}", or by starting nova-compute of its host anew`,
+        { cause: error },
+      );
+    }
+    await this.#nova.delete(id, signal);
   }
 
   /**
    * nova says DELETED before it counts one less, under load by seconds: "freed" is a server that a listing of all shows no more.
-   * "doubtful": only changes were listed, or it may be on its way to its host, when a listing can miss it.
+   * "doubtful": only changes were listed, or it may be on its way to its host, when a listing can miss it. "forgotten": nova has
+   * called it "deleting" for so long that its host was hardly told of it.
    */
   #leaving(
     id: string,
     place: string,
-    started: number,
+    order: Order,
     seen: Server | undefined,
     signal: AbortSignal,
-  ): Promise<"freed" | "doubtful"> {
+  ): Promise<"freed" | "doubtful" | "forgotten"> {
     let placed = seen !== undefined && seen.status !== "BUILD";
     let saidDeleted: number | undefined;
     return this.#watch.wait(
@@ -171,12 +204,11 @@ export class Servers {
           return now - saidDeleted > LINGERS_MS ? "freed" : undefined;
         }
         placed ||= server.status !== "BUILD";
-        const patience = server["OS-EXT-STS:task_state"] ? STUCK_MS : GIVEN_UP_MS;
-        if (server.status === "ERROR" && now - started > patience) {
-          const why = server.fault?.message.trim() || "no fault is told";
-          throw new DriverError("transient", `${place}: server ${id} was not deleted: ${why}`);
-        }
-        return undefined;
+        const task = server["OS-EXT-STS:task_state"];
+        if (now - order.at <= patience(server.status, task)) return undefined;
+        if (task === "deleting" && !order.last) return "forgotten";
+        const why = server.fault?.message.trim() || "no fault is told";
+        throw new DriverError("transient", `${place}: server ${id} was not deleted: ${why}`);
       },
       signal,
     );
@@ -221,6 +253,12 @@ export class Servers {
 export function idOf(externalId: ExternalId | null): string | undefined {
   const id = typeof externalId === "object" ? externalId?.id : externalId;
   return typeof id === "string" && id !== "" ? id : undefined;
+}
+
+/** How long after the order a server that looks like this may still leave, milliseconds. */
+function patience(status: string, task: string | null | undefined): number {
+  if (status === "ERROR") return task ? STUCK_MS : GIVEN_UP_MS;
+  return task === "deleting" ? FORGOTTEN_MS : Number.POSITIVE_INFINITY;
 }
 
 function pick(listed: ReadonlyMap<string, Server>, tag: Tag, id: string | undefined): Server | undefined {

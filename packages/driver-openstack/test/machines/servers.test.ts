@@ -2,7 +2,7 @@ import { machineMetadata, memoryEvidence, type Tag } from "@nodeyard/driver";
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { type Compute, type Server, serverSchema } from "../../src/api/compute.ts";
-import { NoAnswer } from "../../src/client/index.ts";
+import { ApiError, NoAnswer } from "../../src/client/index.ts";
 import { ServerWatch } from "../../src/machines/server-watch.ts";
 import { Servers } from "../../src/machines/servers.ts";
 
@@ -10,6 +10,8 @@ const tag: Tag = { installation: "i", provider: "p", pool: "main", nodeId: "0000
 const { signal } = new AbortController();
 const serverOf = (status: string, more: object = {}) =>
   serverSchema.parse({ id: "s", status, metadata: machineMetadata(tag), ...more });
+
+const DELETING = { "OS-EXT-STS:task_state": "deleting" };
 
 /** nova with a server whose listing can miss it, beside so many others. */
 function nova(beside = 0) {
@@ -23,6 +25,9 @@ function nova(beside = 0) {
     fault: undefined as Error | Server["fault"],
     listed: true,
     looks: 0,
+    orders: [] as string[],
+    onDelete: () => {},
+    onReset: () => {},
   };
   let answer = Promise.withResolvers<string>();
   const watch = new ServerWatch({
@@ -32,6 +37,14 @@ function nova(beside = 0) {
   });
   const compute = {
     create: () => answer.promise,
+    resetState: async (id: string) => {
+      state.orders.push(`reset ${id}`);
+      state.onReset();
+    },
+    delete: async (id: string) => {
+      state.orders.push(`delete ${id}`);
+      state.onDelete();
+    },
     server: async () => {
       state.looks++;
       if (state.fault instanceof Error) throw state.fault;
@@ -105,18 +118,59 @@ test("a listing of all is enough to know that a server is away which had its hos
   expect(state.looks).toBe(0);
 });
 
-test("a deletion that nova gave up is told, sooner when it says that it did", async () => {
-  for (const [task, ms] of [
-    [null, 5_000],
-    ["deleting", 60_000],
+test("a deletion that nova gave up and says so is told", async () => {
+  const { clock, state, servers } = nova();
+  state.server = serverOf("ERROR", { fault: { message: "disk busy" } });
+  const failure = servers.gone("s", "p", signal).catch((error) => error);
+  await clock.advance(4_900);
+  expect(await Promise.race([failure, "still waiting"])).toBe("still waiting");
+  await clock.advance(5_000);
+  expect(await failure).toMatchObject({ kind: "transient", message: expect.stringContaining("disk busy") });
+  expect(state.orders).toEqual([]);
+});
+
+test.each([
+  ["ERROR", 60_000],
+  ["ACTIVE", 120_000],
+])("a deletion of a server in %s that nova has forgotten is ordered anew, once", async (status, ms) => {
+  for (const works of [true, false]) {
+    const { clock, state, servers } = nova();
+    state.server = serverOf(status, DELETING);
+    state.onDelete = () => {
+      state.server = works ? undefined : serverOf("ERROR", { ...DELETING, fault: { message: "disk busy" } });
+    };
+    const end = servers.gone("s", "p", signal).catch((error) => error);
+    await clock.advance(ms - 100);
+    expect(state.orders).toEqual([]);
+    await clock.advance(5_000);
+    expect(state.orders).toEqual(["reset s", "delete s"]);
+    await clock.advance(70_000);
+    expect(await end).toEqual(
+      works ? undefined : expect.objectContaining({ message: "p: server s was not deleted: disk busy" }),
+    );
+    expect(state.orders).toHaveLength(2);
+  }
+});
+
+test("without an administrator's rights a forgotten deletion is told with the mend; a server that goes meanwhile is gone", async () => {
+  const call = { method: "POST", url: "/servers/s/action" } as const;
+  for (const [code, expected] of [
+    [403, { kind: "transient", message: expect.stringContaining("openstack server set --state error s") }],
+    [404, undefined],
+    [503, { status: 503 }],
   ] as const) {
     const { clock, state, servers } = nova();
-    state.server = serverOf("ERROR", { "OS-EXT-STS:task_state": task, fault: { message: "disk busy" } });
-    const failure = servers.gone("s", "p", signal).catch((error) => error);
-    await clock.advance(ms - 100);
-    expect(await Promise.race([failure, "still waiting"])).toBe("still waiting");
-    await clock.advance(5_000);
-    expect(await failure).toMatchObject({ kind: "transient", message: expect.stringContaining("disk busy") });
+    state.server = serverOf("ACTIVE", DELETING);
+    state.onReset = () => {
+      if (code === 404) state.server = undefined;
+      throw new ApiError("compute", call, { status: code, headers: {}, text: "" });
+    };
+    const end = servers.gone("s", "p", signal).catch((error) => error);
+    await clock.advance(150_000);
+    expect(state.orders).toContain("reset s");
+    const told = await end;
+    if (expected === undefined) expect(told).toBeUndefined();
+    else expect(told).toMatchObject(expected);
   }
 });
 
