@@ -1,0 +1,78 @@
+import { messageOf } from "@nodeyard/runtime";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { type Sight, sightOf } from "./http/caller.ts";
+import { problem } from "./http/problem.ts";
+import { NotReady } from "./not-ready.ts";
+import type { AppParts } from "./parts.ts";
+import { addHealth } from "./routes/health.ts";
+import { addMetrics } from "./routes/metrics.ts";
+import { addOldLists } from "./routes/old-lists.ts";
+import { addWork } from "./routes/work.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** What whoever asks may see. */
+    sight: Sight;
+  }
+}
+
+/** Who comes in by it. */
+export interface Door {
+  /** A Unix socket of the process's own user. */
+  readonly bySocket: boolean;
+  /** What has to be shown; undefined: nothing. */
+  readonly token?: string;
+}
+
+/** For a whole request to arrive, milliseconds: who is slower is cut off. */
+const REQUEST_MS = 10_000;
+const IDLE_MS = 5_000;
+/** Nothing is ever posted to us. */
+const BODY_BYTES = 64 * 1024;
+const MAX_CONNECTIONS = 256;
+
+/** The HTTP interface, which does not listen yet. It only reads, and knows nothing but `sources`. */
+export function createApp(parts: AppParts, door: Door): FastifyInstance {
+  const { log } = parts;
+  const app = fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    forceCloseConnections: true,
+    requestTimeout: REQUEST_MS,
+    connectionTimeout: 0,
+    keepAliveTimeout: IDLE_MS,
+    bodyLimit: BODY_BYTES,
+  });
+  app.server.maxConnections = MAX_CONNECTIONS;
+  app.decorateRequest("sight", "nothing");
+  app.addHook("onRequest", async (request, reply) => {
+    const { remoteAddress } = request.raw.socket;
+    const asking = { bySocket: door.bySocket, address: remoteAddress, headers: request.headers };
+    request.sight = sightOf(asking, door.token);
+    if (request.sight !== "nothing") return;
+    reply.header("www-authenticate", "Bearer");
+    return fail(request, reply, 401, "show the token of this listener: Authorization: Bearer TOKEN");
+  });
+  app.setNotFoundHandler((request, reply) => fail(request, reply, 404, "The resource could not be found."));
+  app.setErrorHandler((error, request, reply) => {
+    const { code = "", statusCode = 500 } = error as { code?: string; statusCode?: number };
+    if (error instanceof NotReady || code.startsWith("tree.")) {
+      reply.header("retry-after", "1");
+      return fail(request, reply, 503, messageOf(error));
+    }
+    if (statusCode < 500) return fail(request, reply, statusCode, messageOf(error));
+    log.error({ path: request.url, error: messageOf(error) }, "a request could not be answered");
+    return fail(request, reply, 500, "It failed; the log says why.");
+  });
+  addOldLists(app, parts);
+  addHealth(app, parts);
+  addMetrics(app, parts);
+  addWork(app, parts);
+  return app;
+}
+
+function fail(request: FastifyRequest, reply: FastifyReply, status: number, message: string): FastifyReply {
+  const { type, text } = problem(status, message, request.headers.accept);
+  // As bytes: to text a charset would be added that the old server does not name.
+  return reply.code(status).header("content-type", type).send(Buffer.from(text));
+}

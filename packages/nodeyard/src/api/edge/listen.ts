@@ -1,0 +1,65 @@
+import { chmodSync, rmSync } from "node:fs";
+import { type AddressInfo, connect, isIP } from "node:net";
+import { messageOf } from "@nodeyard/runtime";
+import type { FastifyInstance } from "fastify";
+import { ListenError } from "../errors.ts";
+
+/** Longest path of a Unix socket: `sun_path` holds 108 bytes with the final zero. */
+const MAX_SOCKET_PATH = 107;
+
+/** Listens on TCP; returns where, with the port that the system chose for 0. Rejects with ListenError. */
+export async function listenTcp(app: FastifyInstance, host: string, port: number): Promise<string> {
+  const name = `${isIP(host) === 6 ? `[${host}]` : host}`;
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    throw new ListenError(
+      `cannot listen on ${name}:${port} (${messageOf(error)}); mend webapp in the configuration, name another place with --webapp HOST:PORT, or do without by --no-webapp`,
+      { cause: error },
+    );
+  }
+  return `http://${name}:${(app.server.address() as AddressInfo).port}`;
+}
+
+/**
+ * Listens on a Unix socket of mode 0600, in a folder that is its owner's. What a process that was killed left is removed; a socket that
+ * somebody answers on is not. Rejects with ListenError.
+ */
+export async function listenUnix(app: FastifyInstance, path: string): Promise<string> {
+  try {
+    if (Buffer.byteLength(path) > MAX_SOCKET_PATH)
+      throw new Error(`it is longer than the ${MAX_SOCKET_PATH} bytes of a Unix socket's path`);
+    if (await isAnswered(path)) throw new Error("another process listens there");
+    rmSync(path, { force: true });
+    await app.ready();
+    await new Promise<void>((resolve, reject) => {
+      app.server.once("error", reject).once("listening", resolve);
+      // Made within this call, with the mode that the umask leaves: nobody gets in before the chmod.
+      const umask = process.umask(0o177);
+      try {
+        app.server.listen(path);
+      } finally {
+        process.umask(umask);
+      }
+    });
+    chmodSync(path, 0o600);
+  } catch (error) {
+    throw new ListenError(
+      `cannot listen on ${path} (${messageOf(error)}); name another state folder with --state DIR`,
+      { cause: error },
+    );
+  }
+  return `unix:${path}`;
+}
+
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const end = (answered: boolean) => {
+      socket.destroy();
+      resolve(answered);
+    };
+    socket.once("connect", () => end(true));
+    socket.once("error", () => end(false));
+  });
+}

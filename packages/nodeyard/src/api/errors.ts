@@ -1,0 +1,8 @@
+import { NodeyardError } from "@nodeyard/runtime";
+
+/** The HTTP interface cannot listen where it was told to. */
+export class ListenError extends NodeyardError {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super("api.cannot_listen", message, options);
+  }
+}

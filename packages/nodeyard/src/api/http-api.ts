@@ -1,0 +1,57 @@
+import type { Clock } from "@nodeyard/runtime";
+import type { FastifyInstance } from "fastify";
+import type { Log } from "../telemetry/index.ts";
+import { createApp } from "./app.ts";
+import { listenTcp, listenUnix } from "./edge/listen.ts";
+import type { Body } from "./http/reply.ts";
+import { FRESH_MS } from "./http/reply.ts";
+import { ShortCache } from "./http/short-cache.ts";
+import type { Sources } from "./known.ts";
+
+/** Different answers that are kept for a second, at most. */
+const MAX_ANSWERS = 128;
+
+/** Where to listen. */
+export type Place =
+  | { readonly socket: string }
+  | { readonly host: string; readonly port: number; readonly token?: string };
+
+export interface HttpApiHandles {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly sources: Sources;
+}
+
+/** The HTTP interface of a process, at any number of places. */
+export class HttpApi {
+  readonly #handles: HttpApiHandles;
+  readonly #answers: ShortCache<Body>;
+  readonly #apps = new Map<string, FastifyInstance>();
+
+  constructor(handles: HttpApiHandles) {
+    this.#handles = handles;
+    this.#answers = new ShortCache(handles.clock, FRESH_MS, MAX_ANSWERS);
+  }
+
+  /** Resolves with the address when it listens there. Rejects with ListenError. */
+  async listen(place: Place): Promise<string> {
+    const parts = { ...this.#handles, answers: this.#answers };
+    const token = "token" in place ? { token: place.token } : {};
+    const app = createApp(parts, { bySocket: "socket" in place, ...token });
+    const address =
+      "socket" in place ? await listenUnix(app, place.socket) : await listenTcp(app, place.host, place.port);
+    this.#apps.set(address, app);
+    return address;
+  }
+
+  /** Listens there no longer; who is connected is cut off. */
+  async leave(address: string): Promise<void> {
+    const app = this.#apps.get(address);
+    this.#apps.delete(address);
+    await app?.close();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#apps.keys()].map((address) => this.leave(address)));
+  }
+}

@@ -1,0 +1,51 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+
+/** Where a request came in, and what it says of itself. */
+export interface Asking {
+  /** Through the Unix socket, which only its owner can open. */
+  readonly bySocket: boolean;
+  /** Of the other end of a TCP connection. */
+  readonly address: string | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/**
+ * What whoever asks may see. `all`: everything. `public`: everything but what jobs and drivers wrote for themselves. `nothing`: it
+ * has to show a token first.
+ */
+export type Sight = "all" | "public" | "nothing";
+
+/**
+ * Without a token only the owner's socket and programs of this machine see everything. A page in a browser here is no such program:
+ * it comes with an origin, or under a name that it made point here. Nor is what a proxy passes on.
+ */
+export function sightOf({ bySocket, address, headers }: Asking, token: string | undefined): Sight {
+  if (bySocket) return "all";
+  if (token !== undefined) return bears(headers.authorization, token) ? "all" : "nothing";
+  const passedOn = ["forwarded", "x-forwarded-for", "x-real-ip", "via"].some(
+    (name) => headers[name] !== undefined,
+  );
+  const isHere = isLoopback(address ?? "") && isLoopback(hostIn(headers.host));
+  return isHere && !passedOn && headers.origin === undefined ? "all" : "public";
+}
+
+/** Addresses and names that cannot mean another machine. */
+export function isLoopback(host: string): boolean {
+  const address = host.replace(/^::ffff:/, "");
+  return address === "localhost" || address === "::1" || /^127(\.\d{1,3}){3}$/.test(address);
+}
+
+function hostIn(host: string | string[] | undefined): string {
+  const text = typeof host === "string" ? host : "";
+  return /^\[([^\]]*)\]/.exec(text)?.[1] ?? text.replace(/:\d*$/, "");
+}
+
+/** Digests are compared, which are of one length whatever was sent. */
+function bears(authorization: string | string[] | undefined, token: string): boolean {
+  const [, given = ""] = /^bearer +(.+)$/i.exec(typeof authorization === "string" ? authorization : "") ?? [];
+  return timingSafeEqual(digest(given), digest(token));
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,33 @@
+/** What went wrong, for whoever asked. */
+export interface Problem {
+  readonly type: string;
+  readonly text: string;
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  404: "Not Found",
+  413: "Content Too Large",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+};
+
+/** The body of an error as the old server gave it: HTML for who says so, JSON, else text (spec operations.md 2). */
+export function problem(status: number, message: string, accept: string | undefined): Problem {
+  const title = TITLES[status] ?? "Error";
+  const code = `${status} ${title}`;
+  const wanted = accept ?? "";
+  if (wanted.includes("text/html"))
+    return {
+      type: "text/html; charset=UTF-8",
+      text: `<html>\n <head>\n  <title>${code}</title>\n </head>\n <body>\n  <h1>${code}</h1>\n  ${escaped(message)}\n </body>\n</html>\n`,
+    };
+  if (wanted.includes("application/json"))
+    return { type: "application/json", text: `${JSON.stringify({ message, code, title })}\n` };
+  return { type: "text/plain; charset=UTF-8", text: `${code}\n\n${message}\n` };
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}

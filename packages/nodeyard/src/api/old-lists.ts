@@ -1,0 +1,99 @@
+import {
+  buildColumns,
+  buildRow,
+  type Column,
+  imageColumns,
+  imageRow,
+  labelColumns,
+  nodeRow,
+  oldNodeColumns,
+  type Row,
+  requestColumns,
+  requestRow,
+  uploadColumns,
+  uploadRow,
+} from "../listing/index.ts";
+import { deadLetterPath, listImages, treeNow } from "../operations/index.ts";
+import type { View } from "../view/index.ts";
+import type { Known } from "./known.ts";
+
+/** A list of the old web application: its columns in their order, and its rows. */
+export interface OldList {
+  readonly columns: readonly Column[];
+  /** Keys that only JSON has. */
+  readonly jsonAlso?: readonly string[];
+  rows(
+    known: Known,
+    asked: { readonly json: boolean; readonly nodeId: string | undefined },
+  ): Promise<readonly Row[]>;
+}
+
+/** By path (spec operations.md 2). */
+export const oldLists: Readonly<Record<string, OldList>> = {
+  "/image-list": {
+    columns: uploadColumns,
+    rows: async ({ view, handles }, { json }) =>
+      sorted(view.images.names()).flatMap((image) =>
+        sortedBy([...view.images.uploads(image)], ({ build, provider, record }) => [
+          build,
+          provider,
+          record.id,
+        ]).map((upload) => uploadRow(upload, handles, json)),
+      ),
+  },
+  "/dib-image-list": {
+    columns: buildColumns,
+    jsonAlso: ["paused"],
+    rows: async ({ view, handles }, { json }) =>
+      sorted(view.images.names()).flatMap((image) => {
+        const paused = view.images.get(image)?.paused ?? false;
+        return sortedBy([...view.images.builds(image).values()], ({ id }) => [id]).map((record) =>
+          buildRow({ image, record, paused }, handles, json),
+        );
+      }),
+  },
+  "/image-status": {
+    columns: imageColumns,
+    rows: async ({ handles }, { json }) => {
+      const { items } = await listImages(handles);
+      return items.map((item) => imageRow(item, handles, json));
+    },
+  },
+  "/node-list": { columns: oldNodeColumns, rows: async (known, { nodeId }) => nodes(known, nodeId) },
+  "/request-list": {
+    columns: requestColumns,
+    rows: async ({ view }) =>
+      sorted(view.requests.byId.keys()).map((id) => requestRow(view.requests.byId.get(id)!.record)),
+  },
+  "/label-list": {
+    columns: labelColumns,
+    rows: async ({ view }) => labels(view).map((label) => ({ label })),
+  },
+};
+
+function nodes({ view, handles }: Known, only: string | undefined): readonly Row[] {
+  const now = treeNow(handles);
+  const ids = only === undefined ? sorted(view.nodes.byId.keys()) : [only];
+  return ids
+    .map((id) => view.nodes.byId.get(id))
+    .filter((entry) => entry !== undefined)
+    .map(({ id, record, contenders }) => {
+      const deadLetter = view.own.has(deadLetterPath(id));
+      return nodeRow({ record, locked: contenders.length > 0, deadLetter }, now);
+    });
+}
+
+/** What any pool of any launcher serves. */
+function labels({ components }: View): readonly string[] {
+  const pools = [...components.values()].filter(({ kind }) => kind === "pool");
+  return sorted(new Set(pools.flatMap(({ record }) => record.supportedLabels)));
+}
+
+function sorted(names: Iterable<string>): readonly string[] {
+  return [...names].sort();
+}
+
+function sortedBy<T>(items: readonly T[], keyOf: (item: T) => readonly string[]): readonly T[] {
+  const keyed = items.map((item) => [keyOf(item).join("/"), item] as const);
+  return keyed.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([, item]) => item);
+}

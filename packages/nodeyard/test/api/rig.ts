@@ -1,0 +1,88 @@
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { HttpApi, type Place, type Readiness, type Work } from "../../src/api/index.ts";
+import { memoryLog } from "../../src/telemetry/index.ts";
+import { fakeProvider, launcherConfig, type Rig, startRig } from "../launcher/rig.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+export interface AskOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** Asks as any client would; the path goes out as it is given. */
+export function ask(address: string, path: string, options: AskOptions = {}): Promise<Answer> {
+  const { method = "GET", headers = {}, body } = options;
+  const where = address.startsWith("unix:")
+    ? { socketPath: address.slice(5) }
+    : { host: new URL(address).hostname.replace(/[[\]]/g, ""), port: new URL(address).port };
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ ...where, path, method, headers, agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.once("end", () => resolve({ status: response.statusCode!, headers: response.headers, text }));
+      response.once("error", reject);
+    });
+    request.once("error", reject);
+    request.end(body);
+  });
+}
+
+export const JSON_WANTED = { headers: { accept: "application/json" } };
+
+export async function askJson<T = unknown>(address: string, path: string): Promise<T> {
+  const { status, text } = await ask(address, path, JSON_WANTED);
+  if (status !== 200) throw new Error(`${path}: ${status} ${text}`);
+  return JSON.parse(text) as T;
+}
+
+export interface ApiRig extends AsyncDisposable {
+  readonly rig: Rig;
+  readonly api: HttpApi;
+  readonly log: ReturnType<typeof memoryLog>;
+  /** Loopback, without a token. */
+  readonly url: string;
+  /** What it knows and says from now on. */
+  readonly state: { known: boolean; readiness: Readiness; work: readonly Work[] | undefined };
+  listen(place: Place): Promise<string>;
+}
+
+/** The HTTP interface over the view of a real launcher with a fake cloud. */
+export async function startApi(): Promise<ApiRig> {
+  const rig = await startRig(launcherConfig([fakeProvider()]));
+  const log = memoryLog();
+  const state: ApiRig["state"] = { known: true, readiness: { ready: true, why: "" }, work: undefined };
+  const { view } = rig.launcher;
+  const handles = { tree: rig.tree, clock: systemClock, random: systemRandom };
+  const api = new HttpApi({
+    clock: systemClock,
+    log,
+    sources: {
+      known: () => (state.known ? { view, handles } : undefined),
+      readiness: () => state.readiness,
+      work: () => state.work,
+      metrics: async () => ({ type: "text/plain; version=0.0.4", text: "# nothing\n" }),
+    },
+  });
+  const url = await api.listen({ host: "127.0.0.1", port: 0 });
+  return {
+    rig,
+    api,
+    log,
+    url,
+    state,
+    listen: (place) => api.listen(place),
+    async [Symbol.asyncDispose]() {
+      await api.close();
+      await rig[Symbol.asyncDispose]();
+    },
+  };
+}
