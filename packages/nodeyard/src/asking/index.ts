@@ -2,6 +2,7 @@ export { Answerer } from "./answerer.ts";
 export { type Asked, askMembers, type Silent } from "./ask-members.ts";
 export {
   type About,
+  type ImageStanding,
   type ImageWork,
   type PoolStanding,
   type Testimony,

@@ -95,6 +95,18 @@ const imageWorkSchema = z.object({
 });
 export type ImageWork = z.infer<typeof imageWorkSchema>;
 
+/** What a builder makes of an image: why it builds it, or uploads it to a provider, or does not. */
+const imageStandingSchema = z.object({
+  kind: z.enum(["build", "upload"]),
+  image: id,
+  /** Of an upload. */
+  provider: id.nullable(),
+  code: z.string(),
+  facts,
+  nextTry: time.nullable(),
+});
+export type ImageStanding = z.infer<typeof imageStandingSchema>;
+
 /** All that one member knows. */
 export const testimonySchema = z.object({
   /** Why the request waits, all pools of the member together; null: not asked, not known, or it waits for nothing. */
@@ -106,6 +118,8 @@ export const testimonySchema = z.object({
   problem: z.string().nullable(),
   /** Of builders. */
   images: z.array(imageWorkSchema).optional(),
+  /** Of builders, and only of the image that was asked about. */
+  imageStandings: z.array(imageStandingSchema).optional(),
 });
 export type Testimony = z.infer<typeof testimonySchema>;
 

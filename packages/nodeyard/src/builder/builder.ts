@@ -25,6 +25,7 @@ import { sweepFiles } from "./control/local-files.ts";
 import { type Progress, ProgressBook } from "./control/progress.ts";
 import { ImageProviders } from "./control/providers.ts";
 import { SourceBook } from "./control/sources.ts";
+import { imageStandings } from "./control/standing.ts";
 import { Workers } from "./control/workers.ts";
 import type { Disk } from "./runs/disk.ts";
 
@@ -125,7 +126,7 @@ export class Builder {
       member: () => this.#memberName(),
       hostname: identity.hostname,
       version: identity.version,
-      testify: async ({ image }) => this.#testify(image),
+      testify: ({ image }) => this.#testify(image),
     });
     this.#workers = new Workers(this.#context, {
       builds: options.buildWorkers ?? 1,
@@ -230,9 +231,9 @@ export class Builder {
   }
 
   /** What goes on with an image, or with all. Who asks of requests and nodes learns that there is nothing to learn here. */
-  #testify(image: string | undefined): Testimony {
+  async #testify(image: string | undefined): Promise<Testimony> {
     const images = this.progress().filter((work) => image === undefined || work.image === image);
-    return {
+    const testimony: Testimony = {
       wait: null,
       pools: [],
       underWay: [],
@@ -240,6 +241,9 @@ export class Builder {
       problem: "a builder keeps no journal",
       images: [...images],
     };
+    if (image === undefined) return testimony;
+    const putOff = (key: string) => this.#workers.putOff(key);
+    return { ...testimony, imageStandings: await imageStandings(this.#context, image, putOff) };
   }
 
   /** Told apart from a launcher's of the same process and session. */

@@ -75,7 +75,7 @@ export function parseNodeId(text: string): string {
   return text.padStart(10, "0");
 }
 
-const KINDS: ReadonlySet<string> = new Set(["request", "lease", "node", "label"]);
+const KINDS: ReadonlySet<string> = new Set(["request", "lease", "node", "label", "image"]);
 
 /**
  * What `explain` is asked about: `KIND NAME`, or a name alone, whose shape tells an id; what has the shape of none is taken for
@@ -87,7 +87,7 @@ export function parseSubject(words: readonly string[]): Explained {
   if (words.length === 2 && second !== undefined && KINDS.has(first))
     return { kind: first as Explained["kind"], id: idOf(first as Explained["kind"], second) };
   throw new UsageError(
-    `${JSON.stringify(words.join(" "))}: give one id or label, or its kind and then it; an example: nodeyard explain label 7`,
+    `${JSON.stringify(words.join(" "))}: give one id or label, or its kind and then it; examples: nodeyard explain label 7, nodeyard explain image debian`,
   );
 }
 
@@ -115,6 +115,8 @@ function idOf(kind: Explained["kind"], text: string): string {
       );
     case "label":
       return text;
+    case "image":
+      return parseImage(text);
   }
 }
 
@@ -123,5 +125,12 @@ export function parseLeaseId(text: string): string {
     throw new UsageError(
       `${JSON.stringify(text)} is not a lease id: twelve digits of 0-9 and a-f, as "nodeyard list --leases" shows`,
     );
+  return text;
+}
+
+/** A part of a path in the tree: it must stay one. */
+export function parseImage(text: string): string {
+  if (text === "" || text === "." || text === ".." || text.includes("/"))
+    throw new UsageError(`${JSON.stringify(text)} is no name: give it as the lists show it, without "/"`);
   return text;
 }

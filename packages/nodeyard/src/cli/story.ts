@@ -1,5 +1,6 @@
 import { iso, meaningOf, type Story, type Told, type Wait } from "../operations/index.ts";
 import { labelsText } from "./arguments.ts";
+import { imageText } from "./story-image.ts";
 import { estimateText, poolsText } from "./story-pools.ts";
 import { factLines, sinceText, valueText } from "./story-values.ts";
 import { plain } from "./table.ts";
@@ -26,9 +27,11 @@ export function storyText(story: Story, { journal, now, columns }: StoryPlace): 
     lines.push(`Estimate: ${estimateText(story.estimate)} in ${story.estimate.pool}.`);
   else if (pools.length > 0) lines.push("Estimate: none, since nothing that was seen lately tells.");
   if (pools.length > 0) lines.push("", "Pools:", ...poolsText(pools, waitsFor, now, columns));
+  if (story.image !== undefined) lines.push(...imageText(story.image, now));
   lines.push(...silentText(story));
   if (story.steps.length > 0) lines.push("", "Steps:", ...waterfall(story.steps, now, columns));
-  if (kind !== "label") lines.push("", ...historyText(story, journal, now));
+  // Nobody notes what labels and images did: their records tell.
+  if (kind !== "label" && kind !== "image") lines.push("", ...historyText(story, journal, now));
   return `${lines.map(plain).join("\n")}\n`;
 }
 

@@ -2,6 +2,8 @@ export * from "./breaker.ts";
 export * from "./dead-letter.ts";
 export { type Erased, eraseProvider, serversOf } from "./erase.ts";
 export {
+  type BuilderLine,
+  type BuildLine,
   type Explained,
   type Explanation,
   explain,
@@ -9,6 +11,7 @@ export {
   type Hear,
   type Heard,
   hearing,
+  type ImageLines,
   isMoment,
   iso,
   type LifeStep,

@@ -69,6 +69,21 @@ describe("a build on trial", () => {
     expect(verdicts).toEqual(["wait", "wait", "rolled-back"]);
   });
 
+  test("whose trial is too short for statistics is not promoted by failures", () => {
+    const short = { ...rules, launches: 2 };
+    const verdict = (boots: number, failed: number) =>
+      judgeCanary(trial({ ...noBoots, boots, failed }, { ...noBoots, boots: 1 }), short, 0).verdict;
+    expect([verdict(0, 1), verdict(0, 2), verdict(1, 1), verdict(2, 0)]).toEqual([
+      "wait",
+      "rolled-back",
+      "promoted",
+      "promoted",
+    ]);
+    // Where nothing boots, whatever the build, it is not the build.
+    const dark = trial({ ...noBoots, failed: 2 }, { ...noBoots, failed: 2 });
+    expect(judgeCanary(dark, short, 0).verdict).toBe("promoted");
+  });
+
   test("that nobody launches is promoted after its time; one with a failure by then is not", () => {
     const at = (candidate: BootTally, now: number) =>
       judgeCanary(trial(candidate, noBoots), rules, now).verdict;

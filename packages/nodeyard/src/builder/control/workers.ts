@@ -1,10 +1,10 @@
 import { jitter, messageOf, type Timer } from "@nodeyard/runtime";
 import { FenceLost, isInterrupted, mayAct } from "../../coordination/index.ts";
-import { whatToUpload } from "../core/uploads.ts";
-import { whenToBuild } from "../core/when.ts";
 import type { LocalBuild } from "../runs/disk.ts";
 import { type BuildOutcome, buildImage } from "./build.ts";
-import { type BuilderContext, formatsWanted } from "./context.ts";
+import { buildChoice, uploadChoice } from "./choices.ts";
+import type { BuilderContext } from "./context.ts";
+import type { PutOff } from "./standing.ts";
 import { uploadImage } from "./upload.ts";
 
 /** After an error that nobody expected, milliseconds. */
@@ -28,8 +28,8 @@ export class Workers {
   readonly #options: WorkersOptions;
   readonly #builds = new Map<string, Promise<void>>();
   readonly #uploads = new Map<string, { readonly build: string; readonly done: Promise<void> }>();
-  /** Milliseconds of tree time, by image or by image and provider. */
-  readonly #notBefore = new Map<string, number>();
+  /** By image, or by image and provider. */
+  readonly #putOff = new Map<string, PutOff>();
   #timer: Timer | undefined;
   #isOpen = false;
   #again = false;
@@ -64,9 +64,15 @@ export class Workers {
 
   /** Something happened to an image: what was put off because of it is judged again. */
   changed(image: string): void {
-    for (const key of this.#notBefore.keys())
-      if (key === image || key.startsWith(`${image}/`)) this.#notBefore.delete(key);
+    for (const key of this.#putOff.keys())
+      if (key === image || key.startsWith(`${image}/`)) this.#putOff.delete(key);
     this.turn();
+  }
+
+  /** Why an image, or an upload of it (`<image>/<provider>`), that is due is not begun now. */
+  putOff(key: string): PutOff | undefined {
+    const found = this.#putOff.get(key);
+    return found !== undefined && found.at > this.#now() ? found : undefined;
   }
 
   /** Looks at every image soon, once for any number of calls. */
@@ -97,22 +103,11 @@ export class Workers {
 
   /** When to look again, milliseconds of tree time. */
   #lookAtBuild(name: string): number {
-    const { view, settings } = this.#context;
-    const image = settings.images.get(name)!;
-    const held = this.#notBefore.get(name) ?? 0;
+    const held = this.#putOff.get(name)?.at ?? 0;
     const now = this.#now();
     if (held > now) return held;
     if (this.#builds.has(name)) return Number.POSITIVE_INFINITY;
-    const choice = whenToBuild({
-      now,
-      builds: view.images.builds(name).values(),
-      formats: formatsWanted(this.#context, name),
-      rebuildAgeMs: image.rebuildAgeMs,
-      paused: image.paused || (view.images.get(name)?.paused ?? false),
-      // When it was is asked under the lock.
-      requestedAt: view.images.requested(name) ? now : undefined,
-      changed: this.#context.sources.changed(name),
-    });
+    const choice = buildChoice(this.#context, name, now);
     if (!choice.build) return choice.at ?? Number.POSITIVE_INFINITY;
     if (this.#builds.size < this.#options.builds) this.#startBuild(name);
     return Number.POSITIVE_INFINITY;
@@ -122,7 +117,9 @@ export class Workers {
     const image = this.#context.settings.images.get(name)!;
     const work = buildImage(this.#context, image, this.#options.signal).then(
       (outcome: BuildOutcome) => {
-        if (outcome.ended === "not-now") this.#notBefore.set(name, outcome.at ?? this.#now() + TROUBLE_MS);
+        if (outcome.ended !== "not-now") return;
+        const { at = this.#now() + TROUBLE_MS, why } = outcome;
+        this.#putOff.set(name, { at, why });
       },
       (error: unknown) => this.#failed("build", name, error),
     );
@@ -133,29 +130,22 @@ export class Workers {
   }
 
   #lookAtUpload(provider: string, image: string, all: readonly LocalBuild[]): number {
-    const { view, settings, providers } = this.#context;
+    const { settings, providers } = this.#context;
     const [open, upload] = [providers.get(provider), settings.uploads.get(provider)!];
     const key = `${image}/${provider}`;
-    const held = this.#notBefore.get(key) ?? 0;
+    const held = this.#putOff.get(key)?.at ?? 0;
     const now = this.#now();
     if (held > now) return held;
     if (open === undefined || this.#uploads.has(key)) return Number.POSITIVE_INFINITY;
-    const own = all.filter(({ intent }) => intent.image === image);
-    const choice = whatToUpload({
-      now,
-      builds: view.images.builds(image).values(),
-      uploads: [...view.images.uploads(image)].filter((one) => one.provider === provider),
-      local: new Map(own.map(({ intent, formats }) => [intent.build, formats])),
-      formats: open.store.formats,
-      paused: upload.images.get(image)?.paused ?? false,
-    });
+    const choice = uploadChoice(this.#context, provider, image, all, now);
+    if (choice === undefined) return Number.POSITIVE_INFINITY;
     if (!choice.upload) return choice.at ?? Number.POSITIVE_INFINITY;
     if (this.#uploads.size >= this.#options.uploads) return Number.POSITIVE_INFINITY;
     const { build, format } = choice;
     const job = { image, build, format, provider: open, settings: upload };
     const done = uploadImage(this.#context, job, this.#options.signal).then(
       (outcome) => {
-        if (outcome === "busy") this.#notBefore.set(key, this.#now() + BUSY_MS);
+        if (outcome === "busy") this.#putOff.set(key, { at: this.#now() + BUSY_MS, why: outcome });
       },
       (error: unknown) => this.#failed("upload", key, error),
     );
@@ -174,7 +164,7 @@ export class Workers {
       counters.add("builder.unexpected", 1, { place: what });
       log.error(about, `the ${what} broke off`);
     }
-    this.#notBefore.set(key, this.#now() + jitter(random, TROUBLE_MS));
+    this.#putOff.set(key, { at: this.#now() + jitter(random, TROUBLE_MS), why: messageOf(error) });
   }
 
   #ended(forget: () => void): void {

@@ -25,7 +25,8 @@ const LEAST_BOOTS = 5;
 /**
  * What a trial has shown so far. Rolled back: its failures are so many that with the others' rate and the tolerance they would come
  * about with probability ALPHA at most (one-sided binomial), or the mean of the logarithms of its boot times is above the
- * tolerated by more than chance explains (one-sided, normal). Promoted: it has had its launches, or its time, and neither holds. Pure.
+ * tolerated by more than chance explains (one-sided, normal), or most of its launches failed by the end of its trial. Promoted: it has
+ * had its launches, or its time, and none of these holds. Pure.
  */
 export function judgeCanary(canary: Canary, rules: CanaryRules, now: number): CanaryVerdict {
   const { candidate, stable } = canary.tallies;
@@ -38,7 +39,11 @@ export function judgeCanary(canary: Canary, rules: CanaryRules, now: number): Ca
     const why = `it boots in ${seconds(candidate)} s, the others in ${seconds(stable)} s`;
     return { verdict: "rolled-back", why };
   }
-  if (launches >= rules.launches) return { verdict: "promoted", why: `${told}, against ${others}` };
+  if (launches >= rules.launches) {
+    // A short trial may end before chance is out of the question.
+    const verdict = failsMostly(candidate, stable) ? "rolled-back" : "promoted";
+    return { verdict, why: `${told}, against ${others}` };
+  }
   if (now - canary.since < rules.maxAgeMs)
     return { verdict: "wait", why: `${told}; ${rules.launches} launches decide` };
   // Nobody wants this image often: no news is no reason to keep the old one for ever.
@@ -54,6 +59,12 @@ function failsOftener(candidate: BootTally, stable: BootTally): boolean {
   // Nothing known of the others is no licence: then one in five is the most that is thought normal.
   const usual = Math.min(0.2, rate) + TOLERATED_FAILURES;
   return candidate.failed > 0 && atLeast(candidate.failed, launches, usual) <= ALPHA;
+}
+
+/** More than half of its launches, and more than the others. */
+function failsMostly(candidate: BootTally, stable: BootTally): boolean {
+  const share = ({ boots, failed }: BootTally) => failed / Math.max(1, boots + failed);
+  return share(candidate) > Math.max(0.5, share(stable));
 }
 
 /** Probability of `least` or more successes in `tries`, each of chance `p`. */

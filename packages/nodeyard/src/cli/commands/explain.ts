@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { explain, hearing, toExplanation, treeNow } from "../../operations/index.ts";
+import { type Explained, explain, hearing, toExplanation, treeNow } from "../../operations/index.ts";
 import { JOURNAL, readJournal } from "../../telemetry/index.ts";
 import { parseSubject } from "../arguments.ts";
 import { CommandError } from "../errors.ts";
@@ -10,16 +10,16 @@ export function addExplain(program: Command, session: Session): void {
   program
     .command("explain")
     .description(
-      "say what a request, lease or node is doing, or who could serve a label; what it waits for and what happens next",
+      "say what a request, lease or node is doing, who could serve a label, or how a diskimage stands; what it waits for and what happens next",
     )
     .argument(
       "<what...>",
-      'an id as the listings or "request" show it, or a label; its kind may stand before it: label 7',
+      'an id as the listings or "request" show it, or a label; its kind may stand before it: label 7; a diskimage always with it: image debian',
     )
     .option("--json", "an object on stdout")
     .addHelpText(
       "after",
-      "\nEvery live launcher is asked, wherever it runs, for three seconds at most; who does not answer is named." +
+      "\nEvery live launcher and builder is asked, wherever it runs, for three seconds at most; who does not answer is named." +
         "\nWhat a launcher noted that is gone is in its state folder: --state DIR reads that too.",
     )
     .action((words: readonly string[], { json }: { readonly json?: boolean }) => {
@@ -33,13 +33,7 @@ export function addExplain(program: Command, session: Session): void {
           silent = heard.asked.silent.map(({ member }) => member);
           return heard;
         });
-        if (story === undefined)
-          throw new CommandError(
-            "cli.nothing_known",
-            subject.kind === "label"
-              ? `no pool offers a label ${JSON.stringify(subject.id)}, and no node or request has it${unanswered(silent)}; see "nodeyard info PROVIDER"`
-              : `there is no ${subject.kind} ${subject.id}, and no launcher that answered nor ${journal} knows it${unanswered(silent)}; see "nodeyard list", "list --leases" and "request-list"`,
-          );
+        if (story === undefined) throw nothingKnown(subject, journal, unanswered(silent));
         const { io } = session;
         io.out(
           json === true
@@ -48,6 +42,26 @@ export function addExplain(program: Command, session: Session): void {
         );
       });
     });
+}
+
+function nothingKnown({ kind, id }: Explained, journal: string, silent: string): CommandError {
+  switch (kind) {
+    case "label":
+      return new CommandError(
+        "cli.nothing_known",
+        `no pool offers a label ${JSON.stringify(id)}, and no node or request has it${silent}; see "nodeyard info PROVIDER", or for a diskimage "nodeyard explain image ${id}"`,
+      );
+    case "image":
+      return new CommandError(
+        "cli.nothing_known",
+        `the tree knows no diskimage ${JSON.stringify(id)}, and no builder that answered has it configured${silent}; see "nodeyard image-status"`,
+      );
+    default:
+      return new CommandError(
+        "cli.nothing_known",
+        `there is no ${kind} ${id}, and no launcher that answered nor ${journal} knows it${silent}; see "nodeyard list", "list --leases" and "request-list"`,
+      );
+  }
 }
 
 /** Somebody may know it all the same. */

@@ -10,11 +10,11 @@ import {
   requestBuild,
 } from "../../operations/index.ts";
 import { Drivers, loadModule, openConfig } from "../../process/index.ts";
+import { parseImage } from "../arguments.ts";
 import { CommandError } from "../errors.ts";
 import { progressText } from "../image-progress.ts";
 import { filesOf, type Session, withTree } from "../session.ts";
 import { plain } from "../table.ts";
-import { parseImage } from "./image-changes.ts";
 
 const LOOK_MS = 10_000;
 

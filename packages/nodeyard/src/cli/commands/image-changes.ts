@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { deleteBuild, deleteUpload, pauseImage } from "../../operations/index.ts";
+import { parseImage } from "../arguments.ts";
 import { UsageError } from "../errors.ts";
 import { type Session, withTree } from "../session.ts";
 
@@ -47,11 +48,4 @@ function parseBuild(text: string): Build {
   if (dash <= 0 || dash === text.length - 1)
     throw new UsageError(`${JSON.stringify(text)} is not IMAGE-BUILD, as "nodeyard dib-image-list" shows it`);
   return { image: parseImage(text.slice(0, dash)), build: parseImage(text.slice(dash + 1)) };
-}
-
-/** A part of a path in the tree: it must stay one. */
-export function parseImage(text: string): string {
-  if (text === "" || text === "." || text === ".." || text.includes("/"))
-    throw new UsageError(`${JSON.stringify(text)} is no name: give it as the lists show it, without "/"`);
-  return text;
 }

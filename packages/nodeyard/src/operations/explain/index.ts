@@ -1,5 +1,6 @@
 import type { OperationHandles } from "../handles.ts";
 import type { Hear } from "./hear.ts";
+import { imageStory } from "./image-story.ts";
 import { labelStory } from "./label-story.ts";
 import { leaseStory } from "./lease-story.ts";
 import { nodeStory } from "./node-story.ts";
@@ -8,9 +9,10 @@ import type { Story, StoryKind } from "./story.ts";
 
 export { type Hear, type Heard, hearing, type ReadHistory } from "./hear.ts";
 export { meaningOf, verdictMeaning } from "./meaning.ts";
-export { type Explanation, explanationSchema, isMoment, iso, toExplanation } from "./shape.ts";
+export { isMoment, iso } from "./moments.ts";
+export { type Explanation, explanationSchema, toExplanation } from "./shape.ts";
 export type { LifeStep } from "./steps.ts";
-export type { PoolLine, Story, StoryKind, Told, Wait } from "./story.ts";
+export type { BuilderLine, BuildLine, ImageLines, PoolLine, Story, StoryKind, Told, Wait } from "./story.ts";
 
 export interface Explained {
   readonly kind: StoryKind;
@@ -32,5 +34,7 @@ export function explain(
       return nodeStory(handles, id, hear);
     case "label":
       return labelStory(handles, id, hear);
+    case "image":
+      return imageStory(handles, id, hear);
   }
 }

@@ -1,5 +1,7 @@
-import { standingCodes, type VerdictCode, verdictCodes } from "../../scheduler/index.ts";
+import { standingCodes, verdictCodes } from "../../scheduler/index.ts";
 import { type JournalEventName, journalEvents, type PastEvent } from "../../telemetry/index.ts";
+import { uploadCodes } from "../images/index.ts";
+import { imageCodes } from "./image-codes.ts";
 import { labelCodes } from "./label-codes.ts";
 
 /** What an event says, in a line; null for one that only a later release knows. */
@@ -15,8 +17,9 @@ export function verdictMeaning(code: unknown, facts: Readonly<Record<string, unk
     return facts.kind === "capacity" || facts.kind === "quota"
       ? "The cloud has no room for this label: nothing is launched of it for a while"
       : "Launches of this label fail in a row, which is no matter of quota: nothing is launched of it for a while";
-  const known = [verdictCodes, standingCodes, labelCodes].find((codes) => Object.hasOwn(codes, code));
-  return known === undefined ? null : (known as Readonly<Record<VerdictCode, string>>)[code as VerdictCode];
+  const tables = [verdictCodes, standingCodes, labelCodes, imageCodes, uploadCodes];
+  const known = tables.find((codes) => Object.hasOwn(codes, code));
+  return known === undefined ? null : ((known as Readonly<Record<string, string>>)[code] ?? null);
 }
 
 function factsOf(facts: unknown): Readonly<Record<string, unknown>> {

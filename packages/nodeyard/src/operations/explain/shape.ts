@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { imageSchema, toImage } from "./image-shape.ts";
 import { meaningOf, verdictMeaning } from "./meaning.ts";
+import { iso, timed } from "./moments.ts";
 import type { Story } from "./story.ts";
 
 const time = z.iso.datetime().nullable();
@@ -19,7 +21,7 @@ const estimate = z.strictObject({
 /** What `explain` says, for programs. Keys are never renamed or removed within a version; times are ISO 8601, of the tree. */
 export const explanationSchema = z.strictObject({
   v: z.literal(1),
-  kind: z.enum(["request", "lease", "node", "label"]),
+  kind: z.enum(["request", "lease", "node", "label", "image"]),
   id: z.string(),
   state: z.string(),
   since: time,
@@ -31,7 +33,7 @@ export const explanationSchema = z.strictObject({
       facts,
       since: time,
       next_try: time,
-      source: z.enum(["launcher", "journal", "tree"]),
+      source: z.enum(["launcher", "builder", "journal", "tree"]),
     })
     .nullable(),
   next: z.string(),
@@ -75,6 +77,8 @@ export const explanationSchema = z.strictObject({
       by: z.string().nullable(),
     }),
   ),
+  /** Of images only. */
+  image: imageSchema.optional(),
   journal: z.strictObject({ file: z.string(), problem: z.string().nullable() }),
   members: z.strictObject({
     answered: z.array(
@@ -147,6 +151,7 @@ export function toExplanation(story: Story, file: string): Explanation {
       facts: past.facts,
       by: past.by,
     })),
+    ...(story.image === undefined ? {} : { image: toImage(story.image) }),
     journal: { file, problem: history.problem },
     members: {
       answered: asked.answers.map(({ member, hostname, version, leftOut }) => ({
@@ -165,19 +170,4 @@ function estimated(
   pool: string,
 ): z.infer<typeof estimate> {
   return { pool, from_seconds: fromMs / 1_000, to_seconds: toMs / 1_000, sure, launches, deliveries };
-}
-
-/** Facts that are moments, by their names. */
-export function isMoment(key: string, value: unknown): value is number {
-  return typeof value === "number" && /_(at|since)$/.test(key);
-}
-
-function timed(known: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(known).map(([key, value]) => [key, isMoment(key, value) ? iso(value) : value]),
-  );
-}
-
-export function iso(ms: number | null): string | null {
-  return ms === null || !Number.isFinite(ms) || Math.abs(ms) > 8.64e15 ? null : new Date(ms).toISOString();
 }

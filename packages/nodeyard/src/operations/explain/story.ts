@@ -1,10 +1,11 @@
-import type { Asked, PoolStanding } from "../../asking/index.ts";
+import type { Asked, ImageStanding, PoolStanding } from "../../asking/index.ts";
 import type { PastEvent } from "../../telemetry/index.ts";
+import type { Canary } from "../images/index.ts";
 import type { LifeStep } from "./steps.ts";
 
 /** Why nothing happens at the moment. */
 export interface Wait {
-  /** A code of verdictCodes for requests; for nodes, leases and labels one of the situations of their own. */
+  /** A code of verdictCodes for requests; for nodes, leases, labels and images one of the situations of their own. */
   readonly code: string;
   readonly meaning: string;
   readonly facts: Readonly<Record<string, unknown>>;
@@ -12,8 +13,8 @@ export interface Wait {
   readonly since: number | null;
   /** When it is looked at again by itself; null: when what it waits for happens. */
   readonly nextTry: number | null;
-  /** Who says so: a launcher now, a launcher that noted it, or the records alone. */
-  readonly source: "launcher" | "journal" | "tree";
+  /** Who says so: a launcher or a builder now, a launcher that noted it, or the records alone. */
+  readonly source: "launcher" | "builder" | "journal" | "tree";
 }
 
 /** An event, and the host whose launcher wrote it; null: it was read from the file of this machine. */
@@ -33,9 +34,43 @@ export interface PoolLine extends PoolStanding {
   readonly host: string;
 }
 
-export type StoryKind = "request" | "lease" | "node" | "label";
+/** What a builder makes of an image: its name under `/nodeyard/members`, and its host. */
+export interface BuilderLine extends ImageStanding {
+  readonly member: string;
+  readonly host: string;
+}
 
-/** What is to be said of a request, a lease, a node or a label (rule 4: nothing waits silently). */
+/** A build of an image as its records have it. Times are milliseconds of tree time. */
+export interface BuildLine {
+  readonly id: string;
+  readonly state: string;
+  readonly since: number | null;
+  readonly builder: string | null;
+  readonly formats: readonly string[];
+  /** Null: it is not on trial, and was not rolled back. */
+  readonly trial: "on-trial" | "rolled-back" | null;
+  /** How many boot or booted from it. */
+  readonly nodes: number;
+  readonly uploads: readonly {
+    readonly provider: string;
+    readonly id: string;
+    readonly state: string;
+    readonly since: number | null;
+    readonly externalId: unknown;
+  }[];
+}
+
+/** What is to be said of an image only. */
+export interface ImageLines {
+  /** The newest first. */
+  readonly builds: readonly BuildLine[];
+  readonly trial: Canary | null;
+  readonly builders: readonly BuilderLine[];
+}
+
+export type StoryKind = "request" | "lease" | "node" | "label" | "image";
+
+/** What is to be said of a request, a lease, a node, a label or an image (rule 4: nothing waits silently). */
 export interface Story {
   readonly kind: StoryKind;
   readonly id: string;
@@ -55,4 +90,6 @@ export interface Story {
   readonly steps: readonly LifeStep[];
   readonly history: ToldHistory;
   readonly asked: Asked;
+  /** Of images only. */
+  readonly image?: ImageLines;
 }

@@ -18,6 +18,7 @@ export {
   pauseImage,
   requestBuild,
 } from "./change.ts";
+export { type BuildCode, buildCodes, type UploadCode, uploadCodes } from "./codes.ts";
 export {
   type ImageStatus,
   type ListedBuild,
@@ -25,6 +26,7 @@ export {
   listBuilds,
   listImages,
   listUploads,
+  lookUpImage,
 } from "./list.ts";
 export { checkExport, exportImages, importImages } from "./transfer.ts";
 export { type ImageWork, imageWork } from "./work.ts";

@@ -32,63 +32,93 @@ export interface ImageStatus {
   readonly canary: Canary | null;
 }
 
+type Skipped = { path: string; why: string }[];
+
 /** By image, then the newest first. */
 export async function listBuilds({ tree }: OperationHandles): Promise<Listing<ListedBuild>> {
   const items: ListedBuild[] = [];
-  const skipped: { path: string; why: string }[] = [];
-  for (const image of await names({ tree }, paths.images)) {
-    const paused = (await tree.stat(paths.imagePause(image))) !== undefined;
-    const own: ListedBuild[] = [];
-    for (const id of await names({ tree }, paths.imageBuilds(image))) {
-      const record = await read(
-        { tree },
-        paths.imageBuild(image, id),
-        (data) => decodeImageBuild(id, data),
-        skipped,
-      );
-      if (record !== undefined) own.push({ image, record, paused });
-    }
-    items.push(...own.sort((a, b) => (b.record.stateTime ?? 0) - (a.record.stateTime ?? 0)));
-  }
+  const skipped: Skipped = [];
+  for (const image of await names({ tree }, paths.images))
+    items.push(...(await buildsOf({ tree }, image, skipped)));
   return { items, skipped };
 }
 
 /** By image, build, provider and number. */
 export async function listUploads({ tree }: OperationHandles): Promise<Listing<ListedUpload>> {
   const items: ListedUpload[] = [];
-  const skipped: { path: string; why: string }[] = [];
+  const skipped: Skipped = [];
   for (const image of await names({ tree }, paths.images))
-    for (const build of await names({ tree }, paths.imageBuilds(image)))
-      for (const provider of await names({ tree }, paths.imageProviders(image, build)))
-        for (const id of await names({ tree }, paths.imageUploads(image, build, provider))) {
-          const path = paths.imageUpload(image, build, provider, id);
-          const record = await read({ tree }, path, (data) => decodeImageUpload(id, data), skipped);
-          if (record !== undefined) items.push({ image, build, provider, record });
-        }
+    items.push(...(await uploadsOf({ tree }, image, skipped)));
   return { items, skipped };
 }
 
 /** Images that the tree knows, sorted by name. A request whose image is being built counts as building. */
 export async function listImages({ tree }: OperationHandles): Promise<Listing<ImageStatus>> {
-  const skipped: { path: string; why: string }[] = [];
-  const items = await Promise.all(
-    (await names({ tree }, paths.images)).map(async (image) => {
-      const [pause, asked, contenders, canary] = await Promise.all([
-        tree.stat(paths.imagePause(image)),
-        tree.stat(paths.imageRequest(image)),
-        orUndefined(tree.children(paths.imageBuildsLock(image))),
-        read({ tree }, canaryPath(image), (data) => decodeCanary(image, data), skipped),
-      ]);
-      const state = (contenders ?? []).length > 0 ? ("building" as const) : ("pending" as const);
-      return {
-        image,
-        paused: pause !== undefined,
-        request: asked === undefined ? null : { state, at: asked.mtime / 1000 },
-        canary: canary ?? null,
-      };
-    }),
-  );
-  return { items, skipped };
+  const skipped: Skipped = [];
+  const all = await names({ tree }, paths.images);
+  return { items: await Promise.all(all.map((image) => statusOf({ tree }, image, skipped))), skipped };
+}
+
+/** One image as the three lists have it; records that make no sense are left out. */
+export async function lookUpImage({ tree }: OperationHandles, image: string) {
+  const skipped: Skipped = [];
+  const [status, builds, uploads] = await Promise.all([
+    statusOf({ tree }, image, skipped),
+    buildsOf({ tree }, image, skipped),
+    uploadsOf({ tree }, image, skipped),
+  ]);
+  return { status, builds, uploads };
+}
+
+async function buildsOf(
+  { tree }: Pick<OperationHandles, "tree">,
+  image: string,
+  skipped: Skipped,
+): Promise<readonly ListedBuild[]> {
+  const paused = (await tree.stat(paths.imagePause(image))) !== undefined;
+  const own: ListedBuild[] = [];
+  for (const id of await names({ tree }, paths.imageBuilds(image))) {
+    const path = paths.imageBuild(image, id);
+    const record = await read({ tree }, path, (data) => decodeImageBuild(id, data), skipped);
+    if (record !== undefined) own.push({ image, record, paused });
+  }
+  return own.sort((a, b) => (b.record.stateTime ?? 0) - (a.record.stateTime ?? 0));
+}
+
+async function uploadsOf(
+  { tree }: Pick<OperationHandles, "tree">,
+  image: string,
+  skipped: Skipped,
+): Promise<readonly ListedUpload[]> {
+  const own: ListedUpload[] = [];
+  for (const build of await names({ tree }, paths.imageBuilds(image)))
+    for (const provider of await names({ tree }, paths.imageProviders(image, build)))
+      for (const id of await names({ tree }, paths.imageUploads(image, build, provider))) {
+        const path = paths.imageUpload(image, build, provider, id);
+        const record = await read({ tree }, path, (data) => decodeImageUpload(id, data), skipped);
+        if (record !== undefined) own.push({ image, build, provider, record });
+      }
+  return own;
+}
+
+async function statusOf(
+  { tree }: Pick<OperationHandles, "tree">,
+  image: string,
+  skipped: Skipped,
+): Promise<ImageStatus> {
+  const [pause, asked, contenders, canary] = await Promise.all([
+    tree.stat(paths.imagePause(image)),
+    tree.stat(paths.imageRequest(image)),
+    orUndefined(tree.children(paths.imageBuildsLock(image))),
+    read({ tree }, canaryPath(image), (data) => decodeCanary(image, data), skipped),
+  ]);
+  const state = (contenders ?? []).length > 0 ? ("building" as const) : ("pending" as const);
+  return {
+    image,
+    paused: pause !== undefined,
+    request: asked === undefined ? null : { state, at: asked.mtime / 1000 },
+    canary: canary ?? null,
+  };
 }
 
 /** Children but "lock", which stands beside builds and uploads. */
@@ -104,7 +134,7 @@ async function read<T>(
   { tree }: Pick<OperationHandles, "tree">,
   path: string,
   decode: (data: Uint8Array) => T,
-  skipped: { path: string; why: string }[],
+  skipped: Skipped,
 ): Promise<T | undefined> {
   const found = await orUndefined(tree.get(path));
   if (found === undefined || found.data.length === 0) return undefined;

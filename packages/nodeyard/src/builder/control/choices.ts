@@ -1,0 +1,41 @@
+import { type UploadChoice, whatToUpload } from "../core/uploads.ts";
+import { type BuildChoice, whenToBuild } from "../core/when.ts";
+import type { LocalBuild } from "../runs/disk.ts";
+import { type BuilderContext, formatsWanted } from "./context.ts";
+
+/** Whether an image of the configuration is to be built, as the view has it. `now`: milliseconds of tree time. */
+export function buildChoice(context: BuilderContext, name: string, now: number): BuildChoice {
+  const { view, settings } = context;
+  const image = settings.images.get(name)!;
+  return whenToBuild({
+    now,
+    builds: view.images.builds(name).values(),
+    formats: formatsWanted(context, name),
+    rebuildAgeMs: image.rebuildAgeMs,
+    paused: image.paused || (view.images.get(name)?.paused ?? false),
+    // When it was is asked under the lock.
+    requestedAt: view.images.requested(name) ? now : undefined,
+    changed: context.sources.changed(name),
+  });
+}
+
+/** What this host is to upload of an image to a provider; undefined: the provider is not open. `local`: all builds of this host. */
+export function uploadChoice(
+  { view, settings, providers }: BuilderContext,
+  provider: string,
+  image: string,
+  local: readonly LocalBuild[],
+  now: number,
+): UploadChoice | undefined {
+  const open = providers.get(provider);
+  if (open === undefined) return undefined;
+  const own = local.filter(({ intent }) => intent.image === image);
+  return whatToUpload({
+    now,
+    builds: view.images.builds(image).values(),
+    uploads: [...view.images.uploads(image)].filter((one) => one.provider === provider),
+    local: new Map(own.map(({ intent, formats }) => [intent.build, formats])),
+    formats: open.store.formats,
+    paused: settings.uploads.get(provider)?.images.get(image)?.paused ?? false,
+  });
+}

@@ -1,0 +1,111 @@
+import type { ImageStanding } from "../../asking/index.ts";
+import type { BuildCode, UploadCode } from "../../operations/index.ts";
+import { failuresInARow, newestFirst, timeOf } from "../core/when.ts";
+import { buildChoice, uploadChoice } from "./choices.ts";
+import type { BuilderContext } from "./context.ts";
+import type { Progress } from "./progress.ts";
+
+/** Work that is due and was put off, by image or by image and provider. */
+export interface PutOff {
+  /** Milliseconds of tree time. */
+  readonly at: number;
+  readonly why: string;
+}
+
+type Facts = ImageStanding["facts"];
+type Said<Code> = { readonly code: Code; readonly facts?: Facts; readonly nextTry?: number | undefined };
+
+/** What this builder makes of an image: of its build, and of its upload to each provider that lists it. */
+export async function imageStandings(
+  context: BuilderContext,
+  image: string,
+  putOff: (key: string) => PutOff | undefined,
+): Promise<ImageStanding[]> {
+  const { settings, disk, clock, tree } = context;
+  const now = clock.now() + tree.clockOffset();
+  const build = stand("build", image, null, buildSaid(context, image, putOff(image), now));
+  if (!settings.images.has(image)) return [build];
+  const local = await disk.list();
+  const listing = [...settings.uploads].filter(([, { images }]) => images.has(image));
+  const uploads = listing.map(([provider]) => {
+    const choice = uploadChoice(context, provider, image, local, now);
+    const said = uploadSaid(context, { image, provider }, choice, putOff(`${image}/${provider}`));
+    return stand("upload", image, provider, said);
+  });
+  return [build, ...uploads];
+}
+
+function stand(
+  kind: ImageStanding["kind"],
+  image: string,
+  provider: string | null,
+  { code, facts = {}, nextTry }: Said<string>,
+): ImageStanding {
+  return { kind, image, provider, code, facts, nextTry: nextTry ?? null };
+}
+
+function buildSaid(
+  context: BuilderContext,
+  name: string,
+  putOff: PutOff | undefined,
+  now: number,
+): Said<BuildCode> {
+  const { settings, view, progress } = context;
+  const image = settings.images.get(name);
+  if (image === undefined) return { code: "image.not-configured" };
+  const work = progress.list().find((one) => one.kind === "build" && one.image === name);
+  if (work !== undefined) return { code: "image.building", facts: workFacts(work) };
+  const choice = buildChoice(context, name, now);
+  const builds = [...view.images.builds(name).values()];
+  if (choice.build && putOff === undefined) return { code: "image.due", facts: { cause: choice.cause } };
+  // When somebody asked is known under the lock only: there the back-off may hold a request up.
+  if (choice.build && putOff?.why !== "back-off")
+    return {
+      code: "image.put-off",
+      facts: { cause: choice.cause, why: putOff?.why },
+      nextTry: putOff?.at,
+    };
+  const nextTry = choice.build ? putOff?.at : choice.at;
+  switch (choice.build ? "back-off" : choice.why) {
+    case "paused":
+      return { code: "image.paused", facts: { by: image.paused ? "the configuration" : "image-pause" } };
+    case "no-formats":
+      return { code: "image.no-formats" };
+    case "fresh": {
+      const [newest] = newestFirst(builds.filter(({ state }) => state === "ready"));
+      const facts = { newest: newest?.id ?? null, rebuild_age_seconds: image.rebuildAgeMs / 1000 };
+      return { code: "image.fresh", facts, nextTry };
+    }
+    case "back-off": {
+      const failures = failuresInARow(builds);
+      const facts = { failures: failures.length, failed_at: failures[0] && timeOf(failures[0]) };
+      return { code: "image.back-off", facts, nextTry };
+    }
+  }
+}
+
+function uploadSaid(
+  { progress, view }: BuilderContext,
+  { image, provider }: { readonly image: string; readonly provider: string },
+  choice: ReturnType<typeof uploadChoice>,
+  putOff: PutOff | undefined,
+): Said<UploadCode> {
+  const work = progress.list().find((one) => one.image === image && one.provider === provider);
+  if (work !== undefined) return { code: "upload.uploading", facts: workFacts(work) };
+  if (choice === undefined) return { code: "upload.closed" };
+  if (choice.upload) {
+    const facts = { build: choice.build, format: choice.format };
+    return putOff === undefined
+      ? { code: "upload.due", facts }
+      : { code: "upload.put-off", facts: { ...facts, why: putOff.why }, nextTry: putOff.at };
+  }
+  if (choice.why !== "back-off") return { code: `upload.${choice.why}`, nextTry: choice.at };
+  const failed = [...view.images.uploads(image)].filter(
+    (one) => one.provider === provider && one.record.state === "failed",
+  );
+  return { code: "upload.back-off", facts: { failures: failed.length }, nextTry: choice.at };
+}
+
+function workFacts({ build, phase, bytes, total, elapsedMs }: Progress): Facts {
+  return { build, phase, bytes, total, seconds: Math.round(elapsedMs / 1000) };
+}

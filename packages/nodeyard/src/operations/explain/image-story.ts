@@ -1,0 +1,151 @@
+import { decodeComponent, decodeNode, type NodeRecord, paths } from "@nodeyard/model";
+import type { OperationHandles } from "../handles.ts";
+import { type ListedBuild, type ListedUpload, lookUpImage } from "../images/index.ts";
+import { type Hear, type Heard, heardParts } from "./hear.ts";
+import { type ImageCode, imageCodes, imageNext } from "./image-codes.ts";
+import type { BuilderLine, BuildLine, ImageLines, Story, Wait } from "./story.ts";
+import { readEach } from "./tree-facts.ts";
+
+/** Which of several builders' words counts, the first that one of them says: what goes on or comes by itself before what does not. */
+const FIRST: readonly ImageCode[] = [
+  "image.building",
+  "image.due",
+  "image.put-off",
+  "image.back-off",
+  "image.paused",
+  "image.fresh",
+  "image.no-formats",
+];
+/** For these nobody has to do or wait for anything. */
+const CALM: ReadonlySet<ImageCode> = new Set(["image.building", "image.fresh"]);
+
+/** Undefined when the tree knows no such diskimage, and no builder that answered has it configured. */
+export async function imageStory(
+  handles: OperationHandles,
+  image: string,
+  hear: Hear,
+): Promise<Story | undefined> {
+  const { tree } = handles;
+  const [known, nodes, registered, heard] = await Promise.all([
+    lookUpImage(handles, image),
+    readEach(tree, paths.nodes, decodeNode),
+    readEach(tree, paths.component("builder"), (_, data) => decodeComponent(data)),
+    hear({ image }),
+  ]);
+  const { status, builds, uploads } = known;
+  const builders = buildersIn(heard);
+  const isConfigured = builders.some(({ code }) => code !== "image.not-configured");
+  const { paused, request, canary: trial } = status;
+  if (!isConfigured && builds.length === 0 && request === null && !paused) return undefined;
+  const lines: ImageLines = {
+    builds: builds.map((build) => buildLine(build, { uploads, nodes, trial })),
+    trial,
+    builders,
+  };
+  const requestedAt = request === null ? null : request.at * 1000;
+  const { code, by } = reasonOf(builders, registered.length > 0);
+  const waitsFor: Wait | null = CALM.has(code)
+    ? null
+    : {
+        code,
+        meaning: imageCodes[code],
+        facts: by?.facts ?? {},
+        since: requestedAt,
+        nextTry: by?.nextTry ?? null,
+        source: by === undefined ? "tree" : "builder",
+      };
+  return {
+    kind: "image",
+    id: image,
+    ...stateOf(builds, paused),
+    about: {
+      paused,
+      requested_at: requestedAt,
+      builders: [...new Set(registered.map(({ hostname }) => hostname))].sort(),
+      trial: trial?.candidate == null ? null : trialFacts(trial),
+      last_trial: trial?.last == null ? null : endFacts(trial.last),
+    },
+    waitsFor,
+    next: imageNext[code],
+    ...heardParts(heard),
+    pools: [],
+    steps: [],
+    image: lines,
+  };
+}
+
+/** The newest record that tells how it went, and the pause above all: nothing happens as long as it stands. */
+function stateOf(builds: readonly ListedBuild[], paused: boolean): Pick<Story, "state" | "since"> {
+  const newest = (...states: readonly string[]) => builds.find(({ record }) => states.includes(record.state));
+  const since = (build: ListedBuild | undefined) =>
+    build?.record.stateTime == null ? null : build.record.stateTime * 1000;
+  const building = newest("building");
+  if (building !== undefined) return { state: "building", since: since(building) };
+  if (paused) return { state: "paused", since: null };
+  const last = newest("ready", "failed");
+  if (last === undefined) return { state: "unbuilt", since: null };
+  return { state: last.record.state === "ready" ? "ready" : "failing", since: since(last) };
+}
+
+function buildersIn({ asked }: Heard): readonly BuilderLine[] {
+  return asked.answers.flatMap(({ member, hostname, testimony }) =>
+    (testimony.imageStandings ?? []).map((standing) => ({ ...standing, member, host: hostname })),
+  );
+}
+
+function reasonOf(
+  builders: readonly BuilderLine[],
+  isRegistered: boolean,
+): { readonly code: ImageCode; readonly by?: BuilderLine } {
+  const builds = builders.filter(({ kind }) => kind === "build");
+  for (const code of FIRST) {
+    // Of several that wait, who goes on first.
+    const [by] = builds
+      .filter((line) => line.code === code)
+      .sort((a, b) => (a.nextTry ?? Number.POSITIVE_INFINITY) - (b.nextTry ?? Number.POSITIVE_INFINITY));
+    if (by !== undefined) return { code, by };
+  }
+  if (builds.length > 0) return { code: "image.not-configured" };
+  return { code: isRegistered ? "image.unasked" : "image.no-builder" };
+}
+
+function buildLine(
+  { image, record }: ListedBuild,
+  around: {
+    readonly uploads: readonly ListedUpload[];
+    readonly nodes: readonly NodeRecord[];
+    readonly trial: ImageLines["trial"];
+  },
+): BuildLine {
+  const { id, state, stateTime, builder, formats } = record;
+  const { uploads, nodes, trial } = around;
+  const root = `${paths.imageBuild(image, id)}/`;
+  const rejected = trial?.rejected.includes(id) === true ? ("rolled-back" as const) : null;
+  return {
+    id,
+    state,
+    since: stateTime === null ? null : stateTime * 1000,
+    builder,
+    formats,
+    trial: trial?.candidate === id ? "on-trial" : rejected,
+    nodes: nodes.filter(({ imageId }) => imageId?.startsWith(root)).length,
+    uploads: uploads
+      .filter(({ build }) => build === id)
+      .map(({ provider, record: upload }) => ({
+        provider,
+        id: upload.id,
+        state: upload.state,
+        since: upload.stateTime === null ? null : upload.stateTime * 1000,
+        externalId: upload.externalId,
+      })),
+  };
+}
+
+function trialFacts({ candidate, share, since, tallies }: NonNullable<ImageLines["trial"]>) {
+  const { boots, failed } = tallies.candidate;
+  return { build: candidate, percent: Math.round(share * 100), since_at: since, booted: boots, failed };
+}
+
+function endFacts({ build, verdict, why, at }: NonNullable<NonNullable<ImageLines["trial"]>["last"]>) {
+  return { build, verdict, why, ended_at: at };
+}
