@@ -3,17 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WRITER } from "@nodeyard/driver-sliver";
-import { backoff, deadline, sleep, systemClock, systemRandom } from "@nodeyard/runtime";
 import {
   createSigningKeys,
-  DocumentWriter,
   type Edit,
   type NodeReport,
   type SigningKeys,
   SliverClient,
-  signerOf,
   unixTransport,
 } from "@nodeyard/sliver-protocol";
+import { writerOf } from "./writer.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../packages/sliver/src/bin/sliverd.ts");
 const SECONDS = 1000;
@@ -97,17 +95,11 @@ export class Machine {
 
   /** As another launcher with this driver would, or as another writer. */
   change(edit: Edit, { writer = WRITER, epoch = 1 } = {}): Promise<NodeReport> {
-    const document = new DocumentWriter({
-      client: this.client,
-      signer: signerOf(this.keys),
-      node: this.name,
-      writer,
-      epoch,
-      now: () => systemClock.now(),
-      wait: (attempt, signal) => sleep(systemClock, backoff(systemRandom, attempt, 20, 500), signal),
-      limit: () => deadline(systemClock, 20 * SECONDS, () => new Error("too late")),
-    });
-    return document.change(edit, new AbortController().signal);
+    const { client, keys, name: node } = this;
+    return writerOf({ client, keys, node, writer, epoch }, 20 * SECONDS).change(
+      edit,
+      new AbortController().signal,
+    );
   }
 
   /** Empty of whatever a test left, and running. */

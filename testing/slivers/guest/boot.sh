@@ -17,6 +17,7 @@ hostname nodeyard-guest
 mount -o noatime /dev/vdb /work
 echo "nodeyard guest: up"
 sh /work/testing/slivers/guest/inside.sh
+sh /work/testing/slivers/guest/orders.sh
 sync
 # Without an init there is nobody to ask; QEMU ends where a machine would start again.
 echo b >/proc/sysrq-trigger

@@ -10,6 +10,8 @@ export interface GuestMachine {
   readonly work: string;
   /** File that gets what the guest has to say at its end. */
   readonly results: string;
+  /** Socket by which a guest that is kept gets its orders. */
+  readonly orders?: string;
   /** Under KVM; else it has one, since more would wait for each other at the pace of one. */
   readonly cores: number;
   readonly mebibytes: number;
@@ -35,7 +37,7 @@ const OWN_TIME = [
 
 /** QEMU's arguments. The guest has no network device: what runs in it tries to break out of slivers. */
 export function commandLine(machine: GuestMachine): string[] {
-  const { accelerator, kernel, initrd, root, work, results, cores, mebibytes } = machine;
+  const { accelerator, kernel, initrd, root, work, results, orders, cores, mebibytes } = machine;
   const disk = (file: string, more: string) => ["-drive", `file=${quoted(file)},if=virtio,format=raw${more}`];
   return [
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
@@ -48,6 +50,12 @@ export function commandLine(machine: GuestMachine): string[] {
     ...["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"],
     ...["-device", "virtio-serial", "-chardev", `file,id=results,path=${quoted(results)}`],
     ...["-device", "virtserialport,chardev=results,name=org.nodeyard.results"],
+    ...(orders === undefined
+      ? []
+      : [
+          ...["-chardev", `socket,id=orders,server=on,wait=off,path=${quoted(orders)}`],
+          ...["-device", "virtserialport,chardev=orders,name=org.nodeyard.orders"],
+        ]),
   ];
 }
 

@@ -2,55 +2,64 @@
  * The suites of real slivers in a virtual machine that has cgroup v2 only: `node testing/slivers/guest/main.ts [SUITE ...]`, or
  * `npm run test:slivers:guest`. Exit code 0: everything ran and passed; 1: something did not; 2: it was called wrongly.
  */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { setTimeout as pause } from "node:timers/promises";
+import { parseArgs } from "node:util";
 import { systemClock } from "@nodeyard/runtime";
 import { Archives } from "@nodeyard/sliver";
 import { runGuest } from "./machine.ts";
+import { Orders } from "./orders.ts";
 import { problemOf, readResults } from "./results.ts";
 import { guestRoot } from "./root.ts";
-import { workDisk } from "./work.ts";
+import { changes, workDisk } from "./work.ts";
 
 const LIMIT_MINUTES = Number(process.env.NODEYARD_GUEST_MINUTES ?? 60);
 const MEBIBYTES = 3072;
 /** Of the random suite, as everywhere: what is left out is said by the name of the test. */
 const STEPS = process.env.NODEYARD_SLIVER_STEPS ?? "100";
+/** The least that shows that slivers are slivers on cgroup v2: their life, their limits, their shares, and what attackers do. */
+const SHORT = ["conformance", "shares", "io", "attacks"].map((name) => `isolation/lxc-${name}`);
+const SUITE = /^(?:[a-z-]+\/)*lxc-[a-z]+$/;
 
-const suites = process.argv.slice(2);
-if (suites.some((one) => !/^lxc-[a-z]+$/.test(one))) {
-  process.stderr.write("usage: main.ts [lxc-SUITE ...]   as in packages/sliver/test/isolation\n");
+function fail(why: string): never {
+  process.stderr.write(`${why}
+usage: main.ts [--short | lxc-SUITE ...] [--keep]
+  lxc-SUITE   as in packages/*/test, with any part of its path; default: all
+  --short     ${SHORT.join(" ")}
+  --keep      then run what each line of standard input names, from the working tree as it is by then
+`);
   process.exit(2);
 }
+
+function options() {
+  const known = { short: { type: "boolean" }, keep: { type: "boolean" } } as const;
+  try {
+    const { values, positionals } = parseArgs({ options: known, allowPositionals: true });
+    return { ...values, named: positionals };
+  } catch (error) {
+    return fail((error as Error).message);
+  }
+}
+
+const { short = false, keep = false, named } = options();
+const wrong = named.find((one) => !SUITE.test(one));
+if (wrong !== undefined) fail(`${wrong} is no suite`);
+if (short && named.length > 0) fail("--short names its suites itself");
+
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const began = systemClock.monotonic();
 const seconds = () => Math.round((systemClock.monotonic() - began) / 1000);
+const settingsOf = (suites: readonly string[]) => ({
+  SUITES: suites.join(" "),
+  NODEYARD_SLIVER_STEPS: STEPS,
+});
 
-// Whoever is told to stop takes the guest and its disks along.
-const stop = new AbortController();
-const { signal } = stop;
-for (const name of ["SIGINT", "SIGTERM"] as const)
-  process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
-const archives = new Archives({ cache: join(tmpdir(), "nodeyard-image-cache"), onProgress: say });
-const image = await archives.ensure({ debian: "bookworm", packages: [] }, signal);
-const root = await guestRoot(say);
-const folder = await mkdtemp(join(tmpdir(), "nodeyard-guest-"));
-try {
-  const settings = { SUITES: suites.join(" "), NODEYARD_SLIVER_STEPS: STEPS };
-  const work = await workDisk(folder, { images: [image], settings });
-  const results = join(folder, "results");
-  await writeFile(results, "");
-  say(`${seconds()} s: booting`);
-  const machine = {
-    ...root,
-    root: root.disk,
-    work,
-    results,
-    cores: availableParallelism(),
-    mebibytes: MEBIBYTES,
-  };
-  const run = await runGuest(machine, LIMIT_MINUTES * 60_000, (line) => say(`  ${line}`), signal);
-  const found = readResults(run.results);
+/** What a run found, in words; true when it is all that it should be. */
+function told(text: string, accelerator: string): boolean {
+  const found = readResults(text);
   const { report, facts } = found;
   for (const file of report.testResults) {
     if (file.message) say(file.message);
@@ -61,9 +70,70 @@ try {
   const problem = problemOf(found);
   say(
     `${problem === undefined ? "passed" : `FAILED (${problem})`}: ${report.numPassedTests} of ${report.numTotalTests} tests on ${facts.kernel}, ` +
-      `${run.accelerator}, controllers ${facts.controllers}; ${facts.seconds} s in the guest, ${seconds()} s in all`,
+      `${accelerator}, controllers ${facts.controllers}; ${facts.seconds} s in the guest, ${seconds()} s in all`,
   );
-  process.exitCode = problem === undefined ? 0 : 1;
+  return problem === undefined;
+}
+
+// Whoever is told to stop takes the guest and its disks along.
+const stop = new AbortController();
+const { signal } = stop;
+for (const name of ["SIGINT", "SIGTERM"] as const)
+  process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
+const folder = await mkdtemp(join(tmpdir(), "nodeyard-guest-"));
+try {
+  const archives = new Archives({ cache: join(tmpdir(), "nodeyard-image-cache"), onProgress: say });
+  const image = await archives.ensure({ debian: "bookworm", packages: [] }, signal);
+  const root = await guestRoot(say);
+  const work = await workDisk(folder, {
+    images: [image],
+    settings: settingsOf(short ? SHORT : named),
+  });
+  const results = join(folder, "results");
+  await writeFile(results, "");
+  say(`${seconds()} s: booting`);
+  const machine = {
+    ...root,
+    root: root.disk,
+    work,
+    results,
+    ...(keep ? { orders: join(folder, "orders") } : {}),
+    cores: availableParallelism(),
+    mebibytes: MEBIBYTES,
+  };
+  let read = 0;
+  let all = true;
+  const one = async (accelerator: string): Promise<void> => {
+    const text = (await readFile(results, "utf8")).slice(read);
+    read += text.length;
+    if (!told(text, accelerator)) all = false;
+  };
+  const input = keep ? createInterface({ input: process.stdin }) : undefined;
+  const lines = input?.[Symbol.asyncIterator]();
+  let orders: Promise<Orders> | undefined;
+  const next = async (): Promise<void> => {
+    // The port is emptied by another thread of QEMU's than the console.
+    await pause(1_000);
+    await one("kept");
+    for (;;) {
+      say("which suites?");
+      const { value, done } = await lines!.next();
+      if (done) return (await orders!).end();
+      const suites = (value as string).trim().split(/\s+/);
+      if (suites.every((suite) => SUITE.test(suite)))
+        return (await orders!).run(await changes(folder, settingsOf(suites)));
+    }
+  };
+  const onLine = (line: string) => {
+    say(`  ${line}`);
+    if (!keep) return;
+    if (line.includes("nodeyard guest: up")) orders = Orders.connect(machine.orders!);
+    if (line.includes("nodeyard guest: waits")) next().catch((error) => stop.abort(error));
+  };
+  const run = await runGuest(machine, LIMIT_MINUTES * 60_000, onLine, signal);
+  input?.close();
+  if (!keep) await one(run.accelerator);
+  process.exitCode = all ? 0 : 1;
 } catch (error) {
   say(`FAILED: ${(error as Error).message}`);
   process.exitCode = 1;

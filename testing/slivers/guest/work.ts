@@ -4,14 +4,8 @@ import { stream } from "./stream.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../../..");
 /** What the suites of slivers need of it; dependencies that are packages of ours are links into `packages`. */
-const NEEDED = [
-  "package.json",
-  "tsconfig.json",
-  "vitest.config.ts",
-  "testing/slivers",
-  "packages",
-  "node_modules",
-];
+const OURS = ["package.json", "tsconfig.json", "LICENSE", "elements", "packages", "testing", "tools"];
+const NEEDED = [...OURS, "node_modules"];
 const SIZE = "3G";
 
 export interface Work {
@@ -44,6 +38,15 @@ export async function workDisk(folder: string, { images, settings }: Work): Prom
     await rm(draft, { recursive: true, force: true });
   }
   return disk;
+}
+
+/** An archive of this repository as it is now, for a guest that has its dependencies already. Made in `folder`. */
+export async function changes(folder: string, settings: Work["settings"]): Promise<string> {
+  const archive = join(folder, "changes.tar");
+  await writeFile(join(folder, "guest.env"), shellText(settings));
+  const words = ["-c", "-f", archive, "-C", folder, "guest.env", "-C", REPOSITORY, "--exclude=dist", ...OURS];
+  await stream("tar", words, () => undefined);
+  return archive;
 }
 
 /** Variables for a shell. Throws for a value that it would read more into. */

@@ -24,6 +24,12 @@ describe("the guest's machine", () => {
     }
   });
 
+  test("listens for orders only when it is kept", () => {
+    const words = (more: object) => commandLine({ ...machine, accelerator: "tcg", ...more }).join(" ");
+    expect(words({})).not.toContain("socket");
+    expect(words({ orders: "/w/a,b" })).toContain("socket,id=orders,server=on,wait=off,path=/w/a,,b");
+  });
+
   test("is told nothing that its shell would read more into", () => {
     expect(shellText({ SUITES: "lxc-io lxc-steps" })).toBe('export SUITES="lxc-io lxc-steps"\n');
     for (const value of ["$(id)", 'a"b', "a\nb", "`id`", "a;b", "a\\b"])
