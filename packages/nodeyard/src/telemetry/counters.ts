@@ -1,63 +1,128 @@
-/** Every counter of the program: its meaning in one line. An unregistered name does not compile. */
-export const counterNames = {
-  "view.records_skipped": "Records that made no sense, by kind and error code",
-  "scheduler.turns": "Turns of the scheduler's loop",
-  "launcher.requests": "Requests that ended here, by outcome",
-  "launcher.launches": "Launch attempts that ended, by provider and result",
-  "launcher.breakers": "Breakers that opened or closed, by provider and change",
-  "launcher.label_budgets":
-    "Labels whose budget of failed launches was spent, or that work again, by label and change",
-  "launcher.slots":
-    "Slots of backing nodes claimed, lost to another launcher or freed, by provider and change",
-  "launcher.backing_nodes": "Backing nodes asked for, adopted, failed or released, by provider and change",
-  "launcher.deletes": "Node deletions that ended, by provider and result",
-  "launcher.dead_letters": "Nodes marked because they could not be deleted in many tries, by provider",
-  "launcher.notices_failed": "Notices to drivers that failed or were late, by provider and notice",
-  "launcher.provider_silent": "Questions to drivers that were not answered in time, by provider and call",
-  "launcher.vanished": "Ready nodes taken out because their machines were gone, by provider",
-  "launcher.leaked": "Leaked resources deleted, by provider and type",
-  "launcher.leak_brake": "Leak sweeps stopped because they would have deleted too much, by provider",
-  "launcher.fence_lost": "Work given up because a lock or a record was no longer ours, by kind",
-  "builder.builds": "Image builds that ended, by image and result",
-  "builder.uploads": "Image uploads that ended, by provider and result",
-  "builder.retired": "Uploads, builds and local files removed, by kind",
-  "builder.canaries": "Trials of builds that ended, by image and verdict",
-  "builder.leak_brake": "Looks for images without a record that would have deleted too much, by provider",
-  "builder.unexpected": "Errors of builders that no code expected, by place",
-  "launcher.unexpected": "Errors that no code expected, by place",
-} as const;
+import {
+  type CounterLabels,
+  type CounterName,
+  counterNames,
+  type DurationLabels,
+  type DurationName,
+  durationNames,
+  type LevelLabels,
+  type LevelName,
+  levelNames,
+  type Measure,
+} from "./measures.ts";
 
-export type CounterName = keyof typeof counterNames;
+export type Labels = Readonly<Record<string, string>>;
 
-/** Counters of one process, by name and labels. */
+/** One moment's figure, as it comes. A time is in milliseconds, and has the details of its labels too. */
+export type Sample =
+  | { readonly kind: "count"; readonly name: CounterName; readonly value: number; readonly labels: Labels }
+  | { readonly kind: "time"; readonly name: DurationName; readonly value: number; readonly labels: Labels }
+  | { readonly kind: "level"; readonly name: LevelName; readonly value: number; readonly labels: Labels };
+
+/** A figure that is kept: a sum, or the last one. */
+export interface Figure<Name extends string> {
+  readonly name: Name;
+  readonly labels: Labels;
+  readonly value: number;
+}
+
+/** Durations of one name and labels. */
+export interface Histogram {
+  readonly name: DurationName;
+  readonly labels: Labels;
+  readonly count: number;
+  readonly sumSeconds: number;
+  /** How many were no longer than each bucket of the name, as many as it has. */
+  readonly atMost: readonly number[];
+}
+
+type Kept<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** All that one process counts, times and notes, by name and labels. Who wants to send it on at once listens. */
 export class Counters {
-  readonly #values = new Map<
-    string,
-    { readonly name: CounterName; readonly labels: Readonly<Record<string, string>>; value: number }
-  >();
+  readonly #counts = new Map<string, Kept<Figure<CounterName>>>();
+  readonly #levels = new Map<string, Kept<Figure<LevelName>>>();
+  readonly #times = new Map<string, Kept<Omit<Histogram, "atMost">> & { readonly atMost: number[] }>();
+  readonly #listeners = new Set<(sample: Sample) => void>();
 
-  add(name: CounterName, by: number, labels: Readonly<Record<string, string>> = {}): void {
-    const key = `${name} ${JSON.stringify(labels)}`;
-    const known = this.#values.get(key);
-    if (known === undefined) this.#values.set(key, { name, labels, value: by });
+  add<Name extends CounterName>(
+    name: Name,
+    by: number,
+    ...[given]: Record<never, string> extends CounterLabels<Name> ? [] : [CounterLabels<Name>]
+  ): void {
+    const labels = inOrder(counterNames[name], (given ?? {}) as Labels);
+    const key = keyOf(name, labels);
+    const known = this.#counts.get(key);
+    if (known === undefined) this.#counts.set(key, { name, labels, value: by });
     else known.value += by;
+    this.#tell({ kind: "count", name, labels, value: by });
+  }
+
+  /** Notes that something took `ms`. */
+  time<Name extends DurationName>(name: Name, ms: number, all: DurationLabels<Name>): void {
+    const { buckets } = durationNames[name];
+    const labels = inOrder(durationNames[name], all);
+    const key = keyOf(name, labels);
+    const known = this.#times.get(key) ?? {
+      name,
+      labels,
+      count: 0,
+      sumSeconds: 0,
+      atMost: buckets.map(() => 0),
+    };
+    this.#times.set(key, known);
+    const seconds = ms / 1000;
+    known.count++;
+    known.sumSeconds += seconds;
+    for (const [at, limit] of buckets.entries()) if (seconds <= limit) known.atMost[at]!++;
+    this.#tell({ kind: "time", name, labels: all as Labels, value: ms });
+  }
+
+  /** Notes what something is from now on. */
+  level<Name extends LevelName>(name: Name, value: number, given: LevelLabels<Name>): void {
+    const labels = inOrder(levelNames[name], given);
+    this.#levels.set(keyOf(name, labels), { name, labels, value });
+    this.#tell({ kind: "level", name, labels, value });
   }
 
   /** The sum of a counter over all labels that contain `labels`. */
-  value(name: CounterName, labels: Readonly<Record<string, string>> = {}): number {
+  value(name: CounterName, labels: Labels = {}): number {
     let sum = 0;
-    for (const entry of this.#values.values()) {
+    for (const entry of this.#counts.values()) {
       if (entry.name !== name) continue;
       if (Object.entries(labels).every(([key, wanted]) => entry.labels[key] === wanted)) sum += entry.value;
     }
     return sum;
   }
 
-  list(): readonly {
-    readonly name: CounterName;
-    readonly labels: Readonly<Record<string, string>>;
-    readonly value: number;
-  }[] {
-    return [...this.#values.values()];
+  list(): readonly Figure<CounterName>[] {
+    return [...this.#counts.values()];
   }
+
+  levels(): readonly Figure<LevelName>[] {
+    return [...this.#levels.values()];
+  }
+
+  times(): readonly Histogram[] {
+    return [...this.#times.values()];
+  }
+
+  /** Calls `listener`, which must not throw, with every figure as it comes; returns what ends that. */
+  onSample(listener: (sample: Sample) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #tell(sample: Sample): void {
+    for (const listener of this.#listeners) listener(sample);
+  }
+}
+
+/** Those of the measure, so that the same labels in another order are the same figure. */
+function inOrder({ labels }: Measure, given: Labels): Labels {
+  return Object.fromEntries(labels.map((key) => [key, given[key] ?? ""]));
+}
+
+function keyOf(name: string, labels: Labels): string {
+  return `${name} ${JSON.stringify(labels)}`;
 }

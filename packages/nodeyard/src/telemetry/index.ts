@@ -1,4 +1,4 @@
-export { type CounterName, Counters, counterNames } from "./counters.ts";
+export { Counters, type Figure, type Histogram, type Labels, type Sample } from "./counters.ts";
 export { type FileJournal, openJournal } from "./edge/journal-file.ts";
 export { readJournal } from "./edge/journal-reader.ts";
 export { createLog, type LogOptions } from "./edge/pino-log.ts";
@@ -18,3 +18,13 @@ export {
 } from "./journal.ts";
 export { Live, LiveTask, type LiveWork } from "./live.ts";
 export { type Log, type LogLine, memoryLog } from "./log.ts";
+export {
+  type CounterName,
+  counterNames,
+  type DurationMeasure,
+  type DurationName,
+  durationNames,
+  type LevelName,
+  levelNames,
+  type Measure,
+} from "./measures.ts";

@@ -61,7 +61,8 @@ export async function uploadImage(
       },
     );
     if (outcome === "gone") return "busy";
-    if (outcome !== "busy") counters.add("builder.uploads", 1, { provider: provider.name, result: outcome });
+    if (outcome !== "busy")
+      counters.add("builder.uploads", 1, { image, provider: provider.name, result: outcome });
     return outcome;
   } finally {
     page.end();

@@ -1,0 +1,108 @@
+/** What a figure says, and by what it is told apart. */
+export interface Measure<Labels extends readonly string[] = readonly string[]> {
+  readonly help: string;
+  readonly labels: Labels;
+}
+
+/** A duration, with where its histogram is cut, seconds. */
+export interface DurationMeasure<
+  Labels extends readonly string[] = readonly string[],
+  Details extends readonly string[] = readonly string[],
+> extends Measure<Labels> {
+  /** Told to whoever listens, and too many to be kept apart. */
+  readonly details: Details;
+  readonly buckets: readonly number[];
+}
+
+function by<const Labels extends readonly string[]>(help: string, ...labels: Labels): Measure<Labels> {
+  return { help, labels };
+}
+
+/** Every counter of the program. An unregistered name, or a label that is not its own, does not compile. */
+export const counterNames = {
+  "view.records_skipped": by("Records that made no sense, with the error code", "kind", "code"),
+  "scheduler.turns": by("Turns of the scheduler's loop"),
+  "launcher.requests": by("Requests that ended here", "outcome"),
+  "launcher.launches": by("Launch attempts that ended", "provider", "result"),
+  "launcher.breakers": by("Breakers that opened or closed", "provider", "change"),
+  "launcher.label_budgets": by(
+    "Labels whose budget of failed launches was spent, or that work again",
+    "label",
+    "change",
+  ),
+  "launcher.slots": by(
+    "Slots of backing nodes claimed, lost to another launcher or freed",
+    "provider",
+    "change",
+  ),
+  "launcher.backing_nodes": by("Backing nodes asked for, adopted, failed or released", "provider", "change"),
+  "launcher.deletes": by("Node deletions that ended", "provider", "result"),
+  "launcher.dead_letters": by("Nodes marked because they could not be deleted in many tries", "provider"),
+  "launcher.notices_failed": by("Notices to drivers that failed or were late", "provider", "notice"),
+  "launcher.provider_silent": by("Questions to drivers that were not answered in time", "provider", "call"),
+  "launcher.vanished": by("Ready nodes taken out because their machines were gone", "provider"),
+  "launcher.leaked": by("Leaked resources deleted", "provider", "type"),
+  "launcher.leak_brake": by("Leak sweeps stopped because they would have deleted too much", "provider"),
+  "launcher.fence_lost": by("Work given up because a lock or a record was no longer ours", "kind"),
+  "builder.builds": by("Image builds that ended", "image", "result"),
+  "builder.uploads": by("Image uploads that ended", "image", "provider", "result"),
+  "builder.retired": by("Uploads, builds and local files removed", "kind"),
+  "builder.canaries": by("Trials of builds that ended", "image", "verdict"),
+  "builder.leak_brake": by("Looks for images without a record that would have deleted too much", "provider"),
+  "builder.unexpected": by("Errors of builders that no code expected", "place"),
+  "launcher.unexpected": by("Errors that no code expected", "place"),
+} as const satisfies Readonly<Record<string, Measure>>;
+
+const LAUNCH = [1, 2.5, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 120, 150, 180, 300, 600, 900, 1_800];
+const BUILD = [30, 60, 120, 300, 600, 900, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800];
+const UPLOAD = [1, 5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600];
+const WAIT = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600];
+const CALL = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+function timed<const Labels extends readonly string[], const Details extends readonly string[] = readonly []>(
+  help: string,
+  buckets: readonly number[],
+  labels: Labels,
+  details?: Details,
+): DurationMeasure<Labels, Details> {
+  return { help, labels, details: details ?? ([] as unknown as Details), buckets };
+}
+
+/** Every duration of the program. */
+export const durationNames = {
+  "launcher.launch": timed(
+    "From the first attempt of a launch to the end of this one, without waits for its turn",
+    LAUNCH,
+    ["provider", "az", "result"],
+    ["requestor", "step"],
+  ),
+  "launcher.request": timed("From the creation of a request to its fulfilment", WAIT, ["provider", "pool"]),
+  "launcher.provider_call": timed("Questions to drivers, not steps of launches", CALL, [
+    "provider",
+    "call",
+    "result",
+  ]),
+  "builder.build": timed("Image builds, until the command and conversions have ended", BUILD, [
+    "image",
+    "result",
+  ]),
+  "builder.upload": timed("Image uploads, with the hook after them", UPLOAD, ["image", "provider", "result"]),
+} as const satisfies Readonly<Record<string, DurationMeasure>>;
+
+/** Every figure that stands until the next one of its kind. */
+export const levelNames = {
+  "builder.exit_code": by("Exit code of the last build, 1 where it took too long", "image"),
+  "builder.image_size": by("Bytes on the disk of the last build that became ready", "image", "format"),
+  "builder.last_run": by("When the last build ended, well or not, seconds since the epoch", "image"),
+} as const satisfies Readonly<Record<string, Measure>>;
+
+export type CounterName = keyof typeof counterNames;
+export type DurationName = keyof typeof durationNames;
+export type LevelName = keyof typeof levelNames;
+
+type Valued<Labels extends readonly string[]> = Readonly<Record<Labels[number], string>>;
+
+export type CounterLabels<Name extends CounterName> = Valued<(typeof counterNames)[Name]["labels"]>;
+export type LevelLabels<Name extends LevelName> = Valued<(typeof levelNames)[Name]["labels"]>;
+export type DurationLabels<Name extends DurationName> = Valued<(typeof durationNames)[Name]["labels"]> &
+  Valued<(typeof durationNames)[Name]["details"]>;
