@@ -1,7 +1,7 @@
 import { DriverError } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { expect, test } from "vitest";
-import { type Canary, canaryPath, decodeCanary, noBoots } from "../../src/operations/index.ts";
+import { BREAKERS, type Canary, canaryPath, decodeCanary, noBoots } from "../../src/operations/index.ts";
 import { World } from "../rules/world.ts";
 import { fakeProvider, launcherConfig } from "./rig.ts";
 
@@ -57,4 +57,15 @@ test("a client gets its node though the build on trial does not boot; both launc
     candidate: { boots: 0, failed: 1 },
     stable: { boots: 1, failed: 0 },
   });
+});
+
+test("a crowd whose build on trial does not boot is served by the proven one: no breaker opens for its failures", async () => {
+  const { world, orders } = await launching(0.999);
+  const ids: string[] = [];
+  while (ids.length < 12) ids.push(await world.ask());
+  for (const id of ids) await world.fulfilled(id);
+  expect(orders.filter((order) => order === CANDIDATE)).toHaveLength(12);
+  expect(world.children(BREAKERS)).toEqual([]);
+  // Of a crowd that tells in one moment not each is counted.
+  await world.until("it is told", () => told(world).candidate.failed >= 5);
 });

@@ -7,6 +7,14 @@ import { canaryIn } from "./choose-upload.ts";
 /** Tries to write against other launchers that tell of theirs, at most. */
 const TRIES = 5;
 
+/** Whether a node boots what is or was on trial, and not proven: its failure is the trial's matter, and says nothing of label or place. */
+export function isUnproven({ view }: Pick<Context, "view">, imageId: string | null): boolean {
+  const [, , , image, , build] = imageId?.split("/") ?? [];
+  const canary = image === undefined ? undefined : canaryIn(view.own, image);
+  if (canary === undefined || build === undefined) return false;
+  return canary.candidate === build || canary.rejected.includes(build);
+}
+
 /**
  * Tells the trial of an image how a launch of it went; nothing while there is none. `bootMs` undefined: its machine did not answer.
  * What cannot be told is logged: a trial needs many launches, and no launch needs a trial. Never rejects.

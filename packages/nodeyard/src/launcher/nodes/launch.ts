@@ -8,7 +8,7 @@ import { type Context, type ServingPool, treeNow } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { attemptLaunch, type Launch, tagOf } from "./attempt.ts";
 import { ImageGone } from "./boot-image.ts";
-import { tellCanary } from "./canary-report.ts";
+import { isUnproven, tellCanary } from "./canary-report.ts";
 import { keepConsole } from "./console.ts";
 import { removeMachine } from "./remove-machine.ts";
 
@@ -131,8 +131,10 @@ async function failed(
   };
   context.log.warn(facts, "a launch attempt failed");
   context.journal.write({ event: "node.launch-failed", node: node.id, request: request.id, facts });
-  await context.admission.failed(entry, { kind, error: messageOf(error) });
-  if (UNANSWERED.has(kind)) await tellCanary(context, node.record.imageId, undefined);
+  const isSilent = UNANSWERED.has(kind);
+  if (isSilent && isUnproven(context, node.record.imageId)) await context.admission.leave(entry);
+  else await context.admission.failed(entry, { kind, error: messageOf(error) });
+  if (isSilent) await tellCanary(context, node.record.imageId, undefined);
   if (SILENT.has(kind)) {
     const of = { tag: tagOf(context, pool, node), node: node.id, request: request.id, attempt };
     await keepConsole(context, pool.open, label, of, node.record.externalId, signal);
