@@ -77,11 +77,11 @@ export const durationNames = {
     ["requestor", "step"],
   ),
   "launcher.request": timed("From the creation of a request to its fulfilment", WAIT, ["provider", "pool"]),
-  "launcher.provider_call": timed("Questions to drivers, not steps of launches", CALL, [
-    "provider",
-    "call",
-    "result",
-  ]),
+  "launcher.provider_call": timed(
+    "Calls of drivers: questions, and each step of what is made and unmade",
+    CALL,
+    ["provider", "call", "result"],
+  ),
   "builder.build": timed("Image builds, until the command and conversions have ended", BUILD, [
     "image",
     "result",

@@ -117,14 +117,14 @@ async function begin(
       elementsDir: settings.elementsDir,
     };
     page.update({ total: await sizeBefore(context, image, work.facts.builds) });
+    const began = context.clock.monotonic();
     const trouble = await runBuild(context, held, order, intent, page, signal).catch(messageOf);
+    counters.level("builder.last_run", treeSeconds(context), { image: image.name });
+    await measure(context, intent, formats, trouble, context.clock.monotonic() - began);
     await disk.reclaim(intent);
     await finish(context, record, work, trouble);
     if (trouble === undefined) await clearRequest(context, image.name, work.facts.request);
-    counters.add("builder.builds", 1, {
-      image: image.name,
-      result: trouble === undefined ? "ready" : "failed",
-    });
+    counters.add("builder.builds", 1, { image: image.name, result: resultOf(trouble) });
     return { ended: trouble === undefined ? "ready" : "failed", build };
   } catch (error) {
     // Without its record, or without the right to write it, nothing of the build is of use.
@@ -134,6 +134,29 @@ async function begin(
   } finally {
     page.end();
   }
+}
+
+/** Figures of a run that has ended, well or not. None of them is worth a build. */
+async function measure(
+  { counters, disk, log }: BuilderContext,
+  { image, build }: Intent,
+  formats: readonly string[],
+  trouble: string | undefined,
+  ms: number,
+): Promise<void> {
+  counters.time("builder.build", ms, { image, result: resultOf(trouble) });
+  if (trouble !== undefined) return;
+  for (const format of formats)
+    try {
+      const bytes = await disk.allocated(baseName(image, build), format);
+      counters.level("builder.image_size", bytes, { image, format });
+    } catch (error) {
+      log.debug({ image, build, format, error: messageOf(error) }, "the size of a build is not known");
+    }
+}
+
+function resultOf(trouble: string | undefined): "ready" | "failed" {
+  return trouble === undefined ? "ready" : "failed";
 }
 
 /** Made under the lock; an answer that got lost is decided by looking. */

@@ -22,7 +22,7 @@ export async function runBuild(
   page: Page,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { disk, settings } = context;
+  const { disk, settings, counters } = context;
   const { image, build, formats, base } = order;
   const log = await disk.newLog(settings.logDir, image.name, build, settings.logRetention);
   const ender = new Ender(context, held, image.buildTimeoutMs, signal);
@@ -30,6 +30,7 @@ export async function runBuild(
   const run = async (command: BuildCommand): Promise<string | undefined> => {
     await beforeEffect(context, held);
     const { code } = await ender.run(await disk.start(command, intent, log));
+    counters.level("builder.exit_code", ender.why === undefined ? code : 1, { image: image.name });
     if (ender.why !== undefined) return ender.why;
     await disk.appendLog(log, `Exit code: ${code}`);
     if (code === 0) return undefined;

@@ -57,7 +57,11 @@ export async function uploadImage(
         const file = await disk.describe(baseName(image, build), format, signal);
         page.update({ total: file.size, phase: "upload" });
         const record = await createRecord(context, held, folder, ready);
-        return carryOut(context, job, { record, file, page }, signal);
+        const began = context.clock.monotonic();
+        const result = await carryOut(context, job, { record, file, page }, signal);
+        const ms = context.clock.monotonic() - began;
+        counters.time("builder.upload", ms, { image, provider: provider.name, result });
+        return result;
       },
     );
     if (outcome === "gone") return "busy";

@@ -128,6 +128,10 @@ export class HostDisk implements Disk {
     return bytes;
   }
 
+  allocated(base: string, format: string): Promise<number> {
+    return sizeOf(join(this.folder, `${base}.${format}`));
+  }
+
   async free(): Promise<number> {
     const { bavail, bsize } = await statfs(this.folder);
     return bavail * bsize;

@@ -67,6 +67,8 @@ export interface Disk {
   describe(base: string, format: string, signal: AbortSignal): Promise<FileFacts>;
   /** Bytes that the files and the work folder of a build take by now. */
   used(intent: Intent): Promise<number>;
+  /** Bytes that the file of one format really takes. */
+  allocated(base: string, format: string): Promise<number>;
   free(): Promise<number>;
   /** Makes room for a new, empty log and returns its path. */
   newLog(folder: string, image: string, build: string, keep: number): Promise<string>;

@@ -19,6 +19,9 @@ import { notify } from "./notices.ts";
 import { requestFacts } from "./request-facts.ts";
 import { StepTrace } from "./step-trace.ts";
 
+/** The step that is ours: whether the machine answers. */
+const SCAN = "scan";
+
 /** What a launch is of: a locked `building` record, for a request that we hold. */
 export interface Launch {
   readonly pool: ServingPool;
@@ -27,12 +30,13 @@ export interface Launch {
   readonly label: LabelConfig;
 }
 
-/** One try: the steps of the driver, then the scan. Resolves with what the record is to say of the machine. */
+/** One try: the steps of the driver, then the scan; each is told to `onStep`. Resolves with what the record is to say of the machine. */
 export async function attemptLaunch(
   context: Context,
   launch: Launch,
   attempt: number,
   parent: AbortSignal,
+  onStep: (step: string) => void = () => {},
 ): Promise<NodePatch> {
   const { pool, node } = launch;
   const { config, provider, slots } = pool.open;
@@ -54,8 +58,12 @@ export async function attemptLaunch(
       save: async (externalId) => {
         await node.write({ externalId });
       },
-      onStep: ({ step, deadlineMs }) => trace.begin(step, deadlineMs),
+      onStep: ({ step, deadlineMs }) => {
+        onStep(step);
+        trace.begin(step, deadlineMs);
+      },
     });
+    onStep(SCAN);
     const hostKeys = await scanned(context, launch, machine, trace, limit.signal).catch(async (error) => {
       // Later than `launch-timeout` is something else than a machine that does not answer.
       if (!limit.signal.aborted) await tellScanFailed(context, launch, machine, limit.signal);
@@ -133,7 +141,7 @@ async function scanned(
   if (!label.hostKeyChecking) return [];
   if (machine.interfaceIp === null)
     throw new DriverError("fatal", "the machine is up but has no address to scan");
-  trace.begin("scan", pool.open.config.bootTimeoutMs);
+  trace.begin(SCAN, pool.open.config.bootTimeoutMs);
   const type = machine.connection?.type ?? label.connection.type;
   const { hostKeys } = await context.scan.scan({
     host: machine.interfaceIp,

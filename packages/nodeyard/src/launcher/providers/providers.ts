@@ -7,6 +7,7 @@ import {
   type ProviderConfig,
   type Resources,
   type Scanner,
+  timing,
 } from "@nodeyard/driver";
 import { backoff, type Clock, deadline, messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
 import { inTime } from "../../coordination/index.ts";
@@ -58,7 +59,10 @@ export async function openProvider(
   });
   const late = () => silent(config.name, "open");
   const opened = await inTime(handles.clock, ANSWER_MS, opening, late, (tooLate) => void tooLate.close());
-  const provider = decorate(opened, heeding(config.name, handles.counters));
+  const timed = timing(handles.clock, (call, result, ms) =>
+    handles.counters.time("launcher.provider_call", ms, { provider: config.name, call, result }),
+  );
+  const provider = decorate(opened, heeding(config.name, handles.counters), timed);
   if (signal.aborted) await provider.close();
   return { config, driver, provider, work: new Set() };
 }

@@ -125,6 +125,11 @@ async function conclude(
   if (outcomes.every((outcome) => outcome.result === "ready")) {
     await fulfil(request, nodes);
     context.timings.delivered(pool.key, treeNow(context));
+    const { createdTime } = request.record;
+    const place = { provider: pool.open.config.name, pool: pool.name };
+    // Who asks need not say when it was.
+    if (createdTime !== null)
+      context.counters.time("launcher.request", Math.max(0, treeNow(context) - createdTime * 1000), place);
     return "fulfilled";
   }
   await releaseNodes(context, nodes);
