@@ -3,5 +3,16 @@ export { AMOUNT_KEYS } from "./config/amounts.ts";
 export { readAmounts, readKeys } from "./config/label.ts";
 export { amountKeys } from "./config/schema.ts";
 export { mapError } from "./errors.ts";
+export {
+  FREE,
+  isIdle,
+  LENT,
+  type Lending,
+  POLICY,
+  setBusy,
+  setIdle,
+  turnOf,
+  withLoans,
+} from "./lending/index.ts";
 export { SliverHost, type SliverHostOptions } from "./sliver-host.ts";
 export { gone, granted, running } from "./steps.ts";

@@ -15,9 +15,9 @@ import { type Signer, signText } from "./signed.ts";
 
 /**
  * Changes what a node is to have, in place, by name. It may be called several times for one change, each time with what
- * there is then; what it throws rejects its own change only.
+ * there is then; what it throws rejects its own change only. `now` is what the node has, without the changes before this one.
  */
-export type Edit = (slivers: Map<string, SliverSpecInput>) => void;
+export type Edit = (slivers: Map<string, SliverSpecInput>, now: NodeDocument) => void;
 
 export interface DocumentWriterOptions {
   readonly client: SliverClient;
@@ -179,7 +179,7 @@ function edit(document: NodeDocument, batch: readonly Waiting[]): Edited {
   for (const waiting of batch) {
     const next = new Map(slivers);
     try {
-      waiting.edit(next);
+      waiting.edit(next, document);
       slivers = new Map([...next].map(([name, spec]) => [name, checked(name, spec, slivers.get(name))]));
       open.push(waiting);
     } catch (error) {

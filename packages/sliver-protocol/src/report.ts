@@ -28,6 +28,11 @@ export interface SliverReport {
   readonly rspec: Rspec;
   readonly effective: Rspec;
   readonly loans: readonly LoanVerdict[];
+  /**
+   * True when the machine, looked at since the last change of its document or of a loan, is as this sliver is to be, and nothing is
+   * being done to it. Absent: this manager does not say.
+   */
+  readonly settled?: boolean;
   /** As its document gave them. */
   readonly tags: Readonly<Record<string, string>>;
   /** Where its own SSH server listens, once it has a place. */
@@ -83,4 +88,6 @@ export interface NodeDocument {
   readonly unlisted: readonly string[];
   /** Without loans, which stay as they are when a document does not name them. */
   readonly slivers: readonly SliverSpec[];
+  /** The list of each lender, whoever made it. Absent: this manager does not say. */
+  readonly loans?: Readonly<Record<string, readonly Loan[]>>;
 }

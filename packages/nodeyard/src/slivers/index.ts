@@ -1,3 +1,4 @@
+export type { BackingHost, SlotLogin } from "./backing-host.ts";
 export { sliverAccess } from "./edge/access.ts";
 export { type BundlePlaces, openBundle } from "./edge/bundle.ts";
 export { type SshLogin, sshRemote } from "./edge/ssh-remote.ts";
@@ -8,9 +9,8 @@ export { isolationKeys, readIsolation } from "./label.ts";
 export { type SliverPlaces, sliverPlaces } from "./places.ts";
 export type { Bundle, Remote } from "./remote.ts";
 export {
-  type BackingHost,
   type SliverAccess,
   type SlotIsolation,
-  type SlotLogin,
   SlotSlivers,
+  type SlotUse,
 } from "./slot-slivers.ts";

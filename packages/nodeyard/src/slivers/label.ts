@@ -1,5 +1,5 @@
 import { closed, listOf, type Reader, str } from "@nodeyard/driver";
-import { amountKeys, readAmounts, readKeys } from "@nodeyard/driver-sliver/hosts";
+import { amountKeys, LENT, readAmounts, readKeys } from "@nodeyard/driver-sliver/hosts";
 import { IMAGE } from "@nodeyard/sliver-protocol";
 import type { SlotIsolation } from "./slot-slivers.ts";
 
@@ -8,6 +8,11 @@ export const isolationKeys = {
   isolation: str({
     description:
       "What separates slots: `none` gives out the backing node itself to each; `sliver` makes each a sliver on it, whose node must be a sliver host.",
+    default: "none",
+  }),
+  lend: str({
+    description:
+      "Who may use what a slot leaves of its caps, with `isolation: sliver`: `none`, nobody; `idle`, the busy slots of its backing node, as long as its own node is handed out to nobody.",
     default: "none",
   }),
   sliver: closed(
@@ -33,7 +38,8 @@ export function readIsolation(from: Reader): SlotIsolation | undefined {
   const kind = from.text("isolation", "none");
   if (kind !== "none" && kind !== "sliver") from.error("isolation", `is ${kind}; write none or sliver`);
   if (kind !== "sliver") {
-    if (from.has("sliver")) from.warn("sliver", "is without effect; add isolation: sliver");
+    for (const key of ["sliver", "lend"])
+      if (from.has(key)) from.warn(key, "is without effect; add isolation: sliver");
     return undefined;
   }
   const inner = from.inner("sliver");
@@ -43,5 +49,19 @@ export function readIsolation(from: Reader): SlotIsolation | undefined {
   const authorizedKeys = readKeys(inner);
   if (authorizedKeys.length === 0)
     inner.error("authorized-keys", "names nobody who may log in to a slot; write down a public key");
-  return { rspec: readAmounts(inner), image, initscript: inner.text("initscript", ""), authorizedKeys };
+  const rspec = readAmounts(inner);
+  const initscript = inner.text("initscript", "");
+  return { rspec, image, initscript, authorizedKeys, lends: readLend(from, rspec) };
+}
+
+function readLend(from: Reader, rspec: SlotIsolation["rspec"]): boolean {
+  const lend = from.text("lend", "none");
+  if (lend !== "none" && lend !== "idle") from.error("lend", `is ${lend}; write none or idle`);
+  if (lend !== "idle") return false;
+  if (LENT.every((name) => (rspec[name] ?? 0) === 0))
+    from.warn(
+      "lend",
+      "is without effect: caps are lent, and slots have none; add cpu-cap, net-cap, io-read or io-write",
+    );
+  return true;
 }

@@ -1,7 +1,20 @@
 import { abortable, DriverError } from "@nodeyard/driver";
-import { gone, granted, mapError, running, SliverHost } from "@nodeyard/driver-sliver/hosts";
-import { type Clock, deadline, messageOf, type Random } from "@nodeyard/runtime";
 import {
+  FREE,
+  gone,
+  granted,
+  isIdle,
+  POLICY,
+  running,
+  SliverHost,
+  setBusy,
+  setIdle,
+  turnOf,
+  withLoans,
+} from "@nodeyard/driver-sliver/hosts";
+import { type Clock, deadline, type Random } from "@nodeyard/runtime";
+import {
+  type Edit,
   type NodeReport,
   type Rspec,
   type SigningKeys,
@@ -9,6 +22,7 @@ import {
   type SliverSpecInput,
   SliverUnreachableError,
 } from "@nodeyard/sliver-protocol";
+import { type BackingHost, explained, loginAt, mayTake, roomFor, type SlotLogin } from "./backing-host.ts";
 
 /** For a machine to say what it has, and to learn of new keys; milliseconds. */
 const OPEN_MS = 30_000;
@@ -21,17 +35,6 @@ export interface SliverAccess {
   keys(): SigningKeys;
 }
 
-/** A backing node as a sliver host. */
-export interface BackingHost {
-  /** Node id in the tree. */
-  readonly id: string;
-  readonly host: string;
-  readonly port: number;
-  readonly hostKeys: readonly string[];
-  /** Of its present use as a backing node: the same for every launcher, and higher than in any earlier use. */
-  readonly epoch: number;
-}
-
 /** What a slot of a label is given. */
 export interface SlotIsolation {
   readonly rspec: Readonly<Partial<Rspec>>;
@@ -40,14 +43,12 @@ export interface SlotIsolation {
   readonly initscript: string;
   /** Who may log in, `type base64` each. */
   readonly authorizedKeys: readonly string[];
+  /** What its slots may use at most they lend to busy ones while nobody uses them. */
+  readonly lends: boolean;
 }
 
-/** How to log in to a slot. */
-export interface SlotLogin {
-  readonly username: string;
-  readonly host: string;
-  readonly port: number;
-}
+/** What is known of the node of a slot: handed out, ready for anyone, or on its way to either. */
+export type SlotUse = "used" | "unused" | "between";
 
 export interface SlotSliversOptions {
   readonly access: SliverAccess;
@@ -76,12 +77,13 @@ export class SlotSlivers {
     return this.#with(at, signal, async (host) => {
       const name = sliverName(node);
       const spec = this.#specOf(at, node, want);
-      const report = await host.change((slivers) => {
+      const add: Edit = (slivers) => {
         // What an earlier use of the machine left behind goes before anyone new comes.
         for (const [other, { tags }] of [...slivers])
           if (tags?.epoch !== String(at.epoch)) slivers.delete(other);
         if (!slivers.has(name)) slivers.set(name, spec);
-      }, signal);
+      };
+      const report = await this.#change(host, at, add, signal);
       try {
         granted(report, name);
       } catch (error) {
@@ -104,38 +106,74 @@ export class SlotSlivers {
     return this.#with(at, signal, async (host) => {
       const name = sliverName(node);
       const { slivers } = await host.status(signal);
-      if (slivers.some((one) => one.name === name))
-        await host.change((all) => {
-          if (all.get(name)?.tags?.node === node) all.delete(name);
-        }, signal);
+      const leave: Edit = (all) => {
+        if (all.get(name)?.tags?.node === node) all.delete(name);
+      };
+      if (slivers.some((one) => one.name === name)) await this.#change(host, at, leave, signal);
       await host.until((report) => gone(report, name), signal);
+      // What is free now is lent. Nobody waits for that, and a sweep makes up for it.
+      if (at.lending !== undefined)
+        this.#change(host, at, () => undefined, this.#closed.signal).catch(() => undefined);
+    });
+  }
+
+  /** It is nobody's: from now on it lends. Rejects with DriverError. */
+  idle(at: BackingHost, node: string, signal: AbortSignal): Promise<void> {
+    return this.#with(at, signal, async (host) => {
+      const rest: Edit = (all) => {
+        const spec = all.get(sliverName(node));
+        if (spec !== undefined && !isIdle(spec)) all.set(spec.name, setIdle(spec));
+      };
+      await this.#change(host, at, rest, signal);
+    });
+  }
+
+  /** Before it is handed out: resolves when it lends nothing and the kernel has given back what it lent. Rejects with DriverError. */
+  recall(at: BackingHost, node: string, signal: AbortSignal): Promise<void> {
+    return this.#with(at, signal, async (host) => {
+      const name = sliverName(node);
+      let turn: number | undefined;
+      const wake: Edit = (all) => {
+        const spec = all.get(name);
+        if (spec === undefined) throw new DriverError("not-found", `node ${node}: its sliver is gone`);
+        turn ??= turnOf(spec) + 1;
+        if (isIdle(spec) || turnOf(spec) < turn) all.set(name, setBusy(spec));
+      };
+      await this.#change(host, at, wake, signal);
+      await host.until((report) => whole(report, name), signal);
     });
   }
 
   /**
-   * Ends slivers whose slot was freed without them. `taken` reads which nodes have a slot there, after the machine was asked what it has:
-   * a slot is taken before its sliver is made, so whoever is missing then has none. Resolves with the nodes whose slivers went.
+   * Ends slivers whose slot was freed without them, and lets those lend that nobody uses. `uses` reads which nodes have a slot there, after
+   * the machine was asked what it has: a slot is taken before its sliver is made, so whoever is missing then has none; and a node is
+   * given to somebody before its sliver is told. Resolves with the nodes whose slivers went.
    */
   sweep(
     at: BackingHost,
-    taken: () => Promise<ReadonlySet<string>>,
+    uses: () => Promise<ReadonlyMap<string, SlotUse>>,
     signal: AbortSignal,
   ): Promise<readonly string[]> {
     return this.#with(at, signal, async (host) => {
       const { slivers } = await host.status(signal);
       if (slivers.length === 0) return [];
-      const alive = await taken();
-      const stray = slivers.filter(
-        ({ tags }) => tags.epoch === String(at.epoch) && !alive.has(tags.node ?? ""),
-      );
-      if (stray.length === 0) return [];
+      const known = await uses();
+      const ours = slivers.filter(({ name, tags }) => tags.epoch === String(at.epoch) && name !== FREE);
+      const stray = ours.filter(({ tags }) => !known.has(tags.node ?? ""));
+      const lends = slivers.some(({ loans }) => loans.some(({ by }) => by === POLICY));
+      if (stray.length === 0 && !lends && at.lending === undefined) return [];
       const names = new Map(stray.map(({ name, generation }) => [name, generation]));
+      const seen = new Map(ours.map((one) => [one.name, one]));
       const ended = new Set<string>();
-      await host.change((all) => {
+      const compare: Edit = (all) => {
         ended.clear();
-        for (const [name, spec] of [...all])
+        for (const [name, spec] of [...all]) {
           if (names.get(name) === spec.generation && all.delete(name)) ended.add(spec.tags?.node ?? name);
-      }, signal);
+          else if (at.lending !== undefined)
+            all.set(name, marked(spec, seen.get(name), known.get(spec.tags?.node ?? "")));
+        }
+      };
+      await this.#change(host, at, compare, signal);
       return [...ended];
     });
   }
@@ -148,6 +186,11 @@ export class SlotSlivers {
   close(): void {
     this.#closed.abort(new DriverError("transient", `provider ${this.#options.provider} is closed`));
     this.#hosts.clear();
+  }
+
+  /** Every change of a machine's slivers is one of their loans, too. */
+  #change(host: SliverHost, at: BackingHost, edit: Edit, signal: AbortSignal): Promise<NodeReport> {
+    return host.change(withLoans(edit, at.lending, this.#tagsAt(at)), signal);
   }
 
   async #with<T>(at: BackingHost, signal: AbortSignal, work: (host: SliverHost) => Promise<T>): Promise<T> {
@@ -181,7 +224,7 @@ export class SlotSlivers {
     const { access, clock, random } = this.#options;
     const client = access.connect(at);
     const report = await client.status(signal);
-    this.#mayTake(at, report);
+    mayTake(at, report, { installation: this.#options.installation, writer: this.#writer });
     const { epoch } = at;
     const host = new SliverHost({
       name: report.node,
@@ -197,26 +240,6 @@ export class SlotSlivers {
     return host;
   }
 
-  /** A higher epoch alone does not make a machine ours: somebody else's slivers on it would end. */
-  #mayTake(at: BackingHost, { node, writer, slivers, safeMode, unlisted }: NodeReport): void {
-    const foreign = slivers.filter(({ tags }) => tags.installation !== this.#options.installation);
-    if (writer !== undefined && writer !== this.#writer && slivers.length > 0)
-      throw new DriverError(
-        "configuration",
-        `backing node ${at.id} (${at.host}): ${writer} has ${slivers.length} slivers on it; end those first, or take the machine out of one of the two`,
-      );
-    if (foreign.length > 0)
-      throw new DriverError(
-        "configuration",
-        `backing node ${at.id} (${at.host}): sliver ${foreign[0]!.name} on it is not of this installation; end it first`,
-      );
-    if (safeMode && unlisted.length > 0)
-      throw new DriverError(
-        "configuration",
-        `backing node ${at.id} (${at.host}): ${node} lost its store and still has ${unlisted.length} slivers; restore its store, or end them with: sliverd --dismantle`,
-      );
-  }
-
   get #writer(): string {
     return `metastatic:${this.#options.installation}:${encodeURIComponent(this.#options.provider)}`.slice(
       0,
@@ -225,7 +248,6 @@ export class SlotSlivers {
   }
 
   #specOf(at: BackingHost, node: string, want: SlotIsolation): SliverSpecInput {
-    const { installation, provider } = this.#options;
     return {
       name: sliverName(node),
       // Node ids only grow.
@@ -235,8 +257,13 @@ export class SlotSlivers {
       ...(want.image === null ? {} : { image: want.image }),
       initscript: want.initscript,
       rspec: { ...want.rspec },
-      tags: { installation, provider: provider.slice(0, 256), node, backing: at.id, epoch: String(at.epoch) },
+      tags: { ...this.#tagsAt(at), node },
     };
+  }
+
+  #tagsAt(at: BackingHost): Readonly<Record<string, string>> {
+    const { installation, provider } = this.#options;
+    return { installation, provider: provider.slice(0, 256), backing: at.id, epoch: String(at.epoch) };
   }
 }
 
@@ -245,53 +272,19 @@ function sliverName(node: string): string {
   return `n${node}`;
 }
 
-/**
- * A sliver's own address is known to its machine only. Where that publishes a port for it, the address is the machine's; without one
- * it is reached only by a launcher on the same machine.
- */
-function loginAt(
-  { host, id }: BackingHost,
-  login: {
-    readonly user: string;
-    readonly address: string;
-    readonly port: number;
-    readonly published?: number;
-  },
-): SlotLogin {
-  if (login.published !== undefined) return { username: login.user, host, port: login.published };
-  if (isLoopback(host)) return { username: login.user, host: login.address, port: login.port };
-  throw new DriverError(
-    "configuration",
-    `backing node ${id} (${host}): nobody outside of it reaches its slivers; set "inbound" under "isolation" in its sliverd.json`,
-  );
+/** Found when it runs and the machine has followed what was asked of it last; those who give back come before those who get. */
+function whole(report: NodeReport, name: string): true | undefined {
+  const sliver = running(report, name);
+  return sliver === undefined || sliver.settled === false ? undefined : true;
 }
 
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
-}
-
-/** A slot is only free when nothing of its last sliver is left: what does not fit now does not fit later. */
-function roomFor({ id, host }: BackingHost, error: unknown): unknown {
-  if (!(error instanceof DriverError) || error.kind !== "quota") return error;
-  return new DriverError(
-    "configuration",
-    `backing node ${id} (${host}) has no room for so many slots: ${error.message}; lower the label's max-parallel-jobs or guarantees`,
-    { cause: error },
-  );
-}
-
-/** What the operator has to do, where somebody has to do something. */
-function explained({ id, host }: BackingHost, error: unknown): DriverError {
-  const place = `backing node ${id} (${host})`;
-  if (error instanceof DriverError) return error;
-  if (
-    error instanceof SliverUnreachableError &&
-    /Permission denied|sliver-forward|no host key/.test(error.message)
-  )
-    return new DriverError(
-      "configuration",
-      `${place} is no sliver host of ours; make it one: nodeyard sliverd install ${host} (${messageOf(error)})`,
-      { cause: error },
-    );
-  return mapError(error, place);
+/** As its node is used; one that was given to somebody since it was seen is left alone. */
+function marked(
+  spec: SliverSpecInput,
+  seen: Pick<SliverSpecInput, "generation" | "tags"> | undefined,
+  use: SlotUse | undefined,
+): SliverSpecInput {
+  if (use === "used" && isIdle(spec)) return setBusy(spec);
+  const same = seen?.generation === spec.generation && turnOf(seen) === turnOf(spec);
+  return use === "unused" && same && !isIdle(spec) ? setIdle(spec) : spec;
 }

@@ -58,8 +58,10 @@ export class Manager {
   readonly #mutations: Mutations;
   readonly #executor: Executor;
   readonly #unenforced = new Map<number, readonly string[]>();
-  /** Incarnations that a task began or ended for since the machine was last looked at. */
+  /** Incarnations that a task began or ended for since the look at the machine that goes on, or the last one. */
   readonly #touched = new Set<number>();
+  /** The same since the look that the last result is of: what it says of them may be out of date. */
+  readonly #unsure = new Set<number>();
   readonly #delayed = new Map<number, number>();
   /** Called after each sync. */
   readonly #listeners = new Set<() => void>();
@@ -147,7 +149,8 @@ export class Manager {
   /** True when the machine is as the records of that revision, or a later one, want this incarnation. */
   isDone(incarnation: number, revision: number): boolean {
     const todo = this.#result?.tasks.some((task) => task.incarnation === incarnation) ?? true;
-    return this.#synced >= revision && !todo && !this.#executor.busy.has(incarnation);
+    const sure = !this.#unsure.has(incarnation) && !this.#executor.busy.has(incarnation);
+    return this.#synced >= revision && !todo && sure;
   }
 
   /** Why the machine cannot be looked at, until it can: nothing is done to any sliver meanwhile. */
@@ -199,15 +202,18 @@ export class Manager {
     this.#time = look(this.#time, clock.now(), clock.monotonic());
     let revision = 0;
     const result = await this.#mutations.change((state) => {
-      revision = this.#mutations.revision;
       const planned = sync(state, observed, machine, this.now);
       // Nothing is written for a sync that changes nothing.
       const changed = JSON.stringify(local(planned.state)) !== JSON.stringify(local(state));
+      // What it changes itself, it knows.
+      revision = this.#mutations.revision + (changed ? 1 : 0);
       return { state: changed ? planned.state : state, result: planned };
     });
     this.#observed = observed;
     this.#result = result;
     this.#synced = revision;
+    this.#unsure.clear();
+    for (const incarnation of this.#touched) this.#unsure.add(incarnation);
     this.#sequence += 1;
     this.#trouble = undefined;
     this.#prune(result, observed);
@@ -270,6 +276,7 @@ export class Manager {
   #ended(outcome: Outcome): void {
     const { task, error, failedStep, unenforced } = outcome;
     this.#touched.add(task.incarnation);
+    this.#unsure.add(task.incarnation);
     this.failures.note(outcome);
     if (unenforced !== undefined) this.#unenforced.set(task.incarnation, unenforced);
     if (error !== undefined)

@@ -34,6 +34,11 @@ export function documentOf(manager: Manager): NodeDocument {
     safeMode: state.safe,
     unlisted: unlisted(manager),
     slivers: [...state.records.values()].map(specOf),
+    loans: Object.fromEntries(
+      [...state.records.values()].flatMap(({ name, local: { loans } }) =>
+        loans.length === 0 ? [] : [[name, loans]],
+      ),
+    ),
   };
 }
 
@@ -81,6 +86,7 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
     rspec: record.rspec,
     effective: manager.result?.effective.get(record.name) ?? record.rspec,
     loans: manager.result?.verdicts.get(record.name) ?? [],
+    settled: manager.isDone(incarnation, manager.revision),
     tags: record.tags ?? {},
     ...loginOf(manager, index),
   };

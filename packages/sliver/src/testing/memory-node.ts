@@ -1,4 +1,4 @@
-import { type Clock, seededRandom } from "@nodeyard/runtime";
+import { type Clock, seededRandom, sleep } from "@nodeyard/runtime";
 import { type KeySet, SliverClient, SliverUnreachableError } from "@nodeyard/sliver-protocol";
 import { createHandler, Dispatcher, type Handler, nativeDialect, wireDialect } from "../api/index.ts";
 import { type Capacity, POLICIES } from "../core/index.ts";
@@ -25,6 +25,8 @@ export class MemoryNode {
   readonly errors: string[] = [];
   /** Asked for each call. */
   fate: (method: string) => Fate = () => "answered";
+  /** Milliseconds that a call takes to arrive. */
+  latencyMs = 0;
   /** Of the last start. */
   started: Promise<void> = Promise.resolve();
   readonly #options: MemoryNodeOptions;
@@ -80,6 +82,7 @@ export class MemoryNode {
     return new SliverClient(async (body, signal) => {
       const fate = this.fate((JSON.parse(body) as { method: string }).method);
       const lost = () => new SliverUnreachableError(`${this.#options.name} does not answer`);
+      if (this.latencyMs > 0) await sleep(this.#options.clock, this.latencyMs, signal);
       if (this.#handler === undefined || fate === "lost") throw lost();
       const call = this.#handler(
         { method: "POST", path: "/json", body },

@@ -1,13 +1,16 @@
 import { type CreateOrder, DriverError, type Machine, type Step, type StepContext } from "@nodeyard/driver";
+import { decodeNode, type NodeRecord, paths } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
 import { decodeClaim, retireBacking, slotsFolder } from "../../operations/index.ts";
-import { type BackingHost, type SlotIsolation, SlotSlivers } from "../../slivers/index.ts";
+import { MIN_READY } from "../../scheduler/index.ts";
+import { type BackingHost, type SlotIsolation, SlotSlivers, type SlotUse } from "../../slivers/index.ts";
 import type { Context } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import type { Backing, Book } from "./book.ts";
+import { offered } from "./choose.ts";
 import type { Claim } from "./claims.ts";
-import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
+import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider } from "./config/own.ts";
 import { slotResources } from "./machine.ts";
 
 /** For a document to be taken by a machine. */
@@ -16,8 +19,12 @@ const DOCUMENT_MS = 60_000;
 const START_MS = 1_800_000;
 /** For a sliver to end and everything of it to be gone. */
 const END_MS = 300_000;
+/** For what an idle slot lent to be back; usually it is within a second. */
+const RECALL_MS = 30_000;
 /** To compare the slivers of all backing nodes with their slots. */
 const SWEEP_MS = 60_000;
+/** States of a node that somebody has, or may look at. */
+const IN_USE: ReadonlySet<string> = new Set(["in-use", "used", "hold", "deleting"]);
 
 /** Slots that are slivers: made after the slot was claimed and gone before it is freed, so that a sliver without a claim is a stray. */
 export class Isolation {
@@ -58,6 +65,7 @@ export class Isolation {
       timeoutMs: this.#config.bootTimeoutMs,
       signal,
     });
+    if (want.lends && order.request.requestor === MIN_READY) yield* this.#idle(at, node.id, signal);
     const { az, region, cloud, slot, driverData } = node.record;
     return {
       externalId: node.id,
@@ -74,6 +82,38 @@ export class Isolation {
       resources: slotResources(want),
       connection: { username, port, type: "ssh", pythonPath: "auto", shellType: null },
     };
+  }
+
+  /** Nobody asked for it yet. That it does not lend harms nobody: a sweep tries again. */
+  async *#idle(at: BackingHost, node: string, signal: AbortSignal): AsyncGenerator<Step, void, void> {
+    yield { step: "lend", deadlineMs: DOCUMENT_MS };
+    try {
+      await this.#all.idle(at, node, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      this.#context.log.warn({ node, backing: at.id, error: messageOf(error) }, "an idle slot does not lend");
+    }
+  }
+
+  /**
+   * Before a ready node, which is allocated and locked by us, is handed out: resolves when its slot has back what it lent. Rejects with
+   * DriverError, within a bound.
+   */
+  async recall({ id, record }: HeldNode, parent: AbortSignal): Promise<void> {
+    if (!lendsBy(record) && !this.#labels(record.type[0] ?? "").some(({ sliver }) => sliver?.lends)) return;
+    const [claim] = this.#book.claims.ofNode(id);
+    const at = claim === undefined ? undefined : this.#hostOf(claim.backing);
+    if (at === undefined) throw new DriverError("transient", `the backing node of node ${id} is gone`);
+    const late = () =>
+      new DriverError("timeout", `node ${id}: what its slot lent is not back within ${RECALL_MS} ms`);
+    const limit = deadline(this.#context.clock, RECALL_MS, late, parent);
+    try {
+      await this.#all.recall(at, id, limit.signal);
+    } catch (error) {
+      throw limit.signal.aborted ? limit.signal.reason : error;
+    } finally {
+      limit.cancel();
+    }
   }
 
   /** Before a slot is freed. A machine that does not answer takes no more slots, and is not waited for once that is known. */
@@ -120,7 +160,11 @@ export class Isolation {
       const at = this.#isOfSlivers(backing) ? this.#hostOf(backing.id) : undefined;
       if (at === undefined) continue;
       try {
-        const gone = await this.#all.sweep(at, () => this.#taken(backing.id), signal);
+        const gone = await this.#all.sweep(
+          at,
+          () => this.#uses(backing.id, at.lending !== undefined),
+          signal,
+        );
         if (gone.length > 0) log.info({ backing: backing.id, nodes: gone }, "ended slivers that had no slot");
       } catch (error) {
         log.debug({ backing: backing.id, error: messageOf(error) }, "could not compare slivers with slots");
@@ -128,8 +172,8 @@ export class Isolation {
     }
   }
 
-  /** Nodes with a slot there, by the tree itself: the view may be behind. */
-  async #taken(backing: string): Promise<ReadonlySet<string>> {
+  /** Nodes with a slot there, by the tree itself: the view may be behind. What is done with them is read where slots lend. */
+  async #uses(backing: string, lends: boolean): Promise<ReadonlyMap<string, SlotUse>> {
     const { tree } = this.#context;
     const folder = slotsFolder(backing);
     await tree.sync(folder);
@@ -137,7 +181,17 @@ export class Isolation {
     const claims = await Promise.all(
       names.map((name) => tree.get(`${folder}/${name}`).catch((error: unknown) => freed(error))),
     );
-    return new Set(claims.flatMap((claim) => (claim === undefined ? [] : (decodeClaim(claim.data) ?? []))));
+    const nodes = claims.flatMap((claim) => (claim === undefined ? [] : (decodeClaim(claim.data) ?? [])));
+    const uses = nodes.map(async (node) => [node, lends ? await this.#useOf(node) : "between"] as const);
+    return new Map(await Promise.all(uses));
+  }
+
+  async #useOf(node: string): Promise<SlotUse> {
+    const found = await this.#context.tree.get(paths.node(node)).catch((error: unknown) => freed(error));
+    if (found === undefined) return "between";
+    const { state, allocatedTo } = decodeNode(node, found.data);
+    if (state === "ready") return allocatedTo === null ? "unused" : "between";
+    return IN_USE.has(state) ? "used" : "between";
   }
 
   close(): void {
@@ -158,16 +212,24 @@ export class Isolation {
 
   /** By what its record says: the label may be another one by now. */
   #isIsolated(node: string): boolean {
-    const data = this.#book.ends.get(node)?.entry.record.driverData;
-    return (
-      typeof data === "object" && data !== null && (data as Record<string, unknown>).isolation === "sliver"
-    );
+    const record = this.#book.ends.get(node)?.entry.record;
+    return record !== undefined && noted(record).isolation === "sliver";
   }
 
   #isOfSlivers({ data }: Backing): boolean {
-    return this.#config.pools.some((pool) =>
-      [...pool.labels.values()].some(({ name, own }) => name === data.label && own.sliver !== undefined),
+    return this.#labels(data.label).some(({ sliver }) => sliver !== undefined);
+  }
+
+  #labels(wanted: string): readonly MetastaticLabelOwn[] {
+    return this.#config.pools.flatMap((pool) =>
+      [...pool.labels.values()].filter(({ name }) => name === wanted).map(({ own }) => own),
     );
+  }
+
+  #lendingOf(backing: Backing): Pick<BackingHost, "lending"> {
+    const [own] = this.#labels(backing.data.label);
+    if (own?.sliver?.lends !== true) return {};
+    return { lending: { places: offered(backing, own), rspec: own.sliver.rspec } };
   }
 
   #hostOf(backing: string): BackingHost | undefined {
@@ -186,10 +248,20 @@ export class Isolation {
       hostKeys,
       // The moment when it became ours, in seconds: written once per use, read by every launcher.
       epoch: Math.max(1, Math.floor(found.data.launched)),
+      ...this.#lendingOf(found),
     };
   }
 }
 
 function freed(error: unknown): undefined {
   if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
+}
+
+/** Its label may not lend any more; its slot may still do. */
+function lendsBy(record: NodeRecord): boolean {
+  return noted(record).lend === "idle";
+}
+
+function noted({ driverData }: NodeRecord): Readonly<Record<string, unknown>> {
+  return typeof driverData === "object" && driverData !== null ? (driverData as Record<string, unknown>) : {};
 }

@@ -9,7 +9,7 @@ export function slotPatch(
   pool: PoolConfig,
   backing: NodeRecord,
   place: SlotPlace,
-  isolated = false,
+  isolation?: SlotIsolation,
 ): NodePatch {
   const { interfaceIp, publicIpv4, publicIpv6, privateIpv4, az, region, cloud } = backing;
   const { username, pythonPath, shellType, connectionPort, connectionType, hostKeys } = backing;
@@ -36,7 +36,8 @@ export function slotPatch(
     driverData: {
       ...slotData({ id: node.id, pool: pool.name, provider: node.provider }, place),
       // Ours alone, and written with the claim: a sliver may be there from then on.
-      ...(isolated ? { isolation: "sliver" } : {}),
+      ...(isolation === undefined ? {} : { isolation: "sliver" }),
+      ...(isolation?.lends === true ? { lend: "idle" } : {}),
     },
   };
 }

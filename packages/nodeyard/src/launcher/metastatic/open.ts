@@ -3,6 +3,7 @@ import { messageOf, type Timer } from "@nodeyard/runtime";
 import { backingOwner } from "../../operations/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
 import type { Context, OpenProvider } from "../context.ts";
+import type { HeldNode } from "../fence/records.ts";
 import { Book } from "./book.ts";
 import type { MetastaticLabelOwn, MetastaticProvider } from "./config/own.ts";
 import { METASTATIC, metastaticDriver } from "./driver.ts";
@@ -41,6 +42,7 @@ export async function openMetastatic(
     work: new Set(),
     slots: {
       launch: provider.launch.bind(provider),
+      recall: (node, signal) => room.recall(node, signal),
       serve: () => room.serve(),
       drain: (ended) => room.drain(ended),
       retire: () => room.retire(),
@@ -80,6 +82,11 @@ class Room {
       isolation: this.#isolation,
     });
     this.#unsubscribe = context.view.onEvent((event) => this.#onEvent(event));
+  }
+
+  /** A ready node of it is about to be handed out. */
+  recall(node: HeldNode, signal: AbortSignal): Promise<void> {
+    return this.#isolation.recall(node, signal);
   }
 
   /** Its pools are registered. */

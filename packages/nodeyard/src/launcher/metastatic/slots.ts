@@ -119,8 +119,8 @@ export class Slots {
     const backing = this.#book.backings.get(place.backing)?.entry;
     if (backing === undefined || this.#refused !== undefined) return false;
     const self = { id: node.id, provider: this.#config.name };
-    const isolated = (order.label as MetastaticLabel).own.sliver !== undefined;
-    const patch = slotPatch(self, order.pool, backing.record, place, isolated);
+    const { sliver } = (order.label as MetastaticLabel).own;
+    const patch = slotPatch(self, order.pool, backing.record, place, sliver);
     const outcome = await claimSlot(node, backing, place, patch);
     this.#count(outcome === "claimed" ? "claimed" : "lost");
     return outcome === "claimed";

@@ -1,3 +1,4 @@
+import { DriverError } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import type { Context, ServingPool } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
@@ -32,6 +33,7 @@ export async function claimNode(
     const { record } = request;
     await node.write({ allocatedTo: request.id, tenantName: record.tenantName, requestor: record.requestor });
     const { open } = pool;
+    if (!(await isWhole(context, pool, node, signal))) return undefined;
     await notify(context, open, "reused", id, signal, (own) =>
       open.provider.offers?.notices?.reused?.(tagOf(context, pool, node), requestFacts(request), own),
     );
@@ -69,16 +71,34 @@ async function isAlive(
       ? ({ alive: false, why: "it is no longer in the configuration" } as const)
       : await probeInTime(context.clock, provider, item, signal);
   if (verdict.alive) return true;
-  context.log.warn(
-    { node: node.id, host: record.hostname, why: verdict.why },
-    "a ready node does not answer; it is taken out",
-  );
-  context.journal.write({
-    event: "node.dead",
-    node: node.id,
-    facts: { host: record.hostname, why: verdict.why },
-  });
-  context.fence.demand(node.held);
-  await node.write({ state: "deleting" }, (set) => [set, { op: "delete", path: node.held.contender }]);
+  await takeOutDead(context, node, verdict.why);
   return false;
+}
+
+/** A slot that lent gets back what it lent before its node is handed out; one that does not is no better than a dead one. */
+async function isWhole(
+  context: Context,
+  pool: ServingPool,
+  node: HeldNode,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await pool.open.slots?.recall(node, signal);
+    return true;
+  } catch (error) {
+    if (signal.aborted || !(error instanceof DriverError)) throw error;
+    await takeOutDead(context, node, messageOf(error));
+    return false;
+  }
+}
+
+async function takeOutDead(context: Context, node: HeldNode, why: string): Promise<void> {
+  const facts = { host: node.record.hostname, why };
+  context.log.warn({ node: node.id, ...facts }, "a ready node does not answer; it is taken out");
+  context.journal.write({ event: "node.dead", node: node.id, facts });
+  context.fence.demand(node.held);
+  await node.write({ state: "deleting", allocatedTo: null }, (set) => [
+    set,
+    { op: "delete", path: node.held.contender },
+  ]);
 }

@@ -1,0 +1,115 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Edit, Loan, NodeDocument, Rspec, SliverSpecInput } from "@nodeyard/sliver-protocol";
+import { LENT, type Lent, loansOf, type Party, POLICY } from "./rule.ts";
+
+/** How the slivers of a machine lend to each other; all of them are of one label. */
+export interface Lending {
+  /** As many of them as the machine is for; what they do not take is free. */
+  readonly places: number;
+  /** What each of them is given. */
+  readonly rspec: Readonly<Partial<Rspec>>;
+}
+
+/** The part of a machine that no sliver has. It is in the document only while somebody borrows it, and is never made. */
+export const FREE = "free";
+
+/** Tags of a sliver: `idle` while nobody uses it, and how often it was given to somebody. */
+const USE = "use";
+const TURN = "turn";
+
+/**
+ * Makes the loans of a document follow from its slivers; to be called last in every edit of it. Where they do so already it changes nothing.
+ * `lending` undefined: there are none. `tags` are for what is free.
+ */
+export function lend(
+  slivers: Map<string, SliverSpecInput>,
+  now: NodeDocument,
+  lending: Lending | undefined,
+  tags: Readonly<Record<string, string>>,
+): void {
+  // Of lists that nobody tells us none is written over.
+  if (now.loans === undefined) return;
+  const parties = [...slivers.values()].filter(({ name }) => name !== FREE).map(partyOf);
+  const resources = LENT.filter((name) => (lending?.rspec[name] ?? 0) > 0);
+  const free = lending === undefined ? 0 : lending.places - parties.length - endingIn(slivers, now);
+  if (free > 0) parties.push(freeParty(lending!, resources, free));
+  const loans = loansOf(parties, resources);
+  if (loans.has(FREE)) slivers.set(FREE, freeSpec(parties.at(-1)!, tags, now));
+  else slivers.delete(FREE);
+  for (const [name, spec] of [...slivers]) setLoans(slivers, spec, now.loans[name] ?? [], loans.get(name));
+}
+
+/** Nobody uses it, in this turn. */
+export function setIdle(spec: SliverSpecInput): SliverSpecInput {
+  return { ...spec, tags: { ...spec.tags, [USE]: "idle", [TURN]: String(turnOf(spec)) } };
+}
+
+/** It is somebody's from now on: whoever saw it in an earlier turn knows nothing of it. */
+export function setBusy(spec: SliverSpecInput): SliverSpecInput {
+  return { ...spec, tags: { ...spec.tags, [USE]: "busy", [TURN]: String(turnOf(spec) + 1) } };
+}
+
+export function isIdle({ tags }: Pick<SliverSpecInput, "tags">): boolean {
+  return tags?.[USE] === "idle";
+}
+
+export function turnOf({ tags }: Pick<SliverSpecInput, "tags">): number {
+  const turn = Number(tags?.[TURN] ?? 0);
+  return Number.isSafeInteger(turn) ? turn : 0;
+}
+
+/** An edit and the loans that follow from it. */
+export function withLoans(
+  edit: Edit,
+  lending: Lending | undefined,
+  tags: Readonly<Record<string, string>>,
+): Edit {
+  return (slivers, now) => {
+    edit(slivers, now);
+    lend(slivers, now, lending, tags);
+  };
+}
+
+/** They have left the document, and what they had is theirs until nothing of them is left. */
+function endingIn(slivers: ReadonlyMap<string, SliverSpecInput>, now: NodeDocument): number {
+  const leaving = now.slivers.map(({ name }) => name).filter((name) => name !== FREE && !slivers.has(name));
+  return new Set([...leaving, ...now.unlisted]).size;
+}
+
+function partyOf(spec: SliverSpecInput): Party {
+  const { name, generation, rspec = {} } = spec;
+  return { name, generation, use: isIdle(spec) ? "idle" : "busy", rspec };
+}
+
+function freeParty({ rspec }: Lending, resources: readonly Lent[], places: number): Party {
+  const amounts = resources.map((name) => [name, rspec[name]! * places] as const);
+  return { name: FREE, generation: 1, use: "free", rspec: Object.fromEntries(amounts) };
+}
+
+/** As the document has it, where it says the same. */
+function freeSpec(
+  { name, generation, rspec }: Party,
+  tags: Readonly<Record<string, string>>,
+  now: NodeDocument,
+): SliverSpecInput {
+  const before = now.slivers.find((one) => one.name === FREE);
+  const same =
+    before !== undefined &&
+    isDeepStrictEqual(before.tags, tags) &&
+    LENT.every((resource) => (rspec[resource] ?? before.rspec[resource]) === before.rspec[resource]);
+  return same ? before : { name, generation, instantiation: "not-instantiated", rspec, tags };
+}
+
+/** Loans that its own user made stay, and come first, as they did before. */
+function setLoans(
+  slivers: Map<string, SliverSpecInput>,
+  { loans: _earlier, ...spec }: SliverSpecInput,
+  has: readonly Loan[],
+  policy: readonly Loan[] = [],
+): void {
+  const wanted = [...has.filter(({ by }) => by !== POLICY), ...policy];
+  const same = isDeepStrictEqual(wanted, [...has]);
+  // A list that is not named stays as it is, whatever its user does to it meanwhile.
+  if (!same) slivers.set(spec.name, { ...spec, loans: wanted });
+  else if (_earlier !== undefined) slivers.set(spec.name, spec);
+}

@@ -1,0 +1,99 @@
+import { DriverError } from "@nodeyard/driver";
+import { type Lending, mapError } from "@nodeyard/driver-sliver/hosts";
+import { messageOf } from "@nodeyard/runtime";
+import { type NodeReport, SliverUnreachableError } from "@nodeyard/sliver-protocol";
+
+/** A backing node as a sliver host. */
+export interface BackingHost {
+  /** Node id in the tree. */
+  readonly id: string;
+  readonly host: string;
+  readonly port: number;
+  readonly hostKeys: readonly string[];
+  /** Of its present use as a backing node: the same for every launcher, and higher than in any earlier use. */
+  readonly epoch: number;
+  /** How its slivers lend to each other; absent: they do not. */
+  readonly lending?: Lending;
+}
+
+/** How to log in to a slot. */
+export interface SlotLogin {
+  readonly username: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Throws unless the machine is ours to write to. A higher epoch alone does not make it so: somebody else's slivers on it would end. */
+export function mayTake(
+  at: BackingHost,
+  { node, writer, slivers, safeMode, unlisted }: NodeReport,
+  self: { readonly installation: string; readonly writer: string },
+): void {
+  const foreign = slivers.filter(({ tags }) => tags.installation !== self.installation);
+  if (writer !== undefined && writer !== self.writer && slivers.length > 0)
+    throw new DriverError(
+      "configuration",
+      `backing node ${at.id} (${at.host}): ${writer} has ${slivers.length} slivers on it; end those first, or take the machine out of one of the two`,
+    );
+  if (foreign.length > 0)
+    throw new DriverError(
+      "configuration",
+      `backing node ${at.id} (${at.host}): sliver ${foreign[0]!.name} on it is not of this installation; end it first`,
+    );
+  if (safeMode && unlisted.length > 0)
+    throw new DriverError(
+      "configuration",
+      `backing node ${at.id} (${at.host}): ${node} lost its store and still has ${unlisted.length} slivers; restore its store, or end them with: sliverd --dismantle`,
+    );
+}
+
+/**
+ * A sliver's own address is known to its machine only. Where that publishes a port for it, the address is the machine's; without one
+ * it is reached only by a launcher on the same machine.
+ */
+export function loginAt(
+  { host, id }: BackingHost,
+  login: {
+    readonly user: string;
+    readonly address: string;
+    readonly port: number;
+    readonly published?: number;
+  },
+): SlotLogin {
+  if (login.published !== undefined) return { username: login.user, host, port: login.published };
+  if (isLoopback(host)) return { username: login.user, host: login.address, port: login.port };
+  throw new DriverError(
+    "configuration",
+    `backing node ${id} (${host}): nobody outside of it reaches its slivers; set "inbound" under "isolation" in its sliverd.json`,
+  );
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+/** A slot is only free when nothing of its last sliver is left: what does not fit now does not fit later. */
+export function roomFor({ id, host }: BackingHost, error: unknown): unknown {
+  if (!(error instanceof DriverError) || error.kind !== "quota") return error;
+  return new DriverError(
+    "configuration",
+    `backing node ${id} (${host}) has no room for so many slots: ${error.message}; lower the label's max-parallel-jobs or guarantees`,
+    { cause: error },
+  );
+}
+
+/** What the operator has to do, where somebody has to do something. */
+export function explained({ id, host }: BackingHost, error: unknown): DriverError {
+  const place = `backing node ${id} (${host})`;
+  if (error instanceof DriverError) return error;
+  if (
+    error instanceof SliverUnreachableError &&
+    /Permission denied|sliver-forward|no host key/.test(error.message)
+  )
+    return new DriverError(
+      "configuration",
+      `${place} is no sliver host of ours; make it one: nodeyard sliverd install ${host} (${messageOf(error)})`,
+      { cause: error },
+    );
+  return mapError(error, place);
+}
