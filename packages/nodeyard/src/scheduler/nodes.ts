@@ -85,7 +85,7 @@ function dueAt(state: State, turn: Turn, { id, record }: NodeEntry, fired: boole
   }
   if (record.state === "testing") return byAge(state, since + TESTING_GRACE_MS);
   if (record.state === "ready" && record.allocatedTo !== null) {
-    return state.requests.has(record.allocatedTo) ? undefined : turn.now;
+    return isAwaited(state, record.allocatedTo) ? undefined : turn.now;
   }
   if (record.state === "ready") return byAge(state, since + maxReadyAge(state, record.type));
   if (record.state === "hold") {
@@ -93,6 +93,15 @@ function dueAt(state: State, turn: Turn, { id, record }: NodeEntry, fired: boole
     return byAge(state, since + Math.min(own, state.policy.maxHoldAgeMs));
   }
   return undefined;
+}
+
+/**
+ * Whether a ready node may still be delivered. A request is put back with none: one that is found on it was locked by somebody when
+ * its nodes were taken back, and would count against the tenant of the request that waits for others.
+ */
+function isAwaited(state: State, request: string): boolean {
+  const entry = state.requests.get(request);
+  return entry !== undefined && (entry.record.state !== "requested" || state.handling.has(request));
 }
 
 /** Nobody will ever lock one of ours that is not worked on here; another launcher may be just about to. */

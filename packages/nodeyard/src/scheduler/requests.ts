@@ -18,6 +18,7 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
   if (after?.record.state === "pending") state.pending.add(id);
   else state.pending.delete(id);
   if (after?.record.state === "requested") {
+    if (before?.record.state !== "requested") releaseAllocations(state, id);
     if (waiting !== undefined && sameForUs(waiting, after)) return;
     classify(state, turn, after);
     return;
@@ -155,7 +156,7 @@ function noteMinReady(
   }
 }
 
-/** The request is gone: nodes that were promised to it are looked at again. */
+/** The request is gone or put back: nodes that were promised to it are looked at again. */
 function releaseAllocations(state: State, request: string): void {
   for (const node of state.allocated.get(request) ?? []) state.recheckNodes.add(node);
 }

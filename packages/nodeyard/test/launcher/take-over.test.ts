@@ -72,6 +72,21 @@ describe("what a Python launcher that was stopped has left", () => {
     expect(world.cloud.inspect()).toHaveLength(4);
   });
 
+  test("a node that was locked when its request was put back is free when it is unlocked, and no longer in its way", async () => {
+    const world = new World();
+    const request = await world.ask({ state: "pending", node_types: ["small", "small"], tenant_name: "t" });
+    const { node } = await left(world, { allocated_to: request, tenant_name: "t" });
+    const lock = await world.contend(paths.nodeLock(node));
+    const tenantLimits = new Map([["t", { instances: 2 }]]);
+    await world.start("a", launcherConfig([fakeProvider()], { tenantLimits }));
+    await world.until("it is put back", () => world.request(request)?.state === "requested");
+    await world.run(5_000);
+    expect(world.request(request)?.state).toBe("requested");
+    await world.settle(world.other.delete(lock));
+    await world.fulfilled(request, 30_000);
+    expect(world.node(node)?.allocated_to ?? request).toBe(request);
+  });
+
   test("its request, pending and unlocked, is put back and served; what it was given already is not lost", async () => {
     const world = new World();
     const request = await world.ask({ state: "pending", node_types: ["small", "small"], nodes: [] });

@@ -109,6 +109,27 @@ describe("nodes of requests that are gone", () => {
     expect(desk.request("100-0000000002")).toMatchObject([{ nodes: [{ reuse: "0000000001" }] }]);
   });
 
+  test("nor does it stay with a request that was put back without it: it would be in its own way", () => {
+    const request = "100-0000000001";
+    const allocated = { allocated_to: request };
+    const freed = { type: "deallocate", node: "0000000001" };
+    for (const unlockedFirst of [false, true]) {
+      const desk = new Desk(policy([pool({ limits: { instances: 1 } })]));
+      desk.request(request, { state: "pending" });
+      desk.node("0000000001", allocated, ["another launcher"]);
+      const actions = [
+        ...(unlockedFirst ? desk.node("0000000001", allocated) : desk.request(request)),
+        ...(unlockedFirst ? desk.request(request) : desk.node("0000000001", allocated)),
+      ];
+      expect(actions.filter(({ type }) => type === "deallocate")).toEqual([freed]);
+      expect(desk.node("0000000001")).toEqual([]);
+      const [accepted] = desk.tell({ type: "deallocated", node: "0000000001" });
+      expect(accepted).toMatchObject({ type: "accept", request, nodes: [{ reuse: "0000000001" }] });
+      // What is being gathered for it here is not taken away from it.
+      expect(desk.node("0000000001", allocated)).toEqual([]);
+    }
+  });
+
   test("a locked one is its user's: nothing happens before it is unlocked", () => {
     const desk = new Desk(policy([pool()]));
     desk.request("100-0000000001", { state: "fulfilled" });
