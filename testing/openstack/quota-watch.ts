@@ -7,15 +7,26 @@ interface Limits {
   readonly limits: { readonly absolute: { readonly totalInstancesUsed: number } };
 }
 
-/** Follows what nova itself says is used of the quota. */
+interface Listed {
+  readonly id: string;
+  readonly status: string;
+  readonly created: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly "OS-EXT-STS:task_state": string | null;
+}
+
+/** Follows what nova itself says is used of the quota, and tells what there is when that is more than `limit`. */
 export class QuotaWatch {
   readonly #user: CloudUser;
   readonly #running: Promise<void>;
   #most = 0;
   #stopped = false;
 
-  constructor(user: CloudUser) {
+  readonly #limit: number;
+
+  constructor(user: CloudUser, limit: number) {
     this.#user = user;
+    this.#limit = limit;
     this.#running = this.#run();
   }
 
@@ -28,9 +39,21 @@ export class QuotaWatch {
 
   async #run(): Promise<void> {
     while (!this.#stopped) {
-      this.#most = Math.max(this.#most, await this.#used());
+      const used = await this.#used();
+      if (used > this.#most && used > this.#limit) await this.#tell(used);
+      this.#most = Math.max(this.#most, used);
       await sleep(LOOK_MS);
     }
+  }
+
+  async #tell(used: number): Promise<void> {
+    const servers = await this.#user.all<Listed>("compute", "/servers/detail", "servers").catch(() => []);
+    const lines = servers.map(
+      ({ id, status, created, metadata, "OS-EXT-STS:task_state": task }) =>
+        `  ${id} ${status} ${task ?? "-"} ${created} ${metadata.nodepool_node_id ?? "-"}`,
+    );
+    const now = new Date().toISOString();
+    process.stderr.write(`${now}: ${used} servers, ${this.#limit} at most:\n${lines.join("\n")}\n`);
   }
 
   /** 0 while nova does not answer. */
