@@ -24,6 +24,8 @@ const MORE = [
   "backing.release",
   "breaker.open",
   "breaker.close",
+  "budget.spend",
+  "budget.clear",
 ] as const;
 
 /** What a launcher does to the world outside: the effects of `testing/chaos`, and more. */
@@ -69,6 +71,7 @@ function slotEffect(ops: readonly Op[]): Effect | undefined {
 function more(op: Op): Effect | undefined {
   if (/^\/nodeyard\/breakers\/[^/]+$/.test(op.path))
     return op.op === "delete" ? "breaker.close" : "breaker.open";
+  if (op.path.startsWith("/nodeyard/budgets/")) return op.op === "delete" ? "budget.clear" : "budget.spend";
   if (op.op === "create" && op.path.startsWith("/nodepool/requests/100-")) return "backing.ask";
   if (op.path.startsWith("/nodepool/requests/900-")) {
     if (op.op === "create") return "min-ready.ask";

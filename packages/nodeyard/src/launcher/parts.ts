@@ -1,3 +1,4 @@
+import type { NodeRecord } from "@nodeyard/model";
 import { Fence, Registration } from "../coordination/index.ts";
 import type { OfferingFact, Policy } from "../scheduler/index.ts";
 import { Live } from "../telemetry/index.ts";
@@ -35,9 +36,12 @@ export function assemble(options: LauncherOptions, installation: string, config:
     ...defaultRule,
     failedPerHour: config().failedLaunchesPerHour ?? defaultRule.failedPerHour,
   });
+  // A slot costs no machine; what its backing node costs is counted where that is launched.
+  const costsMachine = ({ provider }: NodeRecord) =>
+    serving.providers.get(provider ?? "")?.slots === undefined;
   const admission = new Admission(
     new Breakers({ tree, view, random, log, journal, counters, ages }, offering, rule),
-    new LabelBudgets({ view, clock, log, journal, counters, ages }, offering, rule),
+    new LabelBudgets({ tree, view, clock, log, journal, counters, ages }, offering, rule, costsMachine),
   );
   const serving: Serving = new Serving({
     context: {

@@ -34,6 +34,7 @@ export {
 export type { OperationHandles } from "./handles.ts";
 export { treeNow } from "./handles.ts";
 export * from "./images/index.ts";
+export * from "./label-budget.ts";
 export * from "./lease.ts";
 export * from "./listing.ts";
 export { deleteNode, holdNode, NodeOperationError } from "./node-state.ts";

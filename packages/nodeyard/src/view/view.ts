@@ -23,6 +23,7 @@ const DATA = [
   "/nodeyard/leases/",
   "/nodeyard/slots/",
   "/nodeyard/breakers/",
+  "/nodeyard/budgets/",
   "/nodeyard/canaries/",
   "/nodeyard/dead-letters/",
   "/nodeyard/asks/",

@@ -1,5 +1,4 @@
 import { type Driver, DriverError } from "@nodeyard/driver";
-import { INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { breakerPath, decodeBreaker, probePath } from "../../src/operations/index.ts";
@@ -20,26 +19,6 @@ async function asked(world: World, count: number): Promise<string[]> {
   const ids: string[] = [];
   while (ids.length < count) ids.push(await world.ask());
   return ids;
-}
-
-/** Counts the creates that the cloud is asked for. */
-function counting(): { readonly wrap: (driver: Driver) => Driver; creates: number } {
-  const counter = {
-    creates: 0,
-    wrap: (driver: Driver): Driver => ({
-      ...driver,
-      open: async (config, context) => {
-        const provider = await driver.open(config, context);
-        const create = provider.create.bind(provider);
-        provider.create = (order, step) => {
-          counter.creates++;
-          return create(order, step);
-        };
-        return provider;
-      },
-    }),
-  };
-  return counter;
 }
 
 describe("an offering without room", () => {
@@ -129,130 +108,6 @@ describe("an offering without room", () => {
     for (let count = 0; count < 6; count++) await world.ask({ node_types: ["large"] }, "050");
     await world.until("large is not launched", () => breakerOf(world, key("cloud", "large")));
     await world.fulfilled(await world.ask({ node_types: ["small"] }), 5_000);
-  });
-});
-
-describe("a label that never boots", () => {
-  test("takes few creates whatever is asked, in the end is declined, and works again by itself", async () => {
-    const counter = counting();
-    const world = new World(ONE_ZONE);
-    world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
-    const { launcher } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]), {
-      wrap: counter.wrap,
-    });
-    // One after the other for an hour, as a client that tries again does.
-    let failed = 0;
-    let waited = 0;
-    for (let minute = 0; minute < 60; minute++) {
-      const id = await world.ask();
-      await world.run(60_000);
-      if (world.request(id)?.state === "failed") failed++;
-      else {
-        waited++;
-        expect(launcher.verdict(id)?.code).toMatch(/^offering\./);
-      }
-    }
-    expect(failed).toBeGreaterThan(30);
-    expect(waited).toBeGreaterThan(0);
-    expect(counter.creates).toBeLessThanOrEqual(60);
-    const { request } = paths;
-    for (const id of world.children(paths.requests)) await world.settle(world.other.delete(request(id)));
-    world.cloud.faults.createFails = 0;
-    await world.run(300_000);
-    await world.fulfilled(await world.ask());
-    expect(breakerOf(world)).toBeUndefined();
-  });
-
-  test("keeps to a smaller budget that the configuration names", async () => {
-    const counter = counting();
-    const world = new World(ONE_ZONE);
-    world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
-    const config = launcherConfig([fakeProvider("cloud", RETRIES)], { failedLaunchesPerHour: 4 });
-    const { launcher } = await world.start("a", config, { wrap: counter.wrap });
-    const codes = new Set<string | undefined>();
-    for (let minute = 0; minute < 60; minute++) {
-      const id = await world.ask();
-      await world.run(60_000);
-      codes.add(launcher.verdict(id)?.code);
-    }
-    expect(codes).toContain("offering.budget");
-    expect(counter.creates).toBeLessThanOrEqual(9);
-  });
-
-  test("stays within its budget even when a crowd starts together, over all its places", async () => {
-    const counter = counting();
-    const slow = { minMs: 5_000, maxMs: 20_000 };
-    const world = new World({ latency: { ...INSTANT.latency, create: slow } });
-    world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
-    // Two providers of two zones each: four places.
-    const providers = [fakeProvider("cloud", RETRIES), fakeProvider("other", RETRIES)];
-    const config = launcherConfig(providers, { failedLaunchesPerHour: 10 });
-    const { counters } = await world.start("a", config, { wrap: counter.wrap });
-    const ids = await asked(world, 60);
-    await world.run(60_000);
-    expect(counter.creates).toBe(10);
-    expect(counters.value("launcher.launches")).toBe(counter.creates);
-    // Nothing has worked anywhere: clients hear of it, but for the few that try what drains.
-    await world.run(3_600_000 - 60_000);
-    expect(counter.creates).toBeLessThanOrEqual(20);
-    expect(ids.filter((id) => world.request(id)?.state === "failed").length).toBe(ids.length);
-    await world.until("nothing is left", () => world.nodes().length === 0);
-  });
-
-  test("of several launchers each has it, so that together they spend no more than that many times as much", async () => {
-    const counter = counting();
-    const slow = { minMs: 5_000, maxMs: 20_000 };
-    const world = new World({ latency: { ...INSTANT.latency, create: slow } });
-    world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
-    const config = launcherConfig([fakeProvider("cloud", RETRIES)], { failedLaunchesPerHour: 10 });
-    for (const name of ["a", "b", "c"]) await world.start(name, config, { wrap: counter.wrap });
-    await asked(world, 90);
-    await world.run(60_000);
-    expect(counter.creates).toBeLessThanOrEqual(30);
-    const first = counter.creates;
-    const hours = 2;
-    for (let minute = 0; minute < 60 * hours; minute++) {
-      await world.ask();
-      await world.run(60_000);
-    }
-    expect(counter.creates - first).toBeLessThanOrEqual(3 * 10 * hours);
-  });
-
-  test("and one that works is not held up by it, nor after a restart", async () => {
-    const boot = { minMs: 10_000, maxMs: 10_000 };
-    const world = new World({ latency: { ...INSTANT.latency, boot } });
-    const config = launcherConfig([fakeProvider("cloud", RETRIES)], { failedLaunchesPerHour: 4 });
-    const first = await world.start("a", config);
-    const ids = await asked(world, 40);
-    await world.run(5_000);
-    expect(world.cloud.inspect()).toHaveLength(4);
-    // The others begin as soon as one of the four has gone well.
-    for (const id of ids) await world.fulfilled(id, 20_000);
-    await world.settle(first.launcher.close());
-    await world.start("b", config);
-    await asked(world, 40);
-    await world.run(5_000);
-    expect(world.cloud.inspect()).toHaveLength(80);
-  });
-
-  test("stock of it is not asked for again and again", async () => {
-    const counter = counting();
-    const world = new World(ONE_ZONE);
-    world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
-    const labels = new Map([
-      ["small", { name: "small", minReady: 2, maxReadyAgeMs: Number.POSITIVE_INFINITY }],
-    ]);
-    await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)], { labels }), {
-      wrap: counter.wrap,
-    });
-    await world.run(3_600_000);
-    expect(counter.creates).toBeLessThanOrEqual(60);
-    world.cloud.faults.createFails = 0;
-    await world.until(
-      "there is stock",
-      () => world.nodes().filter(({ state }) => state === "ready").length === 2,
-      600_000,
-    );
   });
 });
 

@@ -1,35 +1,106 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { failedLaunch, isFull, isSpent, newTally, roomAt } from "../../src/launcher/breakers/label-rule.ts";
+import {
+  failedLaunches,
+  hasPlace,
+  isSpent,
+  levelNow,
+  newTally,
+  places,
+  roomAt,
+  together,
+} from "../../src/launcher/breakers/label-rule.ts";
 import { defaultRule } from "../../src/launcher/breakers/rule.ts";
+import type { LabelBudget } from "../../src/operations/index.ts";
 
 const HOUR = 3_600_000;
 const error = { kind: "timeout", error: "no answer" } as const;
 
-test("of a label that never works no more fail than the budget, whatever comes together and when", () => {
-  const step = fc.record({ pause: fc.nat(HOUR / 4), begin: fc.nat(40), end: fc.nat(40) });
+/** Nodes of one label that never boots, made by whoever; all launchers see the same. */
+class Crowd {
+  tally = newTally(false);
+  now = 1_000_000;
+  readonly making: { readonly id: string; failed: boolean }[] = [];
+  readonly underWay = new Set<string>();
+  readonly #rule: typeof defaultRule;
+  #ids = 0;
+
+  constructor(failedPerHour: number) {
+    this.#rule = { ...defaultRule, failedPerHour };
+  }
+
+  make(): void {
+    this.making.push({ id: String(++this.#ids).padStart(10, "0"), failed: false });
+  }
+
+  /** One of the nodes asks, in no order. */
+  begin(choice: number): void {
+    const idle = this.making.filter(({ id }) => !this.underWay.has(id));
+    const node = idle[choice % Math.max(1, idle.length)];
+    if (node === undefined) return;
+    const ids = this.making.map(({ id }) => id);
+    const most = places(this.tally, this.now, this.#rule);
+    if (!hasPlace(ids, most, this.#rule)(node.id, node.failed)) {
+      // One that failed does not wait: its node is given up.
+      if (node.failed) this.making.splice(this.making.indexOf(node), 1);
+      return;
+    }
+    this.underWay.add(node.id);
+  }
+
+  /** A launch ends: it failed, or told nothing. */
+  end(choice: number, failed: boolean): void {
+    const id = [...this.underWay][choice % Math.max(1, this.underWay.size)];
+    if (id === undefined) return;
+    this.underWay.delete(id);
+    const node = this.making.find((one) => one.id === id)!;
+    if (failed) {
+      node.failed = true;
+      this.tally = failedLaunches(this.tally, [error], this.now, this.#rule);
+    } else this.making.splice(this.making.indexOf(node), 1);
+  }
+
+  get committed(): number {
+    return levelNow(this.tally, this.now, this.#rule) + this.underWay.size;
+  }
+}
+
+const step = fc.record({
+  pause: fc.oneof(fc.constant(0), fc.nat(HOUR / 4)),
+  make: fc.nat(20),
+  begin: fc.array(fc.nat(100), { maxLength: 20 }),
+  end: fc.array(fc.tuple(fc.nat(100), fc.boolean()), { maxLength: 10 }),
+});
+
+test("of a label that never works no more fail than the budget, whoever launches, in whatever order", () => {
   fc.assert(
     fc.property(
-      fc.array(step, { maxLength: 60 }),
-      fc.integer({ min: 1, max: 20 }),
+      fc.array(step, { maxLength: 40 }),
+      fc.integer({ min: 1, max: 12 }),
       (steps, failedPerHour) => {
-        const rule = { ...defaultRule, failedPerHour };
-        let [tally, now] = [newTally(false), 1_000_000];
-        const begins: number[] = [];
-        for (const { pause, begin, end } of steps) {
-          now += pause;
-          for (let at = 0; at < begin && !isFull(tally, now, rule); at++) {
-            tally = { ...tally, inFlight: tally.inFlight + 1 };
-            begins.push(now);
-          }
-          for (let at = 0; at < end && tally.inFlight > 0; at++)
-            tally = { ...failedLaunch(tally, error, now, rule), inFlight: tally.inFlight - 1 };
+        const crowd = new Crowd(failedPerHour);
+        for (const { pause, make, begin, end } of steps) {
+          crowd.now += pause;
+          for (let count = 0; count < make; count++) crowd.make();
+          for (const choice of begin) crowd.begin(choice);
+          expect(crowd.committed).toBeLessThanOrEqual(failedPerHour);
+          for (const [choice, failed] of end) crowd.end(choice, failed);
         }
-        for (const from of begins) {
-          const within = begins.filter((at) => at >= from && at < from + HOUR).length;
-          // What a full bucket holds, and what drains of it within the hour.
-          expect(within).toBeLessThanOrEqual(2 * failedPerHour);
-        }
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test("when the oldest asks, it has a place as long as the budget is not spent: nobody waits for those who wait", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.nat(1_000), { minLength: 1, maxLength: 50 }),
+      fc.integer({ min: 1, max: 60 }),
+      (numbers, most) => {
+        const ids = [...new Set(numbers)].map((number) => String(number).padStart(10, "0")).sort();
+        expect(hasPlace(ids, most, defaultRule)(ids[0]!, false)).toBe(true);
+        expect(hasPlace(ids, 0, defaultRule)(ids[0]!, false)).toBe(false);
       },
     ),
   );
@@ -39,8 +110,8 @@ test("a spent budget says when there is room, and there is", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 60 }), fc.nat(30), (failedPerHour, more) => {
       const rule = { ...defaultRule, failedPerHour };
-      let tally = newTally(false);
-      for (let count = 0; count < failedPerHour + more; count++) tally = failedLaunch(tally, error, 5, rule);
+      const failures = Array.from({ length: failedPerHour + more }, () => error);
+      const tally = failedLaunches(newTally(false), failures, 5, rule);
       expect(isSpent(tally, 5, rule)).toBe(true);
       const room = roomAt(tally, 5, rule);
       expect(isSpent(tally, room - 2, rule)).toBe(true);
@@ -51,10 +122,27 @@ test("a spent budget says when there is room, and there is", () => {
 
 test("a label that works is bounded by nothing but failures in a row", () => {
   const rule = { ...defaultRule, failedPerHour: 3 };
-  let tally = { ...newTally(true), inFlight: 1_000 };
+  let tally = newTally(true);
   for (let row = 1; row < rule.inARow; row++) {
-    tally = { ...failedLaunch(tally, error, 0, rule), inFlight: 1_000 };
-    expect(isFull(tally, 0, rule) || isSpent(tally, 0, rule)).toBe(false);
+    tally = failedLaunches(tally, [error], 0, rule);
+    expect(places(tally, 0, rule)).toBe(Number.POSITIVE_INFINITY);
   }
-  expect(isSpent(failedLaunch(tally, error, 0, rule), 0, rule)).toBe(true);
+  expect(places(failedLaunches(tally, [error], 0, rule), 0, rule)).toBe(0);
+});
+
+test("what others counted adds to nothing twice, and is not lost on one who counted more", () => {
+  const all: LabelBudget = {
+    label: "small",
+    spent: { level: 4, at: 10 },
+    failures: 4,
+    since: 3,
+    kind: "timeout",
+    error: "theirs",
+  };
+  const own = failedLaunches(newTally(false), [error, error], 10, defaultRule);
+  const known = together(own, all, 10, defaultRule);
+  expect(known).toMatchObject({ spent: all.spent, row: 4, since: 3, last: { error: "theirs" } });
+  const more = failedLaunches(known, [error], 10, defaultRule);
+  expect(together(more, all, 10, defaultRule)).toMatchObject({ spent: { level: 5 }, row: 5 });
+  expect(together(own, undefined, 10, defaultRule)).toBe(own);
 });

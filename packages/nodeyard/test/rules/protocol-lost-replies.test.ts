@@ -55,10 +55,10 @@ const COURSES: Readonly<Record<string, Course>> = {
     },
   },
   "nobody has the label": { run: (world) => live(world, ["nobody-has-it"], "failed") },
-  "the cloud fails once, then always": {
+  "the cloud fails twice, then always": {
     make: () => {
       const world = new World();
-      world.cloud.faults.createFails = 1;
+      world.cloud.faults.createFails = 2;
       return world;
     },
     run: async (world) => {
@@ -165,6 +165,8 @@ const KINDS = [
   "check requests-lock/#/contender, set requests/# pending",
   "create /nodepool",
   "create /nodeyard",
+  "create /nodeyard/budgets",
+  "create /nodeyard/budgets/label|small",
   "create /nodeyard/elections",
   "create /nodeyard/elections/inventory%3Alab",
   "create /nodeyard/elections/inventory%3Alab/contender",
@@ -194,6 +196,7 @@ const KINDS = [
   "create requests-lock/#, create requests-lock/#/contender, set requests/# pending",
   "create requests-lock/#/contender",
   "create requests/# requested",
+  "delete /nodeyard/budgets/label|small",
   "delete /nodeyard/elections/inventory%3Alab/contender",
   "delete /nodeyard/leases/#",
   "delete components/launcher/#",
@@ -202,6 +205,7 @@ const KINDS = [
   "delete nodes/#/lock/contender, delete nodes/#/lock/contender, set requests/# fulfilled, delete requests-lock/#/contender",
   "delete nodes/#/lock/contender, set requests/# fulfilled, delete requests-lock/#/contender",
   "delete requests-lock/#/contender",
+  "set /nodeyard/budgets/label|small",
   "set /nodeyard/leases/# failed, delete requests/#",
   "set /nodeyard/leases/# granted, delete requests/#",
   "set components/pool/# running",

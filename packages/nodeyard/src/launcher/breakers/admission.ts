@@ -1,14 +1,14 @@
-import type { LabelConfig } from "@nodeyard/driver";
 import type { Offering } from "../../scheduler/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
 import type { Breakers, Ticket } from "./breakers.ts";
 import type { LabelBudgets } from "./label-budgets.ts";
+import type { Candidate } from "./launch-line.ts";
 import type { Failure } from "./rule.ts";
 
 /** The right to launch once; to be given back by one of `failed`, `succeeded` and `leave`. */
 export interface Admitted {
   readonly ticket: Ticket;
-  readonly label: LabelConfig;
+  readonly label: string;
 }
 
 /** Whether a launch may begin: by the label's budget over all places, then by the breaker of this one. */
@@ -28,55 +28,54 @@ export class Admission {
    * machine. Rejects with BudgetSpent, OfferingClosed or the signal's reason.
    */
   async enter(
-    launch: { readonly offering: Offering; readonly label: LabelConfig; readonly request: string },
+    launch: Candidate & { readonly offering: Offering; readonly label: string; readonly request: string },
     counted: boolean,
     limitMs: number,
     signal: AbortSignal,
   ): Promise<Admitted> {
     const { offering, label, request } = launch;
-    if (counted) await this.#budgets.enter(label, limitMs, signal);
+    if (counted) await this.#budgets.enter(label, launch, limitMs, signal);
     try {
       const admitted = { ticket: await this.#breakers.enter(offering, request), label };
       if (counted) this.#counted.add(admitted);
       return admitted;
     } catch (error) {
-      if (counted) this.#budgets.ended(label, undefined);
+      if (counted) this.#budgets.left(label);
       throw error;
     }
   }
 
   async succeeded(admitted: Admitted): Promise<void> {
-    this.#end(admitted, "ready");
+    if (this.#counted.delete(admitted)) await this.#budgets.succeeded(admitted.label);
     await this.#breakers.succeeded(admitted.ticket);
   }
 
+  /** To be awaited before the node's record tells of it. */
   async failed(admitted: Admitted, failure: Omit<Failure, "probe">): Promise<void> {
-    this.#end(admitted, failure);
+    if (this.#counted.delete(admitted)) await this.#budgets.failed(admitted.label, failure);
     await this.#breakers.failed(admitted.ticket, failure);
   }
 
   /** It ended without a verdict on label or place. */
   async leave(admitted: Admitted): Promise<void> {
-    this.#end(admitted, undefined);
+    if (this.#counted.delete(admitted)) this.#budgets.left(admitted.label);
     await this.#breakers.leave(admitted.ticket);
-  }
-
-  #end(admitted: Admitted, outcome: Parameters<LabelBudgets["ended"]>[1]): void {
-    if (this.#counted.delete(admitted)) this.#budgets.ended(admitted.label, outcome);
   }
 
   /** What the view knew before anyone listened. */
   seed(): void {
     this.#breakers.seed();
+    this.#budgets.seed();
   }
 
   onEvent(event: ViewEvent): void {
     this.#breakers.onEvent(event);
+    this.#budgets.onEvent(event);
   }
 
   /** Forgets what nobody asks for any more. */
   async sweep(): Promise<void> {
-    this.#budgets.sweep();
+    await this.#budgets.sweep();
     await this.#breakers.sweep();
   }
 }

@@ -9,7 +9,7 @@ export interface BreakerRule {
   /** Pause before the first try of an open breaker, and the longest, milliseconds. */
   readonly firstMs: number;
   readonly mostMs: number;
-  /** Failed launches per hour, at most: of an offering, among all launchers, and of a label in all places, in each. */
+  /** Failed launches per hour, at most, among all launchers: of an offering, and of a label in all places. */
   readonly failedPerHour: number;
   /** Openings in a row after which requests are declined instead of kept waiting: it does not come back by itself. */
   readonly hopeless: number;
@@ -24,7 +24,8 @@ export const defaultRule: BreakerRule = {
 };
 
 export const HOUR_MS = 3_600_000;
-const ERROR_CHARS = 500;
+/** Of the text of an error that is kept. */
+export const ERROR_CHARS = 500;
 
 /** What one process knows of an offering beside the record. */
 export interface Tally {

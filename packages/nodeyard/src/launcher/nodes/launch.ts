@@ -3,7 +3,7 @@ import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import { FenceLost, fenceOf } from "../../coordination/index.ts";
 import type { Admitted } from "../breakers/admission.ts";
 import { OfferingClosed } from "../breakers/breakers.ts";
-import { BudgetSpent } from "../breakers/label-budgets.ts";
+import { BudgetSpent } from "../breakers/launch-line.ts";
 import { type Context, type ServingPool, treeNow } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { attemptLaunch, type Launch, tagOf } from "./attempt.ts";
@@ -46,7 +46,7 @@ export async function launchNode(
   const { config } = pool.open;
   const began = treeNow(context);
   for (let attempt = 1; ; attempt++) {
-    const entry = await admitted(context, launch, signal);
+    const entry = await admitted(context, launch, attempt > 1, signal);
     if (isNotNow(entry)) return give(node, "aborted", entry);
     const tried = context.clock.monotonic();
     try {
@@ -84,6 +84,7 @@ export async function launchNode(
 async function admitted(
   context: Context,
   { pool, request, node, label }: Launch,
+  again: boolean,
   signal: AbortSignal,
 ): Promise<Admitted | NotNow> {
   const { provider, config, slots } = pool.open;
@@ -92,7 +93,7 @@ async function admitted(
   try {
     // A slot costs no machine; what its backing node costs is counted where that is launched.
     const counted = slots === undefined;
-    const launch = { offering, label, request: request.id };
+    const launch = { offering, label: label.name, request: request.id, node: node.id, again };
     return await context.admission.enter(launch, counted, config.launchTimeoutMs, signal);
   } catch (error) {
     if (isNotNow(error)) return error;
