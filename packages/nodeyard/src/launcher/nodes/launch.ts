@@ -10,6 +10,7 @@ import { attemptLaunch, type Launch, tagOf } from "./attempt.ts";
 import { ImageGone } from "./boot-image.ts";
 import { isUnproven, tellCanary } from "./canary-report.ts";
 import { keepConsole } from "./console.ts";
+import { LaunchWatch } from "./launch-watch.ts";
 import { removeMachine } from "./remove-machine.ts";
 
 /** How a launch ended; each is also the state that the record has then. `why` is the last error. */
@@ -45,14 +46,16 @@ export async function launchNode(
   const launch: Launch = { pool, request, node, label };
   const { config } = pool.open;
   const began = treeNow(context);
+  const stopwatch = new LaunchWatch(context, launch);
   for (let attempt = 1; ; attempt++) {
     const entry = await admitted(context, launch, attempt > 1, signal);
     if (isNotNow(entry)) return give(node, "aborted", entry);
     const tried = context.clock.monotonic();
+    stopwatch.begin();
     try {
-      const ready = await attemptLaunch(context, launch, attempt, signal);
+      const ready = await attemptLaunch(context, launch, attempt, signal, (step) => stopwatch.at(step));
       await node.write({ ...ready, state: "ready" });
-      count(context, config.name, "ready");
+      stopwatch.ended("ready");
       await context.admission.succeeded(entry);
       await tellCanary(context, node.record.imageId, context.clock.monotonic() - tried);
       const facts = {
@@ -68,9 +71,11 @@ export async function launchNode(
     } catch (thrown) {
       const error = fenceOf(thrown);
       if (error instanceof FenceLost || error instanceof ImageGone || signal.aborted) {
+        stopwatch.brokeOff(error, signal);
         await context.admission.leave(entry);
         throw error;
       }
+      stopwatch.ended(kindOf(error));
       const kind = await failed(context, launch, attempt, entry, error, signal);
       if (REPLANNED.has(kind)) return give(node, "aborted", error);
       if (attempt >= config.launchAttempts || kind === "configuration") return give(node, "failed", error);
@@ -117,9 +122,8 @@ async function failed(
   signal: AbortSignal,
 ): Promise<DriverError["kind"] | "unexpected"> {
   const { config } = pool.open;
-  const kind = error instanceof DriverError ? error.kind : "unexpected";
+  const kind = kindOf(error);
   if (kind === "unexpected") context.counters.add("launcher.unexpected", 1, { place: "launch" });
-  count(context, config.name, kind);
   if (kind === "quota") context.quotaRefused(config.name);
   const facts = {
     node: node.id,
@@ -173,6 +177,6 @@ async function give(node: HeldNode, result: "failed" | "aborted", error: unknown
   return { result, why: messageOf(error) };
 }
 
-function count(context: Context, provider: string, result: string): void {
-  context.counters.add("launcher.launches", 1, { provider, result });
+function kindOf(error: unknown): DriverError["kind"] | "unexpected" {
+  return error instanceof DriverError ? error.kind : "unexpected";
 }
