@@ -4,6 +4,7 @@ import type { CallOptions, Op, OpResult, Session, Stat, TreeCapabilities } from 
 import { parentOf } from "../engine/index.ts";
 import type { TreeError } from "../errors.ts";
 import type { Found, Port, PortEvent, Reply } from "../remote/port.ts";
+import { ClockOffset, type Reading, readingOf } from "./clock-offset.ts";
 import { bytesOf, type ClientError, describe, treeError } from "./errors.ts";
 import { multiRequest, requestOf } from "./requests.ts";
 import { multiError, multiResults } from "./results.ts";
@@ -20,7 +21,7 @@ export class ZooKeeperPort implements Port {
   readonly #clock: Clock;
   readonly #watches: WatchKeeper;
   readonly #listeners = new Set<(session: Session) => void>();
-  #offset = 0;
+  readonly #offset = new ClockOffset();
 
   constructor(client: ZooKeeper, clock: Clock, maxDataBytes: number) {
     this.#client = client;
@@ -51,7 +52,7 @@ export class ZooKeeperPort implements Port {
   }
 
   clockOffset(): number {
-    return this.#offset;
+    return this.#offset.value;
   }
 
   write(ops: readonly Op[], reply: Reply<readonly OpResult[]>, options: CallOptions | undefined): void {
@@ -119,7 +120,7 @@ export class ZooKeeperPort implements Port {
     reply: Reply<readonly OpResult[]>,
     options: CallOptions | undefined,
   ): void {
-    const sentAt = this.#clock.now();
+    const sent = readingOf(this.#clock);
     this.#submit(
       [op],
       requestOf(op),
@@ -133,7 +134,7 @@ export class ZooKeeperPort implements Port {
           reply(undefined, [{ op: "delete" }]);
           return;
         }
-        this.#learn(stat.mtime, sentAt);
+        this.#learn(stat.mtime, sent);
         reply(undefined, op.op === "create" ? [{ op: "create", path, stat }] : [{ op: "set", stat }]);
       },
       reply,
@@ -142,7 +143,7 @@ export class ZooKeeperPort implements Port {
   }
 
   #multi(ops: readonly Op[], reply: Reply<readonly OpResult[]>, options: CallOptions | undefined): void {
-    const sentAt = this.#clock.now();
+    const sent = readingOf(this.#clock);
     this.#submit(
       ops,
       multiRequest(ops),
@@ -161,11 +162,11 @@ export class ZooKeeperPort implements Port {
         const done = multiResults(ops, results, {
           zxid: client.lastZxid,
           session: client.session.id,
-          now: Math.round(this.#clock.now() + this.#offset),
+          now: Math.round(this.#clock.now() + this.#offset.value),
         });
         for (const result of done) {
           if (result.op !== "set") continue;
-          this.#learn(result.stat.mtime, sentAt);
+          this.#learn(result.stat.mtime, sent);
           break;
         }
         reply(undefined, done);
@@ -202,8 +203,7 @@ export class ZooKeeperPort implements Port {
     else reply(treeError(error, `${what} ${path}`, path, 0, 0), undefined);
   }
 
-  /** The server's time lies between the sending and now; the middle is off by half a round trip at most. */
-  #learn(treeTime: number, sentAt: number): void {
-    this.#offset = treeTime - (sentAt + this.#clock.now()) / 2;
+  #learn(treeTime: number, sent: Reading): void {
+    this.#offset.learn(treeTime, sent, readingOf(this.#clock));
   }
 }
