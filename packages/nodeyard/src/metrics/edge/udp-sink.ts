@@ -1,0 +1,105 @@
+import { createSocket, type Socket } from "node:dgram";
+import { lookup } from "node:dns/promises";
+import { backoff, type Clock, messageOf, type Random, type Timer } from "@nodeyard/runtime";
+import type { Log } from "../../telemetry/index.ts";
+import { datagramsOf } from "../statsd/lines.ts";
+import type { LineSink } from "../statsd/reporter.ts";
+
+/** Lines are gathered for as long, milliseconds. */
+const GATHER_MS = 100;
+/** Lines that wait, at most: what comes beyond is dropped and counted. */
+const MAX_LINES = 20_000;
+/** An address is asked for again as often, milliseconds: servers move. */
+const LOOKUP_MS = 600_000;
+
+export interface UdpSinkOptions {
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Sends lines by UDP over IPv4. Figures are worth no failure: while the name cannot be resolved lines are dropped, which is told once and
+ * tried again.
+ */
+export class UdpSink implements LineSink {
+  readonly #options: UdpSinkOptions;
+  readonly #handles: { readonly clock: Clock; readonly random: Random; readonly log: Log };
+  readonly #socket: Socket;
+  #address: string | undefined;
+  #lines: string[] = [];
+  #flush: Timer | undefined;
+  #lookup: Timer | undefined;
+  #failures = 0;
+  #lost = 0;
+  #closed = false;
+
+  constructor(
+    options: UdpSinkOptions,
+    handles: { readonly clock: Clock; readonly random: Random; readonly log: Log },
+  ) {
+    this.#options = options;
+    this.#handles = handles;
+    this.#socket = createSocket("udp4");
+    // Nobody listens there, or the network is away: the next figures may arrive.
+    this.#socket.on("error", () => {});
+    this.#socket.unref();
+    void this.#resolve();
+  }
+
+  /** Lines that were not sent. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  send(lines: readonly string[]): void {
+    if (this.#closed) return;
+    const room = Math.max(0, MAX_LINES - this.#lines.length);
+    this.#lost += Math.max(0, lines.length - room);
+    this.#lines.push(...lines.slice(0, room));
+    this.#flush ??= this.#handles.clock.setTimer(GATHER_MS, () => this.#send(), { background: true });
+  }
+
+  /** Sends what is left and ends. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#flush?.cancel();
+    this.#lookup?.cancel();
+    await Promise.all(this.#send());
+    this.#closed = true;
+    await new Promise<void>((resolve) => this.#socket.close(() => resolve()));
+  }
+
+  #send(): readonly Promise<void>[] {
+    this.#flush = undefined;
+    const lines = this.#lines;
+    this.#lines = [];
+    const address = this.#address;
+    if (address === undefined) {
+      this.#lost += lines.length;
+      return [];
+    }
+    return datagramsOf(lines).map(
+      (datagram) =>
+        new Promise((resolve) => this.#socket.send(datagram, this.#options.port, address, () => resolve())),
+    );
+  }
+
+  async #resolve(): Promise<void> {
+    const { clock, random, log } = this.#handles;
+    const { host } = this.#options;
+    let again = LOOKUP_MS;
+    try {
+      this.#address = (await lookup(host, { family: 4 })).address;
+      this.#failures = 0;
+    } catch (error) {
+      // A server that was known is still used.
+      if (this.#failures++ === 0)
+        log.warn(
+          { host, error: messageOf(error) },
+          "the statsd server's name cannot be resolved; tries again",
+        );
+      again = backoff(random, this.#failures, 1_000, 60_000);
+    }
+    if (!this.#closed) this.#lookup = clock.setTimer(again, () => void this.#resolve(), { background: true });
+  }
+}

@@ -1,0 +1,66 @@
+import type { Measure } from "../telemetry/index.ts";
+
+/** Figures that are looked up when somebody wants them. Seconds and bytes, as Prometheus has it. */
+export const gaugeNames = {
+  nodes: gauge("Nodes by state", "state"),
+  provider_nodes: gauge("Nodes of a provider by state", "provider", "state"),
+  label_nodes: gauge("Nodes by label and state; one with several labels counts for each", "label", "state"),
+  requests: gauge("Node requests by state", "state"),
+  pool_addressable_requests: gauge(
+    "Requests, in whatever state, all of whose labels a pool of some launcher has",
+    "provider",
+    "pool",
+  ),
+  provider_max_servers: gauge(
+    "Nodes that the pools of a provider may have, where that has a limit",
+    "provider",
+  ),
+  tenant_limit: gauge("What the nodes of a tenant may use together", "tenant", "resource"),
+  image_builds: gauge(
+    "Builds of a diskimage by state; `deleting` is what the clean-up has before it",
+    "image",
+    "state",
+  ),
+  image_uploads: gauge("Uploads of a diskimage by state", "image", "provider", "state"),
+  image_last_build_timestamp_seconds: gauge("When the newest build became ready", "image"),
+  image_last_upload_timestamp_seconds: gauge("When the newest upload became ready", "image", "provider"),
+  image_build_requested: gauge("1 while somebody asks for a build that has not begun", "image"),
+  image_paused: gauge("1 while builds of it are paused by hand", "image"),
+  work_bytes: gauge("What a build has made, or an upload sent, by now", "kind", "image", "provider"),
+  work_expected_bytes: gauge("What it will be, where that is known", "kind", "image", "provider"),
+  work_bytes_per_second: gauge("Its mean rate", "kind", "image", "provider"),
+  work_elapsed_seconds: gauge("How long it has been going on", "kind", "image", "provider"),
+  work_remaining_seconds: gauge(
+    "How long it will still take, where that can be told",
+    "kind",
+    "image",
+    "provider",
+  ),
+  work_step: gauge("1 for the step that an upload is at", "kind", "image", "provider", "step"),
+  workers: gauge("Builds or uploads that may go on at once here", "kind"),
+  ready: gauge("1 while the process does its work, as /ready says"),
+  tree_connected: gauge("1 while the process is connected to the tree"),
+  view_complete: gauge("1 while everything that the tree holds is known"),
+  tree_calls: gauge("Calls of the tree that wait for their answers"),
+  journal_lost: gauge("Events that the journal could not take"),
+} as const satisfies Readonly<Record<string, Measure>>;
+
+export type GaugeName = keyof typeof gaugeNames;
+
+/** One figure of one moment. */
+export interface Gauge {
+  readonly name: GaugeName;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** With the labels in the order of the name's; throws where their number is another, which is a fault of the code. */
+export function gaugeOf(name: GaugeName, value: number, ...labels: readonly string[]): Gauge {
+  const keys: readonly string[] = gaugeNames[name].labels;
+  if (keys.length !== labels.length) throw new TypeError(`${name} has the labels ${keys.join(", ")}`);
+  return { name, value, labels: Object.fromEntries(keys.map((key, at) => [key, labels[at]!])) };
+}
+
+function gauge<const Labels extends readonly string[]>(help: string, ...labels: Labels): Measure<Labels> {
+  return { help, labels };
+}

@@ -1,0 +1,12 @@
+export { PrometheusExporter, type PrometheusPage } from "./edge/prometheus.ts";
+export { UdpSink } from "./edge/udp-sink.ts";
+export { type Gauge, type GaugeName, gaugeNames, gaugeOf } from "./gauges.ts";
+export { imageGauges } from "./images.ts";
+export { type Limits, limitGauges } from "./limits.ts";
+export { Population } from "./population.ts";
+export { promName } from "./prom-names.ts";
+export { gaugeSamples } from "./statsd/gauge-keys.ts";
+export { keyPart, type StatsdSample } from "./statsd/lines.ts";
+export { type LineSink, StatsdReporter } from "./statsd/reporter.ts";
+export { statsdServer } from "./statsd/server.ts";
+export { type WorkFigures, workGauges } from "./work.ts";

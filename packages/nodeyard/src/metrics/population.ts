@@ -1,0 +1,132 @@
+import { nodeStates, requestStates } from "@nodeyard/model";
+import type { ComponentEntry, NodeEntry, RequestEntry, View, ViewEvent } from "../view/index.ts";
+import { type Gauge, gaugeOf } from "./gauges.ts";
+import { Tally } from "./tally.ts";
+
+/** Under one key of a Tally: there is only one of them. */
+const ALL = "";
+const POOL = "pool";
+
+interface LabelSet {
+  readonly labels: readonly string[];
+  count: number;
+}
+
+/**
+ * Nodes and requests of the tree in numbers (spec operations.md 3.1), kept up event by event: each costs what it changes. Providers and
+ * labels are those of registered pools, shown with zeros too, and whatever nodes name besides.
+ */
+export class Population {
+  readonly #view: View;
+  readonly #nodes = new Tally();
+  readonly #byProvider = new Tally();
+  readonly #byLabel = new Tally();
+  readonly #requests = new Tally();
+  /** Requests by what they want: few kinds, however many requests. */
+  readonly #wanted = new Map<string, LabelSet>();
+  readonly #unfollow: () => void;
+
+  /** `onChange` is called for whatever may change a figure. */
+  constructor(view: View, onChange: () => void = () => {}) {
+    this.#view = view;
+    for (const node of view.nodes.byId.values()) this.#node(node, 1);
+    for (const request of view.requests.byId.values()) this.#request(request, 1);
+    this.#unfollow = view.onEvent((event) => {
+      if (this.#take(event)) onChange();
+    });
+  }
+
+  close(): void {
+    this.#unfollow();
+  }
+
+  gauges(): readonly Gauge[] {
+    const pools = [...this.#view.components.values()].filter(({ kind }) => kind === POOL);
+    const providers = new Set([...providersOf(pools), ...this.#byProvider.firsts()]);
+    const labels = new Set([
+      ...pools.flatMap(({ record }) => record.supportedLabels),
+      ...this.#byLabel.firsts(),
+    ]);
+    return [
+      ...nodeStates.map((state) => gaugeOf("nodes", this.#nodes.get(ALL, state), state)),
+      ...requestStates.map((state) => gaugeOf("requests", this.#requests.get(ALL, state), state)),
+      ...statesOf("provider_nodes", providers, this.#byProvider),
+      ...statesOf("label_nodes", labels, this.#byLabel),
+      ...this.#addressable(pools),
+    ];
+  }
+
+  /** Pools of the same name on several launchers are one, and have what any of them has. */
+  #addressable(pools: readonly ComponentEntry[]): readonly Gauge[] {
+    const offered = new Map<
+      string,
+      { readonly provider: string; readonly pool: string; readonly labels: Set<string> }
+    >();
+    for (const { record } of pools) {
+      const [provider, pool] = [record.providerName ?? "", record.name ?? ""];
+      const key = JSON.stringify([provider, pool]);
+      const known = offered.get(key) ?? { provider, pool, labels: new Set() };
+      for (const label of record.supportedLabels) known.labels.add(label);
+      offered.set(key, known);
+    }
+    return [...offered.values()].map(({ provider, pool, labels }) => {
+      let count = 0;
+      for (const wanted of this.#wanted.values())
+        if (wanted.labels.every((label) => labels.has(label))) count += wanted.count;
+      return gaugeOf("pool_addressable_requests", count, provider, pool);
+    });
+  }
+
+  #take(event: ViewEvent): boolean {
+    switch (event.type) {
+      case "node":
+        // A lock says nothing here: most events of nodes are of locks.
+        if (event.before?.record === event.after?.record) return false;
+        this.#node(event.before, -1);
+        this.#node(event.after, 1);
+        return true;
+      case "request":
+        this.#request(event.before, -1);
+        this.#request(event.after, 1);
+        return true;
+      case "component":
+        return (event.after ?? event.before)?.kind === POOL;
+      default:
+        return false;
+    }
+  }
+
+  #node(entry: NodeEntry | undefined, by: 1 | -1): void {
+    if (entry === undefined) return;
+    const { state, provider, type } = entry.record;
+    this.#nodes.add(ALL, state, by);
+    if (provider !== null) this.#byProvider.add(provider, state, by);
+    for (const label of new Set(type)) this.#byLabel.add(label, state, by);
+  }
+
+  #request(entry: RequestEntry | undefined, by: 1 | -1): void {
+    if (entry === undefined) return;
+    const { state, nodeTypes } = entry.record;
+    this.#requests.add(ALL, state, by);
+    const labels = [...new Set(nodeTypes)].sort();
+    const key = JSON.stringify(labels);
+    const wanted = this.#wanted.get(key) ?? { labels, count: 0 };
+    wanted.count += by;
+    if (wanted.count === 0) this.#wanted.delete(key);
+    else this.#wanted.set(key, wanted);
+  }
+}
+
+function providersOf(pools: readonly ComponentEntry[]): readonly string[] {
+  return pools.map(({ record }) => record.providerName).filter((name) => name !== null);
+}
+
+function statesOf(
+  name: "provider_nodes" | "label_nodes",
+  keys: Iterable<string>,
+  tally: Tally,
+): readonly Gauge[] {
+  return [...keys].flatMap((key) =>
+    nodeStates.map((state) => gaugeOf(name, tally.get(key, state), key, state)),
+  );
+}

@@ -1,0 +1,49 @@
+/** One figure as statsd has it. A count is a difference, a timing milliseconds. */
+export interface StatsdSample {
+  readonly key: string;
+  readonly type: "g" | "c" | "ms";
+  readonly value: number;
+}
+
+/** Datagrams stay below this, bytes, so that none is ever cut in pieces on its way. */
+export const DATAGRAM_BYTES = 512;
+
+/**
+ * The lines of a sample, as Python's client writes them (spec operations.md 3). A negative gauge would be taken for a difference, so it
+ * is set to zero first. What is no finite number has no line.
+ */
+export function linesOf({ key, type, value }: StatsdSample): readonly string[] {
+  if (!Number.isFinite(value)) return [];
+  if (type === "ms") return [`${key}:${value.toFixed(6)}|ms`];
+  const line = `${key}:${plain(value)}|${type}`;
+  return type === "g" && value < 0 ? [`${key}:0|g\n${line}`] : [line];
+}
+
+/** Part of a key: dots would make levels of their own, and the rest has a meaning in the protocol. */
+export function keyPart(text: string): string {
+  return text.replace(/[^A-Za-z0-9_-]/g, "_");
+}
+
+/** Joins lines into datagrams of less than DATAGRAM_BYTES; a line that is longer has one of its own. */
+export function datagramsOf(lines: readonly string[]): readonly string[] {
+  const datagrams: string[] = [];
+  let open = "";
+  for (const line of lines) {
+    const joined = open === "" ? line : `${open}\n${line}`;
+    if (open === "" || joined.length < DATAGRAM_BYTES) {
+      open = joined;
+      continue;
+    }
+    datagrams.push(open);
+    open = line;
+  }
+  if (open !== "") datagrams.push(open);
+  return datagrams;
+}
+
+/** Without an exponent, which not every server reads. */
+function plain(value: number): string {
+  const text = String(value);
+  if (!text.includes("e")) return text;
+  return Math.abs(value) < 1 ? value.toFixed(6) : String(BigInt(Math.round(value)));
+}

@@ -1,0 +1,91 @@
+import type { Clock, Timer } from "@nodeyard/runtime";
+import type { Counters } from "../../telemetry/index.ts";
+import { LastSent } from "./last-sent.ts";
+import { linesOf, type StatsdSample } from "./lines.ts";
+import { samplesOf } from "./samples.ts";
+
+/** Between two reports of changes, at least, milliseconds (spec operations.md 3.1). */
+const CHANGES_MS = 1_000;
+/** Everything is sent again as often, changed or not, milliseconds. */
+const HEARTBEAT_MS = 10_000;
+
+/** Takes lines for a statsd server; never fails and never waits. */
+export interface LineSink {
+  send(lines: readonly string[]): void;
+}
+
+export interface ReporterParts {
+  readonly clock: Clock;
+  readonly sink: LineSink;
+  readonly counters: Counters;
+  /** Gauges of this process. */
+  readonly own: () => readonly StatsdSample[];
+  /** Gauges of what all launchers see, which one of them tells; absent: none. */
+  readonly shared?: {
+    /** Whether this process is the one. */
+    readonly leading: () => boolean;
+    readonly gauges: () => readonly StatsdSample[];
+  };
+}
+
+/** Tells a statsd server: what is counted and timed at once, gauges a second after they change, all of them now and then. */
+export class StatsdReporter {
+  readonly #parts: ReporterParts;
+  readonly #own = new LastSent();
+  readonly #shared = new LastSent();
+  readonly #unlisten: () => void;
+  #heartbeat: Timer;
+  #soon: Timer | undefined;
+  #closed = false;
+
+  constructor(parts: ReporterParts) {
+    this.#parts = parts;
+    const { counters, sink } = parts;
+    this.#unlisten = counters.onSample((sample) => {
+      const lines = samplesOf(sample).flatMap(linesOf);
+      if (lines.length > 0) sink.send(lines);
+    });
+    this.#heartbeat = this.#nextHeartbeat();
+    this.changed();
+  }
+
+  /** A gauge may have changed, or who leads. */
+  changed(): void {
+    if (this.#soon !== undefined || this.#closed) return;
+    this.#soon = this.#parts.clock.setTimer(
+      CHANGES_MS,
+      () => {
+        this.#soon = undefined;
+        this.#report(false);
+      },
+      { background: true },
+    );
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#unlisten();
+    this.#heartbeat.cancel();
+    this.#soon?.cancel();
+  }
+
+  #nextHeartbeat(): Timer {
+    return this.#parts.clock.setTimer(
+      HEARTBEAT_MS,
+      () => {
+        this.#report(true);
+        this.#heartbeat = this.#nextHeartbeat();
+      },
+      { background: true },
+    );
+  }
+
+  #report(heartbeat: boolean): void {
+    const { own, shared, sink } = this.#parts;
+    const worth = [...this.#own.worth(own(), heartbeat)];
+    if (shared?.leading() === true) worth.push(...this.#shared.worth(shared.gauges(), heartbeat));
+    else this.#shared.forget();
+    const lines = worth.flatMap(linesOf);
+    if (lines.length > 0) sink.send(lines);
+  }
+}

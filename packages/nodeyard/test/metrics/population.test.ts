@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { nodeStates, paths, requestStates } from "@nodeyard/model";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { type EmbeddedTree, ensurePath, openEmbeddedTree } from "@nodeyard/tree";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Gauge, Population } from "../../src/metrics/index.ts";
+import { Counters, memoryLog } from "../../src/telemetry/index.ts";
+import { View } from "../../src/view/index.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "nodeyard-metrics-"));
+let tree: EmbeddedTree;
+let view: View;
+
+beforeAll(async () => {
+  tree = await openEmbeddedTree({ folder, clock: systemClock, random: systemRandom });
+  for (const path of [paths.nodes, paths.requests, paths.component("pool")]) await ensurePath(tree, path);
+  const handles = { clock: systemClock, random: systemRandom, log: memoryLog(), counters: new Counters() };
+  view = new View({ tree, ...handles });
+  await view.start();
+});
+afterAll(async () => {
+  await view.close();
+  await tree.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const data = (value: object) => Buffer.from(JSON.stringify(value));
+const found = (gauges: readonly Gauge[], name: string, labels: object) =>
+  gauges.find((gauge) => gauge.name === name && JSON.stringify(gauge.labels) === JSON.stringify(labels))
+    ?.value;
+
+describe("nodes and requests in numbers", () => {
+  test("providers and labels of pools are there with zeros; others only while there is something", async () => {
+    const population = new Population(view);
+    const pool = {
+      kind: "pool",
+      hostname: "h",
+      provider_name: "cloud",
+      name: "main",
+      supported_labels: ["small"],
+    };
+    const { path } = await tree.create(`${paths.component("pool")}/h`, data(pool), { sequential: true });
+    const node = { state: "ready", provider: "foreign", type: ["small", "odd"] };
+    await tree.create(`${paths.nodes}/0000000001`, data(node));
+    await view.resync();
+    const gauges = population.gauges();
+    expect(found(gauges, "provider_nodes", { provider: "cloud", state: "ready" })).toBe(0);
+    expect(
+      gauges.filter(({ name, labels }) => name === "provider_nodes" && labels.provider === "cloud"),
+    ).toHaveLength(11);
+    expect(found(gauges, "provider_nodes", { provider: "foreign", state: "ready" })).toBe(1);
+    expect(found(gauges, "label_nodes", { label: "small", state: "ready" })).toBe(1);
+    expect(found(gauges, "label_nodes", { label: "odd", state: "ready" })).toBe(1);
+    expect(found(gauges, "nodes", { state: "ready" })).toBe(1);
+    await tree.delete(`${paths.nodes}/0000000001`);
+    await tree.delete(path);
+    await view.resync();
+    expect(population.gauges().filter(({ name }) => name === "provider_nodes")).toEqual([]);
+    population.close();
+  });
+
+  test("addressable are requests all of whose labels the pool has (check 34)", async () => {
+    const population = new Population(view);
+    const pool = (name: string, labels: readonly string[]) =>
+      data({ kind: "pool", hostname: "h", provider_name: "cloud", name, supported_labels: labels });
+    const made = [
+      await tree.create(`${paths.component("pool")}/h`, pool("main", ["a", "b"]), { sequential: true }),
+      await tree.create(`${paths.component("pool")}/h`, pool("other", ["c"]), { sequential: true }),
+    ];
+    const wants: readonly (readonly string[])[] = [["a"], ["b", "a", "a"], ["a", "c"], ["c"], ["d"]];
+    for (const [at, labels] of wants.entries())
+      await tree.create(
+        `${paths.requests}/100-000000000${at}`,
+        data({ state: "pending", node_types: labels }),
+      );
+    await view.resync();
+    const addressable = (name: string) =>
+      found(population.gauges(), "pool_addressable_requests", { provider: "cloud", pool: name });
+    expect([addressable("main"), addressable("other")]).toEqual([2, 1]);
+    for (const at of wants.keys()) await tree.delete(`${paths.requests}/100-000000000${at}`);
+    for (const { path } of made) await tree.delete(path);
+    await view.resync();
+    population.close();
+  });
+
+  test("after any changes the numbers are those of who counts from scratch", async () => {
+    const states = fc.constantFrom(...nodeStates);
+    const step = fc.record({
+      id: fc.integer({ min: 1, max: 6 }),
+      kind: fc.constantFrom("node", "request"),
+      state: states,
+      requestState: fc.constantFrom(...requestStates),
+      provider: fc.constantFrom("p", "q", null),
+      labels: fc.subarray(["a", "b", "c"]),
+      gone: fc.boolean(),
+    });
+    const followed = new Population(view);
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+        for (const { id, kind, state, requestState, provider, labels, gone } of steps) {
+          const path =
+            kind === "node" ? `${paths.nodes}/000000000${id}` : `${paths.requests}/100-000000000${id}`;
+          const record =
+            kind === "node" ? { state, provider, type: labels } : { state: requestState, node_types: labels };
+          if ((await tree.stat(path)) === undefined) await tree.create(path, data(record));
+          else if (gone) await tree.delete(path);
+          else await tree.set(path, data(record));
+        }
+        await view.resync();
+        const scratch = new Population(view);
+        const [a, b] = [followed.gauges(), scratch.gauges()].map((gauges) =>
+          gauges.map((gauge) => JSON.stringify(gauge)).sort(),
+        );
+        scratch.close();
+        expect(a).toEqual(b);
+        const all = followed.gauges().filter(({ name }) => name === "nodes");
+        expect(all.reduce((sum, { value }) => sum + value, 0)).toBe(view.nodes.byId.size);
+      }),
+      { numRuns: 40 },
+    );
+    followed.close();
+  });
+});
