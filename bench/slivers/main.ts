@@ -10,7 +10,10 @@ import { join } from "node:path";
 import { createScanner } from "@nodeyard/keyscan";
 import { systemClock } from "@nodeyard/runtime";
 import type { SliverSpecInput } from "@nodeyard/sliver-protocol";
+import { outliveReader } from "../../testing/outlive-reader.ts";
 import { Sliverd } from "../../testing/slivers/sliverd.ts";
+
+outliveReader();
 
 const ROUNDS = Number(process.argv[2] ?? 30);
 const FLOOR = join(import.meta.dirname, "floor.sh");

@@ -5,7 +5,10 @@
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { outliveReader } from "../outlive-reader.ts";
 import { Launches, qemuRig, testImage } from "./index.ts";
+
+outliveReader();
 
 const saved = process.argv.includes("--saved");
 const [count = 50, patience = 900] = process.argv.slice(2).filter(Number).map(Number);

@@ -3,8 +3,11 @@
  * machines that go on take turns; each is timed from the request until its own new host key is known and a client has logged in.
  * The result is one line of JSON, milliseconds.
  */
+import { outliveReader } from "../outlive-reader.ts";
 import { debianImage } from "./debian.ts";
 import { Client, Launches, qemuRig, testImage } from "./index.ts";
+
+outliveReader();
 
 const debian = process.argv.includes("--debian");
 const [rounds = 7] = process.argv.slice(2).filter(Number).map(Number);

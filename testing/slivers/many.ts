@@ -12,8 +12,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createScanner } from "@nodeyard/keyscan";
 import { systemClock } from "@nodeyard/runtime";
 import type { SliverReport, SliverSpecInput } from "@nodeyard/sliver-protocol";
+import { outliveReader } from "../outlive-reader.ts";
 import { Sliverd } from "./sliverd.ts";
 import { cpuOf, cpuOfSlivers, memoryAvailable, memoryOfSlivers, pssOf, traces } from "./usage.ts";
+
+outliveReader();
 
 const [words = "200", kind = "container", seconds = "900"] = process.argv.slice(2);
 const [count, patience] = [Number(words), 1000 * Number(seconds)];

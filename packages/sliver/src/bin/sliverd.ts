@@ -124,8 +124,13 @@ function say(text: string): number {
   return 0;
 }
 
+/** A reader that has gone, or a disk that is full, must not end a daemon with slivers: what cannot be said is left out. */
 function log(text: string): void {
-  writeSync(2, text);
+  try {
+    writeSync(2, text);
+  } catch {
+    // Nobody is there to be told.
+  }
 }
 
 try {

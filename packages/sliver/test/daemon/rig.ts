@@ -76,6 +76,19 @@ export class DaemonRig {
     });
   }
 
+  /** Nobody reads any more what it says. */
+  deafen(): Promise<void> {
+    const { stderr } = this.#child!;
+    const closed = new Promise<void>((resolve) => stderr!.once("close", resolve));
+    stderr!.destroy();
+    return closed;
+  }
+
+  /** It says what it is busy with. */
+  dump(): void {
+    this.#child!.kill("SIGUSR2");
+  }
+
   /** The exit code, or the signal. */
   async end(signal: "SIGTERM" | "SIGKILL"): Promise<unknown> {
     const child = this.#child;

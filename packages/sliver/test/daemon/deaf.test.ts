@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { DaemonRig } from "./rig.ts";
+
+const rig = new DaemonRig();
+const LINES = 20;
+
+beforeAll(async () => {
+  await rig.prepare();
+  await rig.start();
+});
+afterAll(() => rig.stop());
+
+test("whoever reads its log may go: it answers, and ends as it is asked to", async () => {
+  await rig.deafen();
+  for (let line = 0; line < LINES; line++) {
+    rig.dump();
+    expect((await rig.launcher.status(AbortSignal.timeout(20_000))).node).toBe("node-1");
+  }
+  expect(await rig.end("SIGTERM")).toBe(0);
+});
