@@ -20,7 +20,7 @@ export function createSliverDriver({ connect, readKeys }: Ways): Driver<SliverPr
   return {
     name: "sliver",
     contract: 1,
-    capabilities: { launches: true, inventory: false, probes: false, tags: true },
+    capabilities: { launches: true, inventory: false, probes: false, tags: true, local: true },
     config: sliverConfig,
     async open(config, context) {
       const late = () => new DriverError("timeout", `the machines did not answer within ${OPEN_MS} ms`);

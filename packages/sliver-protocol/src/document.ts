@@ -35,6 +35,9 @@ const delegation = z.strictObject({
   method: z.string().max(64).optional(),
 });
 
+/** Loans of one lender. */
+export const MAX_LOANS = 1000;
+
 const loan = z.strictObject({
   to: z.string().regex(NAME),
   /** Void when the borrower is of another generation. Absent: whoever has the name. */
@@ -70,7 +73,7 @@ const sliver = z.strictObject({
   rspec: rspec.default({}),
   delegations: z.array(delegation).max(256).default([]),
   /** The lender's whole list, in order; absent: the list that it has stays. */
-  loans: z.array(loan).max(1000).optional(),
+  loans: z.array(loan).max(MAX_LOANS).optional(),
   /** Its writer's own notes, given back with each report: whose it is. They mean nothing to the manager. */
   tags: z
     .record(

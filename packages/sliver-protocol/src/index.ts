@@ -4,6 +4,7 @@ export {
   type DocumentInput,
   INSTANTIATIONS,
   type Loan,
+  MAX_LOANS,
   type Malformed,
   parseDocument,
   parseSliver,

@@ -1,5 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Edit, Loan, NodeDocument, Rspec, SliverSpecInput } from "@nodeyard/sliver-protocol";
+import {
+  type Edit,
+  type Loan,
+  MAX_LOANS,
+  type NodeDocument,
+  type Rspec,
+  type SliverSpecInput,
+} from "@nodeyard/sliver-protocol";
 import { LENT, type Lent, loansOf, type Party, POLICY } from "./rule.ts";
 
 /** How the slivers of a machine lend to each other; all of them are of one label. */
@@ -100,14 +107,14 @@ function freeSpec(
   return same ? before : { name, generation, instantiation: "not-instantiated", rspec, tags };
 }
 
-/** Loans that its own user made stay, and come first, as they did before. */
+/** Loans that its own user made stay, and come first, as they did before; who has none left in a list that is full gets none. */
 function setLoans(
   slivers: Map<string, SliverSpecInput>,
   { loans: _earlier, ...spec }: SliverSpecInput,
   has: readonly Loan[],
   policy: readonly Loan[] = [],
 ): void {
-  const wanted = [...has.filter(({ by }) => by !== POLICY), ...policy];
+  const wanted = [...has.filter(({ by }) => by !== POLICY), ...policy].slice(0, MAX_LOANS);
   const same = isDeepStrictEqual(wanted, [...has]);
   // A list that is not named stays as it is, whatever its user does to it meanwhile.
   if (!same) slivers.set(spec.name, { ...spec, loans: wanted });

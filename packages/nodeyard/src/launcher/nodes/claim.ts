@@ -86,7 +86,10 @@ async function isWhole(
     await pool.open.slots?.recall(node, signal);
     return true;
   } catch (error) {
-    if (signal.aborted || !(error instanceof DriverError)) throw error;
+    if (signal.aborted || !(error instanceof DriverError)) {
+      await node.write({ allocatedTo: null });
+      throw error;
+    }
     await takeOutDead(context, node, messageOf(error));
     return false;
   }
