@@ -45,7 +45,9 @@ test("an image that is as new as it should be: builds, uploads, and when the nex
   expect(story.image.builders[0]!.next_try).toMatch(/^20\d\d-/);
   const { out } = await site.run("explain", "image", "small");
   expect(out).toMatch(/^image small is ready since \S+ \(\d+ s\)\n/);
-  expect(out).toMatch(/\nBuilds:\n {2}[0-9a-f]{32} {2}ready since .*, raw, by \S+\n {6}cloud 0000000001: ready since/);
+  expect(out).toMatch(
+    /\nBuilds:\n {2}[0-9a-f]{32} {2}ready since .*, raw, by \S+\n {6}cloud 0000000001: ready since/,
+  );
   expect(out).toMatch(/\n {2}\S+, upload to cloud: The provider has the newest build .* \(upload\.done\)\n/);
 });
 
@@ -85,6 +87,8 @@ test("what nobody knows, and what is no name", async () => {
   await site.up();
   const unknown = await site.run("explain", "image", "large");
   expect([unknown.code, unknown.out]).toEqual([1, ""]);
-  expect(unknown.err).toMatch(/^nodeyard: the tree knows no diskimage "large", and no builder that answered has it/);
+  expect(unknown.err).toMatch(
+    /^nodeyard: the tree knows no diskimage "large", and no builder that answered has it/,
+  );
   expect((await site.run("explain", "image", "a/b")).code).toBe(2);
 });

@@ -21,13 +21,15 @@ export class ImageSite extends Site {
   readonly cloud = join(this.folder, "cloud");
   readonly logs = join(this.folder, "logs");
 
-  constructor(script: string, image = "") {
+  /** `more`: lines of the configuration. */
+  constructor(script: string, image = "", more = "") {
     super("");
     mkdirSync(this.images);
     const path = join(this.folder, "make-image");
     writeFileSync(path, `#!/bin/sh\nset -e\n${script}\n`);
     chmodSync(path, 0o755);
     this.write(`
+${more}
 images-dir: ${this.images}
 build-log-dir: ${this.logs}
 labels: []
@@ -65,6 +67,24 @@ providers:
 
   uploaded(): readonly string[] {
     return existsSync(this.cloud) ? readdirSync(this.cloud).sort() : [];
+  }
+}
+
+/** The same beside a ZooKeeper; a killed builder's locks are there until its session has ended. */
+export class ZooKeeperImageSite extends ImageSite {
+  /** `server`: `{host: ..., port: ..., chroot: ...}`. */
+  constructor(script: string, server: string, sessionSeconds: number) {
+    super(script, "", `zookeeper-servers: [${server}]\nzookeeper-timeout: ${sessionSeconds}.0`);
+  }
+
+  override start(...words: readonly string[]): Running {
+    return super.start("-c", this.config, ...words);
+  }
+
+  override async up(): Promise<Running> {
+    const builder = this.start("builder");
+    await builder.told("the builder runs");
+    return builder;
   }
 }
 
