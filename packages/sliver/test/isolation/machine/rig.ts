@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "@nodeyard/runtime";
 import { difference, hostState } from "../../../../../testing/slivers/index.ts";
 import { isolationSchema, LxcBackEnd, SliverMachine } from "../../../src/isolation/lxc/index.ts";
+import { keep, plant, seedOf } from "./seed.ts";
 
 export { whyNot } from "../../../../../testing/slivers/index.ts";
 
@@ -48,11 +49,14 @@ export async function realMachine(some: Readonly<Record<string, unknown>> = {}):
     machines.push(one);
     return one;
   };
+  const seed = seedOf(options);
+  if (seed !== undefined && existsSync(seed)) plant(seed, folder);
   const first = machine();
   const { signal } = new AbortController();
   await first.prepare(signal);
   const image = await first.images.ensure("debian", signal);
   if (!existsSync(join(image, "usr/sbin/sshd"))) throw new Error("the image holds no sshd");
+  if (seed !== undefined && !existsSync(seed)) await keep(first.pool, seed, folder, signal);
   const before = hostState(folder);
   const clear = async () => {
     const backEnd = new LxcBackEnd("account", machine());

@@ -23,8 +23,12 @@ export async function deleteSubvolume(
   }
   const id = Number(await run(["btrfs", "inspect-internal", "rootid", path], { signal }));
   await groups.owe(id);
-  await run(["btrfs", "subvolume", "delete", path], { signal });
-  groups.begin(id);
+  try {
+    await run(["btrfs", "subvolume", "delete", path], { signal });
+  } finally {
+    // Who gave up may have done so a moment too late.
+    if ((await stat(path).catch(() => undefined)) === undefined) groups.begin(id);
+  }
   return id;
 }
 
