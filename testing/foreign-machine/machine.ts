@@ -91,6 +91,16 @@ export class ForeignMachine {
   #process: ChildProcess | undefined;
   #init = 0;
 
+  /** Whether control groups are of version 2, here and there. */
+  get hasV2(): boolean {
+    return existsSync(join(CGROUPS, "cgroup.controllers"));
+  }
+
+  /** The folder of ours below which its control groups of a controller are. */
+  groups(controller: string): string {
+    return join(CGROUPS, this.hasV2 ? "." : controller, this.#group);
+  }
+
   /** Of its control groups. */
   get #group(): string {
     return basename(this.folder).replace("nodeyard-", "");
@@ -105,6 +115,26 @@ export class ForeignMachine {
     mkdirSync(join(this.upper, "etc/ssh"), { recursive: true });
     keygen(hostKey);
     this.hostKey = readFileSync(`${hostKey}.pub`, "utf8").trim().split(" ").slice(0, 2).join(" ");
+    await this.#boot();
+    for (const program of without) this.run("sh", "-c", `rm -f $(command -v ${program})`);
+  }
+
+  /** Every process of it ends, and it begins again from what it had written. */
+  async reboot(): Promise<void> {
+    await this.#halt();
+    await this.#boot();
+  }
+
+  /** Nothing goes between it and us any more; on both sides the connections stand. */
+  unplug(): void {
+    execFileSync("ip", ["link", "set", CABLE, "down"]);
+  }
+
+  plug(): void {
+    execFileSync("ip", ["link", "set", CABLE, "up"]);
+  }
+
+  async #boot(): Promise<void> {
     const names = ["--mount", "--net", "--uts", "--ipc", "--pid"];
     const boot = ["--fork", "--kill-child", "sh", "-c", ENTER, "sh", this.folder, this.#group, BOOT];
     const child = spawn("unshare", [...names, ...boot], { stdio: ["ignore", "ignore", "pipe"] });
@@ -115,9 +145,7 @@ export class ForeignMachine {
       return this.#init > 0 && this.said.join("").includes("Server listening");
     });
     this.#cable();
-    for (const program of without) this.run("sh", "-c", `rm -f $(command -v ${program})`);
-    const { said } = this;
-    said.length = 0;
+    this.said.length = 0;
   }
 
   /** Before it starts. */
@@ -149,12 +177,19 @@ export class ForeignMachine {
 
   /** Every process of it ends. */
   async stop(): Promise<void> {
+    await this.#halt();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async #halt(): Promise<void> {
     const child = this.#process;
     if (child !== undefined) {
       const ended = new Promise((resolve) => child.once("exit", resolve));
       child.kill("SIGKILL");
       await ended;
     }
+    this.#process = undefined;
+    this.#init = 0;
     try {
       execFileSync("ip", ["link", "del", CABLE], { stdio: "ignore" });
     } catch {
@@ -162,7 +197,6 @@ export class ForeignMachine {
     }
     for (const hierarchy of [".", ...readdirSync(CGROUPS)])
       await removeGroups(join(CGROUPS, hierarchy, this.#group));
-    rmSync(this.folder, { recursive: true, force: true });
   }
 
   #cable(): void {

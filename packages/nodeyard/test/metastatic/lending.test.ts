@@ -1,7 +1,7 @@
 import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { SlotSlivers, type SlotUse } from "../../src/slivers/index.ts";
+import { SlotSlivers, type SlotUse, shownSlivers } from "../../src/slivers/index.ts";
 import type { Json } from "../rules/world.ts";
 import { ISOLATED, KEY, SliverLab } from "./sliver-lab.ts";
 
@@ -110,6 +110,26 @@ describe("idle slots lend, allocation recalls", () => {
     const idle = await lab.idle();
     await lab.capOf(`n${idle.id}`, IDLE_KEEPS);
     expect(lab.caps[`n${busy.id}`]).toBe(2 * CAP - IDLE_KEEPS);
+    const shown = async () => {
+      const report = await lab.settle(lab.machines[0]!.client.status(new AbortController().signal));
+      return shownSlivers(report).map(({ node, use, settled, caps, lends }) => ({
+        node,
+        use,
+        settled,
+        cap: caps.cpuCap!.inForce,
+        lends: lends.map(({ to, amount, refusal }) => [to, amount, refusal]),
+      }));
+    };
+    expect(await shown()).toEqual([
+      { node: busy.id, use: "busy", settled: true, cap: 2 * CAP - IDLE_KEEPS, lends: [] },
+      {
+        node: idle.id,
+        use: "idle",
+        settled: true,
+        cap: IDLE_KEEPS,
+        lends: [[`n${busy.id}`, CAP - IDLE_KEEPS, null]],
+      },
+    ]);
     const next = await lab.get();
     expect(next.id).toBe(idle.id);
     expect(lab.caps).toEqual({ [`n${busy.id}`]: CAP, [`n${idle.id}`]: CAP });

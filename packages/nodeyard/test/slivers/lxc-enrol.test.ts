@@ -1,13 +1,11 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ForeignMachine } from "../../../../testing/foreign-machine/index.ts";
+import type { ForeignMachine } from "../../../../testing/foreign-machine/index.ts";
 import { difference, hostState, whyNot } from "../../../../testing/slivers/index.ts";
-import { Running } from "../cli/nodeyard.ts";
+import { ForeignSite, ROOT, type Slot } from "./foreign-site.ts";
 
-const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const USERS = ["/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow"];
 /** What useradd and sshd leave in any case. */
 const ELSEWHERE =
@@ -21,21 +19,15 @@ interface Done {
 }
 
 describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", { timeout: 400_000 }, () => {
-  const machine = new ForeignMachine();
-  const folder = join(machine.folder, "launcher");
-  const bundle = join(machine.folder, "bundle");
-  const sshConfig = join(machine.folder, "ssh_config");
+  const site = new ForeignSite();
+  const { machine, folder, bundle, sshConfig } = site;
   let before: ReturnType<typeof hostState>;
   let files: readonly string[];
   let users: readonly string[];
 
-  const nodeyard = async (...words: string[]) => {
-    const { code, out, err } = await new Running(["--state", join(folder, "state"), ...words]).ended;
-    return { code, out, err };
-  };
-  const host = (verb: string, ...words: string[]) =>
-    nodeyard("sliverd", verb, "root@foreign", "--ssh-config", sshConfig, ...words);
-  const install = (...words: string[]) => host("install", "--bundle", bundle, ...words);
+  const nodeyard = (...words: string[]) => site.nodeyard(...words);
+  const host = (verb: string, ...words: string[]) => site.host(verb, ...words);
+  const install = (...words: string[]) => site.install(...words);
   const done = ({ code, out, err }: { code: number | null; out: string; err: string }): Done => {
     expect({ code, err }).toEqual({ code: 0, err: "" });
     return JSON.parse(out) as Done;
@@ -43,36 +35,13 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
 
   beforeAll(async () => {
     before = hostState(machine.folder);
-    await machine.start({ without: ["mmdebstrap"] });
-    execFileSync(process.execPath, [join(ROOT, "tools/build/main.ts"), "--bundle", bundle], {
-      stdio: "pipe",
-    });
-    mkdirSync(join(folder, "state"), { recursive: true, mode: 0o700 });
-    const known = join(machine.folder, "known_hosts");
-    writeFileSync(known, `${machine.address} ${machine.hostKey}\n`);
-    const lines = [
-      `HostName ${machine.address}`,
-      `IdentityFile ${machine.key}`,
-      "IdentitiesOnly yes",
-      `UserKnownHostsFile ${known}`,
-    ];
-    writeFileSync(sshConfig, `Host foreign\n${lines.map((line) => `  ${line}\n`).join("")}`);
+    await site.start({ without: ["mmdebstrap"] });
     files = machine.changed();
     users = USERS.map((path) => machine.run("cat", path));
-    expect((await nodeyard("sliverd", "keys", "init")).code).toBe(0);
-    // Slivers are logged in to through its one interface, which is to forward.
-    machine.run("sysctl", "-qw", "net.ipv4.conf.eth0.forwarding=1");
-    const sliverd = {
-      isolation: { pool: { bytes: 1_000_000_000 }, inbound: { device: "eth0" } },
-      startSpacingSeconds: 0,
-    };
-    writeFileSync(join(folder, "sliverd.json"), JSON.stringify(sliverd));
+    await site.prepare();
   }, 120_000);
 
-  afterAll(async () => {
-    await host("uninstall").catch(() => undefined);
-    await machine.stop();
-  }, 120_000);
+  afterAll(() => site.stop(), 120_000);
 
   test("a dry run says what would be done, and what is missing; nothing of it is", async () => {
     const { code, out, err } = await install("--dry-run", "--json", "--back-end", "container");
@@ -113,7 +82,7 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
   });
 
   test("installed, it answers its launcher; a second time changes nothing; another launcher is refused", async () => {
-    const config = ["--sliverd-config", join(folder, "sliverd.json"), "--node", "host-1"];
+    const config = ["--sliverd-config", site.sliverdConfig, "--node", "host-1"];
     const first = await install("--json", ...config);
     expect(first.code, first.err).toBe(0);
     expect(JSON.parse(first.out)).toMatchObject({ node: "host-1", missingPackages: [] });
@@ -141,22 +110,16 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
   });
 
   test("two slots of it are two slivers: each is logged in to by its own key and port, is limited, and goes when it is returned", async () => {
-    const key = join(folder, "user-key");
-    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
-    const config = join(folder, "nodepool.yaml");
-    writeFileSync(config, configuration(machine, readFileSync(`${key}.pub`, "utf8").trim()));
-    const up = new Running(["--state", join(folder, "state"), "-c", config, "up"]);
+    const up = await site.up(configuration(machine, site.userKey));
     try {
-      await up.told("Nodeyard is up").catch(() => up.told("is up"));
       const asked = await nodeyard("request", "slice:2", "--wait", "--json");
       expect(asked.code, `${asked.err}\n${up.err.slice(-3000)}`).toBe(0);
       const { lease, nodes: slots } = JSON.parse(asked.out) as {
         lease: string;
-        nodes: Record<string, unknown>[];
+        nodes: Slot[];
       };
       expect(slots).toHaveLength(2);
-      const sliver = (slot: Record<string, unknown>, script: string) =>
-        login(slot, key, machine.folder, script);
+      const sliver = (slot: Slot, script: string) => site.login(slot, script);
       for (const slot of slots) {
         expect(slot.interface_ip).toBe(machine.address);
         expect(
@@ -171,10 +134,8 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
         ).toMatch(/fork|Resource/i);
       }
       expect((await nodeyard("release", lease)).code).toBe(0);
-      await gone(() => nodeyard("list", "--json"));
-      expect(machine.run("sh", "-c", "ls /var/lib/nodeyard-slivers/slivers 2>/dev/null || true").trim()).toBe(
-        "",
-      );
+      await site.gone("slices");
+      expect(site.roots).toBe("");
     } finally {
       await up.kill("SIGTERM");
     }
@@ -229,41 +190,4 @@ providers:
               disk: 128
               authorized-keys: ["${key}"]
 `;
-}
-
-/** By the address, port, user and host key that the node's record tells, and by no other. */
-function login(slot: Record<string, unknown>, key: string, folder: string, script: string): string {
-  const known = join(folder, "slots");
-  const keys = slot.host_keys as readonly string[];
-  writeFileSync(known, keys.map((line) => `slot ${line}\n`).join(""));
-  const options = [
-    "BatchMode=yes",
-    "StrictHostKeyChecking=yes",
-    `UserKnownHostsFile=${known}`,
-    "HostKeyAlias=slot",
-    "ConnectTimeout=10",
-  ];
-  const words = [
-    "-F",
-    "none",
-    "-i",
-    key,
-    "-p",
-    String(slot.connection_port),
-    ...options.flatMap((one) => ["-o", one]),
-  ];
-  const target = `${slot.username as string}@${slot.interface_ip as string}`;
-  return execFileSync("ssh", [...words, "--", target, script], {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "pipe"],
-    timeout: 60_000,
-  });
-}
-
-async function gone(list: () => Promise<{ out: string }>): Promise<void> {
-  for (let turn = 0; turn < 100; turn++) {
-    const nodes = JSON.parse((await list()).out) as Record<string, unknown>[];
-    if (!nodes.some(({ provider }) => provider === "slices")) return;
-  }
-  throw new Error("slots are not returned");
 }

@@ -18,6 +18,7 @@ import { CommandError, UsageError } from "../errors.ts";
 import { type Session, stateOf } from "../session.ts";
 import { plain } from "../table.ts";
 import { controlKeyOf } from "./sliverd-keys.ts";
+import { addSliverdStatus } from "./sliverd-status.ts";
 
 interface LoginOptions {
   readonly port?: string;
@@ -51,6 +52,9 @@ export function addSliverdHosts(sliverd: Command, session: Session): void {
     .option("--node-runtime <file>", "a Node for the machine, where this one's does not run")
     .option("--platform <name>", "what the machine's `uname -sm` says, for --node-runtime", "Linux x86_64")
     .action((host: string, options: InstallOptions) => install(session, host, options));
+  addSliverdStatus(way(sliverd.command("status"), "1m"), session, loginOf, (options: LoginOptions, work) =>
+    within(session, options, work),
+  );
   login(sliverd.command("uninstall"))
     .description("end a machine's slivers and take back everything that install put there")
     .action((host: string, options: LoginOptions) =>
@@ -66,13 +70,18 @@ export function addSliverdHosts(sliverd: Command, session: Session): void {
     });
 }
 
-function login(command: Command): Command {
+/** How a machine is reached. */
+function way(command: Command, timeout: string): Command {
   return command
     .argument("<host>", "[USER@]HOST, as ssh takes it")
     .option("--port <number>", "port of its SSH server")
-    .option("--identity <file>", "private key to log in with")
     .option("--ssh-config <file>", "instead of your own ssh configuration")
-    .option("--timeout <time>", "give up after it", "15m")
+    .option("--timeout <time>", "give up after it", timeout);
+}
+
+function login(command: Command): Command {
+  return way(command, "15m")
+    .option("--identity <file>", "private key to log in with")
     .option("--dry-run", "only list what would be changed")
     .option("--json", "an object on stdout: node, changes, missingPackages, notes");
 }
@@ -137,16 +146,19 @@ function jsonObject(path: string): Record<string, unknown> {
   throw new UsageError(`${path} holds no JSON object`);
 }
 
-function remoteOf(host: string, { port, identity, sshConfig }: LoginOptions) {
+function remoteOf(host: string, options: LoginOptions) {
+  return sshRemote(loginOf(host, options));
+}
+
+function loginOf(host: string, { port, identity, sshConfig }: LoginOptions): SshLogin {
   if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535))
     throw new UsageError(`--port ${JSON.stringify(port)} is no port`);
-  const login: SshLogin = {
+  return {
     destination: host,
     ...(port === undefined ? {} : { port: Number(port) }),
     ...(identity === undefined ? {} : { identity }),
     ...(sshConfig === undefined ? {} : { configFile: sshConfig }),
   };
-  return sshRemote(login);
 }
 
 async function within(

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { Readable } from "node:stream";
+import { CONTROL_USER, commandTransport, SliverClient } from "@nodeyard/sliver-protocol";
 import { SliverHostError } from "../errors.ts";
 import type { Remote } from "../remote.ts";
 
@@ -17,16 +18,7 @@ export interface SshLogin {
 /** With the rights, keys, known hosts and jumps of whoever runs this. Throws SliverHostError for what ssh would take for an option. */
 export function sshRemote(login: SshLogin): Remote {
   const { destination } = login;
-  if (!/^(?:[a-z_][a-z0-9_-]{0,31}@)?[A-Za-z0-9:][A-Za-z0-9.:%_-]{0,254}$/.test(destination))
-    throw new SliverHostError(`${JSON.stringify(destination)} is not [USER@]HOST`);
-  const words = [
-    ...(login.configFile === undefined ? [] : ["-F", login.configFile]),
-    ...(login.port === undefined ? [] : ["-p", String(login.port)]),
-    ...(login.identity === undefined ? [] : ["-i", login.identity, "-o", "IdentitiesOnly=yes"]),
-    ...["BatchMode=yes", "ConnectTimeout=15", "ServerAliveInterval=15", "ServerAliveCountMax=4"].flatMap(
-      (one) => ["-o", one],
-    ),
-  ];
+  const words = wordsOf(login);
   return {
     name: destination,
     run: (line, { signal, input }) =>
@@ -37,6 +29,43 @@ export function sshRemote(login: SshLogin): Remote {
       return { host: value("hostname") ?? destination, port: Number(value("port") ?? 22) };
     },
   };
+}
+
+/**
+ * To the sliver manager of a machine, by its control account and the launcher's key; the way there is that of whoever runs this. `user`
+ * of the destination and `identity` are of no use then.
+ */
+export function controlClient(
+  { identity: _, destination, ...login }: SshLogin,
+  controlKey: string,
+): SliverClient {
+  const host = destination.slice(destination.indexOf("@") + 1);
+  const words = wordsOf({ ...login, destination: `${CONTROL_USER}@${host}`, identity: controlKey });
+  return new SliverClient(
+    commandTransport([
+      "ssh",
+      ...words,
+      "-o",
+      "LogLevel=ERROR",
+      "-T",
+      "--",
+      `${CONTROL_USER}@${host}`,
+      "true",
+    ]),
+  );
+}
+
+function wordsOf({ destination, configFile, port, identity }: SshLogin): string[] {
+  if (!/^(?:[a-z_][a-z0-9_-]{0,31}@)?[A-Za-z0-9:][A-Za-z0-9.:%_-]{0,254}$/.test(destination))
+    throw new SliverHostError(`${JSON.stringify(destination)} is not [USER@]HOST`);
+  return [
+    ...(configFile === undefined ? [] : ["-F", configFile]),
+    ...(port === undefined ? [] : ["-p", String(port)]),
+    ...(identity === undefined ? [] : ["-i", identity, "-o", "IdentitiesOnly=yes"]),
+    ...["BatchMode=yes", "ConnectTimeout=15", "ServerAliveInterval=15", "ServerAliveCountMax=4"].flatMap(
+      (one) => ["-o", one],
+    ),
+  ];
 }
 
 function ssh(

@@ -1,0 +1,67 @@
+import type { Command } from "commander";
+import type { Column } from "../../listing/index.ts";
+import {
+  controlClient,
+  type ShownSliver,
+  type SshLogin,
+  shownSlivers,
+  sliverPlaces,
+} from "../../slivers/index.ts";
+import { printRows } from "../listing.ts";
+import { type Session, stateOf } from "../session.ts";
+
+const columns: readonly Column[] = [
+  { heading: "Sliver", key: "sliver" },
+  { heading: "Node", key: "node" },
+  { heading: "Use", key: "use" },
+  { heading: "Phase", key: "phase" },
+  { heading: "Caps", key: "caps", show: (row) => capsText(row as unknown as ShownSliver) },
+  { heading: "Lends", key: "lends", show: (row) => lendsText(row as unknown as ShownSliver) },
+  { heading: "Trouble", key: "trouble" },
+];
+
+interface StatusOptions {
+  readonly json?: boolean;
+}
+
+/** `login` takes what every command has that goes to a machine; `within` its deadline. */
+export function addSliverdStatus<Options extends StatusOptions>(
+  command: Command,
+  session: Session,
+  loginOf: (host: string, options: Options) => SshLogin,
+  within: (options: Options, work: (signal: AbortSignal) => Promise<void>) => Promise<void>,
+): void {
+  command
+    .description(
+      "what a sliver host has: slivers, their caps, who lends to whom; asked by the launcher's control key",
+    )
+    .option(
+      "--json",
+      "an array of objects on stdout: sliver, node, use, phase, caps, lends, trouble, settled",
+    )
+    .action((host: string, options: Options) =>
+      within(options, async (signal) => {
+        const { controlKey } = sliverPlaces(stateOf(session));
+        const report = await controlClient(loginOf(host, options), controlKey).status(signal);
+        const rows = shownSlivers(report).map((one) => ({ ...one }));
+        printRows(session.io, rows, columns, { json: options.json === true, jsonAlso: ["settled"] });
+      }),
+    );
+}
+
+/** What is in force, with what is its own where that is something else; of caps that are as they were given only the CPU's. */
+function capsText({ caps }: ShownSliver): string {
+  return Object.entries(caps)
+    .filter(([name, { own, inForce }]) => own !== inForce || (name === "cpuCap" && own > 0))
+    .map(([name, { own, inForce }]) => `${name} ${inForce}${inForce === own ? "" : ` of ${own}`}`)
+    .join(", ");
+}
+
+function lendsText({ lends }: ShownSliver): string {
+  return lends
+    .map(
+      ({ to, resource, amount, refusal }) =>
+        `${resource} ${amount} to ${to}${refusal === null ? "" : ` (not: ${refusal})`}`,
+    )
+    .join(", ");
+}
