@@ -1,8 +1,10 @@
 import { type Driver, type DriverConfig, DriverError } from "@nodeyard/driver";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
+import { CloudShelf } from "./images/cloud-shelf.ts";
 import type { ImageFolder } from "./images/folder.ts";
-import { FolderStore } from "./images/store.ts";
+import { FolderShelf } from "./images/folder-shelf.ts";
+import type { Shelf } from "./images/shelf.ts";
 import type { FakeProviderConfig, FakeProviderOwn } from "./own.ts";
 import { FakeProvider } from "./provider.ts";
 
@@ -10,7 +12,7 @@ export interface FakeDriverOptions {
   readonly config: DriverConfig<FakeProviderConfig>;
   /** The cloud of a provider; tests and simulations hand out their own. */
   readonly cloudOf: (own: FakeProviderOwn, clock: Clock, random: Random) => FakeCloud;
-  /** Where images go; absent: no cloud takes any. */
+  /** Where images go whose provider names a folder; absent: into the cloud's memory. */
   readonly folderOf?: (path: string) => ImageFolder;
 }
 
@@ -20,23 +22,21 @@ export function createFakeDriver(options: FakeDriverOptions): Driver<FakeProvide
     contract: 1,
     capabilities: { launches: true, inventory: false, probes: false, tags: true },
     config: options.config,
-    open: async (config, { clock, random }) =>
-      new FakeProvider(
-        cloudFor(options, config, clock, random),
-        config,
-        clock,
-        imagesFor(options, config.own, random),
-      ),
+    open: async (config, { clock, random }) => {
+      const cloud = cloudFor(options, config, clock, random);
+      return new FakeProvider(cloud, config, clock, shelfFor(options, config.own, cloud, random));
+    },
   };
 }
 
-function imagesFor(
+function shelfFor(
   { folderOf }: FakeDriverOptions,
   { images }: FakeProviderOwn,
+  cloud: FakeCloud,
   random: Random,
-): FolderStore | undefined {
-  if (images === undefined || folderOf === undefined) return undefined;
-  return new FolderStore(folderOf(images.folder), images.formats, random);
+): Shelf {
+  if (images === undefined || folderOf === undefined) return new CloudShelf(cloud);
+  return new FolderShelf(folderOf(images.folder), random);
 }
 
 function cloudFor(

@@ -1,4 +1,5 @@
 import {
+  Calls,
   type CreateOrder,
   DriverError,
   type ExternalId,
@@ -18,13 +19,15 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import { mapError } from "./cloud/errors.ts";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
 import { type FakeServer, tagKey } from "./cloud/servers.ts";
-import { FakeImageStore } from "./image-store.ts";
-import type { FolderStore } from "./images/store.ts";
+import type { Shelf } from "./images/shelf.ts";
+import { FakeImageStore } from "./images/store.ts";
 import { consoleOf, describeMachine } from "./machine.ts";
 import type { FakeLabelOwn, FakePoolOwn, FakeProviderConfig } from "./own.ts";
 
 const CALL_MS = 60_000;
 const POLL_MS = 100;
+/** Of images, where the configuration says nothing. */
+const FORMATS = ["qcow2", "raw"];
 
 /** One fake provider: everything it knows is in the cloud. */
 export class FakeProvider implements Provider {
@@ -32,23 +35,22 @@ export class FakeProvider implements Provider {
   readonly #cloud: FakeCloud;
   readonly #config: FakeProviderConfig;
   readonly #clock: Clock;
-  // Not AbortSignal.any: a signal that lives as long as the provider would gather a trace of every call.
-  readonly #inFlight = new Set<AbortController>();
+  readonly #calls: Calls;
+  readonly #shelf: Shelf;
   readonly #images: FakeImageStore;
-  /** In their place where the configuration names a folder: what is in it outlives the process. */
-  readonly #folder: FolderStore | undefined;
-  #closed: DriverError | undefined;
 
-  constructor(cloud: FakeCloud, config: FakeProviderConfig, clock: Clock, folder?: FolderStore) {
+  constructor(cloud: FakeCloud, config: FakeProviderConfig, clock: Clock, shelf: Shelf) {
     this.#cloud = cloud;
     this.#config = config;
     this.#clock = clock;
-    this.#folder = folder;
-    this.#images = new FakeImageStore(cloud, clock, (place, signal, call) => this.#call(place, signal, call));
+    this.#shelf = shelf;
+    this.#calls = new Calls(config.name, mapError);
+    const formats = config.own.images?.formats ?? FORMATS;
+    this.#images = new FakeImageStore(shelf, formats, clock, this.#calls);
     this.offers = {
       zones: {
         list: (_pool, signal) =>
-          this.#call("zones", signal, async () => [...cloud.knobs.availabilityZones].sort()),
+          this.#calls.run("zones", signal, async () => [...cloud.knobs.availabilityZones].sort()),
       },
       console: {
         read: async (tag, context) => {
@@ -56,7 +58,7 @@ export class FakeProvider implements Provider {
           return server === undefined ? null : consoleOf(server, cloud.status(server));
         },
       },
-      images: folder ?? this.#images,
+      images: this.#images,
     };
   }
 
@@ -70,7 +72,7 @@ export class FakeProvider implements Provider {
     }
     if (server === undefined) {
       yield { step: "server", deadlineMs: CALL_MS };
-      server = await this.#call("create", context.signal, (signal) =>
+      server = await this.#calls.run("create", context.signal, (signal) =>
         this.#cloud.create(newServer(order), signal),
       );
     }
@@ -96,17 +98,21 @@ export class FakeProvider implements Provider {
   }
 
   async find(tag: Tag, signal: AbortSignal): Promise<ExternalId | undefined> {
-    const server = await this.#call("find", signal, (own) => this.#cloud.findByTag(tag, own));
+    const server = await this.#calls.run("find", signal, (own) => this.#cloud.findByTag(tag, own));
     return server?.id;
   }
 
   async list(signal: AbortSignal): Promise<readonly Resource[]> {
-    const { servers, images } = await this.#call("list", signal, (own) => this.#cloud.listAll(own));
+    const { servers, images: inMemory } = await this.#calls.run("list", signal, (own) =>
+      this.#cloud.listAll(own),
+    );
     const machines = servers
       .filter((server) => this.#cloud.status(server) !== "DELETED")
       .map(({ id, tag, resources }) => ({ type: "instance", id, tag, resources }));
-    const stored = (await this.#folder?.list()) ?? images;
-    const rest = stored.map(({ id, tag: imageTag }) => {
+    const images = this.#shelf.inCloud
+      ? inMemory
+      : await this.#calls.run("list", signal, (own) => this.#shelf.list(own));
+    const rest = images.map(({ id, tag: imageTag }) => {
       return { type: "image", id, tag: null, imageTag, resources: {} };
     });
     return [...machines, ...rest];
@@ -115,16 +121,16 @@ export class FakeProvider implements Provider {
   async removeResource(resource: Resource, signal: AbortSignal): Promise<void> {
     const { id, type } = resource;
     if (typeof id !== "string") return;
-    if (type === "image") await (this.#folder ?? this.#images).delete(id, signal);
+    if (type === "image") await this.#images.delete(id, signal);
     else await this.#delete(id, signal);
   }
 
   async quota(signal: AbortSignal): Promise<Resources> {
-    return this.#call("quota", signal, async () => this.#cloud.knobs.quota as Resources);
+    return this.#calls.run("quota", signal, async () => this.#cloud.knobs.quota as Resources);
   }
 
   async need(label: LabelConfig, signal: AbortSignal): Promise<Resources> {
-    return this.#call("need", signal, async () => needOf(label as LabelConfig<FakeLabelOwn>));
+    return this.#calls.run("need", signal, async () => needOf(label as LabelConfig<FakeLabelOwn>));
   }
 
   inventory(): readonly InventoryItem[] {
@@ -136,8 +142,7 @@ export class FakeProvider implements Provider {
   }
 
   async close(): Promise<void> {
-    this.#closed ??= new DriverError("transient", `provider ${this.#config.name} is closed`);
-    for (const call of this.#inFlight) call.abort(this.#closed);
+    this.#calls.close();
   }
 
   /** The machine of the tag: by the stored id where that is really its own, else by the tag. */
@@ -146,48 +151,29 @@ export class FakeProvider implements Provider {
     const byId =
       id === undefined
         ? undefined
-        : await this.#call("get", context.signal, (signal) => this.#cloud.get(id, signal));
+        : await this.#calls.run("get", context.signal, (signal) => this.#cloud.get(id, signal));
     const ours = byId?.tag && tagKey(byId.tag) === tagKey(tag) && this.#cloud.status(byId) !== "DELETED";
     if (ours) return byId;
-    return this.#call("find", context.signal, (signal) => this.#cloud.findByTag(tag, signal));
+    return this.#calls.run("find", context.signal, (signal) => this.#cloud.findByTag(tag, signal));
   }
 
   async #active(id: string, signal: AbortSignal): Promise<FakeServer> {
     for (;;) {
-      const server = await this.#call("get", signal, (own) => this.#cloud.get(id, own));
+      const server = await this.#calls.run("get", signal, (own) => this.#cloud.get(id, own));
       if (server === undefined) throw new DriverError("not-found", `server ${id} is gone`);
       const status = this.#cloud.status(server);
       if (status === "ACTIVE") return server;
       if (status !== "BUILD") throw new DriverError("transient", `server ${id} went to ${status}`);
-      await this.#call("wait", signal, (own) => sleep(this.#clock, POLL_MS, own));
+      await this.#calls.run("wait", signal, (own) => sleep(this.#clock, POLL_MS, own));
     }
   }
 
   /** Gone already is as good. */
   async #delete(id: string, signal: AbortSignal): Promise<void> {
     try {
-      await this.#call("delete", signal, (own) => this.#cloud.delete(id, own));
+      await this.#calls.run("delete", signal, (own) => this.#cloud.delete(id, own));
     } catch (error) {
       if (!(error instanceof DriverError && error.kind === "not-found")) throw error;
-    }
-  }
-
-  /** A call to the cloud that ends with the caller's signal or with `close`; errors are DriverErrors from here on. */
-  async #call<T>(place: string, signal: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#closed !== undefined) throw this.#closed;
-    const own = new AbortController();
-    const onAbort = () => own.abort(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    this.#inFlight.add(own);
-    try {
-      own.signal.throwIfAborted();
-      return await call(own.signal);
-    } catch (error) {
-      throw mapError(error, `${this.#config.name}: ${place}`, own.signal);
-    } finally {
-      this.#inFlight.delete(own);
-      signal.removeEventListener("abort", onAbort);
     }
   }
 }

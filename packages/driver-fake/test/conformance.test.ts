@@ -29,6 +29,7 @@ driverConformance("fake, instant", fake, () => fakeRig(INSTANT), kit);
 driverConformance("fake, slow", fake, () => fakeRig(SLOW), kit);
 driverConformance("fake, lists that lag", fake, () => fakeRig(LAGGING), kit);
 driverConformance("fake, faulty", fake, () => fakeRig(FAULTY), kit);
+driverConformance("fake, images in a folder", fake, () => fakeRig(INSTANT, { imagesIn: "folder" }), kit);
 
 /** The layers of the SDK change nothing that the contract promises. */
 async function layeredRig() {

@@ -1,7 +1,12 @@
-import type { Connection, DriverContext, LabelConfig } from "@nodeyard/driver";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Connection, DriverContext, ImageTag, LabelConfig } from "@nodeyard/driver";
 import { DriverError } from "@nodeyard/driver";
 import type { ConformanceRig } from "@nodeyard/driver/conformance";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { HostFolder } from "../src/edge/host-folder.ts";
 import {
   createFakeDriver,
   FakeCloud,
@@ -89,17 +94,50 @@ const IMAGE = {
   own: {},
 };
 
+/** A cloud whose images are files: one that is there to be uploaded, and where it goes. */
+function imageFolder() {
+  const folder = mkdtempSync(join(tmpdir(), "nodeyard-fake-"));
+  const file = join(folder, "image.raw");
+  const content = "an image";
+  writeFileSync(file, content);
+  const sum = (algorithm: string) => createHash(algorithm).update(content).digest("hex");
+  const stored = join(folder, "stored");
+  return {
+    stored,
+    image: { file, format: "raw", size: content.length, sha256: sum("sha256"), md5: sum("md5"), own: {} },
+    inspect: () =>
+      (readdirSync(folder).includes("stored") ? readdirSync(stored) : [])
+        .filter((name) => name.endsWith(".json"))
+        .map(
+          (name) =>
+            JSON.parse(readFileSync(join(stored, name), "utf8")) as {
+              readonly id: string;
+              readonly tag: ImageTag;
+            },
+        ),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
 export interface FakeRig extends ConformanceRig {
   readonly cloud: FakeCloud;
   readonly clock: VirtualClock;
 }
 
-export async function fakeRig(knobs: FakeKnobs = INSTANT): Promise<FakeRig> {
+export async function fakeRig(
+  knobs: FakeKnobs = INSTANT,
+  options: { readonly imagesIn?: "cloud" | "folder" } = {},
+): Promise<FakeRig> {
+  const folder = options.imagesIn === "folder" ? imageFolder() : undefined;
   const clock = new VirtualClock();
   const cloud = new FakeCloud({ clock, random: seededRandom(knobs.seed + 1), knobs });
-  const config = providerConfig(knobs);
-  const driver = createFakeDriver({ config: fakeConfig, cloudOf: () => cloud });
+  const common = providerConfig(knobs);
+  const images = folder && { images: { folder: folder.stored, formats: ["raw"] } };
+  const config = { ...common, own: { ...common.own, ...images } };
+  const folderOf = (path: string) => new HostFolder(path);
+  const driver = createFakeDriver({ config: fakeConfig, cloudOf: () => cloud, folderOf });
   const signal = new AbortController().signal;
+  let opened = 0;
   const make = (resources: Record<string, number>) =>
     cloud.create(
       { name: "theirs", tag: null, az: null, resources, networks: [], imageProperties: {} },
@@ -116,19 +154,21 @@ export async function fakeRig(knobs: FakeKnobs = INSTANT): Promise<FakeRig> {
     pool,
     label,
     providerName: config.name,
-    open: (installation) => driver.open(config, contextFor(clock, installation)),
-    drive: (work) => drive(clock, work),
+    // No two providers draw the same ids.
+    open: (installation) => driver.open(config, contextFor(clock, installation, 99 + opened++)),
+    // Files take real time, and the instant knobs none.
+    drive: (work) => (folder === undefined ? drive(clock, work) : work),
     settle: () => clock.advance(60_000),
     truth: async () => [
       ...cloud.inspect().map(({ id, tag, resources }) => ({ type: "instance", id, tag, resources })),
-      ...cloud.inspectImages().map(({ id, tag: imageTag }) => {
+      ...(folder ?? { inspect: () => cloud.inspectImages() }).inspect().map(({ id, tag: imageTag }) => {
         return { type: "image", id, tag: null, imageTag, resources: {} };
       }),
     ],
-    image: async () => IMAGE,
+    image: async () => folder?.image ?? IMAGE,
     fillQuota: () => persist({ instances: knobs.quota.instances ?? 0 }),
     breakList: () => cloud.adjust({ ...knobs, errors: { ...knobs.errors, list: 1 } }),
     makeForeign: () => persist({ instances: 1 }),
-    stop: async () => {},
+    stop: async () => folder?.remove(),
   };
 }

@@ -20,8 +20,7 @@ const KINDS: Readonly<Record<CloudError["status"], DriverErrorKind>> = {
 };
 
 /** The one place where the cloud's errors become the driver's. */
-export function mapError(error: unknown, place: string, signal: AbortSignal): unknown {
-  if (signal.aborted) return signal.reason;
+export function mapError(error: unknown, place: string): unknown {
   if (!(error instanceof CloudError)) return asDriverError(error, place);
   return new DriverError(KINDS[error.status], `${place}: ${error.message}`, { cause: error });
 }

@@ -4,7 +4,7 @@ import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ImageFolder, StoredImage } from "../images/folder.ts";
 
-/** `<id>.json` says what `<id>.image` is; it is written last, so that what is listed is whole. */
+/** `<id>.json` says what `<id>.image` is, and whether that is whole. */
 export class HostFolder implements ImageFolder {
   readonly #path: string;
 
@@ -24,15 +24,23 @@ export class HostFolder implements ImageFolder {
     );
   }
 
-  async put(
-    image: StoredImage,
+  async put(image: StoredImage): Promise<void> {
+    await mkdir(this.#path, { recursive: true });
+    const facts = await open(this.#file(image.id, "new"), "w");
+    await facts.writeFile(JSON.stringify(image));
+    await facts.sync();
+    await facts.close();
+    await rename(this.#file(image.id, "new"), this.#file(image.id, "json"));
+  }
+
+  async copy(
+    id: string,
     file: string,
     progress: (sent: number) => void,
     signal: AbortSignal,
   ): Promise<string> {
-    await mkdir(this.#path, { recursive: true });
     const hash = createHash("sha256");
-    const copy = await open(this.#file(image.id, "image"), "w");
+    const copy = await open(this.#file(id, "image"), "w");
     try {
       let sent = 0;
       for await (const bytes of createReadStream(file, { signal, highWaterMark: 1 << 20 })) {
@@ -45,11 +53,6 @@ export class HostFolder implements ImageFolder {
     } finally {
       await copy.close();
     }
-    const facts = await open(this.#file(image.id, "new"), "w");
-    await facts.writeFile(JSON.stringify(image));
-    await facts.sync();
-    await facts.close();
-    await rename(this.#file(image.id, "new"), this.#file(image.id, "json"));
     return hash.digest("hex");
   }
 

@@ -1,5 +1,5 @@
 import {
-  asDriverError,
+  type Calls,
   DriverError,
   type ExternalId,
   type ImageStore,
@@ -8,67 +8,83 @@ import {
   type StepContext,
   type UploadOrder,
 } from "@nodeyard/driver";
-import type { Random } from "@nodeyard/runtime";
+import { type Clock, sleep } from "@nodeyard/runtime";
 import { sameImage } from "../cloud/images.ts";
-import type { ImageFolder, StoredImage } from "./folder.ts";
+import type { Shelf, ShelfImage } from "./shelf.ts";
 
 const CALL_MS = 60_000;
-const UPLOAD_MS = 3_600_000;
+const DATA_MS = 3_600_000;
 
-/** Images of a fake cloud: real copies in a folder, found by their tag. */
-export class FolderStore implements ImageStore {
+/** Images of a fake cloud: a record with the tag first, then the data, as with real ones. */
+export class FakeImageStore implements ImageStore {
   readonly formats: readonly string[];
-  readonly #folder: ImageFolder;
-  readonly #random: Random;
+  readonly #shelf: Shelf;
+  readonly #clock: Clock;
+  readonly #calls: Calls;
 
-  constructor(folder: ImageFolder, formats: readonly string[], random: Random) {
-    this.#folder = folder;
+  constructor(shelf: Shelf, formats: readonly string[], clock: Clock, calls: Calls) {
+    this.#shelf = shelf;
     this.formats = formats;
-    this.#random = random;
+    this.#clock = clock;
+    this.#calls = calls;
   }
 
-  async *upload(order: UploadOrder, { signal }: StepContext): AsyncGenerator<Step, ExternalId, void> {
+  async *upload(order: UploadOrder, context: StepContext): AsyncGenerator<Step, ExternalId, void> {
+    const { tag, name, format, metadata, size } = order;
     yield { step: "find", deadlineMs: CALL_MS };
-    const known = (await this.#of(order.tag))[0];
-    const id = known?.id ?? this.#random.uuid();
-    yield { step: "upload", deadlineMs: UPLOAD_MS, save: { externalId: id } };
-    if (known === undefined) {
-      const image = { id, name: order.name, tag: order.tag, format: order.format, metadata: order.metadata };
-      const sha256 = await this.#folder
-        .put(image, order.file, order.progress, signal)
-        .catch((error: unknown) => {
-          throw asDriverError(error, "upload");
-        });
-      if (sha256 !== order.sha256) {
-        await this.#folder.remove(id);
-        throw new DriverError(
-          "transient",
-          `${order.file} arrived with sha256 ${sha256}, not ${order.sha256}`,
-        );
-      }
+    let image = await this.#existing(tag, context);
+    if (image === undefined) {
+      yield { step: "image", deadlineMs: CALL_MS };
+      // The tag is the request's idempotency token: what a list does not show yet is returned.
+      image = await this.#calls.run("upload", context.signal, (signal) =>
+        this.#shelf.create({ tag, name, format, metadata }, signal),
+      );
     }
-    order.progress(order.size);
+    const { id } = image;
+    yield {
+      step: "data",
+      deadlineMs: DATA_MS,
+      ...(context.externalId !== id && { save: { externalId: id } }),
+    };
+    if (!image.whole)
+      await this.#calls.run("upload", context.signal, (signal) => this.#shelf.fill(id, order, signal));
+    order.progress(size);
     return id;
   }
 
-  async *remove(tag: ImageTag, _context: StepContext): AsyncGenerator<Step, void, void> {
+  async *remove(tag: ImageTag, context: StepContext): AsyncGenerator<Step, void, void> {
     yield { step: "find", deadlineMs: CALL_MS };
-    for (const { id } of await this.#of(tag)) {
-      yield { step: "delete", deadlineMs: CALL_MS };
-      await this.#folder.remove(id);
+    let image = await this.#existing(tag, context);
+    const lag = this.#shelf.lagMs();
+    if (image === undefined && lag > 0) {
+      // What was uploaded a moment ago may not be listed yet; after this long it is.
+      yield { step: "settle", deadlineMs: lag + CALL_MS };
+      await sleep(this.#clock, lag, context.signal);
+      image = await this.#existing(tag, context);
+    }
+    if (image === undefined) return;
+    yield { step: "delete", deadlineMs: CALL_MS };
+    await this.delete(image.id, context.signal);
+  }
+
+  /** Gone already is as good. */
+  async delete(id: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#calls.run("removeImage", signal, (own) => this.#shelf.delete(id, own));
+    } catch (error) {
+      if (!(error instanceof DriverError && error.kind === "not-found")) throw error;
     }
   }
 
-  async #of(tag: ImageTag): Promise<readonly StoredImage[]> {
-    return (await this.#folder.list()).filter((image) => sameImage(image.tag, tag));
-  }
-
-  list(): Promise<readonly StoredImage[]> {
-    return this.#folder.list();
-  }
-
-  /** Gone already: ends normally. */
-  delete(id: string): Promise<void> {
-    return this.#folder.remove(id);
+  /** By the stored id where that is really the tag's own, else by the tag. */
+  async #existing(tag: ImageTag, { signal, externalId }: StepContext): Promise<ShelfImage | undefined> {
+    if (typeof externalId === "string") {
+      const byId = await this.#calls.run("image", signal, (own) => this.#shelf.get(externalId, own));
+      if (byId?.tag && sameImage(byId.tag, tag)) return byId;
+    }
+    const images = await this.#calls.run("list", signal, (own) => this.#shelf.list(own));
+    const shown = images.find((image) => image.tag !== null && sameImage(image.tag, tag));
+    // A list may still show what has gone.
+    return shown && this.#calls.run("image", signal, (own) => this.#shelf.get(shown.id, own));
   }
 }

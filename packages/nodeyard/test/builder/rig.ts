@@ -85,10 +85,9 @@ providers:
       if (!existsSync(cloud)) return [];
       return readdirSync(cloud)
         .filter((name) => name.endsWith(".json"))
-        .map((name) => ({
-          ...JSON.parse(readFileSync(join(cloud, name), "utf8")),
-          text: readFileSync(join(cloud, name.replace(".json", ".image")), "utf8"),
-        }));
+        .map((name) => JSON.parse(readFileSync(join(cloud, name), "utf8")))
+        .filter(({ whole }) => whole)
+        .map((image) => ({ ...image, text: readFileSync(join(cloud, `${image.id}.image`), "utf8") }));
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
