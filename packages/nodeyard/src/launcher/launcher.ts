@@ -62,6 +62,11 @@ export class Launcher {
     return this.#parts.view;
   }
 
+  /** Whether requests are served now: the picture of the tree is whole, and others see the pools. */
+  get serving(): boolean {
+    return this.#complete && !this.#closed;
+  }
+
   /** Why a request is not served now; undefined when it has ended or is not known. */
   verdict(request: string): Verdict | undefined {
     return this.#parts.loop.verdict(request);
@@ -196,6 +201,7 @@ export class Launcher {
         ledgers.audit(),
         admission.sweep(),
         deletions.sweep(),
+        serving.sweep(),
       ]),
     );
   }

@@ -1,7 +1,6 @@
 import { changeNode, encodeNode, type NodeRecord, paths } from "@nodeyard/model";
 import { lock, type Tree, TreeError } from "@nodeyard/tree";
 import { deadLetterPath } from "./dead-letter.ts";
-import { registeredPools } from "./explain/tree-facts.ts";
 import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
 import { listNodes } from "./listing.ts";
 import { providerInfo } from "./provider-info.ts";
@@ -18,13 +17,6 @@ export interface Erased {
   readonly nodes: readonly string[];
   /** Nodes that somebody has locked, and that were left. */
   readonly kept: readonly string[];
-}
-
-/** Launchers whose registered pools serve a provider: they would make anew what is erased. */
-export async function serversOf({ tree }: OperationHandles, provider: string): Promise<readonly string[]> {
-  const pools = await registeredPools(tree);
-  const serving = pools.filter(({ providerName }) => providerName === provider);
-  return [...new Set(serving.map(({ hostname }) => hostname))].sort();
 }
 
 /**

@@ -1,6 +1,6 @@
 export * from "./breaker.ts";
 export * from "./dead-letter.ts";
-export { type Erased, eraseProvider, serversOf } from "./erase.ts";
+export { type Erased, eraseProvider } from "./erase.ts";
 export {
   type BuilderLine,
   type BuildLine,
@@ -38,7 +38,7 @@ export * from "./label-budget.ts";
 export * from "./lease.ts";
 export * from "./listing.ts";
 export { deleteNode, holdNode, NodeOperationError } from "./node-state.ts";
-export { type ProviderInfo, providerInfo, type UploadedImage } from "./provider-info.ts";
+export { type ProviderInfo, providerInfo, serversOf, type UploadedImage } from "./provider-info.ts";
 export { type AskOptions, askForNodes, releaseLease } from "./request.ts";
 export { retireBacking, retireNode, SlotError } from "./retire-backing.ts";
 export * from "./slots.ts";

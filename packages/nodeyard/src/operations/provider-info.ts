@@ -1,6 +1,8 @@
 import type { NodeRecord } from "@nodeyard/model";
+import { registeredPools } from "./explain/tree-facts.ts";
 import { type OperationHandles, orUndefined } from "./handles.ts";
 import { type Listing, listNodes } from "./listing.ts";
+import { backingData, metastaticProviderOf } from "./slots.ts";
 
 const IMAGES = "/nodepool/images";
 
@@ -15,12 +17,31 @@ export interface ProviderInfo {
   /** By image, then by build. */
   readonly images: readonly UploadedImage[];
   readonly nodes: Listing<NodeRecord>;
+  /** Nodes of other providers that carry slots of this one. */
+  readonly backings: readonly NodeRecord[];
+  /** Hosts of the launchers that have a pool of it registered. */
+  readonly servedBy: readonly string[];
 }
 
 export async function providerInfo(handles: OperationHandles, provider: string): Promise<ProviderInfo> {
-  const [images, listed] = await Promise.all([uploads(handles, provider), listNodes(handles)]);
-  const nodes = listed.items.map(({ record }) => record).filter((record) => record.provider === provider);
-  return { images, nodes: { items: nodes, skipped: listed.skipped } };
+  const [images, listed, servedBy] = await Promise.all([
+    uploads(handles, provider),
+    listNodes(handles),
+    serversOf(handles, provider),
+  ]);
+  const all = listed.items.map(({ record }) => record);
+  const nodes = all.filter((record) => record.provider === provider);
+  const backings = all.filter(
+    (record) => metastaticProviderOf(backingData(record)?.owner ?? null) === provider,
+  );
+  return { images, nodes: { items: nodes, skipped: listed.skipped }, backings, servedBy };
+}
+
+/** Launchers whose registered pools serve a provider. */
+export async function serversOf({ tree }: OperationHandles, provider: string): Promise<readonly string[]> {
+  const pools = await registeredPools(tree);
+  const serving = pools.filter(({ providerName }) => providerName === provider);
+  return [...new Set(serving.map(({ hostname }) => hostname))].sort();
 }
 
 async function uploads(handles: OperationHandles, provider: string): Promise<readonly UploadedImage[]> {

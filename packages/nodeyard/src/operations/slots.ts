@@ -3,6 +3,9 @@ import type { NodeRecord } from "@nodeyard/model";
 /** Where slots of backing nodes are claimed: `<backing node>/<slot>`. */
 export const SLOTS = "/nodeyard/slots";
 
+/** When nobody has served a provider for so long, any launcher gives its backing nodes back, milliseconds. */
+export const LEFT_MS = 600_000;
+
 const VERSION = 1;
 const OWNER = "NodePool:metastatic:";
 

@@ -1,4 +1,6 @@
+import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
+import { explain, hearing } from "../../src/operations/index.ts";
 import type { CounterName } from "../../src/telemetry/index.ts";
 import { launcherConfig } from "../rules/world.ts";
 import { config, Lab, metal, OWNER } from "./lab.ts";
@@ -105,6 +107,99 @@ describe("a provider that leaves the configuration", () => {
     await lab.run(30_000);
     expect(lab.node(lab.place(used).backing)?.state).toBe("in-use");
     expect(elected(lab)).toHaveLength(1);
+  });
+});
+
+describe("what a provider left whose launcher was started anew without it", () => {
+  const MINUTE = 60_000;
+  const story = async (lab: Lab, id: string) => {
+    const handles = { tree: lab.other, clock: lab.clock, random: seededRandom(1) };
+    const read = hearing(handles, () => ({ events: [], problem: null }));
+    return (await lab.settle(explain(handles, { kind: "node", id }, read)))!;
+  };
+
+  test("is given back after ten minutes in which nobody served it, in use with its last slot, and says so before", async () => {
+    const lab = new Lab();
+    const a = await lab.start("a", config({ ...LONG, "max-parallel-jobs": 2 }));
+    const [first, second, returned] = [await lab.get(), await lab.get(), await lab.get()];
+    const idle = await lab.get();
+    await lab.settle(lab.other.delete(`/nodepool/requests/${idle.allocated_to}`));
+    await lab.giveBack(second);
+    const [used, empty] = [lab.place(first).backing, lab.place(returned).backing];
+    await lab.settle(a.launcher.close());
+    await lab.start("b", WITHOUT);
+    await lab.start("c", WITHOUT);
+    const returnedFields = { ...lab.node(returned.id), state: "used" };
+    await lab.put(`/nodepool/nodes/${returned.id}`, returnedFields);
+    await lab.run(9 * MINUTE);
+    expect(lab.node(empty)?.state).toBe("in-use");
+    expect(lab.node(idle.id)?.state).toBe("ready");
+    const told = await story(lab, used);
+    expect(told.waitsFor).toMatchObject({ code: "node.unserved", facts: { provider: "slicer" } });
+    expect(told.next).toMatch(/10 minutes.* It goes when its last slot is returned/);
+    expect((await story(lab, returned.id)).next).toMatch(/10 minutes/);
+    await lab.gone(returned.id, 3 * MINUTE);
+    await lab.gone(idle.id);
+    await lab.gone(empty);
+    await lab.run(5 * MINUTE);
+    expect(lab.node(used)?.state).toBe("in-use");
+    await lab.giveBack(first);
+    await lab.gone(used, 10_000);
+    expect(lab.children("/nodeyard/slots")).toEqual([]);
+    await lab.until("the cloud is empty", () => lab.cloud.inspect().length === 0);
+    await lab.until("nobody looks after it", () => elected(lab).length === 0, 2 * MINUTE);
+    for (const { counters } of lab.members) expect(counters.value("launcher.unexpected")).toBe(0);
+  });
+
+  test("is left alone while any launcher serves it, and for as long as one may take to come back", async () => {
+    const lab = new Lab();
+    let serving = await lab.start("a", config(LONG));
+    await lab.start("b", WITHOUT);
+    const used = await lab.get();
+    const { backing } = lab.place(used);
+    await lab.giveBack(used);
+    await lab.run(30 * MINUTE);
+    for (const name of ["c", "d"]) {
+      expect(lab.node(backing)?.state).toBe("in-use");
+      await lab.settle(serving.launcher.close());
+      await lab.run(9 * MINUTE);
+      serving = await lab.start(name, config(LONG));
+      await lab.run(9 * MINUTE);
+    }
+    expect(lab.node(backing)?.state).toBe("in-use");
+    expect(elected(lab)).toHaveLength(1);
+  });
+
+  test("is left to whoever serves it again while it is given back, and served as if it had not gone", async () => {
+    const lab = new Lab();
+    const settings = { ...LONG, "max-parallel-jobs": 2 };
+    const a = await lab.start("a", config(settings));
+    const first = await lab.get();
+    await lab.settle(a.launcher.close());
+    const b = await lab.start("b", WITHOUT);
+    const drains = () => b.log.lines.some(({ text }) => text.startsWith("nobody serves a provider"));
+    await lab.until("it is being given back", drains, 15 * MINUTE);
+    await lab.settle(b.launcher.reconfigure(config(settings)));
+    const second = await lab.get();
+    expect(lab.place(second)).toEqual({ backing: lab.place(first).backing, slot: 1 });
+    await lab.giveBack(first);
+    await lab.giveBack(second);
+    await lab.run(20 * MINUTE);
+    expect(lab.node(lab.place(first).backing)?.state).toBe("in-use");
+    lab.check();
+  });
+
+  test("is not touched when a launcher of another kind gave out its slots; explain says so, and what to do", async () => {
+    const lab = new Lab();
+    const user_data = JSON.stringify({ owner: OWNER, label: "slice", slots: 2, failed: false, launched: 1 });
+    const backing = { provider: "metal", pool: "main", type: ["large"], external_id: "m", user_data };
+    const id = await lab.makeNode({ ...backing, state: "in-use" });
+    await lab.contend(`/nodepool/nodes/${id}/lock`, Buffer.from(OWNER));
+    await lab.start("b", launcherConfig([]));
+    await lab.run(30 * MINUTE);
+    expect(lab.node(id)?.state).toBe("in-use");
+    expect(lab.lockData(id)).toEqual([OWNER]);
+    expect((await story(lab, id)).next).toMatch(/another kind .* take it out again/);
   });
 });
 

@@ -13,7 +13,7 @@ export function addInfo(program: Command, session: Session): void {
     .action((provider: string, { json }: { readonly json?: boolean }) =>
       withTree(session, async (handles) => {
         const { io } = session;
-        const { images, nodes } = await providerInfo(handles, provider);
+        const { images, nodes, backings, servedBy } = await providerInfo(handles, provider);
         const rows = nodes.items.map((node) => ({
           id: node.id,
           server_id: node.externalId,
@@ -23,7 +23,9 @@ export function addInfo(program: Command, session: Session): void {
         const slotted = rows.some((row) => row.slot !== null);
         if (json === true) {
           const builds = images.map(({ image, build, uploads }) => ({ image, build, uploads }));
-          io.out(`${JSON.stringify({ provider, images: builds, nodes: rows }, null, 2)}\n`);
+          const carries = backings.map(({ id }) => id);
+          const all = { provider, images: builds, nodes: rows, backing_nodes: carries, served_by: servedBy };
+          io.out(`${JSON.stringify(all, null, 2)}\n`);
         } else {
           io.out(`ZooKeeper data for provider ${plain(provider)}\n\nImage data:\n`);
           const imageRows = images.map(({ image, build, uploads }) => [image, build, uploads]);
@@ -36,6 +38,14 @@ export function addInfo(program: Command, session: Session): void {
           ]);
           const more = slotted ? ["Backing Node", "Slot"] : [];
           io.out(renderTable(["ID", "Server ID", ...more], nodeRows));
+          if (backings.length > 0) {
+            io.out("\nBacking nodes, of other providers:\n");
+            const backingRows = backings.map(({ id, provider, state }) => [id, provider, state]);
+            io.out(renderTable(["ID", "Provider", "State"], backingRows));
+          }
+          // Ancestors' output ends here where a launcher serves it.
+          if (servedBy.length === 0 && rows.length + backings.length > 0)
+            io.out(`\nNo launcher serves ${plain(provider)}. What becomes of a node: nodeyard explain ID\n`);
         }
         printSkipped(io, nodes.skipped);
       }),

@@ -2,7 +2,7 @@ import type { ProviderConfig } from "@nodeyard/driver";
 import { messageOf, type Timer } from "@nodeyard/runtime";
 import { backingOwner } from "../../operations/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
-import type { Context, OpenProvider } from "../context.ts";
+import type { Context, OpenProvider, SlotSource } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import { Book } from "./book.ts";
 import type { MetastaticLabelOwn, MetastaticProvider } from "./config/own.ts";
@@ -29,7 +29,7 @@ export async function openMetastatic(
   context: Context,
   given: ProviderConfig,
   onForeign: (why: Error) => void,
-): Promise<OpenProvider> {
+): Promise<OpenProvider & { readonly slots: SlotSource }> {
   const config = given as MetastaticProvider;
   const foreign = await foreignPools(context, config.name);
   if (foreign.length > 0) throw foreignError(config.name, foreign);

@@ -1,25 +1,19 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Driver, ProviderConfig } from "@nodeyard/driver";
-import { launcherPoolId } from "@nodeyard/model";
-import { hexId, messageOf } from "@nodeyard/runtime";
-import { poolComponent, type Registration, settledWithin } from "../../coordination/index.ts";
-import type { Context, OpenProvider, ServingPool } from "../context.ts";
-import { isMetastatic, openMetastatic } from "../metastatic/index.ts";
+import { messageOf } from "@nodeyard/runtime";
+import { type Registration, settledWithin } from "../../coordination/index.ts";
+import type { Context, OpenProvider, ServingPool, SlotSource } from "../context.ts";
+import { isMetastatic, openMetastatic, withoutPools } from "../metastatic/index.ts";
 import { FactsKeeper } from "./facts-keeper.ts";
 import { InventoryKeeper } from "./inventory.ts";
 import { LeakSweep } from "./leaks.ts";
+import { LeftProviders } from "./left-providers.ts";
 import { learnFacts, openPause, openProvider, type ProviderFacts } from "./providers.ts";
+import { type Identity, registerPools } from "./register-pools.ts";
 import { type ClosedProvider, closedOf, localsOf, newServed, type Served } from "./served.ts";
 
 /** How long the work under way with a provider that was replaced or removed may go on, milliseconds. */
 const RETIRE_MS = 3_600_000;
-
-/** Who this process is, for the records it writes. */
-export interface Identity {
-  readonly hostname: string;
-  readonly fqdn: string;
-  readonly version: string;
-}
 
 /**
  * The providers that this process serves: opens them, learns their facts, registers their pools, and replaces only what a
@@ -38,6 +32,7 @@ export class Serving {
   readonly #onChange: () => void;
   readonly #onQuotaRefused: (provider: string) => void;
   readonly #facts: FactsKeeper;
+  readonly #left: LeftProviders;
   #applying: Promise<void> = Promise.resolve();
 
   constructor(parts: {
@@ -61,6 +56,9 @@ export class Serving {
     this.#onChange = parts.onChange;
     this.#onQuotaRefused = parts.onQuotaRefused;
     this.#facts = new FactsKeeper(this.#context, this.#onChange);
+    const isKnown = (provider: string) => this.#served.has(provider) || this.#draining.has(provider);
+    const drain = (provider: string) => this.#inTurn(() => this.#drainLeft(provider));
+    this.#left = new LeftProviders(this.#context, isKnown, drain);
   }
 
   get context(): Context {
@@ -78,8 +76,17 @@ export class Serving {
   }
 
   /** Makes what is served match `configs`; resolves when every provider was tried once. */
-  async apply(configs: readonly ProviderConfig[]): Promise<void> {
-    const next = this.#applying.then(() => this.#apply(configs));
+  apply(configs: readonly ProviderConfig[]): Promise<void> {
+    return this.#inTurn(() => this.#apply(configs));
+  }
+
+  /** Looks for what others left behind. To be called on a complete view. */
+  sweep(): Promise<void> {
+    return this.#left.sweep();
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const next = this.#applying.then(work);
     this.#applying = next.catch(() => {});
     return next;
   }
@@ -189,28 +196,7 @@ export class Serving {
   async #register(served: Served, open: OpenProvider, learnt: ProviderFacts): Promise<void> {
     const context = this.#context;
     const { config } = served;
-    const pools: ServingPool[] = [];
-    for (const pool of learnt.pools) {
-      const id = launcherPoolId({
-        fqdn: this.#identity.fqdn,
-        provider: config.name,
-        pool: pool.name,
-        hex: hexId(context.random),
-      });
-      context.ledgers.setPool(pool.key, pool.launches ? pool.limits : {});
-      const facts = {
-        ...this.#identity,
-        id,
-        name: pool.name,
-        provider: config.name,
-        labels: [...pool.labels].sort(),
-        priority: pool.priority,
-      };
-      served.registered.push(id);
-      await this.#registration.register(id, poolComponent(facts));
-      served.stop.signal.throwIfAborted();
-      pools.push({ key: pool.key, id, name: pool.name, open });
-    }
+    const pools = await registerPools(this.#registration, this.#identity, context, served, open, learnt);
     served.open = open;
     served.facts = learnt;
     context.ledgers.setProvider(config.name, learnt.local.quota);
@@ -233,12 +219,31 @@ export class Serving {
     this.#draining.set(config.name, served);
     this.#withdraw(served);
     await this.#unregister(served);
+    await this.#giveBack(served, open.slots);
+  }
+
+  /** It left the configuration of a launcher that is no more. */
+  async #drainLeft(provider: string): Promise<void> {
+    if (this.#served.has(provider) || this.#draining.has(provider)) return;
+    const served = newServed(withoutPools(provider));
+    const open = await openMetastatic(this.#context, served.config, () => {});
+    served.open = open;
+    served.facts = await learnFacts(open, this.#context, served.stop.signal);
+    this.#draining.set(provider, served);
+    this.providers.set(provider, open);
+    this.#onChange();
+    open.slots.serve();
+    await this.#giveBack(served, open.slots);
+  }
+
+  async #giveBack(served: Served, slots: SlotSource): Promise<void> {
+    const { name } = served.config;
     const ended = () => {
-      if (this.#draining.get(config.name) === served) void this.#retire(served);
+      if (this.#draining.get(name) === served) void this.#retire(served);
     };
-    const drains = await open.slots.drain(ended).catch((error: unknown) => {
+    const drains = await slots.drain(ended).catch((error: unknown) => {
       this.#context.log.warn(
-        { provider: config.name, error: messageOf(error) },
+        { provider: name, error: messageOf(error) },
         "could not see who else serves a provider",
       );
       return false;

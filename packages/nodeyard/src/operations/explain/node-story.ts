@@ -3,7 +3,7 @@ import { type DeadLetter, readDeadLetter } from "../dead-letter.ts";
 import type { OperationHandles } from "../handles.ts";
 import { leaseIdOf } from "../lease.ts";
 import { readNode } from "../listing.ts";
-import { metastaticProviderOf } from "../slots.ts";
+import { LEFT_MS, metastaticProviderOf } from "../slots.ts";
 import { type Hear, type Heard, heardParts } from "./hear.ts";
 import { type SlotFacts, slotAbout, slotFacts } from "./slot-facts.ts";
 import { type LifeStep, lifeOf } from "./steps.ts";
@@ -100,9 +100,7 @@ function situationOf(
   });
   const { state, provider } = record;
   const served = pools.some((pool) => pool.providerName === provider);
-  const deletion = served
-    ? "A launcher deletes the machine, then the record."
-    : `Nothing, until a launcher that serves ${provider} is registered: none is now.`;
+  const deletion = served ? "A launcher deletes the machine, then the record." : unserved(provider, slots);
   const lost = lastOf(history, record.id, "node.delete-failed");
 
   switch (state) {
@@ -138,16 +136,7 @@ function situationOf(
     case "in-use":
       if (holder === null)
         return { waitsFor: wait("node.abandoned", "Whoever used it is gone"), next: deletion };
-      if (slots?.kind === "carries") {
-        const { label, failed } = slots.data;
-        const next = failed
-          ? "It takes no more slots; when the last one is returned, it is deleted."
-          : "Empty for longer than grace-time, it is deleted.";
-        return {
-          waitsFor: null,
-          next: `Provider ${metastaticProviderOf(slots.data.owner)} gives out ${label} on it. ${next}`,
-        };
-      }
+      if (slots?.kind === "carries") return carrierOf(slots, pools, wait);
       return {
         waitsFor: null,
         next: `${userOf(holder)} uses it. Returned, it is deleted, or offered again if static.`,
@@ -173,6 +162,36 @@ function situationOf(
         next: deletion,
       };
   }
+}
+
+/** What becomes of a node that is to go, while no launcher serves its provider. */
+function unserved(provider: string | null, slots: SlotFacts | undefined): string {
+  if (slots?.kind === "slot" && slots.claimed) return afterLeaving(provider);
+  return `Nothing, until a launcher that serves ${provider} is registered: none is now.`;
+}
+
+/** Of a backing node. */
+function carrierOf(
+  { data: { label, failed, owner }, claimed }: Extract<SlotFacts, { kind: "carries" }>,
+  pools: readonly RegisteredPool[],
+  wait: (code: string, meaning: string, facts: Wait["facts"]) => Wait,
+): Pick<Story, "waitsFor" | "next"> {
+  const provider = metastaticProviderOf(owner) ?? null;
+  if (!pools.some(({ providerName }) => providerName === provider)) {
+    const next = claimed
+      ? `${afterLeaving(provider)} It goes when its last slot is returned.`
+      : `Nothing: a launcher of another kind gave out its slots, and may come back. Put ${provider} into a Nodeyard launcher's configuration and take it out again: it is taken over, and given back.`;
+    const meaning = "No launcher serves the provider whose slots it carries";
+    return { waitsFor: wait("node.unserved", meaning, { provider }), next };
+  }
+  const next = failed
+    ? "It takes no more slots; when the last one is returned, it is deleted."
+    : "Empty for longer than grace-time, it is deleted.";
+  return { waitsFor: null, next: `Provider ${provider} gives out ${label} on it. ${next}` };
+}
+
+function afterLeaving(provider: string | null): string {
+  return `When nobody has served ${provider} for ${LEFT_MS / 60_000} minutes, a Nodeyard launcher that is up clears away what it left.`;
 }
 
 function lastOf({ events }: History, id: string, name: string): Readonly<Record<string, unknown>> {

@@ -11,10 +11,18 @@ import {
   slotsFolder,
 } from "../slots.ts";
 
-/** What the tree says of a node's slot, of the slots that it carries, or of the backing node that it waits for. */
+/**
+ * What the tree says of a node's slot, of the slots that it carries, or of the backing node that it waits for. `claimed`: Nodeyard
+ * gives out the slots of the backing node; else a launcher of another kind does.
+ */
 export type SlotFacts =
-  | { readonly kind: "slot"; readonly backing: string; readonly slot: number }
-  | { readonly kind: "carries"; readonly data: BackingData; readonly taken: Readonly<Record<string, string>> }
+  | { readonly kind: "slot"; readonly backing: string; readonly slot: number; readonly claimed: boolean }
+  | {
+      readonly kind: "carries";
+      readonly data: BackingData;
+      readonly taken: Readonly<Record<string, string>>;
+      readonly claimed: boolean;
+    }
   | { readonly kind: "waits"; readonly requests: readonly RequestRecord[] };
 
 /** Undefined for a node that has nothing to do with slots. */
@@ -23,9 +31,12 @@ export async function slotFacts(
   record: NodeRecord,
 ): Promise<SlotFacts | undefined> {
   const data = backingData(record);
-  if (data !== undefined) return { kind: "carries", data, taken: await takenSlots(handles, record.id) };
+  const backing = data === undefined ? slotPlace(record)?.backing : record.id;
+  const claimed = backing !== undefined && (await handles.tree.stat(slotsFolder(backing))) !== undefined;
+  if (data !== undefined)
+    return { kind: "carries", data, taken: await takenSlots(handles, record.id), claimed };
   const place = slotPlace(record);
-  if (place !== undefined) return { kind: "slot", ...place };
+  if (place !== undefined) return { kind: "slot", ...place, claimed };
   if (record.state !== "building" || record.provider === null) return undefined;
   const owner = backingOwner(record.provider);
   const requests = (await listRequests(handles)).items.filter(({ requestor }) => requestor === owner);

@@ -1,0 +1,55 @@
+import { messageOf } from "@nodeyard/runtime";
+import { LEFT_MS } from "../../operations/index.ts";
+import type { Context } from "../context.ts";
+import { unservedProviders } from "../metastatic/index.ts";
+
+/**
+ * Finds what was left of slots: a launcher that died, or was started anew without them in its configuration, has drained nothing. Only what
+ * Nodeyard gave out counts, only while nobody at all serves the provider, and only after as long as a launcher may take to come
+ * back: an upgrade must not cost its backing nodes.
+ */
+export class LeftProviders {
+  readonly #context: Context;
+  readonly #isKnown: (provider: string) => boolean;
+  readonly #drain: (provider: string) => Promise<void>;
+  /** Monotonic milliseconds from which nobody was seen to serve it. */
+  readonly #since = new Map<string, number>();
+
+  /** `isKnown`: it is in the configuration, or is being drained. */
+  constructor(
+    context: Context,
+    isKnown: (provider: string) => boolean,
+    drain: (provider: string) => Promise<void>,
+  ) {
+    this.#context = context;
+    this.#isKnown = isKnown;
+    this.#drain = drain;
+  }
+
+  /** To be called on a complete view. */
+  async sweep(): Promise<void> {
+    const { view, clock } = this.#context;
+    const now = clock.monotonic();
+    const left = unservedProviders(view);
+    for (const provider of this.#since.keys())
+      if (!left.has(provider) || this.#isKnown(provider)) this.#since.delete(provider);
+    for (const provider of left) {
+      if (this.#isKnown(provider)) continue;
+      const since = this.#since.get(provider);
+      if (since === undefined) this.#since.set(provider, now);
+      else if (now - since >= LEFT_MS) await this.#begin(provider);
+    }
+  }
+
+  async #begin(provider: string): Promise<void> {
+    const { log } = this.#context;
+    log.warn({ provider }, "nobody serves a provider whose slots are still there: they are given back");
+    try {
+      await this.#drain(provider);
+      this.#since.delete(provider);
+    } catch (error) {
+      const facts = { provider, error: messageOf(error) };
+      log.warn(facts, "what a provider left could not be given back; the next sweep tries again");
+    }
+  }
+}
