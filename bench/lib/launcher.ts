@@ -41,6 +41,7 @@ export async function startLauncher(
     "--disable-warning=ExperimentalWarning",
     PROGRAM,
     "launcher",
+    "--no-webapp",
     "-c",
     join(folder, "nodepool.yaml"),
   ];

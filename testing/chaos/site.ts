@@ -38,6 +38,8 @@ export interface Site {
 const CLIENT_SESSION_MS = 60_000;
 /** A launcher's session: what a killed one held is free again after this, seconds. */
 const SESSION_S = 4;
+/** Several launchers run on one machine. In the file, since the launcher before this one knows no other way. */
+const WEBAPP = "webapp: {listen_address: 127.0.0.1, port: 0}\n";
 
 export async function openSite(store: StoreName): Promise<Site> {
   if (store === "embedded") return onEmbedded();
@@ -91,7 +93,7 @@ function onServers(servers: readonly ZooKeeperServer[], options: ServerOptions):
   const hosts = servers.map(({ host, port }) => `{host: ${host}, port: ${launcherPort ?? port}}`);
   writeFileSync(
     config,
-    `zookeeper-servers: [${hosts.join(", ")}]\nzookeeper-timeout: ${SESSION_S}\n${configOf(cloud, latency)}`,
+    `zookeeper-servers: [${hosts.join(", ")}]\nzookeeper-timeout: ${SESSION_S}\n${WEBAPP}${configOf(cloud, latency)}`,
   );
   return {
     store: "zookeeper",

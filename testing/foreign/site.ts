@@ -43,7 +43,7 @@ export async function startForeignSite(
   const servers =
     zookeeper && `zookeeper-servers: [{host: 127.0.0.1, port: ${port}}]\nzookeeper-timeout: ${SESSION_S}.0\n`;
   writeFileSync(config, `${servers ?? ""}${labelsAndProviders}`);
-  const words = zookeeper ? ["launcher"] : ["up", "--listen", `127.0.0.1:${port}`];
+  const words = zookeeper ? ["launcher", "--no-webapp"] : ["up", "--listen", `127.0.0.1:${port}`];
   const launcher = new Victim(["--state", state, "-c", config, ...words], { log: lines });
   const embedded = new EmbeddedLog(lines);
   const agents: Agent[] = [];

@@ -66,7 +66,7 @@ export class LauncherSite {
   }
 
   async launch(): Promise<void> {
-    this.#launcher = new Victim(this.#words("launcher"), { inside: false });
+    this.#launcher = new Victim([...this.#words("launcher"), "--no-webapp"], { inside: false });
     if (!(await this.#launcher.told("the launcher runs"))) throw new Error(this.#launcher.errors);
   }
 

@@ -17,7 +17,7 @@ export function createQemuDriver(openHost: OpenHost): Driver<QemuProviderConfig>
   return {
     name: "qemu",
     contract: 1,
-    capabilities: { launches: true, inventory: false, probes: false, tags: true },
+    capabilities: { launches: true, inventory: false, probes: false, tags: true, local: true },
     config: qemuConfig,
     async open(config, context) {
       const late = () => new DriverError("timeout", `the host did not answer within ${OPEN_MS} ms`);

@@ -4,7 +4,8 @@ import type { Notices, Offers } from "./offers.ts";
 /** The contract that this version of the SDK describes. A change that breaks drivers makes it the next number. */
 export const CONTRACT: Driver["contract"] = 1;
 
-const CAPABILITIES: Readonly<Record<keyof Capabilities, true>> = {
+/** Those that must be declared. */
+const CAPABILITIES: Readonly<Record<Exclude<keyof Capabilities, "local">, true>> = {
   launches: true,
   inventory: true,
   probes: true,
@@ -52,7 +53,9 @@ function capabilitiesProblem(value: unknown): string | undefined {
   if (!isObject(value)) return "declares no capabilities";
   const missing = Object.keys(CAPABILITIES).find((name) => typeof value[name] !== "boolean");
   if (missing !== undefined) return `must declare capabilities.${missing} as true or false`;
-  const { launches, inventory, probes } = value;
+  const { launches, inventory, probes, local } = value;
+  if (local !== undefined && typeof local !== "boolean")
+    return "must declare capabilities.local as true or false, or leave it out";
   if (!launches && !inventory) return "declares neither launches nor inventory, so it has nothing to offer";
   if (probes && !inventory) return "declares probes without inventory, and nothing else is ever probed";
   return undefined;

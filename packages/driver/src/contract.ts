@@ -28,6 +28,8 @@ export interface Capabilities {
   readonly probes: boolean;
   /** Resources carry our tag, so that `find`, `list` and the leak sweep work. */
   readonly tags: boolean;
+  /** Its machines may run on the launcher's own host, loopback and all: nothing there is left open to them. Absent: they do not. */
+  readonly local?: boolean;
 }
 
 /** The handles a driver works with; in a simulation none of them is the machine's own. */

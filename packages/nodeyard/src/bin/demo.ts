@@ -51,7 +51,8 @@ async function demo(): Promise<number> {
     cloudFile: resolve(stateFolder, "fake-cloud.journal"),
   });
   const log = createLog({ level: "info", format: "text", descriptor: openSync(logFile, "a", 0o600) });
-  up = await startUp({ stateFolder, files: { path: config } }, machine, log);
+  const front = { configured: "never", socket: true } as const;
+  up = await startUp({ stateFolder, files: { path: config }, front }, machine, log);
   say(`Nodeyard is up on ${stateFolder}: an embedded tree, the launcher, ${config}\n`);
 
   const commands = new Commands(machine, stateFolder, say);
@@ -94,6 +95,8 @@ Nodeyard stays up until Ctrl-C. In another terminal, in this folder:
   ${nodeyard} request fake-small:3 --wait    more of it; give back with "release LEASE"
   ${nodeyard} explain ID                     what a request, lease or node waits for, and what happened
   ${nodeyard} hold NODE                      keep one to look at
+  curl --unix-socket ${stateFolder}/http.sock http://nodeyard/metrics
+                                             what is counted; also /node-list, /request-list, /ready ...
 ${login}
 Configuration: ${stateFolder}/nodepool.yaml (edit it: changes are taken up within a second). Log: ${stateFolder}/nodeyard.log
 `;

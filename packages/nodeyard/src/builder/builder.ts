@@ -30,6 +30,8 @@ import { Workers } from "./control/workers.ts";
 import type { Disk } from "./runs/disk.ts";
 
 const SWEEP_MS = 60_000;
+/** Workers, where nobody says how many. */
+const [BUILDS, UPLOADS] = [1, 4] as const;
 /** After an event what it may have made superfluous is swept this much later, milliseconds: events come in groups. */
 const SOON_MS = 1_000;
 
@@ -71,6 +73,7 @@ export class Builder {
   #sweeping: Promise<void> | undefined;
   #sweepTimer: Timer | undefined;
   #soon = false;
+  #began = false;
   /** Uploads that go when the last node that boots from them has gone. */
   #awaited: ReadonlySet<string> = new Set();
   #unsubscribe: () => void = () => {};
@@ -129,11 +132,21 @@ export class Builder {
       testify: ({ image }) => this.#testify(image),
     });
     this.#workers = new Workers(this.#context, {
-      builds: options.buildWorkers ?? 1,
-      uploads: options.uploadWorkers ?? 4,
+      ...this.workers,
       signal: this.#stop.signal,
       onEnd: () => this.#sweepSoon(),
     });
+  }
+
+  /** Whether builds and uploads begin now as they are due. */
+  get working(): boolean {
+    return this.#began && this.view.complete && !this.#stop.signal.aborted;
+  }
+
+  /** Builds and uploads at once, at most. */
+  get workers(): { readonly builds: number; readonly uploads: number } {
+    const { buildWorkers = BUILDS, uploadWorkers = UPLOADS } = this.#options;
+    return { builds: buildWorkers, uploads: uploadWorkers };
   }
 
   /** Builds and uploads under way in this process. */
@@ -195,6 +208,7 @@ export class Builder {
     await this.#sweep();
     this.#workers.open();
     this.#scheduleSweep(SWEEP_MS);
+    this.#began = true;
   }
 
   /** Those that list images, or have uploads in the tree that have to go. */

@@ -16,6 +16,7 @@ export {
   type LabelSettings,
   type UploadedImageSettings,
   type UploadSettings,
+  type WebappConfig,
   type ZookeeperConfig,
 } from "./types.ts";
 export { type Verdict, validateConfig } from "./validate.ts";

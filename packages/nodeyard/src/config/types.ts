@@ -16,7 +16,14 @@ export interface Config {
   /** By tenant; absent names are unlimited. */
   readonly tenantLimits: ReadonlyMap<string, Resources>;
   readonly builder: BuilderSettings;
-  readonly webapp: { readonly port: number; readonly listenAddress: string };
+  readonly webapp: WebappConfig;
+}
+
+export interface WebappConfig {
+  readonly port: number;
+  readonly listenAddress: string;
+  /** The file has a section for it: somebody wants it there. */
+  readonly isNamed: boolean;
 }
 
 export interface JournalSettings {

@@ -19,10 +19,18 @@ interface Handles {
   readonly log: Log;
 }
 
+/** Where an election is held that others than Nodeyard stand for, too. */
+export interface PollingPlace {
+  readonly parent: string;
+  /** What a contender's znode holds, for people. */
+  readonly data: Uint8Array;
+}
+
 /** Leadership among launchers for one name, by a session-bound contender. Followed through a feed, never polled. */
 export class Election {
   readonly #context: Handles;
   readonly #parent: string;
+  readonly #data: Uint8Array | undefined;
   readonly #onChange: () => void;
   readonly #names = new Set<string>();
   #feed: Feed | undefined;
@@ -39,9 +47,12 @@ export class Election {
   #unsubscribe: () => void = () => {};
   #led = false;
 
-  constructor(context: Handles, name: string, onChange: () => void) {
+  /** `at`: a name of ours, or a place that is known to others. */
+  constructor(context: Handles, at: string | PollingPlace, onChange: () => void) {
     this.#context = context;
-    this.#parent = `/nodeyard/elections/${encodeURIComponent(name)}`;
+    const ours = typeof at === "string";
+    this.#parent = ours ? `/nodeyard/elections/${encodeURIComponent(at)}` : at.parent;
+    this.#data = ours ? undefined : at.data;
     this.#onChange = onChange;
     this.#prefix = contenderPrefix(context.random.uuid());
   }
@@ -155,8 +166,7 @@ export class Election {
     const { tree, random, clock, log } = this.#context;
     if (this.#closed || this.#own?.epoch === tree.session().epoch) return;
     try {
-      for (const path of ["/nodeyard", "/nodeyard/elections", this.#parent])
-        await tree.create(path).catch(ignoreExisting);
+      for (const path of ancestors(this.#parent)) await tree.create(path).catch(ignoreExisting);
       const made = (await this.#mine()) ?? (await this.#contend());
       // A call made between two sessions is carried out in the second: the stat tells of which session the contender is.
       const { id, epoch } = tree.session();
@@ -179,7 +189,7 @@ export class Election {
     const options = { ephemeral: true, sequential: true };
     const { path, stat } = await this.#context.tree.create(
       `${this.#parent}/${this.#prefix}`,
-      undefined,
+      this.#data,
       options,
     );
     return { path, owner: stat.ephemeralOwner };
@@ -195,6 +205,12 @@ export class Election {
     }
     return undefined;
   }
+}
+
+/** The path and all above it, the highest first. */
+function ancestors(path: string): readonly string[] {
+  const parts = path.split("/").slice(1);
+  return parts.map((_, at) => `/${parts.slice(0, at + 1).join("/")}`);
 }
 
 function ignoreMissing(error: unknown): void {

@@ -1,5 +1,5 @@
 export { beforeEffect, fenceOf, guarded, mayAct } from "./effects.ts";
-export { Election } from "./election.ts";
+export { Election, type PollingPlace } from "./election.ts";
 export { Fence, FenceLost, type Held } from "./fence.ts";
 export { HeldRecord, type RecordKind } from "./held-record.ts";
 export { announceMember, findInstallation, openInstallation } from "./installation.ts";

@@ -67,6 +67,11 @@ export class Launcher {
     return this.#complete && !this.#closed;
   }
 
+  /** Whether requests are served now: the picture of the tree is whole, and others see the pools. */
+  get serving(): boolean {
+    return this.#complete && !this.#closed;
+  }
+
   /** Why a request is not served now; undefined when it has ended or is not known. */
   verdict(request: string): Verdict | undefined {
     return this.#parts.loop.verdict(request);

@@ -6,6 +6,7 @@ export { loadModule } from "./edge/load-module.ts";
 export { systemMachine } from "./edge/machine.ts";
 export { type LocalSshd, makeKey, missingForSshd, runOverSsh, startLocalSshd } from "./edge/sshd.ts";
 export { ConfigRefused, ProcessError } from "./errors.ts";
+export { type FrontWish, HTTP_SOCKET } from "./front/index.ts";
 export type { Machine } from "./machine.ts";
 export { openConfig } from "./open-config.ts";
 export { DEFAULT_CONFIG, openTree, type TreePlace } from "./open-tree.ts";

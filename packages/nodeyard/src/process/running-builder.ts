@@ -3,10 +3,11 @@ import { createScanner } from "@nodeyard/keyscan";
 import { messageOf } from "@nodeyard/runtime";
 import { Builder, type BuilderConfig, HostDisk, type Progress, probeIsolation } from "../builder/index.ts";
 import { type Config, type ConfigWatch, watchConfig } from "../config/index.ts";
-import { Counters, type LiveWork } from "../telemetry/index.ts";
+import type { LiveWork } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import { isFolder } from "./edge/files.ts";
 import { ProcessError } from "./errors.ts";
+import { BuilderRole } from "./front/index.ts";
 import { logFindings } from "./open-config.ts";
 import type { LauncherParts } from "./running-launcher.ts";
 import { stackDump } from "./stack-dump.ts";
@@ -28,6 +29,7 @@ export class RunningBuilder {
   readonly #watch: ConfigWatch;
   readonly #tell: { cancel(): void };
   readonly #ignoreDump: () => void;
+  #config: Config;
   #reloading: Promise<void> = Promise.resolve();
 
   /** Resolves when it works. Rejects with ProcessError where it has no folder to work in. */
@@ -43,7 +45,7 @@ export class RunningBuilder {
           ? "builds get no namespaces of their own here: what leaves its process group is ended by the next sweep only"
           : "builds run in a user namespace, without real root: diskimage-builder needs a builder that is root",
       );
-    const counters = new Counters();
+    const { counters } = parts.front;
     const builder = await Builder.start({
       tree,
       clock,
@@ -59,15 +61,15 @@ export class RunningBuilder {
       ...(buildWorkers === undefined ? {} : { buildWorkers }),
       ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
     });
-    return new RunningBuilder(parts, builder, counters);
+    return new RunningBuilder(parts, builder);
   }
 
-  private constructor(
-    { machine, tree, config, files, drivers, log }: BuilderParts,
-    builder: Builder,
-    counters: Counters,
-  ) {
+  private constructor(parts: BuilderParts, builder: Builder) {
+    const { machine, tree, config, files, drivers, log, front } = parts;
+    const { counters } = front;
     this.#builder = builder;
+    this.#config = config;
+    front.add(new BuilderRole(parts, this, parts.view === undefined));
     const live = () => builder.progress().map((one) => work(one, machine.clock.monotonic()));
     this.#ignoreDump = machine.onDump(() => stackDump({ machine, tree, counters, log, live }));
     this.#tell = tellProgress(machine.clock, () => {
@@ -83,6 +85,8 @@ export class RunningBuilder {
       onChange: (next) => {
         if (next.builder.imagesDir !== folder)
           log.warn({ folder }, "a change of images-dir is taken up by the next start");
+        front.reconfigured(next);
+        this.#config = next;
         this.#reloading = this.#reloading
           .then(() => builder.reconfigure(builderConfig(next)))
           .catch((error) =>
@@ -91,6 +95,28 @@ export class RunningBuilder {
       },
       onError: (findings) => logFindings(log, findings),
     });
+  }
+
+  /** The configuration in force. */
+  get config(): Config {
+    return this.#config;
+  }
+
+  get view(): View {
+    return this.#builder.view;
+  }
+
+  /** Whether builds and uploads begin now as they are due. */
+  get working(): boolean {
+    return this.#builder.working;
+  }
+
+  get workers(): Builder["workers"] {
+    return this.#builder.workers;
+  }
+
+  progress(): readonly Progress[] {
+    return this.#builder.progress();
   }
 
   /** Ends builds and uploads under way; what is left of them is settled by the next start. */

@@ -11,10 +11,11 @@ import {
 } from "../config/index.ts";
 import { Launcher, TIMING_EVENTS } from "../launcher/index.ts";
 import { sliverAccess } from "../slivers/index.ts";
-import { Counters, type FileJournal, JOURNAL, type Log, openJournal } from "../telemetry/index.ts";
+import { type FileJournal, JOURNAL, type Log, openJournal } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
+import { type Front, LauncherRole } from "./front/index.ts";
 import type { Machine } from "./machine.ts";
 import { launcherConfig, logFindings } from "./open-config.ts";
 import { stackDump } from "./stack-dump.ts";
@@ -27,6 +28,7 @@ export interface LauncherParts {
   readonly files: ConfigFiles;
   readonly drivers: Drivers;
   readonly log: Log;
+  readonly front: Front;
   /** An existing folder; the journal is kept there. */
   readonly stateFolder: string;
 }
@@ -38,18 +40,19 @@ export class RunningLauncher {
   readonly #evidence: FileEvidence;
   readonly #watch: ConfigWatch;
   readonly #ignoreDump: () => void;
+  #config: Config;
   #reloading: Promise<void> = Promise.resolve();
 
   /** Resolves when its pools are registered. */
   static async start(parts: LauncherParts): Promise<RunningLauncher> {
-    const { machine, tree, config, drivers, log, stateFolder } = parts;
+    const { machine, tree, config, drivers, log, front, stateFolder } = parts;
+    const { counters } = front;
     const { clock, random, hostname } = machine;
     const journal = openJournal(
       { file: `${stateFolder}/${JOURNAL}`, limits: config.journal },
       { clock, log },
     );
     const evidence = openEvidence(`${stateFolder}/${EVIDENCE}`, { clock, log });
-    const counters = new Counters();
     try {
       const launcher = await Launcher.start({
         tree,
@@ -68,7 +71,7 @@ export class RunningLauncher {
       });
       // Nothing waits for it: estimates are better with it, and all else does without.
       void journal.latest(TIMING_EVENTS).then(({ events }) => launcher.recall(events));
-      return new RunningLauncher(parts, launcher, { journal, evidence }, counters);
+      return new RunningLauncher(parts, launcher, { journal, evidence });
     } catch (error) {
       evidence.close();
       await journal.close();
@@ -80,13 +83,15 @@ export class RunningLauncher {
     parts: LauncherParts,
     launcher: Launcher,
     { journal, evidence }: { readonly journal: FileJournal; readonly evidence: FileEvidence },
-    counters: Counters,
   ) {
-    const { machine, tree, config, files, drivers, log } = parts;
+    const { machine, tree, config, files, drivers, log, front } = parts;
+    const { counters, changed: onChange, tellsStatsd: elected } = front;
+    this.#config = config;
     this.#launcher = launcher;
     this.#journal = journal;
     this.#evidence = evidence;
     this.#ignoreDump = machine.onDump(() => stackDump({ machine, tree, counters, log, launcher }));
+    front.add(new LauncherRole(parts, this, { onChange, elected }));
     this.#watch = watchConfig({
       ...files,
       env: machine.env,
@@ -98,6 +103,7 @@ export class RunningLauncher {
         log.info(changesIn(diff), "the configuration changed");
         if (diff.zookeeperNeedsRestart || diff.zookeeperServersChanged)
           log.warn({}, "changes of zookeeper-servers, -tls and -timeout are taken up by the next start");
+        front.reconfigured(next);
         this.#take(next, log);
       },
       onError: (findings) => {
@@ -115,8 +121,24 @@ export class RunningLauncher {
     return this.#launcher.view;
   }
 
+  /** The configuration in force. */
+  get config(): Config {
+    return this.#config;
+  }
+
+  /** Whether requests are served now. */
+  get serving(): boolean {
+    return this.#launcher.serving;
+  }
+
+  /** Events that the journal could not take. */
+  get journalLost(): number {
+    return this.#journal.lost;
+  }
+
   /** One reload after the other. */
   #take(config: Config, log: Log): void {
+    this.#config = config;
     this.#journal.limit(config.journal);
     this.#reloading = this.#reloading
       .then(() => this.#launcher.reconfigure(launcherConfig(config)))

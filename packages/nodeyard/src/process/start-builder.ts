@@ -1,6 +1,8 @@
+import type { Tree } from "@nodeyard/tree";
 import type { Log } from "../telemetry/index.ts";
 import { Drivers } from "./driver-registry.ts";
 import { loadModule } from "./edge/load-module.ts";
+import { Front, frontPlaces } from "./front/index.ts";
 import type { Machine } from "./machine.ts";
 import { logFindings, openConfig } from "./open-config.ts";
 import { openTree } from "./open-tree.ts";
@@ -21,21 +23,28 @@ export async function startBuilder(
   machine: Machine,
   log: Log,
 ): Promise<LauncherProcess> {
-  const { files, stateFolder: _, ...workers } = options;
+  const { files, stateFolder, front: wish, ...workers } = options;
   const drivers = new Drivers(loadModule);
   const { config, warnings } = await openConfig(files, machine, drivers);
   logFindings(log, warnings);
-  const tree = await patiently(machine, log, () => openTree(options, machine, drivers));
+  const places = frontPlaces(wish, config.webapp, stateFolder);
+  const front = await Front.open(places, { machine, log, drivers, config });
+  const opened: { tree?: Tree } = {};
   try {
-    const builder = await RunningBuilder.start({ machine, tree, config, files, drivers, log, ...workers });
+    const tree = await patiently(machine, log, () => openTree(options, machine, drivers));
+    opened.tree = tree;
+    const parts = { machine, tree, config, files, drivers, log, front };
+    const builder = await RunningBuilder.start({ ...parts, ...workers });
     return {
       async close(graceMs) {
         await builder.close(graceMs);
+        await front.close();
         await tree.close();
       },
     };
   } catch (error) {
-    await tree.close();
+    await front.close();
+    await opened.tree?.close();
     throw error;
   }
 }

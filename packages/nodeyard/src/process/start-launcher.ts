@@ -1,8 +1,10 @@
+import type { Tree } from "@nodeyard/tree";
 import type { ConfigFiles } from "../config/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import { Drivers } from "./driver-registry.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { loadModule } from "./edge/load-module.ts";
+import { Front, type FrontWish, frontPlaces } from "./front/index.ts";
 import type { Machine } from "./machine.ts";
 import { logFindings, openConfig } from "./open-config.ts";
 import { openTree } from "./open-tree.ts";
@@ -12,6 +14,8 @@ import { RunningLauncher } from "./running-launcher.ts";
 export interface LauncherProcessOptions {
   readonly stateFolder: string;
   readonly files: ConfigFiles;
+  /** Where it can be looked at; absent: nowhere. */
+  readonly front?: FrontWish;
 }
 
 export interface LauncherProcess {
@@ -29,18 +33,24 @@ export async function startLauncher(
   const { config, warnings } = await openConfig(files, machine, drivers);
   logFindings(log, warnings);
   makeStateFolder(stateFolder);
-  const tree = await patiently(machine, log, () => openTree(options, machine, drivers));
+  const places = frontPlaces(options.front, config.webapp, stateFolder);
+  const front = await Front.open(places, { machine, log, drivers, config });
+  const opened: { tree?: Tree } = {};
   try {
-    const parts = { machine, tree, config, files, drivers, log, stateFolder };
+    const tree = await patiently(machine, log, () => openTree(options, machine, drivers));
+    opened.tree = tree;
+    const parts = { machine, tree, config, files, drivers, log, front, stateFolder };
     const launcher = await RunningLauncher.start(parts);
     return {
       async close(graceMs) {
         await launcher.close(graceMs);
+        await front.close();
         await tree.close();
       },
     };
   } catch (error) {
-    await tree.close();
+    await front.close();
+    await opened.tree?.close();
     throw error;
   }
 }

@@ -13,6 +13,7 @@ import { Drivers } from "./driver-registry.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { ProcessError } from "./errors.ts";
+import { Front, type FrontWish, frontPlaces } from "./front/index.ts";
 import type { Machine } from "./machine.ts";
 import { logFindings, openConfig } from "./open-config.ts";
 import { RunningBuilder, wantsBuilder } from "./running-builder.ts";
@@ -23,6 +24,8 @@ export interface UpOptions {
   readonly files: ConfigFiles;
   /** Lets clients in by TCP besides the Unix socket. */
   readonly listen?: TcpOptions;
+  /** Where it can be looked at; absent: nowhere. */
+  readonly front?: FrontWish;
 }
 
 export interface Up {
@@ -50,11 +53,14 @@ export async function startUp(options: UpOptions, machine: Machine, log: Log): P
   const failed = new Promise<ProcessError>((resolve) => {
     tree.core.onFailure((error) => resolve(storeLost(stateFolder, error)));
   });
-  const opened: { server?: TreeServer; launcher?: RunningLauncher; builder?: RunningBuilder } = {};
+  const opened: Opened = {};
   try {
+    const places = frontPlaces(options.front, config.webapp, stateFolder);
+    const front = await Front.open(places, { machine, log, drivers, config });
+    opened.front = front;
     // First: while a provider is slow to open, clients can already see and ask.
     opened.server = await serve(tree, options, machine, listen);
-    const parts = { machine, tree, config, files, drivers, log, stateFolder };
+    const parts = { machine, tree, config, files, drivers, log, front, stateFolder };
     opened.launcher = await RunningLauncher.start(parts);
     if (wantsBuilder(config))
       opened.builder = await RunningBuilder.start({ ...parts, view: opened.launcher.view });
@@ -63,6 +69,13 @@ export async function startUp(options: UpOptions, machine: Machine, log: Log): P
     throw error;
   }
   return { addresses: opened.server.addresses, failed, close: (graceMs) => close(tree, opened, graceMs) };
+}
+
+interface Opened {
+  front?: Front;
+  server?: TreeServer;
+  launcher?: RunningLauncher;
+  builder?: RunningBuilder;
 }
 
 function storeLost(stateFolder: string, error: Error): ProcessError {
@@ -88,17 +101,14 @@ function serve(
 /** The launcher first: while it ends, its clients can still see what becomes of their nodes. */
 async function close(
   tree: EmbeddedTree,
-  {
-    server,
-    launcher,
-    builder,
-  }: { readonly server?: TreeServer; readonly launcher?: RunningLauncher; readonly builder?: RunningBuilder },
+  { front, server, launcher, builder }: Readonly<Opened>,
   graceMs: number,
 ): Promise<void> {
   // Both at once: together they have no longer than each alone. The view is the launcher's.
   const built = builder?.close(graceMs);
   await launcher?.close(graceMs);
   await built;
+  await front?.close();
   await server?.close();
   await tree.close();
 }

@@ -83,7 +83,7 @@ describe.skipIf(requireZooKeeper())("explain, with two launchers on ZooKeeper", 
     for (let count = 0; count < 2; count++) {
       const site = new Site(config);
       sites.push(site);
-      const launcher = site.start("-c", site.config, "launcher");
+      const launcher = site.start("-c", site.config, "launcher", "--no-webapp");
       await launcher.told("the launcher runs");
       running.push(launcher);
     }
@@ -108,7 +108,7 @@ describe("explain, with two launchers on an embedded tree", () => {
     const config = servers("127.0.0.1", port);
     const [second, stranger] = [new Site(config), new Stranger(config)];
     sites.push(second, stranger.site);
-    const launcher = second.start("-c", second.config, "launcher");
+    const launcher = second.start("-c", second.config, "launcher", "--no-webapp");
     await launcher.told("the launcher runs");
     await tellsOfBoth(stranger, launcher);
   });

@@ -23,7 +23,7 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
     site = new Site(
       fakeConfig({ extra: `zookeeper-servers:\n  - {host: ${host}, port: ${port}}\n${secure}` }),
     );
-    launcher = site.start("-c", site.config, "launcher");
+    launcher = site.start("-c", site.config, "launcher", "--no-webapp");
     await launcher.told("the launcher runs");
   });
   afterAll(async () => {
@@ -47,7 +47,7 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
     );
     try {
       expect(await plain.run("-c", plain.config, "list")).toMatchObject({ code: 0, err: "" });
-      const second = plain.start("-c", plain.config, "launcher");
+      const second = plain.start("-c", plain.config, "launcher", "--no-webapp");
       await second.told("the launcher runs");
       expect(second.err).toMatch(/"level":"warn".*plain TCP/);
       expect((await second.kill("SIGTERM")).code).toBe(0);
@@ -61,8 +61,8 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
     const servers = `zookeeper-servers:\n  - {host: ${host}, port: ${plainPort}, chroot: /nowhere}\n`;
     const astray = new Site(fakeConfig({ extra: servers }));
     try {
-      for (const command of ["list", "launcher"]) {
-        const { code, err } = await astray.run("-c", astray.config, command);
+      for (const command of [["list"], ["launcher", "--no-webapp"]]) {
+        const { code, err } = await astray.run("-c", astray.config, ...command);
         expect(code).toBe(1);
         expect(err).toMatch(/nodeyard: the chroot \/nowhere does not exist on \S+: create it there/);
       }

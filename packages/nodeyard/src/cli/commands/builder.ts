@@ -2,26 +2,39 @@ import { type Command, InvalidArgumentError } from "commander";
 import { GRACE_MS, startBuilder, untilStopped } from "../../process/index.ts";
 import { CommandFailed } from "../errors.ts";
 import { filesOf, logOf, type Session, stateOf } from "../session.ts";
+import { addWebappOptions, frontWish, type WebappOptions } from "../webapp.ts";
 
-interface BuilderOptions {
+interface BuilderOptions extends WebappOptions {
   readonly buildWorkers?: number;
   readonly uploadWorkers?: number;
 }
 
 export function addBuilder(program: Command, session: Session): void {
-  program
+  const command = program
     .command("builder")
     .description("run a builder: it makes the diskimages of the configuration and uploads them")
     .option("--build-workers <n>", "builds at once; default: 1", count)
-    .option("--upload-workers <n>", "uploads at once; default: 4", count)
-    .action((options: BuilderOptions) => builder(session, options));
+    .option("--upload-workers <n>", "uploads at once; default: 4", count);
+  addWebappOptions(command, "nowhere").action((options: BuilderOptions) => builder(session, options));
 }
 
-async function builder(session: Session, workers: BuilderOptions): Promise<void> {
+async function builder(session: Session, options: BuilderOptions): Promise<void> {
   const { machine } = session;
   const log = logOf(session);
   const files = filesOf(session);
-  const running = await startBuilder({ stateFolder: stateOf(session), files, ...workers }, machine, log);
+  const { buildWorkers, uploadWorkers } = options;
+  const front = frontWish(options, { configured: "never", socket: false });
+  const running = await startBuilder(
+    {
+      stateFolder: stateOf(session),
+      files,
+      ...(front && { front }),
+      ...(buildWorkers === undefined ? {} : { buildWorkers }),
+      ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
+    },
+    machine,
+    log,
+  );
   const stopped = untilStopped(machine, log, () => running.close(GRACE_MS));
   log.info({ config: files.path }, "the builder runs");
   const exitCode = await stopped;

@@ -3,8 +3,9 @@ import { GRACE_MS, readText, startUp, type TcpOptions, untilStopped } from "../.
 import { parseAddress } from "../arguments.ts";
 import { CommandFailed, UsageError } from "../errors.ts";
 import { filesOf, logOf, type Session, stateOf } from "../session.ts";
+import { addWebappOptions, frontWish, type WebappOptions } from "../webapp.ts";
 
-interface UpOptions {
+interface UpOptions extends WebappOptions {
   readonly listen?: { readonly host: string; readonly port: number };
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -12,14 +13,17 @@ interface UpOptions {
 }
 
 export function addUp(program: Command, session: Session): void {
-  program
+  const command = program
     .command("up")
     .description("run everything in this process on a tree of its own: no ZooKeeper is needed")
     .option("--listen <host:port>", "let ZooKeeper clients in by TCP besides the Unix socket", parseAddress)
     .option("--tls-cert <file>", "PEM; anything but loopback demands all three")
     .option("--tls-key <file>", "PEM")
-    .option("--tls-ca <file>", "PEM; who may connect")
-    .action((options: UpOptions) => up(session, options));
+    .option("--tls-ca <file>", "PEM; who may connect");
+  addWebappOptions(
+    command,
+    "webapp of the configuration if it has one; always: http.sock in the state folder",
+  ).action((options: UpOptions) => up(session, options));
 }
 
 async function up(session: Session, options: UpOptions): Promise<void> {
@@ -28,8 +32,9 @@ async function up(session: Session, options: UpOptions): Promise<void> {
   const files = filesOf(session);
   const stateFolder = stateOf(session);
   const listen = tcpOf(options);
+  const front = frontWish(options, { configured: "named", socket: true });
   const running = await startUp(
-    { stateFolder, files, ...(listen === undefined ? {} : { listen }) },
+    { stateFolder, files, ...(listen && { listen }), ...(front && { front }) },
     machine,
     log,
   );

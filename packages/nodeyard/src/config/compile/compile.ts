@@ -38,6 +38,7 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
     webapp: {
       port: webapp.number("port", 8005),
       listenAddress: webapp.text("listen_address", "0.0.0.0"),
+      isNamed: from.has("webapp"),
     },
   };
 }

@@ -1,0 +1,147 @@
+import { messageOf } from "@nodeyard/runtime";
+import { HttpApi, type Place, type Readiness } from "../../api/index.ts";
+import type { Config } from "../../config/index.ts";
+import { type Gauge, gaugeOf, PrometheusExporter } from "../../metrics/index.ts";
+import { Counters, type Log } from "../../telemetry/index.ts";
+import type { Drivers } from "../driver-registry.ts";
+import type { Machine } from "../machine.ts";
+import { VERSION } from "../version.ts";
+import { localProviders } from "./local-nodes.ts";
+import type { Role } from "./role.ts";
+import { Statsd } from "./statsd.ts";
+
+/** Where a process lets people and programs look at it. */
+export interface FrontPlaces {
+  /** Path of a Unix socket; absent: none. */
+  readonly socket?: string;
+  /** By TCP; absent: nowhere. */
+  readonly tcp?: { readonly host: string; readonly port: number };
+  /** What has to be shown there; absent: nothing. */
+  readonly token?: string;
+}
+
+export interface FrontParts {
+  readonly machine: Machine;
+  readonly log: Log;
+  readonly drivers: Drivers;
+  readonly config: Config;
+}
+
+/** A process as seen from outside: HTTP, Prometheus and statsd, for the roles that run in it. */
+export class Front {
+  /** All that the process counts. */
+  readonly counters = new Counters();
+  readonly #parts: FrontParts;
+  readonly #api: HttpApi;
+  readonly #prometheus = new PrometheusExporter(VERSION);
+  readonly #statsd: Statsd | undefined;
+  readonly #roles: Role[] = [];
+  #tcp: string | undefined;
+  #isGuarded = false;
+
+  /** Listens, before anything else is done. Rejects with ListenError where it cannot by TCP. */
+  static async open(places: FrontPlaces, parts: FrontParts): Promise<Front> {
+    const front = new Front(parts);
+    try {
+      await front.#listen(places);
+    } catch (error) {
+      await front.close();
+      throw error;
+    }
+    return front;
+  }
+
+  private constructor(parts: FrontParts) {
+    this.#parts = parts;
+    const { machine, log } = parts;
+    this.#api = new HttpApi({
+      clock: machine.clock,
+      log,
+      sources: {
+        known: () => this.#roles[0]?.known,
+        readiness: () => this.#readiness(),
+        work: () => this.#work(),
+        metrics: () => this.#prometheus.page(this.counters, this.#gauges()),
+      },
+    });
+    this.#statsd = Statsd.open(machine, log, this.counters);
+  }
+
+  /** Whether figures are sent to a statsd server. */
+  get tellsStatsd(): boolean {
+    return this.#statsd !== undefined;
+  }
+
+  /** For roles: a figure may have changed. */
+  readonly changed = (): void => this.#statsd?.changed();
+
+  /** Something runs now, and can be looked at. */
+  add(role: Role): void {
+    this.#roles.push(role);
+    this.#statsd?.tell(this.#roles);
+  }
+
+  /** A configuration came into force: where nodes of this machine are handed out from now on, no listener stays open to them. */
+  reconfigured(config: Config): void {
+    const local = localProviders(config, this.#parts.drivers);
+    if (this.#tcp === undefined || this.#isGuarded || local.length === 0) return;
+    const address = this.#tcp;
+    this.#tcp = undefined;
+    this.#parts.log.error({ address, providers: local }, `${CLOSED}; it is closed`);
+    void this.#api
+      .leave(address)
+      .catch((error) => this.#parts.log.warn({ address, error: messageOf(error) }, "closing it failed"));
+  }
+
+  async close(): Promise<void> {
+    await this.#api.close();
+    await Promise.all(this.#roles.map((role) => role.close()));
+    await this.#statsd?.close();
+  }
+
+  async #listen({ socket, tcp, token }: FrontPlaces): Promise<void> {
+    const { log, config, drivers } = this.#parts;
+    // It is there for whoever sits at this machine: a process that cannot have it works all the same.
+    if (socket !== undefined) await this.#open({ socket }).catch((error) => log.warn({}, messageOf(error)));
+    if (tcp === undefined) return;
+    const local = localProviders(config, drivers);
+    if (local.length > 0 && token === undefined) {
+      log.warn({ ...tcp, providers: local }, `${CLOSED}; it is not opened`);
+      return;
+    }
+    this.#isGuarded = token !== undefined;
+    this.#tcp = await this.#open({ ...tcp, ...(token === undefined ? {} : { token }) });
+  }
+
+  async #open(place: Place): Promise<string> {
+    const address = await this.#api.listen(place);
+    this.#parts.log.info({ address }, "the web interface listens");
+    return address;
+  }
+
+  #readiness(): Readiness {
+    if (this.#roles.length === 0) return { ready: false, why: "the process starts" };
+    return (
+      this.#roles.map((role) => role.readiness()).find(({ ready }) => !ready) ?? { ready: true, why: "" }
+    );
+  }
+
+  #work() {
+    const own = this.#roles.flatMap((role) => role.work?.() ?? []);
+    return this.#roles.some((role) => role.work !== undefined) ? own : undefined;
+  }
+
+  #gauges(): readonly Gauge[] {
+    const known = this.#roles[0]?.known;
+    const flag = (on: boolean | undefined) => (on === true ? 1 : 0);
+    return [
+      ...this.#roles.flatMap((role) => role.gauges()),
+      gaugeOf("ready", flag(this.#readiness().ready)),
+      gaugeOf("tree_connected", flag(known?.handles.tree.session().state === "connected")),
+      gaugeOf("view_complete", flag(known?.view.complete)),
+    ];
+  }
+}
+
+const CLOSED =
+  "nodes of this machine could reach the web interface by TCP: name a token with --webapp-token FILE, or use the Unix socket in the state folder";

@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import type { Config } from "../../src/config/index.ts";
+import { Front, frontPlaces } from "../../src/process/front/index.ts";
+import { systemMachine } from "../../src/process/index.ts";
+import { memoryLog } from "../../src/telemetry/index.ts";
+import { ask } from "../api/rig.ts";
+
+const TCP = { host: "127.0.0.1", port: 0 };
+const config = (...drivers: readonly string[]) =>
+  ({ providers: drivers.map((driver) => ({ name: `my-${driver}`, driver })) }) as unknown as Config;
+/** Of these drivers only `vm` makes nodes on this machine. */
+const drivers = { driver: (name: string) => ({ capabilities: { local: name === "vm" } }) } as never;
+
+let front: Front | undefined;
+afterEach(() => front?.close());
+
+async function open(places: Parameters<typeof Front.open>[0], first: Config, env = {}) {
+  const log = memoryLog();
+  const machine = { ...systemMachine(), env };
+  front = await Front.open(places, { machine, log, drivers, config: first });
+  const addresses = log.lines
+    .filter(({ text }) => text === "the web interface listens")
+    .map(({ facts }) => (facts as { address: string }).address);
+  return { front, log, addresses };
+}
+
+describe("what listens while hostile code may run on this machine (design rule 11)", () => {
+  test("without nodes of this machine: loopback, for anybody", async () => {
+    const { addresses } = await open({ tcp: TCP }, config("cloud"));
+    expect((await ask(addresses[0]!, "/live")).status).toBe(200);
+  });
+
+  test("with them nothing is opened by TCP without a token, which is said; the Unix socket is", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "nodeyard-front-"));
+    const { addresses, log } = await open({ tcp: TCP, socket: `${folder}/http.sock` }, config("cloud", "vm"));
+    expect(addresses).toEqual([`unix:${folder}/http.sock`]);
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ level: "warn", facts: { ...TCP, providers: ["my-vm"] } }),
+    );
+    expect((await ask(addresses[0]!, "/live")).status).toBe(200);
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("with a token it is opened, and asked for", async () => {
+    const token = "0123456789abcdef";
+    const { addresses } = await open({ tcp: TCP, token }, config("vm"));
+    expect((await ask(addresses[0]!, "/live")).status).toBe(401);
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await ask(addresses[0]!, "/live", { headers })).status).toBe(200);
+  });
+
+  test("a configuration that brings such nodes closes what is open", async () => {
+    const opened = await open({ tcp: TCP }, config("cloud"));
+    const [address] = opened.addresses;
+    opened.front.reconfigured(config("cloud"));
+    expect((await ask(address!, "/live")).status).toBe(200);
+    opened.front.reconfigured(config("cloud", "vm"));
+    await expect(ask(address!, "/live")).rejects.toThrow();
+    expect(opened.log.lines.at(-1)).toMatchObject({
+      level: "error",
+      facts: { address, providers: ["my-vm"] },
+    });
+  });
+});
+
+describe("a process that has only begun", () => {
+  test("is alive, not ready, knows no lists, and has its own figures", async () => {
+    const { addresses } = await open({ tcp: TCP }, config());
+    const [address] = addresses as [string];
+    expect((await ask(address, "/live")).status).toBe(200);
+    const { status, text } = await ask(address, "/ready");
+    expect([status, text]).toEqual([503, expect.stringContaining("the process starts")]);
+    expect((await ask(address, "/node-list")).status).toBe(503);
+    expect((await ask(address, "/api/v1/builds")).status).toBe(404);
+    expect((await ask(address, "/metrics")).text).toMatch(/^nodeyard_ready 0$/m);
+  });
+
+  test("a port that statsd cannot have is refused", async () => {
+    const env = { STATSD_HOST: "localhost", STATSD_PORT: "no" };
+    await expect(open({}, config(), env)).rejects.toMatchObject({ code: "process.bad_statsd" });
+  });
+});
+
+describe("where a process is looked at", () => {
+  const webapp = { port: 8005, listenAddress: "0.0.0.0", isNamed: false };
+  const named = { port: 80, listenAddress: "10.0.0.1", isNamed: true };
+  const wish = (configured: "always" | "named" | "never") => ({ configured, socket: false });
+
+  test.each([
+    ["a launcher, as the old one", wish("always"), webapp, { tcp: { host: "0.0.0.0", port: 8005 } }],
+    ["a launcher, where its file says", wish("always"), named, { tcp: { host: "10.0.0.1", port: 80 } }],
+    ["up, where its file says nothing", wish("named"), webapp, {}],
+    ["up, where its file says something", wish("named"), named, { tcp: { host: "10.0.0.1", port: 80 } }],
+    ["a builder", wish("never"), named, {}],
+    ["a builder that is told to", { ...wish("never"), tcp: TCP }, named, { tcp: TCP }],
+    ["with a socket", { ...wish("never"), socket: true }, named, { socket: "/state/http.sock" }],
+    ["--no-webapp", undefined, named, {}],
+  ])("%s", (_, wanted, from, places) => {
+    expect(frontPlaces(wanted, from, "/state")).toEqual(places);
+  });
+});

@@ -1,0 +1,50 @@
+import { spawnSync } from "node:child_process";
+
+/** The parser of Prometheus' own client for Python: what it takes, a server takes. */
+const SCRIPT = `
+import json, sys
+from prometheus_client.parser import text_string_to_metric_families
+families = [{"name": f.name, "type": f.type, "help": f.documentation,
+             "samples": [{"name": s.name, "labels": s.labels, "value": s.value} for s in f.samples]}
+            for f in text_string_to_metric_families(sys.stdin.read())]
+json.dump(families, sys.stdout)
+`;
+
+export interface Family {
+  /** Of a counter: without `_total`. */
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly samples: readonly {
+    readonly name: string;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly value: number;
+  }[];
+}
+
+/** Debian's, where another python3 comes first on the PATH. */
+const PYTHONS = ["python3", "/usr/bin/python3"];
+
+let found: string | undefined;
+
+/** Why the parser cannot be had, or undefined. In CI that is an error, so that no test is lost silently. */
+export function requirePrometheusParser(): string | undefined {
+  found ??= PYTHONS.find((python) => spawnSync(python, ["-c", "import prometheus_client"]).status === 0);
+  if (found !== undefined) return undefined;
+  const line =
+    "Prometheus tests need the parser of its Python client. Run: apt-get install python3-prometheus-client";
+  if (process.env.CI) throw new Error(line);
+  process.stderr.write(`SKIPPED: ${line}\n`);
+  return line;
+}
+
+/** The families of a page; throws what the parser says of one that is none. */
+export function parsePage(text: string): readonly Family[] {
+  const { status, stdout, stderr } = spawnSync(found!, ["-c", SCRIPT], {
+    input: text,
+    encoding: "utf8",
+    maxBuffer: 1 << 28,
+  });
+  if (status !== 0) throw new Error(`Prometheus' parser: ${stderr.trim().split("\n").at(-1)}`);
+  return JSON.parse(stdout.replaceAll(/\bNaN\b|-?\bInfinity\b/g, "null")) as readonly Family[];
+}
