@@ -87,7 +87,7 @@ export class QemuProvider implements Provider {
 
   async close(): Promise<void> {
     this.#calls.close();
-    this.#host.close();
+    await this.#host.close();
   }
 
   async #console(tag: Tag, signal: AbortSignal): Promise<string | null> {

@@ -1,11 +1,15 @@
 import { join } from "node:path";
-import { DriverError } from "@nodeyard/driver";
+import { type DriverContext, DriverError, deadline, messageOf } from "@nodeyard/driver";
 import { numbersOf, type Port } from "../machine/bridge.ts";
 import { rules } from "../machine/firewall.ts";
 import type { QemuProviderConfig } from "../own.ts";
 import { Bridge } from "./bridge.ts";
 import { Numbers, nobodys } from "./numbers.ts";
+import { opened } from "./openers.ts";
 import { type Account, run } from "./tools.ts";
+import { removeIfUnused, removeUnused } from "./unused-bridges.ts";
+
+const CLOSE_MS = 20_000;
 
 /** What a machine has of the host that no other has at the same time. */
 export interface Allotment {
@@ -16,17 +20,29 @@ export interface Allotment {
 /** Users and places on the bridge, and that this host is closed to those who have them. */
 export class Allotments {
   readonly bridge: Bridge | null;
+  readonly #close: () => Promise<void>;
   readonly #users: Numbers | null;
   readonly #places: Numbers | null;
 
-  private constructor(bridge: Bridge | null, users: Numbers | null, places: Numbers | null) {
+  private constructor(
+    bridge: Bridge | null,
+    users: Numbers | null,
+    places: Numbers | null,
+    close: () => Promise<void> = async () => {},
+  ) {
     this.bridge = bridge;
+    this.#close = close;
     this.#users = users;
     this.#places = places;
   }
 
   /** Rejects with kind `configuration` for what a launcher that is not root cannot have, or the host has not. */
-  static async open(config: QemuProviderConfig, account: Account, signal: AbortSignal): Promise<Allotments> {
+  static async open(
+    config: QemuProviderConfig,
+    account: Account,
+    context: DriverContext,
+    signal: AbortSignal,
+  ): Promise<Allotments> {
     const { folder, users, bridge, network } = config.own;
     const refused = (what: string, why: string) =>
       new DriverError("configuration", `${what} needs root, ${why}, or run as root`);
@@ -40,11 +56,27 @@ export class Allotments {
     if (users !== null) await nobodys(users);
     if (network === "outbound" && bridge === null)
       await run("nft", ["-f", "-"], { signal, input: rules(account.uid, users) });
-    return new Allotments(
-      bridge === null ? null : await Bridge.open(folder, bridge, network, signal),
-      users === null ? null : await Numbers.open(join(folder, "users"), users, "users"),
-      bridge === null ? null : await Numbers.open(join(folder, "places"), numbersOf(bridge), "bridge"),
-    );
+    const numbers = users === null ? null : await Numbers.open(join(folder, "users"), users, "users");
+    // Those of providers that are gone, whose launchers were killed.
+    const warn = (error: unknown) =>
+      context.log.warn(
+        { error: messageOf(error) },
+        "unused bridges could not be looked for; the next start tries again",
+      );
+    await removeUnused(context, signal, folder).catch(warn);
+    if (bridge === null) return new Allotments(null, numbers, null);
+    const places = await Numbers.open(join(folder, "places"), numbersOf(bridge), "bridge");
+    const left = await opened(folder, context, signal);
+    const close = async () => {
+      await left();
+      await inTime(context, (limit) => removeIfUnused(folder, context, limit)).catch(warn);
+    };
+    try {
+      return new Allotments(await Bridge.open(folder, bridge, network, signal), numbers, places, close);
+    } catch (error) {
+      await close();
+      throw error;
+    }
   }
 
   async take(name: string, alive: (name: string) => Promise<boolean>, now: number): Promise<Allotment> {
@@ -65,7 +97,22 @@ export class Allotments {
     await this.#places?.free(number, name);
   }
 
+  async close(): Promise<void> {
+    await this.#close();
+  }
+
   portOf({ number }: Allotment): Port | undefined {
     return number === undefined ? undefined : this.bridge?.port(number);
+  }
+}
+
+/** An end has no signal of its caller's. */
+async function inTime({ clock }: DriverContext, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const late = () => new DriverError("timeout", `the bridge was not removed within ${CLOSE_MS} ms`);
+  const limit = deadline(clock, CLOSE_MS, late);
+  try {
+    await work(limit.signal);
+  } finally {
+    limit.cancel();
   }
 }

@@ -1,12 +1,22 @@
 import { readFile } from "node:fs/promises";
 import { DriverError } from "@nodeyard/driver";
-import { bridgeNames, bridgeRules, hostRules, type Port, portElement, portOf } from "../machine/bridge.ts";
+import {
+  bridgeMark,
+  bridgeNames,
+  bridgeRules,
+  hostRules,
+  hostTable,
+  markedFolder,
+  type Port,
+  portElement,
+  portOf,
+} from "../machine/bridge.ts";
 import type { Subnet } from "../own.ts";
 import { type Account, run } from "./tools.ts";
 
 /**
  * A bridge in a network namespace of its own, with one link to the host. The machines' programs are in there too: whoever breaks out
- * of one has no network but what the machine had. It stays when the launcher ends, as the machines do.
+ * of one has no network but what the machine had. It stays when the launcher ends, as long as there are machines.
  */
 export class Bridge {
   readonly namespace: string;
@@ -38,10 +48,34 @@ export class Bridge {
     if (!(await answers(["link", "show", "dev", link], signal))) await linked(namespace, link, signal);
     // Also where a launcher died in between.
     await run("ip", ["-n", namespace, "link", "set", "dev", "uplink", "master", "br0", "up"], { signal });
-    await run("ip", ["link", "set", "dev", link, "up"], { signal });
+    await run("ip", ["link", "set", "dev", link, "up", "alias", bridgeMark(folder)], { signal });
     await run("ip", ["addr", "replace", `${gateway}/${prefix}`, "dev", link], { signal });
     await run("ip", ["netns", "exec", namespace, "nft", "-f", "-"], { signal, input: bridgeRules() });
     return new Bridge(namespace, subnet);
+  }
+
+  /** Folders that bridges of this host are marked with, whoever made them. */
+  static async folders(signal: AbortSignal): Promise<readonly string[]> {
+    const text = await run("ip", ["-json", "link", "show", "type", "veth"], { signal }).catch((error) => {
+      // A host without iproute2 never had one.
+      if (error instanceof DriverError && error.kind === "configuration") return "";
+      throw error;
+    });
+    const links = JSON.parse(text.trim() || "[]") as { ifname?: string; ifalias?: string }[];
+    return links.flatMap(({ ifname, ifalias }) => {
+      const folder = ifalias === undefined ? undefined : markedFolder(ifalias);
+      return folder !== undefined && bridgeNames(folder).link === ifname ? [folder] : [];
+    });
+  }
+
+  /** Takes the folder's bridge away, with the host's rules for it. Not there: nothing. */
+  static async remove(folder: string, signal: AbortSignal): Promise<void> {
+    const { namespace, link } = bridgeNames(folder);
+    await answers(["link", "del", "dev", link], signal);
+    await answers(["netns", "del", namespace], signal);
+    // Rules last, as they are made first; deleting what is not there is an error, making what is there is none.
+    const table = `table ${hostTable(link)}`;
+    await run("nft", ["-f", "-"], { signal, input: `${table} {}\ndelete ${table}\n` });
   }
 
   port(number: number): Port {

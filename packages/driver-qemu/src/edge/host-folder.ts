@@ -75,13 +75,18 @@ export class HostFolder {
     const account = await accountOf(user, signal);
     await enter(folder, host, wanted);
     for (const program of [emulator, "qemu-img", "mcopy"]) await run(program, ["--version"], { signal });
-    const allotments = await Allotments.open(config, account, signal);
-    const opened = new HostFolder(config, context, { account, host, allotments });
-    // Not those of uploads: they are listed, and go as leaks do.
-    for (const drafts of ["nodes", "copies", "saving", "saved"])
-      await tidy(join(folder, drafts), context.clock.now() - DRAFT_AGE_MS);
-    await opened.saving.tidy(signal);
-    return opened;
+    const allotments = await Allotments.open(config, account, context, signal);
+    try {
+      const opened = new HostFolder(config, context, { account, host, allotments });
+      // Not those of uploads: they are listed, and go as leaks do.
+      for (const drafts of ["nodes", "copies", "saving", "saved"])
+        await tidy(join(folder, drafts), context.clock.now() - DRAFT_AGE_MS);
+      await opened.saving.tidy(signal);
+      return opened;
+    } catch (error) {
+      await allotments.close();
+      throw error;
+    }
   }
 
   has(name: string): Promise<boolean> {
@@ -183,9 +188,10 @@ export class HostFolder {
     );
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.copies.close();
     this.saving.close();
+    await this.allotments.close();
   }
 
   /** Saved states of images that are gone. */

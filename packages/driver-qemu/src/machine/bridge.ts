@@ -44,12 +44,29 @@ export function bridgeNames(folder: string): { readonly namespace: string; reado
   return { namespace: `nodeyard-qemu-${id}`, link: `nyq${id}` };
 }
 
+/** What the link is marked with on the host: a name alone would be taken for ours whoever chose it. */
+export function bridgeMark(folder: string): string {
+  return `${MARK}${folder}`;
+}
+
+/** The folder that a mark of ours names. */
+export function markedFolder(mark: string): string | undefined {
+  return mark.startsWith(`${MARK}/`) ? mark.slice(MARK.length) : undefined;
+}
+
+const MARK = "nodeyard-qemu ";
+
+/** The host's rules for what comes by the link. */
+export function hostTable(link: string): string {
+  return `inet nodeyard_${link}`;
+}
+
 /**
  * On the host: what comes from the machines reaches none of its addresses, but as an answer. `outbound` lets it pass on to
  * anywhere else, under the host's address. One transaction: there is no moment without rules.
  */
 export function hostRules(link: string, subnet: Subnet, network: "restricted" | "outbound"): string {
-  const table = `inet nodeyard_${link}`;
+  const table = hostTable(link);
   const answers = `    iifname "${link}" ct state established,related accept`;
   const onward =
     network === "outbound"
