@@ -23,8 +23,6 @@ const PARTS = ["faults", "transitions", "crashes", "sightings"] as const;
 export const NOT_MADE: Readonly<Record<string, string>> = {
   "node used -> ready":
     "Nodeyard takes the record of a used slot away and registers a new one, so that no slot keeps what an old client wrote",
-  "waits: offering.budget":
-    "five simulated minutes are too short to spend a label's budget of an hour; packages/nodeyard/test/launcher holds it",
 };
 
 export function transition(kind: "node" | "request", from: string | null, to: string | null): string {

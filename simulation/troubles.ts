@@ -197,7 +197,7 @@ export class Troubles {
   }
 
   reload(config: (typeof VARIANTS)[number]): void {
-    const changed = { ...config, failedLaunchesPerHour: budgetOf(this.#scene.seed) };
+    const changed = { ...config, failedLaunchesPerHour: budgetOf(this.#scene.seed, this.#scene.troubled) };
     this.#scene.config = changed;
     for (const each of this.#scene.processes) if (!each.dead) each.reconfigure(changed);
   }

@@ -67,11 +67,6 @@ export class Launcher {
     return this.#complete && !this.#closed;
   }
 
-  /** Whether requests are served now: the picture of the tree is whole, and others see the pools. */
-  get serving(): boolean {
-    return this.#complete && !this.#closed;
-  }
-
   /** Why a request is not served now; undefined when it has ended or is not known. */
   verdict(request: string): Verdict | undefined {
     return this.#parts.loop.verdict(request);
@@ -96,8 +91,10 @@ export class Launcher {
 
   /** Takes a new configuration without a restart of what did not change. */
   async reconfigure(config: LauncherConfig): Promise<void> {
+    const { failedLaunchesPerHour: before } = this.#config;
     this.#config = config;
     this.#parts.ledgers.setTenants(config.tenantLimits);
+    if (config.failedLaunchesPerHour !== before) this.#parts.admission.reconsider();
     await this.#parts.serving.apply(config.providers);
   }
 

@@ -6,6 +6,7 @@ import {
   isHopeless,
   noFailures,
   onFailure,
+  opensAt,
   type Tally,
 } from "../../src/launcher/breakers/rule.ts";
 import { type Breaker, decodeBreaker, encodeBreaker } from "../../src/operations/index.ts";
@@ -27,6 +28,17 @@ class Driven {
     return after.breaker !== undefined;
   }
 }
+
+test("a breaker that was opened by a budget opens sooner when that is raised, and never later than it says", () => {
+  const fields = { kind: "timeout", error: "no", failures: 5, opens: 1, since: 0 };
+  const spent = { level: 12, at: 1_000 };
+  const breaker: Breaker = { ...offering, ...fields, why: "budget", until: 1_000 + 3 * HOUR, spent };
+  const at = (failedPerHour: number) => opensAt(breaker, { ...defaultRule, failedPerHour });
+  expect([1, 4, 6, 12, 60].map(at)).toEqual(
+    [3 * HOUR, 2.25 * HOUR, 7 * (HOUR / 6), HOUR / 12, 0].map((ms) => ms + 1_000),
+  );
+  expect(opensAt({ ...breaker, why: "failures" }, { ...defaultRule, failedPerHour: 60 })).toBe(breaker.until);
+});
 
 describe("when a breaker opens", () => {
   test("at once when the cloud has no room, and never for quota", () => {

@@ -194,6 +194,27 @@ describe("a label that never boots", () => {
     expect(counters.value("view.records_skipped", { kind: "budget" })).toBeGreaterThan(0);
   });
 
+  test("is tried again at once when a new configuration has a larger one", async () => {
+    const counter = counting();
+    const world = new World(ONE_ZONE);
+    world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
+    const providers = [fakeProvider("cloud", RETRIES)];
+    const small = launcherConfig(providers, { failedLaunchesPerHour: 4 });
+    const { launcher } = await world.start("a", small, { wrap: counter.wrap });
+    await asked(world, 3);
+    await world.run(20_000);
+    const waiting = await world.ask();
+    await world.run(60_000);
+    expect(launcher.verdict(waiting)?.code).toBe("offering.budget");
+    expect(counter.creates).toBe(4);
+    world.cloud.faults.createFails = 0;
+    await world.settle(launcher.reconfigure(small));
+    await world.run(10_000);
+    expect(counter.creates).toBe(4);
+    await world.settle(launcher.reconfigure(launcherConfig(providers, { failedLaunchesPerHour: 60 })));
+    await world.fulfilled(waiting, 10_000);
+  });
+
   test("its record is forgotten after a day in which nobody tried", async () => {
     const world = new World(ONE_ZONE);
     const budget = { label: "small", spent: { level: 3, at: world.clock.now() }, failures: 3, since: 1 };

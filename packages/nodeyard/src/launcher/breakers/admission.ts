@@ -73,6 +73,12 @@ export class Admission {
     this.#budgets.onEvent(event);
   }
 
+  /** The budget is another one by now: what was closed by the former may be open. */
+  reconsider(): void {
+    this.#breakers.seed();
+    this.#budgets.reconsider();
+  }
+
   /** Forgets what nobody asks for any more. */
   async sweep(): Promise<void> {
     await this.#budgets.sweep();

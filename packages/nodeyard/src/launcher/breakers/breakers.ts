@@ -21,6 +21,7 @@ import {
   isHopeless,
   noFailures,
   onFailure,
+  opensAt,
   type Tally,
 } from "./rule.ts";
 
@@ -94,7 +95,7 @@ export class Breakers {
     const found = this.#find(key);
     if (found === undefined || this.#prober(key) === request) return ticket;
     const { breaker } = found;
-    if (now < breaker.until) throw new OfferingClosed(offering, breaker.error);
+    if (now < opensAt(breaker, this.#rule())) throw new OfferingClosed(offering, breaker.error);
     try {
       await this.#handles.tree.create(probePath(key), encodeProbe(request), { ephemeral: true });
     } catch (error) {
@@ -184,7 +185,8 @@ export class Breakers {
     if (key === undefined) return;
     const found = this.#find(key);
     if (found === undefined) return this.#tell(key, undefined);
-    const { why, until, since, failures, kind, error } = found.breaker;
+    const { why, since, failures, kind, error } = found.breaker;
+    const until = opensAt(found.breaker, this.#rule());
     const prober = this.#prober(key) ?? null;
     const hopeless = isHopeless(found.breaker, this.#rule());
     this.#tell(key, { why, until, prober, hopeless, since, failures, kind, error });

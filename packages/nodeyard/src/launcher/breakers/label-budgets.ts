@@ -18,7 +18,7 @@ import {
   roomAt,
   together,
 } from "./label-rule.ts";
-import { BudgetSpent, type Candidate, LaunchLine } from "./launch-line.ts";
+import { BudgetSpent, type Candidate, crowded, LaunchLine } from "./launch-line.ts";
 import type { BreakerRule, Failure } from "./rule.ts";
 
 type Failed = Pick<Failure, "kind" | "error">;
@@ -83,6 +83,18 @@ export class LabelBudgets {
       if (label === undefined) return;
       const gone = event.after === undefined && event.before !== undefined;
       this.#onRecord(label, gone ? decodeBudget(event.before.data) : undefined);
+    }
+  }
+
+  /** The budget is another one by now. */
+  reconsider(): void {
+    const now = this.#context.ages.now();
+    for (const [label, entry] of this.#entries) {
+      if (entry.closedUntil !== undefined && !isSpent(this.#known(label, entry), now, this.#rule())) {
+        entry.closedUntil = undefined;
+        this.#tell(labelKey(label), undefined);
+      } else this.#closeIfSpent(label, entry);
+      this.#serve(label, entry);
     }
   }
 
@@ -285,8 +297,4 @@ export class LabelBudgets {
 function isUp(entry: NodeEntry | undefined): boolean {
   if (entry === undefined || entry.record.externalId === null) return false;
   return entry.record.state === "ready" || entry.record.state === "in-use";
-}
-
-function crowded(label: string): BudgetSpent {
-  return new BudgetSpent(label, "as many are under way as its budget of failed launches has left");
 }

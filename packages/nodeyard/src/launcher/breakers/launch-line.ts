@@ -9,6 +9,10 @@ export class BudgetSpent extends NodeyardError {
   }
 }
 
+export function crowded(label: string): BudgetSpent {
+  return new BudgetSpent(label, "as many are under way as its budget of failed launches has left");
+}
+
 /** A launch of a node whose record is `building`. */
 export interface Candidate {
   readonly node: string;

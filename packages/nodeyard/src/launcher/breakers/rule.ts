@@ -70,7 +70,7 @@ export function onFailure(
   if (!overspent && !broken) return { breaker: undefined, tally: counted };
   const opens = (before?.opens ?? 0) + 1;
   const pause = backoff(random, opens - 1, rule.firstMs, rule.mostMs);
-  const drained = overspent ? ((level - rule.failedPerHour + 1) * HOUR_MS) / rule.failedPerHour : 0;
+  const drained = overspent ? drainMs(level, rule) : 0;
   const breaker: Breaker = {
     provider,
     az,
@@ -85,6 +85,16 @@ export function onFailure(
     spent: counted.spent,
   };
   return { breaker, tally: counted };
+}
+
+/** From when one may try, tree time in milliseconds: one that was closed by a smaller budget than that of now opens sooner. */
+export function opensAt({ why, until, spent }: Breaker, rule: BreakerRule): number {
+  return why === "failures" ? until : Math.min(until, Math.round(spent.at + drainMs(spent.level, rule)));
+}
+
+/** Until there is room for one more. */
+function drainMs(level: number, { failedPerHour }: BreakerRule): number {
+  return (Math.max(0, level - failedPerHour + 1) * HOUR_MS) / failedPerHour;
 }
 
 /** Whether requests are declined at once, since waiting has not helped. A cloud without room gets some in time. */
