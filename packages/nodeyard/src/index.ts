@@ -1,3 +1,13 @@
 export * from "./launcher/index.ts";
+export { allKeys, gaugeNames, promName } from "./metrics/index.ts";
 export * from "./operations/index.ts";
-export { Counters, type Journal, type Log, memoryJournal, memoryLog } from "./telemetry/index.ts";
+export {
+  Counters,
+  counterNames,
+  durationNames,
+  type Journal,
+  type Log,
+  levelNames,
+  memoryJournal,
+  memoryLog,
+} from "./telemetry/index.ts";

@@ -5,6 +5,7 @@ export { imageGauges } from "./images.ts";
 export { type Limits, limitGauges } from "./limits.ts";
 export { Population } from "./population.ts";
 export { promName } from "./prom-names.ts";
+export { allKeys } from "./statsd/all-keys.ts";
 export { type BuilderFigures, builderSamples } from "./statsd/builder-samples.ts";
 export { gaugeSamples } from "./statsd/gauge-keys.ts";
 export { keyPart, type StatsdSample } from "./statsd/lines.ts";

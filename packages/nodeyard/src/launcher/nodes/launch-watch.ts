@@ -1,6 +1,10 @@
+import { leaseIdOf } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
 import type { Launch } from "./attempt.ts";
 import { ImageGone } from "./boot-image.ts";
+
+/** Who asks, where a lease does. */
+const LEASES_ASK = "Nodeyard:lease";
 
 /** Counts and times the attempts of one launch (spec launcher.md 3.4): from the first one on, without waits for its turn. */
 export class LaunchWatch {
@@ -45,8 +49,13 @@ export class LaunchWatch {
       provider: pool.open.config.name,
       az: node.record.az ?? "",
       result,
-      requestor: request.record.requestor ?? "",
+      requestor: askerOf(request.record.requestor),
       step: this.#step,
     });
   }
+}
+
+/** Leases have a requestor each, which would make a figure each: they count as one. */
+function askerOf(requestor: string | null): string {
+  return leaseIdOf(requestor) === undefined ? (requestor ?? "") : LEASES_ASK;
 }
