@@ -17,6 +17,7 @@ export * from "./config/common.ts";
 export type * from "./config/compiled.ts";
 export type * from "./config/driver-config.ts";
 export * from "./config/images.ts";
+export * from "./config/machine-pools.ts";
 export { Reader } from "./config/reader.ts";
 export * from "./config/vocabulary.ts";
 export type * from "./contract.ts";

@@ -1,16 +1,13 @@
 import {
-  type ImageLists,
   type LoadContext,
-  labelMap,
   Reader,
-  readCommonPool,
   readCommonProvider,
-  readLimits,
-  uniquePools,
+  readLaunchLimits,
+  readMachinePools,
 } from "@nodeyard/driver";
 import { parseSubnet } from "../machine/bridge.ts";
-import type { NumberRange, QemuPoolConfig, QemuProviderConfig, QemuProviderOwn, Subnet } from "../own.ts";
-import { type ImageFacts, readImages } from "./images.ts";
+import type { NumberRange, QemuProviderConfig, QemuProviderOwn, Subnet } from "../own.ts";
+import { readImages } from "./images.ts";
 import { readKeys } from "./keys.ts";
 import { readLabel } from "./label.ts";
 
@@ -25,16 +22,21 @@ export function load(
   if (own === undefined) return undefined;
   const images = readImages(from, context);
   const keys = readKeys(from);
-  const pools = from.mappings("pools").flatMap((pool): QemuPoolConfig[] => {
-    const base = readCommonPool(pool, common);
-    return base === undefined ? [] : [readPool(pool, base, images, keys, own.bridge !== null, context)];
-  });
   return {
     ...common,
-    pools: uniquePools(from, pools),
-    launchTimeoutMs: from.milliseconds("launch-timeout", 600),
-    bootTimeoutMs: from.milliseconds("boot-timeout", 300),
-    launchAttempts: Math.max(1, Math.floor(from.number("launch-retries", 3))),
+    pools: readMachinePools(from, common, context, {
+      limits: { cores: "max-cores", ram: "max-ram" },
+      label: (at) => {
+        const label = readLabel(at, images, keys, context);
+        if (own.bridge !== null && label?.own.savedState)
+          at.error(
+            "saved-state",
+            "cannot be had with bridge: guests that go on keep the hardware address that was saved",
+          );
+        return label;
+      },
+    }),
+    ...readLaunchLimits(from, { launch: 600, boot: 300 }),
     own,
   };
 }
@@ -90,28 +92,6 @@ function readBridge(from: Reader): Subnet | null {
   if (!from.has("user"))
     from.error("bridge", "needs user, whose programs may open the machines' ends; add user");
   return subnet ?? null;
-}
-
-function readPool(
-  pool: Reader,
-  base: NonNullable<ReturnType<typeof readCommonPool>>,
-  images: ImageLists<ImageFacts>,
-  keys: readonly string[],
-  bridged: boolean,
-  context: LoadContext,
-): QemuPoolConfig {
-  const labels = pool.mappings("labels").flatMap((at) => {
-    const label = readLabel(at, images, keys, context);
-    if (bridged && label?.own.savedState)
-      at.error(
-        "saved-state",
-        "cannot be had with bridge: guests that go on keep the hardware address that was saved",
-      );
-    return label === undefined ? [] : [[at, label] as const];
-  });
-  const limits = { ...base.limits, ...readLimits(pool, { cores: "max-cores", ram: "max-ram" }) };
-  const rest = { availabilityZones: [], useInternalIp: false, own: undefined };
-  return { ...base, limits, labels: labelMap(pool, labels, context), ...rest };
 }
 
 /** The first is the default. */

@@ -1,13 +1,11 @@
 import {
   type LoadContext,
-  labelMap,
   Reader,
-  readCommonPool,
   readCommonProvider,
-  readLimits,
-  uniquePools,
+  readLaunchLimits,
+  readMachinePools,
 } from "@nodeyard/driver";
-import type { SliverPoolConfig, SliverProviderConfig } from "../own.ts";
+import type { SliverProviderConfig } from "../own.ts";
 import { readKeys, readLabel } from "./label.ts";
 import { readMachines } from "./machines.ts";
 
@@ -26,34 +24,13 @@ export function load(
   if (!Number.isSafeInteger(epoch) || epoch < 1)
     from.error("epoch", `is ${epoch}; write a whole number from 1 on`);
   const keys = readKeys(from);
-  const pools = from.mappings("pools").flatMap((pool): SliverPoolConfig[] => {
-    const base = readCommonPool(pool, common);
-    return base === undefined ? [] : [readPool(pool, base, keys, context)];
-  });
   return {
     ...common,
-    pools: uniquePools(from, pools),
-    launchTimeoutMs: from.milliseconds("launch-timeout", 1800),
-    bootTimeoutMs: from.milliseconds("boot-timeout", 60),
-    launchAttempts: Math.max(1, Math.floor(from.number("launch-retries", 3))),
+    pools: readMachinePools(from, common, context, {
+      limits: { millicores: "max-millicores", ram: "max-ram" },
+      label: (at) => readLabel(at, keys),
+    }),
+    ...readLaunchLimits(from, { launch: 1800 }),
     own: { machines: readMachines(from), signingKeys, epoch },
   };
-}
-
-function readPool(
-  pool: Reader,
-  base: NonNullable<ReturnType<typeof readCommonPool>>,
-  keys: readonly string[],
-  context: LoadContext,
-): SliverPoolConfig {
-  const labels = pool.mappings("labels").flatMap((at) => {
-    const label = readLabel(at, keys);
-    return label === undefined ? [] : [[at, label] as const];
-  });
-  const limits = {
-    ...base.limits,
-    ...readLimits(pool, { millicores: "max-millicores", ram: "max-ram" }),
-  };
-  const rest = { availabilityZones: [], useInternalIp: false, own: undefined };
-  return { ...base, limits, labels: labelMap(pool, labels, context), ...rest };
 }

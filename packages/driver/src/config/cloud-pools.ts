@@ -49,13 +49,14 @@ export function readCloudPools<PoolOwn, LabelOwn>(
   return uniquePools(provider, pools);
 }
 
-/** `launch-timeout`, `boot-timeout` and `launch-retries` of such a cloud. */
+/** `launch-timeout`, `boot-timeout` and `launch-retries`; seconds where they are missing, by default a cloud's. */
 export function readLaunchLimits(
   from: Reader,
+  { launch = 3600, boot = 60 }: { readonly launch?: number; readonly boot?: number } = {},
 ): Pick<ProviderConfig, "launchTimeoutMs" | "bootTimeoutMs" | "launchAttempts"> {
   return {
-    launchTimeoutMs: from.milliseconds("launch-timeout", 3600),
-    bootTimeoutMs: from.milliseconds("boot-timeout", 60),
+    launchTimeoutMs: from.milliseconds("launch-timeout", launch),
+    bootTimeoutMs: from.milliseconds("boot-timeout", boot),
     launchAttempts: Math.max(1, Math.floor(from.number("launch-retries", 3))),
   };
 }
