@@ -1,34 +1,22 @@
-import type { EmbeddedTree } from "@nodeyard/tree";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Builder, HostDisk, probeIsolation } from "../../src/builder/index.ts";
-import { type Host, makeHost, openTree, startBuilder, until } from "./rig.ts";
+import { oneBuilder, until } from "./rig.ts";
 
 const MAKE = 'echo image > "$DIB_IMAGE_FILENAME.raw"';
 
-let host: Host;
-let tree: EmbeddedTree;
-let builder: Builder | undefined;
-beforeEach(async () => {
-  host = makeHost();
-  tree = await openTree(host);
-});
-afterEach(async () => {
-  await builder?.close();
-  await tree.close();
-  host.remove();
-});
+const site = oneBuilder();
 
-const states = (image: string) =>
-  [...(builder?.view.images.builds(image).values() ?? [])].map(({ state }) => state);
+const states = ({ view }: Builder, image: string) =>
+  [...view.images.builds(image).values()].map(({ state }) => state);
 
 test("an image that fails waits, and others are built meanwhile by the same worker", async () => {
+  const { host } = site;
   const [fails, works] = [host.script("fails", "exit 1"), host.script("works", MAKE)];
   const images = [
     `  - {name: bad, formats: [raw], build-command: [${fails}]}`,
     `  - {name: good, formats: [raw], rebuild-age: 1, build-command: [${works}]}`,
   ];
-  const started = await startBuilder(tree, host, host.config(images.join("\n")));
-  builder = started.builder;
+  const started = await site.start(host.config(images.join("\n")));
   const built = () => started.log.lines.filter(({ text }) => text === "a build is ready").length;
   // Its successor is due each second; the failed one's only after a minute.
   await until(
@@ -36,7 +24,7 @@ test("an image that fails waits, and others are built meanwhile by the same work
     "three builds of the good one",
     () => started.log.lines,
   );
-  expect(states("bad")).toEqual(["failed"]);
+  expect(states(started.builder, "bad")).toEqual(["failed"]);
 });
 
 class FullDisk extends HostDisk {
@@ -47,11 +35,11 @@ class FullDisk extends HostDisk {
 }
 
 test("no build begins on a disk without room: no record, no file, one line that says so", async () => {
+  const { host } = site;
   const command = host.script("make", MAKE);
   const config = host.config(`  - {name: small, formats: [raw], build-command: [${command}]}`);
   const disk = new FullDisk(host.images, probeIsolation());
-  const started = await startBuilder(tree, host, config, disk);
-  builder = started.builder;
+  const started = await site.start(config, disk);
   const refusal = () => started.log.lines.find(({ text }) => text.startsWith("no build:"));
   await until(
     () => refusal() !== undefined,
@@ -59,5 +47,5 @@ test("no build begins on a disk without room: no record, no file, one line that 
     () => started.log.lines,
   );
   expect(refusal()?.facts).toMatchObject({ image: "small", free: 0, needed: 2 ** 30 });
-  expect([states("small"), host.files()]).toEqual([[], []]);
+  expect([states(started.builder, "small"), host.files()]).toEqual([[], []]);
 });

@@ -14,6 +14,7 @@ import { type Driver, DriverError } from "@nodeyard/driver";
 import { fakeConfig, fakeDriver } from "@nodeyard/driver-fake";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { type EmbeddedTree, openEmbeddedTree, type Tree } from "@nodeyard/tree";
+import { afterEach, beforeEach } from "vitest";
 import { Builder, type BuilderConfig, HostDisk, probeIsolation } from "../../src/builder/index.ts";
 import { type DriverRegistry, loadConfig } from "../../src/config/index.ts";
 import { Counters, memoryLog } from "../../src/telemetry/index.ts";
@@ -118,6 +119,36 @@ export async function startBuilder(
 
 export function openTree(host: Host): Promise<EmbeddedTree> {
   return openEmbeddedTree({ folder: host.folder, clock: systemClock, random: systemRandom });
+}
+
+/** A host with an embedded tree around each test of a file, and the builder that a test starts on it; what is left ends with the test. */
+export function oneBuilder() {
+  let host: Host;
+  let tree: EmbeddedTree;
+  let builder: Builder | undefined;
+  beforeEach(async () => {
+    host = makeHost();
+    tree = await openTree(host);
+  });
+  afterEach(async () => {
+    await builder?.close();
+    builder = undefined;
+    await tree.close();
+    host.remove();
+  });
+  return {
+    get host(): Host {
+      return host;
+    },
+    get tree(): EmbeddedTree {
+      return tree;
+    },
+    async start(config: BuilderConfig, disk?: HostDisk) {
+      const started = await startBuilder(tree, host, config, disk);
+      builder = started.builder;
+      return started;
+    },
+  };
 }
 
 /** Waits for what events bring about; the limit is for a test that would never end. */

@@ -1,34 +1,21 @@
 import { paths } from "@nodeyard/model";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
-import type { EmbeddedTree } from "@nodeyard/tree";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Builder } from "../../src/builder/index.ts";
+import { expect, test } from "vitest";
 import { tellCanary } from "../../src/launcher/nodes/canary-report.ts";
 import { chooseUpload } from "../../src/launcher/nodes/choose-upload.ts";
 import { canaryPath, listImages } from "../../src/operations/index.ts";
-import { type Host, makeHost, openTree, startBuilder, until } from "./rig.ts";
+import { oneBuilder, until } from "./rig.ts";
 
 const MAKE = 'echo image > "$DIB_IMAGE_FILENAME.raw"';
 
-let host: Host;
-let tree: EmbeddedTree;
-let builder: Builder | undefined;
-beforeEach(async () => {
-  host = makeHost();
-  tree = await openTree(host);
-});
-afterEach(async () => {
-  await builder?.close();
-  await tree.close();
-  host.remove();
-});
+const site = oneBuilder();
 
 /** An image with two builds, the newer on trial at a share of 50 %; `boot` is a launch of it as a launcher makes it. */
 async function onTrial(launches: number) {
+  const { host, tree } = site;
   const image = `{name: small, canary: {percent: 50, launches: ${launches}}, build-command: [${host.script("make", MAKE)}]}`;
-  const { builder: own, log } = await startBuilder(tree, host, host.config(`  - ${image}`, "{name: small}"));
-  builder = own;
-  const { view } = own;
+  const { builder, log } = await site.start(host.config(`  - ${image}`, "{name: small}"));
+  const { view } = builder;
   const uploads = () => [...view.images.uploads("small")].filter(({ record }) => record.state === "ready");
   const lines = () => log.lines;
   await until(() => uploads().length === 1, "the first upload", lines);
@@ -74,7 +61,7 @@ test("one that does not boot is launched no more, and the proven one stays", asy
   await until(() => booted().size === 1, "launched alone", lines);
   expect(booted()).toEqual(new Set([first]));
   // Its successor has a trial, and takes nothing from the proven one.
-  await tree.create(paths.imageRequest("small"));
+  await site.tree.create(paths.imageRequest("small"));
   await until(async () => (await status())?.candidate != null, "another trial", lines);
   expect(await status()).toMatchObject({ rejected: [second] });
   expect(booted().has(first)).toBe(true);

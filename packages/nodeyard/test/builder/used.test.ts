@@ -1,27 +1,15 @@
 import { encodeNode, newNode, paths } from "@nodeyard/model";
-import { type EmbeddedTree, ensurePath } from "@nodeyard/tree";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Builder } from "../../src/builder/index.ts";
-import { type Host, makeHost, openTree, startBuilder, until } from "./rig.ts";
+import { ensurePath } from "@nodeyard/tree";
+import { expect, test } from "vitest";
+import { oneBuilder, until } from "./rig.ts";
 
-let host: Host;
-let tree: EmbeddedTree;
-let builder: Builder | undefined;
-beforeEach(async () => {
-  host = makeHost();
-  tree = await openTree(host);
-});
-afterEach(async () => {
-  await builder?.close();
-  await tree.close();
-  host.remove();
-});
+const site = oneBuilder();
 
 test("an upload that a node boots from stays, whatever its age, and goes as soon as the node has gone", async () => {
+  const { host, tree } = site;
   const command = host.script("make", 'echo image > "$DIB_IMAGE_FILENAME.raw"');
   const config = host.config(`  - {name: small, build-command: [${command}]}`, "{name: small}");
-  const started = await startBuilder(tree, host, config);
-  builder = started.builder;
+  const started = await site.start(config);
   const { images } = started.builder.view;
   const lines = () => started.log.lines;
   const ready = () => [...images.uploads("small")].filter(({ record }) => record.state === "ready");
