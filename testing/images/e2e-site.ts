@@ -20,7 +20,7 @@ import { ELEMENTS } from "./require.ts";
 
 const BIN = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
 /** For a command that waits: for a build, or for a machine to boot. */
-const COMMAND_MS = 20 * 60_000;
+const COMMAND_MS = 90 * 60_000;
 /** A number that no user of a machine for tests has. */
 const USER = "61235";
 
@@ -44,11 +44,25 @@ interface Granted {
   }[];
 }
 
+interface LifeStep {
+  readonly of: string;
+  readonly attempt: number;
+  readonly step: string;
+}
+
+export interface Trial {
+  /** Null: none goes on. */
+  readonly candidate: string | null;
+  readonly rejected: readonly string[];
+  readonly last: { readonly build: string; readonly verdict: string; readonly why: string } | null;
+}
+
 /** Nodeyard on one machine: it builds an image, keeps it in its own store and boots it. */
 export class ImageLife {
   readonly folder = mkdtempSync(join(tmpdir(), "nodeyard-images-"));
   readonly images = join(this.folder, "images");
   readonly machines = join(this.folder, "machines");
+  readonly #break = join(this.folder, "break");
   readonly #state = join(this.folder, "state");
   readonly #config = join(this.folder, "nodepool.yaml");
   readonly #client: Client;
@@ -70,9 +84,10 @@ export class ImageLife {
           {
             name: "image",
             username: "root",
-            elements: kind.elements,
+            elements: [...kind.elements, ...(kind.saved === true ? ["nodeyard-parked"] : [])],
             "dib-cmd": kind.dibCommand,
-            "env-vars": kind.env,
+            "env-vars": { ...kind.env, NODEYARD_BREAK: this.#break },
+            ...(kind.trial === undefined ? {} : { canary: kind.trial }),
           },
         ],
         providers: [
@@ -82,9 +97,8 @@ export class ImageLife {
             folder: this.machines,
             user: USER,
             accelerator: "tcg",
-            // Without KVM, on a busy machine.
-            "boot-timeout": 900,
-            "launch-timeout": 1200,
+            "boot-timeout": kind.bootSeconds,
+            "launch-timeout": kind.bootSeconds + 300,
             "authorized-keys": [client.authorizedKey],
             diskimages: [{ name: "image", ...kind.boot }],
             pools: [
@@ -95,6 +109,7 @@ export class ImageLife {
                     name: "built",
                     diskimage: "image",
                     seed: "fw_cfg",
+                    "saved-state": kind.saved === true,
                     ram: kind.ram,
                     disk: kind.disk,
                     "console-log": true,
@@ -138,12 +153,30 @@ export class ImageLife {
     return all.filter(({ state }) => state === "ready").map(({ id }) => id);
   }
 
+  /** From now on builds are of images that do not boot, or boot again; for kinds with the element that breaks them. */
+  breakBuilds(broken: boolean): void {
+    if (broken) writeFileSync(this.#break, "");
+    else rmSync(this.#break);
+  }
+
+  /** How the trial of a new build goes, or how the last one ended. */
+  async trial(): Promise<Trial | null> {
+    const [image] = await this.json<{ readonly canary: Trial | null }[]>("image-status");
+    return image?.canary ?? null;
+  }
+
+  /** Names of the steps by which a machine came about. */
+  async steps(node: string): Promise<readonly string[]> {
+    const { steps } = await this.json<{ readonly steps: readonly LifeStep[] }>("explain", "node", node);
+    return steps.filter(({ of }) => of === "launch").map(({ attempt, step }) => `${attempt} ${step}`);
+  }
+
   /** Asks for a machine and waits for it. */
   async granted(): Promise<Login> {
     const { lease, nodes } = await this.json<Granted>("request", "built", "--wait");
-    const { interface_ip: host, connection_port: port, host_keys: keys } = nodes[0]!;
+    const { id: node, interface_ip: host, connection_port: port, host_keys: keys } = nodes[0]!;
     const at = { interfaceIp: host, connection: { port } };
-    return { lease, run: (command) => this.#client.run(at, keys, command) };
+    return { lease, node, keys, run: (command) => this.#client.run(at, keys, command) };
   }
 
   /** What must not be there when all has ended, in words. */
@@ -176,6 +209,8 @@ export class ImageLife {
 /** A machine that a client has. */
 export interface Login {
   readonly lease: string;
+  readonly node: string;
+  readonly keys: readonly string[];
   /** Runs a command in it over SSH and gives its output. */
   run(command: string): Promise<string>;
 }

@@ -12,8 +12,14 @@ export interface ImageKind {
   readonly ram: number;
   /** GiB; not below the image's. */
   readonly disk: number;
+  /** For a boot without KVM, on a busy machine. */
+  readonly bootSeconds: number;
   /** How often it is built: the third build retires the first. */
   readonly builds: number;
+  /** Whether its machines go on from a saved state, for which it gets the element that this takes. */
+  readonly saved?: boolean;
+  /** How new builds are tried. */
+  readonly trial?: { readonly percent: number; readonly launches: number };
 }
 
 /** The smallest: programs of this machine, no mirror, booted by a kernel from outside. */
@@ -26,8 +32,16 @@ export async function mini(cache: string): Promise<ImageKind> {
     boot: { kernel, initrd, "kernel-arguments": "console=ttyS0 quiet panic=-1" },
     ram: 256,
     disk: 2,
+    bootSeconds: 900,
     builds: 3,
   };
+}
+
+/** One that does not boot where it is told so: half of the launches try a new build. */
+export function breakable(kind: ImageKind): ImageKind {
+  const elements = [...kind.elements, "nodeyard-broken"];
+  // What does not boot takes this long each time; what does, some tens of seconds on a busy machine.
+  return { ...kind, elements, bootSeconds: 120, trial: { percent: 50, launches: 4 } };
 }
 
 /** Debian as diskimage-builder makes it, with its own boot loader and systemd; from the mirror that apt uses here. */
@@ -48,6 +62,7 @@ export function debian(cache: string): ImageKind {
     boot: {},
     ram: 512,
     disk: 4,
+    bootSeconds: 3600,
     builds: 1,
   };
 }

@@ -1,12 +1,7 @@
 import { until } from "../chaos/patience.ts";
-import type { Victim } from "../chaos/victim.ts";
-import type { ImageLife, Login } from "./e2e-site.ts";
+import type { ImageLife } from "./e2e-site.ts";
 import type { ImageKind } from "./kinds.ts";
-
-const SETTLE_MS = 90_000;
-
-/** Runs a step and says what it showed and how long it took. */
-export type Step = <T>(what: string, work: () => Promise<T>) => Promise<T>;
+import { ended, firstBuild, given, isOf, SETTLE_MS, type Step, uploaded } from "./parts.ts";
 
 /** The whole life of an image, each part by what clients and operators use. Throws at the first thing that is not as it must be. */
 export async function liveThrough(site: ImageLife, kind: ImageKind, step: Step): Promise<void> {
@@ -42,42 +37,5 @@ export async function liveThrough(site: ImageLife, kind: ImageKind, step: Step):
         () => up.errors.slice(-5_000),
       ),
     );
-  await step("all nodes are gone", () =>
-    until(
-      async () => (await site.json<unknown[]>("list")).length === 0,
-      SETTLE_MS,
-      () => up.errors.slice(-5_000),
-    ),
-  );
-  await step("Nodeyard ends, and nothing is left: no process, mount, loop device, folder", async () => {
-    await up.signal("SIGTERM");
-    if (up.exitCode !== 0) throw new Error(`it ended with ${up.exitCode}:\n${up.errors.slice(-5_000)}`);
-    const left = site.leftovers();
-    if (left.length > 0) throw new Error(left.join("\n"));
-  });
-}
-
-/** The build that begins by itself: there is none yet. */
-async function firstBuild(site: ImageLife, up: Victim): Promise<string> {
-  await Promise.race([up.told('"a build is ready"'), up.told('"a build failed"')]);
-  const [build] = await site.builds("ready");
-  if (build === undefined) throw new Error(up.errors.slice(-5_000));
-  return build;
-}
-
-function uploaded(site: ImageLife, up: Victim, build: string): Promise<void> {
-  return until(
-    async () => (await site.uploaded()).includes(build),
-    SETTLE_MS,
-    () => up.errors.slice(-5_000),
-  );
-}
-
-async function isOf(login: Login, build: string): Promise<void> {
-  const said = (await login.run("cat /etc/nodeyard-build")).trim();
-  if (said !== build) throw new Error(`the machine says that it is of build ${said}, not ${build}`);
-}
-
-async function given(site: ImageLife, { lease }: Login): Promise<void> {
-  await site.run("release", lease);
+  await ended(site, up, step);
 }

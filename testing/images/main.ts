@@ -3,21 +3,30 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Client, requireQemu } from "../qemu/index.ts";
 import { ImageLife } from "./e2e-site.ts";
-import { debian, mini } from "./kinds.ts";
-import { liveThrough, type Step } from "./life.ts";
+import { breakable, debian, mini } from "./kinds.ts";
+import { liveThrough } from "./life.ts";
+import type { Step } from "./parts.ts";
 import { requireDiskimageBuilder } from "./require.ts";
+import { liveThroughSaved } from "./saved.ts";
+import { liveThroughTrials } from "./trials.ts";
 
 const { values } = parseArgs({
   options: {
     image: { type: "string", default: "mini" },
+    canary: { type: "boolean", default: false },
+    saved: { type: "boolean", default: false },
     keep: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
-if (values.help || !["mini", "debian"].includes(values.image)) {
-  console.log(`npm run e2e:image -- [--image mini|debian] [--keep]
+const isUsable =
+  ["mini", "debian"].includes(values.image) && !(values.canary && (values.saved || values.image !== "mini"));
+if (values.help || !isUsable) {
+  console.log(`npm run e2e:image -- [--image mini|debian] [--saved] | --canary [--keep]
 An image's whole life on this machine, as root: built, uploaded, booted, logged in to, retired.
   --image debian   diskimage-builder's debian-minimal vm from apt's mirror (minutes) instead of the smallest there is
+  --saved          its machines go on from a saved state instead of booting: the image gets the element nodeyard-parked
+  --canary         instead: a new build that does not boot is tried on half of the launches and rolled back by itself, a good one takes over
   --keep           leave the folder with logs and images there`);
   process.exit(values.help ? 0 : 2);
 }
@@ -33,12 +42,18 @@ const step: Step = async (what, work) => {
 };
 
 const cache = join(tmpdir(), "nodeyard-image-cache");
-const kind = values.image === "debian" ? debian(cache) : await mini(cache);
+const image = values.image === "debian" ? debian(cache) : await mini(cache);
+const kind = values.canary ? breakable(image) : { ...image, saved: values.saved };
 const client = await Client.make();
 const site = new ImageLife(kind, client);
 let code = 0;
+// Machines would outlive the one who interrupts.
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => void site.close().finally(() => process.exit(130)));
 try {
-  await liveThrough(site, kind, step);
+  if (values.canary) await liveThroughTrials(site, step);
+  else if (values.saved) await liveThroughSaved(site, step);
+  else await liveThrough(site, kind, step);
   console.log(`done in ${((performance.now() - start) / 1000).toFixed(1)} s`);
 } catch (error) {
   console.error(`\nFAILED: ${(error as Error).stack}`);

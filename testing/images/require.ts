@@ -3,7 +3,10 @@ import { fileURLToPath } from "node:url";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
-export const ELEMENTS = `${HERE}elements`;
+/** Those for tests, and those that the repository offers; joined as `elements-dir` has them. */
+export const ELEMENTS = [`${HERE}elements`, fileURLToPath(new URL("../../elements", import.meta.url))].join(
+  ":",
+);
 /** With stand-ins for what kernels may lack; and no Python environment of one's own: the module belongs to the system's. */
 export const BUILD_PATH = `${HERE}shim:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin`;
 

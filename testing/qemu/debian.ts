@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { chmod, copyFile, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { TestImage } from "./image.ts";
 import { output } from "./run.ts";
 
@@ -10,22 +11,24 @@ const PACKAGES = "linux-image-cloud-amd64,systemd-sysv,udev,dbus,openssh-server,
 const SEED = "/sys/firmware/qemu_fw_cfg/by_name/opt/org.nodeyard";
 const ARGUMENTS = "console=ttyS0 quiet root=/dev/vda rw";
 
-/** What an image does to be saved, as a unit, and what this one does without cloud-init to be somebody's. */
+/** What makes an image fit to be saved: the element's own, run as diskimage-builder runs it. */
+const PARKED = fileURLToPath(
+  new URL("../../elements/nodeyard-parked/install.d/60-nodeyard-parked", import.meta.url),
+);
+/** What this image does without cloud-init to be somebody's: as that does, after it was parked and before network and sshd. */
 const UNIT = `[Unit]
-Description=Parked until it is somebody's machine
+Description=Takes the name and the keys of its seed
 DefaultDependencies=no
-After=sysinit.target
+After=local-fs.target nodeyard-park.service
 Before=network-pre.target systemd-networkd.service ssh.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-TimeoutStartSec=infinity
 ExecStart=/bin/sh /usr/lib/nodeyard/start
 [Install]
 WantedBy=multi-user.target
 `;
 const START = `modprobe qemu_fw_cfg
-if [ -e ${SEED}/parked/raw ]; then cat ${SEED}/parked/raw >/run/parked; sh /run/parked; fi
 [ -e /etc/ssh/ssh_host_ed25519_key ] || ssh-keygen -q -A
 hostname "$(sed 's/.*"local-hostname":"\\([a-z0-9-]*\\)".*/\\1/' ${SEED}/meta-data/raw)"
 mkdir -p /root/.ssh && cat ${SEED}/authorized-keys/raw >/root/.ssh/authorized_keys
@@ -36,6 +39,7 @@ const NETWORK = "[Match]\nName=e*\n[Network]\nDHCP=yes\n";
 export async function debianImage(): Promise<TestImage> {
   const key = createHash("sha256")
     .update(readFileSync(import.meta.filename))
+    .update(readFileSync(PARKED))
     .digest("hex");
   const folder = join(tmpdir(), `nodeyard-qemu-debian-${key.slice(0, 16)}`);
   if (!existsSync(folder)) await build(folder);
@@ -57,7 +61,7 @@ async function build(folder: string): Promise<void> {
       write("/usr/lib/nodeyard/start", START),
       write("/etc/systemd/network/all.network", NETWORK),
       '--customize-hook=chroot "$1" systemctl -q enable nodeyard systemd-networkd',
-      '--customize-hook=rm -f "$1"/etc/ssh/ssh_host_* "$1"/etc/machine-id',
+      `--customize-hook=chroot "$1" bash -s <'${PARKED}'`,
       ...["bookworm", root],
     ];
     await output("mmdebstrap", words, { timeout: 1_200_000 });
