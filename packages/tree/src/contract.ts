@@ -128,6 +128,8 @@ export interface Feed {
   readonly synced: Promise<void>;
   /** Compares the whole subtree with what was told and tells the differences, then `synced`. */
   resync(): Promise<void>;
+  /** Reads that are owed, under way included: for events that came, and for a comparison. */
+  pending(): { readonly events: number; readonly walk: number };
   close(): Promise<void>;
 }
 

@@ -42,6 +42,11 @@ export const gaugeNames = {
   tree_connected: gauge("1 while the process is connected to the tree"),
   view_complete: gauge("1 while everything that the tree holds is known"),
   tree_calls: gauge("Calls of the tree that wait for their answers"),
+  tree_reads_pending: gauge(
+    "Reads that are owed before what happened in the tree is known: for events, or by a comparison of all (playback)",
+    "cache",
+    "queue",
+  ),
   journal_lost: gauge("Events that the journal could not take"),
 } as const satisfies Readonly<Record<string, Measure>>;
 

@@ -1,3 +1,4 @@
+export { backlogGauges } from "./backlog.ts";
 export { PrometheusExporter, type PrometheusPage } from "./edge/prometheus.ts";
 export { UdpSink } from "./edge/udp-sink.ts";
 export { type Gauge, type GaugeName, gaugeNames, gaugeOf } from "./gauges.ts";

@@ -57,7 +57,7 @@ export class View {
   readonly own = new Map<string, OwnEntry>();
   readonly #options: ViewOptions;
   readonly #listeners = new Set<Listener>();
-  readonly #feeds: Feed[] = [];
+  readonly #feeds = new Map<string, Feed>();
   /** Roots that have not told everything since their last gap. */
   readonly #open = new Set<string>(ROOTS);
   readonly #stop = new AbortController();
@@ -74,7 +74,8 @@ export class View {
   /** Starts to follow the tree; resolves when the view is complete for the first time. */
   async start(): Promise<void> {
     for (const root of ROOTS) {
-      this.#feeds.push(
+      this.#feeds.set(
+        root,
         this.#options.tree.feed(root, {
           interest: interestOf,
           descend: (path) => mayHold(placeOf(path).kind) && !LEAVES.some((root) => path.startsWith(root)),
@@ -84,7 +85,7 @@ export class View {
         }),
       );
     }
-    await Promise.all(this.#feeds.map((feed) => feed.synced));
+    await Promise.all([...this.#feeds.values()].map((feed) => feed.synced));
     this.#scheduleResync();
   }
 
@@ -95,12 +96,17 @@ export class View {
 
   /** Compares everything with the tree: when it resolves, whatever was written before the call is in here. */
   async resync(): Promise<void> {
-    await Promise.all(this.#feeds.map((feed) => feed.resync()));
+    await Promise.all([...this.#feeds.values()].map((feed) => feed.resync()));
+  }
+
+  /** Reads that are owed before everything that happened is in here, by the root of what is read. */
+  backlog(): ReadonlyMap<string, ReturnType<Feed["pending"]>> {
+    return new Map([...this.#feeds].map(([root, feed]) => [root, feed.pending()]));
   }
 
   async close(): Promise<void> {
     this.#stop.abort(new Error("the view is closed"));
-    await Promise.all(this.#feeds.map((feed) => feed.close()));
+    await Promise.all([...this.#feeds.values()].map((feed) => feed.close()));
   }
 
   /** A lost event delays, never loses: now and then everything is compared. */

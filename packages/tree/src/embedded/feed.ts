@@ -44,6 +44,11 @@ export class CoreFeed implements Feed {
     });
   }
 
+  /** Nothing is ever read: what an event tells of is at hand. */
+  pending(): { readonly events: number; readonly walk: number } {
+    return { events: 0, walk: 0 };
+  }
+
   async close(): Promise<void> {
     this.end();
   }

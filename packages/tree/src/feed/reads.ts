@@ -44,6 +44,11 @@ export class Reads {
     this.#walking++;
   }
 
+  /** What is owed, in flight included. */
+  pending(): { readonly events: number; readonly walk: number } {
+    return { events: this.#live.size + this.#reading.size, walk: this.#walking };
+  }
+
   /** Drops what waits, and the answers of what is in flight no longer count. */
   clear(): void {
     this.#generation++;

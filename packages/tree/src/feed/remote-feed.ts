@@ -83,6 +83,10 @@ export class RemoteFeed implements Feed {
     return waiter.promise;
   }
 
+  pending(): { readonly events: number; readonly walk: number } {
+    return this.#reads.pending();
+  }
+
   async close(): Promise<void> {
     if (this.#ended) return;
     this.end();

@@ -269,3 +269,18 @@ describe("after a gap", () => {
     expect(follower.said().slice(2)).toEqual(["gap", "synced"]);
   });
 });
+
+test("what a feed still owes is told: a comparison that runs, and events that were not read yet", () => {
+  const other = tree.feed("/o", { interest: () => "data", onChange: () => {} });
+  expect(other.pending()).toEqual({ events: 0, walk: 0 });
+  port.ready();
+  expect(other.pending()).toEqual({ events: 0, walk: 1 });
+  port.answer(found("0", 10n, 0));
+  expect(other.pending()).toEqual({ events: 0, walk: 0 });
+  port.event({ type: "changed", path: "/o" });
+  expect(other.pending()).toEqual({ events: 1, walk: 0 });
+  // Another event while the first one's read is on its way is one read more, of the same path.
+  port.event({ type: "changed", path: "/o" });
+  port.event({ type: "created", path: "/o/a" });
+  expect(other.pending()).toEqual({ events: 2, walk: 0 });
+});

@@ -25,6 +25,8 @@ export function gaugeKey({ name, labels }: Gauge, host: string): string | undefi
       return `nodepool.image.${part("image")}.provider.${part("provider")}.last_ready_upload`;
     case "tree_calls":
       return `nodepool.launcher.${keyPart(host)}.zk.client.connection_queue`;
+    case "tree_reads_pending":
+      return `nodepool.launcher.${keyPart(host)}.zk.${part("cache")}_cache.${part("queue")}_queue`;
     case "workers":
       return `nodepool.builder.${keyPart(host)}.${part("kind")}_workers`;
     default:

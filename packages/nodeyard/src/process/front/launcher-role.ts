@@ -2,6 +2,7 @@ import type { Readiness } from "../../api/index.ts";
 import type { Config } from "../../config/index.ts";
 import { Election } from "../../coordination/index.ts";
 import {
+  backlogGauges,
   type Gauge,
   gaugeOf,
   gaugeSamples,
@@ -100,6 +101,7 @@ export class LauncherRole implements Role {
     return [
       ...limitGauges({ maxServers, tenants: tenantLimits }),
       gaugeOf("tree_calls", tree.underWay().length),
+      ...backlogGauges(this.#launcher.view),
     ];
   }
 }
