@@ -1,11 +1,12 @@
-import { Calls, type Driver, type DriverContext, DriverError, deadline } from "@nodeyard/driver";
-import type { SigningKeys, SliverClient } from "@nodeyard/sliver-protocol";
+import { Calls, type Driver, type DriverContext, DriverError, deadline, tagOf } from "@nodeyard/driver";
+import type { Edit, SigningKeys, SliverClient, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { sliverConfig } from "./config/index.ts";
 import { mapError } from "./errors.ts";
+import { isIdle, setBusy } from "./lending/index.ts";
 import type { MachineAt, SliverProviderConfig } from "./own.ts";
 import { SliverProvider } from "./provider.ts";
 import { SliverHost } from "./sliver-host.ts";
-import { SliverHosts } from "./sliver-hosts.ts";
+import { type Seen, SliverHosts } from "./sliver-hosts.ts";
 
 const OPEN_MS = 30_000;
 
@@ -28,8 +29,10 @@ export function createSliverDriver({ connect, readKeys }: Ways): Driver<SliverPr
       const calls = new Calls(config.name, mapError);
       try {
         const hosts = hostsOf(config, context, calls, { connect, readKeys });
-        await hosts.open(limit.signal);
-        return new SliverProvider(hosts, config, calls, context.clock);
+        const seen = await hosts.open(limit.signal);
+        const lends = config.pools.some(({ labels }) => [...labels.values()].some(({ own }) => own.lends));
+        if (!lends) await stopLending(seen, { ...context, provider: config.name }, limit.signal);
+        return new SliverProvider(hosts, config, calls, context.clock, lends);
       } catch (error) {
         throw limit.signal.aborted ? limit.signal.reason : mapError(error, `provider ${config.name}`);
       } finally {
@@ -37,6 +40,24 @@ export function createSliverDriver({ connect, readKeys }: Ways): Driver<SliverPr
       }
     },
   };
+}
+
+/** Of a provider that lends no more: nobody waits for what its ready slivers lent when they are handed out. */
+async function stopLending(
+  seen: readonly Seen[],
+  { installation, provider }: { readonly installation: string; readonly provider: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const isOurs = (tags: SliverSpecInput["tags"]) => {
+    const tag = tagOf(tags ?? {});
+    return tag?.installation === installation && tag.provider === provider;
+  };
+  const idle = seen.filter(({ report }) => report.slivers.some((one) => isIdle(one) && isOurs(one.tags)));
+  const wakeAll: Edit = (slivers) => {
+    for (const [name, spec] of [...slivers])
+      if (isIdle(spec) && isOurs(spec.tags)) slivers.set(name, setBusy(spec));
+  };
+  await Promise.all(idle.map(({ host }) => host.changeOfPool(wakeAll, signal)));
 }
 
 function hostsOf(

@@ -1,18 +1,21 @@
 /** What others need who make slivers on machines of their own choice: metastatic slots. */
 export { AMOUNT_KEYS } from "./config/amounts.ts";
-export { readAmounts, readKeys } from "./config/label.ts";
+export { readAmounts, readKeys, readLend } from "./config/label.ts";
 export { amountKeys } from "./config/schema.ts";
 export { mapError } from "./errors.ts";
 export {
   FREE,
   isIdle,
   LENT,
-  type Lending,
+  lendingOfPlaces,
+  type Places,
   POLICY,
+  rest,
   setBusy,
   setIdle,
   turnOf,
+  wake,
   withLoans,
 } from "./lending/index.ts";
 export { SliverHost, type SliverHostOptions } from "./sliver-host.ts";
-export { gone, granted, running } from "./steps.ts";
+export { gone, granted, running, settled } from "./steps.ts";

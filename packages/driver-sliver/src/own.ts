@@ -28,6 +28,8 @@ export interface SliverLabelOwn {
   readonly initscript: string;
   /** `type base64`, each. */
   readonly authorizedKeys: readonly string[];
+  /** Its slivers lend their caps to each other while nobody uses them. */
+  readonly lends: boolean;
 }
 
 export type SliverPoolConfig = PoolConfig<undefined, SliverLabelOwn>;

@@ -18,10 +18,11 @@ import {
   tagOf,
 } from "@nodeyard/driver";
 import { needOf, promised } from "./amounts.ts";
+import { FREE } from "./lending/index.ts";
 import { externalId, placeOf, sliverName } from "./names.ts";
 import type { SliverLabelOwn, SliverProviderConfig } from "./own.ts";
 import { complete, type SliverHosts } from "./sliver-hosts.ts";
-import { createSteps, gone, removeSteps, unlist } from "./steps.ts";
+import { createSteps, gone, handOver, removeSteps, unlist } from "./steps.ts";
 
 /** Slivers of some machines. It remembers nothing: all there is to know is in the machines' documents. */
 export class SliverProvider implements Provider {
@@ -31,12 +32,21 @@ export class SliverProvider implements Provider {
   readonly #calls: Calls;
   readonly #clock: Clock;
 
-  constructor(hosts: SliverHosts, config: SliverProviderConfig, calls: Calls, clock: Clock) {
+  /** `lends`: slivers of its labels lend, so that they are called back before they are handed out. */
+  constructor(hosts: SliverHosts, config: SliverProviderConfig, calls: Calls, clock: Clock, lends: boolean) {
     this.#hosts = hosts;
     this.#config = config;
     this.#calls = calls;
     this.#clock = clock;
-    this.offers = { types: { of: typeOf } };
+    this.offers = {
+      types: { of: typeOf },
+      ...(lends && {
+        handover: {
+          ready: (tag, context) =>
+            calls.run("handover", context.signal, (own) => handOver(hosts, tag, { ...context, signal: own })),
+        },
+      }),
+    };
   }
 
   create(order: CreateOrder, context: StepContext): AsyncGenerator<Step, Machine, void> {
@@ -61,12 +71,14 @@ export class SliverProvider implements Provider {
     return this.#calls.run("list", signal, async (own) => {
       const reports = await this.#hosts.reports(own);
       return reports.flatMap(({ host, report }) =>
-        complete(report).slivers.map(({ name, generation, rspec, tags }) => ({
-          type: "instance",
-          id: externalId({ machine: host.name, name, generation }),
-          tag: tagOf(tags),
-          resources: promised(rspec),
-        })),
+        complete(report)
+          .slivers.filter(({ name }) => name !== FREE)
+          .map(({ name, generation, rspec, tags }) => ({
+            type: "instance",
+            id: externalId({ machine: host.name, name, generation }),
+            tag: tagOf(tags),
+            resources: promised(rspec),
+          })),
       );
     });
   }

@@ -23,6 +23,7 @@ import {
   signerOf,
 } from "@nodeyard/sliver-protocol";
 import { promised } from "./amounts.ts";
+import { FREE, lendingOfPool, withLoans } from "./lending/index.ts";
 import { WRITER } from "./names.ts";
 
 export interface SliverHostOptions {
@@ -61,6 +62,8 @@ export class SliverHost {
   readonly #options: SliverHostOptions;
   readonly #writer: DocumentWriter;
   #keysKnown = false;
+  /** As it was told last. */
+  #capacity: NodeReport["capacity"] = {};
   #watch: { readonly sequence: number; readonly report: Promise<NodeReport> } | undefined;
   /** Of slivers that are being placed here and are in no document yet. */
   #placing: Resources = {};
@@ -112,6 +115,7 @@ export class SliverHost {
   async status(signal: AbortSignal): Promise<NodeReport> {
     const { name, client } = this.#options;
     const report = await client.status(signal);
+    this.#capacity = report.capacity;
     if (report.node === name) return report;
     throw new DriverError(
       "configuration",
@@ -124,6 +128,18 @@ export class SliverHost {
     // A machine that was away when the provider opened may not know the present key.
     if (!this.#keysKnown) await this.open(signal);
     return this.#writer.change(edit, signal);
+  }
+
+  /** The same, with the loans that follow from it where slivers lend by their tags. */
+  changeOfPool(edit: Edit, signal: AbortSignal): Promise<NodeReport> {
+    // What it has is known when it is called: it opens the machine first.
+    const withThem: Edit = (slivers, now) => withLoans(edit, lendingOfPool(this.#capacity), {})(slivers, now);
+    return this.change(withThem, signal);
+  }
+
+  /** Lends what has become free, where slivers lend and nobody has to wait for that. */
+  relend(): void {
+    this.changeOfPool(() => undefined, this.#options.closed).catch(() => undefined);
   }
 
   /** Resolves with what `check` finds, as soon as it finds something; while the machine is away it is waited for. */
@@ -146,7 +162,8 @@ export class SliverHost {
 
   /** What is promised here by the report, and by those that are on their way into a document. */
   used({ slivers }: NodeReport): Resources {
-    return slivers.reduce((sum, { rspec }) => add(sum, promised(rspec)), this.#placing);
+    const real = slivers.filter(({ name }) => name !== FREE);
+    return real.reduce((sum, { rspec }) => add(sum, promised(rspec)), this.#placing);
   }
 
   /** Counts `need` as used here until what is returned is called. */

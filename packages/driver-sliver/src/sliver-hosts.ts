@@ -4,7 +4,7 @@ import { capacityOf, freeShare, together } from "./amounts.ts";
 import type { Place } from "./names.ts";
 import type { SliverHost } from "./sliver-host.ts";
 
-interface Seen {
+export interface Seen {
   readonly host: SliverHost;
   readonly report: NodeReport;
 }
@@ -19,9 +19,9 @@ export class SliverHosts {
     this.#log = log;
   }
 
-  /** Rejects when one of them must not be used, or none answers. */
-  async open(signal: AbortSignal): Promise<void> {
-    await this.#answering((host) => host.open(signal), signal);
+  /** Rejects when one of them must not be used, or none answers. Resolves with those that answer. */
+  open(signal: AbortSignal): Promise<readonly Seen[]> {
+    return this.#answering((host) => host.open(signal), signal);
   }
 
   /** Throws DriverError for a machine that left the configuration: what is on it is not known to be gone. */

@@ -12,6 +12,7 @@ import {
 } from "@nodeyard/driver";
 import type { Edit, NodeReport, SliverReport, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { needOf } from "./amounts.ts";
+import { lends, lendTags, rest, wake } from "./lending/index.ts";
 import { externalId, type Place, placeOf, sliverName } from "./names.ts";
 import type { SliverLabelOwn, SliverProviderConfig } from "./own.ts";
 import type { Door, SliverHost } from "./sliver-host.ts";
@@ -20,6 +21,8 @@ import type { SliverHosts } from "./sliver-hosts.ts";
 const STEP_MS = 60_000;
 /** For a sliver to end and everything of it to be gone. */
 const END_MS = 300_000;
+/** Who asks for nodes that nobody asked for (spec zookeeper.md 5.5). */
+const MIN_READY = "NodePool:min-ready";
 /** The manager tries again by itself; one that fails this often is given up. */
 const TRIES = 3;
 
@@ -47,13 +50,18 @@ export async function* createSteps(
     const add: Edit = (slivers) => {
       if (!slivers.has(name)) slivers.set(name, spec);
     };
-    granted(await host.change(add, signal), name);
+    granted(await host.changeOfPool(add, signal), name);
   } finally {
     placed();
   }
 
   yield { step: "start", deadlineMs: launchTimeoutMs };
   const sliver = await host.until((report) => running(report, name), signal);
+  if ((order.label.own as SliverLabelOwn).lends && order.request.requestor === MIN_READY) {
+    yield { step: "lend", deadlineMs: STEP_MS };
+    // That it does not lend harms nobody.
+    await host.changeOfPool(rest(name), signal).catch(() => signal.throwIfAborted());
+  }
   return describe(order, { ...place, generation: sliver.generation }, host.door(sliver), need);
 }
 
@@ -70,7 +78,30 @@ export async function* removeSteps(
   await Promise.all(where.map((host) => unlist(host, tag, signal)));
 
   yield { step: "end", deadlineMs: END_MS };
-  await Promise.all(where.map((host) => host.until((report) => gone(report, name), signal)));
+  const without = (report: NodeReport) => (gone(report, name) ? report : undefined);
+  const reports = await Promise.all(where.map((host) => host.until(without, signal)));
+  // What is free now is lent, where anybody borrows; the next change makes up for it.
+  for (const [at, host] of where.entries()) if (reports[at]?.slivers.some(lends)) host.relend();
+}
+
+/** Before a ready sliver is handed out: resolves when the kernel has given it back what it lent. */
+export async function handOver(
+  hosts: SliverHosts,
+  tag: Tag,
+  { signal, externalId: stored }: StepContext,
+): Promise<void> {
+  const name = sliverName(tag);
+  const known = placeOf(stored);
+  const place = known?.name === name ? known : await hosts.find(name, signal);
+  if (place === undefined)
+    throw new DriverError("not-found", `sliver ${name} is in no document of the machines`);
+  const host = hosts.get(place.machine);
+  const there = (await host.status(signal)).slivers.find((one) => one.name === name);
+  if (there === undefined)
+    throw new DriverError("not-found", `sliver ${name} is in no document of machine ${host.name}`);
+  if (!lends(there)) return;
+  await host.changeOfPool(wake(name), signal);
+  await host.until((report) => settled(report, name), signal);
 }
 
 /** Takes the tag's sliver out of the machine's document; where there is none, nothing is written. */
@@ -79,7 +110,7 @@ export async function unlist(host: SliverHost, tag: Tag, signal: AbortSignal): P
   const isOurs = (tags: SliverSpecInput["tags"]) => sameNode(tagOf(tags ?? {}), tag);
   const there = (await host.status(signal)).slivers.find((one) => one.name === name);
   if (there === undefined || !isOurs(there.tags)) return;
-  await host.change((slivers) => {
+  await host.changeOfPool((slivers) => {
     if (isOurs(slivers.get(name)?.tags)) slivers.delete(name);
   }, signal);
 }
@@ -104,7 +135,7 @@ async function choose(
 }
 
 function specOf({ tag, label }: CreateOrder, { name, generation }: Place): SliverSpecInput {
-  const { rspec, image, initscript, authorizedKeys } = label.own as SliverLabelOwn;
+  const { rspec, image, initscript, authorizedKeys, lends } = label.own as SliverLabelOwn;
   return {
     name,
     generation,
@@ -113,7 +144,7 @@ function specOf({ tag, label }: CreateOrder, { name, generation }: Place): Slive
     ...(image === null ? {} : { image }),
     initscript,
     rspec: { ...rspec },
-    tags: { ...machineMetadata(tag) },
+    tags: { ...machineMetadata(tag), ...(lends ? lendTags(rspec) : {}) },
   };
 }
 
@@ -135,6 +166,12 @@ export function running({ slivers, node, trouble }: NodeReport, name: string): S
   if (error !== undefined && (error.attempts >= TRIES || HOPELESS[error.code] !== undefined))
     throw new DriverError(HOPELESS[error.code] ?? "transient", `machine ${node}: ${error.message}`);
   return phase === "running" && error === undefined ? sliver : undefined;
+}
+
+/** Found when it runs and its machine has followed what was asked last; those who give back come before those who get. */
+export function settled(report: NodeReport, name: string): true | undefined {
+  const sliver = running(report, name);
+  return sliver === undefined || sliver.settled === false ? undefined : true;
 }
 
 /** What another try does not mend (packages/sliver, isolation/errors.ts). */

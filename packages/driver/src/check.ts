@@ -75,6 +75,7 @@ const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
   console: ["read"],
   images: ["upload", "remove"],
   notices: [],
+  handover: ["ready"],
 };
 
 /** Each may be left out. */

@@ -18,7 +18,8 @@ export type CallName =
   | "console"
   | "upload"
   | "removeImage"
-  | "notice";
+  | "notice"
+  | "handover";
 
 /** Runs around each call. */
 export type Layer = <T>(name: CallName, call: () => Promise<T>, signal: AbortSignal) => Promise<T>;
@@ -105,7 +106,7 @@ function around(inner: Provider, layer: Layer): Provider {
   };
 }
 
-function aroundOffers({ zones, types, console, images, notices }: Offers, layer: Layer): Offers {
+function aroundOffers({ zones, types, console, images, notices, handover }: Offers, layer: Layer): Offers {
   return {
     ...(zones && {
       zones: { list: (pool, signal) => layer("zones", () => zones.list(pool, signal), signal) },
@@ -126,6 +127,11 @@ function aroundOffers({ zones, types, console, images, notices }: Offers, layer:
       },
     }),
     ...(notices && { notices: aroundNotices(notices, layer) }),
+    ...(handover && {
+      handover: {
+        ready: (tag, context) => layer("handover", () => handover.ready(tag, context), context.signal),
+      },
+    }),
   };
 }
 

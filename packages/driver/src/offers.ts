@@ -11,6 +11,7 @@ export interface Offers {
   readonly console?: Console;
   readonly images?: ImageStore;
   readonly notices?: Notices;
+  readonly handover?: Handover;
 }
 
 export interface Zones {
@@ -32,6 +33,15 @@ export interface Types {
 export interface Console {
   /** What the machine wrote to its console, its end if there is much; null: there is none (any more). */
   read(tag: Tag, context: StepContext): Promise<string | null>;
+}
+
+export interface Handover {
+  /**
+   * Before a ready node that nobody had is delivered: resolves when its machine is as its next user may expect it, for instance when it
+   * has back what it lent. Bounded by half a minute. Twice: the same. One that rejects, or is late, is not delivered: its node is taken
+   * out, and the request is planned anew.
+   */
+  ready(tag: Tag, context: StepContext): Promise<void>;
 }
 
 /** What a node is about to be made for; it has no id yet. */

@@ -1,5 +1,6 @@
 import { type LabelConfig, messageOf, type Reader } from "@nodeyard/driver";
 import { IMAGE, MAX_AMOUNT, type Resource, sshKey } from "@nodeyard/sliver-protocol";
+import { LENT } from "../lending/index.ts";
 import type { SliverLabelOwn } from "../own.ts";
 import { AMOUNT_KEYS } from "./amounts.ts";
 
@@ -14,6 +15,7 @@ export function readLabel(
   const image = from.text("image", null);
   if (image !== null && !IMAGE.test(image))
     from.error("image", `is ${image}; write a name of lower-case letters and digits, or sha256:<digest>`);
+  const rspec = readAmounts(from);
   return {
     name,
     hostKeyChecking: from.flag("host-key-checking", true),
@@ -27,10 +29,11 @@ export function readLabel(
     },
     image: null,
     own: {
-      rspec: readAmounts(from),
+      rspec,
       image,
       initscript: from.text("initscript", ""),
       authorizedKeys: from.has("authorized-keys") ? readKeys(from) : providerKeys,
+      lends: readLend(from, rspec),
     },
   };
 }
@@ -60,4 +63,17 @@ export function readAmounts(from: Reader): SliverLabelOwn["rspec"] {
     else from.error(key, `is ${amount}; write a whole number from 0 to ${Math.floor(MAX_AMOUNT / scale)}`);
   }
   return rspec;
+}
+
+/** Key `lend`: whether idle slivers lend their caps. */
+export function readLend(from: Reader, rspec: SliverLabelOwn["rspec"]): boolean {
+  const lend = from.text("lend", "none");
+  if (lend !== "none" && lend !== "idle") from.error("lend", `is ${lend}; write none or idle`);
+  if (lend !== "idle") return false;
+  if (LENT.every((name) => (rspec[name] ?? 0) === 0))
+    from.warn(
+      "lend",
+      "is without effect: caps are lent, and there are none; add cpu-cap, net-cap, io-read or io-write",
+    );
+  return true;
 }

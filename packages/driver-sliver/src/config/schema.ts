@@ -39,6 +39,11 @@ const label = closed(
   {
     name: str("A top-level label."),
     ...amountKeys,
+    lend: str({
+      description:
+        "Who may use what a sliver leaves of its caps: `none`, nobody; `idle`, busy ones on its machine whose label lends too, as long as it is ready and nobody's.",
+      default: "none",
+    }),
     image: str({
       description: "Image of its root, by a name of the machine's or a digest; for the back end `container`.",
       default: "the machine's",

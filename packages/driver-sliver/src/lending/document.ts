@@ -9,12 +9,12 @@ import {
 } from "@nodeyard/sliver-protocol";
 import { LENT, type Lent, loansOf, type Party, POLICY } from "./rule.ts";
 
-/** How the slivers of a machine lend to each other; all of them are of one label. */
+/** Who of a machine's slivers lend to each other, and what is free. */
 export interface Lending {
-  /** As many of them as the machine is for; what they do not take is free. */
-  readonly places: number;
-  /** What each of them is given. */
-  readonly rspec: Readonly<Partial<Rspec>>;
+  /** Caps of a sliver that it lends and borrows. */
+  lent(spec: SliverSpecInput): readonly Lent[];
+  /** Caps that no sliver has: `slivers` are in the document, and `ending` have left it and are still there. */
+  free(slivers: readonly SliverSpecInput[], ending: number): Readonly<Partial<Rspec>>;
 }
 
 /** The part of a machine that no sliver has. It is in the document only while somebody borrows it, and is never made. */
@@ -36,12 +36,11 @@ export function lend(
 ): void {
   // Of lists that nobody tells us none is written over.
   if (now.loans === undefined) return;
-  const parties = [...slivers.values()].filter(({ name }) => name !== FREE).map(partyOf);
-  const resources = LENT.filter((name) => (lending?.rspec[name] ?? 0) > 0);
-  const free = lending === undefined ? 0 : lending.places - parties.length - endingIn(slivers, now);
-  if (free > 0) parties.push(freeParty(lending!, resources, free));
-  const loans = loansOf(parties, resources);
-  if (loans.has(FREE)) slivers.set(FREE, freeSpec(parties.at(-1)!, tags, now));
+  const real = [...slivers.values()].filter(({ name }) => name !== FREE);
+  const parties = lending === undefined ? [] : real.map((spec) => partyOf(spec, lending.lent(spec)));
+  const free = freeParty(lending?.free(real, endingIn(slivers, now)) ?? {});
+  const loans = loansOf([...parties, free], LENT);
+  if (loans.has(FREE)) slivers.set(FREE, freeSpec(free, tags, now));
   else slivers.delete(FREE);
   for (const [name, spec] of [...slivers]) setLoans(slivers, spec, now.loans[name] ?? [], loans.get(name));
 }
@@ -83,14 +82,15 @@ function endingIn(slivers: ReadonlyMap<string, SliverSpecInput>, now: NodeDocume
   return new Set([...leaving, ...now.unlisted]).size;
 }
 
-function partyOf(spec: SliverSpecInput): Party {
+function partyOf(spec: SliverSpecInput, lent: readonly Lent[]): Party {
   const { name, generation, rspec = {} } = spec;
-  return { name, generation, use: isIdle(spec) ? "idle" : "busy", rspec };
+  const others = LENT.filter((one) => !lent.includes(one)).map((one) => [one, 0] as const);
+  const use = isIdle(spec) ? "idle" : "busy";
+  return { name, generation, use, rspec: { ...rspec, ...Object.fromEntries(others) } };
 }
 
-function freeParty({ rspec }: Lending, resources: readonly Lent[], places: number): Party {
-  const amounts = resources.map((name) => [name, rspec[name]! * places] as const);
-  return { name: FREE, generation: 1, use: "free", rspec: Object.fromEntries(amounts) };
+function freeParty(rspec: Party["rspec"]): Party {
+  return { name: FREE, generation: 1, use: "free", rspec };
 }
 
 /** As the document has it, where it says the same. */
@@ -104,7 +104,9 @@ function freeSpec(
     before !== undefined &&
     isDeepStrictEqual(before.tags, tags) &&
     LENT.every((resource) => (rspec[resource] ?? before.rspec[resource]) === before.rspec[resource]);
-  return same ? before : { name, generation, instantiation: "not-instantiated", rspec, tags };
+  return same
+    ? before
+    : { name, generation, instantiation: "not-instantiated", rspec: { ...rspec, disk: 0 }, tags };
 }
 
 /** Loans that its own user made stay, and come first, as they did before; who has none left in a list that is full gets none. */

@@ -1,2 +1,5 @@
 export { FREE, isIdle, type Lending, setBusy, setIdle, turnOf, withLoans } from "./document.ts";
+export { lendingOfPool, lends, lendTags } from "./pools.ts";
 export { LENT, type Lent, loansOf, type Party, POLICY, surplusOf } from "./rule.ts";
+export { lendingOfPlaces, type Places } from "./slots.ts";
+export { rest, wake } from "./turns.ts";

@@ -52,7 +52,19 @@ describe("the configuration of slivers", () => {
       image: null,
       initscript: "",
       authorizedKeys: [ED],
+      lends: false,
     });
+  });
+
+  test("idle slivers lend where the label says so, and what it says nothing of is told", () => {
+    const lends = (label: object) => {
+      const { config, findings } = load(whole(label));
+      return [config?.pools[0]?.labels.get("small")?.own.lends, ...findings];
+    };
+    expect(lends({ lend: "idle", "cpu-cap": 1000 })).toEqual([true]);
+    expect(lends({ lend: "none", "cpu-cap": 1000 })).toEqual([false]);
+    expect(lends({ lend: "idle" })).toEqual([true, expect.stringMatching(/without effect: caps are lent/)]);
+    expect(lends({ lend: "all" })).toEqual([false, expect.stringMatching(/is all; write none or idle/)]);
   });
 
   test("machines over SSH", () => {

@@ -1,10 +1,18 @@
 import { type Loan, type NodeDocument, parseSliver, type SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { describe, expect, test } from "vitest";
-import { FREE, type Lending, setBusy, setIdle, turnOf, withLoans } from "../../src/lending/index.ts";
+import {
+  FREE,
+  lendingOfPlaces,
+  type Places,
+  setBusy,
+  setIdle,
+  turnOf,
+  withLoans,
+} from "../../src/lending/index.ts";
 
 const CAP = 1000;
 const TAGS = { installation: "i", backing: "b" };
-const LENDING: Lending = { places: 3, rspec: { cpuCap: CAP, cpuGuarantee: 200 } };
+const LENDING: Places = { places: 3, rspec: { cpuCap: CAP, cpuGuarantee: 200 } };
 
 const spec = (name: string, more: Partial<SliverSpecInput> = {}) =>
   parseSliver({
@@ -43,10 +51,10 @@ function documentOf(
 function edited(
   now: NodeDocument,
   edit: (all: Map<string, SliverSpecInput>) => void = () => undefined,
-  lending: Lending | undefined = LENDING,
+  places: Places = LENDING,
 ) {
   const slivers = new Map<string, SliverSpecInput>(now.slivers.map((one) => [one.name, one]));
-  withLoans(edit, lending, TAGS)(slivers, now);
+  withLoans(edit, lendingOfPlaces(places), TAGS)(slivers, now);
   const before = new Map(now.slivers.map((one) => [one.name, one]));
   return {
     slivers,
@@ -108,9 +116,9 @@ describe("loans in a document", () => {
   test("two changes in one document: the last one counts", () => {
     const now = documentOf([spec("n1"), spec("n2"), spec("n3")]);
     const slivers = new Map<string, SliverSpecInput>(now.slivers.map((one) => [one.name, one]));
-    withLoans((all) => all.set("n2", setIdle(all.get("n2")!)), LENDING, TAGS)(slivers, now);
+    withLoans((all) => all.set("n2", setIdle(all.get("n2")!)), lendingOfPlaces(LENDING), TAGS)(slivers, now);
     expect(slivers.get("n2")?.loans).toHaveLength(2);
-    withLoans((all) => all.set("n2", setBusy(all.get("n2")!)), LENDING, TAGS)(slivers, now);
+    withLoans((all) => all.set("n2", setBusy(all.get("n2")!)), lendingOfPlaces(LENDING), TAGS)(slivers, now);
     expect([...slivers.values()].filter(({ loans }) => loans !== undefined)).toEqual([]);
   });
 

@@ -51,6 +51,26 @@ export function offerTests({ test, expect }: TestKit, run: With): void {
       for (const known of [externalId, null]) expect(await read(known)).toBe(null);
     }),
   );
+
+  test(
+    "a machine that is handed over, if that is offered, is so a second time; one that is not there never",
+    run(async (bench) => {
+      const provider = await bench.open();
+      const { handover } = provider.offers ?? {};
+      if (handover === undefined) return;
+      const id = "0000000044";
+      const ready = (externalId: ExternalId | null) =>
+        bench.call((signal) => handover.ready(bench.tag(id), { signal, externalId }));
+      expect(await bench.failure(ready(null))).toBeInstanceOf(DriverError);
+      const { externalId } = await bench.create(provider, id);
+      await bench.rig.settle();
+      for (const known of [externalId, null, externalId]) await ready(known);
+      const reason = new DriverError("timeout", "too late");
+      const late = { signal: AbortSignal.abort(reason), externalId };
+      expect(await bench.failure(handover.ready(bench.tag(id), late))).toBe(reason);
+      await bench.remove(provider, id, externalId);
+    }),
+  );
 }
 
 /** An image store, where the provider has one and the rig gives an image. */

@@ -36,7 +36,7 @@ export interface OpenProvider {
 export interface SlotSource {
   /** As `Provider.create`, and writes the slot into the record of `node`, which is locked by us. */
   launch(order: CreateOrder, step: StepContext, node: HeldNode): AsyncGenerator<Step, Machine, void>;
-  /** Before a ready node that we hold is handed out: what its slot lent is back when it resolves. Rejects with DriverError, in time. */
+  /** Before a ready node that we hold is handed out: what its slot lent is back when it resolves. Rejects with DriverError. */
   recall(node: HeldNode, signal: AbortSignal): Promise<void>;
   /** Its pools are registered: it may ask for backing nodes from now on. */
   serve(): void;
@@ -87,6 +87,8 @@ export interface Context {
   readonly timings: Timings;
   /** Event ids of the min-ready requests that this session wrote or may have written: noted before the tree is asked. */
   readonly ownMinReady: Set<string>;
+  /** Ready nodes in a row that could not be handed over to a request, by its id. */
+  readonly handOversFailed: Map<string, { readonly times: number; readonly why: string }>;
   /** Pools being served, by key. */
   readonly pools: ReadonlyMap<string, ServingPool>;
   /** Open providers, by name. */

@@ -60,6 +60,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
       admission,
       installation,
       ownMinReady: new Set<string>(),
+      handOversFailed: new Map(),
       stepsUnderWay: new Map<string, StepUnderWay>(),
       timings: new Timings(),
       ...(options.evidence === undefined ? {} : { evidence: options.evidence }),

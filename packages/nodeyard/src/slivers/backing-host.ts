@@ -1,5 +1,5 @@
 import { DriverError } from "@nodeyard/driver";
-import { type Lending, mapError } from "@nodeyard/driver-sliver/hosts";
+import { mapError, type Places } from "@nodeyard/driver-sliver/hosts";
 import { messageOf } from "@nodeyard/runtime";
 import { type NodeReport, SliverUnreachableError } from "@nodeyard/sliver-protocol";
 
@@ -13,7 +13,7 @@ export interface BackingHost {
   /** Of its present use as a backing node: the same for every launcher, and higher than in any earlier use. */
   readonly epoch: number;
   /** How its slivers lend to each other; absent: they do not. */
-  readonly lending?: Lending;
+  readonly lending?: Places;
 }
 
 /** How to log in to a slot. */

@@ -1,5 +1,5 @@
 import { closed, listOf, type Reader, str } from "@nodeyard/driver";
-import { amountKeys, LENT, readAmounts, readKeys } from "@nodeyard/driver-sliver/hosts";
+import { amountKeys, readAmounts, readKeys, readLend } from "@nodeyard/driver-sliver/hosts";
 import { IMAGE } from "@nodeyard/sliver-protocol";
 import type { SlotIsolation } from "./slot-slivers.ts";
 
@@ -52,16 +52,4 @@ export function readIsolation(from: Reader): SlotIsolation | undefined {
   const rspec = readAmounts(inner);
   const initscript = inner.text("initscript", "");
   return { rspec, image, initscript, authorizedKeys, lends: readLend(from, rspec) };
-}
-
-function readLend(from: Reader, rspec: SlotIsolation["rspec"]): boolean {
-  const lend = from.text("lend", "none");
-  if (lend !== "none" && lend !== "idle") from.error("lend", `is ${lend}; write none or idle`);
-  if (lend !== "idle") return false;
-  if (LENT.every((name) => (rspec[name] ?? 0) === 0))
-    from.warn(
-      "lend",
-      "is without effect: caps are lent, and slots have none; add cpu-cap, net-cap, io-read or io-write",
-    );
-  return true;
 }

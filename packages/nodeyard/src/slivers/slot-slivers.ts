@@ -4,12 +4,16 @@ import {
   gone,
   granted,
   isIdle,
+  lendingOfPlaces,
   POLICY,
+  rest,
   running,
   SliverHost,
   setBusy,
   setIdle,
+  settled,
   turnOf,
+  wake,
   withLoans,
 } from "@nodeyard/driver-sliver/hosts";
 import { type Clock, deadline, type Random } from "@nodeyard/runtime";
@@ -120,11 +124,7 @@ export class SlotSlivers {
   /** It is nobody's: from now on it lends. Rejects with DriverError. */
   idle(at: BackingHost, node: string, signal: AbortSignal): Promise<void> {
     return this.#with(at, signal, async (host) => {
-      const rest: Edit = (all) => {
-        const spec = all.get(sliverName(node));
-        if (spec !== undefined && !isIdle(spec)) all.set(spec.name, setIdle(spec));
-      };
-      await this.#change(host, at, rest, signal);
+      await this.#change(host, at, rest(sliverName(node)), signal);
     });
   }
 
@@ -132,15 +132,8 @@ export class SlotSlivers {
   recall(at: BackingHost, node: string, signal: AbortSignal): Promise<void> {
     return this.#with(at, signal, async (host) => {
       const name = sliverName(node);
-      let turn: number | undefined;
-      const wake: Edit = (all) => {
-        const spec = all.get(name);
-        if (spec === undefined) throw new DriverError("not-found", `node ${node}: its sliver is gone`);
-        turn ??= turnOf(spec) + 1;
-        if (isIdle(spec) || turnOf(spec) < turn) all.set(name, setBusy(spec));
-      };
-      await this.#change(host, at, wake, signal);
-      await host.until((report) => whole(report, name), signal);
+      await this.#change(host, at, wake(name), signal);
+      await host.until((report) => settled(report, name), signal);
     });
   }
 
@@ -190,7 +183,8 @@ export class SlotSlivers {
 
   /** Every change of a machine's slivers is one of their loans, too. */
   #change(host: SliverHost, at: BackingHost, edit: Edit, signal: AbortSignal): Promise<NodeReport> {
-    return host.change(withLoans(edit, at.lending, this.#tagsAt(at)), signal);
+    const lending = at.lending === undefined ? undefined : lendingOfPlaces(at.lending);
+    return host.change(withLoans(edit, lending, this.#tagsAt(at)), signal);
   }
 
   async #with<T>(at: BackingHost, signal: AbortSignal, work: (host: SliverHost) => Promise<T>): Promise<T> {
@@ -270,12 +264,6 @@ export class SlotSlivers {
 /** Node ids are digits. */
 function sliverName(node: string): string {
   return `n${node}`;
-}
-
-/** Found when it runs and the machine has followed what was asked of it last; those who give back come before those who get. */
-function whole(report: NodeReport, name: string): true | undefined {
-  const sliver = running(report, name);
-  return sliver === undefined || sliver.settled === false ? undefined : true;
 }
 
 /** As its node is used; one that was given to somebody since it was seen is left alone. */

@@ -19,8 +19,6 @@ const DOCUMENT_MS = 60_000;
 const START_MS = 1_800_000;
 /** For a sliver to end and everything of it to be gone. */
 const END_MS = 300_000;
-/** For what an idle slot lent to be back; usually it is within a second. */
-const RECALL_MS = 30_000;
 /** To compare the slivers of all backing nodes with their slots. */
 const SWEEP_MS = 60_000;
 /** States of a node that somebody has, or may look at. */
@@ -97,23 +95,14 @@ export class Isolation {
 
   /**
    * Before a ready node, which is allocated and locked by us, is handed out: resolves when its slot has back what it lent. Rejects with
-   * DriverError, within a bound.
+   * DriverError.
    */
-  async recall({ id, record }: HeldNode, parent: AbortSignal): Promise<void> {
+  async recall({ id, record }: HeldNode, signal: AbortSignal): Promise<void> {
     if (!lendsBy(record) && !this.#labels(record.type[0] ?? "").some(({ sliver }) => sliver?.lends)) return;
     const [claim] = this.#book.claims.ofNode(id);
     const at = claim === undefined ? undefined : this.#hostOf(claim.backing);
     if (at === undefined) throw new DriverError("transient", `the backing node of node ${id} is gone`);
-    const late = () =>
-      new DriverError("timeout", `node ${id}: what its slot lent is not back within ${RECALL_MS} ms`);
-    const limit = deadline(this.#context.clock, RECALL_MS, late, parent);
-    try {
-      await this.#all.recall(at, id, limit.signal);
-    } catch (error) {
-      throw limit.signal.aborted ? limit.signal.reason : error;
-    } finally {
-      limit.cancel();
-    }
+    await this.#all.recall(at, id, signal);
   }
 
   /** Before a slot is freed. A machine that does not answer takes no more slots, and is not waited for once that is known. */

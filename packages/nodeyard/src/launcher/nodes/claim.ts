@@ -1,9 +1,9 @@
-import { DriverError } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import type { Context, ServingPool } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
 import { probeInTime } from "../providers/probe.ts";
 import { tagOf } from "./attempt.ts";
+import { handOver } from "./hand-over.ts";
 import { lockNode } from "./node-lock.ts";
 import { notify } from "./notices.ts";
 import { requestFacts } from "./request-facts.ts";
@@ -33,7 +33,7 @@ export async function claimNode(
     const { record } = request;
     await node.write({ allocatedTo: request.id, tenantName: record.tenantName, requestor: record.requestor });
     const { open } = pool;
-    if (!(await isWhole(context, pool, node, signal))) return undefined;
+    if (!(await isReady(context, pool, node, request.id, signal))) return undefined;
     await notify(context, open, "reused", id, signal, (own) =>
       open.provider.offers?.notices?.reused?.(tagOf(context, pool, node), requestFacts(request), own),
     );
@@ -75,24 +75,26 @@ async function isAlive(
   return false;
 }
 
-/** A slot that lent gets back what it lent before its node is handed out; one that does not is no better than a dead one. */
-async function isWhole(
+/** One whose machine cannot be made ready for another user is no better than a dead one. */
+async function isReady(
   context: Context,
   pool: ServingPool,
   node: HeldNode,
+  request: string,
   signal: AbortSignal,
 ): Promise<boolean> {
+  let why: string | undefined;
   try {
-    await pool.open.slots?.recall(node, signal);
-    return true;
+    why = await handOver(context, pool, node, signal);
   } catch (error) {
-    if (signal.aborted || !(error instanceof DriverError)) {
-      await node.write({ allocatedTo: null });
-      throw error;
-    }
-    await takeOutDead(context, node, messageOf(error));
-    return false;
+    await node.write({ allocatedTo: null });
+    throw error;
   }
+  if (why === undefined) return true;
+  const { times = 0 } = context.handOversFailed.get(request) ?? {};
+  context.handOversFailed.set(request, { times: times + 1, why });
+  await takeOutDead(context, node, why);
+  return false;
 }
 
 async function takeOutDead(context: Context, node: HeldNode, why: string): Promise<void> {

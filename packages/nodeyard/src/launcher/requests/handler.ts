@@ -51,6 +51,7 @@ export async function handleRequest(
 ): Promise<Handled> {
   live.at("locks and accepts it");
   const request = await lockAndAccept(context, id);
+  if (request === "gone") context.handOversFailed.delete(id);
   if (typeof request === "string") return request === "gone" ? "vanished" : request;
   live.holds(request.held.contender);
   live.at(`obtains ${plan.nodes.length} nodes`);
@@ -60,8 +61,11 @@ export async function handleRequest(
   live.at("concludes");
   const nodes = outcomes.map((outcome) => outcome.node).filter((node) => node !== undefined);
   try {
-    return await conclude(context, pool, request, outcomes, nodes);
+    const handled = await conclude(context, pool, request, outcomes, nodes);
+    if (handled !== "replan") context.handOversFailed.delete(id);
+    return handled;
   } catch (error) {
+    context.handOversFailed.delete(id);
     if (!(error instanceof FenceLost) && !(error instanceof TreeError)) throw error;
     await releaseNodes(context, nodes);
     await context.fence.release(request.held).catch(() => {});
@@ -93,7 +97,8 @@ async function obtainNodes(
         if ("reuse" in planned) {
           node = await claimNode(context, pool, request, planned.reuse, signal);
           if (node !== undefined) telling.live.holds(node.held.contender);
-          return { node, result: node === undefined ? "taken" : "ready" };
+          if (node !== undefined) return { node, result: "ready" };
+          return { node, ...whyTaken(context, pool, request.id) };
         }
         const label = pool.open.config.pools
           .find((candidate) => candidate.name === pool.name)
@@ -113,6 +118,16 @@ async function obtainNodes(
       }
     }),
   );
+}
+
+/** A node that was no longer there is planned for anew; after as many that were not fit as launches may fail, that is it. */
+function whyTaken(
+  context: Context,
+  { open }: ServingPool,
+  request: string,
+): { readonly result: "taken" } | { readonly result: "failed"; readonly why: string } {
+  const { times = 0, why = "" } = context.handOversFailed.get(request) ?? {};
+  return times < open.config.launchAttempts ? { result: "taken" } : { result: "failed", why };
 }
 
 async function conclude(
