@@ -16,6 +16,7 @@ import {
 import { deadLetterPath, listImages, treeNow } from "../operations/index.ts";
 import type { View } from "../view/index.ts";
 import type { Known } from "./known.ts";
+import { NotReady } from "./not-ready.ts";
 
 /** A list of the old web application: its columns in their order, and its rows. */
 export interface OldList {
@@ -55,6 +56,9 @@ export const oldLists: Readonly<Record<string, OldList>> = {
   "/image-status": {
     columns: imageColumns,
     rows: async ({ handles }, { json }) => {
+      // The one list that is read from the tree itself: who asks is not kept waiting for one that is away.
+      const { state } = handles.tree.session();
+      if (state !== "connected") throw new NotReady(`the connection with the tree is ${state}`);
       const { items } = await listImages(handles);
       return items.map((item) => imageRow(item, handles, json));
     },

@@ -75,7 +75,10 @@ describe.skipIf(requirePrometheusParser())("nodeyard up, looked at", () => {
   });
 });
 
-describe.skipIf(requireZooKeeper())("launchers on ZooKeeper, looked at", () => {
+/** Two sessions have to end in it, whatever else the machine does. */
+const LONG_MS = 300_000;
+
+describe.skipIf(requireZooKeeper())("launchers on ZooKeeper, looked at", { timeout: LONG_MS }, () => {
   let zookeeper: ZooKeeperServer;
   let statsd: Awaited<ReturnType<typeof statsdServer>>;
   const sites: Site[] = [];
