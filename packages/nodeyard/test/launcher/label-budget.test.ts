@@ -149,6 +149,21 @@ describe("a label that never boots", () => {
     expect(after).toHaveLength(writes.length);
   });
 
+  test("is held up no longer at a launcher that has seen only another's launch go well", async () => {
+    const boot = (ms: number) => ({ ...INSTANT.latency, boot: { minMs: ms, maxMs: ms } });
+    const world = new World({ ...ONE_ZONE, latency: boot(10_000) });
+    for (const name of ["cloud", "other"])
+      await world.start(name, launcherConfig([fakeProvider(name, RETRIES)], { failedLaunchesPerHour: 4 }));
+    await world.ask({ provider: "cloud" });
+    await world.until("the first boots", () => world.cloud.inspect().length === 1);
+    world.cloud.adjust({ ...world.cloud.knobs, latency: boot(60_000) });
+    for (let count = 0; count < 20; count++) await world.ask({ provider: "other" });
+    await world.run(5_000);
+    expect(world.cloud.inspect()).toHaveLength(4);
+    await world.run(10_000);
+    expect(world.cloud.inspect()).toHaveLength(21);
+  });
+
   test("a restart does not begin it anew", async () => {
     const counter = counting();
     const world = new World(ONE_ZONE);
