@@ -2,7 +2,7 @@
  * The suites of real slivers in a virtual machine that has cgroup v2 only: `node testing/slivers/guest/main.ts [SUITE ...]`, or
  * `npm run test:slivers:guest`. Exit code 0: everything ran and passed; 1: something did not; 2: it was called wrongly.
  */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
@@ -57,6 +57,11 @@ const settingsOf = (suites: readonly string[]) => ({
   NODEYARD_SLIVER_STEPS: STEPS,
 });
 
+/** A pool with the image in it, if the suites left one on this machine: unpacking one takes a guest minutes. */
+function isPool(name: string): boolean {
+  return /^test-pool-[0-9a-f]+\.img$/.test(name);
+}
+
 /** What a run found, in words; true when it is all that it should be. */
 function told(text: string, accelerator: string): boolean {
   const found = readResults(text);
@@ -82,11 +87,12 @@ for (const name of ["SIGINT", "SIGTERM"] as const)
   process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
 const folder = await mkdtemp(join(tmpdir(), "nodeyard-guest-"));
 try {
-  const archives = new Archives({ cache: join(tmpdir(), "nodeyard-image-cache"), onProgress: say });
+  const cache = join(tmpdir(), "nodeyard-image-cache");
+  const archives = new Archives({ cache, onProgress: say });
   const image = await archives.ensure({ debian: "bookworm", packages: [] }, signal);
   const root = await guestRoot(say);
   const work = await workDisk(folder, {
-    images: [image],
+    images: [image, ...(await readdir(cache)).filter(isPool).map((name) => join(cache, name))],
     settings: settingsOf(short ? SHORT : named),
   });
   const results = join(folder, "results");
@@ -108,8 +114,7 @@ try {
     read += text.length;
     if (!told(text, accelerator)) all = false;
   };
-  const input = keep ? createInterface({ input: process.stdin }) : undefined;
-  const lines = input?.[Symbol.asyncIterator]();
+  const lines = keep ? createInterface({ input: process.stdin })[Symbol.asyncIterator]() : undefined;
   let orders: Promise<Orders> | undefined;
   const next = async (): Promise<void> => {
     // The port is emptied by another thread of QEMU's than the console.
@@ -131,12 +136,13 @@ try {
     if (line.includes("nodeyard guest: waits")) next().catch((error) => stop.abort(error));
   };
   const run = await runGuest(machine, LIMIT_MINUTES * 60_000, onLine, signal);
-  input?.close();
   if (!keep) await one(run.accelerator);
   process.exitCode = all ? 0 : 1;
 } catch (error) {
   say(`FAILED: ${(error as Error).message}`);
   process.exitCode = 1;
 } finally {
+  // Else it is waited for whoever may still write.
+  process.stdin.destroy();
   await rm(folder, { recursive: true, force: true });
 }

@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stream } from "./stream.ts";
 
@@ -9,7 +9,7 @@ const NEEDED = [...OURS, "node_modules"];
 const SIZE = "3G";
 
 export interface Work {
-  /** Archives of images, so that the guest, which has no network, need not make them. */
+  /** Archives of images, so that the guest, which has no network, need not make them, and pools with them. */
   readonly images: readonly string[];
   /** Read by the shell that starts the suites. */
   readonly settings: Readonly<Record<string, string>>;
@@ -30,8 +30,7 @@ export async function workDisk(folder: string, { images, settings }: Work): Prom
       );
     }
     await mkdir(join(draft, "images"));
-    for (const image of images)
-      await cp(image, join(draft, "images", image.slice(image.lastIndexOf("/") + 1)));
+    await stream("cp", ["--sparse=always", ...images, join(draft, "images")], () => undefined);
     await writeFile(join(draft, "guest.env"), shellText(settings));
     await stream("mkfs.ext4", ["-q", "-F", "-d", draft, disk, SIZE], () => undefined);
   } finally {

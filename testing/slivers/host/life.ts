@@ -24,7 +24,7 @@ interface Alive {
 }
 
 /** Milliseconds. */
-const CALL = 10 * 60_000;
+const CALL = 20 * 60_000;
 const SPEC: SliverSpecInput = {
   name: "ada",
   generation: 1,
@@ -78,7 +78,7 @@ export async function liveThrough(machine: HostMachine, launcher: Launcher, step
 }
 
 function clientOf({ address: host, port, hostKeys }: HostMachine, { controlKey }: Launcher): SliverClient {
-  const patience = 60;
+  const patience = 300;
   return new SliverClient(sshTransport({ host, port, hostKeys, identityFile: controlKey, patience }));
 }
 

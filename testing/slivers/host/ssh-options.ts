@@ -2,7 +2,8 @@
 export const SSH_OPTIONS = [
   "BatchMode=yes",
   "StrictHostKeyChecking=yes",
-  "ConnectTimeout=30",
-  "ServerAliveInterval=15",
+  "ConnectTimeout=120",
+  "ServerAliveInterval=60",
+  "ServerAliveCountMax=10",
   "LogLevel=ERROR",
 ].flatMap((option) => ["-o", option]);
