@@ -1,4 +1,4 @@
-import { type Column, pick, type Row, renderTable } from "../listing/index.ts";
+import { type Column, pick, type Row, Table } from "../listing/index.ts";
 import type { Sight } from "./http/caller.ts";
 import type { Known } from "./known.ts";
 import type { OldList } from "./old-lists.ts";
@@ -28,16 +28,52 @@ export function keyOf(path: string, list: OldList, { json, fields, nodeId, sight
   return JSON.stringify([path, json, sight, nodeId ?? null, keys]);
 }
 
-/** A table, or an array of objects. */
-export async function oldBody(list: OldList, known: Known, asked: Asked): Promise<string> {
+/** Rows between two pauses: a long list must not keep the launcher from its work. */
+const AT_ONCE = 100;
+
+/** A table, or an array of objects. `pause` lets everything else go on in between. */
+export async function oldBody(
+  list: OldList,
+  known: Known,
+  asked: Asked,
+  pause: () => Promise<void>,
+): Promise<string> {
   const columns = columnsOf(list, asked.json, asked.fields);
   const all = await list.rows(known, asked);
-  const rows = asked.sight === "all" ? all : all.map(redacted);
-  if (asked.json) return JSON.stringify(rows.map((row) => pick(row, columns)));
-  return renderTable(
-    columns.map(({ heading }) => heading),
-    rows.map((row) => columns.map(({ key, show }) => (show === undefined ? row[key] : show(row)))),
-  );
+  const rows = asked.sight === "all" ? all : redacted(all);
+  const gather = asked.json ? gatherJson : gatherTable;
+  return gather(rows, columns, pause);
+}
+
+type Gather = (
+  rows: Iterable<Row>,
+  columns: readonly Column[],
+  pause: () => Promise<void>,
+) => Promise<string>;
+
+const gatherJson: Gather = async (rows, columns, pause) => {
+  const texts: string[] = [];
+  for await (const row of slowly(rows, pause)) texts.push(JSON.stringify(pick(row, columns)));
+  return `[${texts.join(",")}]`;
+};
+
+const gatherTable: Gather = async (rows, columns, pause) => {
+  const table = new Table(columns.map(({ heading }) => heading));
+  for await (const row of slowly(rows, pause))
+    table.add(columns.map(({ key, show }) => (show === undefined ? row[key] : show(row))));
+  const lines: string[] = [];
+  for await (const line of slowly(table.lines(), pause)) lines.push(line);
+  return `${lines.join("\n")}\n`;
+};
+
+async function* slowly<T>(items: Iterable<T>, pause: () => Promise<void>): AsyncGenerator<T> {
+  let left = AT_ONCE;
+  for (const item of items) {
+    yield item;
+    if (--left > 0) continue;
+    left = AT_ONCE;
+    await pause();
+  }
 }
 
 function columnsOf(
@@ -50,10 +86,11 @@ function columnsOf(
 }
 
 /** That there is something is no secret. */
-function redacted(row: Row): Row {
-  return Object.fromEntries(
-    Object.entries(row).map(([key, value]) => [key, SECRET.has(key) && !isNothing(value) ? REDACTED : value]),
-  );
+function* redacted(rows: Iterable<Row>): Generator<Row> {
+  for (const row of rows) {
+    const hidden = [...SECRET].filter((key) => !isNothing(row[key])).map((key) => [key, REDACTED] as const);
+    yield hidden.length === 0 ? row : { ...row, ...Object.fromEntries(hidden) };
+  }
 }
 
 function isNothing(value: unknown): boolean {

@@ -23,10 +23,11 @@ export interface OldList {
   readonly columns: readonly Column[];
   /** Keys that only JSON has. */
   readonly jsonAlso?: readonly string[];
+  /** Made one by one, as they are wanted; what has gone meanwhile is left out. */
   rows(
     known: Known,
     asked: { readonly json: boolean; readonly nodeId: string | undefined },
-  ): Promise<readonly Row[]>;
+  ): Promise<Iterable<Row>>;
 }
 
 /** By path (spec operations.md 2). */
@@ -64,27 +65,31 @@ export const oldLists: Readonly<Record<string, OldList>> = {
     },
   },
   "/node-list": { columns: oldNodeColumns, rows: async (known, { nodeId }) => nodes(known, nodeId) },
-  "/request-list": {
-    columns: requestColumns,
-    rows: async ({ view }) =>
-      sorted(view.requests.byId.keys()).map((id) => requestRow(view.requests.byId.get(id)!.record)),
-  },
+  "/request-list": { columns: requestColumns, rows: async (known) => requests(known) },
   "/label-list": {
     columns: labelColumns,
     rows: async ({ view }) => labels(view).map((label) => ({ label })),
   },
 };
 
-function nodes({ view, handles }: Known, only: string | undefined): readonly Row[] {
+function* nodes({ view, handles }: Known, only: string | undefined): Generator<Row> {
   const now = treeNow(handles);
-  const ids = only === undefined ? sorted(view.nodes.byId.keys()) : [only];
-  return ids
-    .map((id) => view.nodes.byId.get(id))
-    .filter((entry) => entry !== undefined)
-    .map(({ id, record, contenders }) => {
-      const deadLetter = view.own.has(deadLetterPath(id));
-      return nodeRow({ record, locked: contenders.length > 0, deadLetter }, now);
-    });
+  for (const id of only === undefined ? sorted(view.nodes.byId.keys()) : [only]) {
+    const entry = view.nodes.byId.get(id);
+    if (entry === undefined) continue;
+    const { record, contenders } = entry;
+    yield nodeRow(
+      { record, locked: contenders.length > 0, deadLetter: view.own.has(deadLetterPath(id)) },
+      now,
+    );
+  }
+}
+
+function* requests({ view }: Known): Generator<Row> {
+  for (const id of sorted(view.requests.byId.keys())) {
+    const entry = view.requests.byId.get(id);
+    if (entry !== undefined) yield requestRow(entry.record);
+  }
 }
 
 /** What any pool of any launcher serves. */

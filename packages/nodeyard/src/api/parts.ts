@@ -9,6 +9,6 @@ export interface AppParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly sources: Sources;
-  /** Bodies of the old lists that were computed within the last second. */
+  /** Bodies that were computed within the last second. */
   readonly answers: ShortCache<Body>;
 }

@@ -10,4 +10,4 @@ export {
 } from "./image-rows.ts";
 export { nodeColumns, nodeDetailColumns, nodeRow, oldNodeColumns } from "./node-rows.ts";
 export { labelColumns, requestColumns, requestRow } from "./request-rows.ts";
-export { age, cell, plain, renderTable, span } from "./table.ts";
+export { age, cell, plain, renderTable, span, Table } from "./table.ts";

@@ -7,16 +7,51 @@ export function cell(value: unknown): string {
   return plain(String(value));
 }
 
-/** Four lines at least: rules above, below the header, and at the end. Text from outside cannot draw lines of its own. */
+/**
+ * A table that grows row by row; its lines are made when all are there. Four at least: rules above, below the header, and at the end.
+ * Text from outside cannot draw lines of its own.
+ */
+export class Table {
+  readonly #headings: readonly string[];
+  readonly #widths: number[];
+  readonly #rows: (readonly string[])[] = [];
+
+  constructor(headings: readonly string[]) {
+    this.#headings = headings;
+    this.#widths = headings.map(widthOf);
+  }
+
+  add(values: readonly unknown[]): void {
+    const cells = values.map(cell);
+    for (const [at, text] of cells.entries())
+      this.#widths[at] = Math.max(this.#widths[at] ?? 0, widthOf(text));
+    this.#rows.push(cells);
+  }
+
+  *lines(): Generator<string> {
+    const rule = `+${this.#widths.map((width) => "-".repeat(width + 2)).join("+")}+`;
+    yield rule;
+    yield this.#line(this.#headings);
+    yield rule;
+    for (const row of this.#rows) yield this.#line(row);
+    yield rule;
+  }
+
+  #line(cells: readonly string[]): string {
+    const padded = cells.map((text, at) => ` ${text}${" ".repeat(this.#widths[at]! - widthOf(text))} `);
+    return `|${padded.join("|")}|`;
+  }
+}
+
 export function renderTable(headings: readonly string[], rows: readonly (readonly unknown[])[]): string {
-  const cells = rows.map((row) => row.map(cell));
-  const widths = headings.map((heading, at) =>
-    Math.max(heading.length, ...cells.map((row) => [...(row[at] ?? "")].length)),
-  );
-  const rule = `+${widths.map((width) => "-".repeat(width + 2)).join("+")}+`;
-  const line = (row: readonly string[]) =>
-    `|${row.map((text, at) => ` ${text}${" ".repeat(widths[at]! - [...text].length)} `).join("|")}|`;
-  return `${[rule, line(headings), rule, ...cells.map(line), rule].join("\n")}\n`;
+  const table = new Table(headings);
+  for (const row of rows) table.add(row);
+  return `${[...table.lines()].join("\n")}\n`;
+}
+
+/** Characters, not code units; most texts are plain ASCII. */
+function widthOf(text: string): number {
+  return /^[\x20-\x7e]*$/.test(text) ? text.length : [...text].length;
 }
 
 /** Seconds as `DD:HH:MM:SS`; a time in the future counts as now. */
