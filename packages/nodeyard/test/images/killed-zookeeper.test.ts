@@ -10,7 +10,7 @@ import { ZooKeeperImageSite } from "./site.ts";
 
 const SESSION_S = 4;
 /** Together, since most of the time is spent on waiting for the session of who was killed. */
-const AT_ONCE = 5;
+const AT_ONCE = 10;
 
 describe.skipIf(requireZooKeeper())("a builder that is killed, on a real ZooKeeper", () => {
   let server: ZooKeeperServer;

@@ -9,10 +9,10 @@ import type { Intent } from "../runs/disk.ts";
 import { beginTrial } from "./canary.ts";
 import { type BuilderContext, formatsWanted, treeSeconds } from "./context.ts";
 import { type ImageInTree, orNothing, type Request, readImage } from "./facts.ts";
-import { type HeldBuild, heldBuild, underLock } from "./records.ts";
+import { BUSY_MS, type HeldBuild, heldBuild, underLock } from "./records.ts";
 import { runBuild } from "./run-build.ts";
 
-/** For a second try where the disk was full or the lock taken, milliseconds. */
+/** For a second try where the disk was full, milliseconds. */
 const AGAIN_MS = 60_000;
 
 /** `at`: not to be tried again before, milliseconds of tree time; undefined: when something changes. */
@@ -55,7 +55,7 @@ export async function buildImage(
     return begin(context, held, { image, formats, facts, cause: choice.cause }, signal);
   });
   if (typeof outcome !== "string") return outcome;
-  return { ended: "not-now", why: outcome, at: clock.now() + tree.clockOffset() + AGAIN_MS };
+  return { ended: "not-now", why: outcome, at: clock.now() + tree.clockOffset() + BUSY_MS };
 }
 
 interface Work {

@@ -32,6 +32,12 @@ const uploadKind: RecordKind<ImageUploadRecord, ImageUploadPatch> = {
   sameGround: (ours, theirs) => ours.state === theirs.state,
 };
 
+/**
+ * Until a lock is tried again that another one has, milliseconds. The end of his work is an event, too; that of a dead builder's
+ * session is none.
+ */
+export const BUSY_MS = 10_000;
+
 type Parts = Pick<BuilderContext, "tree" | "clock">;
 
 export function heldBuild(

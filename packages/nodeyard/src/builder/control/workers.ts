@@ -4,13 +4,12 @@ import type { LocalBuild } from "../runs/disk.ts";
 import { type BuildOutcome, buildImage } from "./build.ts";
 import { buildChoice, uploadChoice } from "./choices.ts";
 import type { BuilderContext } from "./context.ts";
+import { BUSY_MS } from "./records.ts";
 import type { PutOff } from "./standing.ts";
 import { uploadImage } from "./upload.ts";
 
 /** After an error that nobody expected, milliseconds. */
 const TROUBLE_MS = 60_000;
-/** Where another one has the lock, milliseconds: its end is an event, too. */
-const BUSY_MS = 10_000;
 /** A timer never sleeps longer: clocks jump. */
 const LONGEST_MS = 60 * 60_000;
 
