@@ -27,6 +27,8 @@ export interface Door {
 /** For a whole request to arrive, milliseconds: who is slower is cut off. */
 const REQUEST_MS = 10_000;
 const IDLE_MS = 5_000;
+/** Without a byte in either direction while an answer is under way, milliseconds: who does not read keeps no connection. */
+const STALLED_MS = 60_000;
 /** Nothing is ever posted to us. */
 const BODY_BYTES = 64 * 1024;
 const MAX_CONNECTIONS = 256;
@@ -39,7 +41,7 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
     exposeHeadRoutes: false,
     forceCloseConnections: true,
     requestTimeout: REQUEST_MS,
-    connectionTimeout: 0,
+    connectionTimeout: STALLED_MS,
     keepAliveTimeout: IDLE_MS,
     bodyLimit: BODY_BYTES,
   });

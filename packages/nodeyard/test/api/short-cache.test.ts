@@ -12,6 +12,7 @@ describe("answers that stay good for a second", () => {
     await clock.advance(999);
     expect(await ask()).toBe(1);
     await clock.advance(1);
+    expect(cache.size).toBe(0);
     expect(await ask()).toBe(2);
   });
 

@@ -1,14 +1,12 @@
 import type { Clock } from "@nodeyard/runtime";
 
 interface Entry<T> {
-  /** Monotonic milliseconds at which it was computed; infinite while it is. */
-  at: number;
   readonly value: Promise<T>;
 }
 
 /**
  * Answers that stay good for a moment: whoever asks meanwhile gets the same one, and waits for the one that is being made. Holds no
- * more than `capacity` of them, the latest asked for.
+ * more than `capacity` of them, the latest asked for, and none for longer than it is good: an answer may be large.
  */
 export class ShortCache<T> {
   readonly #clock: Clock;
@@ -25,17 +23,15 @@ export class ShortCache<T> {
   /** Rejects with what `make` rejects with, which is not kept. */
   get(key: string, make: () => Promise<T>): Promise<T> {
     const known = this.#entries.get(key);
-    if (known !== undefined && this.#clock.monotonic() - known.at < this.#goodMs) return known.value;
-    const entry: Entry<T> = { at: Number.POSITIVE_INFINITY, value: make() };
+    if (known !== undefined) return known.value;
+    const entry: Entry<T> = { value: make() };
+    const forget = () => {
+      if (this.#entries.get(key) === entry) this.#entries.delete(key);
+    };
     entry.value.then(
-      () => {
-        entry.at = this.#clock.monotonic();
-      },
-      () => {
-        if (this.#entries.get(key) === entry) this.#entries.delete(key);
-      },
+      () => void this.#clock.setTimer(this.#goodMs, forget, { background: true }),
+      () => forget(),
     );
-    this.#entries.delete(key);
     this.#entries.set(key, entry);
     // The first key is the one that was made longest ago.
     for (const oldest of this.#entries.keys()) {

@@ -118,7 +118,7 @@ const webapp = closed(
     listen_address: str({ description: "Address to listen on.", default: "0.0.0.0" }),
   },
   [],
-  "The HTTP interface.",
+  "Where `nodeyard launcher` serves lists, health and metrics by HTTP; `nodeyard up` does so by TCP only where this stands.",
 );
 
 /** The file but for the insides of providers (spec configuration.md section 2). */
