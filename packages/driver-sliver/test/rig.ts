@@ -57,7 +57,7 @@ export function providerOf(machines: readonly Machine[], label: object = {}, mor
 
 export async function sliverRig(machine: Machine, label: object = {}): Promise<ConformanceRig> {
   await machine.clear();
-  const config = providerOf([machine], label);
+  const config = providerOf([machine], { "cpu-cap": 500, lend: "idle", ...label });
   const [pool] = config.pools as readonly [PoolConfig];
   const foreign = (count: number, more: Partial<SliverSpecInput> = {}) =>
     machine.change((slivers) => {

@@ -53,6 +53,15 @@ describe.skipIf(whyNot() !== undefined)("idle slots lend, in the kernel", { time
     const second = await idle();
     await site.until("the idle one lends", () => capOf(site, second) === GUARANTEE);
     expect(capOf(site, busy.slot)).toBe(2 * CAP - GUARANTEE);
+    const told = ["sliverd", "status", "root@foreign", "--ssh-config", site.sshConfig];
+    expect(await site.json(...told)).toMatchObject([
+      { node: busy.slot.id, use: "busy", caps: { cpuCap: { own: CAP, inForce: 2 * CAP - GUARANTEE } } },
+      {
+        node: second.id,
+        use: "idle",
+        lends: [{ resource: "cpuCap", amount: CAP - GUARANTEE, refusal: null }],
+      },
+    ]);
 
     const load = spawn("ssh", [...site.loginWords(busy.slot), "while :; do :; done"], { stdio: "ignore" });
     try {

@@ -8,6 +8,9 @@ import { lockNode } from "./node-lock.ts";
 import { notify } from "./notices.ts";
 import { requestFacts } from "./request-facts.ts";
 
+/** Requests whose failed handovers are counted; those that another launcher served stay here without one. */
+const REMEMBERED = 10_000;
+
 /**
  * Locks a ready node and gives it to a request. Undefined when it turned out to be taken, changed or dead: the request is
  * then planned anew. A dead node of an inventory is on its way out when this returns.
@@ -92,6 +95,7 @@ async function isReady(
   }
   if (why === undefined) return true;
   const { times = 0 } = context.handOversFailed.get(request) ?? {};
+  if (context.handOversFailed.size > REMEMBERED) context.handOversFailed.clear();
   context.handOversFailed.set(request, { times: times + 1, why });
   await takeOutDead(context, node, why);
   return false;
