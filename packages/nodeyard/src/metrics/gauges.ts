@@ -47,6 +47,7 @@ export const gaugeNames = {
     "cache",
     "queue",
   ),
+  statsd_lost: gauge("Lines that could not be sent to the statsd server"),
   journal_lost: gauge("Events that the journal could not take"),
 } as const satisfies Readonly<Record<string, Measure>>;
 

@@ -136,6 +136,7 @@ export class Front {
     const flag = (on: boolean | undefined) => (on === true ? 1 : 0);
     return [
       ...this.#roles.flatMap((role) => role.gauges()),
+      ...(this.#statsd === undefined ? [] : [gaugeOf("statsd_lost", this.#statsd.lost)]),
       gaugeOf("ready", flag(this.#readiness().ready)),
       gaugeOf("tree_connected", flag(known?.handles.tree.session().state === "connected")),
       gaugeOf("view_complete", flag(known?.view.complete)),

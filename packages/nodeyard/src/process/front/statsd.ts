@@ -40,6 +40,11 @@ export class Statsd {
     });
   }
 
+  /** Lines that could not be sent. */
+  get lost(): number {
+    return this.#sink.lost;
+  }
+
   changed(): void {
     this.#reporter?.changed();
   }
