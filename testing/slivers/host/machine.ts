@@ -12,14 +12,6 @@ import { SSH_OPTIONS } from "./ssh-options.ts";
 const run = promisify(execFile);
 const ADDRESS = "127.0.0.1";
 const MEBIBYTES = 1536;
-/**
- * While it works its time goes by with its instructions, one nanosecond each, and while it waits with ours: what has to be done there
- * within so many seconds does not depend on how busy this machine is.
- */
-const OWN_TIME = [
-  ...["-accel", "tcg,thread=single", "-cpu", "max", "-smp", "1", "-device", "virtio-rng-pci"],
-  ...["-icount", "shift=0,sleep=on", "-rtc", "clock=vm"],
-];
 /** Milliseconds: without KVM, and on a busy machine, Debian takes minutes to boot. */
 const BOOT = 30 * 60_000;
 const COMMAND = 15 * 60_000;
@@ -41,7 +33,7 @@ export class HostMachine {
   }
 
   /** Boots a copy of `image`; whoever has the key in `folder` is root there. */
-  static async boot(folder: string, image: string): Promise<HostMachine> {
+  static async boot(folder: string, image: string, signal: AbortSignal): Promise<HostMachine> {
     const disk = join(folder, "disk.qcow2");
     await run("qemu-img", ["create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", image, disk]);
     await run("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", join(folder, "id")]);
@@ -50,13 +42,15 @@ export class HostMachine {
     const seed = (name: string, file: string) => ["-fw_cfg", `name=opt/org.nodeyard/${name},file=${file}`];
     const words = [
       ...["-nodefaults", "-no-user-config", "-display", "none", "-m", String(MEBIBYTES)],
-      ...OWN_TIME,
+      ...["-accel", "tcg", "-cpu", "max", "-smp", "2", "-device", "virtio-rng-pci"],
       ...["-drive", `file=${disk},if=virtio,format=qcow2,cache=unsafe`],
       ...["-netdev", `user,id=net,restrict=on,hostfwd=tcp:${ADDRESS}:${port}-:22`],
       ...["-device", "virtio-net-pci,netdev=net", "-serial", "stdio"],
       ...seed("authorized-keys", join(folder, "id.pub")),
     ];
-    const child = spawn("qemu-system-x86_64", words, { stdio: ["ignore", console, console] });
+    const child = spawn("qemu-system-x86_64", words, { stdio: ["ignore", console, console], signal });
+    // Whoever waits sees that it has ended.
+    child.on("error", () => undefined);
     closeSync(console);
     const machine = new HostMachine(folder, port, child);
     try {

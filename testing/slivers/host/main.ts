@@ -63,10 +63,7 @@ const stop = new AbortController();
 const folder = kept ?? (await mkdtemp(join(tmpdir(), "nodeyard-sliver-host-")));
 let machine: HostMachine | undefined;
 for (const name of ["SIGINT", "SIGTERM"] as const)
-  process.once(name, () => {
-    stop.abort(new Error(`stopped by ${name}`));
-    void machine?.stop();
-  });
+  process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
 try {
   // diskimage-builder's own users pass through it.
   await chmod(folder, 0o755);
@@ -96,7 +93,7 @@ try {
   };
   for (const name of ["disk.qcow2", "id", "id.pub"]) await rm(join(folder, name), { force: true });
   machine = await step("a machine boots it and lets its operator in", () =>
-    HostMachine.boot(folder, join(folder, "host.qcow2")),
+    HostMachine.boot(folder, join(folder, "host.qcow2"), stop.signal),
   );
   await liveThrough(machine, launcher, step);
   console.log(`done in ${((performance.now() - start) / 1000).toFixed(1)} s`);
