@@ -1,7 +1,6 @@
 import type { Clock } from "@nodeyard/runtime";
 import type { FastifyInstance } from "fastify";
 import type { Log } from "../telemetry/index.ts";
-import { createApp } from "./app.ts";
 import { listenTcp, listenUnix } from "./edge/listen.ts";
 import type { Body } from "./http/reply.ts";
 import { FRESH_MS } from "./http/reply.ts";
@@ -35,6 +34,8 @@ export class HttpApi {
 
   /** Resolves with the address when it listens there. Rejects with ListenError. */
   async listen(place: Place): Promise<string> {
+    // Not before: commands that serve nothing start sooner without an HTTP server.
+    const { createApp } = await import("./app.ts");
     const parts = { ...this.#handles, answers: this.#answers };
     const token = "token" in place ? { token: place.token } : {};
     const app = createApp(parts, { bySocket: "socket" in place, ...token });

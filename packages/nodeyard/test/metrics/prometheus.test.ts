@@ -27,7 +27,7 @@ describe.skipIf(requirePrometheusParser())("Prometheus' page, read by its own pa
       gaugeOf("label_nodes", 0, ODD, "in-use"),
       gaugeOf("work_bytes_per_second", 0.125, "upload", "noble", "cloud"),
     ];
-    const { type, text } = await new PrometheusExporter("1.2.3").page(counters, gauges);
+    const { type, text } = await (await PrometheusExporter.start("1.2.3")).page(counters, gauges);
     expect(type).toBe("text/plain; version=0.0.4; charset=utf-8");
     families = parsePage(text);
   });

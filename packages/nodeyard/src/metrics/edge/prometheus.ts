@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, type Metric, Registry } from "prom-client";
+import type { Metric, Registry } from "prom-client";
 import {
   type CounterName,
   type Counters,
@@ -36,16 +36,24 @@ interface Family {
  * (processor, memory, event loop, garbage collection).
  */
 export class PrometheusExporter {
-  readonly #node = new Registry();
+  readonly #library: typeof import("prom-client");
+  readonly #node: Registry;
   readonly #version: string;
 
-  constructor(version: string) {
+  /** Loads the library, and begins to watch the process. Not before: commands that serve nothing start sooner without. */
+  static async start(version: string): Promise<PrometheusExporter> {
+    return new PrometheusExporter(await import("prom-client"), version);
+  }
+
+  private constructor(library: typeof import("prom-client"), version: string) {
+    this.#library = library;
+    this.#node = new library.Registry();
     this.#version = version;
-    collectDefaultMetrics({ register: this.#node });
+    library.collectDefaultMetrics({ register: this.#node });
   }
 
   async page(counters: Counters, gauges: readonly Gauge[]): Promise<PrometheusPage> {
-    const registry = new Registry();
+    const registry = new this.#library.Registry();
     const add = (family: Family) => registry.registerMetric(asMetric(family));
     add({
       name: "nodeyard_build_info",

@@ -1,7 +1,7 @@
 import { messageOf } from "@nodeyard/runtime";
 import { HttpApi, type Place, type Readiness } from "../../api/index.ts";
 import type { Config } from "../../config/index.ts";
-import { type Gauge, gaugeOf, PrometheusExporter } from "../../metrics/index.ts";
+import { type Gauge, gaugeOf, PrometheusExporter, type PrometheusPage } from "../../metrics/index.ts";
 import { Counters, type Log } from "../../telemetry/index.ts";
 import type { Drivers } from "../driver-registry.ts";
 import type { Machine } from "../machine.ts";
@@ -33,9 +33,9 @@ export class Front {
   readonly counters = new Counters();
   readonly #parts: FrontParts;
   readonly #api: HttpApi;
-  readonly #prometheus = new PrometheusExporter(VERSION);
   readonly #statsd: Statsd | undefined;
   readonly #roles: Role[] = [];
+  #prometheus: Promise<PrometheusExporter> | undefined;
   #tcp: string | undefined;
   #isGuarded = false;
 
@@ -61,7 +61,7 @@ export class Front {
         known: () => this.#roles[0]?.known,
         readiness: () => this.#readiness(),
         work: () => this.#work(),
-        metrics: () => this.#prometheus.page(this.counters, this.#gauges()),
+        metrics: () => this.#page(),
       },
     });
     this.#statsd = Statsd.open(machine, log, this.counters);
@@ -114,6 +114,8 @@ export class Front {
   }
 
   async #open(place: Place): Promise<string> {
+    this.#prometheus ??= PrometheusExporter.start(VERSION);
+    await this.#prometheus;
     const address = await this.#api.listen(place);
     this.#parts.log.info({ address }, "the web interface listens");
     return address;
@@ -124,6 +126,11 @@ export class Front {
     return (
       this.#roles.map((role) => role.readiness()).find(({ ready }) => !ready) ?? { ready: true, why: "" }
     );
+  }
+
+  async #page(): Promise<PrometheusPage> {
+    this.#prometheus ??= PrometheusExporter.start(VERSION);
+    return (await this.#prometheus).page(this.counters, this.#gauges());
   }
 
   #work() {
