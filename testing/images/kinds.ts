@@ -41,7 +41,7 @@ export async function mini(cache: string): Promise<ImageKind> {
 export function breakable(kind: ImageKind): ImageKind {
   const elements = [...kind.elements, "nodeyard-broken"];
   // What does not boot takes this long each time; what does, some tens of seconds on a busy machine.
-  return { ...kind, elements, bootSeconds: 120, trial: { percent: 50, launches: 4 } };
+  return { ...kind, elements, bootSeconds: 240, trial: { percent: 50, launches: 4 } };
 }
 
 /** Debian as diskimage-builder makes it, with its own boot loader and systemd; from the mirror that apt uses here. */
