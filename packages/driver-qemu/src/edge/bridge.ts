@@ -48,7 +48,10 @@ export class Bridge {
     if (!(await answers(["link", "show", "dev", link], signal))) await linked(namespace, link, signal);
     // Also where a launcher died in between.
     await run("ip", ["-n", namespace, "link", "set", "dev", "uplink", "master", "br0", "up"], { signal });
-    await run("ip", ["link", "set", "dev", link, "up", "alias", bridgeMark(folder)], { signal });
+    const mark = bridgeMark(folder);
+    await run("ip", ["link", "set", "dev", link, "up", ...(mark === undefined ? [] : ["alias", mark])], {
+      signal,
+    });
     await run("ip", ["addr", "replace", `${gateway}/${prefix}`, "dev", link], { signal });
     await run("ip", ["netns", "exec", namespace, "nft", "-f", "-"], { signal, input: bridgeRules() });
     return new Bridge(namespace, subnet);

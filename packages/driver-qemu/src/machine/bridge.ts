@@ -44,9 +44,13 @@ export function bridgeNames(folder: string): { readonly namespace: string; reado
   return { namespace: `nodeyard-qemu-${id}`, link: `nyq${id}` };
 }
 
-/** What the link is marked with on the host: a name alone would be taken for ours whoever chose it. */
-export function bridgeMark(folder: string): string {
-  return `${MARK}${folder}`;
+/**
+ * What the link is marked with on the host: a name alone would be taken for ours whoever chose it. Undefined for a folder whose path is
+ * longer than an alias may be: its bridge goes with who has it open only.
+ */
+export function bridgeMark(folder: string): string | undefined {
+  const mark = `${MARK}${folder}`;
+  return Buffer.byteLength(mark) <= MOST_BYTES ? mark : undefined;
 }
 
 /** The folder that a mark of ours names. */
@@ -55,6 +59,8 @@ export function markedFolder(mark: string): string | undefined {
 }
 
 const MARK = "nodeyard-qemu ";
+/** Of an interface's alias (IFALIASZ of linux/if.h, with its last byte). */
+const MOST_BYTES = 255;
 
 /** The host's rules for what comes by the link. */
 export function hostTable(link: string): string {
