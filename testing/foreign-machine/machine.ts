@@ -135,6 +135,8 @@ export class ForeignMachine {
   }
 
   async #boot(): Promise<void> {
+    // Its server told of each address that it listens at, also after the first was heard.
+    this.said.length = 0;
     const names = ["--mount", "--net", "--uts", "--ipc", "--pid"];
     const boot = ["--fork", "--kill-child", "sh", "-c", ENTER, "sh", this.folder, this.#group, BOOT];
     const child = spawn("unshare", [...names, ...boot], { stdio: ["ignore", "ignore", "pipe"] });

@@ -1,3 +1,4 @@
+import { tagOf } from "@nodeyard/driver";
 import { FREE, isIdle, LENT } from "@nodeyard/driver-sliver/hosts";
 import type { NodeReport, SliverReport } from "@nodeyard/sliver-protocol";
 
@@ -28,7 +29,8 @@ export interface ShownSliver {
 export function shownSlivers({ slivers }: NodeReport): readonly ShownSliver[] {
   return slivers.map((one) => ({
     sliver: one.name,
-    node: one.tags.node ?? null,
+    // Slots are tagged by us, slivers of a pool as every machine is.
+    node: one.tags.node ?? tagOf(one.tags)?.nodeId ?? null,
     use: one.name === FREE ? "free" : isIdle(one) ? "idle" : "busy",
     phase: one.doing ?? one.phase,
     settled: one.settled ?? null,

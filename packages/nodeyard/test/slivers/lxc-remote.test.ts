@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { whyNot } from "../../../../testing/slivers/index.ts";
 import type { Running } from "../cli/nodeyard.ts";
 import { ForeignSite, type Slot } from "./foreign-site.ts";
@@ -34,6 +34,9 @@ describe.skipIf(whyNot() !== undefined)("another machine's slivers over SSH", { 
     await up?.kill("SIGTERM");
     await site.stop();
   }, 240_000);
+
+  // Whatever a test came to: the next one wants it back.
+  afterEach(() => machine.plug());
 
   const request = (label = "small") => site.json<Leased>("request", label, "--wait");
   const release = async ({ lease }: Leased) => {
@@ -77,8 +80,8 @@ describe.skipIf(whyNot() !== undefined)("another machine's slivers over SSH", { 
     await site.until("the document is there", () => Number(calls("Deliver")) > before);
     cut();
     await pause(AWAY);
-    const [node] = await site.json<Slot[]>("list");
-    expect(node, "it was cut off before it was ready").toMatchObject({ provider: "lab", state: "building" });
+    const states = (await site.json<Slot[]>("list")).map(({ state }) => state);
+    expect(states, "it was cut off before it was ready").toEqual(["building"]);
     machine.plug();
     const leased = await asked;
     expect(leased.nodes).toHaveLength(1);
