@@ -1,4 +1,4 @@
-import type { Driver } from "@nodeyard/driver";
+import { type Driver, DriverError, type Provider } from "@nodeyard/driver";
 import { createFakeDriver, type FakeCloud, fakeConfig } from "@nodeyard/driver-fake";
 import { staticDriver } from "@nodeyard/driver-static";
 import { type Clock, type Random, seededRandom } from "@nodeyard/runtime";
@@ -13,6 +13,7 @@ import {
 } from "nodeyard";
 import { type Build, brokenTree, type TaggableCloud, tagsLate } from "./broken/index.ts";
 import { Traps } from "./effects.ts";
+import { isBad } from "./image-keeper.ts";
 import { watchedCloud, watchedTree } from "./instruments.ts";
 import { Life } from "./mortal.ts";
 
@@ -29,6 +30,17 @@ export interface Surroundings {
 }
 
 const SESSION_MS = 4_000;
+
+/** Machines of images that do not boot are made like others, and never answer. */
+function bootless(provider: Provider): Provider {
+  const create = provider.create.bind(provider);
+  provider.create = async function* (order, context) {
+    const machine = yield* create(order, context);
+    if (isBad(order.imageExternalId)) throw new DriverError("timeout", "the machine does not answer");
+    return machine;
+  };
+  return provider;
+}
 
 /** One launcher process of the simulation, from its start to its death. */
 export class LauncherProcess {
@@ -64,7 +76,7 @@ export class LauncherProcess {
       }) as unknown as Driver;
     const driver: Driver = {
       ...fake("cloud"),
-      open: (config, context) => fake(config.name).open(config as never, context),
+      open: async (config, context) => bootless(await fake(config.name).open(config as never, context)),
     };
     const drivers = new Map(
       [staticDriver, metastaticDriver].map((each) => [each.name, each as unknown as Driver]),

@@ -1,4 +1,5 @@
 import type { AppliedWrite, Op } from "@nodeyard/tree";
+import type { Canary } from "nodeyard";
 
 /** What a run comes by that is neither a fault nor a change of state: ways of the launcher that must not fall asleep. */
 export const SIGHTINGS = {
@@ -13,6 +14,8 @@ export const SIGHTINGS = {
   "backing node failed": "a backing node takes no more slots",
   "backing node given back": "an empty backing node goes",
   "dead letter": "a node that cannot be deleted is marked",
+  "launch told to a trial": "a new build of an image is on trial, and a launcher says how a launch went",
+  "build promoted": "a new build of an image takes over",
   "waits: capacity.pool": "a request waits for a pool's limit",
   "waits: capacity.tenant": "a request waits for its tenant's limit",
   "waits: image.waits": "a request waits for an image",
@@ -29,6 +32,7 @@ export function sightingOfVerdict(code: string): Sighting | undefined {
   return name in SIGHTINGS ? (name as Sighting) : undefined;
 }
 
+const CANARIES = "/nodeyard/canaries/";
 const BREAKER = /^\/nodeyard\/breakers\/[^/]+$/;
 const PROBE = /^\/nodeyard\/breakers\/[^/]+\/probe$/;
 const FOLDER = /^\/nodeyard\/slots\/\d+$/;
@@ -52,6 +56,7 @@ function sightingsOfOp(op: Op): readonly Sighting[] {
     one(FOLDER, "backing node adopted", "backing node given back") ??
     one(/^\/nodeyard\/dead-letters\/./, "dead letter");
   if (simple !== undefined) return simple;
+  if (path.startsWith(CANARIES) && op.op === "set") return trial(op.data);
   if (BREAKER.test(path)) return op.op === "delete" ? ["breaker closes"] : breaker(op.op, op.data);
   if (op.op === "set" && path.startsWith("/nodepool/nodes/")) {
     const { user_data } = JSON.parse(Buffer.from(op.data).toString()) as { user_data?: unknown };
@@ -64,4 +69,12 @@ function breaker(op: "create" | "set", data: Uint8Array | undefined): readonly S
   const { az } = JSON.parse(Buffer.from(data ?? "{}").toString()) as { az: string | null };
   if (op === "set") return ["breaker opens again"];
   return az === null ? ["breaker opens"] : ["breaker opens", "breaker opens for one zone"];
+}
+
+/** A build that is rolled back is left out: of a run's few launches of the image it takes more than most trials see. */
+function trial(data: Uint8Array | undefined): readonly Sighting[] {
+  const { candidate, tallies, last } = JSON.parse(Buffer.from(data ?? "").toString()) as Canary;
+  if (candidate === null) return last?.verdict === "promoted" ? ["build promoted"] : [];
+  const { candidate: ours, stable } = tallies;
+  return ours.boots + ours.failed + stable.boots + stable.failed > 0 ? ["launch told to a trial"] : [];
 }

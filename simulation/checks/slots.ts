@@ -112,6 +112,8 @@ export class Slots {
   #checkNode(write: AppliedWrite, id: string, node: Znode | undefined): void {
     if (node?.data.provider !== this.#provider || !HAS.has(node.data.state)) return;
     const place = node.data.driver_data as { backing_node?: string; slot?: number } | null;
+    // Held by hand when it had failed, before it was given any.
+    if (node.data.state === "hold" && place?.backing_node === undefined) return;
     const claim = this.claims.get(`/nodeyard/slots/${place?.backing_node}/${place?.slot}`);
     if (claim?.node !== id) {
       const what = `${id} (${node.data.state}): ${JSON.stringify(place)} is ${claim?.node ?? "nobody"}'s`;

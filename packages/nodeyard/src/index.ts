@@ -1,3 +1,4 @@
+export { judgeCanary } from "./builder/index.ts";
 export * from "./launcher/index.ts";
 export { allKeys, gaugeNames, promName } from "./metrics/index.ts";
 export * from "./operations/index.ts";

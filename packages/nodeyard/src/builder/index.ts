@@ -1,5 +1,6 @@
 export { Builder, type BuilderConfig, type BuilderOptions } from "./builder.ts";
 export type { Progress } from "./control/progress.ts";
+export { judgeCanary } from "./core/canary.ts";
 export { type AlienImage, alienImages } from "./core/leaked-images.ts";
 export { uploadKey } from "./core/retire.ts";
 export { HostDisk } from "./edge/host-disk.ts";
