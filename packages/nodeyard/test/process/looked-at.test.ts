@@ -82,11 +82,13 @@ describe.skipIf(requireZooKeeper())("launchers on ZooKeeper, looked at", { timeo
   let zookeeper: ZooKeeperServer;
   let statsd: Awaited<ReturnType<typeof statsdServer>>;
   const sites: Site[] = [];
+  const launchers: Running[] = [];
 
   beforeAll(async () => {
     [zookeeper, statsd] = await Promise.all([startZooKeeper(), statsdServer()]);
   });
   afterAll(async () => {
+    await Promise.all(launchers.map((launcher) => launcher.kill("SIGKILL")));
     await Promise.all(sites.map((site) => site.close()));
     await zookeeper.stop();
     statsd.close();
@@ -104,6 +106,7 @@ describe.skipIf(requireZooKeeper())("launchers on ZooKeeper, looked at", { timeo
     sites.push(site);
     const env = { STATSD_HOST: "localhost", STATSD_PORT: String(statsd.port) };
     const running = new Running(["--state", site.state, "-c", site.config, "launcher", ...words], env);
+    launchers.push(running);
     await running.told("the launcher runs");
     return { running, site };
   }
