@@ -75,7 +75,15 @@ export class HostMachine {
   /** Runs a script there as root. Rejects with what it said. */
   async sh(script: string, timeout = COMMAND): Promise<string> {
     const words = ["-F", this.sshConfig, ...SSH_OPTIONS, "root@host", script];
-    return (await run("ssh", words, { timeout, maxBuffer: 1 << 24 })).stdout.trim();
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return (await run("ssh", words, { timeout, maxBuffer: 1 << 24 })).stdout.trim();
+      } catch (error) {
+        // A server that reads its configuration anew is away for a moment; nothing was run by then.
+        if (attempt === 5 || !(error as Error).message.includes("kex_exchange_identification")) throw error;
+        await pause(LOOK);
+      }
+    }
   }
 
   /** Resolves when it has been down, and answers again. */
