@@ -117,9 +117,11 @@ export class Traps {
   }
 }
 
-/** Points come in turn over the seeds, so that each is tried as often as any other. */
+/** Launchers come to these so seldom that their share of the turns would leave some without a crash in 200 seeds. */
+const RARE = CRASH_POINTS.filter(({ effect }) => effect === "request.fail");
+
+/** Points come in turn over the seeds, so that each is tried as often as any other; rare ones between them. */
 export function pointsOf(seed: number, random: Random): () => CrashPoint {
   let next = seed * 5;
-  return () =>
-    random.float() < 0.9 ? CRASH_POINTS[next++ % CRASH_POINTS.length]! : pick(random, CRASH_POINTS);
+  return () => (random.float() < 0.9 ? CRASH_POINTS[next++ % CRASH_POINTS.length]! : pick(random, RARE));
 }
