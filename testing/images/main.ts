@@ -10,25 +10,18 @@ import { requireDiskimageBuilder } from "./require.ts";
 import { liveThroughSaved } from "./saved.ts";
 import { liveThroughTrials } from "./trials.ts";
 
-const { values } = parseArgs({
-  options: {
-    image: { type: "string", default: "mini" },
-    canary: { type: "boolean", default: false },
-    saved: { type: "boolean", default: false },
-    keep: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
-  },
-});
-const isUsable =
-  ["mini", "debian"].includes(values.image) && !(values.canary && (values.saved || values.image !== "mini"));
-if (values.help || !isUsable) {
-  console.log(`npm run e2e:image -- [--image mini|debian] [--saved] | --canary [--keep]
+const USAGE = `npm run e2e:image -- [--image mini|debian] [--saved] | --canary [--keep]
 An image's whole life on this machine, as root: built, uploaded, booted, logged in to, retired.
   --image debian   diskimage-builder's debian-minimal vm from apt's mirror (minutes) instead of the smallest there is
   --saved          its machines go on from a saved state instead of booting: the image gets the element nodeyard-parked
   --canary         instead: a new build that does not boot is tried on half of the launches and rolled back by itself, a good one takes over
-  --keep           leave the folder with logs and images there`);
-  process.exit(values.help ? 0 : 2);
+  --keep           leave the folder with logs and images there
+`;
+
+const values = options();
+if (values.help) {
+  process.stdout.write(USAGE);
+  process.exit(0);
 }
 if (requireDiskimageBuilder() !== undefined || requireQemu() !== undefined) process.exit(1);
 
@@ -64,3 +57,25 @@ try {
   await client.close();
 }
 process.exit(code);
+
+function options() {
+  try {
+    const { values: given } = parseArgs({
+      options: {
+        image: { type: "string", default: "mini" },
+        canary: { type: "boolean", default: false },
+        saved: { type: "boolean", default: false },
+        keep: { type: "boolean", default: false },
+        help: { type: "boolean", default: false },
+      },
+    });
+    if (!["mini", "debian"].includes(given.image))
+      throw new Error(`--image ${given.image} is none of ours; write mini or debian`);
+    if (given.canary && (given.saved || given.image !== "mini"))
+      throw new Error("--canary goes with neither --saved nor --image debian; leave one of them out");
+    return given;
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n${USAGE}`);
+    return process.exit(2);
+  }
+}
