@@ -57,12 +57,14 @@ export function parsePriority(text: string): string {
   );
 }
 
-/** `HOST:PORT`, `[::1]:PORT`, or a port alone, which means loopback. */
-export function parseAddress(text: string): { readonly host: string; readonly port: number } {
+/** `HOST:PORT`, `[::1]:PORT`, or a port alone, which means loopback; `option`: whose value it is, for the error. */
+export function parseAddress(text: string, option: string): { readonly host: string; readonly port: number } {
   const match = /^(?:(?:\[([^\]]+)\]|([^:[\]]+)):)?(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
   if (match === null || port > 65_535)
-    throw new UsageError(`${JSON.stringify(text)} is not HOST:PORT; an example: 127.0.0.1:2181`);
+    throw new UsageError(
+      `${option}: ${JSON.stringify(text)} is not HOST:PORT, with a port up to 65535; an example: 127.0.0.1:8005`,
+    );
   return { host: match[1] ?? match[2] ?? "127.0.0.1", port };
 }
 

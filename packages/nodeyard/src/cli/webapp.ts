@@ -19,7 +19,7 @@ export function addWebappOptions(command: Command, unless: string): Command {
     .option(
       "--webapp <host:port>",
       `where lists, health and metrics are served by HTTP; default: ${unless}`,
-      parseAddress,
+      (text) => parseAddress(text, "--webapp"),
     )
     .option("--no-webapp", "serve nothing by HTTP")
     .option("--webapp-token <file>", "what has to be shown there, as `Authorization: Bearer TOKEN`");

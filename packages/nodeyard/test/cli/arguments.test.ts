@@ -64,9 +64,9 @@ describe("addresses", () => {
     ["zk.example.org:0", { host: "zk.example.org", port: 0 }],
     ["[::1]:2181", { host: "::1", port: 2181 }],
     ["2181", { host: "127.0.0.1", port: 2181 }],
-  ])("%s", (text, address) => expect(parseAddress(text)).toEqual(address));
+  ])("%s", (text, address) => expect(parseAddress(text, "--listen")).toEqual(address));
   test.each(["", "host", "host:", ":2181", "host:65536", "::1:2181"])("%j is refused", (text) => {
-    expect(() => parseAddress(text)).toThrow(UsageError);
+    expect(() => parseAddress(text, "--listen")).toThrow(UsageError);
   });
 });
 

@@ -65,7 +65,8 @@ describe("help and usage", () => {
     [["delete", "x"], '"x" is not a node id'],
     [["explain", "x y"], "is no id of a request"],
     [["--state", "", "list"], '--state "" names no folder'],
-    [["up", "--listen", "nowhere"], '"nowhere" is not HOST:PORT'],
+    [["up", "--listen", "nowhere"], '--listen: "nowhere" is not HOST:PORT'],
+    [["up", "--webapp", "127.0.0.1:99999"], '--webapp: "127.0.0.1:99999" is not HOST:PORT'],
     [["up", "--tls-cert", "x"], "go together"],
   ])("%j is not understood: exit code 2", async (words, text) => {
     const { code, out, err } = await run(...words);

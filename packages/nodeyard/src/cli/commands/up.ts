@@ -16,7 +16,9 @@ export function addUp(program: Command, session: Session): void {
   const command = program
     .command("up")
     .description("run everything in this process on a tree of its own: no ZooKeeper is needed")
-    .option("--listen <host:port>", "let ZooKeeper clients in by TCP besides the Unix socket", parseAddress)
+    .option("--listen <host:port>", "let ZooKeeper clients in by TCP besides the Unix socket", (text) =>
+      parseAddress(text, "--listen"),
+    )
     .option("--tls-cert <file>", "PEM; anything but loopback demands all three")
     .option("--tls-key <file>", "PEM")
     .option("--tls-ca <file>", "PEM; who may connect");
