@@ -40,6 +40,9 @@ export async function startLauncher(
   const args = [
     "--disable-warning=ExperimentalWarning",
     PROGRAM,
+    // Its own journal: the default is that of a launcher that may work on this machine, and grows from run to run.
+    "--state",
+    join(folder, "state"),
     "launcher",
     "--no-webapp",
     "-c",
