@@ -10,6 +10,8 @@ export const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const LOOK_MS = 100;
 /** A busy machine takes many seconds for one command. */
 const PATIENCE_MS = 240_000;
+/** Characters. */
+const LAST_WORDS = 4_000;
 
 /** What a node's record says of how it is reached. */
 export interface Slot {
@@ -26,6 +28,7 @@ export class ForeignSite {
   readonly sliverdConfig = join(this.folder, "sliverd.json");
   readonly config = join(this.folder, "nodepool.yaml");
   readonly #userKey = join(this.folder, "user-key");
+  #up: Running | undefined;
 
   async start(options: { readonly without?: readonly string[] } = {}): Promise<void> {
     const { machine } = this;
@@ -66,13 +69,20 @@ export class ForeignSite {
     return readFileSync(`${this.#userKey}.pub`, "utf8").trim().split(" ").slice(0, 2).join(" ");
   }
 
-  nodeyard(...words: string[]) {
-    return new Running(["--state", this.state, ...words]).ended;
+  /** Ended by force when it takes longer than anything takes. */
+  async nodeyard(...words: string[]) {
+    const running = new Running(["--state", this.state, ...words]);
+    const late = setTimeout(() => running.kill("SIGKILL"), PATIENCE_MS);
+    try {
+      return await running.ended;
+    } finally {
+      clearTimeout(late);
+    }
   }
 
   async json<T>(...words: string[]): Promise<T> {
-    const { code, out, err } = await this.nodeyard(...words, "--json");
-    if (code !== 0) throw new Error(`${words.join(" ")} ended with ${code}: ${err}`);
+    const { code, signal, out, err } = await this.nodeyard(...words, "--json");
+    if (code !== 0) throw new Error(`${words.join(" ")} ended with ${code ?? signal}: ${err}\n${this.#told}`);
     return JSON.parse(out) as T;
   }
 
@@ -87,9 +97,14 @@ export class ForeignSite {
   /** A launcher that serves `config`. */
   async up(config: string): Promise<Running> {
     writeFileSync(this.config, config);
-    const up = new Running(["--state", this.state, "-c", this.config, "up"]);
-    await up.told("is up");
-    return up;
+    this.#up = new Running(["--state", this.state, "-c", this.config, "up"]);
+    await this.#up.told("is up");
+    return this.#up;
+  }
+
+  /** For whoever has to find out why something did not happen. */
+  get #told(): string {
+    return this.#up === undefined ? "" : `the launcher's last words:\n${this.#up.err.slice(-LAST_WORDS)}`;
   }
 
   /** Runs a script in a node: by the address, port, user and host key that its record tells, and by no other. */
@@ -129,7 +144,7 @@ export class ForeignSite {
       if (found !== undefined && found !== false) return found;
       await pause(LOOK_MS);
     }
-    throw new Error(`it never happened within ${limitMs} ms: ${what}`);
+    throw new Error(`it never happened within ${limitMs} ms: ${what}\n${this.#told}`);
   }
 
   /** Until no node of a provider is left. */
