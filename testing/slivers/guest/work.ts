@@ -4,7 +4,16 @@ import { stream } from "./stream.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../../..");
 /** What the suites of slivers need of it; dependencies that are packages of ours are links into `packages`. */
-const OURS = ["package.json", "tsconfig.json", "LICENSE", "elements", "examples", "packages", "testing", "tools"];
+const OURS = [
+  "package.json",
+  "tsconfig.json",
+  "LICENSE",
+  "elements",
+  "examples",
+  "packages",
+  "testing",
+  "tools",
+];
 const NEEDED = [...OURS, "node_modules"];
 const SIZE = "3G";
 
