@@ -19,7 +19,7 @@ describe.skipIf(whyNot() !== undefined)("whatever was done to slivers, nothing i
   }, 1_800_000);
   afterAll(() => real?.stop(), 60_000);
 
-  test(`${STEPS} random steps, seed ${SEED}`, { timeout: 60_000 + 9_000 * STEPS }, async () => {
+  test(`${STEPS} random steps, seed ${SEED}`, { timeout: 60_000 + 4_000 * STEPS }, async () => {
     const random = seededRandom(SEED);
     const any = (count: number) => Math.floor(random.float() * count);
     let manager: LxcBackEnd = real.backEnd("container");

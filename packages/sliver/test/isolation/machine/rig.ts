@@ -2,7 +2,6 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "@nodeyard/runtime";
 import { difference, hostState } from "../../../../../testing/slivers/index.ts";
 import { isolationSchema, LxcBackEnd, SliverMachine } from "../../../src/isolation/lxc/index.ts";
@@ -27,10 +26,8 @@ export interface RealMachine {
   stop(): Promise<void>;
 }
 
-/** One machine for a test file: names and rules are the same for all, so one file at a time has it. */
+/** One machine for a test file. */
 export async function realMachine(some: Readonly<Record<string, unknown>> = {}): Promise<RealMachine> {
-  const lock = new DatabaseSync(join(tmpdir(), "nodeyard-test-slivers.lock"), { timeout: 900_000 });
-  lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-slivers-"));
   const untouched = hostState(folder);
   const keyFile = join(folder, "id");
@@ -80,7 +77,6 @@ export async function realMachine(some: Readonly<Record<string, unknown>> = {}):
       await Promise.all(machines.map(({ pool }) => pool.groups.stop()));
       await first.dismantle(signal);
       rmSync(folder, { recursive: true, force: true });
-      lock.close();
       const left = difference(untouched, hostState(folder));
       if (left.length > 0) throw new Error(`the machine is not as before:\n${left.join("\n")}`);
     },
