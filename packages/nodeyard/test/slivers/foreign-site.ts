@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -104,7 +104,14 @@ export class ForeignSite {
 
   /** For whoever has to find out why something did not happen. */
   get #told(): string {
-    return this.#up === undefined ? "" : `the launcher's last words:\n${this.#up.err.slice(-LAST_WORDS)}`;
+    const manager = join(this.machine.upper, "var/log/nodeyard-sliverd.log");
+    const said = {
+      launcher: this.#up?.err ?? "",
+      manager: existsSync(manager) ? readFileSync(manager, "utf8") : "",
+    };
+    return Object.entries(said)
+      .map(([who, words]) => `last words of the ${who}:\n${words.slice(-LAST_WORDS)}`)
+      .join("\n");
   }
 
   /** Runs a script in a node: by the address, port, user and host key that its record tells, and by no other. */
