@@ -14,6 +14,12 @@ async function granted(rig: Rig, id: string) {
   });
 }
 
+const inUse = (data: Uint8Array) => Buffer.from(data).includes('"in-use"');
+
+/** Those in the line for a node's lock. */
+const contendersOf = (world: World, id: string) =>
+  world.children(paths.nodeLock(id)).map((name) => `${paths.nodeLock(id)}/${name}`);
+
 describe("leases", () => {
   test("hold nodes without a session: in-use under a durable contender, until they are released", async () => {
     await using rig = await startRig(launcherConfig([fakeProvider()]));
@@ -102,6 +108,53 @@ describe("leases", () => {
     const left = await world.ask({ state: "fulfilled", nodes: [], requestor: "Nodeyard:lease:aaaaaaaaaaaa" });
     await world.start("a", launcherConfig([fakeProvider()]));
     await world.until("it is taken back", () => world.request(left) === undefined, 90_000);
+  });
+
+  test("that ended before their request was seen leave no node held", async () => {
+    const world = new World();
+    const config = launcherConfig([fakeProvider()]);
+    await world.start("a", config);
+    const b = await world.start("b", config);
+    const own = { tree: world.other, clock: world.clock, random: seededRandom(7) };
+    // Whoever stood still reads first of the lease, as it is now, and only then that there is a request.
+    b.tree.freeze();
+    world.fault = ({ client, ops }) =>
+      client === "a" && ops.some((op) => op.op === "set" && inUse(op.data)) ? { delayMs: 5_000 } : undefined;
+    const asked = await world.settle(askForNodes(own, { labels: ["small"], owner: "me", forMs: 60_000 }));
+    const hold = () =>
+      world
+        .nodes()
+        .flatMap(({ id }) => contendersOf(world, id))
+        .find((path) => world.text(path) === `Nodeyard:lease:${asked.id}`);
+    const contender = await world.until("a is about to hold a node", hold);
+    const id = contender.split("/")[3]!;
+    expect(world.node(id)).toMatchObject({ state: "ready", allocated_to: asked.request });
+    await world.settle(releaseLease(own, asked.id));
+    b.tree.thaw();
+    await world.until("the lease ended", () => world.json(leasePath(asked.id)) === undefined);
+    const free = () => world.node(id)?.allocated_to === null && contendersOf(world, id).length === 0;
+    await world.until("the node, which nobody had, is free", free, 10_000);
+    expect(world.request(asked.request!)).toBeUndefined();
+    // Its node first: without the request, nothing leads there but the slow resync.
+    const deleted = (path: string) =>
+      world.cluster.log.findIndex(({ ops }) => ops.some((op) => op.op === "delete" && op.path === path));
+    expect(deleted(contender)).toBeGreaterThan(0);
+    expect(deleted(contender)).toBeLessThan(deleted(paths.request(asked.request!)));
+    expect(b.log.lines.map(({ text }) => text)).toContain("took back a request whose lease is gone");
+  });
+
+  test("that are gone leave no ready node held, also when its request is gone", async () => {
+    const world = new World();
+    const config = launcherConfig([fakeProvider()]);
+    await world.start("a", config);
+    const request = await world.ask({ requestor: "zuul" });
+    const { nodes } = await world.fulfilled(request);
+    const [id] = nodes as [string];
+    const lease = "Nodeyard:lease:aaaaaaaaaaaa";
+    await world.contend(paths.nodeLock(id), Buffer.from(lease));
+    await world.put(paths.node(id), { ...world.node(id), requestor: lease });
+    await world.settle(world.other.delete(paths.request(request)));
+    await world.until("it is returned", () => world.node(id) === undefined, 90_000);
   });
 
   test("survive the launcher: another one holds, expires and returns them", async () => {

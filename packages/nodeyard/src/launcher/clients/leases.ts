@@ -49,7 +49,7 @@ export class LeaseKeeper {
     for (const path of own.keys()) {
       if (path.startsWith(`${LEASES}/`)) this.wake(path.slice(LEASES.length + 1));
     }
-    for (const id of nodes.byState.get("in-use")) {
+    for (const id of nodes.byLock.get("locked")) {
       const lease = leaseIdOf(nodes.byId.get(id)?.record.requestor ?? null);
       if (lease !== undefined && !own.has(leasePath(lease))) this.wake(lease);
     }
@@ -147,27 +147,39 @@ export class LeaseKeeper {
     }
   }
 
-  /** The lease is gone. A request that was written for it all the same is nobody's: its record always comes second. */
+  /**
+   * The lease is gone. A request that was written for it all the same is nobody's: its record always comes second. Whoever ended
+   * the lease may not have seen it, since paths are seen at different moments, and it may have been fulfilled long ago.
+   */
   async #forget(id: string): Promise<undefined> {
     const { tree, view, log } = this.#context;
     this.#senseless.delete(id);
     for (const request of [...view.requests.byRequestor.get(leaseRequestor(id))]) {
       if ((await tree.stat(leasePath(id))) !== undefined) return;
-      await tree.delete(paths.request(request)).catch(undefinedWhenMissing);
+      await this.#withdraw(id, request);
       log.info({ lease: id, request }, "took back a request whose lease is gone");
     }
     await this.#takeBackNodes(id);
   }
 
-  /** A hold without a lease is nobody's: somebody deleted the record by hand, or an older release held too late. */
+  /**
+   * A hold without a lease is nobody's: somebody deleted the record by hand, or the request that led to the node, or an older
+   * release held too late or ended too early. Ready ones, too: the contender comes before `in-use`.
+   */
   async #takeBackNodes(lease: string): Promise<void> {
     const { tree, view } = this.#context;
     const requestor = leaseRequestor(lease);
-    for (const id of [...view.nodes.byState.get("in-use")]) {
+    for (const id of [...view.nodes.byLock.get("locked")]) {
       if (view.nodes.byId.get(id)?.record.requestor !== requestor) continue;
       if ((await tree.stat(leasePath(lease))) !== undefined) return;
       await giveBack(this.#context, lease, id);
     }
+  }
+
+  /** Its nodes before itself: only the request leads to those that were held, and are not in the lease yet. */
+  async #withdraw(lease: string, request: string): Promise<void> {
+    for (const id of await nodesOf(this.#context, request)) await giveBack(this.#context, lease, id);
+    await this.#context.tree.delete(paths.request(request)).catch(undefinedWhenMissing);
   }
 
   async #grant(lease: Lease, entry: OwnEntry): Promise<void> {
@@ -218,10 +230,7 @@ export class LeaseKeeper {
     const { tree, log, journal } = this.#context;
     for (const id of lease.nodes) await giveBack(this.#context, lease.id, id);
     const request = this.#requestOf(lease);
-    if (request !== undefined) {
-      for (const id of await nodesOf(this.#context, request.id)) await giveBack(this.#context, lease.id, id);
-      await tree.delete(paths.request(request.id)).catch(undefinedWhenMissing);
-    }
+    if (request !== undefined) await this.#withdraw(lease.id, request.id);
     await tree.delete(entry.path).catch(undefinedWhenMissing);
     log.info(
       { lease: lease.id, nodes: lease.nodes, why: lease.state === "released" ? "released" : "expired" },
