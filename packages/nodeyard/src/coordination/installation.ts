@@ -1,5 +1,5 @@
 import type { Random } from "@nodeyard/runtime";
-import { type Tree, TreeError } from "@nodeyard/tree";
+import { SessionExpired, type Tree, TreeError } from "@nodeyard/tree";
 
 /** Version of what Nodeyard keeps under /nodeyard. A newer one is refused: a member must be able to read all of it. */
 export const LAYOUT = 1;
@@ -43,17 +43,22 @@ function idIn(text: string): string {
   return id;
 }
 
-/** Says for as long as the session lives what this process can read and write. Always a write: its reply tells the tree's time. */
+/**
+ * Says for as long as the session lives what this process can read and write. Always a write: its reply tells the tree's time.
+ * `member` is named after the session as it is when this is called; throws SessionExpired when that ended meanwhile: call
+ * again, with a new name.
+ */
 export async function announceMember(tree: Tree, member: string, version: string): Promise<void> {
+  const { id } = tree.session();
   await tree.create("/nodeyard/members").catch(ignoreExisting);
   const data = Buffer.from(JSON.stringify({ v: 1, version, reads: LAYOUT, writes: LAYOUT }));
   const path = `/nodeyard/members/${member}`;
-  try {
-    await tree.create(path, data, { ephemeral: true });
-  } catch (error) {
-    ignoreExisting(error);
-    await tree.set(path, data);
-  }
+  const made = await tree.create(path, data, { ephemeral: true }).catch(ignoreExisting);
+  const stat = made?.stat ?? (await tree.set(path, data).catch(ignoreMissing));
+  if (stat?.ephemeralOwner === id) return;
+  // A call that waited for the connection is sent in the next session: there, nobody answers to this name.
+  if (stat !== undefined) await tree.delete(path).catch(ignoreMissing);
+  throw new SessionExpired(`the announcement of ${member}`);
 }
 
 async function ensure(tree: Tree, path: string, text: string): Promise<string> {
@@ -61,6 +66,10 @@ async function ensure(tree: Tree, path: string, text: string): Promise<string> {
   return Buffer.from((await tree.get(path)).data).toString();
 }
 
-function ignoreExisting(error: unknown): void {
+function ignoreExisting(error: unknown): undefined {
   if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
 }

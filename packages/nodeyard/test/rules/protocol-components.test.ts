@@ -90,6 +90,29 @@ describe("components are registered per pool before the first accept", () => {
     }
   });
 
+  test("also one that is lost between two tries to announce the launcher, however the process missed it", async () => {
+    for (const missed of ["suspended", "cut off"]) {
+      const world = new World();
+      let tries = 0;
+      world.fault = ({ path, kind }) => {
+        if (kind !== "write" || !path.startsWith("/nodeyard/members/") || ++tries > 2) return undefined;
+        if (tries === 1) return "lose-reply";
+        // The second try finds what the first one did, and goes on in another session.
+        if (missed === "suspended") tree.freeze();
+        else tree.disconnect(true);
+        world.clock.setTimer(15_000, () => (missed === "suspended" ? tree.thaw() : tree.reconnect()));
+        return undefined;
+      };
+      const { tree, starting } = world.launch("a", launcherConfig([fakeProvider()]));
+      await world.settle(starting);
+      expect(tries).toBeGreaterThan(2);
+      expect(tree.session().epoch).toBe(2);
+      expect(world.children("/nodeyard/members")).toEqual([`a-${tree.session().id.toString(16)}`]);
+      await world.fulfilled(await world.ask());
+      expectRegisteredBeforeAccepting(world);
+    }
+  });
+
   test("once each, also when replies are lost and sessions end in the midst of it", async () => {
     const world = new World();
     let losses = 3;
