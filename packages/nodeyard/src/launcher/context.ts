@@ -36,6 +36,8 @@ export interface OpenProvider {
 export interface SlotSource {
   /** As `Provider.create`, and writes the slot into the record of `node`, which is locked by us. */
   launch(order: CreateOrder, step: StepContext, node: HeldNode): AsyncGenerator<Step, Machine, void>;
+  /** As `Provider.remove`, and takes the slot out of the record of `node`, which is locked by us. */
+  free(step: StepContext, node: HeldNode): AsyncGenerator<Step, void, void>;
   /** Before a ready node that we hold is handed out: what its slot lent is back when it resolves. Rejects with DriverError. */
   recall(node: HeldNode, signal: AbortSignal): Promise<void>;
   /** Its pools are registered: it may ask for backing nodes from now on. */

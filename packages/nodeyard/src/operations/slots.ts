@@ -97,6 +97,11 @@ export function slotData(
   };
 }
 
+/** `driver_data` of a node whose slot is freed: it lives nowhere, which Nodepool writes as null (spec drivers-pools.md 2.3). */
+export function withoutPlace({ driverData }: Pick<NodeRecord, "driverData">): object {
+  return { ...(driverData as object), backing_node: null };
+}
+
 export function slotsFolder(backing: string): string {
   return `${SLOTS}/${backing}`;
 }

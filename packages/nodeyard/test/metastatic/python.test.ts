@@ -107,7 +107,8 @@ describe("beside and after Python launchers", () => {
     }
     await lab.start("b", config({ "max-parallel-jobs": 3 }));
     expect(lab.place(await lab.get())).toEqual({ backing, slot: 2 });
-    await lab.until("claims and records agree", () => lab.claims(backing).length === 3);
+    const freed = () => lab.json(`/nodeyard/slots/${backing}/0`)?.node === "0000000021";
+    await lab.until("claims and records agree", () => freed() && lab.claims(backing).length === 3);
     lab.check();
   });
 

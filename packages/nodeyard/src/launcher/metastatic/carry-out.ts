@@ -55,7 +55,7 @@ export async function carryOut(
       await reclaim(context, book, action.node);
       return "done";
     case "drop":
-      await dropClaim(context, action.claim);
+      await dropClaim(context, action.claim, fence);
       return "done";
     case "recycle":
       await takeOut(context, action.node, action.why);

@@ -7,7 +7,6 @@ export interface Claim {
   /** The slot's number, or `spareName` of its node. */
   readonly name: string;
   readonly node: string | null;
-  readonly version: number;
 }
 
 const none: ReadonlyMap<string, Claim> = new Map();
@@ -60,7 +59,7 @@ export class Claims {
       if (others?.size === 0) this.#byNode.delete(before.node ?? "");
     }
     if (entry !== undefined) {
-      const claim: Claim = { path, backing, name, node: decodeClaim(entry.data), version: entry.version };
+      const claim: Claim = { path, backing, name, node: decodeClaim(entry.data) };
       claims.set(name, claim);
       const key = claim.node ?? "";
       this.#byNode.set(key, (this.#byNode.get(key) ?? new Set()).add(claim));

@@ -1,6 +1,6 @@
 import { decodeNode, paths } from "@nodeyard/model";
-import { TreeError } from "@nodeyard/tree";
-import { encodeClaim, slotPlace } from "../../operations/index.ts";
+import { type CheckOp, TreeError } from "@nodeyard/tree";
+import { decodeClaim, encodeClaim, slotPlace } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
 import type { Book } from "./book.ts";
 import { type Claim, claimPath, spareName } from "./claims.ts";
@@ -19,20 +19,30 @@ export async function reclaim(context: Context, book: Book, id: string): Promise
   context.log.info({ node: id, backing, slot, name }, "claimed the slot that a node has");
 }
 
-/** Removes a claim that no record speaks of; the record is read anew, since the view may show the claim first. */
-export async function dropClaim(context: Context, claim: Claim): Promise<void> {
-  const { path, node, version } = claim;
-  const remove = { op: "delete", path, version } as const;
-  try {
-    const found = await context.tree.get(paths.node(node ?? ""));
-    if (agrees(claim, slotPlace(decodeNode(node ?? "", found.data)))) return;
-    await context.tree.commit([
-      { op: "check", path: paths.node(node ?? ""), version: found.stat.version },
-      remove,
-    ]);
-  } catch (error) {
-    if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
-    await context.tree.commit([remove]);
-  }
-  context.log.info({ node, claim: path }, "freed a slot whose node is gone");
+/**
+ * Removes a claim that no record speaks of. The claim is read anew: its node may have freed it long ago, and the next one's has the same
+ * path and version. It cannot change hands between that look and the commit, since only the owner, which `fence` demands that we still
+ * are, frees what the record of its node does not speak of; nor can that record begin to, as its version is demanded.
+ */
+export async function dropClaim({ tree, log }: Context, claim: Claim, fence: CheckOp): Promise<void> {
+  const { path, node } = claim;
+  if (node === null) return;
+  // The view may show the claim before the record, and the server that we are connected to may be behind.
+  await tree.sync(path);
+  const record = await tree.get(paths.node(node)).catch(missing);
+  if (record !== undefined && agrees(claim, slotPlace(decodeNode(node, record.data)))) return;
+  const standing = await tree.get(path).catch(missing);
+  if (standing === undefined || decodeClaim(standing.data) !== node) return;
+  await tree.commit([
+    ...(record === undefined
+      ? []
+      : [{ op: "check", path: paths.node(node), version: record.stat.version } as const]),
+    { op: "delete", path, version: standing.stat.version },
+    fence,
+  ]);
+  log.info({ node, claim: path }, "freed a slot whose node is gone");
+}
+
+function missing(error: unknown): undefined {
+  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
 }

@@ -42,6 +42,7 @@ export async function openMetastatic(
     work: new Set(),
     slots: {
       launch: provider.launch.bind(provider),
+      free: provider.free.bind(provider),
       recall: (node, signal) => room.recall(node, signal),
       serve: () => room.serve(),
       drain: (ended) => room.drain(ended),

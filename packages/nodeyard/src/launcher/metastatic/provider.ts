@@ -7,7 +7,6 @@ import {
   type Resources,
   type Step,
   type StepContext,
-  type Tag,
 } from "@nodeyard/driver";
 import type { HeldNode } from "../fence/records.ts";
 import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
@@ -31,6 +30,11 @@ export class SlotProvider implements Provider {
     return this.#slots.create(order, step, node);
   }
 
+  /** `remove` under the lock of the node's record, which its slot is taken out of. */
+  free(step: StepContext, node: HeldNode): AsyncGenerator<Step, void, void> {
+    return this.#slots.remove(step, node);
+  }
+
   // biome-ignore lint/correctness/useYield: the contract's form; a slot needs the lock that `launch` is given.
   async *create(): AsyncGenerator<Step, Machine, void> {
     throw new DriverError(
@@ -39,8 +43,12 @@ export class SlotProvider implements Provider {
     );
   }
 
-  remove(tag: Tag, step: StepContext): AsyncGenerator<Step, void, void> {
-    return this.#slots.remove(tag, step);
+  // biome-ignore lint/correctness/useYield: the contract's form; a slot needs the lock that `free` is given.
+  async *remove(): AsyncGenerator<Step, void, void> {
+    throw new DriverError(
+      "fatal",
+      `provider ${this.#config.name}: a slot is only freed under the lock of its node`,
+    );
   }
 
   async find(): Promise<undefined> {

@@ -1,11 +1,11 @@
 import { type NodePatch, paths } from "@nodeyard/model";
-import { CommitFailed, TreeError } from "@nodeyard/tree";
+import { CommitFailed } from "@nodeyard/tree";
 import { FenceLost } from "../../coordination/index.ts";
-import { encodeClaim, type SlotPlace } from "../../operations/index.ts";
+import { encodeClaim, type SlotPlace, slotPlace, withoutPlace } from "../../operations/index.ts";
 import type { NodeEntry } from "../../view/index.ts";
-import type { Context } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import { type Claim, claimPath } from "./claims.ts";
+import { agrees } from "./plan-claims.ts";
 
 /**
  * Gives a node a slot: its record and the claim in one commit, which also demands that the backing node is as it was when the
@@ -37,13 +37,26 @@ export async function claimSlot(
   }
 }
 
-/** Frees the slots that a node has. The node is locked by us, or gone. */
-export async function dropClaims(context: Context, claims: readonly Claim[]): Promise<void> {
-  await Promise.all(
-    claims.map(({ path }) => context.tree.delete(path).catch((error: unknown) => ignoreMissing(error))),
-  );
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
+/**
+ * Frees the slot of a node that we hold: the claim goes in the commit that takes the place out of its record. A slot's next claim has the
+ * same path and the same version, so that only the record, at the version that names the slot, tells whose claim it is: who froze
+ * before this commit, or repeats one whose answer was lost, frees nobody else's. Claims that the record does not name are the
+ * owner's to compare. Resolves with how many were freed.
+ */
+export async function freeSlot(node: HeldNode, claims: readonly Claim[]): Promise<number> {
+  const place = slotPlace(node.record);
+  const own = claims.filter((claim) => agrees(claim, place));
+  if (place === undefined || own.length === 0) return 0;
+  await node.write({ driverData: withoutPlace(node.record) }, (set) => {
+    // After what another wrote was merged, or an answer was lost, it may be there no longer, or have another.
+    const now = slotPlace(node.record);
+    if (now?.backing !== place.backing || now.slot !== place.slot)
+      throw new FenceLost(`node ${node.id}: it does not have slot ${place.backing}/${place.slot} any more`);
+    return [
+      { op: "check", path: node.held.contender },
+      set,
+      ...own.map(({ path }) => ({ op: "delete", path }) as const),
+    ];
+  });
+  return own.length;
 }

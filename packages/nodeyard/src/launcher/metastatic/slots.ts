@@ -1,11 +1,4 @@
-import {
-  type CreateOrder,
-  DriverError,
-  type Machine,
-  type Step,
-  type StepContext,
-  type Tag,
-} from "@nodeyard/driver";
+import { type CreateOrder, DriverError, type Machine, type Step, type StepContext } from "@nodeyard/driver";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import { FenceLost } from "../../coordination/index.ts";
 import { retireBacking, type SlotPlace, slotPlace } from "../../operations/index.ts";
@@ -17,7 +10,7 @@ import { claimPath } from "./claims.ts";
 import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
 import type { Isolation } from "./isolation.ts";
 import { slotMachine, slotPatch } from "./machine.ts";
-import { claimSlot, dropClaims } from "./slot-lock.ts";
+import { claimSlot, freeSlot } from "./slot-lock.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
 const CLAIM_MS = 60_000;
@@ -49,7 +42,7 @@ export class Slots {
     // Of an attempt that was cut off.
     const former = this.#book.claims.ofNode(node.id);
     yield* this.#isolation.remove(node.id, former, step);
-    await dropClaims(this.#context, former);
+    await freeSlot(node, former);
     for (let attempt = 0; ; attempt++) {
       yield { step: "backing-node", deadlineMs: this.#config.launchTimeoutMs };
       const place = await this.#place(label, order.request.id, step.signal);
@@ -73,12 +66,12 @@ export class Slots {
     return slotMachine(node.id, node.record, await this.#scan(node, step.signal));
   }
 
-  async *remove(tag: Tag, step: StepContext): AsyncGenerator<Step, void, void> {
-    const claims = this.#book.claims.ofNode(tag.nodeId);
-    yield* this.#isolation.remove(tag.nodeId, claims, step);
+  /** The steps of a removal: `remove` of the driver contract, under the lock of the node's record. */
+  async *remove(step: StepContext, node: HeldNode): AsyncGenerator<Step, void, void> {
+    const claims = this.#book.claims.ofNode(node.id);
+    yield* this.#isolation.remove(node.id, claims, step);
     yield { step: "slot", deadlineMs: CLAIM_MS };
-    await dropClaims(this.#context, claims);
-    this.#count("freed", claims.length);
+    this.#count("freed", await freeSlot(node, claims));
   }
 
   /** Something changed: whoever waits may have a slot now. */

@@ -86,13 +86,13 @@ function tagOf({ installation }: Context, { id, record }: HeldNode): Tag {
 }
 
 async function unmake(context: Context, node: HeldNode, attempt: number, signal: AbortSignal): Promise<void> {
-  const { record, id, held } = node;
+  const { record, id } = node;
   const tag = tagOf(context, node);
   const open = context.providers.get(record.provider ?? "");
   if (open === undefined)
     throw new NodeyardError("launcher.no_provider", `provider ${record.provider} of node ${id} is not open`);
   const of = { node: id, of: "delete", attempt } as const;
-  const work = removeMachine(context, open, held, tag, record.externalId, of, signal);
+  const work = removeMachine(context, open, node, tag, of, signal);
   // A provider that is replaced or removed is closed when this has ended.
   const noted = work.catch(() => {}).finally(() => open.work.delete(noted));
   open.work.add(noted);

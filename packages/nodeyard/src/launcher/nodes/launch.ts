@@ -158,7 +158,7 @@ async function cleared(
   for (let removal = 1; ; removal++) {
     try {
       const of = { node: node.id, of: "clean-up", attempt } as const;
-      await removeMachine(context, pool.open, node.held, tag, node.record.externalId, of, signal);
+      await removeMachine(context, pool.open, node, tag, of, signal);
       return true;
     } catch (error) {
       if (!(error instanceof DriverError)) throw error;

@@ -1,7 +1,8 @@
-import { DriverError, type ExternalId, runSteps, type Tag } from "@nodeyard/driver";
+import { DriverError, runSteps, type StepContext, type Tag } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
-import { beforeEffect, fenceOf, guarded, type Held } from "../../coordination/index.ts";
+import { beforeEffect, fenceOf, guarded } from "../../coordination/index.ts";
 import type { Context, OpenProvider } from "../context.ts";
+import type { HeldNode } from "../fence/records.ts";
 import { StepTrace, type TraceSubject } from "./step-trace.ts";
 
 /** One attempt to delete, at most, milliseconds (spec launcher.md 3.6). */
@@ -11,21 +12,21 @@ const ATTEMPT_MS = 600_000;
 export async function removeMachine(
   context: Context,
   open: OpenProvider,
-  held: Held,
+  node: HeldNode,
   tag: Tag,
-  externalId: ExternalId | null,
   subject: TraceSubject,
   parent: AbortSignal,
 ): Promise<void> {
-  const before = () => beforeEffect(context, held);
+  const before = () => beforeEffect(context, node.held);
+  const remove = (step: StepContext) => open.slots?.free(step, node) ?? open.provider.remove(tag, step);
   const late = () => new DriverError("timeout", `node ${tag.nodeId}: not deleted within ${ATTEMPT_MS} ms`);
   const limit = deadline(context.clock, ATTEMPT_MS, late, parent);
   const trace = new StepTrace(context, subject);
   try {
-    await runSteps((step) => guarded(open.provider.remove(tag, step), before), {
+    await runSteps((step) => guarded(remove(step), before), {
       clock: context.clock,
       signal: limit.signal,
-      externalId,
+      externalId: node.record.externalId,
       save: async () => {},
       onStep: ({ step, deadlineMs }) => trace.begin(step, deadlineMs),
     });
