@@ -6,6 +6,8 @@ import { askForNodes, readLease, releaseLease } from "nodeyard";
 export class LeaseClient {
   open = 0;
   granted = 0;
+  /** Granted or not. */
+  ended = 0;
   readonly #handles: { readonly tree: MemoryTree; readonly clock: Clock; readonly random: Random };
 
   readonly #onForgotten: () => void;
@@ -38,5 +40,6 @@ export class LeaseClient {
       }
     }
     this.open--;
+    this.ended++;
   }
 }

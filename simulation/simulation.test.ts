@@ -21,10 +21,11 @@ test.for(lessons)("seed $seed: $lesson", { timeout }, async ({ seed }) => {
 const others = Array.from({ length: 8 }, (_, index) => 1_001 + index);
 
 test.for(others)("seed %i holds every rule", { timeout }, async (seed) => {
-  const { took, launchers, outcomes, leases, coverage } = await simulate({ seed });
+  const { took, launchers, outcomes, ended, coverage } = await simulate({ seed });
   expect(took).toBeGreaterThan(300_000);
   expect(launchers).toBeGreaterThanOrEqual(3);
-  expect(Object.values(outcomes).reduce((sum, times) => sum + times, leases)).toBeGreaterThanOrEqual(40);
+  expect(outcomes.used).toBeGreaterThan(0);
+  expect(ended).toBeGreaterThanOrEqual(50);
   expect(Object.values(coverage.faults).reduce((sum, times) => sum + times)).toBeGreaterThanOrEqual(10);
 });
 

@@ -4,6 +4,11 @@
  */
 export const DURABLE = "a lease or a metastatic provider";
 
+/** Whoever stands in a node's line for more than a look: launchers only look, or make the node and clear it away. */
+export function isUser(client: string): boolean {
+  return client === DURABLE || !(client.startsWith("launcher-") || client === "python");
+}
+
 interface Contender {
   readonly client: string;
   readonly since: number;
@@ -18,10 +23,13 @@ export class Locks {
     this.#lines.set(id, line.set(name, { client, since }));
   }
 
-  remove(id: string, name: string): void {
+  /** Returns whose it was. */
+  remove(id: string, name: string): string | undefined {
     const line = this.#lines.get(id);
+    const client = line?.get(name)?.client;
     line?.delete(name);
     if (line?.size === 0) this.#lines.delete(id);
+    return client;
   }
 
   holder(id: string): string | undefined {

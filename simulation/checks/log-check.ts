@@ -4,7 +4,7 @@ import { Broken } from "./broken.ts";
 import { checkFulfilled, checkSlot } from "./delivery.ts";
 import { Images } from "./images.ts";
 import { checkLimits, type Limits } from "./limits.ts";
-import { DURABLE, Locks } from "./locks.ts";
+import { DURABLE, isUser, Locks } from "./locks.ts";
 import { Registry } from "./registry.ts";
 import { Slots } from "./slots.ts";
 
@@ -57,8 +57,8 @@ export class LogCheck {
     return this.#setting.zoned;
   }
 
-  /** `at`: when it was written, by a clock that never jumps; milliseconds. `clocksJumped`: whether that of anyone did by then. */
-  take(write: AppliedWrite, at = write.at, clocksJumped = true): void {
+  /** `at`: when it was written, by a clock that never jumps; milliseconds. */
+  take(write: AppliedWrite, at = write.at): void {
     this.now = at;
     const requests = new Set(
       write.ops.flatMap((op) => (op.op === "check" ? [] : (REQUEST.exec(op.path)?.[1] ?? []))),
@@ -69,18 +69,19 @@ export class LogCheck {
       nodes: this.nodeLocks.heldBy(write.client),
       requests: this.#requestLocks.heldBy(write.client),
     };
+    const left = new Set<string>();
     for (const [index, op] of write.ops.entries()) {
       if (op.op === "check") continue;
       const result = write.results[index];
       const path = result?.op === "create" ? result.path : op.path;
-      if (op.op === "delete") this.#delete(path);
+      if (op.op === "delete") this.#delete(path, left);
       else this.#put(write, path, op, held);
     }
     this.#images.take(write, at);
     this.#slots.take(write, this.nodes, {
       now: at,
       holder: (node) => this.nodeLocks.holder(node),
-      clocksJumped,
+      left,
     });
     if (
       write.ops.some(
@@ -90,7 +91,8 @@ export class LogCheck {
       checkLimits(this.nodes, this.#setting, write);
   }
 
-  #delete(path: string): void {
+  /** `left` is told of nodes whose last user went. */
+  #delete(path: string, left: Set<string>): void {
     const [node, lock, request, requestLock] = [
       NODE.exec(path),
       NODE_LOCK.exec(path),
@@ -104,8 +106,12 @@ export class LogCheck {
     } else if (request) {
       this.#moved("request", request[1]!, stateOf(this.requests.get(request[1]!)), null);
       this.requests.delete(request[1]!);
-    } else if (lock) this.nodeLocks.remove(lock[1]!, lock[2]!);
-    else if (requestLock) this.#requestLocks.remove(requestLock[1]!, requestLock[2]!);
+    } else if (lock) {
+      const client = this.nodeLocks.remove(lock[1]!, lock[2]!);
+      const others = this.nodeLocks.line(lock[1]!);
+      if (client !== undefined && isUser(client) && !others.some((other) => isUser(other.client)))
+        left.add(lock[1]!);
+    } else if (requestLock) this.#requestLocks.remove(requestLock[1]!, requestLock[2]!);
     else if (POOL.test(path)) this.#registry.remove(path, this.now);
   }
 

@@ -4,14 +4,11 @@ import type { Znode } from "./log-check.ts";
 
 const SLOT = /^\/nodeyard\/slots\/(\d{10})\/(\d+)$/;
 const NODE = /^\/nodepool\/nodes\/(\d{10})$/;
-const LOCK = /^\/nodepool\/nodes\/(\d{10})\/lock\/./;
 
 /** States in which a node has the slot that its record names. */
 const HAS: ReadonlySet<unknown> = new Set(["testing", "ready", "in-use", "used", "hold"]);
 /** The slot of a node whose user vanished is given to nobody for 60 s (design, rule 1), milliseconds. */
 const REST_MS = 60_000;
-/** A clock that is off by up to so much is believed, milliseconds; where none has jumped yet, none is. */
-const BELIEVED_MS = 30_000;
 
 interface Claim {
   readonly backing: string;
@@ -24,7 +21,7 @@ export class Slots {
   /** By path. */
   readonly claims = new Map<string, Claim>();
   readonly #provider: string;
-  /** When the lock of a node in use went without a word, by node. */
+  /** When the user of a node in use went without a word, by node. */
   readonly #deserted = new Map<string, number>();
 
   constructor(provider = "") {
@@ -38,25 +35,24 @@ export class Slots {
     {
       now,
       holder,
-      clocksJumped,
+      left,
     }: {
       readonly now: number;
       readonly holder: (node: string) => string | undefined;
-      readonly clocksJumped: boolean;
+      /** Nodes whose last user went with this write. */
+      readonly left: ReadonlySet<string>;
     },
   ): void {
     const looked = new Set<string>();
+    for (const node of left) if (this.#isUsed(nodes.get(node))) this.#deserted.set(node, now);
     for (const op of write.ops) {
       const node = NODE.exec(op.path)?.[1];
       if (node !== undefined && op.op !== "check") this.#node(write, node, nodes, looked);
-      const lock = op.op === "delete" ? LOCK.exec(op.path)?.[1] : undefined;
-      if (lock !== undefined && this.#isUsed(nodes.get(lock)) && holder(lock) === undefined)
-        this.#deserted.set(lock, now);
       const slot = SLOT.exec(op.path);
       if (slot === null || op.op === "check") continue;
       const before = this.claims.get(op.path);
       if (before !== undefined) looked.add(before.node);
-      if (op.op === "delete") this.#free(write, op.path, now, clocksJumped);
+      if (op.op === "delete") this.#free(write, op.path, now);
       else {
         const claim = { backing: slot[1]!, slot: Number(slot[2]), node: nodeOf(op) };
         this.#claim(write, claim, nodes);
@@ -95,13 +91,13 @@ export class Slots {
       throw new Broken("no more slots than there are", write, `${node}: slot ${slot} of ${use.slots}`);
   }
 
-  #free(write: AppliedWrite, path: string, now: number, clocksJumped: boolean): void {
+  #free(write: AppliedWrite, path: string, now: number): void {
     const claim = this.claims.get(path);
     this.claims.delete(path);
     const since = this.#deserted.get(claim?.node ?? "");
     if (since === undefined) return;
     this.#deserted.delete(claim!.node);
-    if (now - since < REST_MS - (clocksJumped ? BELIEVED_MS : 0))
+    if (now - since < REST_MS)
       throw new Broken("a deserted slot rests", write, `${path}: after ${Math.round(now - since)} ms`);
   }
 
@@ -113,7 +109,7 @@ export class Slots {
     if (node?.data.provider !== this.#provider || !HAS.has(node.data.state)) return;
     const place = node.data.driver_data as { backing_node?: string; slot?: number } | null;
     // Held by hand when it had failed, before it was given any.
-    if (node.data.state === "hold" && place?.backing_node === undefined) return;
+    if (node.data.state === "hold" && typeof place?.backing_node !== "string") return;
     const claim = this.claims.get(`/nodeyard/slots/${place?.backing_node}/${place?.slot}`);
     if (claim?.node !== id) {
       const what = `${id} (${node.data.state}): ${JSON.stringify(place)} is ${claim?.node ?? "nobody"}'s`;

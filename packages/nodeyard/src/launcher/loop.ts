@@ -104,7 +104,8 @@ export class Loop {
         );
     }
     this.#context.counters.add("scheduler.turns", 1);
-    const output = reduce(this.#state, events, this.#context.ages.now());
+    const { ages, clock } = this.#context;
+    const output = reduce(this.#state, events, ages.now(), clock.monotonic());
     for (const { at, error } of output.failures) {
       this.#context.counters.add("launcher.unexpected", 1, { place: "scheduler" });
       const facts = { at, error: messageOf(error), stack: (error as Error)?.stack };

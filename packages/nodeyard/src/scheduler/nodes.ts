@@ -28,7 +28,7 @@ const INIT_GRACE_MS = 30_000;
 /** A requestor tests a node under its lock; one that is found without is nobody's, unless its requestor is slow to come back. */
 const TESTING_GRACE_MS = 3_600_000;
 
-/** Rule 1: a static host is not offered again until its old user's sessions have surely ended. */
+/** Rule 1: a static host is not offered again until its old user's sessions have surely ended. By the clock that never jumps. */
 const IN_USE_GRACE_MS = 60_000;
 
 export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | undefined): void {
@@ -36,7 +36,7 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
   if (after === undefined) state.nodes.delete(id);
   else state.nodes.set(id, after);
   // What was due of it in another state is no measure for this one: states in between may never have been seen.
-  if (before?.record.state !== after?.record.state) state.timetable.delete(`node ${id}`);
+  if (before?.record.state !== after?.record.state) forgetDue(state, id);
   indexAllocation(state, before, after);
   indexStock(state, before, after);
   account(state, id, before, after);
@@ -44,12 +44,12 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
 }
 
 /** Decides anew what is to be done about a node: offered, deallocated, deleted, or looked at later. */
-export function reconsider(state: State, turn: Turn, id: string, fired = false): void {
+export function reconsider(state: State, turn: Turn, id: string): void {
   const entry = state.nodes.get(id);
   const { timetable } = state;
   if (entry === undefined) {
     unoffer(state, id);
-    timetable.delete(`node ${id}`);
+    forgetDue(state, id);
     state.busyNodes.delete(id);
     return;
   }
@@ -59,9 +59,9 @@ export function reconsider(state: State, turn: Turn, id: string, fired = false):
   if (free && !state.busyNodes.has(id) && !state.claimed.has(id)) offer(state, entry, key);
   else unoffer(state, id);
   const held = entry.contenders.length > 0 || state.claimed.has(id);
-  if (held) timetable.delete(`node ${id}`);
+  if (held) forgetDue(state, id);
   if (held || !state.complete || state.busyNodes.has(id) || !isOurs(state, entry)) return;
-  const due = dueAt(state, turn, entry, fired);
+  const due = dueAt(state, turn, entry);
   if (due === undefined) timetable.delete(`node ${id}`);
   else if (due > turn.now) timetable.set(`node ${id}`, due);
   else act(state, turn, entry);
@@ -73,10 +73,12 @@ function isOurs(state: State, { record }: NodeEntry): boolean {
 }
 
 /** When something is to be done about an unlocked node; undefined: never, as it is. */
-function dueAt(state: State, turn: Turn, { id, record }: NodeEntry, fired: boolean): number | undefined {
+function dueAt(state: State, turn: Turn, { id, record }: NodeEntry): number | undefined {
   const since = (record.stateTime ?? 0) * 1000;
   if (record.state === "in-use" && outlivesNodes(state, record.provider)) {
-    return fired ? turn.now : (state.timetable.get(`node ${id}`) ?? turn.now + IN_USE_GRACE_MS);
+    const deserted = state.deserted.get(id) ?? turn.steady;
+    state.deserted.set(id, deserted);
+    return turn.now + Math.max(0, deserted + IN_USE_GRACE_MS - turn.steady);
   }
   if (REAPED.has(record.state))
     return state.handling.has(record.allocatedTo ?? "") && record.state === "building" ? undefined : turn.now;
@@ -116,9 +118,14 @@ function initDue(
   return madeHere ? turn.now : byAge(state, since + INIT_GRACE_MS);
 }
 
+function forgetDue(state: State, id: string): void {
+  state.timetable.delete(`node ${id}`);
+  state.deserted.delete(id);
+}
+
 function act(state: State, turn: Turn, entry: NodeEntry): void {
   const { id, record } = entry;
-  state.timetable.delete(`node ${id}`);
+  forgetDue(state, id);
   state.busyNodes.add(id);
   unoffer(state, id);
   if (record.state === "ready" && record.allocatedTo !== null)
@@ -145,15 +152,9 @@ function byAge(state: State, at: number): number | undefined {
   return Number.isFinite(at) && state.agesTrusted ? at : undefined;
 }
 
-/**
- * It is known again what time it is, which may be minutes from what it seemed: what is due by age is due at another time, and what was
- * waited out by the old time is waited out anew.
- */
+/** It is known again what time it is, which may be minutes from what it seemed: what is due by age is due at another time. */
 export function reconsiderAges(state: State): void {
-  for (const [id, { record }] of state.nodes) {
-    if (record.state === "in-use") state.timetable.delete(`node ${id}`);
-    state.recheckNodes.add(id);
-  }
+  for (const id of state.nodes.keys()) state.recheckNodes.add(id);
 }
 
 /** The machine goes on after the node: an old user's sessions could meet the next one's. */

@@ -18,10 +18,10 @@ const UNSURE_MS = 1_000;
 
 /**
  * One turn of the scheduler: takes events in order, then decides what follows from them. Pure but for `state`, which it
- * owns; `now` is tree time in milliseconds. What an event costs depends on what it changes, not on what there is.
+ * owns; `now` is tree time in milliseconds, `steady` a clock that never jumps. What an event costs depends on what it changes, not on what there is.
  */
-export function reduce(state: State, events: readonly SchedulerEvent[], now: number): Output {
-  const turn: Turn = { now, actions: [], changedVerdicts: new Set() };
+export function reduce(state: State, events: readonly SchedulerEvent[], now: number, steady = now): Output {
+  const turn: Turn = { now, steady, actions: [], changedVerdicts: new Set() };
   const failures: { at: string; error: unknown }[] = [];
   const attempt = <T>(at: string, otherwise: T, work: () => T): T => {
     try {
@@ -208,7 +208,7 @@ function fireTimers(state: State, turn: Turn): void {
     const id = key.slice(space + 1);
     switch (key.slice(0, space)) {
       case "node":
-        reconsider(state, turn, id, true);
+        reconsider(state, turn, id);
         break;
       case "busy":
         state.busyNodes.delete(id);

@@ -142,12 +142,17 @@ export interface State {
   readonly recheckNodes: Set<string>;
   /** Times by `node <id>`, `request <id>`, `label <name>`: when each is to be looked at again. */
   readonly timetable: Timetable;
+  /** Since when a node in use, whose machine outlives it, has been without its user: steady milliseconds. */
+  readonly deserted: Map<string, number>;
   readonly verdicts: Map<string, Verdict>;
 }
 
 /** What one turn gathers. */
 export interface Turn {
+  /** Tree time, milliseconds: what records are held against. */
   readonly now: number;
+  /** Milliseconds of a clock that never jumps: what is waited out. */
+  readonly steady: number;
   readonly actions: Action[];
   readonly changedVerdicts: Set<string>;
 }
@@ -202,6 +207,7 @@ export function createState(): State {
     minReadyShort: new Map(),
     recheckNodes: new Set(),
     timetable: new Timetable(),
+    deserted: new Map(),
     verdicts: new Map(),
   };
 }

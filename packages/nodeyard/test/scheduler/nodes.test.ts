@@ -69,8 +69,31 @@ describe("nodes that are done with", () => {
     const desk = new Desk(policy([lab]));
     desk.node("0000000001", { state: "in-use", provider: "lab" });
     desk.tell({ type: "ages", trusted: false });
-    desk.now += 300_000;
+    desk.jump(300_000);
     expect(desk.tell({ type: "ages", trusted: true })).toEqual([]);
+    expect(desk.wait(59_999)).toEqual([]);
+    expect(desk.wait(1)).toMatchObject([{ type: "delete", node: "0000000001" }]);
+  });
+
+  test("rule 1: nor does one that goes wrong by so little that it is believed", () => {
+    const lab = pool({ provider: "lab", launches: false, inventory: new Map([["small", 1]]) });
+    const desk = new Desk(policy([lab]));
+    desk.node("0000000001", { state: "in-use", provider: "lab" });
+    expect(desk.wait(40_000)).toEqual([]);
+    desk.jump(30_000);
+    expect(desk.wait(19_999)).toEqual([]);
+    expect(desk.wait(1)).toMatchObject([{ type: "delete", node: "0000000001" }]);
+  });
+
+  test("rule 1: the 60 s begin anew when its user comes back in between", () => {
+    const lab = pool({ provider: "lab", launches: false, inventory: new Map([["small", 1]]) });
+    const desk = new Desk(policy([lab]));
+    const inUse = { state: "in-use", provider: "lab" };
+    desk.node("0000000001", inUse);
+    expect(desk.wait(40_000)).toEqual([]);
+    desk.node("0000000001", inUse, ["c"]);
+    expect(desk.wait(40_000)).toEqual([]);
+    desk.node("0000000001", inUse);
     expect(desk.wait(59_999)).toEqual([]);
     expect(desk.wait(1)).toMatchObject([{ type: "delete", node: "0000000001" }]);
   });

@@ -92,6 +92,8 @@ export function policy(pools: readonly LocalPool[], fields: Partial<Policy> = {}
 export class Desk {
   readonly state: State = createState();
   now = 0;
+  /** By how much `now` went wrong: milliseconds that have not passed. */
+  jumped = 0;
 
   constructor(
     given: Policy,
@@ -105,11 +107,11 @@ export class Desk {
   /** Feeds events and turns until nothing is left to do; returns all actions. */
   tell(...events: SchedulerEvent[]): Action[] {
     const actions: Action[] = [];
-    let output = reduce(this.state, events, this.now);
+    let output = reduce(this.state, events, this.now, this.now - this.jumped);
     actions.push(...output.actions);
     for (let turn = 0; output.more; turn++) {
       if (turn > 10_000) throw new Error("the scheduler never comes to rest");
-      output = reduce(this.state, [{ type: "tick" }], this.now);
+      output = reduce(this.state, [{ type: "tick" }], this.now, this.now - this.jumped);
       actions.push(...output.actions);
     }
     return actions;
@@ -125,6 +127,12 @@ export class Desk {
 
   gone(what: "node" | "request", id: string): Action[] {
     return this.tell({ type: what, id });
+  }
+
+  /** Tree time goes wrong, or is put right. */
+  jump(ms: number): void {
+    this.now += ms;
+    this.jumped += ms;
   }
 
   wait(ms: number): Action[] {
