@@ -64,6 +64,33 @@ describe("components are registered per pool before the first accept", () => {
     expect(log.lines.filter(({ level }) => level === "error")[0]?.facts).toMatchObject({ provider: "stuck" });
   });
 
+  test("and none is repeated for a pool that has left since", async () => {
+    const world = new World();
+    const id = await world.ask();
+    // Locked before: the lock comes first, then the acceptance.
+    await world.folder(paths.requestLock(id));
+    let lost = 0;
+    let broken = true;
+    world.fault = ({ kind, ops }) => {
+      const accepts =
+        ops.some(({ op, path }) => op === "set" && path === paths.request(id)) &&
+        ops.every(({ op }) => op !== "create");
+      if (kind !== "write" || !accepts || !broken) return undefined;
+      lost++;
+      return "lose-request";
+    };
+    const { launcher } = await world.start("a", launcherConfig([fakeProvider()]));
+    await world.until("its acceptance is lost", () => lost > 0);
+    const reloading = launcher.reconfigure(launcherConfig([]));
+    await world.until("its pool has left", () => world.children(POOLS).length === 0);
+    expect(world.children(paths.requestLock(id))).toHaveLength(1);
+    broken = false;
+    await world.settle(reloading);
+    await world.until("it lets go", () => world.children(paths.requestLock(id)).length === 0);
+    expect(world.request(id)?.state).toBe("requested");
+    expect(world.cluster.log.filter(isAccept)).toEqual([]);
+  });
+
   test("and again first thing after a lost session, whatever waits", async () => {
     const world = new World();
     const { tree } = await world.start("a", launcherConfig([fakeProvider()]));

@@ -1,7 +1,7 @@
 import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord } from "@nodeyard/model";
 import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
-import { mayAct, withRoot } from "../../coordination/index.ts";
-import { type Context, treeSeconds } from "../context.ts";
+import { FenceLost, mayAct, withRoot } from "../../coordination/index.ts";
+import { type Context, type ServingPool, treeSeconds } from "../context.ts";
 import { type HeldRequest, heldRequest } from "../fence/records.ts";
 
 /** "busy": someone else has the lock. "changed": it is no longer what the plan was made for. "gone": deleted. */
@@ -11,7 +11,11 @@ export type NotHeld = "busy" | "changed" | "gone";
  * Takes a request's lock and, in the same commit where that is safe, writes `pending`: one round trip for a request that
  * was never locked before (design, section 6 "Locks").
  */
-export async function lockAndAccept(context: Context, id: string): Promise<HeldRequest | NotHeld> {
+export async function lockAndAccept(
+  context: Context,
+  pool: ServingPool,
+  id: string,
+): Promise<HeldRequest | NotHeld> {
   // What is written while the connection is down is carried out in the next session, in which no pool is registered yet.
   if (!mayAct(context)) return "busy";
   const entry = context.view.requests.byId.get(id);
@@ -29,7 +33,12 @@ export async function lockAndAccept(context: Context, id: string): Promise<HeldR
       return "changed";
     }
     try {
-      await request.write({ state: "pending" });
+      await request.write({ state: "pending" }, (set) => {
+        // What breaks on its way is written again for as long as the connection breaks: the pool may have left the registry by then.
+        if (context.pools.get(pool.key) !== pool)
+          throw new FenceLost(`request ${id}: pool ${pool.key} is not served any more`);
+        return [{ op: "check", path: request.held.contender }, set];
+      });
     } catch (error) {
       await context.fence.release(request.held);
       throw error;

@@ -50,7 +50,7 @@ export async function handleRequest(
   { live, started }: Telling,
 ): Promise<Handled> {
   live.at("locks and accepts it");
-  const request = await lockAndAccept(context, id);
+  const request = await lockAndAccept(context, pool, id);
   if (request === "gone") context.handOversFailed.delete(id);
   if (typeof request === "string") return request === "gone" ? "vanished" : request;
   live.holds(request.held.contender);
