@@ -73,6 +73,15 @@ describe("the client", () => {
       ...unreachable,
       message: expect.stringContaining("exit code 255 denied"),
     });
+    // As the forwarder answers while its manager starts anew, and as a manager refuses.
+    const fault = (code: number) => `echo '{"fault":{"code":${code},"message":"connect: no socket"}}'`;
+    await expect(through("sh", "-c", `${fault(1)}; exit 1`).call("X", [], never())).rejects.toMatchObject({
+      ...unreachable,
+      message: expect.stringContaining("exit code 1 connect: no socket"),
+    });
+    await expect(through("sh", "-c", fault(108)).call("X", [], never())).rejects.toMatchObject({
+      fault: 108,
+    });
     const abort = new AbortController();
     const waiting = through("sleep", "100").call("X", [], abort.signal);
     abort.abort();

@@ -4,7 +4,10 @@ import { SliverUnreachableError } from "../errors.ts";
 
 const MAX_ANSWER = 16 * 1024 * 1024;
 
-/** Through a program's standard input and output: `["ssh", "-T", "control@host"]` reaches the forced command there. */
+/**
+ * Through a program's standard input and output: `["ssh", "-T", "control@host"]` reaches the forced command there, whose exit code
+ * says whether the call reached a manager: while that starts anew, the answer is a fault of the forwarder's own.
+ */
 export function commandTransport(command: readonly [string, ...string[]]): Transport {
   const [program, ...args] = command;
   return (text, signal) =>
@@ -32,9 +35,22 @@ export function commandTransport(command: readonly [string, ...string[]]): Trans
       child.stdin.on("error", () => undefined);
       child.on("close", (code, by) => {
         if (size > MAX_ANSWER) fail("the answer is too long");
-        else if (out.length > 0) resolve(Buffer.concat(out).toString("utf8"));
-        else fail(`${by ?? `exit code ${code}`} ${complaint.trim()}`);
+        else if (code === 0 && out.length > 0) resolve(Buffer.concat(out).toString("utf8"));
+        else
+          fail(
+            `${by ?? `exit code ${code}`} ${faultOf(Buffer.concat(out).toString("utf8")) ?? complaint.trim()}`,
+          );
       });
       child.stdin.end(text);
     });
+}
+
+/** What a forwarder that reached nobody says. */
+function faultOf(text: string): string | undefined {
+  try {
+    const { fault } = JSON.parse(text) as { readonly fault?: { readonly message?: unknown } };
+    return fault === undefined ? undefined : String(fault.message);
+  } catch {
+    return undefined;
+  }
 }
