@@ -1,6 +1,6 @@
 import type { Driver } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
-import type { AppliedWrite } from "@nodeyard/tree";
+import type { AppliedWrite, CallInfo } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { fakeProvider, launcherConfig, World } from "./world.ts";
 
@@ -71,14 +71,9 @@ describe("components are registered per pool before the first accept", () => {
     await world.folder(paths.requestLock(id));
     let lost = 0;
     let broken = true;
-    world.fault = ({ kind, ops }) => {
-      const accepts =
-        ops.some(({ op, path }) => op === "set" && path === paths.request(id)) &&
-        ops.every(({ op }) => op !== "create");
-      if (kind !== "write" || !accepts || !broken) return undefined;
-      lost++;
-      return "lose-request";
-    };
+    // Check of the contender, then the record.
+    const accepts = ({ ops }: CallInfo) => ops.length === 2 && ops[1]!.path === paths.request(id);
+    world.fault = (call) => (broken && accepts(call) && ++lost > 0 ? "lose-request" : undefined);
     const { launcher } = await world.start("a", launcherConfig([fakeProvider()]));
     await world.until("its acceptance is lost", () => lost > 0);
     const reloading = launcher.reconfigure(launcherConfig([]));
