@@ -18,9 +18,10 @@ export interface GuestMachine {
 }
 
 /**
- * Time goes by with the instructions that the guest carries out, one nanosecond each, and jumps where it has nothing to do.
+ * Time goes by with the instructions that the guest carries out, one nanosecond each, and with ours where it has nothing to do.
  * So seconds mean to the guest what they mean to a machine of its own, however slow and busy this one is: rates and
- * deadlines in it hold or do not hold for what the guest does.
+ * deadlines in it hold or do not hold for what the guest does. It must not jump where the guest idles (`sleep=off`): the
+ * guest waits for its disk that way, and on a busy machine each read would take it minutes.
  */
 const OWN_TIME = [
   "-accel",
@@ -30,7 +31,7 @@ const OWN_TIME = [
   "-smp",
   "1",
   "-icount",
-  "shift=0,sleep=off",
+  "shift=0,sleep=on",
   "-rtc",
   "clock=vm",
 ];
