@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { BUILDS, type Build } from "./broken/index.ts";
-import { addOutcome, type CampaignTally, campaign, newTally, report } from "./campaign/index.ts";
+import { addOutcome, type CampaignTally, campaign, newTally, report, seedsLeft } from "./campaign/index.ts";
 import { uncovered } from "./coverage.ts";
 import { simulate } from "./run.ts";
 import { timeline } from "./timeline.ts";
@@ -82,8 +82,7 @@ async function many(): Promise<void> {
   const first = number(values.from);
   const all = Array.from({ length: number(values.seeds) }, (_, index) => first + index);
   const tally = before();
-  const known = new Set(tally.done);
-  const seeds = all.filter((seed) => !known.has(seed));
+  const seeds = seedsLeft(tally, all);
   let told = 0;
   const at = revision();
   await campaign({
@@ -113,9 +112,8 @@ function revision(): string {
 
 function before(): CampaignTally {
   const { state } = values;
-  return state !== undefined && existsSync(state)
-    ? (JSON.parse(readFileSync(state, "utf8")) as CampaignTally)
-    : newTally();
+  if (state === undefined || !existsSync(state)) return newTally();
+  return { ...newTally(), ...(JSON.parse(readFileSync(state, "utf8")) as CampaignTally) };
 }
 
 /** Whole or not at all: a campaign that is killed goes on from here. */

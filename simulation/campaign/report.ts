@@ -1,6 +1,7 @@
 import { NOT_MADE, type Tally, uncovered } from "../coverage.ts";
 import { FAULTS } from "../faults.ts";
 import { SIGHTINGS } from "../sightings.ts";
+import type { Failure } from "./outcome.ts";
 import type { CampaignTally } from "./tally.ts";
 
 export interface ReportFacts {
@@ -16,7 +17,7 @@ export interface ReportFacts {
 
 /** `docs/reference/simulation.md`: what a campaign did and found. */
 export function report({ tally, revision, builds }: ReportFacts): string {
-  const { done, failures, revisions, coverage, sums } = tally;
+  const { done, failures, mended, revisions, coverage, sums } = tally;
   const hours = (sums.virtualMs / 3_600_000).toFixed(1);
   const none = uncovered(coverage);
   return `# What the simulation did and found
@@ -30,7 +31,8 @@ Written by \`npm run simulate -- --report\` at revision ${revision}; do not edit
 | By revision | ${Object.entries(revisions)
     .map(([name, seeds]) => `${name}: ${seeds}`)
     .join(", ")} |
-| Seeds that broke a rule | ${failures.length} |
+| Seeds that break a rule | ${failures.length} |
+| Seeds that broke one at an earlier revision, mended since | ${mended.length} |
 | Simulated time | ${hours} h |
 | Launcher processes | ${sums.launchers} |
 | Writes to the tree that were checked | ${sums.writes} |
@@ -39,7 +41,7 @@ Written by \`npm run simulate -- --report\` at revision ${revision}; do not edit
 | Leases granted | ${sums.leases} |
 | Never happened | ${none.length === 0 ? "nothing" : none.join("; ")} |
 
-${failures.length === 0 ? "" : `## Failures\n\n${failures.map(({ seed, rule }) => `- seed ${seed}: ${rule}\n`).join("")}\n`}## Builds that lack something
+${listed("Failures", failures)}${listed("Mended", mended)}## Builds that lack something
 
 Each must be caught within 200 seeds.
 
@@ -66,6 +68,11 @@ Not made: ${Object.entries(NOT_MADE)
 ## Crashes at named effects
 
 ${rows("Where", coverage.crashes)}`;
+}
+
+function listed(title: string, failures: readonly Failure[]): string {
+  const lines = failures.map(({ seed, rule }) => `- seed ${seed}: ${rule}\n`);
+  return lines.length === 0 ? "" : `## ${title}\n\n${lines.join("")}\n`;
 }
 
 function told(names: Readonly<Record<string, string>>, tally: Tally): string {

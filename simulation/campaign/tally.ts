@@ -6,6 +6,8 @@ export interface CampaignTally {
   /** Seeds that ended, in the order in which they did. */
   readonly done: number[];
   readonly failures: Failure[];
+  /** Failures of earlier revisions whose seeds passed when they were run again. */
+  readonly mended: Failure[];
   /** Seeds by the revision of the code that ran them: a long campaign outlives a change of it. */
   readonly revisions: Record<string, number>;
   readonly coverage: Coverage;
@@ -34,13 +36,23 @@ export function newTally(): CampaignTally {
     died: 0,
     leases: 0,
   };
-  return { done: [], failures: [], revisions: {}, coverage: noCoverage(), sums };
+  return { done: [], failures: [], mended: [], revisions: {}, coverage: noCoverage(), sums };
+}
+
+/** Seeds that are still to be run: new ones, and first of all those that failed, since somebody may have mended what they met. */
+export function seedsLeft(tally: CampaignTally, all: readonly number[]): number[] {
+  const known = new Set(tally.done);
+  return [...tally.failures.map(({ seed }) => seed), ...all.filter((seed) => !known.has(seed))];
 }
 
 export function addOutcome(tally: CampaignTally, outcome: SeedOutcome, revision: string): void {
   const { seed, result, failure } = outcome;
-  tally.done.push(seed);
-  tally.revisions[revision] = (tally.revisions[revision] ?? 0) + 1;
+  const before = tally.failures.findIndex((one) => one.seed === seed);
+  const [former] = before < 0 ? [] : tally.failures.splice(before, 1);
+  if (former === undefined) {
+    tally.done.push(seed);
+    tally.revisions[revision] = (tally.revisions[revision] ?? 0) + 1;
+  } else if (failure === undefined) tally.mended.push(former);
   if (failure !== undefined) tally.failures.push(failure);
   if (result === undefined) return;
   addCoverage(tally.coverage, result.coverage);

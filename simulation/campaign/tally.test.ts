@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { addOutcome, newTally, report, seedsLeft } from "./index.ts";
+
+test("a seed that failed is run again before new ones; what passes then is told as mended, and counts once", () => {
+  const tally = newTally();
+  const failure = { seed: 2, rule: "every request ends", message: "…" };
+  for (const seed of [1, 3]) addOutcome(tally, { seed }, "old");
+  addOutcome(tally, { seed: 2, failure }, "old");
+  expect(seedsLeft(tally, [1, 2, 3, 4])).toEqual([2, 4]);
+  addOutcome(tally, { seed: 2, failure }, "new");
+  expect(seedsLeft(tally, [1, 2, 3, 4])).toEqual([2, 4]);
+  const page = () => report({ tally, revision: "new", builds: [] });
+  expect(page()).toContain("## Failures\n\n- seed 2: every request ends\n");
+
+  addOutcome(tally, { seed: 2 }, "new");
+  expect(seedsLeft(tally, [1, 2, 3, 4])).toEqual([4]);
+  expect(tally).toMatchObject({ done: [1, 3, 2], failures: [], revisions: { old: 3 } });
+  expect(page()).toContain("## Mended\n\n- seed 2: every request ends\n");
+});
