@@ -18,6 +18,8 @@ export class PythonLauncher {
   readonly #tree: MemoryTree;
   readonly #clock: Clock;
   readonly #random: Random;
+  /** Of its own, as it saw them last. */
+  #nodes = 0;
   #stopped = false;
 
   constructor(tree: MemoryTree, clock: Clock, random: Random) {
@@ -48,8 +50,12 @@ export class PythonLauncher {
     });
     while (!this.#stopped) {
       await sleep(this.#clock, 500 + this.#random.float() * 500);
-      for (const id of await this.#tree.children(paths.nodes)) await this.#reap(id);
-      for (const id of [...(await this.#tree.children(paths.requests))].sort()) await this.#assign(id);
+      const all = await this.#tree.children(paths.nodes);
+      this.#nodes = 0;
+      for (const id of all) if (await this.#reap(id)) this.#nodes++;
+      // As its cache has them: read once for all that waits.
+      const pools = once(() => this.#pools());
+      for (const id of [...(await this.#tree.children(paths.requests))].sort()) await this.#assign(id, pools);
     }
   }
 
@@ -57,13 +63,13 @@ export class PythonLauncher {
     this.#stopped = true;
   }
 
-  async #assign(id: string): Promise<void> {
+  async #assign(id: string, pools: () => Promise<readonly Json[]>): Promise<void> {
     const before = await this.#read(paths.request(id));
     if (!this.#open(before)) return;
     const wanted = before.node_types as string[];
     const able = wanted.every((label) => LABELS.includes(label));
-    if (!able && (await this.#candidates(wanted, (before.declined_by as string[]) ?? []))) return;
-    if (able && (await this.#count()) + wanted.length > AT_MOST && wanted.length <= AT_MOST) return;
+    if (!able && candidates(await pools(), wanted, (before.declined_by as string[]) ?? [])) return;
+    if (able && this.#nodes + wanted.length > AT_MOST && wanted.length <= AT_MOST) return;
     const lock = await this.#lock(paths.requestLock(id));
     if (lock === undefined) return;
     const record = await this.#read(paths.request(id));
@@ -93,6 +99,7 @@ export class PythonLauncher {
         allocated_to: id,
       };
       const { path } = await this.#tree.create(`${paths.nodes}/`, bytes(data), { sequential: true });
+      this.#nodes++;
       const node = path.slice(path.lastIndexOf("/") + 1);
       const lock = await this.#lock(paths.nodeLock(node));
       if (lock === undefined) continue;
@@ -128,17 +135,17 @@ export class PythonLauncher {
     });
   }
 
-  /** Its own nodes only: unlocked ones that are done with, whose request is gone, or that nobody took. */
-  async #reap(id: string): Promise<void> {
+  /** Its own nodes only: unlocked ones that are done with, whose request is gone, or that nobody took. False: it is none of its own. */
+  async #reap(id: string): Promise<boolean> {
     const record = await this.#read(paths.node(id));
-    if (record?.provider !== "py") return;
+    if (record?.provider !== "py") return false;
     const orphan =
       record.allocated_to !== null &&
       (await this.#read(paths.request(String(record.allocated_to)))) === undefined;
     const done = record.state !== "ready" || orphan || record.allocated_to === null;
-    if (!done || record.state === "hold") return;
+    if (!done || record.state === "hold") return true;
     const lock = await this.#lock(paths.nodeLock(id));
-    if (lock === undefined) return;
+    if (lock === undefined) return true;
     const now = await this.#read(paths.node(id));
     const kept = now?.state === "ready" && now.allocated_to !== null && !orphan;
     if (now !== undefined && !kept) {
@@ -148,22 +155,10 @@ export class PythonLauncher {
         await this.#tree.delete(`${paths.nodeLock(id)}/${name}`).catch(missing);
       await this.#tree.delete(paths.nodeLock(id)).catch(missing);
       await this.#tree.delete(paths.node(id)).catch(missing);
-    } else await this.#tree.delete(lock).catch(missing);
-  }
-
-  async #count(): Promise<number> {
-    const records = await Promise.all(
-      (await this.#tree.children(paths.nodes)).map((id) => this.#read(paths.node(id))),
-    );
-    return records.filter((record) => record?.provider === "py").length;
-  }
-
-  async #candidates(wanted: readonly string[], declined: readonly string[]): Promise<boolean> {
-    return (await this.#pools()).some(
-      (pool) =>
-        !declined.includes(String(pool.id)) &&
-        wanted.every((label) => (pool.supported_labels as string[]).includes(label)),
-    );
+      return false;
+    }
+    await this.#tree.delete(lock).catch(missing);
+    return true;
   }
 
   async #pools(): Promise<Json[]> {
@@ -214,6 +209,19 @@ export class PythonLauncher {
       return undefined;
     }
   }
+}
+
+function candidates(pools: readonly Json[], wanted: readonly string[], declined: readonly string[]): boolean {
+  return pools.some(
+    (pool) =>
+      !declined.includes(String(pool.id)) &&
+      wanted.every((label) => (pool.supported_labels as string[]).includes(label)),
+  );
+}
+
+function once<T>(look: () => Promise<T>): () => Promise<T> {
+  let seen: Promise<T> | undefined;
+  return () => (seen ??= look());
 }
 
 function bytes(data: Json): Uint8Array {

@@ -72,7 +72,9 @@ export class Requestor {
   async #follow(id: string): Promise<Outcome["result"]> {
     const impatient = this.#random.float() < 0.1;
     for (let looks = 0; ; looks++) {
-      await sleep(this.#clock, 20 + this.#random.float() * 200);
+      // Who has waited for long looks less often: his watch would tell him, and each look costs.
+      const pause = looks < 10 ? 200 : 600;
+      await sleep(this.#clock, 20 + this.#random.float() * pause);
       if (impatient && looks > 3) {
         await this.#delete(paths.request(id));
         return "cancelled";
