@@ -1,7 +1,8 @@
 import { DriverError, type Scanner } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
+import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { retireBacking } from "../../src/operations/index.ts";
+import { deleteNode, holdNode, type OperationHandles, retireBacking } from "../../src/operations/index.ts";
 import { config, Lab, metal, OWNER } from "./lab.ts";
 
 describe("backing nodes that are no good", () => {
@@ -84,6 +85,41 @@ describe("backing nodes that are no good", () => {
     await lab.gone(backing.id);
     lab.check();
   });
+
+  test.each([
+    ["delete", "deleting", deleteNode],
+    [
+      "hold",
+      "hold",
+      (handles: OperationHandles, id: string) => holdNode(handles, id, { comment: "look", forSeconds: 20 }),
+    ],
+  ] as const)(
+    "somebody who waits for the lock to %s one gets it before us: we let it go",
+    async (_, state, change) => {
+      const lab = new Lab();
+      const taking = (op: { readonly op: string; readonly path: string }) =>
+        op.op === "create" && /^\/nodeyard\/slots\/\d+$/.test(op.path);
+      let underWay = false;
+      lab.fault = ({ ops }) => {
+        if (underWay || !ops.some(taking)) return undefined;
+        underWay = true;
+        return { delayMs: 1_000 };
+      };
+      await lab.start("a", config());
+      const handles = { tree: lab.other, clock: lab.clock, random: seededRandom(1) };
+      const asked = await lab.slice();
+      await lab.until("it is about to be taken", () => underWay);
+      const backing = lab.backings()[0]!;
+      await lab.settle(change(handles, backing.id), 5_000);
+      expect(lab.node(backing.id)?.state).toBe(state);
+      expect(lab.userData(backing.id).owner).toBe(OWNER);
+      await lab.until("our lock is gone", () => !lab.lockData(backing.id).includes(OWNER), 5_000);
+      const request = await lab.fulfilled(asked);
+      expect(lab.place(lab.node((request.nodes as string[])[0]!)!).backing).not.toBe(backing.id);
+      await lab.gone(backing.id, 60_000);
+      lab.check();
+    },
+  );
 
   test("a backing node is not given back while anyone has a slot, whatever the view of its owner says", async () => {
     const lab = new Lab();

@@ -99,8 +99,8 @@ export async function markFailed(
 }
 
 /**
- * Gives an empty backing node back: `used`, the end of its folder and of our lock in one commit. The folder refuses it while anyone
- * has a slot. Other contenders stay. False when its lock is not ours.
+ * Gives an empty backing node back: `used` (or what somebody else made of it), the end of its folder and of our lock in one commit. The
+ * folder refuses it while anyone has a slot. Other contenders stay. False when its lock is not ours.
  */
 export async function releaseBacking(
   context: Context,
@@ -113,8 +113,11 @@ export async function releaseBacking(
   const contender = await ownContender(context, provider, id);
   if (contender === undefined) return false;
   const record = changeNode(entry.record, { state: "used" }, treeSeconds(context));
+  const { version } = entry;
   await context.tree.commit([
-    { op: "set", path: paths.node(id), data: encodeNode(record), version: entry.version },
+    entry.record.state === "in-use"
+      ? { op: "set", path: paths.node(id), data: encodeNode(record), version }
+      : { op: "check", path: paths.node(id), version },
     ...folderEnd(book, id),
     { op: "delete", path: contender },
     fence,

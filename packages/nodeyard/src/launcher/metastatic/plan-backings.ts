@@ -26,10 +26,13 @@ function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
   const { book, labels, now, agesTrusted } = facts;
   const { id, data, entry } = backing;
   const { state } = entry.record;
-  // Someone stored `used` and died before the lock went, or a person deletes or holds it.
   if (state !== "in-use") {
-    const left = state === "used" && entry.contenders.length > 0 && book.isEmpty(id);
-    if (left) draft.actions.push({ type: "release", backing, why: "it was given back half-way" });
+    // Someone stored `used` and died before the lock went; or a person who waited for the lock when we took the node got it first,
+    // and nobody can do what he wants before our contender is gone.
+    if (entry.contenders.length === 0) return;
+    const why = state === "used" ? "it was given back half-way" : `somebody made it ${state}`;
+    if (book.isEmpty(id)) draft.actions.push({ type: "release", backing, why });
+    else recycle(facts, id, `its backing node ${id} takes no more: ${why}`, draft);
     return;
   }
   const settings = labels.get(data.label);
