@@ -2,7 +2,17 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { BUILDS, type Build } from "./broken/index.ts";
-import { addOutcome, type CampaignTally, campaign, newTally, report, seedsLeft } from "./campaign/index.ts";
+import {
+  addOutcome,
+  type CampaignState,
+  type CampaignTally,
+  campaign,
+  newTally,
+  report,
+  seedsLeft,
+  stateOf,
+  tallyOf,
+} from "./campaign/index.ts";
 import { uncovered } from "./coverage.ts";
 import { simulate } from "./run.ts";
 import { timeline } from "./timeline.ts";
@@ -113,14 +123,14 @@ function revision(): string {
 function before(): CampaignTally {
   const { state } = values;
   if (state === undefined || !existsSync(state)) return newTally();
-  return { ...newTally(), ...(JSON.parse(readFileSync(state, "utf8")) as CampaignTally) };
+  return tallyOf(JSON.parse(readFileSync(state, "utf8")) as CampaignState);
 }
 
 /** Whole or not at all: a campaign that is killed goes on from here. */
 function keep(tally: CampaignTally): void {
   const { state } = values;
   if (state === undefined) return;
-  writeFileSync(`${state}.new`, JSON.stringify(tally));
+  writeFileSync(`${state}.new`, `${JSON.stringify(stateOf(tally), null, 1)}\n`);
   renameSync(`${state}.new`, state);
 }
 

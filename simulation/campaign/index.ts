@@ -1,4 +1,12 @@
 export { campaign } from "./campaign.ts";
 export { type Failure, runSeed, type SeedOutcome } from "./outcome.ts";
 export { report } from "./report.ts";
-export { addOutcome, type CampaignTally, newTally, seedsLeft } from "./tally.ts";
+export {
+  addOutcome,
+  type CampaignState,
+  type CampaignTally,
+  newTally,
+  seedsLeft,
+  stateOf,
+  tallyOf,
+} from "./tally.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addOutcome, newTally, report, seedsLeft } from "./index.ts";
+import { addOutcome, newTally, report, seedsLeft, stateOf, tallyOf } from "./index.ts";
 
 test("a seed that failed is run again before new ones; what passes then is told as mended, and counts once", () => {
   const tally = newTally();
@@ -16,4 +16,18 @@ test("a seed that failed is run again before new ones; what passes then is told 
   expect(seedsLeft(tally, [1, 2, 3, 4])).toEqual([4]);
   expect(tally).toMatchObject({ done: [1, 3, 2], failures: [], revisions: { old: 3 } });
   expect(page()).toContain("## Mended\n\n- seed 2: every request ends\n");
+});
+
+test("what a file has of a campaign is the same campaign, whatever the order in which its seeds ended", () => {
+  const tally = newTally();
+  for (const seed of [3, 1, 2, 7, 10, 9]) addOutcome(tally, { seed }, "one");
+  const state = stateOf(tally);
+  expect(state.done).toEqual([
+    [1, 3],
+    [7, 7],
+    [9, 10],
+  ]);
+  const back = tallyOf(JSON.parse(JSON.stringify(state)));
+  expect(back).toEqual({ ...tally, done: [1, 2, 3, 7, 9, 10] });
+  expect(seedsLeft(back, [2, 3, 4, 8, 9])).toEqual([4, 8]);
 });

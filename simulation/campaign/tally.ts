@@ -39,6 +39,25 @@ export function newTally(): CampaignTally {
   return { done: [], failures: [], mended: [], revisions: {}, coverage: noCoverage(), sums };
 }
 
+/** The same as a file has it, in which a thousand seeds in a row take no more room than two. */
+export type CampaignState = Omit<CampaignTally, "done"> & { readonly done: readonly SeedRange[] };
+type SeedRange = readonly [first: number, last: number];
+
+export function stateOf(tally: CampaignTally): CampaignState {
+  const ranges: [number, number][] = [];
+  for (const seed of [...tally.done].sort((a, b) => a - b)) {
+    const range = ranges.at(-1);
+    if (range !== undefined && seed <= range[1] + 1) range[1] = seed;
+    else ranges.push([seed, seed]);
+  }
+  return { ...tally, done: ranges };
+}
+
+export function tallyOf(state: CampaignState): CampaignTally {
+  const seeds = ([first, last]: SeedRange) => Array.from({ length: last - first + 1 }, (_, at) => first + at);
+  return { ...newTally(), ...state, done: state.done.flatMap(seeds) };
+}
+
 /** Seeds that are still to be run: new ones, and first of all those that failed, since somebody may have mended what they met. */
 export function seedsLeft(tally: CampaignTally, all: readonly number[]): number[] {
   const known = new Set(tally.done);
