@@ -51,9 +51,9 @@ mount -t proc proc proc
 mount -t sysfs sysfs sys
 if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
   mount -t cgroup2 cgroup2 sys/fs/cgroup
-  # A group that others are made in holds no processes.
-  mkdir sys/fs/cgroup/init
-  echo 0 > sys/fs/cgroup/init/cgroup.procs
+  # A group that others are made in holds no processes; those of process 1 are where systemd has them.
+  mkdir sys/fs/cgroup/init.scope
+  echo 0 > sys/fs/cgroup/init.scope/cgroup.procs
   hierarchies=
 else
   mount -t tmpfs -o mode=755 cgroups sys/fs/cgroup

@@ -3,7 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { Cgroups, limitWrites, PARENT, readLayout } from "../../src/isolation/cgroups/index.ts";
+import {
+  Cgroups,
+  limitWrites,
+  PARENT,
+  readLayout,
+  strayingGroup,
+} from "../../src/isolation/cgroups/index.ts";
 import { sampleConfig } from "../../src/isolation/conformance/index.ts";
 
 const V1 = `30 25 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw
@@ -49,6 +55,17 @@ describe("limits in the words of the kernel", () => {
       "memory",
       "pids",
     ]);
+  });
+
+  test.each([
+    ["4:memory:/\n3:name=systemd:/init.scope\n0::/\n", undefined],
+    ["0::/init.scope\n", undefined],
+    ["0::/init\n", "/init"],
+    ["0::/../..\n", "/../.."],
+    ["4:memory:/a:b\n0::/\n", "/a:b"],
+    ["0::/docker/f00/init.scope\n", "/docker/f00/init.scope"],
+  ])("where LXC makes groups, by that of process 1: %j", (text, straying) => {
+    expect(strayingGroup(text)).toBe(straying);
   });
 
   test("v2", () => {

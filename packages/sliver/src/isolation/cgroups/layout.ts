@@ -42,6 +42,15 @@ export function readLayout(
   return { hierarchies, controllers };
 }
 
+/**
+ * Reads /proc/1/cgroup. LXC makes its groups below that of process 1, unless that is systemd's `/init.scope`: below any other they would
+ * not be in those that our limits are written to. Undefined: they will be.
+ */
+export function strayingGroup(processOne: string): string | undefined {
+  const groups = processOne.split("\n").map((line) => line.split(":").slice(2).join(":"));
+  return groups.find((group) => !["", "/", "/init.scope"].includes(group));
+}
+
 function oldName(controller: Controller, version: 1 | 2): string {
   return controller === "io" && version === 1 ? "blkio" : controller;
 }
