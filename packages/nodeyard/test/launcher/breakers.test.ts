@@ -1,5 +1,6 @@
 import { type Driver, DriverError } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
+import type { CallInfo, Fault } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { breakerPath, decodeBreaker, probePath } from "../../src/operations/index.ts";
 import { offeringKey } from "../../src/scheduler/index.ts";
@@ -152,6 +153,38 @@ describe("several launchers", () => {
     expect(other.launcher).toBeDefined();
     for (const id of ids) if (id !== prober) await world.fulfilled(id, 120_000);
     expect(breakerOf(world)).toBeUndefined();
+  });
+
+  const probe = probePath(key("cloud"));
+  const ends = (call: CallInfo) => call.ops.some(({ op, path }) => op === "delete" && path === probe);
+  const begins = (call: CallInfo) => call.ops.some(({ op, path }) => op === "create" && path === probe);
+  test.each<{
+    what: string;
+    strikes: (call: CallInfo) => boolean;
+    losses: number;
+    fault: Fault;
+    limitMs: number;
+  }>([
+    { what: "the end of it, once", strikes: ends, losses: 1, fault: "lose-request", limitMs: 1_000 },
+    { what: "the end of it, and again", strikes: ends, losses: 2, fault: "lose-request", limitMs: 90_000 },
+    { what: "the answer to its begin", strikes: begins, losses: 1, fault: "lose-reply", limitMs: 90_000 },
+  ])("a try of a launcher that lives on holds up nobody when it is over: $what is lost", async (lost) => {
+    const world = new World({ ...ONE_ZONE, capacity: { az1: 0 } });
+    await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]));
+    const first = await world.ask();
+    await world.until("the breaker is open", () => breakerOf(world));
+    world.cloud.adjust({ ...world.cloud.knobs, capacity: {} });
+    let left = lost.losses;
+    world.fault = (call) => (left > 0 && lost.strikes(call) && left-- > 0 ? lost.fault : undefined);
+    const prober = await world.until("it is tried", () => world.json(probe)?.request);
+    expect(prober).toBe(first);
+    if (lost.strikes === ends) await world.fulfilled(first);
+    await world.settle(world.other.delete(paths.request(first)));
+    await world.until("nobody tries", () => world.text(probe) === undefined, lost.limitMs);
+    expect(left).toBe(0);
+    // What stands by the first is used: the second has to be launched, and finds out that the offering works.
+    await world.fulfilled(await world.ask({ node_types: ["small", "small"] }), 30_000);
+    await world.until("the breaker is closed", () => breakerOf(world) === undefined, 1_000);
   });
 
   test("a record that makes no sense keeps nobody from anything", async () => {

@@ -1,9 +1,10 @@
 import type { Offering } from "../../scheduler/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
-import type { Breakers, Ticket } from "./breakers.ts";
+import type { Breakers } from "./breakers.ts";
 import type { LabelBudgets } from "./label-budgets.ts";
 import type { Candidate } from "./launch-line.ts";
 import type { Failure } from "./rule.ts";
+import type { Ticket } from "./tries.ts";
 
 /** The right to launch once; to be given back by one of `failed`, `succeeded` and `leave`. */
 export interface Admitted {

@@ -5,9 +5,7 @@ import {
   type Breaker,
   breakerPath,
   decodeBreaker,
-  decodeProbe,
   encodeBreaker,
-  encodeProbe,
   probePath,
 } from "../../operations/index.ts";
 import { type Offering, type OfferingFact, offeringKey } from "../../scheduler/index.ts";
@@ -24,6 +22,7 @@ import {
   opensAt,
   type Tally,
 } from "./rule.ts";
+import { type Ticket, Tries } from "./tries.ts";
 
 /** Nothing may be launched of an offering now; the request is to be planned anew. */
 export class OfferingClosed extends NodeyardError {
@@ -43,14 +42,6 @@ export interface BreakerHandles {
   readonly ages: AgeClock;
 }
 
-/** The right to launch of an offering, for one request. */
-export interface Ticket {
-  readonly offering: Offering;
-  readonly request: string;
-  /** Tree time, milliseconds. */
-  readonly began: number;
-}
-
 /** Tries to write against others who write the same record, at most. */
 const WRITES = 3;
 /** Offerings whose failures are remembered, at most. */
@@ -67,6 +58,7 @@ export class Breakers {
   readonly #rule: () => BreakerRule;
   readonly #tell: (key: string, fact: OfferingFact | undefined) => void;
   readonly #tallies = new Map<string, Tally>();
+  readonly #tries: Tries;
 
   constructor(
     handles: BreakerHandles,
@@ -74,6 +66,7 @@ export class Breakers {
     rule: () => BreakerRule = () => defaultRule,
   ) {
     this.#handles = handles;
+    this.#tries = new Tries(handles);
     this.#tell = tell;
     this.#rule = rule;
   }
@@ -89,22 +82,26 @@ export class Breakers {
 
   /** To be awaited before each launch. Rejects with OfferingClosed. */
   async enter(offering: Offering, request: string): Promise<Ticket> {
-    const key = offeringKey(offering);
-    const now = this.#handles.ages.now();
-    const ticket = { offering, request, began: now };
-    const found = this.#find(key);
-    if (found === undefined || this.#prober(key) === request) return ticket;
-    const { breaker } = found;
-    if (now < opensAt(breaker, this.#rule())) throw new OfferingClosed(offering, breaker.error);
+    const ticket = { offering, request, began: this.#handles.ages.now() };
+    this.#tries.take(ticket);
     try {
-      await this.#handles.tree.create(probePath(key), encodeProbe(request), { ephemeral: true });
+      await this.#admit(ticket);
+      return ticket;
     } catch (error) {
-      if (!(error instanceof TreeError)) throw error;
-      // Closed meanwhile.
-      if (error.code === "tree.no_node") return ticket;
-      if (this.#prober(key) !== request) throw new OfferingClosed(offering, "another request tries it");
+      await this.leave(ticket);
+      throw error;
     }
-    return ticket;
+  }
+
+  async #admit(ticket: Ticket): Promise<void> {
+    const { offering, request, began } = ticket;
+    const key = offeringKey(offering);
+    const found = this.#find(key);
+    if (found === undefined || this.#tries.of(key) === request) return;
+    const { breaker } = found;
+    if (began < opensAt(breaker, this.#rule())) throw new OfferingClosed(offering, breaker.error);
+    if ((await this.#tries.begin(ticket)) === "taken")
+      throw new OfferingClosed(offering, "another request tries it");
   }
 
   async failed(ticket: Ticket, failure: Omit<Failure, "probe">): Promise<void> {
@@ -113,7 +110,7 @@ export class Breakers {
     const { random, ages } = this.#handles;
     const tally = this.#tallies.get(key) ?? noFailures;
     await this.#write(key, (found) => {
-      const probe = this.#prober(key) === request;
+      const probe = this.#tries.of(key) === request;
       const outcome = onFailure(
         offering,
         found?.breaker,
@@ -141,7 +138,8 @@ export class Breakers {
     await this.leave(ticket);
   }
 
-  async succeeded({ offering, request, began }: Ticket): Promise<void> {
+  async succeeded(ticket: Ticket): Promise<void> {
+    const { offering, request, began } = ticket;
     const key = offeringKey(offering);
     const tally = this.#tallies.get(key);
     if (tally !== undefined) this.#remember(key, { ...tally, row: 0 });
@@ -155,23 +153,23 @@ export class Breakers {
       ];
       return { ops, done: () => this.#closed(found.breaker, request) };
     });
+    // A breaker that could not be written is closed by the next that tries.
+    await this.leave(ticket);
   }
 
   /** The try ended without a verdict on the offering: another may try. */
-  async leave({ offering, request }: Ticket): Promise<void> {
-    const key = offeringKey(offering);
-    if (this.#prober(key) !== request) return;
-    await this.#handles.tree.delete(probePath(key)).catch((error: unknown) => {
-      if (!(error instanceof TreeError)) throw error;
-    });
+  leave(ticket: Ticket): Promise<void> {
+    return this.#tries.end(ticket);
   }
 
-  /** Forgets what nobody asks for any more. */
+  /** Forgets what nobody asks for any more, and ends what holds others up and is over. */
   async sweep(): Promise<void> {
     const { view, tree, ages } = this.#handles;
     for (const [path, entry] of view.own) {
       const key = keyOf(path);
-      if (key === undefined || path !== breakerPath(key)) continue;
+      if (key === undefined) continue;
+      if (path === probePath(key)) await this.#tries.clear(key);
+      if (path !== breakerPath(key)) continue;
       const breaker = this.#decode(key, entry);
       if (breaker === undefined || ages.now() - breaker.until < FORGOTTEN_MS) continue;
       await tree.delete(path, { version: entry.version }).catch((error: unknown) => {
@@ -187,7 +185,7 @@ export class Breakers {
     if (found === undefined) return this.#tell(key, undefined);
     const { why, since, failures, kind, error } = found.breaker;
     const until = opensAt(found.breaker, this.#rule());
-    const prober = this.#prober(key) ?? null;
+    const prober = this.#tries.of(key) ?? null;
     const hopeless = isHopeless(found.breaker, this.#rule());
     this.#tell(key, { why, until, prober, hopeless, since, failures, kind, error });
   }
@@ -206,11 +204,6 @@ export class Breakers {
       this.#handles.counters.add("view.records_skipped", 1, { kind: "breaker", code });
       return undefined;
     }
-  }
-
-  #prober(key: string): string | undefined {
-    const entry = this.#handles.view.own.get(probePath(key));
-    return entry && decodeProbe(entry.data);
   }
 
   /** Writes what `plan` makes of the record; decides anew when somebody else was quicker. A breaker that cannot be written is said, no more. */

@@ -1,0 +1,77 @@
+import { type Tree, TreeError } from "@nodeyard/tree";
+import { decodeProbe, encodeProbe, probePath } from "../../operations/index.ts";
+import { type Offering, offeringKey } from "../../scheduler/index.ts";
+import type { View } from "../../view/index.ts";
+
+/** The right to launch of an offering, for one request. */
+export interface Ticket {
+  readonly offering: Offering;
+  readonly request: string;
+  /** Tree time, milliseconds. */
+  readonly began: number;
+}
+
+/** Who tries an offering whose breaker is open: a znode beneath the breaker's, bound to the session of the launcher that does it. */
+export class Tries {
+  readonly #handles: { readonly tree: Tree; readonly view: View };
+  /** Launches under way here, whether their breakers are open or not. */
+  readonly #tickets = new Set<Ticket>();
+
+  constructor(handles: { readonly tree: Tree; readonly view: View }) {
+    this.#handles = handles;
+  }
+
+  take(ticket: Ticket): void {
+    this.#tickets.add(ticket);
+  }
+
+  /** The request that tries, of whatever launcher. */
+  of(key: string): string | undefined {
+    const entry = this.#handles.view.own.get(probePath(key));
+    return entry && decodeProbe(entry.data);
+  }
+
+  /** "closed": the breaker has gone meanwhile. */
+  async begin({ offering, request }: Ticket): Promise<"begun" | "closed" | "taken"> {
+    const key = offeringKey(offering);
+    try {
+      await this.#handles.tree.create(probePath(key), encodeProbe(request), { ephemeral: true });
+      return "begun";
+    } catch (error) {
+      if (!(error instanceof TreeError)) throw error;
+      if (error.code === "tree.no_node") return "closed";
+      return this.of(key) === request ? "begun" : "taken";
+    }
+  }
+
+  /** The launch is over, however it ended: another may try. */
+  async end(ticket: Ticket): Promise<void> {
+    const { offering, request } = ticket;
+    this.#tickets.delete(ticket);
+    const key = offeringKey(offering);
+    if (this.of(key) === request) await quiet(this.#handles.tree.delete(probePath(key)));
+  }
+
+  /**
+   * Ends a try of ours that no launch is at: an answer was lost when it began or ended. It would stand as long as our session, and
+   * everybody would wait for what it finds out.
+   */
+  async clear(key: string): Promise<void> {
+    const { tree } = this.#handles;
+    const request = this.of(key);
+    for (const ticket of this.#tickets)
+      if (ticket.request === request && offeringKey(ticket.offering) === key) return;
+    const stat = await quiet(tree.stat(probePath(key)));
+    if (stat?.ephemeralOwner === tree.session().id) await quiet(tree.delete(probePath(key)));
+  }
+}
+
+/** What does not succeed now is done by the next sweep, or by the end of the session. */
+async function quiet<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!(error instanceof TreeError)) throw error;
+    return undefined;
+  }
+}
