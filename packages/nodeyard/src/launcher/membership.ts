@@ -84,14 +84,17 @@ export class Membership {
     }
   }
 
-  /** Registration first: no pool serves what it is not registered for. */
+  /**
+   * Registration before anything else: no pool serves what it is not registered for. Only the announcement goes before it, since a pool of
+   * a session that no member has is taken for one of a launcher of another kind.
+   */
   async #renew(): Promise<void> {
     const { tree, log, clock } = this.#handles;
     const { epoch } = tree.session();
     for (let attempt = 0; epoch === tree.session().epoch && !this.#closed; attempt++) {
       try {
-        await this.#registration.renew();
         await this.announce();
+        await this.#registration.renew();
         if (epoch !== tree.session().epoch) return;
         this.#registered = true;
         return this.#on.renewed();

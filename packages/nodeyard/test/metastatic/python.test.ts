@@ -192,4 +192,21 @@ describe("beside and after Python launchers", () => {
     await lab.get();
     lab.check();
   });
+
+  test("one of ours is not taken for it, however slowly it comes back after a lost session", async () => {
+    const lab = new Lab();
+    await lab.start("a", config());
+    const { tree } = await lab.start("b", config());
+    await lab.get();
+    lab.fault = ({ client, kind, path }) =>
+      client === "b" && kind === "write" && path.startsWith("/nodeyard/members/")
+        ? { delayMs: 5_000 }
+        : undefined;
+    tree.expire();
+    await lab.run(20_000);
+    expect(lab.pools()).toHaveLength(2);
+    for (const { log } of lab.members) expect(JSON.stringify(log.lines)).not.toContain("another kind");
+    await lab.get();
+    lab.check();
+  });
 });
