@@ -5,7 +5,7 @@ export const LEASES = "/nodeyard/leases";
 
 /**
  * waiting: its request is not fulfilled yet. granted: the nodes are held for it. failed: no pool could serve it.
- * released: its owner gave it back, and its nodes are about to be returned.
+ * released: its owner gave it back, or its time is over, and its nodes are about to be returned.
  */
 export type LeaseState = "waiting" | "granted" | "failed" | "released";
 

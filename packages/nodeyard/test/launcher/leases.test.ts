@@ -20,6 +20,25 @@ const inUse = (data: Uint8Array) => Buffer.from(data).includes('"in-use"');
 const contendersOf = (world: World, id: string) =>
   world.children(paths.nodeLock(id)).map((name) => `${paths.nodeLock(id)}/${name}`);
 
+const isHold = (data: Uint8Array | string | undefined) =>
+  Buffer.from(data ?? "")
+    .toString()
+    .startsWith("Nodeyard:lease:");
+
+/** Two launchers, and a lease of five seconds whose node another kind of launcher made: nothing but the lease leads to it. */
+async function foreignNode() {
+  const world = new World();
+  for (const name of ["a", "b"]) await world.start(name, launcherConfig([]), { sessionTimeoutMs: 60_000 });
+  const own = { tree: world.other, clock: world.clock, random: seededRandom(7) };
+  const asked = await world.settle(askForNodes(own, { labels: ["small"], owner: "me", forMs: 5_000 }));
+  const request = asked.request!;
+  const put = (fields: object) => world.put(paths.request(request), { ...world.request(request), ...fields });
+  await put({ state: "pending" });
+  const id = await world.makeNode({ state: "ready", provider: "py", type: ["small"], allocated_to: request });
+  await world.run(100);
+  return { world, id, asked, put };
+}
+
 describe("leases", () => {
   test("hold nodes without a session: in-use under a durable contender, until they are released", async () => {
     await using rig = await startRig(launcherConfig([fakeProvider()]));
@@ -155,6 +174,42 @@ describe("leases", () => {
     await world.put(paths.node(id), { ...world.node(id), requestor: lease });
     await world.settle(world.other.delete(paths.request(request)));
     await world.until("it is returned", () => world.node(id) === undefined, 90_000);
+  });
+
+  test("that are granted while they end are read again: the request may be seen to go before that", async () => {
+    const { world, id, asked, put } = await foreignNode();
+    const lease = leasePath(asked.id);
+    // Who comes second hears of the grant at once, and reads it only when the lease's time is over.
+    world.fault = ({ kind, path }) => (kind === "get" && path === lease ? { delayMs: 8_000 } : undefined);
+    await put({ state: "fulfilled", nodes: [id] });
+    await world.until("it is granted", () => world.json(lease)?.state === "granted", 4_000);
+    const { client } = world.cluster.log.findLast(({ ops }) => ops.some(({ path }) => path === lease))!;
+    world.members.find(({ name }) => name === client)!.tree.freeze();
+    await world.until("it ended", () => world.json(lease) === undefined);
+    await world.run(1_000);
+    expect(contendersOf(world, id)).toEqual([]);
+    expect(world.node(id)?.state).toBe("used");
+    const told = world.members.flatMap(({ journal }) => journal.events);
+    expect(told.findLast(({ event }) => event === "lease.ended")?.facts).toMatchObject({ why: "expired" });
+  });
+
+  test("are written as over before their nodes are looked for: who is about to hold one no longer does", async () => {
+    const { world, id, asked, put } = await foreignNode();
+    const lease = leasePath(asked.id);
+    let slow = 0;
+    world.fault = ({ ops }) => {
+      if (ops.some((op) => op.op === "delete" && op.path === lease)) return { delayMs: 5_000 };
+      return ops.some((op) => op.op === "create" && isHold(op.data)) && slow++ === 0
+        ? { delayMs: 8_000 }
+        : undefined;
+    };
+    await put({ state: "fulfilled", nodes: [id] });
+    await world.until("its request is taken back", () => world.request(asked.request!) === undefined);
+    expect([slow, contendersOf(world, id).filter((path) => isHold(world.text(path)))]).toEqual([1, []]);
+    await world.until("it ended", () => world.json(lease) === undefined);
+    await world.run(1_000);
+    expect(contendersOf(world, id)).toEqual([]);
+    expect(world.node(id)?.state).toBe("ready");
   });
 
   test("survive the launcher: another one holds, expires and returns them", async () => {

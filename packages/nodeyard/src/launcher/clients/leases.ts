@@ -123,7 +123,8 @@ export class LeaseKeeper {
     if (lease === undefined) return undefined;
     const { ages } = this.#context;
     const left = lease.expires - ages.now();
-    if (lease.state === "released" || (left <= 0 && ages.trusted)) return this.#end(lease, entry);
+    if (lease.state === "released") return this.#end(lease, entry);
+    if (left <= 0 && ages.trusted) return this.#expire(lease, entry);
     if (lease.state === "waiting") await this.#grant(lease, entry);
     // Clocks are read in fractions: without a whole millisecond it would wake at the very moment, over and over.
     return left > 0 ? Math.ceil(left) : 60_000;
@@ -225,25 +226,31 @@ export class LeaseKeeper {
     return undefined;
   }
 
-  /** Returns the nodes, then forgets the lease. Its request goes too when it was never fulfilled. */
+  /**
+   * Its time is over. That is written before its nodes are looked for: whoever holds one for it demands the version that it saw,
+   * and what another launcher was quicker to grant is read first. The request, which is seen at another moment, tells of neither.
+   */
+  async #expire(lease: Lease, entry: OwnEntry): Promise<undefined> {
+    const released: Lease = { ...lease, state: "released" };
+    const data = encodeLease(released);
+    const { path, version } = entry;
+    const [{ stat }] = await this.#context.tree.commit([{ op: "set", path, data, version }] as const);
+    return this.#end(released, { ...entry, data, version: stat.version });
+  }
+
+  /** Returns the nodes of a released lease, then forgets it. Its request goes too when it was never fulfilled. */
   async #end(lease: Lease, entry: OwnEntry): Promise<undefined> {
-    const { tree, log, journal } = this.#context;
+    const { tree, log, journal, ages } = this.#context;
+    const why = lease.expires <= ages.now() ? "expired" : "released";
     for (const id of lease.nodes) await giveBack(this.#context, lease.id, id);
     const request = this.#requestOf(lease);
     if (request !== undefined) await this.#withdraw(lease.id, request.id);
-    await tree.delete(entry.path).catch(undefinedWhenMissing);
-    log.info(
-      { lease: lease.id, nodes: lease.nodes, why: lease.state === "released" ? "released" : "expired" },
-      "ended a lease",
-    );
+    await tree.delete(entry.path, { version: entry.version }).catch(undefinedWhenMissing);
+    log.info({ lease: lease.id, nodes: lease.nodes, why }, "ended a lease");
     journal.write({
       event: "lease.ended",
       request: lease.request ?? request?.id,
-      facts: {
-        lease: lease.id,
-        nodes: lease.nodes,
-        why: lease.state === "released" ? "released" : "expired",
-      },
+      facts: { lease: lease.id, nodes: lease.nodes, why },
     });
     return undefined;
   }
