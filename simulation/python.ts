@@ -97,6 +97,7 @@ export class PythonLauncher {
         type: [label],
         launcher: this.id,
         allocated_to: id,
+        requestor: record.requestor ?? null,
       };
       const { path } = await this.#tree.create(`${paths.nodes}/`, bytes(data), { sequential: true });
       this.#nodes++;
