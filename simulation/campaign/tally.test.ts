@@ -3,7 +3,7 @@ import { addOutcome, newTally, report, seedsLeft, stateOf, tallyOf } from "./ind
 
 test("a seed that failed is run again before new ones; what passes then is told as mended, and counts once", () => {
   const tally = newTally();
-  const failure = { seed: 2, rule: "every request ends", message: "…" };
+  const failure = { seed: 2, rule: "every request ends", message: "every request ends: 5\n  facts" };
   for (const seed of [1, 3]) addOutcome(tally, { seed }, "old");
   addOutcome(tally, { seed: 2, failure }, "old");
   expect(seedsLeft(tally, [1, 2, 3, 4])).toEqual([2, 4]);
@@ -15,6 +15,7 @@ test("a seed that failed is run again before new ones; what passes then is told 
   addOutcome(tally, { seed: 2 }, "new");
   expect(seedsLeft(tally, [1, 2, 3, 4])).toEqual([4]);
   expect(tally).toMatchObject({ done: [1, 3, 2], failures: [], revisions: { old: 3 } });
+  expect(tally.mended).toEqual([{ ...failure, message: "every request ends: 5" }]);
   expect(page()).toContain("## Mended\n\n- seed 2: every request ends\n");
 });
 

@@ -64,6 +64,11 @@ export function seedsLeft(tally: CampaignTally, all: readonly number[]): number[
   return [...tally.failures.map(({ seed }) => seed), ...all.filter((seed) => !known.has(seed))];
 }
 
+/** What was mended is told by its rule; its pages of facts are of no more use. */
+function short({ seed, rule, message }: Failure): Failure {
+  return { seed, rule, message: message.split("\n", 1)[0]! };
+}
+
 export function addOutcome(tally: CampaignTally, outcome: SeedOutcome, revision: string): void {
   const { seed, result, failure } = outcome;
   const before = tally.failures.findIndex((one) => one.seed === seed);
@@ -71,7 +76,7 @@ export function addOutcome(tally: CampaignTally, outcome: SeedOutcome, revision:
   if (former === undefined) {
     tally.done.push(seed);
     tally.revisions[revision] = (tally.revisions[revision] ?? 0) + 1;
-  } else if (failure === undefined) tally.mended.push(former);
+  } else if (failure === undefined) tally.mended.push(short(former));
   if (failure !== undefined) tally.failures.push(failure);
   if (result === undefined) return;
   addCoverage(tally.coverage, result.coverage);
