@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ForeignMachine } from "../../../../testing/foreign-machine/index.ts";
@@ -69,7 +69,10 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
     };
     execFileSync(join(element, "extra-data.d/50-nodeyard-sliverd"), { env, stdio: "pipe" });
     machine.run("cp", "-r", hooks, "/tmp/in_target.d");
-    machine.run(join(element, "post-install.d/80-nodeyard-sliverd"));
+    // This repository may be on a disk that the other machine does not have.
+    const script = join(machine.folder, "80-nodeyard-sliverd");
+    copyFileSync(join(element, "post-install.d/80-nodeyard-sliverd"), script);
+    machine.run(script);
     expect(machine.run("cat", "/etc/nodeyard-sliver/sliverd.json")).not.toContain('"node"');
     const wanted = "/etc/systemd/system/multi-user.target.wants/nodeyard-sliverd.service";
     expect(machine.run("cat", wanted)).toContain(

@@ -1,7 +1,13 @@
 import type { SlotPlace } from "../../operations/index.ts";
+import type { NodeEntry } from "../../view/index.ts";
 import type { Backing, Book } from "./book.ts";
 import { claimPath } from "./claims.ts";
 import type { MetastaticLabelOwn } from "./config/own.ts";
+
+export interface ChosenSlot extends SlotPlace {
+  /** The backing node as it was when it was chosen: by now it may take no more, and the claim demands that version. */
+  readonly node: NodeEntry;
+}
 
 /** Why a backing node takes no more slots, though those that it has go on; undefined: it takes some. */
 export function closedBecause(
@@ -32,14 +38,14 @@ export function chooseSlot(
   settings: MetastaticLabelOwn,
   nowMs: number,
   taken: ReadonlySet<string>,
-): SlotPlace | undefined {
+): ChosenSlot | undefined {
   for (const backing of book.ofLabel(label)) {
     if (!takesSlots(book, backing, settings, nowMs)) continue;
     const slots = offered(backing, settings);
     if (book.claims.of(backing.id).size >= slots) continue;
     for (let slot = 0; slot < slots; slot++) {
       if (!book.occupied(backing.id, slot) && !taken.has(claimPath(backing.id, slot)))
-        return { backing: backing.id, slot };
+        return { backing: backing.id, slot, node: backing.entry };
     }
   }
   return undefined;

@@ -1,9 +1,9 @@
 import { type NodePatch, paths } from "@nodeyard/model";
 import { CommitFailed } from "@nodeyard/tree";
 import { FenceLost } from "../../coordination/index.ts";
-import { encodeClaim, type SlotPlace, slotPlace, withoutPlace } from "../../operations/index.ts";
-import type { NodeEntry } from "../../view/index.ts";
+import { encodeClaim, slotPlace, withoutPlace } from "../../operations/index.ts";
 import type { HeldNode } from "../fence/records.ts";
+import type { ChosenSlot } from "./choose.ts";
 import { type Claim, claimPath } from "./claims.ts";
 import { agrees } from "./plan-claims.ts";
 
@@ -13,14 +13,13 @@ import { agrees } from "./plan-claims.ts";
  */
 export async function claimSlot(
   node: HeldNode,
-  backing: NodeEntry,
-  place: SlotPlace,
+  place: ChosenSlot,
   patch: NodePatch,
 ): Promise<"claimed" | "moved"> {
   try {
     await node.write(patch, (set) => [
       { op: "check", path: node.held.contender },
-      { op: "check", path: paths.node(backing.id), version: backing.version },
+      { op: "check", path: paths.node(place.backing), version: place.node.version },
       { op: "create", path: claimPath(place.backing, place.slot), data: encodeClaim(node.id) },
       set,
     ]);

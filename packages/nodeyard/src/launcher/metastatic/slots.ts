@@ -1,11 +1,11 @@
 import { type CreateOrder, DriverError, type Machine, type Step, type StepContext } from "@nodeyard/driver";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import { FenceLost } from "../../coordination/index.ts";
-import { retireBacking, type SlotPlace, slotPlace } from "../../operations/index.ts";
+import { retireBacking, slotPlace } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import type { Book } from "./book.ts";
-import { chooseSlot } from "./choose.ts";
+import { type ChosenSlot, chooseSlot } from "./choose.ts";
 import { claimPath } from "./claims.ts";
 import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
 import type { Isolation } from "./isolation.ts";
@@ -95,26 +95,25 @@ export class Slots {
     this.#line.failAll(() => new DriverError("transient", messageOf(why)));
   }
 
-  async #place(label: MetastaticLabel, request: string, signal: AbortSignal): Promise<SlotPlace> {
+  async #place(label: MetastaticLabel, request: string, signal: AbortSignal): Promise<ChosenSlot> {
     if (this.#refused !== undefined) throw new DriverError("transient", messageOf(this.#refused));
     const first = this.#line.isEmpty(label.name) ? this.#choose(label) : undefined;
     return first ?? this.#line.wait(label, request, signal);
   }
 
-  #choose(label: MetastaticLabel): SlotPlace | undefined {
+  #choose(label: MetastaticLabel): ChosenSlot | undefined {
     const { ages } = this.#context;
     const place = chooseSlot(this.#book, label.name, label.own, ages.now(), this.#taken);
     if (place !== undefined) this.#taken.add(claimPath(place.backing, place.slot));
     return place;
   }
 
-  async #claim(order: CreateOrder, node: HeldNode, place: SlotPlace): Promise<boolean> {
-    const backing = this.#book.backings.get(place.backing)?.entry;
-    if (backing === undefined || this.#refused !== undefined) return false;
+  async #claim(order: CreateOrder, node: HeldNode, place: ChosenSlot): Promise<boolean> {
+    if (this.#refused !== undefined) return false;
     const self = { id: node.id, provider: this.#config.name };
     const { sliver } = (order.label as MetastaticLabel).own;
-    const patch = slotPatch(self, order.pool, backing.record, place, sliver);
-    const outcome = await claimSlot(node, backing, place, patch);
+    const patch = slotPatch(self, order.pool, place.node.record, place, sliver);
+    const outcome = await claimSlot(node, place, patch);
     this.#count(outcome === "claimed" ? "claimed" : "lost");
     return outcome === "claimed";
   }

@@ -1,8 +1,8 @@
-import type { SlotPlace } from "../../operations/index.ts";
+import type { ChosenSlot } from "./choose.ts";
 import type { MetastaticLabel } from "./config/own.ts";
 
 interface Waiter {
-  readonly settle: PromiseWithResolvers<SlotPlace>;
+  readonly settle: PromiseWithResolvers<ChosenSlot>;
   readonly label: MetastaticLabel;
   readonly request: string;
 }
@@ -13,8 +13,8 @@ export class WaitingLine {
   readonly #byRequest = new Map<string, Set<Waiter>>();
 
   /** Resolves with a slot that `serve` chose; rejects with what `fail` or `forget` says, or with the signal's reason. */
-  wait(label: MetastaticLabel, request: string, signal: AbortSignal): Promise<SlotPlace> {
-    const waiter: Waiter = { settle: Promise.withResolvers<SlotPlace>(), label, request };
+  wait(label: MetastaticLabel, request: string, signal: AbortSignal): Promise<ChosenSlot> {
+    const waiter: Waiter = { settle: Promise.withResolvers<ChosenSlot>(), label, request };
     put(this.#byLabel, label.name, waiter);
     put(this.#byRequest, request, waiter);
     const end = () => this.#end(waiter, () => waiter.settle.reject(signal.reason));
@@ -28,7 +28,7 @@ export class WaitingLine {
   }
 
   /** Gives slots to the first in each line, for as long as `choose` finds any. */
-  serve(choose: (label: MetastaticLabel) => SlotPlace | undefined): void {
+  serve(choose: (label: MetastaticLabel) => ChosenSlot | undefined): void {
     for (const waiters of [...this.#byLabel.values()]) {
       for (const waiter of waiters) {
         const place = choose(waiter.label);

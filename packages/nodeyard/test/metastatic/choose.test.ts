@@ -1,0 +1,54 @@
+import { decodeNode, paths } from "@nodeyard/model";
+import type { Op } from "@nodeyard/tree";
+import { expect, test } from "vitest";
+import type { HeldNode } from "../../src/launcher/fence/records.ts";
+import { Book } from "../../src/launcher/metastatic/book.ts";
+import { chooseSlot } from "../../src/launcher/metastatic/choose.ts";
+import type { MetastaticLabelOwn } from "../../src/launcher/metastatic/config/own.ts";
+import { claimSlot } from "../../src/launcher/metastatic/slot-lock.ts";
+import { OWNER } from "./lab.ts";
+
+const BACKING = "0000000001";
+
+/** The backing node, as the view tells of it. */
+function told(version: number, failed: boolean) {
+  const data = { owner: OWNER, label: "slice", slots: 2, failed, launched: 1 };
+  const record = { state: "in-use", type: ["large"], provider: "metal", user_data: JSON.stringify(data) };
+  const after = {
+    id: BACKING,
+    record: decodeNode(BACKING, Buffer.from(JSON.stringify(record))),
+    version,
+    contenders: ["a__lock__0000000000"],
+  };
+  return { type: "node", id: BACKING, after } as const;
+}
+
+test("a claim demands its backing node as it was when the slot was chosen, whatever was heard of it since", async () => {
+  const book = new Book("slicer");
+  const path = `/nodeyard/slots/${BACKING}`;
+  const folder = {
+    path,
+    data: Buffer.from(JSON.stringify({ v: 1, provider: "slicer" })),
+    version: 0,
+    created: 0,
+  };
+  book.take({ type: "own", path, after: folder });
+  book.take(told(4, false));
+  const own = { slots: 2, maxAgeMs: Number.POSITIVE_INFINITY } as MetastaticLabelOwn;
+  const choose = () => chooseSlot(book, "slice", own, 2_000, new Set());
+  const chosen = choose()!;
+  expect(chosen).toMatchObject({ backing: BACKING, slot: 0 });
+
+  book.take(told(5, true));
+  expect(choose()).toBeUndefined();
+  let ops: readonly Op[] = [];
+  const node = {
+    id: "0000000002",
+    held: { contender: "/contender" },
+    write: async (_: unknown, withOps: (set: Op) => readonly Op[]) => {
+      ops = withOps({ op: "check", path: "/record" });
+    },
+  };
+  await claimSlot(node as unknown as HeldNode, chosen, {});
+  expect(ops).toContainEqual({ op: "check", path: paths.node(BACKING), version: 4 });
+});
