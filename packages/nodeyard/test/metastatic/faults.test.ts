@@ -135,6 +135,22 @@ describe("backing nodes that are no good", () => {
     await lab.gone(backing, 5_000);
   });
 
+  test("a claim that makes no sense keeps its slot, and that is said once", async () => {
+    const lab = new Lab();
+    const { log } = await lab.start("a", config({ "grace-time": 600 }));
+    const node = await lab.get();
+    const { backing } = lab.place(node);
+    const claim = `/nodeyard/slots/${backing}/1`;
+    await lab.put(claim, { v: 1 });
+    await lab.run(200_000);
+    const told = () => log.lines.filter(({ text }) => text.includes("names no node"));
+    expect(told()).toMatchObject([{ level: "warn", facts: { provider: "slicer", claim } }]);
+    expect(lab.place(await lab.get()).backing).not.toBe(backing);
+    expect(told()).toHaveLength(1);
+    await lab.settle(lab.other.delete(claim));
+    expect(lab.place(await lab.get())).toEqual({ backing, slot: 1 });
+  });
+
   test("a claim whose node is gone is freed", async () => {
     const lab = new Lab();
     await lab.start("a", config());

@@ -9,6 +9,7 @@ import { carryOut, type OwnerParts, unlockForgotten } from "./carry-out.ts";
 import type { MetastaticLabelOwn } from "./config/own.ts";
 import { keyOf, type OwnerAction } from "./draft.ts";
 import { planOwner } from "./plan.ts";
+import { senselessClaims } from "./plan-claims.ts";
 import { labelOf } from "./plan-requests.ts";
 
 const RESYNC_MS = 60_000;
@@ -36,6 +37,8 @@ export class Owner {
   readonly #askAfter = new Map<string, number>();
   /** Backing requests that failed in a row, by label. */
   readonly #failures = new Map<string, number>();
+  /** Claims that name no node, by path: they have been told of. */
+  #senseless: ReadonlySet<string> = new Set();
   #compare = true;
   /** What failed last, and when to try it again: by action. */
   readonly #retries = new Map<string, { readonly at: number; readonly attempt: number }>();
@@ -170,6 +173,7 @@ export class Owner {
     const due = this.#due(actions);
     await Promise.all(due.map((action) => this.#attempt(action)));
     if (compare) {
+      this.#tellSenseless();
       await this.#unlockForgotten();
       this.#parts.isolation.sweep();
     }
@@ -177,6 +181,19 @@ export class Owner {
     // Now and then what only a lost event would show.
     if (compare ? changed : nextAt - ages.now() > RESYNC_MS) this.#compare = true;
     return Math.min(jitter(random, RESYNC_MS), nextAt - ages.now(), this.#nextRetry());
+  }
+
+  /** Once for each: a slot less is offered for as long as such a claim stands. */
+  #tellSenseless(): void {
+    const { log, counters } = this.#context;
+    const found = senselessClaims({ book: this.#book, provider: this.#provider });
+    for (const claim of found) {
+      if (this.#senseless.has(claim)) continue;
+      counters.add("view.records_skipped", 1, { kind: "slot", code: "slot.unreadable" });
+      const facts = { provider: this.#provider, claim };
+      log.warn(facts, "a claim names no node: its slot is given to nobody until that znode is deleted");
+    }
+    this.#senseless = new Set(found);
   }
 
   #isDrained(): boolean {

@@ -23,6 +23,18 @@ export function planClaims({ book, provider }: OwnerFacts, draft: Draft): void {
   }
 }
 
+/** Paths of claims that name no node. Whose they are nobody knows, so that their slots stay taken until somebody deletes them. */
+export function senselessClaims({
+  book,
+  provider,
+}: Pick<OwnerFacts, "book" | "provider">): readonly string[] {
+  return [...book.claims.folders]
+    .filter(([, owner]) => owner === provider)
+    .flatMap(([backing]) => [...book.claims.of(backing).values()])
+    .filter(({ node }) => node === null)
+    .map(({ path }) => path);
+}
+
 /** Whether a claim is the one that its node's record speaks of. */
 export function agrees(claim: Claim, place: SlotPlace | undefined): boolean {
   if (place?.backing !== claim.backing) return false;
