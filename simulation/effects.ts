@@ -117,11 +117,45 @@ export class Traps {
   }
 }
 
-/** Launchers come to these so seldom that their share of the turns would leave some without a crash in 200 seeds. */
-const RARE = CRASH_POINTS.filter(({ effect }) => effect === "request.fail");
+/**
+ * Launchers come to these so seldom, or are there for so short a time, that their share of the turns would leave some without a crash in
+ * 200 seeds: at each fewer than five died in 200.
+ */
+const RARE_MOMENTS: Readonly<Partial<Record<Effect, readonly Moment[]>>> = {
+  "backing.adopt": ["during", "after"],
+  "backing.ask": ["before"],
+  "backing.release": ["after"],
+  "breaker.close": ["during", "after"],
+  "breaker.open": ["during"],
+  "budget.clear": ["during", "after"],
+  "budget.spend": ["before"],
+  "driver.create": ["during"],
+  "lease.end": ["during"],
+  "lease.hold": ["after"],
+  "min-ready.ask": ["after"],
+  "node.create": ["after"],
+  "node.deleting": ["during"],
+  "node.ready": ["before"],
+  "node.remove": ["before"],
+  "node.reuse": ["after"],
+  "request.accept": ["during"],
+  "request.put-back": ["before"],
+  "slot.claim": ["before", "during"],
+  "slot.register": ["during", "after"],
+};
+const RARE = CRASH_POINTS.filter(({ effect, moment }) => RARE_MOMENTS[effect]?.includes(moment) === true);
+const RARE_AT_ONCE = 2;
 
-/** Points come in turn over the seeds, so that each is tried as often as any other; rare ones between them. */
+/** Which requests fail, and when, follows from little that can be brought about: these need more turns than one. */
+const RAREST = CRASH_POINTS.filter(({ effect }) => effect === "request.fail");
+
+/** Points come in turn over the seeds, so that each is tried as often as any other; the rarest between them. */
 export function pointsOf(seed: number, random: Random): () => CrashPoint {
   let next = seed * 5;
-  return () => (random.float() < 0.9 ? CRASH_POINTS[next++ % CRASH_POINTS.length]! : pick(random, RARE));
+  return () => (random.float() < 0.9 ? CRASH_POINTS[next++ % CRASH_POINTS.length]! : pick(random, RAREST));
+}
+
+/** Those for which a trap stands all the time, in turn over the seeds. */
+export function rarePointsOf(seed: number): readonly CrashPoint[] {
+  return Array.from({ length: RARE_AT_ONCE }, (_, at) => RARE[(seed * RARE_AT_ONCE + at) % RARE.length]!);
 }

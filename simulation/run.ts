@@ -82,6 +82,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   zuul.live(["doomed"]).catch((error) => failures.push(error));
   await advance(ALONE_MS);
   trouble.reload(VARIANTS[0]!);
+  trouble.trapRare();
   scene.images.run().catch((error) => failures.push(error));
   for (let number = 1; number < LAUNCHERS; number++) trouble.start();
   const random = scene.stream("course");

@@ -1,5 +1,5 @@
 import type { Clock, Random } from "@nodeyard/runtime";
-import { type CrashPoint, pointName, pointsOf } from "./effects.ts";
+import { type CrashPoint, pointName, pointsOf, rarePointsOf } from "./effects.ts";
 import type { Fault } from "./faults.ts";
 import { LauncherProcess } from "./process.ts";
 import type { Scene } from "./scene.ts";
@@ -104,7 +104,7 @@ export class Troubles {
       case "crash":
         return this.#kill(victim);
       case "crash at an effect":
-        return this.#setTrap();
+        return this.#trapNext();
       case "stop":
         void victim.close();
         return this.start();
@@ -151,11 +151,20 @@ export class Troubles {
     this.start();
   }
 
-  #setTrap(): void {
+  /** Somebody dies the first time that anybody comes to one of the rare points of this seed. */
+  trapRare(): void {
+    for (const point of rarePointsOf(this.#scene.seed)) this.#setTrap({ ...point });
+  }
+
+  #trapNext(): void {
     const point = { ...this.#nextPoint() };
+    this.#setTrap(point);
+    this.#clock.setTimer(TRAP_MS, () => this.#disarm(point));
+  }
+
+  #setTrap(point: CrashPoint): void {
     this.#traps.add(point);
     for (const each of this.#scene.processes) this.#arm(each, point);
-    this.#clock.setTimer(TRAP_MS, () => this.#disarm(point));
   }
 
   #arm(process: LauncherProcess, point: CrashPoint): void {

@@ -23,7 +23,8 @@ export function report({ tally, revision, builds }: ReportFacts): string {
   return `# What the simulation did and found
 
 Written by \`npm run simulate -- --report\` at revision ${revision}; do not edit. How it works:
-[the design](../design/simulation.md).
+[the design](../design/simulation.md). [simulation.json](simulation.json) is the same for a machine, from which a campaign goes on:
+\`npm run simulate -- --seeds 10000 --state docs/reference/simulation.json --report docs/reference/simulation.md\`.
 
 | | |
 |---|---|

@@ -32,6 +32,7 @@ export class Election {
   readonly #parent: string;
   readonly #data: Uint8Array | undefined;
   readonly #onChange: () => void;
+  /** What the feed has told of the line, and nothing else: of what it never saw it does not tell either that it went. */
   readonly #names = new Set<string>();
   #feed: Feed | undefined;
   #own: { readonly name: string; readonly epoch: number } | undefined;
@@ -68,7 +69,7 @@ export class Election {
       clock.monotonic() >= session.trustedUntil
     )
       return false;
-    return holderOf([...this.#names]) === this.#own.name;
+    return holderOf([...this.#names, this.#own.name]) === this.#own.name;
   }
 
   /** Put into a commit, it makes the commit fail when the leadership is lost. Throws FenceLost when it is not ours now. */
@@ -172,7 +173,6 @@ export class Election {
       const { id, epoch } = tree.session();
       if (made.owner !== id) throw new FenceLost(`contender ${made.path}`);
       this.#own = { name: made.path.slice(made.path.lastIndexOf("/") + 1), epoch };
-      this.#names.add(this.#own.name);
       this.#tell();
     } catch (error) {
       log.debug(

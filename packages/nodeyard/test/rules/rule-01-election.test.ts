@@ -79,6 +79,14 @@ describe("rule 1: who leads", () => {
     expect(election.leading).toBe(true);
   });
 
+  test("with a new contender, also when the line never told of the former one", async () => {
+    const { election, tell, renew } = await stand();
+    // Its session ended before the line was seen: what never came in does not go out of it either.
+    await renew();
+    tell({ type: "synced" });
+    expect(election.leading).toBe(true);
+  });
+
   test("not a moment longer than the session is trusted", async () => {
     const { election, tell, clock } = await stand();
     tell({ type: "synced" });
