@@ -119,7 +119,7 @@ export class Traps {
 
 /**
  * Launchers come to these so seldom, or are there for so short a time, that their share of the turns would leave some without a crash in
- * 200 seeds: at each fewer than five died in 200.
+ * 200 seeds: at each fewer than six died in 200.
  */
 const RARE_MOMENTS: Readonly<Partial<Record<Effect, readonly Moment[]>>> = {
   "backing.adopt": ["during", "after"],

@@ -4,14 +4,13 @@ import { parseArgs } from "node:util";
 import { BUILDS, type Build } from "./broken/index.ts";
 import {
   addOutcome,
-  type CampaignState,
   type CampaignTally,
   campaign,
   newTally,
+  readState,
   report,
   seedsLeft,
   stateOf,
-  tallyOf,
 } from "./campaign/index.ts";
 import { uncovered } from "./coverage.ts";
 import { simulate } from "./run.ts";
@@ -123,7 +122,14 @@ function revision(): string {
 function before(): CampaignTally {
   const { state } = values;
   if (state === undefined || !existsSync(state)) return newTally();
-  return tallyOf(JSON.parse(readFileSync(state, "utf8")) as CampaignState);
+  try {
+    return readState(readFileSync(state, "utf8"));
+  } catch (error) {
+    const why = (error as Error).message;
+    return refuse(
+      `--state ${state} is not what a campaign wrote: ${why}. Name another file, or remove it to begin anew`,
+    );
+  }
 }
 
 /** Whole or not at all: a campaign that is killed goes on from here. */

@@ -3,10 +3,9 @@ export { type Failure, runSeed, type SeedOutcome } from "./outcome.ts";
 export { report } from "./report.ts";
 export {
   addOutcome,
-  type CampaignState,
   type CampaignTally,
   newTally,
+  readState,
   seedsLeft,
   stateOf,
-  tallyOf,
 } from "./tally.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addOutcome, newTally, report, seedsLeft, stateOf, tallyOf } from "./index.ts";
+import { addOutcome, newTally, readState, report, seedsLeft, stateOf } from "./index.ts";
 
 test("a seed that failed is run again before new ones; what passes then is told as mended, and counts once", () => {
   const tally = newTally();
@@ -28,7 +28,17 @@ test("what a file has of a campaign is the same campaign, whatever the order in 
     [7, 7],
     [9, 10],
   ]);
-  const back = tallyOf(JSON.parse(JSON.stringify(state)));
+  const back = readState(JSON.stringify(state));
   expect(back).toEqual({ ...tally, done: [1, 2, 3, 7, 9, 10] });
   expect(seedsLeft(back, [2, 3, 4, 8, 9])).toEqual([4, 8]);
+});
+
+test.each([
+  ["{", /JSON/],
+  ["null", /no "done"/],
+  [JSON.stringify({ ...stateOf(newTally()), done: [1, 2] }), /no list of ranges/],
+  [JSON.stringify({ ...stateOf(newTally()), coverage: undefined }), /no "coverage"/],
+  [JSON.stringify({ ...stateOf(newTally()), mended: {} }), /no "mended"/],
+])("a file that is no campaign's is refused with what is wrong: %s", (text, why) => {
+  expect(() => readState(text)).toThrow(why);
 });

@@ -53,9 +53,19 @@ export function stateOf(tally: CampaignTally): CampaignState {
   return { ...tally, done: ranges };
 }
 
-export function tallyOf(state: CampaignState): CampaignTally {
+/** What a state file says. Throws an Error that says what is wrong when it is none. */
+export function readState(text: string): CampaignTally {
+  const state = JSON.parse(text) as CampaignState | null;
+  for (const [name, empty] of Object.entries(newTally())) {
+    const value: unknown = state?.[name as keyof CampaignState];
+    if (typeof value !== "object" || value === null || Array.isArray(value) !== Array.isArray(empty))
+      throw new Error(`it has no "${name}"`);
+  }
+  const isRange = (range: unknown) =>
+    Array.isArray(range) && range.length === 2 && range.every(Number.isInteger);
+  if (!state!.done.every(isRange)) throw new Error('its "done" is no list of ranges of seeds');
   const seeds = ([first, last]: SeedRange) => Array.from({ length: last - first + 1 }, (_, at) => first + at);
-  return { ...newTally(), ...state, done: state.done.flatMap(seeds) };
+  return { ...newTally(), ...state!, done: state!.done.flatMap(seeds) };
 }
 
 /** Seeds that are still to be run: new ones, and first of all those that failed, since somebody may have mended what they met. */

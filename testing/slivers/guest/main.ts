@@ -84,7 +84,7 @@ function told(text: string, accelerator: string): boolean {
 const stop = new AbortController();
 const { signal } = stop;
 for (const name of ["SIGINT", "SIGTERM"] as const)
-  process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
+  process.on(name, () => stop.abort(new Error(`stopped by ${name}`)));
 const folder = await mkdtemp(join(tmpdir(), "nodeyard-guest-"));
 try {
   const cache = join(tmpdir(), "nodeyard-image-cache");

@@ -240,35 +240,6 @@ test("a claim that was under way when its backing node failed is refused, and ma
   lab.check();
 });
 
-test("a slot that was chosen of a backing node that has failed by then is not claimed", async () => {
-  const lab = new Lab();
-  await lab.start("a", config({ "grace-time": 60 }, {}, [metal({ "max-servers": 1 })]));
-  const first = await lab.get();
-  const second = await lab.get();
-  const { backing, slot } = lab.place(second);
-  const asked = await lab.slice();
-  const waiting = await lab.until("it waits", () => lab.ends().find(({ state }) => state === "building"));
-  const lock = paths.nodeLock(second.id);
-  const user_data = JSON.stringify({ ...lab.userData(backing), failed: true });
-  const data = Buffer.from(JSON.stringify({ ...lab.node(backing), user_data }));
-  // What frees the slot and what closes it is told in one breath.
-  await lab.settle(
-    lab.other.commit([
-      ...lab.children(lock).map((name) => ({ op: "delete", path: `${lock}/${name}` }) as const),
-      { op: "delete", path: lock },
-      { op: "delete", path: paths.node(second.id) },
-      { op: "delete", path: `/nodeyard/slots/${backing}/${slot}` },
-      { op: "set", path: paths.node(backing), data },
-    ]),
-  );
-  await lab.run(5_000);
-  expect(lab.claims(backing)).toEqual([String(lab.place(first).slot)]);
-  expect(lab.node(waiting.id)?.state).toBe("building");
-  await lab.giveBack(first);
-  await lab.fulfilled(asked);
-  lab.check();
-});
-
 test("a tenant's limit counts its slots; what carries them counts for no tenant", async () => {
   const lab = new Lab();
   const tenantLimits = new Map([["t", { instances: 2, cores: 1 }]]);

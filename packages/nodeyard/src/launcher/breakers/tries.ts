@@ -1,6 +1,7 @@
 import { type Tree, TreeError } from "@nodeyard/tree";
 import { decodeProbe, encodeProbe, probePath } from "../../operations/index.ts";
 import { type Offering, offeringKey } from "../../scheduler/index.ts";
+import type { Log } from "../../telemetry/index.ts";
 import type { View } from "../../view/index.ts";
 
 /** The right to launch of an offering, for one request. */
@@ -11,13 +12,19 @@ export interface Ticket {
   readonly began: number;
 }
 
+export interface TryHandles {
+  readonly tree: Tree;
+  readonly view: View;
+  readonly log: Log;
+}
+
 /** Who tries an offering whose breaker is open: a znode beneath the breaker's, bound to the session of the launcher that does it. */
 export class Tries {
-  readonly #handles: { readonly tree: Tree; readonly view: View };
+  readonly #handles: TryHandles;
   /** Launches under way here, whether their breakers are open or not. */
   readonly #tickets = new Set<Ticket>();
 
-  constructor(handles: { readonly tree: Tree; readonly view: View }) {
+  constructor(handles: TryHandles) {
     this.#handles = handles;
   }
 
@@ -57,12 +64,14 @@ export class Tries {
    * everybody would wait for what it finds out.
    */
   async clear(key: string): Promise<void> {
-    const { tree } = this.#handles;
+    const { tree, log } = this.#handles;
     const request = this.of(key);
     for (const ticket of this.#tickets)
       if (ticket.request === request && offeringKey(ticket.offering) === key) return;
     const stat = await quiet(tree.stat(probePath(key)));
-    if (stat?.ephemeralOwner === tree.session().id) await quiet(tree.delete(probePath(key)));
+    if (stat?.ephemeralOwner !== tree.session().id) return;
+    log.info({ offering: key, request }, "ends a try of an offering that no launch is at");
+    await quiet(tree.delete(probePath(key)));
   }
 }
 
