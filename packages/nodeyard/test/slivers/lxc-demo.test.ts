@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -24,7 +24,7 @@ describe.skipIf(whyNot() !== undefined)(
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
     test("asks, logs in, shows a limit, releases, and leaves the machine as it was", async () => {
-      const { code, out, err } = await demo("--once").end;
+      const { code, out, err } = await demo([], "--once").end;
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toContain("Slivers of this machine are handed out");
       expect(out).toMatch(/hello from ny-\d+, port 22\n/);
@@ -34,7 +34,7 @@ describe.skipIf(whyNot() !== undefined)(
     });
 
     test("it is killed: what watches over it takes everything away", async () => {
-      const running = demo();
+      const running = demo([]);
       await running.says("Nodeyard stays up");
       expect(slivers()).not.toEqual([]);
       running.child.kill("SIGKILL");
@@ -44,21 +44,21 @@ describe.skipIf(whyNot() !== undefined)(
     });
 
     test("all of it is killed: the next start takes everything away, and works", async () => {
-      const running = demo();
+      const running = demo([]);
       await running.says("Nodeyard stays up");
       running.child.kill("SIGSTOP");
       for (const pid of processesOf(PLACES[0]!)) process.kill(pid, "SIGKILL");
       running.child.kill("SIGKILL");
       await running.end;
       expect(slivers()).not.toEqual([]);
-      const { code, out, err } = await demo("--once").end;
+      const { code, out, err } = await demo([], "--once").end;
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toMatch(/hello from ny-\d+, port 22\n/);
       expect(left()).toEqual([]);
     });
 
     test("Ctrl-C gives the nodes back and leaves the machine as it was", async () => {
-      const running = demo();
+      const running = demo([]);
       await running.says("Nodeyard stays up");
       running.child.kill("SIGINT");
       expect(await running.end).toMatchObject({ code: 0, err: "" });
@@ -68,7 +68,7 @@ describe.skipIf(whyNot() !== undefined)(
     test("where another sliver manager works it keeps away, says so, and goes on with static hosts", async () => {
       execFileSync("nft", ["add", "table", "inet", "nodeyard-slivers"]);
       try {
-        const { code, out } = await demo("--once").end;
+        const { code, out } = await demo([], "--once").end;
         expect(code).toBe(0);
         expect(out).toContain(
           "Static hosts instead of slivers of this machine: another sliver manager works",
@@ -80,14 +80,32 @@ describe.skipIf(whyNot() !== undefined)(
       }
     });
 
+    test("where slivers would escape their limits it says why, leaves nothing, and goes on with static hosts", async () => {
+      const pids = "/sys/fs/cgroup/pids";
+      const group = join(existsSync(pids) ? pids : "/sys/fs/cgroup", "stray");
+      mkdirSync(group);
+      try {
+        const enter = `echo $$ > ${group}/cgroup.procs; exec unshare --pid --fork --mount --mount-proc "$@"`;
+        const { code, out, err } = await demo(["sh", "-c", enter, "sh"], "--once").end;
+        expect({ code, err }).toEqual({ code: 0, err: "" });
+        expect(out).toContain("Static hosts instead: slivers cannot be made here");
+        expect(out).toContain("process 1 of this machine is in control group /stray");
+        expect(out).toContain("all 3 nodes are returned");
+      } finally {
+        rmdirSync(group);
+      }
+      expect(left()).toEqual([]);
+    });
+
     /** What is on the machine and was not, or the other way round. */
     function left(): string[] {
       const places = PLACES.filter((place) => existsSync(place)).map((place) => `place + ${place}`);
       return [...places, ...difference(before, hostState(PLACES[0]!))];
     }
 
-    function demo(...words: string[]): Demo {
-      const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", DEMO, ...words], {
+    function demo(below: readonly string[], ...words: string[]): Demo {
+      const all = [...below, process.execPath, "--disable-warning=ExperimentalWarning", DEMO, ...words];
+      const child = spawn(all[0]!, all.slice(1), {
         cwd: folder,
         env: { ...process.env, TMPDIR: folder },
         stdio: ["ignore", "pipe", "pipe"],

@@ -72,11 +72,12 @@ export async function startLocalSlivers(facts: SliverFacts, machine: Machine): P
     await answering(client, guard, machine);
     await prove(client, keys, machine);
   } catch (error) {
-    const said = complaint();
-    await stop(guard, machine).catch(() => {});
-    throw new ProcessError("process.no_slivers", said === undefined ? messageOf(error) : said, {
-      cause: error,
-    });
+    const why = complaint() ?? messageOf(error);
+    const left = await stop(guard, machine).then(
+      () => [],
+      (failure) => [messageOf(failure)],
+    );
+    throw new ProcessError("process.no_slivers", [why, ...left].join("; and "), { cause: error });
   }
   return {
     node: NODE,

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, sleep } from "@nodeyard/runtime";
 import { MachineError } from "../../errors.ts";
-import { type CgroupLayout, type Hierarchy, readLayout, strayingGroup } from "../layout.ts";
+import { type CgroupLayout, type Hierarchy, readLayout } from "../layout.ts";
 import { GUARANTEE, sharesOf, type Write } from "../limits.ts";
 
 /** All of ours are below this one, so that slivers compete with the rest of the machine as one. */
@@ -23,14 +23,7 @@ export class Cgroups {
     this.#clock = clock;
   }
 
-  /** Throws MachineError where slivers would not be in the groups that their limits are written to. */
   static async detect(clock: Clock): Promise<Cgroups> {
-    const straying = strayingGroup((await read("/proc/1/cgroup")) ?? "");
-    if (straying !== undefined)
-      throw new MachineError(
-        `process 1 of this machine is in control group ${straying}, below which LXC would start slivers without their limits: ` +
-          "start it in / or in /init.scope",
-      );
     const mountinfo = await readFile("/proc/self/mountinfo", "utf8");
     const available = new Map<string, string[]>();
     for (const { mount } of readLayout(mountinfo, () => []).hierarchies)

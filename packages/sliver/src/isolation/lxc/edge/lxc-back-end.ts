@@ -8,6 +8,7 @@ import { exists } from "../../storage/edge/pool.ts";
 import type { Mark } from "../mark.ts";
 import { markName, type Names, namesOf, readMarkName } from "../names.ts";
 import { otherUnenforced } from "../unenforced.ts";
+import { demandFitMachine } from "./fitness.ts";
 import { CONFIG_FILE, launch } from "./launch.ts";
 import type { SliverMachine } from "./machine.ts";
 import { fitImageRoot, makeAccountRoot } from "./root-files.ts";
@@ -81,6 +82,7 @@ export class LxcBackEnd implements BackEnd {
 
   async create(config: SliverConfig, signal: AbortSignal): Promise<void> {
     const { folders, subvolumes } = await this.#ready(signal);
+    await demandFitMachine();
     const name = markName(config);
     if (!(await this.#begin(config))) return;
     const names = this.#names(config.index);
@@ -119,6 +121,7 @@ export class LxcBackEnd implements BackEnd {
 
   async start(config: SliverConfig, signal: AbortSignal): Promise<void> {
     const machine = await this.#ready(signal);
+    await demandFitMachine();
     const name = markName(config);
     const mark = await this.#mark(config);
     if (mark.applied === undefined) await this.#limitDisk(name, mark, config.effective.disk, signal);
