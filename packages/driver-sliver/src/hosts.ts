@@ -8,12 +8,10 @@ export {
   isIdle,
   LENT,
   lendingOfPlaces,
+  markUse,
   type Places,
   POLICY,
   rest,
-  setBusy,
-  setIdle,
-  turnOf,
   wake,
   withLoans,
 } from "./lending/index.ts";

@@ -21,6 +21,7 @@ import { needOf, promised } from "./amounts.ts";
 import { FREE } from "./lending/index.ts";
 import { externalId, placeOf, sliverName } from "./names.ts";
 import type { SliverLabelOwn, SliverProviderConfig } from "./own.ts";
+import { reconcileUses } from "./reconcile.ts";
 import { complete, type SliverHosts } from "./sliver-hosts.ts";
 import { createSteps, gone, handOver, removeSteps, unlist } from "./steps.ts";
 
@@ -44,6 +45,8 @@ export class SliverProvider implements Provider {
         handover: {
           ready: (tag, context) =>
             calls.run("handover", context.signal, (own) => handOver(hosts, tag, { ...context, signal: own })),
+          reconcile: (uses, signal) =>
+            calls.run("reconcile", signal, (own) => reconcileUses(hosts, uses, own)),
         },
       }),
     };

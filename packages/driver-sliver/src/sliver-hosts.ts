@@ -48,15 +48,20 @@ export class SliverHosts {
     return undefined;
   }
 
+  /** Of those that answer, one at least. */
+  seen(signal: AbortSignal): Promise<readonly Seen[]> {
+    return this.#answering((host) => host.status(signal), signal);
+  }
+
   /** All that the machines that answer promise at most. */
   async capacity(signal: AbortSignal): Promise<Resources> {
-    const seen = await this.#answering((host) => host.status(signal), signal);
+    const seen = await this.seen(signal);
     return together(seen.map(({ report }) => capacityOf(report)));
   }
 
   /** Rejects with kind "configuration" when not even an empty machine has that much. Without any answer nothing is known. */
   async judge(need: Resources, signal: AbortSignal): Promise<void> {
-    const seen = await this.#answering((host) => host.status(signal), signal);
+    const seen = await this.seen(signal);
     const lacks = seen.map(({ report }) => exceeded(capacityOf(report), {}, need));
     if (seen.length < this.all.length || lacks.includes(undefined)) return;
     throw new DriverError(
@@ -67,7 +72,7 @@ export class SliverHosts {
 
   /** The machine that has the most left; what it will hold is counted until `placed` is called. */
   async choose(need: Resources, signal: AbortSignal): Promise<{ readonly host: SliverHost; placed(): void }> {
-    const seen = await this.#answering((host) => host.status(signal), signal);
+    const seen = await this.seen(signal);
     let best: { readonly host: SliverHost; readonly share: number } | undefined;
     for (const { host, report } of seen) {
       const share = freeShare(capacityOf(report), host.used(report), need);

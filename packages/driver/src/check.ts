@@ -1,5 +1,5 @@
 import type { Capabilities, Driver, Provider } from "./contract.ts";
-import type { Notices, Offers } from "./offers.ts";
+import type { Handover, Notices, Offers } from "./offers.ts";
 
 /** The contract that this version of the SDK describes. A change that breaks drivers makes it the next number. */
 export const CONTRACT: Driver["contract"] = 1;
@@ -79,11 +79,9 @@ const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
 };
 
 /** Each may be left out. */
-const NOTICES: Readonly<Record<keyof Notices, true>> = {
-  attributes: true,
-  reused: true,
-  scanFailed: true,
-  deleted: true,
+const OPTIONAL: Readonly<Partial<Record<keyof Offers, readonly string[]>>> = {
+  notices: ["attributes", "reused", "scanFailed", "deleted"] satisfies (keyof Notices)[],
+  handover: ["reconcile"] satisfies (keyof Handover)[],
 };
 
 function offersProblem(offers: unknown): string | undefined {
@@ -93,17 +91,13 @@ function offersProblem(offers: unknown): string | undefined {
     if (offer === undefined) continue;
     const missing = methods.find((method) => !isObject(offer) || typeof offer[method] !== "function");
     if (missing !== undefined) return `offers ${name} without a method ${missing}`;
+    if (!isObject(offer)) return `offers ${name} that are no object`;
+    const wrong = OPTIONAL[name as keyof Offers]?.find(
+      (method) => offer[method] !== undefined && typeof offer[method] !== "function",
+    );
+    if (wrong !== undefined) return `offers ${name} whose ${wrong} is no method`;
   }
-  return noticesProblem(offers.notices);
-}
-
-function noticesProblem(notices: unknown): string | undefined {
-  if (notices === undefined) return undefined;
-  if (!isObject(notices)) return "offers notices that are no object";
-  const wrong = Object.keys(NOTICES).find(
-    (name) => notices[name] !== undefined && typeof notices[name] !== "function",
-  );
-  return wrong === undefined ? undefined : `offers notices whose ${wrong} is no method`;
+  return undefined;
 }
 
 function isObject(value: unknown): value is Loose {

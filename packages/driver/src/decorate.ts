@@ -19,7 +19,8 @@ export type CallName =
   | "upload"
   | "removeImage"
   | "notice"
-  | "handover";
+  | "handover"
+  | "reconcile";
 
 /** Runs around each call. */
 export type Layer = <T>(name: CallName, call: () => Promise<T>, signal: AbortSignal) => Promise<T>;
@@ -130,6 +131,9 @@ function aroundOffers({ zones, types, console, images, notices, handover }: Offe
     ...(handover && {
       handover: {
         ready: (tag, context) => layer("handover", () => handover.ready(tag, context), context.signal),
+        ...(handover.reconcile && {
+          reconcile: (uses, signal) => layer("reconcile", () => handover.reconcile!(uses, signal), signal),
+        }),
       },
     }),
   };

@@ -42,7 +42,20 @@ export interface Handover {
    * out, and the request is planned anew.
    */
   ready(tag: Tag, context: StepContext): Promise<void>;
+  /**
+   * Every minute or so, for machines that do something else while nobody uses them: a node that comes back from a request is nobody's
+   * again without a word. `uses` reads from the tree itself, when it is called, how nodes are used; those of others are missing in what it
+   * resolves with. Whoever looks at a machine first and asks then knows of an "unused" node that `ready` is called for it after that
+   * look, if at all.
+   */
+  reconcile?(uses: NodeUses, signal: AbortSignal): Promise<void>;
 }
+
+/** How a node is used: somebody has it or may look at it, it is ready and nobody's, or it is on its way to either. */
+export type NodeUse = "used" | "unused" | "between";
+
+/** By node id. */
+export type NodeUses = (tags: readonly Tag[]) => Promise<ReadonlyMap<string, NodeUse>>;
 
 /** What a node is about to be made for; it has no id yet. */
 export interface NodeOrder {

@@ -61,6 +61,11 @@ test("what a provider offers beyond machines is complete", () => {
     "offers notices whose deleted is no method",
   );
   expect(providerProblem({ ...whole, offers: { notices: null } })).toBe("offers notices that are no object");
+  const handover = { ready: method };
+  expect(providerProblem({ ...whole, offers: { handover } })).toBeUndefined();
+  expect(providerProblem({ ...whole, offers: { handover: { ...handover, reconcile: 1 } } })).toBe(
+    "offers handover whose reconcile is no method",
+  );
 });
 
 test("a DriverError of another copy of the package is one here; other errors are not", () => {

@@ -2,4 +2,4 @@ export { FREE, isIdle, type Lending, setBusy, setIdle, turnOf, withLoans } from 
 export { lendingOfPool, lends, lendTags } from "./pools.ts";
 export { LENT, type Lent, loansOf, type Party, POLICY, surplusOf } from "./rule.ts";
 export { lendingOfPlaces, type Places } from "./slots.ts";
-export { rest, wake } from "./turns.ts";
+export { markUse, rest, wake } from "./turns.ts";

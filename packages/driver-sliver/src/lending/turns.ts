@@ -1,5 +1,5 @@
-import { DriverError } from "@nodeyard/driver";
-import type { Edit } from "@nodeyard/sliver-protocol";
+import { DriverError, type NodeUse } from "@nodeyard/driver";
+import type { Edit, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { isIdle, setBusy, setIdle, turnOf } from "./document.ts";
 
 /** It is nobody's. */
@@ -19,4 +19,15 @@ export function wake(name: string): Edit {
     turn ??= turnOf(spec) + 1;
     if (isIdle(spec) || turnOf(spec) < turn) all.set(name, setBusy(spec));
   };
+}
+
+/** As its node is used; one that was given to somebody since it was `seen`, before its use was asked for, is left alone. */
+export function markUse(
+  spec: SliverSpecInput,
+  seen: Pick<SliverSpecInput, "generation" | "tags"> | undefined,
+  use: NodeUse | undefined,
+): SliverSpecInput {
+  if (use === "used" && isIdle(spec)) return setBusy(spec);
+  const same = seen?.generation === spec.generation && turnOf(seen) === turnOf(spec);
+  return use === "unused" && same && !isIdle(spec) ? setIdle(spec) : spec;
 }

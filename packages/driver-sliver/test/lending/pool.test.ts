@@ -3,6 +3,7 @@ import {
   type CreateOrder,
   type DriverContext,
   type LabelConfig,
+  type NodeUse,
   type PoolConfig,
   type Provider,
   runSteps,
@@ -121,6 +122,16 @@ class Pool {
     return handover!.ready(this.tag(nodeId), { signal: new AbortController().signal, externalId: null });
   }
 
+  /** `uses`: when the driver asks, by node. */
+  reconcile(uses: () => Promise<Readonly<Record<string, NodeUse>>>): Promise<void> {
+    const { handover } = this.provider.offers!;
+    const asked = async (tags: readonly Tag[]) => {
+      const all = await uses();
+      return new Map(tags.flatMap(({ nodeId }) => (all[nodeId] ? [[nodeId, all[nodeId]]] : [])));
+    };
+    return this.settle(handover!.reconcile!(asked, new AbortController().signal));
+  }
+
   steps<T>(work: (step: StepContext) => AsyncGenerator<Step, T, void>): Promise<T> {
     const { signal } = new AbortController();
     const save = async () => {};
@@ -187,6 +198,36 @@ describe("slivers of a pool that lend", () => {
       expect(pool.caps).toEqual({ [ONE]: CAP, [TWO]: CAP, [THREE]: CAP });
     }
     await expect(pool.settle(pool.ready("0000000009"))).rejects.toMatchObject({ kind: "not-found" });
+  });
+
+  test("one that came back lends, one that somebody has by another way does not, and others' stay as they are", async () => {
+    pool = await new Pool().start();
+    for (const id of [ONE, TWO, THREE]) await pool.create(id, "zuul");
+    await pool.reconcile(async () => ({ [ONE]: "used", [TWO]: "between", [THREE]: "unused" }));
+    await pool.quiet();
+    expect(pool.caps).toEqual({ [ONE]: CAP + 350, [TWO]: CAP + 350, [THREE]: GUARANTEE });
+    const { version } = await pool.settle(pool.node.client.document(new AbortController().signal));
+    await pool.reconcile(async () => ({ [ONE]: "used", [THREE]: "unused" }));
+    expect(await pool.settle(pool.node.client.document(new AbortController().signal))).toMatchObject({
+      version,
+    });
+    await pool.reconcile(async () => ({ [THREE]: "used" }));
+    await pool.quiet();
+    expect(pool.caps).toEqual({ [ONE]: CAP, [TWO]: CAP, [THREE]: CAP });
+  });
+
+  test("one that is handed out while its use is asked for stays whole, whatever is answered", async () => {
+    pool = await new Pool().start();
+    for (const id of [ONE, TWO]) await pool.create(id, "zuul");
+    await pool.reconcile(async () => {
+      await pool.ready(TWO);
+      return { [ONE]: "used", [TWO]: "unused" };
+    });
+    await pool.quiet();
+    expect(pool.caps[TWO]).toBeGreaterThanOrEqual(CAP);
+    await pool.reconcile(async () => ({ [ONE]: "used", [TWO]: "unused" }));
+    await pool.quiet();
+    expect(pool.caps[TWO]).toBe(GUARANTEE);
   });
 
   test("what is lent is no resource, and takes no room", async () => {

@@ -1,6 +1,6 @@
 import type { ExternalId, Provider, Resource, Step, StepContext } from "../contract.ts";
 import { DriverError } from "../errors.ts";
-import type { ImageStore, ImageTag, UploadOrder } from "../offers.ts";
+import type { ImageStore, ImageTag, NodeUse, UploadOrder } from "../offers.ts";
 import { runSteps } from "../steps/run.ts";
 import { Bench, OTHER_INSTALLATION, type TestKit } from "./rig.ts";
 
@@ -65,6 +65,12 @@ export function offerTests({ test, expect }: TestKit, run: With): void {
       const { externalId } = await bench.create(provider, id);
       await bench.rig.settle();
       for (const known of [externalId, null, externalId]) await ready(known);
+      const reconcile = (use: NodeUse) =>
+        bench.call(async (signal) => handover.reconcile?.(async () => new Map([[id, use]]), signal));
+      for (const use of ["unused", "unused", "between", "used"] as const) {
+        await reconcile(use);
+        await ready(externalId);
+      }
       const reason = new DriverError("timeout", "too late");
       const late = { signal: AbortSignal.abort(reason), externalId };
       expect(await bench.failure(handover.ready(bench.tag(id), late))).toBe(reason);

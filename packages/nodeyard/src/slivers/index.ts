@@ -13,5 +13,4 @@ export {
   type SliverAccess,
   type SlotIsolation,
   SlotSlivers,
-  type SlotUse,
 } from "./slot-slivers.ts";

@@ -1,18 +1,15 @@
-import { abortable, DriverError } from "@nodeyard/driver";
+import { abortable, DriverError, type NodeUse } from "@nodeyard/driver";
 import {
   FREE,
   gone,
   granted,
-  isIdle,
   lendingOfPlaces,
+  markUse,
   POLICY,
   rest,
   running,
   SliverHost,
-  setBusy,
-  setIdle,
   settled,
-  turnOf,
   wake,
   withLoans,
 } from "@nodeyard/driver-sliver/hosts";
@@ -50,9 +47,6 @@ export interface SlotIsolation {
   /** What its slots may use at most they lend to busy ones while nobody uses them. */
   readonly lends: boolean;
 }
-
-/** What is known of the node of a slot: handed out, ready for anyone, or on its way to either. */
-export type SlotUse = "used" | "unused" | "between";
 
 export interface SlotSliversOptions {
   readonly access: SliverAccess;
@@ -144,7 +138,7 @@ export class SlotSlivers {
    */
   sweep(
     at: BackingHost,
-    uses: () => Promise<ReadonlyMap<string, SlotUse>>,
+    uses: () => Promise<ReadonlyMap<string, NodeUse>>,
     signal: AbortSignal,
   ): Promise<readonly string[]> {
     return this.#with(at, signal, async (host) => {
@@ -163,7 +157,7 @@ export class SlotSlivers {
         for (const [name, spec] of [...all]) {
           if (names.get(name) === spec.generation && all.delete(name)) ended.add(spec.tags?.node ?? name);
           else if (at.lending !== undefined)
-            all.set(name, marked(spec, seen.get(name), known.get(spec.tags?.node ?? "")));
+            all.set(name, markUse(spec, seen.get(name), known.get(spec.tags?.node ?? "")));
         }
       };
       await this.#change(host, at, compare, signal);
@@ -264,15 +258,4 @@ export class SlotSlivers {
 /** Node ids are digits. */
 function sliverName(node: string): string {
   return `n${node}`;
-}
-
-/** As its node is used; one that was given to somebody since it was seen is left alone. */
-function marked(
-  spec: SliverSpecInput,
-  seen: Pick<SliverSpecInput, "generation" | "tags"> | undefined,
-  use: SlotUse | undefined,
-): SliverSpecInput {
-  if (use === "used" && isIdle(spec)) return setBusy(spec);
-  const same = seen?.generation === spec.generation && turnOf(seen) === turnOf(spec);
-  return use === "unused" && same && !isIdle(spec) ? setIdle(spec) : spec;
 }

@@ -1,28 +1,29 @@
-import { type Driver, DriverError, decorate, type StepContext, type Tag } from "@nodeyard/driver";
+import { type Driver, DriverError, decorate, type Handover, type NodeUse } from "@nodeyard/driver";
+import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
-type Ready = (tag: Tag, context: StepContext) => Promise<void>;
+type Ready = Handover["ready"];
 
 /** A cloud whose driver has something to do before a ready node is given to somebody. */
-function handing(ready: Ready): (driver: Driver) => Driver {
+function handing(handover: Handover): (driver: Driver) => Driver {
   return (driver) => ({
     ...driver,
     async open(config, context) {
       const inner = await driver.open(config, context);
       const whole = decorate(inner, (_name, call) => call());
-      return { ...whole, offers: { ...whole.offers, handover: { ready } } };
+      return { ...whole, offers: { ...whole.offers, handover } };
     },
   });
 }
 
-async function started(ready: Ready) {
+async function started(ready: Ready, more: Partial<Handover> = {}) {
   const world = new World();
   const labels = new Map([
     ["small", { name: "small", minReady: 1, maxReadyAgeMs: Number.POSITIVE_INFINITY }],
   ]);
   const member = await world.start("a", launcherConfig([fakeProvider("cloud")], { labels }), {
-    wrap: handing(ready),
+    wrap: handing({ ready, ...more }),
   });
   const idle = () =>
     world.until("a node is ready and nobody's", () =>
@@ -87,5 +88,39 @@ describe("before a ready node is delivered", () => {
     const request = await world.ask();
     await world.until("it is taken out", () => world.node(ready.id)?.state !== "ready", 40_000);
     await world.until("it ends", () => world.request(request)?.state === "failed", 120_000);
+  });
+
+  test("while it is nobody's, and otherwise, its driver is told so now and then, of its own nodes only", async () => {
+    const told: Record<string, NodeUse>[] = [];
+    const { world, idle } = await started(async () => {}, {
+      async reconcile(uses) {
+        const installation = world.json("/nodeyard/installation")?.id as string;
+        const ours = { installation, provider: "cloud", pool: "main" };
+        const tags = world.nodes().map(({ id }) => ({ ...ours, nodeId: id }));
+        const foreign = { ...ours, installation: "another", nodeId: "0000000099" };
+        told.push(Object.fromEntries(await uses([...tags, foreign])));
+      },
+    });
+    const { id } = await idle();
+    const next = async () => {
+      const before = told.length;
+      await world.until("it is told", () => told.length > before + 1, 200_000);
+      return told.at(-1);
+    };
+    expect(await next()).toEqual({ [id]: "unused" });
+    const request = await world.ask();
+    expect((await world.fulfilled(request)).nodes).toEqual([id]);
+    await world.until(
+      "one more is ready",
+      () => world.nodes().filter(({ state }) => state === "ready").length === 2,
+    );
+    const [other] = world.nodes().filter((node) => node.id !== id);
+    expect(await next()).toEqual({ [id]: "between", [other!.id]: "unused" });
+    await world.settle(world.other.delete(paths.request(request)));
+    await world.until("it is nobody's", () => world.node(id)?.allocated_to === null);
+    expect(await next()).toMatchObject({ [id]: "unused" });
+    // An operator's doing, past any launcher.
+    await world.put(paths.node(id), { ...world.node(id), state: "hold" });
+    expect(await next()).toMatchObject({ [id]: "used" });
   });
 });

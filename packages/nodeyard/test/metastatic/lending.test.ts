@@ -1,7 +1,8 @@
+import type { NodeUse } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { SlotSlivers, type SlotUse, shownSlivers } from "../../src/slivers/index.ts";
+import { SlotSlivers, shownSlivers } from "../../src/slivers/index.ts";
 import type { Json } from "../rules/world.ts";
 import { ISOLATED, KEY, SliverLab } from "./sliver-lab.ts";
 
@@ -271,7 +272,7 @@ describe("idle slots lend, allocation recalls", () => {
     const { signal } = new AbortController();
     await lab.settle(lab.hostAt(at.host).started);
     for (const node of ["0000000002", "0000000003"]) await lab.settle(slivers.add(at, node, want, signal));
-    const uses = new Map<string, SlotUse>([
+    const uses = new Map<string, NodeUse>([
       ["0000000002", "used"],
       ["0000000003", "unused"],
     ]);

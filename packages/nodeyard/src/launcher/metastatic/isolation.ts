@@ -1,12 +1,20 @@
-import { type CreateOrder, DriverError, type Machine, type Step, type StepContext } from "@nodeyard/driver";
-import { decodeNode, type NodeRecord, paths } from "@nodeyard/model";
+import {
+  type CreateOrder,
+  DriverError,
+  type Machine,
+  type NodeUse,
+  type Step,
+  type StepContext,
+} from "@nodeyard/driver";
+import type { NodeRecord } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
 import { decodeClaim, retireBacking, slotsFolder } from "../../operations/index.ts";
 import { MIN_READY } from "../../scheduler/index.ts";
-import { type BackingHost, type SlotIsolation, SlotSlivers, type SlotUse } from "../../slivers/index.ts";
+import { type BackingHost, type SlotIsolation, SlotSlivers } from "../../slivers/index.ts";
 import type { Context } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
+import { nodeUse } from "../nodes/node-use.ts";
 import type { Backing, Book } from "./book.ts";
 import { offered } from "./choose.ts";
 import type { Claim } from "./claims.ts";
@@ -21,8 +29,6 @@ const START_MS = 1_800_000;
 const END_MS = 300_000;
 /** To compare the slivers of all backing nodes with their slots. */
 const SWEEP_MS = 60_000;
-/** States of a node that somebody has, or may look at. */
-const IN_USE: ReadonlySet<string> = new Set(["in-use", "used", "hold", "deleting"]);
 
 /** Slots that are slivers: made after the slot was claimed and gone before it is freed, so that a sliver without a claim is a stray. */
 export class Isolation {
@@ -162,7 +168,7 @@ export class Isolation {
   }
 
   /** Nodes with a slot there, by the tree itself: the view may be behind. What is done with them is read where slots lend. */
-  async #uses(backing: string, lends: boolean): Promise<ReadonlyMap<string, SlotUse>> {
+  async #uses(backing: string, lends: boolean): Promise<ReadonlyMap<string, NodeUse>> {
     const { tree } = this.#context;
     const folder = slotsFolder(backing);
     await tree.sync(folder);
@@ -171,16 +177,8 @@ export class Isolation {
       names.map((name) => tree.get(`${folder}/${name}`).catch((error: unknown) => freed(error))),
     );
     const nodes = claims.flatMap((claim) => (claim === undefined ? [] : (decodeClaim(claim.data) ?? [])));
-    const uses = nodes.map(async (node) => [node, lends ? await this.#useOf(node) : "between"] as const);
+    const uses = nodes.map(async (node) => [node, lends ? await nodeUse(tree, node) : "between"] as const);
     return new Map(await Promise.all(uses));
-  }
-
-  async #useOf(node: string): Promise<SlotUse> {
-    const found = await this.#context.tree.get(paths.node(node)).catch((error: unknown) => freed(error));
-    if (found === undefined) return "between";
-    const { state, allocatedTo } = decodeNode(node, found.data);
-    if (state === "ready") return allocatedTo === null ? "unused" : "between";
-    return IN_USE.has(state) ? "used" : "between";
   }
 
   close(): void {

@@ -4,6 +4,7 @@ import { mayAct } from "../../coordination/index.ts";
 import type { NodeEntry } from "../../view/index.ts";
 import type { Context, OpenProvider } from "../context.ts";
 import { takeOut } from "../nodes/take-out.ts";
+import { reconcileUses } from "./uses.ts";
 import { vanished } from "./vanished.ts";
 
 const SWEEP_MS = 60_000;
@@ -79,6 +80,7 @@ export class LeakSweep {
       if (!view.complete) return;
       await this.#removeLeaked(resources, limit.signal);
       await this.#takeOutVanished(resources, asked, limit.signal);
+      await reconcileUses(this.#context, this.#open, limit.signal);
     } finally {
       limit.cancel();
     }
