@@ -42,6 +42,9 @@ export class FactsKeeper {
     const { unsettled } = served;
     const settled = unsettled === 0 ? FACTS_MS : Math.min(FACTS_MS, UNSETTLED_MS * 2 ** (unsettled - 1));
     const pause = served.failing === undefined ? settled : FAILING_MS;
+    // Somebody asked while the last answer was under way: that comes sooner, and one chain of questions is enough.
+    if (served.asked) return;
+    served.timer?.cancel();
     served.timer = this.#context.clock.setTimer(pause, () => void this.#refresh(served), {
       background: true,
     });
