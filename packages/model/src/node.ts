@@ -183,8 +183,8 @@ function readResources(
 ): Readonly<Record<string, number>> | null | typeof odd {
   if (value === null) return null;
   if (!isObject(value)) return odd;
-  const amounts = Object.entries(value).filter((entry): entry is [string, number] =>
-    Number.isFinite(entry[1]),
+  const amounts = Object.entries(value).filter(
+    (entry): entry is [string, number] => Number.isFinite(entry[1]) && (entry[1] as number) >= 0,
   );
   if (amounts.length === Object.keys(value).length) return value as Record<string, number>;
   note();

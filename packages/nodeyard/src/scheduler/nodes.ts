@@ -1,6 +1,7 @@
 import type { NodeState } from "@nodeyard/model";
 import type { NodeEntry } from "../view/index.ts";
 import { poolKey } from "../view/index.ts";
+import { dueAt, forgetDue } from "./node-due.ts";
 import { oneInstance } from "./nodeset.ts";
 import { quotaFreed } from "./refusals.ts";
 import { MIN_READY } from "./requests.ts";
@@ -8,28 +9,8 @@ import type { State, Turn } from "./state.ts";
 import { dirtyProvider, wakeForLabels, wakeTenant } from "./waiting.ts";
 import { zoneKey } from "./zones.ts";
 
-/** Deleted wherever they are found unlocked (spec zookeeper.md section 7). */
-const REAPED: ReadonlySet<string> = new Set<NodeState>([
-  "used",
-  "in-use",
-  "building",
-  "failed",
-  "deleting",
-  "deleted",
-  "aborted",
-]);
-
 /** States that a node of a capacity-bound pool passes through on its way out: capacity that comes back by itself. */
 const LEAVING: ReadonlySet<string> = new Set<NodeState>(["used", "deleting", "deleted", "failed", "aborted"]);
-
-/** An `init` record is locked within moments of its creation; one that is not is debris of a crash. */
-const INIT_GRACE_MS = 30_000;
-
-/** A requestor tests a node under its lock; one that is found without is nobody's, unless its requestor is slow to come back. */
-const TESTING_GRACE_MS = 3_600_000;
-
-/** Rule 1: a static host is not offered again until its old user's sessions have surely ended. By the clock that never jumps. */
-const IN_USE_GRACE_MS = 60_000;
 
 export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | undefined): void {
   const before = state.nodes.get(id);
@@ -72,57 +53,6 @@ function isOurs(state: State, { record }: NodeEntry): boolean {
   return record.provider === null || state.policy.providers.has(record.provider);
 }
 
-/** When something is to be done about an unlocked node; undefined: never, as it is. */
-function dueAt(state: State, turn: Turn, { id, record }: NodeEntry): number | undefined {
-  const since = (record.stateTime ?? 0) * 1000;
-  if (record.state === "in-use" && outlivesNodes(state, record.provider)) {
-    const deserted = state.deserted.get(id) ?? turn.steady;
-    state.deserted.set(id, deserted);
-    return turn.now + Math.max(0, deserted + IN_USE_GRACE_MS - turn.steady);
-  }
-  if (REAPED.has(record.state))
-    return state.handling.has(record.allocatedTo ?? "") && record.state === "building" ? undefined : turn.now;
-  if (record.state === "init") {
-    return state.handling.has(record.allocatedTo ?? "") ? undefined : initDue(state, turn, record, since);
-  }
-  if (record.state === "testing") return byAge(state, since + TESTING_GRACE_MS);
-  if (record.state === "ready" && record.allocatedTo !== null) {
-    return isAwaited(state, record.allocatedTo) ? undefined : turn.now;
-  }
-  if (record.state === "ready") return byAge(state, since + maxReadyAge(state, record.type));
-  if (record.state === "hold") {
-    const own = (record.holdExpiration ?? 0) > 0 ? record.holdExpiration! * 1000 : Number.POSITIVE_INFINITY;
-    return byAge(state, since + Math.min(own, state.policy.maxHoldAgeMs));
-  }
-  return undefined;
-}
-
-/**
- * Whether a ready node may still be delivered. A request is put back with none: one that is found on it was locked by somebody when
- * its nodes were taken back, and would count against the tenant of the request that waits for others.
- */
-function isAwaited(state: State, request: string): boolean {
-  const entry = state.requests.get(request);
-  return entry !== undefined && (entry.record.state !== "requested" || state.handling.has(request));
-}
-
-/** Nobody will ever lock one of ours that is not worked on here; another launcher may be just about to. */
-function initDue(
-  state: State,
-  turn: Turn,
-  { provider, pool, launcher }: NodeEntry["record"],
-  since: number,
-): number | undefined {
-  // Pool ids end with their process.
-  const madeHere = state.pools.get(poolKey(provider, pool))?.policy.id === launcher;
-  return madeHere ? turn.now : byAge(state, since + INIT_GRACE_MS);
-}
-
-function forgetDue(state: State, id: string): void {
-  state.timetable.delete(`node ${id}`);
-  state.deserted.delete(id);
-}
-
 function act(state: State, turn: Turn, entry: NodeEntry): void {
   const { id, record } = entry;
   forgetDue(state, id);
@@ -141,25 +71,9 @@ function reasonFor(nodeState: string): string {
   return nodeState;
 }
 
-function maxReadyAge(state: State, labels: readonly string[]): number {
-  return Math.min(
-    Number.POSITIVE_INFINITY,
-    ...labels.map((label) => state.policy.labels.get(label)?.maxReadyAgeMs ?? Number.POSITIVE_INFINITY),
-  );
-}
-
-function byAge(state: State, at: number): number | undefined {
-  return Number.isFinite(at) && state.agesTrusted ? at : undefined;
-}
-
 /** It is known again what time it is, which may be minutes from what it seemed: what is due by age is due at another time. */
 export function reconsiderAges(state: State): void {
   for (const id of state.nodes.keys()) state.recheckNodes.add(id);
-}
-
-/** The machine goes on after the node: an old user's sessions could meet the next one's. */
-function outlivesNodes(state: State, provider: string | null): boolean {
-  return state.policy.providers.get(provider ?? "")?.outlivesNodes === true;
 }
 
 function offer(state: State, { id, record }: NodeEntry, key: string): void {

@@ -144,6 +144,8 @@ export interface State {
   readonly timetable: Timetable;
   /** Since when a node in use, whose machine outlives it, has been without its user: steady milliseconds. */
   readonly deserted: Map<string, number>;
+  /** Since when a node whose record gives no time has been seen in its state: tree time, milliseconds. */
+  readonly timeless: Map<string, number>;
   readonly verdicts: Map<string, Verdict>;
 }
 
@@ -208,6 +210,7 @@ export function createState(): State {
     recheckNodes: new Set(),
     timetable: new Timetable(),
     deserted: new Map(),
+    timeless: new Map(),
     verdicts: new Map(),
   };
 }

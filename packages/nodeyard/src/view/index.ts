@@ -8,5 +8,5 @@ export type {
   ViewEvent,
 } from "./entries.ts";
 export { isNewer } from "./image-table.ts";
-export { poolKey } from "./node-table.ts";
+export { poolKey, poolOf } from "./node-table.ts";
 export { View, type ViewOptions } from "./view.ts";

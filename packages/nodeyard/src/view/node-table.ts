@@ -2,9 +2,19 @@ import { decodeNode, type NodeRecord } from "@nodeyard/model";
 import type { NodeEntry, ViewEvent } from "./entries.ts";
 import { MultiIndex } from "./multi-index.ts";
 
-/** Key of one pool in indexes and sums. */
+/** Key of one pool in indexes and sums, and its name for people; the first slash ends the provider's name, whatever that is. */
 export function poolKey(provider: string | null, pool: string | null): string {
-  return `${provider ?? ""}/${pool ?? ""}`;
+  return `${escaped(provider ?? "")}/${pool ?? ""}`;
+}
+
+/** The provider of a pool by its key, and the pool's own name. */
+export function poolOf(key: string): readonly [provider: string, pool: string] {
+  const slash = key.indexOf("/");
+  return [decodeURIComponent(key.slice(0, slash)), key.slice(slash + 1)];
+}
+
+function escaped(name: string): string {
+  return /[%/]/.test(name) ? name.replaceAll("%", "%25").replaceAll("/", "%2F") : name;
 }
 
 /** Nodes and their locks, with indexes. Lock contenders are kept apart, so that they may come before the record. */

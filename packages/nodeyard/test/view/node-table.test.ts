@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { poolKey } from "../../src/view/index.ts";
+import { poolKey, poolOf } from "../../src/view/index.ts";
 import { NodeTable } from "../../src/view/node-table.ts";
 
 const change = fc.record({
@@ -58,4 +58,14 @@ test("after any course of changes the indexes are those of the records that are 
       }
     }),
   );
+});
+
+test("a pool's key tells provider and pool, whatever they are called", () => {
+  const name = fc.string({ unit: fc.constantFrom("a", "/", "%", "2", "F", "ü", " ") });
+  fc.assert(
+    fc.property(name, name, (provider, pool) => {
+      expect(poolOf(poolKey(provider, pool))).toEqual([provider, pool]);
+    }),
+  );
+  expect(poolKey("cloud", "main")).toBe("cloud/main");
 });

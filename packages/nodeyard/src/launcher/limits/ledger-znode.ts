@@ -1,5 +1,6 @@
 import type { Resources } from "@nodeyard/driver";
 import { ensurePath, type Tree, TreeError } from "@nodeyard/tree";
+import { poolOf } from "../../view/index.ts";
 import type { ScopeKey } from "./holdings.ts";
 
 const ROOT = "/nodeyard/limits";
@@ -16,13 +17,18 @@ export function ledgerPath(scope: ScopeKey): string {
   const space = scope.indexOf(" ");
   const [kind, name] = [scope.slice(0, space), scope.slice(space + 1)];
   if (kind !== "pool") return `${ROOT}/@${kind}/${encodeURIComponent(name)}`;
-  const slash = name.indexOf("/");
-  return `${ROOT}/${encodeURIComponent(name.slice(0, slash))}/${encodeURIComponent(name.slice(slash + 1))}`;
+  return `${ROOT}/${poolOf(name).map(encodeURIComponent).join("/")}`;
 }
 
-/** "whole" says that every resource is counted: the release before counts `instances` only, and leaves it out. */
+/**
+ * "whole" says that every resource is counted: the release before counts `instances` only, and leaves it out. Below zero, or beyond what
+ * JSON holds, there is no sum: whoever reads it would count anew for ever.
+ */
 export function encodeLedger(sum: Resources): Uint8Array {
-  return Buffer.from(JSON.stringify({ v: VERSION, ...sum, instances: sum.instances ?? 0, whole: true }));
+  const sound = Object.fromEntries(
+    Object.entries(sum).map(([name, amount]) => [name, Math.min(Math.max(0, amount), Number.MAX_VALUE)]),
+  );
+  return Buffer.from(JSON.stringify({ v: VERSION, ...sound, instances: sound.instances ?? 0, whole: true }));
 }
 
 /** Undefined for what is no ledger, or none that counts the resources asked for: it is then counted anew. */

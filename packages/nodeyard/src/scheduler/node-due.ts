@@ -1,0 +1,100 @@
+import type { NodeState } from "@nodeyard/model";
+import { type NodeEntry, poolKey } from "../view/index.ts";
+import type { State, Turn } from "./state.ts";
+
+/** Deleted wherever they are found unlocked (spec zookeeper.md section 7). */
+const REAPED: ReadonlySet<string> = new Set<NodeState>([
+  "used",
+  "in-use",
+  "building",
+  "failed",
+  "deleting",
+  "deleted",
+  "aborted",
+]);
+
+/** An `init` record is locked within moments of its creation; one that is not is debris of a crash. */
+const INIT_GRACE_MS = 30_000;
+
+/** A requestor tests a node under its lock; one that is found without is nobody's, unless its requestor is slow to come back. */
+const TESTING_GRACE_MS = 3_600_000;
+
+/** Rule 1: a static host is not offered again until its old user's sessions have surely ended. By the clock that never jumps. */
+const IN_USE_GRACE_MS = 60_000;
+
+/** When something is to be done about an unlocked node, tree time in milliseconds; undefined: never, as it is. */
+export function dueAt(state: State, turn: Turn, { id, record }: NodeEntry): number | undefined {
+  const since = sinceOf(state, turn, id, record.stateTime);
+  if (record.state === "in-use" && outlivesNodes(state, record.provider)) {
+    const deserted = state.deserted.get(id) ?? turn.steady;
+    state.deserted.set(id, deserted);
+    return turn.now + Math.max(0, deserted + IN_USE_GRACE_MS - turn.steady);
+  }
+  if (REAPED.has(record.state))
+    return state.handling.has(record.allocatedTo ?? "") && record.state === "building" ? undefined : turn.now;
+  if (record.state === "init") {
+    return state.handling.has(record.allocatedTo ?? "") ? undefined : initDue(state, turn, record, since);
+  }
+  if (record.state === "testing") return byAge(state, since + TESTING_GRACE_MS);
+  if (record.state === "ready" && record.allocatedTo !== null) {
+    return isAwaited(state, record.allocatedTo) ? undefined : turn.now;
+  }
+  if (record.state === "ready") return byAge(state, since + maxReadyAge(state, record.type));
+  if (record.state === "hold") {
+    const own = (record.holdExpiration ?? 0) > 0 ? record.holdExpiration! * 1000 : Number.POSITIVE_INFINITY;
+    return byAge(state, since + Math.min(own, state.policy.maxHoldAgeMs));
+  }
+  return undefined;
+}
+
+/**
+ * Whether a ready node may still be delivered. A request is put back with none: one that is found on it was locked by somebody when
+ * its nodes were taken back, and would count against the tenant of the request that waits for others.
+ */
+function isAwaited(state: State, request: string): boolean {
+  const entry = state.requests.get(request);
+  return entry !== undefined && (entry.record.state !== "requested" || state.handling.has(request));
+}
+
+/** Nobody will ever lock one of ours that is not worked on here; another launcher may be just about to. */
+function initDue(
+  state: State,
+  turn: Turn,
+  { provider, pool, launcher }: NodeEntry["record"],
+  since: number,
+): number | undefined {
+  // Pool ids end with their process.
+  const madeHere = state.pools.get(poolKey(provider, pool))?.policy.id === launcher;
+  return madeHere ? turn.now : byAge(state, since + INIT_GRACE_MS);
+}
+
+/** What was due of a node is no more. */
+export function forgetDue(state: State, id: string): void {
+  state.timetable.delete(`node ${id}`);
+  state.deserted.delete(id);
+  state.timeless.delete(id);
+}
+
+/** A record that gives no time is as old as we have known it: what cannot be read must not make a node look fifty years old. */
+function sinceOf(state: State, turn: Turn, id: string, stateTime: number | null): number {
+  if (stateTime !== null) return stateTime * 1000;
+  const first = state.timeless.get(id) ?? turn.now;
+  if (state.agesTrusted) state.timeless.set(id, first);
+  return first;
+}
+
+function maxReadyAge(state: State, labels: readonly string[]): number {
+  return Math.min(
+    Number.POSITIVE_INFINITY,
+    ...labels.map((label) => state.policy.labels.get(label)?.maxReadyAgeMs ?? Number.POSITIVE_INFINITY),
+  );
+}
+
+function byAge(state: State, at: number): number | undefined {
+  return Number.isFinite(at) && state.agesTrusted ? at : undefined;
+}
+
+/** The machine goes on after the node: an old user's sessions could meet the next one's. */
+function outlivesNodes(state: State, provider: string | null): boolean {
+  return state.policy.providers.get(provider ?? "")?.outlivesNodes === true;
+}
