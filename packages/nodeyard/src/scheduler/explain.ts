@@ -1,3 +1,4 @@
+import { inertProviders } from "./requests.ts";
 import type { State } from "./state.ts";
 import type { Verdict } from "./types.ts";
 
@@ -34,12 +35,10 @@ function inQueue(state: State, id: string, since: number): Verdict | undefined {
 
 function outsideQueues(state: State, id: string, since: number): Verdict {
   const { declinedBy } = state.requests.get(id)!.record;
-  const pools = [...state.pools.values()].map(({ policy }) => policy);
-  const inert = pools.filter(({ provider }) => state.policy.providers.get(provider)?.maxConcurrency === 0);
-  if (inert.length > 0 && inert.length === pools.length) {
-    return { code: "provider.inert", facts: { providers: inert.map(({ provider }) => provider) }, since };
-  }
-  if (pools.length === 0) return { code: "pools.none", facts: {}, since };
+  if (state.pools.size === 0) return { code: "pools.none", facts: {}, since };
+  const ours = [...state.pools.values()].map(({ policy }) => policy.id);
   const undecided = state.registry.ids().filter((pool) => !declinedBy.includes(pool));
+  const inert = inertProviders(state, undecided) ?? inertProviders(state, ours);
+  if (inert !== undefined) return { code: "provider.inert", facts: { providers: inert }, since };
   return { code: "declined.here", facts: { undecided }, since };
 }

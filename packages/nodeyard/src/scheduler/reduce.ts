@@ -166,6 +166,7 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
   for (const node of state.allocated.get(request) ?? []) state.recheckNodes.add(node);
   const entry = state.requests.get(request);
   if (entry?.record.state === "pending") state.pending.add(request);
+  else state.pending.delete(request);
   if (entry?.record.state !== "requested" && entry?.record.state !== "pending")
     return forget(state, turn, request);
   if (event.retryMs !== undefined) {

@@ -72,7 +72,8 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
     if (able && state.verdicts.get(id)?.code === "retry.later") clearVerdict(state, turn, id);
     return;
   }
-  if (!able && registry.candidates(record.nodeTypes, record.declinedBy).length === 0) {
+  const others = able ? [] : registry.candidates(record.nodeTypes, record.declinedBy);
+  if (!able && others.length === 0) {
     decline(
       state,
       turn,
@@ -84,7 +85,12 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
   }
   if (able) return;
   state.incapable.add(id);
-  setVerdict(state, turn, id, "yield.capable", { labels: record.nodeTypes });
+  const inert = inertProviders(
+    state,
+    others.map((pool) => pool.id),
+  );
+  if (inert === undefined) setVerdict(state, turn, id, "yield.capable", { labels: record.nodeTypes });
+  else setVerdict(state, turn, id, "provider.inert", { providers: inert });
 }
 
 /** Hands a decline to its controller; the request is ours until it says "handled". */
@@ -106,6 +112,14 @@ export function decline(
 
 export function isInert(state: State, provider: string): boolean {
   return state.policy.providers.get(provider)?.maxConcurrency === 0;
+}
+
+/** Providers of `pools`, if all of these are ours and look at no request. */
+export function inertProviders(state: State, pools: readonly string[]): readonly string[] | undefined {
+  const inert = [...state.pools.values()].filter(({ policy }) => isInert(state, policy.provider));
+  const found = inert.filter(({ policy }) => pools.includes(policy.id));
+  if (pools.length === 0 || found.length < pools.length) return undefined;
+  return [...new Set(found.map(({ policy }) => policy.provider))];
 }
 
 function missing(state: State, labels: readonly string[]): string[] {

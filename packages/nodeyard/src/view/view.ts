@@ -61,6 +61,7 @@ export class View {
   /** Roots that have not told everything since their last gap. */
   readonly #open = new Set<string>(ROOTS);
   readonly #stop = new AbortController();
+  #timer: { cancel(): void } | undefined;
 
   constructor(options: ViewOptions) {
     this.#options = options;
@@ -106,13 +107,14 @@ export class View {
 
   async close(): Promise<void> {
     this.#stop.abort(new Error("the view is closed"));
+    this.#timer?.cancel();
     await Promise.all([...this.#feeds.values()].map((feed) => feed.close()));
   }
 
   /** A lost event delays, never loses: now and then everything is compared. */
   #scheduleResync(): void {
     const { clock, random, log } = this.#options;
-    const timer = clock.setTimer(
+    this.#timer = clock.setTimer(
       jitter(random, this.#options.resyncMs ?? 60_000),
       () => {
         this.resync()
@@ -126,8 +128,7 @@ export class View {
       },
       { background: true },
     );
-    if (this.#stop.signal.aborted) timer.cancel();
-    else this.#stop.signal.addEventListener("abort", () => timer.cancel(), { once: true });
+    if (this.#stop.signal.aborted) this.#timer.cancel();
   }
 
   #take(root: string, change: Change): void {

@@ -40,6 +40,17 @@ test("evidence outlives the process, the last tag counts, and after a month it i
   third.close();
 });
 
+test("a process that is never started anew forgets, too", async () => {
+  const { clock, file, open } = place();
+  const evidence = open(file);
+  evidence.record("instance", "s", tag("0000000001"));
+  await clock.advance(31 * 24 * 3_600_000);
+  for (let server = 0; server < 1_000; server++) evidence.record("instance", `${server}`, tag("0000000002"));
+  expect(evidence.tagOf("instance", "s")).toBeNull();
+  expect(evidence.tagOf("instance", "0")).toEqual(tag("0000000002"));
+  evidence.close();
+});
+
 test("a file that is no database costs the memory beyond the process, and is said", () => {
   const { said, file, open } = place();
   writeFileSync(file, "this is no database, and longer than its header would be".repeat(50));

@@ -82,6 +82,17 @@ const COURSES: Readonly<Record<string, Course>> = {
       await world.run(35_000);
     },
   },
+  "a requestor goes while its lost request is looked at": {
+    before: async (world) => {
+      const id = await world.ask({ state: "pending" });
+      await world.folder(paths.requestLock(id));
+    },
+    run: async (world) => {
+      const [id] = world.children(paths.requests);
+      await world.until("it is looked at", () => world.children(paths.requestLock(id!)).length > 0, 120_000);
+      await world.settle(world.other.delete(paths.request(id!)));
+    },
+  },
   "a requestor goes without its nodes": {
     idle: 1,
     run: async (world) => {

@@ -81,16 +81,20 @@ export class InventoryKeeper {
 
   #pause(): number {
     const now = this.#context.clock.monotonic();
-    const soonest = Math.min(...[...this.#retryAt.values()].map((retry) => Math.max(retry.at - now, 100)));
-    return Math.min(soonest, jitter(this.#context.random, RESYNC_MS));
+    const next = [...this.#retryAt.values()].map(({ at }) => at - now).filter((pause) => pause > 0);
+    return Math.min(...next, jitter(this.#context.random, RESYNC_MS));
   }
 
   async #reconcile(): Promise<void> {
     const { view } = this.#context;
+    // Who leads looks after the hosts that did not answer us.
+    if (!this.#election.leading) this.#retryAt.clear();
     if (!view.complete || !this.#leads()) return;
     const { name } = this.#open.config;
     const nodes = [...view.nodes.byProvider.get(name)].map((id) => view.nodes.byId.get(id)!);
     const plan = planSlots(this.#open.provider.inventory(), nodes);
+    const lacking = new Set(plan.register.map(({ item }) => item.key));
+    for (const key of this.#retryAt.keys()) if (!lacking.has(key)) this.#retryAt.delete(key);
     await Promise.all(
       plan.deregister.map((id) => takeOut(this.#context, id, "it is no longer in the configuration")),
     );

@@ -8,6 +8,8 @@ export const EVIDENCE = "evidence.sqlite";
 
 /** What a deleted server left behind is found within minutes; a cloud that was away for weeks is still cleaned. */
 const KEEP_MS = 30 * 24 * 3_600_000;
+/** What is older goes when the file is opened, and after so many records. */
+const PRUNE_EVERY = 1_000;
 
 export interface FileEvidence extends Evidence {
   close(): void;
@@ -37,6 +39,7 @@ class EvidenceFile implements FileEvidence {
   readonly #clock: Clock;
   readonly #log: Log;
   #broken = false;
+  #recorded = 0;
 
   constructor(file: string, clock: Clock, log: Log) {
     this.#clock = clock;
@@ -51,7 +54,7 @@ class EvidenceFile implements FileEvidence {
         PRIMARY KEY (type, id)
       ) WITHOUT ROWID;
     `);
-    this.#db.prepare("DELETE FROM evidence WHERE at < ?").run(clock.now() - KEEP_MS);
+    this.#prune();
   }
 
   record(...[type, id, tag]: Parameters<Evidence["record"]>): void {
@@ -60,6 +63,7 @@ class EvidenceFile implements FileEvidence {
         .prepare("INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?)")
         .run(type, id, this.#clock.now(), tag.installation, tag.provider, tag.pool, tag.nodeId),
     );
+    if (++this.#recorded % PRUNE_EVERY === 0) this.#try(() => this.#prune());
   }
 
   tagOf(type: string, id: string): ReturnType<Evidence["tagOf"]> {
@@ -80,6 +84,10 @@ class EvidenceFile implements FileEvidence {
 
   close(): void {
     this.#db.close();
+  }
+
+  #prune(): void {
+    this.#db.prepare("DELETE FROM evidence WHERE at < ?").run(this.#clock.now() - KEEP_MS);
   }
 
   /** Said once: a full disk would fill the log as well. */

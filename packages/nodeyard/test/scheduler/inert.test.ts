@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { explain } from "../../src/scheduler/index.ts";
+import { Desk, type pool as makePool, policy, pool, request } from "./world.ts";
+
+const ID = "200-0000000000";
+
+/** Pools of which that of the provider `inert` looks at no request. */
+function deskOf(other: Partial<Parameters<typeof makePool>[0]>): Desk {
+  const given = policy([pool({ provider: "inert" }), pool({ provider: "other", ...other })]);
+  const inert = { name: "inert", maxConcurrency: 0, quota: {} };
+  return new Desk({ ...given, providers: new Map([...given.providers, ["inert", inert]]) });
+}
+
+test.each([
+  { what: "lacks the label", other: { labels: new Set(["large"]) }, declined_by: [] },
+  { what: "has declined", other: {}, declined_by: ["launcher-other/main"] },
+])(
+  "beside a pool that $what, one whose max-concurrency is 0 is what a request waits for",
+  ({ other, declined_by }) => {
+    const desk = deskOf(other);
+    desk.tell({ type: "request", id: ID, after: request(ID, { declined_by }) });
+    expect(explain(desk.state, ID)).toMatchObject({
+      code: "provider.inert",
+      facts: { providers: ["inert"] },
+    });
+  },
+);
+
+test("a request that ends while it is looked at is forgotten", () => {
+  const desk = new Desk(policy([pool()]));
+  desk.tell({ type: "request", id: ID, after: request(ID, { state: "pending" }) });
+  desk.tell({ type: "sweep" });
+  expect([...desk.state.handling.keys()]).toEqual([ID]);
+  desk.tell({ type: "request", id: ID, after: undefined });
+  desk.tell({ type: "handled", request: ID });
+  expect([...desk.state.pending]).toEqual([]);
+});
