@@ -16,6 +16,10 @@ export function parseLabels(words: readonly string[]): readonly string[] {
       throw new UsageError(
         `${JSON.stringify(word)} is not LABEL or LABEL:N; an example: nodeyard request ubuntu-noble:2`,
       );
+    if (/:[+-]\d+$/.test(word))
+      throw new UsageError(
+        `${JSON.stringify(word)}: ${/[^:]*$/.exec(word)![0]} is no number of nodes; give 1 to ${MAX_NODES}`,
+      );
     if (count < 1 || count > MAX_NODES)
       throw new UsageError(`${JSON.stringify(word)} asks for ${count} nodes; give 1 to ${MAX_NODES}`);
     return Array.from({ length: count }, () => label);

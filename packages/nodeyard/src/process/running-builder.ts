@@ -82,7 +82,8 @@ export class RunningBuilder {
       drivers,
       clock: machine.clock,
       config,
-      onChange: (next) => {
+      onChange: (next, _diff, findings) => {
+        logFindings(log, findings);
         if (next.builder.imagesDir !== folder)
           log.warn({ folder }, "a change of images-dir is taken up by the next start");
         front.reconfigured(next);
@@ -93,6 +94,7 @@ export class RunningBuilder {
             log.error({ error: messageOf(error) }, "taking up the changed configuration failed"),
           );
       },
+      onFindings: (findings) => logFindings(log, findings),
       onError: (findings) => logFindings(log, findings),
     });
   }

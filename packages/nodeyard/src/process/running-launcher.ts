@@ -106,6 +106,7 @@ export class RunningLauncher {
         front.reconfigured(next);
         this.#take(next, log);
       },
+      onFindings: (findings) => logFindings(log, findings),
       onError: (findings) => {
         logFindings(log, findings);
         log.error(

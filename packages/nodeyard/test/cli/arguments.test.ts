@@ -25,9 +25,12 @@ describe("labels", () => {
       "board:v2",
     ]);
   });
-  test.each(["", "noble:", "noble:0", "noble:1001", ":2"])("%j is refused", (word) => {
-    expect(() => parseLabels([word])).toThrow(UsageError);
-  });
+  test.each(["", "noble:", "noble:0", "noble:1001", ":2", "noble:-1", "noble:+2"])(
+    "%j is refused",
+    (word) => {
+      expect(() => parseLabels([word])).toThrow(UsageError);
+    },
+  );
   test("so are more nodes than one request may have, in all", () => {
     expect(() => parseLabels(["a:600", "b:600"])).toThrow("1200 nodes");
   });

@@ -132,6 +132,9 @@ test("a node says who has it, and who is to act on it", async () => {
   await pool("a", ["small"]);
   expect((await node({ state: "used" })).next).toBe("A launcher deletes the machine, then the record.");
   expect((await node({})).next).toBe("It is free: the next request for small gets it.");
+  expect((await node({ type: ["renamed"] })).next).toBe(
+    "No pool of cloud offers renamed at present: it is kept until one does, until max-ready-age, or: nodeyard delete 0000000003",
+  );
   expect((await node({ state: "building" })).waitsFor?.code).toBe("node.orphaned");
   expect((await node({ state: "building" }, "launcher-7")).waitsFor?.code).toBe("node.launching");
   expect((await node({ state: "in-use" })).waitsFor?.code).toBe("node.abandoned");

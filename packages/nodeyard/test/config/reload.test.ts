@@ -64,11 +64,13 @@ describe("the watch", () => {
   let watch: ConfigWatch;
   const changes: { config: Config; diff: ConfigDiff }[] = [];
   const errors: (readonly Finding[])[] = [];
+  const found: (readonly Finding[])[] = [];
   const old = "labels: [{name: a}]";
 
   beforeEach(async () => {
     changes.length = 0;
     errors.length = 0;
+    found.length = 0;
     folder = await mkdtemp(join(tmpdir(), "nodeyard-config-"));
     path = join(folder, "nodepool.yaml");
     await writeFile(path, old);
@@ -79,6 +81,7 @@ describe("the watch", () => {
       clock: new VirtualClock(),
       config: loaded(old),
       onChange: (config, diff) => changes.push({ config, diff }),
+      onFindings: (findings) => found.push(findings),
       onError: (findings) => errors.push(findings),
     });
   });
@@ -108,6 +111,16 @@ describe("the watch", () => {
     await writeFile(path, "labels: [{name: mended}]");
     await watch.check();
     expect([...watch.config.labels.keys()]).toEqual(["mended"]);
+  });
+
+  it("tells once of what is misspelt, though nothing differs by it", async () => {
+    await watch.check();
+    expect(found).toEqual([]);
+    await writeFile(path, `${old}\nunknown-key: 1\n`);
+    for (let look = 0; look < 2; look++) await watch.check();
+    expect(changes).toEqual([]);
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatchObject([{ path: "unknown-key", message: "is not a key here" }]);
   });
 
   it("does nothing for a touch, and survives a file that is gone", async () => {

@@ -61,6 +61,8 @@ describe("images by the command line", { timeout: 120_000 }, () => {
 
   test.each([
     [["image-build", "nothing"], 1, "knows no diskimage nothing"],
+    [["image-pause", "nothing"], 1, "knows no diskimage nothing"],
+    [["image-unpause", "nothing"], 1, "knows no diskimage nothing"],
     [["dib-image-delete", "nodash"], 2, "is not IMAGE-BUILD"],
     [["dib-image-delete", "small-00"], 1, "there is no /nodepool/images/small/builds/00"],
     [["image-delete", "--provider", "cloud"], 2, "--image"],

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { fakeConfig, Site } from "../cli/nodeyard.ts";
+import { fakeConfig, Running, Site } from "../cli/nodeyard.ts";
 
 interface Granted {
   readonly lease: string;
@@ -58,5 +58,18 @@ describe("the life of a process", () => {
     const fresh = await site.json<Granted>("request", "brand-new", "--wait");
     expect(fresh.nodes).toHaveLength(1);
     expect((await site.run("release", still.lease, fresh.lease)).code).toBe(0);
+  });
+
+  test("nodes that cannot be told of are given back, unless they are to be kept", async () => {
+    await site.up();
+    const words = ["--state", site.state, "request", "small", "--wait", "--json"];
+    const full = ["sh", "-c", 'exec "$@" > /dev/full', "sh"];
+    const { code, err } = await new Running(words, {}, full).ended;
+    expect(code).toBe(1);
+    expect(err).toMatch(/released \w+\nnodeyard: the nodes of lease \w+ could not be told: ENOSPC/);
+    const kept = await new Running([...words, "--keep"], {}, full).ended;
+    expect(kept.err).not.toContain("released");
+    const leases = await site.json<{ state: string }[]>("list", "--leases");
+    expect(leases.filter(({ state }) => state === "granted")).toHaveLength(1);
   });
 });

@@ -204,6 +204,7 @@ test("a changed file that names a driver which cannot be used leaves what was in
     clock: new VirtualClock(),
     config: config!,
     onChange: (_, { providersChanged }) => void changes.push(providersChanged),
+    onFindings: () => undefined,
     onError: (findings) => void told.push(...findings.map(({ line, message }) => `${line} ${message}`)),
   });
   onTestFinished(() => watch.close());

@@ -3,17 +3,16 @@ import type { Clock } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import {
   imageWork,
-  isKnownImage,
   listBuilds,
   listImages,
   type OperationHandles,
   requestBuild,
 } from "../../operations/index.ts";
-import { Drivers, loadModule, openConfig } from "../../process/index.ts";
 import { parseImage } from "../arguments.ts";
 import { CommandError } from "../errors.ts";
+import { configuredImage, demandKnown } from "../image-names.ts";
 import { progressText } from "../image-progress.ts";
-import { filesOf, type Session, withTree } from "../session.ts";
+import { type Session, withTree } from "../session.ts";
 import { plain } from "../table.ts";
 
 const LOOK_MS = 10_000;
@@ -31,26 +30,14 @@ export function addImageBuild(program: Command, session: Session): void {
     .option("--wait", "wait until it has ended; exit code 1 if it failed")
     .option("--json", "an object on stdout: image, build and state")
     .action(async (image: string, options: BuildOptions) => {
-      await demandConfigured(session, image);
+      const configured = await configuredImage(session, image);
+      if (configured?.paused)
+        throw new CommandError(
+          "cli.diskimage_paused",
+          `diskimage ${image} is paused by its configuration; remove "pause: true" there`,
+        );
       await withTree(session, (handles) => ask(session, handles, image, options));
     });
-}
-
-/** What the configuration says; without one the tree must know the image. */
-async function demandConfigured(session: Session, image: string): Promise<void> {
-  if (session.options().config === undefined) return;
-  const { config } = await openConfig(filesOf(session), session.machine, new Drivers(loadModule));
-  const found = config.builder.images.get(image);
-  if (found === undefined)
-    throw new CommandError(
-      "cli.no_diskimage",
-      `the configuration builds no diskimage ${image}; it builds: ${[...config.builder.images.keys()].join(", ")}`,
-    );
-  if (found.paused)
-    throw new CommandError(
-      "cli.diskimage_paused",
-      `diskimage ${image} is paused by its configuration; remove "pause: true" there`,
-    );
 }
 
 async function ask(
@@ -60,11 +47,7 @@ async function ask(
   { wait, json }: BuildOptions,
 ): Promise<void> {
   const { io } = session;
-  if (session.options().config === undefined && !(await isKnownImage(handles, image)))
-    throw new CommandError(
-      "cli.no_diskimage",
-      `the tree knows no diskimage ${image}; "nodeyard image-status" lists them, and -c FILE names the configuration of a new one`,
-    );
+  await demandKnown(session, handles, image);
   const before = await requestBuild(handles, image);
   const paused = (await listImages(handles)).items.some((one) => one.image === image && one.paused);
   if (paused)

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { deleteBuild, deleteUpload, pauseImage } from "../../operations/index.ts";
 import { parseImage } from "../arguments.ts";
 import { UsageError } from "../errors.ts";
+import { configuredImage, demandKnown } from "../image-names.ts";
 import { type Session, withTree } from "../session.ts";
 
 interface UploadOptions {
@@ -19,7 +20,14 @@ export function addImageChanges(program: Command, session: Session): void {
         paused ? "begin no builds of a diskimage; uploads go on" : "begin builds of a diskimage again",
       )
       .argument("<image>", "name of a diskimage", parseImage)
-      .action((image: string) => withTree(session, (handles) => pauseImage(handles, image, paused)));
+      .action(async (image: string) => {
+        await configuredImage(session, image);
+        await withTree(session, async (handles) => {
+          await demandKnown(session, handles, image);
+          await pauseImage(handles, image, paused);
+        });
+        session.io.out(`${image} is ${paused ? "paused" : "not paused any more"}\n`);
+      });
   program
     .command("dib-image-delete")
     .description("delete a build with its uploads and files; builders carry it out")

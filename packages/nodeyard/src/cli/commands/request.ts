@@ -84,7 +84,19 @@ async function request(
     const lease = await ask();
     io.err(`lease ${lease.id} asks for ${plain(labelsText(labels))}\n`);
     const granted = await arrival(session, handles, lease, youngest, signals.interrupted, options);
-    await printGranted(session, handles, granted, options);
+    try {
+      await printGranted(session, handles, granted, options);
+    } catch (error) {
+      // Nobody has learnt of the nodes: whoever called us cannot give them back.
+      if (options.keep !== true) await giveBack(session, handles, granted);
+      throw new CommandError(
+        "cli.not_told",
+        `the nodes of lease ${granted.id} could not be told: ${messageOf(error)}`,
+        {
+          cause: error,
+        },
+      );
+    }
   } finally {
     signals.ignore();
   }

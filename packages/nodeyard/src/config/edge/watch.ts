@@ -12,6 +12,8 @@ export interface WatchOptions extends ConfigFiles, ConfigSurroundings {
   readonly everyMs?: number;
   /** A new configuration is in force. Called only when something differs. */
   onChange(config: Config, diff: ConfigDiff, findings: readonly Finding[]): void;
+  /** The files changed, and nothing differs by that: what was found in them, a misspelt key for instance. */
+  onFindings(findings: readonly Finding[]): void;
   /** The files cannot be used; what was in force stays. Called once per version of the files. */
   onError(findings: readonly Finding[]): void;
 }
@@ -48,6 +50,7 @@ export class ConfigWatch {
     if (stamp === this.#stamp || this.#closed) return;
     const read = await readConfig(this.#options, this.#options);
     if (this.#closed) return;
+    const first = this.#stamp === undefined;
     // Taken before the read: what is written in between is seen by the next look.
     this.#stamp = stamp;
     if ("unreadable" in read) {
@@ -62,6 +65,8 @@ export class ConfigWatch {
     const diff = diffConfig(this.#config, config);
     this.#config = config;
     if (diff.any) this.#options.onChange(config, diff, findings);
+    // Whoever read the files before us has told of what is in them.
+    else if (!first) this.#options.onFindings(findings);
   }
 
   #schedule(ms: number): void {

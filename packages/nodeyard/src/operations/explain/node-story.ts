@@ -127,7 +127,17 @@ function situationOf(
     case "ready":
       if (record.allocatedTo === null) {
         const what = record.type.join(" or ");
-        return { waitsFor: null, next: `It is free: the next request for ${what} gets it.` };
+        const offered = pools.some(
+          (pool) =>
+            pool.providerName === provider &&
+            record.type.some((label) => pool.supportedLabels.includes(label)),
+        );
+        return {
+          waitsFor: null,
+          next: offered
+            ? `It is free: the next request for ${what} gets it.`
+            : `No pool of ${provider} offers ${what} at present: it is kept until one does, until max-ready-age, or: nodeyard delete ${record.id}`,
+        };
       }
       return {
         waitsFor: wait("node.handed-over", "Its request has it; the requestor has not taken it into use yet"),

@@ -1,0 +1,25 @@
+import { isKnownImage, type OperationHandles } from "../operations/index.ts";
+import { Drivers, loadModule, openConfig } from "../process/index.ts";
+import { CommandError } from "./errors.ts";
+import { filesOf, type Session } from "./session.ts";
+
+/** What the configuration says of an image; undefined when none is named. Throws CommandError when it has no such image. */
+export async function configuredImage(session: Session, image: string) {
+  if (session.options().config === undefined) return undefined;
+  const { config } = await openConfig(filesOf(session), session.machine, new Drivers(loadModule));
+  const found = config.builder.images.get(image);
+  if (found !== undefined) return found;
+  throw new CommandError(
+    "cli.no_diskimage",
+    `the configuration builds no diskimage ${image}; it builds: ${[...config.builder.images.keys()].join(", ")}`,
+  );
+}
+
+/** Without a configuration the tree must know the image: what is misspelt must not seem done. Throws CommandError. */
+export async function demandKnown(session: Session, handles: OperationHandles, image: string): Promise<void> {
+  if (session.options().config !== undefined || (await isKnownImage(handles, image))) return;
+  throw new CommandError(
+    "cli.no_diskimage",
+    `the tree knows no diskimage ${image}; "nodeyard image-status" lists them, and -c FILE names the configuration of a new one`,
+  );
+}
