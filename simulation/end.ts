@@ -1,6 +1,7 @@
 import { paths } from "@nodeyard/model";
 import type { TaggableCloud } from "./broken/index.ts";
 import { Broken, takenOf } from "./checks/index.ts";
+import { contenders } from "./quiet.ts";
 import type { Scene } from "./scene.ts";
 import { BOARDS, LIMITS, TENANT_LIMITS } from "./setting.ts";
 import { sightingOfVerdict } from "./sightings.ts";
@@ -31,11 +32,8 @@ export function checkVerdicts({ processes, see }: Scene): void {
 export function checkEnd(scene: Scene, linesBefore: readonly number[]): void {
   const { clouds, check, cluster, processes } = scene;
   for (const [provider, cloud] of clouds) checkMachines(scene, provider, cloud);
-  for (const id of check.nodes.keys()) {
-    const contenders = [...(cluster.znodes.children(paths.nodeLock(id)) ?? [])];
-    if (contenders.length > 0)
-      throw new Broken("a free node is not locked", undefined, `${id}: ${contenders}`);
-  }
+  for (const { node, names } of contenders(scene))
+    throw new Broken("a free node is not locked", undefined, `${node}: ${names}`);
   checkRegistry(scene);
   const boards = [...check.nodes.values()].filter(({ data }) => data.provider === "lab").length;
   if (boards !== BOARDS)

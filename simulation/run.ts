@@ -4,6 +4,7 @@ import type { Coverage } from "./coverage.ts";
 import { checkEnd, checkVerdicts, describe } from "./end.ts";
 import { makeScene, prepare } from "./make-scene.ts";
 import { PythonLauncher } from "./python.ts";
+import { isQuiet, isSettled } from "./quiet.ts";
 import type { Outcome } from "./requestor.ts";
 import type { Scene } from "./scene.ts";
 import { ONE_POOL, VARIANTS, WANTED } from "./setting.ts";
@@ -110,8 +111,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   }
   const lines = scene.processes.map(({ log }) => log.lines.length);
   await advance(QUIET_MS);
-  // An idle node may have come of age just now, and be replaced.
-  for (let waited = 0; !isQuiet(scene) && waited < REPLACED_MS; waited += 1_000) await advance(1_000);
+  // An idle node may have come of age just now, and be locked or replaced.
+  for (let waited = 0; !isSettled(scene) && waited < REPLACED_MS; waited += 1_000) await advance(1_000);
   checkEnd(scene, lines);
   const of = (result: Outcome["result"]) =>
     zuul.outcomes.filter((outcome) => outcome.result === result).length;
@@ -156,14 +157,4 @@ function ask({ stream, zuul, cli, asked }: Scene): Promise<void> {
   if (random.float() < 0.25) return cli.live([labels[0]!]);
   const mixed = random.float() < 0.15 || labels.every((label) => label === "small" || label === "large");
   return zuul.live(mixed ? labels : labels.map(() => labels[0]!));
-}
-
-function isQuiet({ check, zuul, cli, cluster, processes }: Scene): boolean {
-  const going = [...check.nodes.values()].some(
-    ({ data }) => data.state !== "ready" || (data.allocated_to ?? null) !== null,
-  );
-  const leases = cluster.znodes.children("/nodeyard/leases")?.length ?? 0;
-  const slots = cluster.znodes.children("/nodeyard/slots")?.length ?? 0;
-  const busy = zuul.open.size + zuul.holds + cli.open + leases + slots + check.requests.size;
-  return busy === 0 && !going && processes.every((each) => each.dead || each.awake);
 }
