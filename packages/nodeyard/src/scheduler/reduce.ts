@@ -124,7 +124,6 @@ function lookAtEverything(state: State): void {
 function onSessionLost(state: State): void {
   for (const [id, handling] of state.handling) {
     for (const launch of handling.reserved) state.usage.delete(launch.node);
-    if (state.requests.get(id)?.record.state === "pending") state.pending.add(id);
     state.recheck.add(id);
   }
   for (const node of state.claimed.keys()) state.recheckNodes.add(node);
@@ -165,8 +164,6 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
   }
   for (const node of state.allocated.get(request) ?? []) state.recheckNodes.add(node);
   const entry = state.requests.get(request);
-  if (entry?.record.state === "pending") state.pending.add(request);
-  else state.pending.delete(request);
   if (entry?.record.state !== "requested" && entry?.record.state !== "pending")
     return forget(state, turn, request);
   if (event.retryMs !== undefined) {

@@ -12,11 +12,12 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
   const before = state.requests.get(id);
   if (after === undefined) state.requests.delete(id);
   else state.requests.set(id, after);
+  // Also while it is handled: a request that was put back meanwhile, and waits anew, is not to be reset.
+  if (after?.record.state === "pending") state.pending.add(id);
+  else state.pending.delete(id);
   noteMinReady(state, turn, before, after);
   if (state.handling.has(id)) return;
   const waiting = state.waiting.get(id);
-  if (after?.record.state === "pending") state.pending.add(id);
-  else state.pending.delete(id);
   if (after?.record.state === "requested") {
     if (before?.record.state !== "requested") releaseAllocations(state, id);
     if (waiting !== undefined && sameForUs(waiting, after)) return;

@@ -90,13 +90,14 @@ export interface State {
   readonly incapable: Set<string>;
   /** Requests to classify again, because the registry changed. */
   readonly recheck: Set<string>;
-  /** Pending requests that nobody here handles: candidates for a reset. */
+  /** Requests that are `pending`: those that nobody here handles are candidates for a reset. */
   readonly pending: Set<string>;
   /** Pools that would go on but for the bound on starting requests. */
   readonly startBlocked: Set<string>;
   readonly nodes: Map<string, NodeEntry>;
   readonly idle: Idle;
   readonly usage: Usage;
+  /** One handler for each request: none of them waits in a queue, where another would begin with it. */
   readonly handling: Map<string, Handling>;
   /** Idle nodes promised to a request that is being handled. */
   readonly claimed: Map<string, string>;

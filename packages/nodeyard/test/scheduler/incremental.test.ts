@@ -98,7 +98,8 @@ class World {
       const fields = this.requests.get(action.request);
       const declined_by =
         action.type === "decline" ? [...((fields?.declined_by as string[]) ?? []), ...action.pools] : [];
-      if (fields !== undefined)
+      // What is not pending any more is left as it is.
+      if (fields !== undefined && (action.type === "decline" || fields.state === "pending"))
         this.ask(action.request, {
           ...fields,
           declined_by,
@@ -176,6 +177,8 @@ const step = fc.oneof(
   },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant("perform" as const), pick: fc.nat(50) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("cancel" as const), pick: fc.nat(50) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("lost" as const), labels }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("sweep" as const) }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("use" as const), pick: fc.nat(50) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("board" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("image" as const), there: fc.boolean() }) },
@@ -202,6 +205,10 @@ function apply(world: World, taken: Step): void {
         tenant_name: taken.tenant,
         reuse: taken.reuse,
       });
+    case "lost":
+      return world.ask(`100-${world.id()}`, { node_types: taken.labels, state: "pending" });
+    case "sweep":
+      return world.tell({ type: "sweep" });
     case "perform":
       return world.perform(taken.pick);
     case "cancel": {
@@ -244,7 +251,10 @@ describe("incremental equals from scratch", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
         const world = new World();
-        for (const taken of steps) apply(world, taken);
+        for (const taken of steps) {
+          apply(world, taken);
+          expect(handledTwice(world)).toEqual([]);
+        }
         comeToRest(world);
         const fresh = new Desk(world.policy, world.pools.map(componentOf));
         fresh.now = world.desk.now;
@@ -318,6 +328,12 @@ function performAll(world: World, most: number): void {
 /** Nobody wants a launch: a refusal then stays until somebody does. */
 function isIdle(world: World): boolean {
   return [...world.desk.state.pools.values()].every(({ blocked }) => blocked === undefined);
+}
+
+/** Requests that wait for a handler although they have one, or have more than one. */
+function handledTwice({ desk: { state }, open }: World): string[] {
+  const handled = open.flatMap((action) => ("request" in action ? [action.request] : []));
+  return handled.filter((id, index) => state.waiting.has(id) || handled.indexOf(id) !== index);
 }
 
 function blockedHeads(desk: Desk): string[] {

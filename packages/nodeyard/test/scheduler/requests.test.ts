@@ -257,6 +257,19 @@ describe("the life of a handler", () => {
     expect(desk.tell({ type: "sweep" })).toEqual([{ type: "reset", request: "100-0000000001" }]);
   });
 
+  test("a request that was put back while it was being reset has one handler at a time", () => {
+    const desk = new Desk(policy([pool({ limits: { instances: 1 } })]));
+    desk.request("100-0000000001");
+    desk.request("100-0000000002", { state: "pending" });
+    desk.tell({ type: "sweep" });
+    desk.request("100-0000000002");
+    desk.tell({ type: "handled", request: "100-0000000002" });
+    expect(desk.code("100-0000000002")).toBe("capacity.pool");
+    expect(desk.tell({ type: "sweep" })).toEqual([]);
+    desk.gone("request", "100-0000000001");
+    expect(accepted(desk.tell({ type: "handled", request: "100-0000000001" }))).toEqual(["100-0000000002"]);
+  });
+
   test("nothing is decided before the picture is complete, nor with one that is not", () => {
     const desk = new Desk(policy([pool()]));
     desk.tell({ type: "complete", complete: false });
