@@ -86,6 +86,28 @@ describe("components are registered per pool before the first accept", () => {
     expect(world.cluster.log.filter(isAccept)).toEqual([]);
   });
 
+  test("and none whose lock was asked for between two sessions", async () => {
+    const world = new World();
+    const { tree } = await world.start("a", launcherConfig([fakeProvider()]));
+    // Locked before: the lock comes second, after an answer that is read with the news that the connection is gone.
+    const parent = "/nodepool/requests-lock/100-0000000000";
+    await world.folder(parent);
+    let tries = 0;
+    world.fault = ({ path, kind }) => {
+      if (kind === "write" && path === parent && ++tries === 1) {
+        tree.freeze();
+        world.clock.setTimer(15_000, () => tree.thaw());
+      }
+      return kind === "write" && path.startsWith(`${POOLS}/`) ? { delayMs: 3_000 } : undefined;
+    };
+    const id = await world.ask();
+    expect(paths.requestLock(id)).toBe(parent);
+    await world.fulfilled(id);
+    expect(tries).toBeGreaterThan(1);
+    expect(tree.session().epoch).toBe(2);
+    expect(expectRegisteredBeforeAccepting(world)).toBe(1);
+  });
+
   test("and again first thing after a lost session, whatever waits", async () => {
     const world = new World();
     const { tree } = await world.start("a", launcherConfig([fakeProvider()]));

@@ -1,6 +1,6 @@
 import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord } from "@nodeyard/model";
 import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
-import { FenceLost, mayAct, withRoot } from "../../coordination/index.ts";
+import { FenceLost, type Held, mayAct, withRoot } from "../../coordination/index.ts";
 import { type Context, type ServingPool, treeSeconds } from "../context.ts";
 import { type HeldRequest, heldRequest } from "../fence/records.ts";
 
@@ -16,8 +16,6 @@ export async function lockAndAccept(
   pool: ServingPool,
   id: string,
 ): Promise<HeldRequest | NotHeld> {
-  // What is written while the connection is down is carried out in the next session, in which no pool is registered yet.
-  if (!mayAct(context)) return "busy";
   const entry = context.view.requests.byId.get(id);
   if (entry === undefined) return "gone";
   if (entry.record.state !== "requested") return "changed";
@@ -64,12 +62,11 @@ export async function lockRequest(
   id: string,
   fresh = false,
 ): Promise<HeldRequest | NotHeld> {
-  const parent = paths.requestLock(id);
-  let held = await context.fence.lockExisting(parent);
+  let held = await lockExisting(context, id);
   if (held === "gone") {
     const made = await lockFresh(context, id, [{ op: "check", path: paths.request(id) }]);
     if (made === "gone" || made === "changed" || made === "busy") return made;
-    held = made === "exists" ? await context.fence.lockExisting(parent) : made.held;
+    held = made === "exists" ? await lockExisting(context, id) : made.held;
   }
   if (held === "gone") return "busy";
   if (held === "busy") return held;
@@ -85,14 +82,22 @@ export async function lockRequest(
   }
 }
 
+/**
+ * Every try of a lock asks anew whether it may, since the answer to the one before may be the last that its connection brought. What is
+ * asked for while the connection is down can be carried out in the next session, in which no pool is registered yet.
+ */
+async function lockExisting(context: Context, id: string): Promise<Held | "busy" | "gone"> {
+  return mayAct(context) ? context.fence.lockExisting(paths.requestLock(id)) : "busy";
+}
+
 async function lockFresh(
   context: Context,
   id: string,
   more: Parameters<Context["fence"]["lockFresh"]>[1],
 ): Promise<Exclude<Awaited<ReturnType<Context["fence"]["lockFresh"]>>, never> | NotHeld> {
   try {
-    return await withRoot(context.tree, paths.requestsLock, () =>
-      context.fence.lockFresh(paths.requestLock(id), more),
+    return await withRoot(context.tree, paths.requestsLock, async () =>
+      mayAct(context) ? context.fence.lockFresh(paths.requestLock(id), more) : "busy",
     );
   } catch (error) {
     if (!(error instanceof CommitFailed) || error.index < 2) throw error;
