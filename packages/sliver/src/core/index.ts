@@ -13,7 +13,7 @@ export { POLICIES, type Policy } from "./policy.ts";
 export type { SliverConfig } from "./reconcile/config.ts";
 export type { Observed } from "./reconcile/observed.ts";
 export type { StepKind, Task } from "./reconcile/plan.ts";
-export { type Machine, type SyncResult, sync } from "./reconcile/sync.ts";
+export { hasChanged, type Machine, type SyncResult, sync } from "./reconcile/sync.ts";
 export {
   EMPTY_STATE,
   type Given,

@@ -1,6 +1,7 @@
 import { type Clock, deadline, messageOf, type Random, type Timer } from "@nodeyard/runtime";
 import {
   type Capacity,
+  hasChanged,
   look,
   type Machine,
   type Observed,
@@ -22,6 +23,7 @@ import {
 import type { Store } from "../store/index.ts";
 import { Failures } from "./failures.ts";
 import { type Change, Mutations } from "./mutations.ts";
+import { SpacedStarts } from "./spaced-starts.ts";
 
 export interface ManagerLog {
   info(message: string): void;
@@ -62,18 +64,19 @@ export class Manager {
   readonly #touched = new Set<number>();
   /** The same since the look that the last result is of: what it says of them may be out of date. */
   readonly #unsure = new Set<number>();
-  readonly #delayed = new Map<number, number>();
+  readonly #starts: SpacedStarts;
   /** Called after each sync. */
   readonly #listeners = new Set<() => void>();
   #sequence = 0;
   #trouble: { readonly message: string; readonly attempts: number } | undefined;
   #synced = -1;
-  #first = true;
   #time: TrustedTime;
   #observed: readonly Observed[] = [];
   #result: SyncResult | undefined;
   #running: Promise<void> | undefined;
   #again = false;
+  /** Monotonic milliseconds, after the last sync, at which there is something to do though nobody asks for it. */
+  #wake = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
   #closed = false;
 
@@ -82,6 +85,7 @@ export class Manager {
     this.options = options;
     this.failures = new Failures(clock, options.random);
     this.#mutations = new Mutations(options.state, (state) => options.store.save(state));
+    this.#starts = new SpacedStarts(options.startSpacing ?? 0);
     this.#executor = new Executor(options.backEnd, clock, options.executor);
     this.#time = trustFirst(clock.now(), clock.monotonic());
   }
@@ -187,7 +191,8 @@ export class Manager {
       } catch (error) {
         this.#trouble = { message: messageOf(error), attempts: (this.#trouble?.attempts ?? 0) + 1 };
         this.#sequence += 1;
-        // The next heartbeat tries again; what runs goes on.
+        // The next heartbeat tries again, and not what was due, which may be now; what runs goes on.
+        this.#wake = Number.POSITIVE_INFINITY;
         this.options.log.error(`sync failed: ${messageOf(error)}`);
         for (const check of [...this.#listeners]) check();
       }
@@ -204,7 +209,7 @@ export class Manager {
     const result = await this.#mutations.change((state) => {
       const planned = sync(state, observed, machine, this.now);
       // Nothing is written for a sync that changes nothing.
-      const changed = JSON.stringify(local(planned.state)) !== JSON.stringify(local(state));
+      const changed = hasChanged(state, planned.state);
       // What it changes itself, it knows.
       revision = this.#mutations.revision + (changed ? 1 : 0);
       return { state: changed ? planned.state : state, result: planned };
@@ -217,8 +222,9 @@ export class Manager {
     this.#sequence += 1;
     this.#trouble = undefined;
     this.#prune(result, observed);
-    this.#stagger(result.tasks);
+    this.#starts.see(result.tasks, clock.monotonic());
     this.#submit(result.tasks);
+    this.#wake = this.#starts.next;
     for (const check of [...this.#listeners]) check();
   }
 
@@ -231,18 +237,6 @@ export class Manager {
     } finally {
       limit.cancel();
     }
-  }
-
-  /** At the first sync after a boot, everything is stopped: it starts one after another. */
-  #stagger(tasks: readonly Task[]): void {
-    const spacing = this.options.startSpacing ?? 0;
-    if (!this.#first) return;
-    this.#first = false;
-    if (spacing === 0) return;
-    const starts = tasks.filter(({ steps }) => steps.includes("start"));
-    const now = this.options.clock.monotonic();
-    for (const [order, { incarnation }] of starts.entries())
-      if (order > 0) this.#delayed.set(incarnation, now + order * spacing);
   }
 
   #submit(tasks: readonly Task[]): void {
@@ -267,10 +261,7 @@ export class Manager {
       if (!this.#executor.busy.has(incarnation)) this.#again = true;
       return true;
     }
-    const at = this.#delayed.get(incarnation);
-    if (at !== undefined && at > this.options.clock.monotonic()) return true;
-    this.#delayed.delete(incarnation);
-    return this.failures.rests(incarnation);
+    return this.#starts.rests(incarnation) || this.failures.rests(incarnation);
   }
 
   #ended(outcome: Outcome): void {
@@ -290,26 +281,14 @@ export class Manager {
     this.failures.prune(alive);
     for (const incarnation of this.#unenforced.keys())
       if (!alive.has(incarnation)) this.#unenforced.delete(incarnation);
-    for (const incarnation of this.#delayed.keys())
-      if (!alive.has(incarnation)) this.#delayed.delete(incarnation);
   }
 
   #arm(): void {
     this.#timer?.cancel();
     if (this.#closed) return;
-    const now = this.options.clock.monotonic();
-    const delays = [...this.#delayed.values()].map((at) => Math.max(1, at - now));
-    const wait = Math.min(this.options.heartbeat ?? HEARTBEAT, this.failures.next ?? HEARTBEAT, ...delays);
-    this.#timer = this.options.clock.setTimer(wait, () => this.requestSync(), { background: true });
+    const { clock, heartbeat = HEARTBEAT } = this.options;
+    const due = Math.max(1, this.#wake - clock.monotonic());
+    const wait = Math.min(heartbeat, this.failures.next ?? HEARTBEAT, due);
+    this.#timer = clock.setTimer(wait, () => this.requestSync(), { background: true });
   }
-}
-
-/** What sync may have changed in a state. */
-function local({ records, nextIncarnation, usedTickets, traffic }: State): unknown {
-  return [
-    nextIncarnation,
-    [...usedTickets.keys()],
-    [...traffic],
-    [...records.values()].map(({ name, local }) => [name, local]),
-  ];
 }

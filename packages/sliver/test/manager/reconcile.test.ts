@@ -180,21 +180,6 @@ describe("reconciling, by example", () => {
     expect(rig.machine.log).toEqual(log);
   });
 
-  test("after a boot slivers start three seconds apart", async () => {
-    const rig = new Rig({ startSpacing: 3000 });
-    await rig.start();
-    await rig.list(1, "ada", "bob", "cyd");
-    for (const made of rig.machine.made.values()) made.phase = "stopped";
-    rig.machine.log.length = 0;
-    await rig.start();
-    const starts = () => rig.machine.log.filter((one) => one.startsWith("start")).length;
-    expect(starts()).toBe(1);
-    await rig.pass(3100);
-    expect(starts()).toBe(2);
-    await rig.pass(3000);
-    expect(starts()).toBe(3);
-  });
-
   test("a sliver ends at its time, by the heartbeat alone, and a jump of the clock ends nothing", async () => {
     const rig = new Rig();
     await rig.start();

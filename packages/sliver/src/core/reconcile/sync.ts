@@ -64,6 +64,21 @@ export function sync(
   return { state, effective, verdicts, tasks, unplaced, missingCores: sets.missing };
 }
 
+/** True when a sync that made `after` of `before` found something to be stored. */
+export function hasChanged(before: State, after: State): boolean {
+  return JSON.stringify(changeable(before)) !== JSON.stringify(changeable(after));
+}
+
+/** What sync may change in a state. */
+function changeable({ records, nextIncarnation, usedTickets, traffic }: State): unknown {
+  return [
+    nextIncarnation,
+    [...usedTickets.keys()],
+    [...traffic],
+    [...records.values()].map(({ name, local }) => [name, local]),
+  ];
+}
+
 function sentByName(records: State["records"], observed: readonly Observed[]): ReadonlyMap<string, Sent> {
   const byIncarnation = new Map(observed.map(({ incarnation, sent }) => [incarnation, sent]));
   return new Map(
