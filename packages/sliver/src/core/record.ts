@@ -64,6 +64,8 @@ export interface State {
   readonly keySet: KeySet | undefined;
   /** Used tickets: `jti` and the second from which it need not be remembered. */
   readonly usedTickets: ReadonlyMap<string, number>;
+  /** The highest of these seconds of all that were forgotten: what ends by then may be one of them. */
+  readonly ticketsForgotten: number;
   /** What the last full document asked for and did not get. */
   readonly refused: readonly Refusal[];
   readonly records: ReadonlyMap<string, SliverRecord>;
@@ -79,6 +81,7 @@ export const EMPTY_STATE: State = {
   nextIncarnation: 1,
   keySet: undefined,
   usedTickets: new Map(),
+  ticketsForgotten: 0,
   refused: [],
   records: new Map(),
   traffic: new Map(),

@@ -199,6 +199,40 @@ describe("tickets", () => {
     expect(rig.manager.state.usedTickets.size).toBe(0);
   });
 
+  const HEARTBEATS = 80_000;
+  const refusedAs = (message: string) => ({ message: expect.stringContaining(message) });
+
+  test("used once, though the clock was ahead for a while, and believed", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [rig.document([])]);
+    const lasting = (id: string) => {
+      const exp = Math.floor(rig.clock.now() / 1000) + 900;
+      return rig.ticket(lazy(), { exp, jti: id.repeat(20) });
+    };
+    const ticket = lasting("a");
+    expect(await rig.call(ROOT, "Ticket", [ticket])).toBe(1);
+    rig.clock.jump(3_600_000);
+    await rig.pass(HEARTBEATS);
+    expect(rig.manager.state.usedTickets.size).toBe(0);
+    rig.clock.jump(-3_600_000);
+    await rig.pass(HEARTBEATS);
+    await expect(rig.call(ROOT, "Ticket", [ticket])).rejects.toMatchObject(refusedAs("is forgotten"));
+    // What ends later was not among them.
+    expect(await rig.call(ROOT, "Ticket", [lasting("b")])).toBe(1);
+  });
+
+  test("used once, though the next manager started while the clock was ahead", async () => {
+    const rig = await started();
+    await rig.json(CONTROL, "Deliver", [rig.document([])]);
+    const ticket = rig.ticket(lazy());
+    expect(await rig.call(ROOT, "Ticket", [ticket])).toBe(1);
+    rig.clock.jump(3_600_000);
+    await rig.start();
+    rig.clock.jump(-3_600_000);
+    await rig.start();
+    await expect(rig.call(ROOT, "Ticket", [ticket])).rejects.toMatchObject(refusedAs("is forgotten"));
+  });
+
   test("a disk that fails uses nothing up", async () => {
     const rig = await started();
     await rig.json(CONTROL, "Deliver", [rig.document([])]);

@@ -5,6 +5,7 @@ import { seededRandom } from "@nodeyard/runtime";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { EMPTY_STATE, type State, Store } from "../../src/index.ts";
+import { encodeState } from "../../src/store/codec.ts";
 import { seal } from "../../src/store/envelope.ts";
 import { nodeFiles } from "../../src/store/index.ts";
 import { PowerLossFiles } from "../../src/testing/index.ts";
@@ -30,6 +31,14 @@ describe("the store", () => {
       }),
       { numRuns: 30 },
     );
+  });
+
+  test("what was written before tickets were forgotten for good is read: none was", async () => {
+    const files = new PowerLossFiles();
+    const { ticketsForgotten: _later, ...older } = JSON.parse(encodeState(numbered(7)));
+    files.damage("state.0.json", seal(NODE, { sequence: 1, body: JSON.stringify(older) }));
+    expect(await load(files)).toEqual({ state: numbered(7), damaged: [] });
+    expect(numbered(7).ticketsForgotten).toBe(0);
   });
 
   test("18 and 19: the power may go at any call, and the old state or the new one is there; never less than was acknowledged", async () => {

@@ -16,6 +16,7 @@ import {
   readSignedDocument,
   readTicket,
   type State,
+  useTicket,
 } from "../../core/index.ts";
 import { TicketRefusedError } from "../../errors.ts";
 import { documentOf, reportOf, watched } from "../../manager/index.ts";
@@ -26,9 +27,6 @@ import { desiredState } from "./slivers.ts";
 
 /** Milliseconds that a watcher waits at most; well below what carries the call allows. */
 const WATCH = 30_000;
-
-/** Tickets that are remembered; each is for 15 minutes at most. */
-const MAX_USED_TICKETS = 10_000;
 
 const ticket: Method = {
   name: "Ticket",
@@ -41,7 +39,7 @@ const ticket: Method = {
       refusing(() => {
         const opened = openTicket(textOf(text), keysOf(context), node, manager.now);
         // In the same write as its effect: a ticket cannot be used again after a crash.
-        const used = remember(state, opened.jti, opened.exp + CLOCK_TOLERANCE, manager.now);
+        const used = useTicket(state, opened.jti, opened.exp + CLOCK_TOLERANCE, manager.now);
         const delivery = readTicket(opened, machine.policy.defaults);
         return { state: redeem(used, delivery, capacity), result: 1 };
       }),
@@ -153,14 +151,6 @@ function redeem(
 
 function refusalText({ name, code, reason }: Refusal): string {
   return `${name ?? "a sliver"}: ${code}: ${reason}`;
-}
-
-function remember(state: State, jti: string, until: number, now: number): State {
-  if (state.usedTickets.has(jti)) throw new TicketRefusedError("the ticket has been used");
-  const current = [...state.usedTickets].filter(([, end]) => end >= now);
-  if (current.length >= MAX_USED_TICKETS)
-    throw new TicketRefusedError("too many tickets within a quarter of an hour");
-  return { ...state, usedTickets: new Map([...current, [jti, until]]) };
 }
 
 /** What is wrong with what the caller sent is his argument, not our failure. */

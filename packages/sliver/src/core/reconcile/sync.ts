@@ -70,9 +70,10 @@ export function hasChanged(before: State, after: State): boolean {
 }
 
 /** What sync may change in a state. */
-function changeable({ records, nextIncarnation, usedTickets, traffic }: State): unknown {
+function changeable({ records, nextIncarnation, usedTickets, ticketsForgotten, traffic }: State): unknown {
   return [
     nextIncarnation,
+    ticketsForgotten,
     [...usedTickets.keys()],
     [...traffic],
     [...records.values()].map(({ name, local }) => [name, local]),
