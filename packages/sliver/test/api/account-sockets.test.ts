@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -75,6 +76,26 @@ describe("sockets of accounts", () => {
     expect(existsSync(place(first))).toBe(false);
     await sockets.apply([inside("ada", 2, 7)]);
     expect(await ask(place(second))).toBe("ada 7");
+  });
+
+  test("a sliver that is made anew in its old place is heard there, and what was connected before is not", async () => {
+    const ada = make(inside("ada", 1));
+    await sockets.apply([ada]);
+    const before = connect(place(ada));
+    const ended = new Promise((resolve) => before.once("close", resolve));
+    await new Promise((resolve) => before.once("connect", resolve));
+    rmSync(join(folder, "ada.1"), { recursive: true });
+    make(ada);
+    await sockets.apply([ada]);
+    expect(await ask(place(ada))).toBe("ada 1");
+    await ended;
+    // The same of a socket outside of slivers.
+    const bob = { caller: sliver("bob"), uid };
+    await sockets.apply([ada, bob]);
+    const outside = join(folder, "run", "bob", "api.sock");
+    rmSync(outside);
+    await sockets.apply([ada, bob]);
+    expect(await ask(outside)).toBe("bob 0");
   });
 
   test("the folder outlives a manager, so that what is mounted of it stays the same", async () => {

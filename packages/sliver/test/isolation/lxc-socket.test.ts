@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DocumentInput, type SliverSpecInput, signText } from "@nodeyard/sliver-protocol";
@@ -108,6 +109,15 @@ describe.skipIf(skip).each(["account", "container"] as const)(
         expect(await as("root")).toMatch(/^\{/);
         expect(await as("nobody")).toMatch(/^no socket: Permission denied/);
       }
+    });
+
+    test("also after it was found broken and made anew", async () => {
+      const life = () => inSliver(real, 1, "cut -d' ' -f22 /proc/1/stat");
+      const before = await life();
+      await writeFile(join(real.folder, "slivers", "ny-1.1", "mark.json"), "{");
+      await until(async () => (await life()) !== before);
+      await until(async () => typeof (await call(1, "GetRecord")) === "object");
+      expect(await call(1, "GetRecord")).toMatchObject({ result: { name: "ada" } });
     });
 
     test("also after its manager died and came again, and not after the sliver is gone", async () => {

@@ -41,6 +41,10 @@ export class AccountSockets {
     return join(this.#folder, account, SOCKET);
   }
 
+  #place({ caller, folder }: SocketAccount): string {
+    return folder === undefined ? this.#path(caller.account) : join(folder, SOCKET);
+  }
+
   /** Removes what a process before left, and makes the folder ready. Its parent must be root's. */
   async prepare(): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o755 });
@@ -55,8 +59,8 @@ export class AccountSockets {
   }
 
   /**
-   * Listens for exactly these, but for those whose folder is not there yet. Calls are carried out one after another.
-   * Rejects with the first failure after it has tried all.
+   * Listens for exactly these, but for those whose folder is not there yet; anew where a socket is there no more. Calls
+   * are carried out one after another. Rejects with the first failure after it has tried all.
    */
   apply(accounts: readonly SocketAccount[]): Promise<void> {
     const run = this.#last.then(() => this.#apply(accounts));
@@ -79,7 +83,9 @@ export class AccountSockets {
     const attempt = (work: Promise<void>) => work.catch((error) => void failures.push(error));
     for (const [name, listening] of this.#listening) {
       const next = wanted.get(name);
-      if (next !== undefined && same(next, listening.account)) continue;
+      // A sliver that was broken has been made anew in its old place, where nobody listens any more.
+      const heard = await isSocket(this.#place(listening.account));
+      if (heard && next !== undefined && same(next, listening.account)) continue;
       this.#listening.delete(name);
       await attempt(this.#end(listening));
     }
@@ -113,7 +119,7 @@ export class AccountSockets {
         await mkdir(join(this.#folder, name), { recursive: true, mode: 0o755 });
         await chmod(join(this.#folder, name), 0o755);
       }
-      await rename(draft, join(folder ?? join(this.#folder, name), SOCKET));
+      await rename(draft, this.#place(account));
     } catch (error) {
       server.close();
       throw error;
@@ -126,7 +132,7 @@ export class AccountSockets {
   async #end({ account, server }: Listening): Promise<void> {
     const { folder, caller } = account;
     if (folder === undefined) await this.#forget(caller.account);
-    else await rm(join(folder, SOCKET), { force: true });
+    else await rm(this.#place(account), { force: true });
     // What was connected spoke for an account that is no more.
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
