@@ -24,6 +24,6 @@ export {
   withLocal,
 } from "./record.ts";
 export { countAll, countTraffic, DAY, dailyRates, type Sent, type Traffic } from "./traffic.ts";
-export { look, type TrustedTime, trustedSeconds, trustFirst } from "./trusted-time.ts";
+export { look, monotonicAt, type TrustedTime, trustedSeconds, trustFirst } from "./trusted-time.ts";
 export { useTicket } from "./used-tickets.ts";
 export { compareVersions, NO_VERSION, type Version, versionText } from "./version.ts";

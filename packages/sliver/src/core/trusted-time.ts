@@ -29,3 +29,8 @@ export function look(time: TrustedTime, wall: number, monotonic: number): Truste
 export function trustedSeconds(time: TrustedTime, monotonic: number): number {
   return (time.offset + monotonic) / 1000;
 }
+
+/** Monotonic time at which that clock will show these seconds. */
+export function monotonicAt(time: TrustedTime, seconds: number): number {
+  return seconds * 1000 - time.offset;
+}

@@ -4,6 +4,7 @@ import {
   hasChanged,
   look,
   type Machine,
+  monotonicAt,
   type Observed,
   type State,
   type SyncResult,
@@ -41,7 +42,7 @@ export interface ManagerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ManagerLog;
-  /** Milliseconds between syncs when nothing happens: expiry, and whatever was missed. */
+  /** Milliseconds between syncs when nothing happens: whatever was missed. */
   readonly heartbeat?: number;
   /** Milliseconds between the starts of slivers at the first sync; 0: as fast as may be (the old `-s` had 3 s). */
   readonly startSpacing?: number;
@@ -53,7 +54,7 @@ const HEARTBEAT = 10_000;
 const INSPECT_LIMIT = 30_000;
 const CLOSE_LIMIT = 20_000;
 
-/** Holds the state of a node, and brings the machine to it: at every change, every outcome and every heartbeat. */
+/** Holds the state of a node, and brings the machine to it: at every change, outcome, end and heartbeat. */
 export class Manager {
   readonly options: ManagerOptions;
   readonly failures: Failures;
@@ -224,7 +225,8 @@ export class Manager {
     this.#prune(result, observed);
     this.#starts.see(result.tasks, clock.monotonic());
     this.#submit(result.tasks);
-    this.#wake = this.#starts.next;
+    // What lasts until a second is over after it.
+    this.#wake = Math.min(this.#starts.next, monotonicAt(this.#time, result.nextEnd) + 1);
     for (const check of [...this.#listeners]) check();
   }
 

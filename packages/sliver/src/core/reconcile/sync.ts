@@ -1,6 +1,6 @@
 import type { LoanVerdict, Resource, Rspec } from "@nodeyard/sliver-protocol";
 import { assignCores } from "../cores.ts";
-import { expire } from "../expire.ts";
+import { expire, nextEnd } from "../expire.ts";
 import { computeLimits } from "../limits.ts";
 import { computeLoans } from "../loans/compute.ts";
 import type { Policy } from "../policy.ts";
@@ -32,6 +32,8 @@ export interface SyncResult {
   /** What found no index, and cores that a sliver wanted and did not get. */
   readonly unplaced: readonly string[];
   readonly missingCores: ReadonlyMap<string, number>;
+  /** Seconds after which the next sync finds something over; Infinity: nothing ends by its time. */
+  readonly nextEnd: number;
 }
 
 /** The old `sync()`, without any effect of its own. `now` is in seconds. Twice in a row, the second plans nothing new. */
@@ -61,7 +63,8 @@ export function sync(
   }
   const lendable = Object.keys(policy.minimums) as Resource[];
   const tasks = plan({ records: state.records, configs, observed, safe: state.safe, lendable });
-  return { state, effective, verdicts, tasks, unplaced, missingCores: sets.missing };
+  const missingCores = sets.missing;
+  return { state, effective, verdicts, tasks, unplaced, missingCores, nextEnd: nextEnd(state, now) };
 }
 
 /** True when a sync that made `after` of `before` found something to be stored. */
