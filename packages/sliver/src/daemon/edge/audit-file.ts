@@ -1,24 +1,55 @@
-import { closeSync, openSync, renameSync, statSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
+import { messageOf } from "@nodeyard/runtime";
 import type { Audit } from "../../api/index.ts";
 
 /** Bytes of a file before it becomes `<path>.1`, which it replaces. */
 const MAX_SIZE = 16 * 1024 * 1024;
 
-/** Appends a line of JSON per decision. Throws what the file system throws: a call that cannot be noted is not made. */
-export function auditFile(path: string): { readonly audit: Audit; close(): void } {
-  let file = openSync(path, "a", 0o600);
-  let size = statSync(path).size;
+/**
+ * Appends a line of JSON per decision. Throws what the file system throws: a call that cannot be noted is not made. A file that cannot
+ * be put aside grows on, and `onFailure` is told once.
+ */
+export function auditFile(
+  path: string,
+  onFailure: (line: string) => void,
+): { readonly audit: Audit; close(): void } {
+  let file: number | undefined = openSync(path, "a", 0o600);
+  let size = fstatSync(file).size;
+  let told = false;
+  /** The old file is let go of when the new one is there: a number that is closed may soon be another file's. */
+  const putAside = (old: number) => {
+    try {
+      moveAway(path);
+      file = openSync(path, "a", 0o600);
+      size = 0;
+      told = false;
+      closeSync(old);
+    } catch (error) {
+      if (!told)
+        onFailure(`${path} is full and grows on, since no new one can be begun: ${messageOf(error)}`);
+      told = true;
+    }
+  };
   return {
     audit: (entry) => {
+      if (file === undefined) throw new Error(`${path} is closed`);
       const line = Buffer.from(`${JSON.stringify(entry)}\n`);
-      if (size + line.length > MAX_SIZE) {
-        closeSync(file);
-        renameSync(path, `${path}.1`);
-        file = openSync(path, "a", 0o600);
-        size = 0;
-      }
+      if (size + line.length > MAX_SIZE) putAside(file);
       size += writeSync(file, line);
     },
-    close: () => closeSync(file),
+    close: () => {
+      const last = file;
+      file = undefined;
+      if (last !== undefined) closeSync(last);
+    },
   };
+}
+
+/** Somebody else may have done it, or an attempt of ours that got no further. */
+function moveAway(path: string): void {
+  try {
+    renameSync(path, `${path}.1`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
 }

@@ -48,7 +48,7 @@ export async function startDaemon(
   undo.defer(() => lock.release());
   const store = new Store(nodeFiles(config.stateFolder), config.node);
   const state = await loadState(store, config, log);
-  const audit = auditFile(join(config.stateFolder, "audit.log"));
+  const audit = auditFile(join(config.stateFolder, "audit.log"), (line) => log.error(line));
   undo.defer(() => audit.close());
 
   const backEnd = make(config);
