@@ -1,7 +1,12 @@
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { messageOf } from "@nodeyard/runtime";
 import { AlreadyRunningError, DaemonConfigError } from "../errors.ts";
+
+/** SQLite's numbers of failures: somebody else has the lock; what is in the file is none of SQLite's. */
+const BUSY = 5;
+const DAMAGED: readonly unknown[] = [11, 26];
 
 /**
  * Holds the state folder for this process. The kernel keeps the lock with the open file and ends it with the process,
@@ -11,12 +16,38 @@ export function lockFolder(folder: string): { release(): void } {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   if ((statSync(folder).mode & 0o077) !== 0)
     throw new DaemonConfigError(`others may enter the state folder ${folder}; chmod 700 it`);
-  const database = new DatabaseSync(join(folder, "lock.sqlite"));
+  const path = join(folder, "lock.sqlite");
+  try {
+    try {
+      return lock(path);
+    } catch (error) {
+      if (!DAMAGED.includes(failureOf(error))) throw error;
+      // Nothing is kept in it, and nobody holds what could be read. Emptied, not replaced: of two that do so, one has it.
+      truncateSync(path);
+      return lock(path);
+    }
+  } catch (cause) {
+    if (failureOf(cause) === BUSY) throw new AlreadyRunningError(folder, { cause });
+    throw new DaemonConfigError(
+      `${path} cannot be locked (${messageOf(cause)}): remove it while no sliverd works in ${folder}`,
+      { cause },
+    );
+  }
+}
+
+function lock(path: string): { release(): void } {
+  const database = new DatabaseSync(path);
   try {
     database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
-  } catch (cause) {
+  } catch (error) {
     database.close();
-    throw new AlreadyRunningError(folder, { cause });
+    throw error;
   }
   return { release: () => database.close() };
+}
+
+/** The lower byte: the others say more of the same. */
+function failureOf(error: unknown): number | undefined {
+  const { errcode } = error as { readonly errcode?: number };
+  return errcode === undefined ? undefined : errcode & 0xff;
 }
