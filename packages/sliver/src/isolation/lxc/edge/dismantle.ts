@@ -13,6 +13,7 @@ import type { SliverMachine } from "./machine.ts";
 export async function dismantle(machine: SliverMachine, signal: AbortSignal): Promise<void> {
   const { options } = machine;
   if ((await belongings(options, signal)).length === 0) return;
+  await machine.prepareToEnd(signal);
   const failures: string[] = [];
   // Of either kind: what one back end made, the other one ends.
   const backEnd = new LxcBackEnd("account", machine);

@@ -6,6 +6,7 @@ import { writeAtomic } from "../../edge/atomic.ts";
 import { run } from "../../edge/run.ts";
 import { MachineError } from "../../errors.ts";
 import { Network } from "../../network/index.ts";
+import { exists } from "../../storage/edge/pool.ts";
 import { Images, Pool, Subvolumes } from "../../storage/index.ts";
 import type { IsolationOptions } from "../options.ts";
 import { SECCOMP_POLICY } from "../seccomp.ts";
@@ -68,11 +69,20 @@ export class SliverMachine {
 
   /** Once; again after it failed. Throws MachineError, CommandError. */
   prepare(signal: AbortSignal): Promise<void> {
-    this.#prepared ??= this.#prepare(signal).catch((error) => {
-      this.#prepared = undefined;
-      throw error;
+    return this.#once(() => this.#prepare(signal));
+  }
+
+  /**
+   * In place of `prepare`, for who ends all slivers and takes everything away, until it is taken: makes nothing, mounts nothing, asks
+   * for no program. What cannot make slivers, any more or at all, is rid of them all the same. Slivers that run hold the pool mounted;
+   * of one that is not, and is ours, only the file is left to remove. Throws MachineError, CommandError.
+   */
+  prepareToEnd(signal: AbortSignal): Promise<void> {
+    return this.#once(async () => {
+      // Its last file is there only where the pool was, too.
+      await this.pool.prepareToEnd(await exists(this.seccomp), signal);
+      this.#cgroups = await Cgroups.detect(this.options.clock);
     });
-    return this.#prepared;
   }
 
   /** One at a time: what is made for the first sliver must not be taken away under it. */
@@ -108,10 +118,20 @@ export class SliverMachine {
     const there = await this.folders.list();
     if (there.length > 0) throw new MachineError(`${there.join(", ")} must be ended first`);
     await this.leave(signal);
+    // Images go with a pool of our own: a damaged one is not asked to give them up first.
+    if (this.pool.own) await this.pool.leave(signal);
     await this.images.remove(signal);
     await this.pool.leave(signal);
     this.#prepared = undefined;
     await removeOwn(this.options.folder);
+  }
+
+  #once(work: () => Promise<void>): Promise<void> {
+    this.#prepared ??= work().catch((error) => {
+      this.#prepared = undefined;
+      throw error;
+    });
+    return this.#prepared;
   }
 
   async #prepare(signal: AbortSignal): Promise<void> {

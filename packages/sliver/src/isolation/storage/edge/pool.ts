@@ -1,10 +1,15 @@
 import { mkdir, readFile, rm, stat, statfs } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { run } from "../../edge/run.ts";
 import { MachineError } from "../../errors.ts";
 import { type QuotaGroupOptions, QuotaGroups } from "../quota-groups.ts";
 import { type ListedSubvolume, readSubvolumes } from "../subvolume-list.ts";
 import { BtrfsQuota } from "./btrfs-quota.ts";
+
+/** Bytes that a file of our own leaves free beside it: the machine has to go on when the pool is full. */
+const SPARE = 67_108_864;
+/** What `statfs` calls a btrfs. */
+const BTRFS = 0x9123683e;
 
 /**
  * A btrfs of slivers' own, in a file whose blocks are allocated, or in a folder that is one already. It is reachable
@@ -37,6 +42,28 @@ export class Pool {
     await run(["btrfs", "quota", "enable", this.folder], { signal });
     await this.groups.resume(signal);
     for (const name of ["slivers", "images"]) await mkdir(join(this.folder, name), { recursive: true });
+  }
+
+  /** Whether it is a file of our own: what is in it goes with it. */
+  get own(): boolean {
+    return this.#file !== undefined;
+  }
+
+  /**
+   * In place of `prepare`, for who only takes away: makes and mounts nothing. On a file system that is not ours it takes on what an
+   * earlier process owed; throws MachineError when that is not mounted, though slivers `used` it.
+   */
+  async prepareToEnd(used: boolean, signal: AbortSignal): Promise<void> {
+    if (this.own) return;
+    const there = await statfs(this.folder).then(
+      ({ type }) => type === BTRFS,
+      () => false,
+    );
+    if (!there && used)
+      throw new MachineError(
+        `the pool ${this.folder} is on no btrfs, and what slivers left there cannot be taken away: mount its file system first`,
+      );
+    if (there) await this.groups.resume(signal);
   }
 
   /** Unmounts it; what is in it stays. A file system that is not ours keeps no quota group of ours. */
@@ -80,9 +107,26 @@ export class Pool {
     if (await exists(file)) return;
     const half = `${file}.new`;
     await rm(half, { force: true });
-    await run(["fallocate", "-l", String(this.#bytes), half], { signal });
-    await run(["mkfs.btrfs", "-q", "-m", "single", half], { signal });
-    await run(["mv", half, file], { signal });
+    await this.#demandRoom(dirname(file));
+    try {
+      await run(["fallocate", "-l", String(this.#bytes), half], { signal });
+      await run(["mkfs.btrfs", "-q", "-m", "single", half], { signal });
+      await run(["mv", half, file], { signal });
+    } catch (error) {
+      // ext4 keeps what it could allocate; without this, that would be all that the machine has left.
+      await rm(half, { force: true }).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #demandRoom(place: string): Promise<void> {
+    const { bsize, bavail } = await statfs(place);
+    const free = bsize * bavail;
+    if (this.#bytes + SPARE > free)
+      throw new MachineError(
+        `the pool needs ${this.#bytes} bytes in ${place} and leaves ${SPARE} free beside it; ${free} are free: ` +
+          "make room there, or set a smaller isolation.pool.bytes",
+      );
   }
 
   /** What is mounted at the folder. */
