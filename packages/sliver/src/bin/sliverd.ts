@@ -30,6 +30,8 @@ const OPTIONS = {
   json: { type: "boolean" },
 } as const;
 
+/** Who takes everything away needs no node id: none is made for that, and one that cannot be read keeps nobody from it. */
+const NAMELESS = "nameless";
 /** Milliseconds to end every sliver and take everything away. */
 const DISMANTLE_LIMIT = 1_800_000;
 
@@ -42,7 +44,8 @@ async function main(args: readonly string[]): Promise<number> {
     log(USAGE);
     return 2;
   }
-  const config = parseConfig(configText(options.config), options.config, ownId);
+  const nameOf = options.dismantle ? () => NAMELESS : ownId;
+  const config = parseConfig(configText(options.config), options.config, nameOf);
   if (options.dismantle) return takeAway(config, options["dry-run"] === true, options.json === true);
   const stopped = new Promise<string>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DocumentInput, signText } from "@nodeyard/sliver-protocol";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { difference, hostState } from "../../../../testing/slivers/index.ts";
 import { spec } from "../api/rig.ts";
 import { DaemonRig } from "../daemon/rig.ts";
@@ -30,13 +30,14 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
     await real?.stop();
   }, 120_000);
 
+  beforeEach(() => rmSync(join(daemon.folder, "state"), { recursive: true, force: true }));
+
   const signal = () => AbortSignal.timeout(60_000);
-  const sliverd = (...words: string[]) => {
-    const args = ["--disable-warning=ExperimentalWarning", SLIVERD, ...words];
-    const config = ["--config", join(daemon.folder, "config.json")];
-    const { status, stdout, stderr } = spawnSync(process.execPath, [...args, ...config], {
-      encoding: "utf8",
-    });
+  const sliverd = (...words: string[]) => through([], ...words);
+  const through = (below: readonly string[], ...words: string[]) => {
+    const program = [...below, process.execPath, "--disable-warning=ExperimentalWarning", SLIVERD];
+    const all = [...program, ...words, "--config", join(daemon.folder, "config.json")];
+    const { status, stdout, stderr } = spawnSync(all[0]!, all.slice(1), { encoding: "utf8" });
     return { status, stdout, stderr };
   };
   const phases = async () => (await daemon.launcher.status(signal())).slivers.map(({ phase }) => phase);
@@ -108,6 +109,40 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
     const again = sliverd("--dismantle", "--json");
     expect(again.status).toBe(0);
     expect(JSON.parse(again.stdout)).toMatchObject({ remove: [] });
+  });
+
+  test("where nothing was made it writes nothing, also on a machine without a name", async () => {
+    await daemon.configure({ node: undefined, backEnd: "account", isolation: { folder } });
+    for (const words of [["--dry-run"], []]) {
+      const { status, stdout, stderr } = sliverd("--dismantle", "--json", ...words);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      expect(JSON.parse(stdout)).toMatchObject({ remove: [] });
+      expect(readdirSync(daemon.folder)).toEqual(["config.json"]);
+    }
+  });
+
+  test("a machine that can make no sliver is rid of what was begun, whatever is damaged", async () => {
+    const before = hostState(folder);
+    const bytes = Number.MAX_SAFE_INTEGER;
+    await daemon.configure({ node: undefined, backEnd: "account", isolation: { folder, pool: { bytes } } });
+    await daemon.start();
+    await until(async () => daemon.errors.join("").includes(`the pool needs ${bytes} bytes in ${folder}`));
+    expect(existsSync(join(folder, "pool.img.new"))).toBe(false);
+    expect(await daemon.end("SIGTERM")).toBe(0);
+    const state = join(daemon.folder, "state");
+    expect(readdirSync(state)).toContain("node-id");
+    for (const name of ["node-id", "lock.sqlite"]) writeFileSync(join(state, name), "x".repeat(4096));
+    for (const name of ["pool.img", "pool.img.new"]) writeFileSync(join(folder, name), "no file system");
+
+    // As where the package was removed.
+    const hidden = 'mount --bind /dev/null "$(command -v lxc-start)" && exec "$@"';
+    const all = through(["unshare", "--mount", "sh", "-c", hidden, "sh"], "--dismantle");
+    expect(all).toMatchObject({ status: 0, stderr: "" });
+    for (const name of ["pool.img", "pool.img.new"])
+      expect(all.stdout).toContain(`removed file ${join(folder, name)}`);
+    expect(all.stdout).toContain(`removed file ${join(state, "node-id")}`);
+    expect(difference(before, hostState(folder))).toEqual([]);
+    expect(readdirSync(daemon.folder)).toEqual(["config.json"]);
   });
 
   test("is called wrongly", () => {

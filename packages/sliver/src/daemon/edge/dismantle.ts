@@ -11,8 +11,9 @@ import {
 import type { DaemonConfig } from "../config.ts";
 import { lockFolder } from "./lock.ts";
 
-/** Of the state folder: what a daemon writes there. */
+/** Of the state folder: what a daemon writes there. A machine that is as before has no name of ours either. */
 const STATE_FILES = [
+  "node-id",
   "state.0.json",
   "state.1.json",
   "state.draft",
@@ -20,6 +21,8 @@ const STATE_FILES = [
   "audit.log.1",
   "lock.sqlite",
 ];
+/** What SQLite writes beside it, and a name that was not finished. */
+const STATE_REST = /^(?:lock\.sqlite-.*|node-id\.\d+)$/;
 
 export interface Dismantling {
   /** What goes, in the order in which it goes. */
@@ -35,10 +38,7 @@ export async function dismantling(
   signal: AbortSignal,
 ): Promise<Dismantling> {
   const { isolation, stateFolder, runFolder, control } = config;
-  const state = await present(
-    stateFolder,
-    (name) => STATE_FILES.includes(name) || /^lock\.sqlite-/.test(name),
-  );
+  const state = await present(stateFolder, isState);
   // A folder of an account holds its socket, and is the daemon's.
   const run = await present(runFolder, () => true);
   const { keysFile } = control;
@@ -86,8 +86,12 @@ export async function dismantle(
   } finally {
     lock.release();
   }
-  await removeOwn(stateFolder, [...STATE_FILES, "lock.sqlite-journal"]);
+  await removeOwn(stateFolder, (await readdir(stateFolder)).filter(isState));
   return before.remove;
+}
+
+function isState(name: string): boolean {
+  return STATE_FILES.includes(name) || STATE_REST.test(name);
 }
 
 async function present(folder: string, ours: (name: string) => boolean): Promise<string[]> {
