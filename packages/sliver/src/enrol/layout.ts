@@ -16,6 +16,8 @@ export const LAYOUT = {
   pid: "/run/nodeyard-sliverd.pid",
   /** What sshd was told to read last, until the next boot. */
   told: "/run/nodeyard-sliverd.sshd",
+  /** There while files of the daemon are newer than what it was started with; a boot starts it with what there is. */
+  due: "/run/nodeyard-sliverd.due",
   /** A runtime of this machine's own, where the bundle brings none. */
   node: "/usr/lib/nodeyard-sliverd/current/node",
 } as const;

@@ -44,6 +44,7 @@ export const REMOVED: readonly string[] = [
   LAYOUT.run,
   LAYOUT.pid,
   LAYOUT.told,
+  LAYOUT.due,
   LAYOUT.log,
   LAYOUT.programs,
 ];

@@ -19,6 +19,8 @@ export interface Found {
   readonly users: ReadonlySet<string>;
   readonly missingPackages: readonly string[];
   readonly running: boolean;
+  /** True when an enrolment began to change what the daemon reads at its start, and did not come to start it again. */
+  readonly due: boolean;
   /** What sshd was last told to read. */
   readonly told: string | undefined;
 }
@@ -59,7 +61,7 @@ export function planEnrolment(
     sshd:
       !image &&
       parts.some((part) => part.kind === "file" && part.path === LAYOUT.sshd && part.text !== found.told),
-    service: image ? "none" : !found.running ? "start" : touched ? "restart" : "none",
+    service: image ? "none" : !found.running ? "start" : touched || found.due ? "restart" : "none",
   };
 }
 

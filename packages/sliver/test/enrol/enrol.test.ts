@@ -33,7 +33,12 @@ const parts = partsOf({ bundle: "1-a", from: "/var/tmp/x", config: "{}", systemd
 const asked = { installPackages: false, image: false };
 
 /** A machine that has some of the parts as they should be, some otherwise, and lacks the rest. */
-function machineOf(state: readonly ("right" | "wrong" | "absent")[], running: boolean, told: boolean): Found {
+function machineOf(
+  state: readonly ("right" | "wrong" | "absent")[],
+  running: boolean,
+  told: boolean,
+  due = false,
+): Found {
   const files = new Map<string, { text: string; mode: number }>();
   const links = new Map<string, string>();
   const folders = new Map<string, number>();
@@ -50,6 +55,7 @@ function machineOf(state: readonly ("right" | "wrong" | "absent")[], running: bo
     users,
     missingPackages: [],
     running,
+    due,
     told: told ? sshdConfig() : undefined,
   };
 }
@@ -77,11 +83,11 @@ describe("what is to be done to a machine", () => {
 
   test("done once, there is nothing more to do, whatever was there before", () => {
     fc.assert(
-      fc.property(states, fc.boolean(), fc.boolean(), (state, running, told) => {
-        const found = machineOf(state, running, told);
+      fc.property(states, fc.boolean(), fc.boolean(), fc.boolean(), (state, running, told, due) => {
+        const found = machineOf(state, running, told, due);
         const plan = planEnrolment(parts, found, asked);
         for (const { part } of plan.changes) have(found as unknown as Having, part);
-        const after = { ...found, running: true, told: plan.sshd ? sshdConfig() : found.told };
+        const after = { ...found, running: true, due: false, told: plan.sshd ? sshdConfig() : found.told };
         expect(planEnrolment(parts, after, asked)).toEqual({
           changes: [],
           missing: [],
@@ -105,6 +111,13 @@ describe("what is to be done to a machine", () => {
       (found as unknown as Having).files.delete(path);
       expect(planEnrolment(parts, found, asked).service, path).toBe(service);
     }
+  });
+
+  test("what was cut off before the daemon was started again is made up, though every file is as it should be", () => {
+    const right = (running: boolean) => machineOf(["right"], running, true, true);
+    expect(planEnrolment(parts, right(true), asked)).toMatchObject({ changes: [], service: "restart" });
+    expect(planEnrolment(parts, right(false), asked).service).toBe("start");
+    expect(planEnrolment(parts, right(true), { ...asked, image: true }).service).toBe("none");
   });
 
   test("missing packages are named, and installed only when that was asked for; an image starts nothing", () => {

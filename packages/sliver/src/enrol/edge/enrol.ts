@@ -1,6 +1,8 @@
+import { rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { backoff, type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
 import { type KeySet, parseKeySet, SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
+import { writeAtomic } from "../../isolation/edge/atomic.ts";
 import { CommandError } from "../../isolation/errors.ts";
 import { EnrolError } from "../errors.ts";
 import { CONTROL_USER, IMAGE_PROGRAMS, LAYOUT, PROGRAMS } from "../layout.ts";
@@ -56,6 +58,8 @@ export async function apply(
     ))
       await carryOut(part, limit.signal);
     const { node, plan } = await planned(settings, from, clock, first.installs);
+    // Whatever cuts this off from here on, the next run starts the daemon with what was written.
+    if (plan.service !== "none") await writeAtomic(LAYOUT.due, "");
     for (const { part } of plan.changes) await carryOut(part, limit.signal);
     if (first.plan.sshd) {
       const wrong = await wrongSshd(limit.signal);
@@ -65,6 +69,7 @@ export async function apply(
     if (plan.service === "restart") await service.stop(clock, limit.signal);
     if (plan.service !== "none") {
       await service.start(limit.signal);
+      await rm(LAYOUT.due, { force: true });
       notes.push(service.atBoot());
     }
     if (!settings.image && node !== undefined) await answers(node, clock, random);

@@ -33,6 +33,7 @@ export function look(
     ),
     missingPackages: [...new Set(missing.map(([, name]) => name))].sort(),
     running,
+    due: existsSync(LAYOUT.due),
     told: textAt(LAYOUT.told),
   };
 }
