@@ -4,7 +4,7 @@ export { type BundlePlaces, openBundle } from "./edge/bundle.ts";
 export { controlClient, type SshLogin, sshRemote } from "./edge/ssh-remote.ts";
 export { type Enrolled, type EnrolWish, enrolSettings } from "./enrolment.ts";
 export { SliverHostError } from "./errors.ts";
-export { type InstallOrder, installSliverd, uninstallSliverd } from "./install.ts";
+export { type InstallOrder, installSliverd, type UninstallOrder, uninstallSliverd } from "./install.ts";
 export { isolationKeys, readIsolation } from "./label.ts";
 export { type SliverPlaces, sliverPlaces } from "./places.ts";
 export type { Bundle, Remote } from "./remote.ts";

@@ -1,11 +1,13 @@
 import { messageOf } from "@nodeyard/runtime";
-import { SliverClient, sshTransport } from "@nodeyard/sliver-protocol";
+import { CONTROL_USER, SliverClient, sshTransport } from "@nodeyard/sliver-protocol";
 import { type Enrolled, readEnrolled } from "./enrolment.ts";
 import { SliverHostError } from "./errors.ts";
 import type { Bundle, Remote } from "./remote.ts";
 
 /** Where a sliver host keeps the programs that it runs (packages/sliver/src/enrol/layout.ts). */
 const CURRENT = "/usr/lib/nodeyard-sliverd/current";
+/** What an enrolment makes first, or takes away last. */
+const TRACES = ["/etc/nodeyard-sliver", "/usr/lib/nodeyard-sliverd", "/var/lib/nodeyard-sliverd"] as const;
 const NODE_FLAGS = "--disable-warning=ExperimentalWarning";
 
 export interface InstallOrder {
@@ -26,10 +28,7 @@ export interface InstallOrder {
 export async function installSliverd(order: InstallOrder): Promise<Enrolled> {
   const { remote, bundle, signal } = order;
   const host = await probe(remote, signal);
-  if (host.platform !== bundle.platform)
-    throw new SliverHostError(
-      `${remote.name} is ${host.platform}, and the runtime that would be copied is for ${bundle.platform}; give one for it with --node-runtime`,
-    );
+  checkPlatform(remote, host, bundle);
   const has = host.digest === bundle.digest && host.runtimeSize === bundle.runtimeSize;
   const folder = has ? CURRENT : await copy(remote, bundle, signal);
   try {
@@ -43,16 +42,45 @@ export async function installSliverd(order: InstallOrder): Promise<Enrolled> {
   }
 }
 
-/** Takes everything back. A machine that is no sliver host stays as it is. Throws SliverHostError. */
-export async function uninstallSliverd(
-  remote: Remote,
-  { dryRun, signal }: { readonly dryRun: boolean; readonly signal: AbortSignal },
-): Promise<Enrolled> {
+export interface UninstallOrder {
+  readonly remote: Remote;
+  /** Asked for where the machine's own programs do not run: its enrolment was cut off, or they are damaged. */
+  readonly bundle: () => Bundle;
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Takes everything back, of half an enrolment too. A machine that has nothing of one stays as it is. Throws SliverHostError. */
+export async function uninstallSliverd(order: UninstallOrder): Promise<Enrolled> {
+  const { remote, dryRun, signal } = order;
   const host = await probe(remote, signal);
-  if (host.digest === "")
-    return { node: "", changes: [], missingPackages: [], notes: ["it is no sliver host"] };
-  const command = `${host.sudo}${CURRENT}/node ${NODE_FLAGS} ${CURRENT}/sliver-enrol.mjs withdraw${dryRun ? " --dry-run" : ""}`;
-  return readEnrolled(await remote.run(command, { signal }));
+  if (!host.traces) return { node: "", changes: [], missingPackages: [], notes: ["it is no sliver host"] };
+  const runs = host.digest !== "" && (await answers(remote, signal));
+  const folder = runs ? CURRENT : await copyFitting(remote, host, order.bundle(), signal);
+  try {
+    const command = `${host.sudo}${folder}/node ${NODE_FLAGS} ${folder}/sliver-enrol.mjs withdraw${dryRun ? " --dry-run" : ""}`;
+    return readEnrolled(await remote.run(command, { signal }));
+  } finally {
+    if (!runs) await remote.run(`rm -rf ${folder}`, { signal }).catch(() => undefined);
+  }
+}
+
+/** Whether the machine's own programs run. */
+async function answers(remote: Remote, signal: AbortSignal): Promise<boolean> {
+  const line = `${CURRENT}/node ${NODE_FLAGS} ${CURRENT}/sliver-enrol.mjs --version 2>/dev/null || true`;
+  return (await remote.run(line, { signal })).startsWith("sliver-enrol ");
+}
+
+function copyFitting(remote: Remote, host: Probed, bundle: Bundle, signal: AbortSignal): Promise<string> {
+  checkPlatform(remote, host, bundle);
+  return copy(remote, bundle, signal);
+}
+
+function checkPlatform(remote: Remote, host: Probed, bundle: Bundle): void {
+  if (host.platform !== bundle.platform)
+    throw new SliverHostError(
+      `${remote.name} is ${host.platform}, and the runtime that would be copied is for ${bundle.platform}; give one for it with --node-runtime`,
+    );
 }
 
 interface Probed {
@@ -61,11 +89,22 @@ interface Probed {
   /** Of the programs that are there; empty: none are. */
   readonly digest: string;
   readonly runtimeSize: number;
+  /** Something of an enrolment is there, whole or not. */
+  readonly traces: boolean;
 }
 
 async function probe(remote: Remote, signal: AbortSignal): Promise<Probed> {
-  const line = `uname -sm; id -u; sha256sum ${CURRENT}/bundle.json 2>/dev/null || echo -; stat -L -c %s ${CURRENT}/node 2>/dev/null || echo 0`;
-  const [platform = "", uid = "", digest = "", size = ""] = (await remote.run(line, { signal }))
+  const traces = TRACES.map((path) => ` || [ -e ${path} ]`).join("");
+  const lines = [
+    "uname -sm",
+    "id -u",
+    `sha256sum ${CURRENT}/bundle.json 2>/dev/null || echo -`,
+    `stat -L -c %s ${CURRENT}/node 2>/dev/null || echo 0`,
+    `if grep -q '^${CONTROL_USER}:' /etc/passwd${traces}; then echo some; else echo none; fi`,
+  ];
+  const [platform = "", uid = "", digest = "", size = "", found = ""] = (
+    await remote.run(lines.join("; "), { signal })
+  )
     .trim()
     .split("\n");
   if (!/^\d+$/.test(uid)) throw new SliverHostError(`${remote.name} does not answer as a Unix shell does`);
@@ -79,7 +118,13 @@ async function probe(remote: Remote, signal: AbortSignal): Promise<Probed> {
         },
       );
     });
-  return { platform, sudo, digest: /^[0-9a-f]{64}/.exec(digest)?.[0] ?? "", runtimeSize: Number(size) };
+  return {
+    platform,
+    sudo,
+    digest: /^[0-9a-f]{64}/.exec(digest)?.[0] ?? "",
+    runtimeSize: Number(size),
+    traces: found === "some",
+  };
 }
 
 /** Into a folder that only the login may enter. */

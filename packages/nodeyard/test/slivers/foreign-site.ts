@@ -7,6 +7,11 @@ import { ForeignMachine } from "../../../../testing/foreign-machine/index.ts";
 import { Running } from "../cli/nodeyard.ts";
 
 export const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
+/** Files that name users. */
+export const USERS = ["/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow"];
+/** What useradd and sshd leave in any case. */
+export const ELSEWHERE =
+  /^\/(etc\/(passwd|group|shadow|gshadow|subuid|subgid)-?|etc\/\.pwd\.lock|var\/log\/|root\/\.ssh\/|etc\/ssh\/ssh_host)/;
 const LOOK_MS = 100;
 /** A busy machine takes many seconds for one command. */
 const PATIENCE_MS = 240_000;
@@ -60,7 +65,7 @@ export class ForeignSite {
   }
 
   async stop(): Promise<void> {
-    await this.host("uninstall").catch(() => undefined);
+    await this.host("uninstall", "--bundle", this.bundle).catch(() => undefined);
     await this.machine.stop();
   }
 

@@ -4,12 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ForeignMachine } from "../../../../testing/foreign-machine/index.ts";
 import { difference, hostState, whyNot } from "../../../../testing/slivers/index.ts";
-import { ForeignSite, ROOT, type Slot } from "./foreign-site.ts";
-
-const USERS = ["/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow"];
-/** What useradd and sshd leave in any case. */
-const ELSEWHERE =
-  /^\/(etc\/(passwd|group|shadow|gshadow|subuid|subgid)-?|etc\/\.pwd\.lock|var\/log\/|root\/\.ssh\/|etc\/ssh\/ssh_host)/;
+import { ELSEWHERE, ForeignSite, ROOT, type Slot, USERS } from "./foreign-site.ts";
 
 interface Done {
   readonly node: string;

@@ -20,7 +20,7 @@ async function main([command, option, ...rest]: readonly string[]): Promise<numb
   if (command === "plan" && option === undefined) return tell(await plan(settings(), from, systemClock));
   if (command === "apply" && option === undefined) return tell(await apply(settings(), from, tools));
   if (command === "withdraw" && (option === undefined || option === "--dry-run"))
-    return tell(await withdraw(systemClock, option === "--dry-run"));
+    return tell(await withdraw(systemClock, from, option === "--dry-run"));
   return misused();
 }
 

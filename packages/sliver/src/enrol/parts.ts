@@ -34,17 +34,25 @@ export function partsOf(options: {
   ];
 }
 
-/** What is removed with all that is in it, last first; the programs go last, since they do it. */
+/** What is removed with all that is in it, last first. */
 export const REMOVED: readonly string[] = [
   LAYOUT.wants,
   LAYOUT.unit,
   LAYOUT.sshd,
-  LAYOUT.settings,
   LAYOUT.state,
   LAYOUT.run,
   LAYOUT.pid,
-  LAYOUT.told,
   LAYOUT.due,
   LAYOUT.log,
+];
+
+/**
+ * What is removed after the user, so that who is cut off before finds it again: what sshd was told and has to be told otherwise, what
+ * was installed here, and the programs, since they do it. The link to them goes first: half of them are of no use.
+ */
+export const REMOVED_LAST: readonly string[] = [
+  LAYOUT.told,
+  LAYOUT.settings,
+  LAYOUT.current,
   LAYOUT.programs,
 ];

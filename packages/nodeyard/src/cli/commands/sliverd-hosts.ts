@@ -3,6 +3,7 @@ import { readSigningKeys } from "@nodeyard/sliver-protocol";
 import { type Command, Option } from "commander";
 import { readText } from "../../process/index.ts";
 import {
+  type Bundle,
   type Enrolled,
   type EnrolWish,
   enrolSettings,
@@ -35,34 +36,33 @@ interface WishOptions {
   readonly sliverdConfig?: string;
 }
 
-interface InstallOptions extends LoginOptions, WishOptions {
-  readonly installPackages?: boolean;
+interface ProgramOptions {
   readonly bundle?: string;
   readonly nodeRuntime?: string;
   readonly platform: string;
 }
 
+interface InstallOptions extends LoginOptions, WishOptions, ProgramOptions {
+  readonly installPackages?: boolean;
+}
+
+interface UninstallOptions extends LoginOptions, ProgramOptions {}
+
 export function addSliverdHosts(sliverd: Command, session: Session): void {
-  wishes(login(sliverd.command("install")))
+  programs(wishes(login(sliverd.command("install"))))
     .description(
       "make a machine a sliver host, over ssh and with your rights there; run again it changes nothing",
     )
     .option("--install-packages", "install packages that are missing there; without it they are only named")
-    .option("--bundle <folder>", "programs to copy; default: those of this installation")
-    .option("--node-runtime <file>", "a Node for the machine, where this one's does not run")
-    .option("--platform <name>", "what the machine's `uname -sm` says, for --node-runtime", "Linux x86_64")
     .action((host: string, options: InstallOptions) => install(session, host, options));
   addSliverdStatus(way(sliverd.command("status"), "1m"), session, loginOf, (options: LoginOptions, work) =>
     within(session, options, work),
   );
-  login(sliverd.command("uninstall"))
-    .description("end a machine's slivers and take back everything that install put there")
-    .action((host: string, options: LoginOptions) =>
-      within(session, options, async (signal) => {
-        const dryRun = options.dryRun === true;
-        tell(session, await uninstallSliverd(remoteOf(host, options), { dryRun, signal }), options);
-      }),
-    );
+  programs(login(sliverd.command("uninstall")))
+    .description(
+      "end a machine's slivers and take back everything that install put there, also where it was cut off",
+    )
+    .action((host: string, options: UninstallOptions) => uninstall(session, host, options));
   wishes(sliverd.command("settings"))
     .description("print what the image element nodeyard-sliverd wants to know; nothing of it is secret")
     .action((options: WishOptions) => {
@@ -97,14 +97,36 @@ function wishes(command: Command): Command {
     .option("--sliverd-config <file>", "JSON with parts of sliverd.json as they are to be there");
 }
 
+function programs(command: Command): Command {
+  return command
+    .option("--bundle <folder>", "programs to copy; default: those of this installation")
+    .option("--node-runtime <file>", "a Node for the machine, where this one's does not run")
+    .option("--platform <name>", "what the machine's `uname -sm` says, for --node-runtime", "Linux x86_64");
+}
+
+function bundleOf({ bundle: folder, nodeRuntime, platform }: ProgramOptions): Bundle {
+  return openBundle({
+    folder,
+    runtime: nodeRuntime === undefined ? undefined : { path: nodeRuntime, platform },
+  });
+}
+
+function uninstall(session: Session, host: string, options: UninstallOptions): Promise<void> {
+  return within(session, options, async (signal) => {
+    const remote = remoteOf(host, options);
+    const dryRun = options.dryRun === true;
+    const bundle = () => bundleOf(options);
+    tell(session, await uninstallSliverd({ remote, bundle, dryRun, signal }), options);
+  });
+}
+
 function install(session: Session, host: string, options: InstallOptions): Promise<void> {
   return within(session, options, async (signal) => {
-    const { installPackages = false, bundle, nodeRuntime, platform } = options;
-    const runtime = nodeRuntime === undefined ? undefined : { path: nodeRuntime, platform };
+    const { installPackages = false } = options;
     const settings = settingsOf(session, options, { installPackages });
     const enrolled = await installSliverd({
       remote: remoteOf(host, options),
-      bundle: openBundle({ folder: bundle, runtime }),
+      bundle: bundleOf(options),
       settings,
       controlKey: sliverPlaces(stateOf(session)).controlKey,
       dryRun: options.dryRun === true,

@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { backoff, type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
 import { type KeySet, parseKeySet, SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
+import { z } from "zod";
 import { writeAtomic } from "../../isolation/edge/atomic.ts";
 import { CommandError } from "../../isolation/errors.ts";
 import { EnrolError } from "../errors.ts";
@@ -174,7 +175,16 @@ export function within(clock: Clock, ms: number) {
   return deadline(clock, ms, () => new CommandError(`it took more than ${ms / 1000} s`));
 }
 
-/** What was installed here for slivers, and is left in place. */
+/** What was installed here for slivers, and is left in place. Throws EnrolError. */
 export function installedPackages(): readonly string[] {
-  return (JSON.parse(textAt(LAYOUT.record) ?? "{}") as { packages?: string[] }).packages ?? [];
+  const text = textAt(LAYOUT.record);
+  if (text === undefined) return [];
+  try {
+    return z.object({ packages: z.array(z.string()) }).parse(JSON.parse(text)).packages;
+  } catch (cause) {
+    throw new EnrolError(
+      `${LAYOUT.record} does not say which packages were installed here; mend or remove it`,
+      { cause },
+    );
+  }
 }

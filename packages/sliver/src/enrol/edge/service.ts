@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { Clock } from "@nodeyard/runtime";
 import { sleep } from "@nodeyard/runtime";
 import { run } from "../../isolation/edge/run.ts";
@@ -30,7 +30,9 @@ export const service = {
 
   async stop(clock: Clock, signal: AbortSignal): Promise<void> {
     if (hasSystemd()) {
-      if (await service.running(signal)) await run(["systemctl", "stop", UNIT], { signal });
+      // One that fails and is started again and again is not active either, and has to end as well.
+      if (existsSync(LAYOUT.unit) || (await service.running(signal)))
+        await run(["systemctl", "stop", UNIT], { signal });
       return;
     }
     const pid = plainPid();

@@ -1,59 +1,102 @@
-import { existsSync, lstatSync } from "node:fs";
+import { lstatSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { type Clock, messageOf } from "@nodeyard/runtime";
+import { parseConfig } from "../../daemon/index.ts";
 import { run } from "../../isolation/edge/run.ts";
+import { belongings, isolationSchema } from "../../isolation/index.ts";
 import { EnrolError } from "../errors.ts";
 import { CONTROL_USER, LAYOUT } from "../layout.ts";
-import { REMOVED } from "../parts.ts";
+import { REMOVED, REMOVED_LAST } from "../parts.ts";
+import { planWithdrawal } from "../withdrawal.ts";
 import { type Enrolled, installedPackages, within } from "./enrol.ts";
 import { textAt, uidOf } from "./look.ts";
 import { service } from "./service.ts";
 import { reloadSshd } from "./sshd.ts";
+import { removeUser } from "./user.ts";
 
 /** Ending many slivers takes its time. Milliseconds. */
 const DISMANTLE_MS = 600_000;
 
 /**
- * Takes back everything that enrolment made, slivers included: after it the machine is as before. Run again, or on a machine that was
- * never enrolled, it changes nothing. Throws EnrolError, CommandError.
+ * Takes back everything that enrolment made, slivers included, also what an enrolment or an earlier run was cut off in: after it the
+ * machine is as before. Run again, or on a machine that was never enrolled, it changes nothing. `from` is the folder of the programs
+ * that run. Throws EnrolError, CommandError.
  */
-export async function withdraw(clock: Clock, dryRun: boolean): Promise<Enrolled> {
+export async function withdraw(clock: Clock, from: string, dryRun: boolean): Promise<Enrolled> {
   const limit = within(clock, DISMANTLE_MS);
-  const paths = REMOVED.filter((path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined);
-  const hasUser = uidOf(CONTROL_USER) !== undefined;
-  const sshd = paths.includes(LAYOUT.sshd);
-  const node = (JSON.parse(textAt(LAYOUT.config) ?? "{}") as { node?: string }).node ?? "";
-  const packages = installedPackages();
-  const notes =
-    packages.length === 0
-      ? []
-      : [`these packages were installed for slivers and stay: ${packages.join(" ")}`];
+  const { signal } = limit;
   try {
-    const running = await service.running(limit.signal);
-    const changes = [
-      ...(running ? ["stop sliverd"] : []),
-      ...(existsSync(LAYOUT.config) ? ["end every sliver, and remove their files, rules and groups"] : []),
-      ...paths.map((path) => `remove ${path}`),
-      ...(hasUser ? [`remove the user ${CONTROL_USER}`] : []),
-      ...(sshd ? ["have sshd read its configuration again"] : []),
-    ];
+    const paths = [...REMOVED, ...REMOVED_LAST].filter(isThere);
+    const config = readConfig();
+    const sshd = paths.includes(LAYOUT.sshd) || paths.includes(LAYOUT.told);
+    const { changes, dismantle: ends } = planWithdrawal({
+      running: await service.running(signal),
+      paths,
+      user: uidOf(CONTROL_USER) !== undefined,
+      lost: "lost" in config ? config.lost : undefined,
+      slivers: "lost" in config ? await sliversHere(clock, signal) : [],
+      sshd,
+    });
+    const node = "node" in config ? config.node : "";
+    const notes = packageNotes();
     if (dryRun) return { node, changes, missingPackages: [], notes };
-    await service.stop(clock, limit.signal);
-    if (existsSync(LAYOUT.config) && existsSync(LAYOUT.current)) await dismantle(limit.signal);
-    for (const path of paths) await rm(path, { recursive: true, force: true });
-    await service.forget(limit.signal);
-    if (hasUser) await run(["userdel", CONTROL_USER], { signal: limit.signal });
-    const left = sshd ? await reloadSshd(limit.signal) : [];
+    await service.stop(clock, signal);
+    if (ends) await dismantle(from, signal);
+    // From here on nobody else logs in to the account.
+    await rm(LAYOUT.keysFile, { force: true });
+    for (const path of REMOVED) await rm(path, { recursive: true, force: true });
+    await service.forget(signal);
+    const left = sshd ? await reloadSshd(signal) : [];
+    await removeUser(CONTROL_USER, clock, signal);
+    for (const path of REMOVED_LAST) await rm(path, { recursive: true, force: true });
     return { node, changes, missingPackages: [], notes: [...notes, ...left] };
   } finally {
     limit.cancel();
   }
 }
 
-/** By the program that made them: its back end knows its own marks. */
-async function dismantle(signal: AbortSignal): Promise<void> {
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** `node` is empty where the file names none. */
+function readConfig(): { readonly node: string } | { readonly lost: string } {
+  const text = textAt(LAYOUT.config);
+  if (text === undefined) return { lost: `${LAYOUT.config} is not there` };
   try {
-    await run([`${LAYOUT.current}/sliverd`, "--dismantle", "--config", LAYOUT.config], { signal });
+    return { node: parseConfig(text, LAYOUT.config, () => "").node };
+  } catch (error) {
+    return { lost: messageOf(error) };
+  }
+}
+
+/** Where they are when nothing else was said; and what a daemon has remembered, whose slivers may be anywhere. */
+async function sliversHere(clock: Clock, signal: AbortSignal): Promise<readonly string[]> {
+  const options = { ...isolationSchema.parse({}), link: 1, clock, onProgress: () => undefined };
+  const found = (await belongings(options, signal)).map(({ kind, name }) => `${kind} ${name}`);
+  const store = isThere(LAYOUT.state) ? readdirSync(LAYOUT.state) : [];
+  const remembered = store.filter((name) => /^state\.\d\.json$/.test(name));
+  return [...found, ...remembered.map((name) => `file ${join(LAYOUT.state, name)}`)];
+}
+
+function packageNotes(): readonly string[] {
+  try {
+    const packages = installedPackages();
+    return packages.length === 0
+      ? []
+      : [`these packages were installed for slivers and stay: ${packages.join(" ")}`];
+  } catch {
+    return [`packages that were installed for slivers stay; ${LAYOUT.record} does not say which`];
+  }
+}
+
+/** By programs like those that made them: the back end knows its own marks. */
+async function dismantle(from: string, signal: AbortSignal): Promise<void> {
+  // The command beside it names the programs that are in use, which may be damaged or not there.
+  const sliverd = ["--disable-warning=ExperimentalWarning", join(from, "sliverd.mjs")];
+  try {
+    await run([process.execPath, ...sliverd, "--dismantle", "--config", LAYOUT.config], { signal });
   } catch (cause) {
     throw new EnrolError(`slivers could not be ended, so nothing was removed: ${messageOf(cause)}`, {
       cause,

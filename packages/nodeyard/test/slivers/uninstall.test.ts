@@ -1,0 +1,67 @@
+import { Readable } from "node:stream";
+import { expect, test } from "vitest";
+import { type Bundle, type Remote, uninstallSliverd } from "../../src/slivers/index.ts";
+
+const CURRENT = "/usr/lib/nodeyard-sliverd/current";
+const COPY = "/var/tmp/nodeyard-sliverd.abcdEFGH";
+const DIGEST = "0".repeat(64);
+const enrolled = { node: "n1", changes: ["remove it"], missingPackages: [], notes: [] };
+const bundle: Bundle = {
+  digest: DIGEST,
+  runtimeSize: 1,
+  platform: "Linux x86_64",
+  open: () => Readable.from([]),
+};
+
+/** A machine's shell: what it has of an enrolment, and what was run there. */
+class Host implements Remote {
+  readonly name = "h";
+  readonly ran: string[] = [];
+  readonly #found: { readonly list: boolean; readonly runs: boolean; readonly traces: boolean };
+
+  constructor(found: { readonly list: boolean; readonly runs: boolean; readonly traces: boolean }) {
+    this.#found = found;
+  }
+
+  async run(line: string): Promise<string> {
+    const { list, runs, traces } = this.#found;
+    if (line.startsWith("uname"))
+      return `Linux x86_64\n0\n${list ? `${DIGEST}  bundle.json` : "-"}\n1\n${traces ? "some" : "none"}\n`;
+    if (line.includes("--version")) return runs ? "sliver-enrol 0.1.0\n" : "";
+    if (line.includes("mktemp")) return `${COPY}\n`;
+    this.ran.push(line);
+    return line.includes("withdraw") ? `${JSON.stringify(enrolled)}\n` : "";
+  }
+
+  async target(): Promise<never> {
+    throw new Error("nobody asks");
+  }
+}
+
+const uninstall = (remote: Remote, given: () => Bundle) =>
+  uninstallSliverd({ remote, bundle: given, dryRun: false, signal: new AbortController().signal });
+const none = () => {
+  throw new Error("nothing is copied");
+};
+
+test("the machine's own programs take the enrolment back; where nothing of one is, nothing is done", async () => {
+  const whole = new Host({ list: true, runs: true, traces: true });
+  expect(await uninstall(whole, none)).toEqual(enrolled);
+  expect(whole.ran).toHaveLength(1);
+  expect(whole.ran[0]).toContain(`${CURRENT}/sliver-enrol.mjs withdraw`);
+  const clean = new Host({ list: false, runs: false, traces: false });
+  expect(await uninstall(clean, none)).toMatchObject({ changes: [], notes: ["it is no sliver host"] });
+  expect(clean.ran).toEqual([]);
+});
+
+test.each([
+  ["the programs never came there, or are gone already", { list: false, runs: false, traces: true }],
+  ["the programs are damaged", { list: true, runs: false, traces: true }],
+])("half an enrolment is taken back by programs that are copied for it: %s", async (_, found) => {
+  const host = new Host(found);
+  expect(await uninstall(host, () => bundle)).toEqual(enrolled);
+  expect(host.ran[0]).toContain(`${COPY}/sliver-enrol.mjs withdraw`);
+  expect(host.ran[1]).toBe(`rm -rf ${COPY}`);
+  const other = { ...bundle, platform: "Linux aarch64" };
+  await expect(uninstall(new Host(found), () => other)).rejects.toThrow(/--node-runtime/);
+});
