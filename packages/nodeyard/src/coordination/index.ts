@@ -1,3 +1,4 @@
+export { closeQuietly } from "./close-quietly.ts";
 export { beforeEffect, fenceOf, guarded, mayAct } from "./effects.ts";
 export { Election, type PollingPlace } from "./election.ts";
 export { Fence, FenceLost, type Held } from "./fence.ts";

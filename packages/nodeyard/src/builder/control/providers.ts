@@ -1,6 +1,6 @@
 import type { Driver, Provider, ProviderConfig, Scanner } from "@nodeyard/driver";
 import { backoff, messageOf, type Timer } from "@nodeyard/runtime";
-import { inTime } from "../../coordination/index.ts";
+import { closeQuietly, inTime } from "../../coordination/index.ts";
 import { BuilderError } from "../errors.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 
@@ -43,7 +43,7 @@ export class ImageProviders {
     for (const [name, { config, provider }] of this.#opened) {
       if (this.#wanted.get(name) === config) continue;
       this.#forget(name);
-      await provider.close();
+      await this.#leave(name, provider);
     }
     await Promise.all(
       configs.map((config) => (this.#opened.has(config.name) ? undefined : this.#try(config, 0))),
@@ -53,7 +53,12 @@ export class ImageProviders {
   async close(): Promise<void> {
     this.#closed = true;
     for (const timer of this.#timers.values()) timer.cancel();
-    await Promise.all([...this.#opened.values()].map(({ provider }) => provider.close()));
+    await Promise.all([...this.#opened.values()].map(({ name, provider }) => this.#leave(name, provider)));
+  }
+
+  #leave(name: string, provider: Provider): Promise<void> {
+    const { clock, log } = this.#handles;
+    return closeQuietly({ clock, log }, name, provider);
   }
 
   #forget(name: string): void {
@@ -70,12 +75,18 @@ export class ImageProviders {
       const opening = driver.open(config, { clock, random, log, scan: this.#scan, installation });
       const late = () =>
         new BuilderError("builder.provider_silent", `provider ${name} did not open within ${OPEN_MS} ms`);
-      const provider = await inTime(clock, OPEN_MS, opening, late, (tooLate) => void tooLate.close());
-      if (this.#closed || this.#wanted.get(name) !== config) return await provider.close();
+      const provider = await inTime(
+        clock,
+        OPEN_MS,
+        opening,
+        late,
+        (tooLate) => void this.#leave(name, tooLate),
+      );
+      if (this.#closed || this.#wanted.get(name) !== config) return await this.#leave(name, provider);
       const store = provider.offers?.images;
       if (store === undefined) {
         log.debug({ provider: name }, "the provider takes no images");
-        return await provider.close();
+        return await this.#leave(name, provider);
       }
       const list = (signal: AbortSignal) => provider.list(signal);
       const opened = { name, store, list, config, provider };

@@ -1,6 +1,6 @@
 import type { Driver, Provider, ProviderConfig, Resource, Scanner } from "@nodeyard/driver";
 import { type Clock, deadline, NodeyardError, type Random } from "@nodeyard/runtime";
-import { inTime } from "../../coordination/index.ts";
+import { closeQuietly, inTime } from "../../coordination/index.ts";
 import type { Log } from "../../telemetry/index.ts";
 
 const OPEN_MS = 60_000;
@@ -21,14 +21,20 @@ export async function listResources(
   const { clock } = handles;
   const silent = (ms: number) =>
     new NodeyardError("launcher.provider_silent", `provider ${config.name} did not answer within ${ms} ms`);
-  const close = (late: Provider) => void late.close();
+  const close = (opened: Provider) => closeQuietly(handles, config.name, opened);
   const opening = driver.open(config, handles);
-  const provider = await inTime(clock, OPEN_MS, opening, () => silent(OPEN_MS), close);
+  const provider = await inTime(
+    clock,
+    OPEN_MS,
+    opening,
+    () => silent(OPEN_MS),
+    (late) => void close(late),
+  );
   const limit = deadline(clock, LIST_MS, () => silent(LIST_MS));
   try {
     return await inTime(clock, LIST_MS, provider.list(limit.signal), () => silent(LIST_MS));
   } finally {
     limit.cancel();
-    await provider.close();
+    await close(provider);
   }
 }

@@ -10,7 +10,7 @@ import {
   timing,
 } from "@nodeyard/driver";
 import { backoff, type Clock, deadline, messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
-import { inTime } from "../../coordination/index.ts";
+import { closeQuietly, inTime } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
 import type { Counters, Log } from "../../telemetry/index.ts";
 import { type NodeEntry, poolKey, type View } from "../../view/index.ts";
@@ -58,12 +58,14 @@ export async function openProvider(
     ...(handles.evidence === undefined ? {} : { evidence: handles.evidence }),
   });
   const late = () => silent(config.name, "open");
-  const opened = await inTime(handles.clock, ANSWER_MS, opening, late, (tooLate) => void tooLate.close());
+  const close = (provider: Provider) => closeQuietly(handles, config.name, provider);
+  const opened = await inTime(handles.clock, ANSWER_MS, opening, late, (tooLate) => void close(tooLate));
   const timed = timing(handles.clock, (call, result, ms) =>
     handles.counters.time("launcher.provider_call", ms, { provider: config.name, call, result }),
   );
   const provider = decorate(opened, heeding(config.name, handles.counters), timed);
-  if (signal.aborted) await provider.close();
+  if (signal.aborted) await close(provider);
+  signal.throwIfAborted();
   return { config, driver, provider, work: new Set() };
 }
 

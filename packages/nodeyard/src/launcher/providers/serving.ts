@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Driver, ProviderConfig } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
-import { type Registration, settledWithin } from "../../coordination/index.ts";
+import { closeQuietly, type Registration, settledWithin } from "../../coordination/index.ts";
 import type { Context, OpenProvider, ServingPool, SlotSource } from "../context.ts";
 import { isMetastatic, openMetastatic, withoutPools } from "../metastatic/index.ts";
 import { FactsKeeper } from "./facts-keeper.ts";
@@ -158,7 +158,7 @@ export class Serving {
         await this.#register(served, open, facts);
       } catch (error) {
         await this.#unregister(served);
-        await open.provider.close();
+        await closeQuietly(context, config.name, open.provider);
         throw error;
       }
       this.#onChange();
@@ -276,9 +276,9 @@ export class Serving {
     await served.inventory?.close();
     await open?.slots?.retire();
     if (open === undefined) return;
-    const { clock } = this.#context;
-    if (open.work.size === 0 || graceMs === 0) return open.provider.close();
-    void settledWithin(clock, graceMs, Promise.allSettled(open.work)).then(() => open.provider.close());
+    const close = () => closeQuietly(this.#context, served.config.name, open.provider);
+    if (open.work.size === 0 || graceMs === 0) return close();
+    void settledWithin(this.#context.clock, graceMs, Promise.allSettled(open.work)).then(close);
   }
 
   async #unregister(served: Served): Promise<void> {
