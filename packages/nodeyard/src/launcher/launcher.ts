@@ -93,9 +93,12 @@ export class Launcher {
   async reconfigure(config: LauncherConfig): Promise<void> {
     const { failedLaunchesPerHour: before } = this.#config;
     this.#config = config;
-    this.#parts.ledgers.setTenants(config.tenantLimits);
-    if (config.failedLaunchesPerHour !== before) this.#parts.admission.reconsider();
-    await this.#parts.serving.apply(config.providers);
+    const { ledgers, admission, serving, tellPolicy } = this.#parts;
+    ledgers.setTenants(config.tenantLimits);
+    // Labels and tenants' limits do not wait for a cloud that does not answer.
+    tellPolicy();
+    if (config.failedLaunchesPerHour !== before) admission.reconsider();
+    await serving.apply(config.providers);
   }
 
   /**

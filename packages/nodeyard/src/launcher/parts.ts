@@ -69,9 +69,10 @@ export function assemble(options: LauncherOptions, installation: string, config:
     registration,
     identity,
     driverOf: options.driverOf,
-    onChange: () => loop.push({ type: "policy", policy: policyOf(options, config(), serving) }),
+    onChange: () => tellPolicy(),
     onQuotaRefused: (provider) => loop.push({ type: "quota-refused", provider }),
   });
+  const tellPolicy = () => loop.push({ type: "policy", policy: policyOf(options, config(), serving) });
   const { context } = serving;
   const loop: Loop = new Loop(context, (action) => tasks.perform(action));
   const deletions = new Deletions(context, (node) => loop.push({ type: "deleted", node }));
@@ -89,6 +90,8 @@ export function assemble(options: LauncherOptions, installation: string, config:
     leases: new LeaseKeeper(context),
     minReady: new MinReadyOwner(context),
     lockParents: new LockParentSweep(context),
+    /** The scheduler takes what the configuration says now, and what is known of the providers. */
+    tellPolicy,
   };
 }
 

@@ -55,12 +55,31 @@ function standingsFor(
     const seen = witness.timings.seen(standing.pool, labels);
     return { ...known, estimate: estimate(asked, seen, witness.now()) ?? null };
   });
-  return [...open, ...witness.closed().flatMap((provider) => closedPools(provider, labels))];
+  const closed = witness.closed().flatMap((provider) => closedPools(provider, labels));
+  // A pool that goes on as it was configured before stands once: with what it says itself, if it had the labels before.
+  const before = new Set(open.flatMap(({ pool, outlook }) => (outlook === "lacks" ? [] : [pool])));
+  const after = new Map(closed.map((standing) => [standing.pool, standing.facts]));
+  return [
+    ...open
+      .filter(({ pool }) => before.has(pool) || !after.has(pool))
+      .map((standing) => ({
+        ...standing,
+        facts: { ...standing.facts, ...notInForce(after.get(standing.pool)) },
+      })),
+    ...closed.filter(({ pool }) => !before.has(pool)),
+  ];
 }
 
-/** Pools that are configured and not registered, since their provider could not be opened. */
+/** Why the pool is not as it is configured now. */
+function notInForce(facts: PoolStanding["facts"] | undefined): PoolStanding["facts"] {
+  return facts === undefined
+    ? {}
+    : { new_configuration: "not in force", new_configuration_error: facts.error };
+}
+
+/** Pools that are not registered as they are configured, since their provider could not be opened. */
 function closedPools(
-  { name, pools, since, nextTry, error }: ClosedProvider,
+  { name, goesOn, pools, since, nextTry, error }: ClosedProvider,
   labels: readonly string[],
 ): PoolStanding[] {
   return pools
@@ -70,7 +89,7 @@ function closedPools(
       provider: name,
       outlook: "waits",
       code: "provider.failing",
-      facts: { error, failing_since: since },
+      facts: { error, failing_since: since, ...(goesOn ? { new_configuration: "not in force" } : {}) },
       since,
       nextTry,
       position: null,

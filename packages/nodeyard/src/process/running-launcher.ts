@@ -41,7 +41,6 @@ export class RunningLauncher {
   readonly #watch: ConfigWatch;
   readonly #ignoreDump: () => void;
   #config: Config;
-  #reloading: Promise<void> = Promise.resolve();
 
   /** Resolves when its pools are registered. */
   static async start(parts: LauncherParts): Promise<RunningLauncher> {
@@ -104,7 +103,7 @@ export class RunningLauncher {
         if (diff.zookeeperNeedsRestart || diff.zookeeperServersChanged)
           log.warn({}, "changes of zookeeper-servers, -tls and -timeout are taken up by the next start");
         front.reconfigured(next);
-        this.#take(next, log);
+        void this.#take(next, log);
       },
       onFindings: (findings) => logFindings(log, findings),
       onError: (findings) => {
@@ -137,19 +136,20 @@ export class RunningLauncher {
     return this.#journal.lost;
   }
 
-  /** One reload after the other. */
-  #take(config: Config, log: Log): void {
+  /** A reload does not wait for the clouds of the one before it. */
+  async #take(config: Config, log: Log): Promise<void> {
     this.#config = config;
     this.#journal.limit(config.journal);
-    this.#reloading = this.#reloading
-      .then(() => this.#launcher.reconfigure(launcherConfig(config)))
-      .catch((error) => log.error({ error: messageOf(error) }, "taking up the changed configuration failed"));
+    try {
+      await this.#launcher.reconfigure(launcherConfig(config));
+    } catch (error) {
+      log.error({ error: messageOf(error) }, "taking up the changed configuration failed");
+    }
   }
 
   /** Ends it in good order; work that takes longer than `graceMs` is given up, as after a crash. */
   async close(graceMs: number): Promise<void> {
     this.#watch.close();
-    await this.#reloading;
     await this.#launcher.close(graceMs);
     this.#ignoreDump();
     await this.#journal.close();

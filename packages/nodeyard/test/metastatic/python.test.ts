@@ -47,24 +47,6 @@ async function pythonEnd(lab: Lab, id: string, slot: number, state: string): Pro
   if (state === "in-use") await lab.contend(paths.nodeLock(id), Buffer.from("zuul"));
 }
 
-/** A Python launcher's pool, registered by a session that is no member of Nodeyard. */
-async function pythonPool(lab: Lab): Promise<{ readonly path: string }> {
-  const id = "old.example-PoolWorker.slicer-main-0123";
-  const pool = { kind: "pool", hostname: "old", state: "running", model_api: 0, id, name: "main" };
-  const data = Buffer.from(
-    JSON.stringify({
-      ...pool,
-      provider_name: "slicer",
-      supported_labels: ["slice"],
-      priority: 100,
-      paused: true,
-    }),
-  );
-  await lab.folder(`${paths.components}/pool`);
-  const at = `${paths.components}/pool/old`;
-  return lab.settle(lab.other.create(at, data, { ephemeral: true, sequential: true }));
-}
-
 describe("beside and after Python launchers", () => {
   test("their slots are taken over: claims for what lives, the free slot for the next node", async () => {
     const lab = new Lab();
@@ -159,7 +141,7 @@ describe("beside and after Python launchers", () => {
   test("both at once is refused with one line, and taken up when the other is gone", async () => {
     const lab = new Lab();
     await leftByPython(lab);
-    const { path } = await pythonPool(lab);
+    const { path } = await lab.pythonPool();
     const { log } = await lab.start("a", config({ "max-parallel-jobs": 3 }));
     const refusals = () =>
       log.lines.filter(({ facts }) => String((facts as { error?: string }).error).includes("another kind"));
@@ -181,7 +163,7 @@ describe("beside and after Python launchers", () => {
     const lab = new Lab();
     await lab.start("a", config());
     await lab.get();
-    const { path } = await pythonPool(lab);
+    const { path } = await lab.pythonPool();
     await lab.until("our pool has left", () => lab.pools().length === 1, 10_000);
     const asked = await lab.slice();
     await lab.run(3_000);

@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fakeConfig, Running, Site } from "../cli/nodeyard.ts";
 
@@ -5,6 +6,20 @@ interface Granted {
   readonly lease: string;
   readonly nodes: readonly { readonly id: string }[];
 }
+
+/** A driver that is not to be opened. */
+const STUCK = `
+  import { closed } from "@nodeyard/driver";
+  export const stuck = {
+    name: "stuck",
+    contract: 1,
+    capabilities: { launches: true, inventory: false, probes: false, tags: true },
+    config: { schema: closed({}), load: ({ name, pools }) => ({ name, driver: "./stuck.ts", pools: [], own: {} }) },
+    open: (config, { log }) => {
+      log.info({}, "opens and never answers");
+      return new Promise(() => {});
+    },
+  };`;
 
 let site: Site;
 beforeEach(() => {
@@ -72,4 +87,20 @@ describe("the life of a process", () => {
     const leases = await site.json<{ state: string }[]>("list", "--leases");
     expect(leases.filter(({ state }) => state === "granted")).toHaveLength(1);
   });
+
+  test("a reload does not wait for a cloud that the one before it opens, nor does the end", async () => {
+    const up = await site.up();
+    writeFileSync(`${site.folder}/stuck.ts`, STUCK);
+    const journal = `${site.folder}/cloud.journal`;
+    // Opening may take a minute.
+    const stuck = "  - {name: desk, driver: ./stuck.ts}\n";
+    site.write(fakeConfig({ journal }) + stuck);
+    await up.told("opens and never answers");
+    site.write(fakeConfig({ labels: ["small", "large", "brand-new"], journal }) + stuck);
+    await up.told("brand-new");
+    const fresh = await site.json<Granted>("request", "brand-new", "--wait");
+    expect(fresh.nodes).toHaveLength(1);
+    const { code } = await up.kill("SIGTERM");
+    expect(code).toBe(0);
+  }, 55_000);
 });

@@ -69,12 +69,14 @@ export class FactsKeeper {
         },
         () => learnFacts(open, this.#context, stop.signal),
       );
-      if (served.open !== open) return;
+      // What took its place has facts of its own.
+      if (served.open !== open || stop.signal.aborted) return;
       served.facts = facts;
       served.failing = undefined;
       this.#context.ledgers.setProvider(served.config.name, served.facts.local.quota);
       this.#onChange();
     } catch (error) {
+      if (served.open !== open || stop.signal.aborted) return;
       this.#context.log.warn(
         { provider: served.config.name, error: messageOf(error) },
         "a provider's quota could not be read; the last one stays in force",
@@ -82,6 +84,6 @@ export class FactsKeeper {
       this.failed(served, error, FAILING_MS);
       this.#onChange();
     }
-    if (!stop.signal.aborted) this.later(served);
+    this.later(served);
   }
 }

@@ -16,7 +16,7 @@ export interface Identity {
 export async function registerPools(
   registration: Registration,
   identity: Identity,
-  context: Pick<Context, "ledgers" | "random">,
+  context: Pick<Context, "random">,
   { config, registered, stop }: Served,
   open: OpenProvider,
   learnt: ProviderFacts,
@@ -29,7 +29,6 @@ export async function registerPools(
       pool: pool.name,
       hex: hexId(context.random),
     });
-    context.ledgers.setPool(pool.key, pool.launches ? pool.limits : {});
     const facts = {
       ...identity,
       id,
@@ -44,4 +43,9 @@ export async function registerPools(
     pools.push({ key: pool.key, id, name: pool.name, open });
   }
   return pools;
+}
+
+/** Takes away all of it that stands in the registry or may. */
+export async function unregisterPools(registration: Registration, { registered }: Served): Promise<void> {
+  await Promise.all(registered.splice(0).map((id) => registration.unregister(id)));
 }

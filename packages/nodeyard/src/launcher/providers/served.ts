@@ -43,9 +43,11 @@ export function newServed(config: ProviderConfig): Served {
   };
 }
 
-/** A provider that is configured and cannot be served, because its API fails. */
+/** A provider that cannot be served as it is configured, because its API fails. */
 export interface ClosedProvider {
   readonly name: string;
+  /** It goes on as it was configured before: only the new configuration is not in force. */
+  readonly goesOn: boolean;
   readonly pools: readonly { readonly name: string; readonly labels: ReadonlySet<string> }[];
   /** Tree time, milliseconds. */
   readonly since: number;
@@ -53,12 +55,12 @@ export interface ClosedProvider {
   readonly error: string;
 }
 
-/** Those of which nothing is registered, because they could not be opened or are suspended. */
-export function closedOf(all: Iterable<Served>): readonly ClosedProvider[] {
+/** Those that could not be opened or are suspended. `goesOn`: each has one before it that is served. */
+export function closedOf(all: Iterable<Served>, goesOn: boolean): readonly ClosedProvider[] {
   return [...all].flatMap(({ config, open, failing }) => {
     if (open !== undefined || failing === undefined) return [];
     const pools = config.pools.map(({ name, labels }) => ({ name, labels: new Set(labels.keys()) }));
-    return [{ name: config.name, pools, ...failing }];
+    return [{ name: config.name, goesOn, pools, ...failing }];
   });
 }
 

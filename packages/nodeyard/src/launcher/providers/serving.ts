@@ -1,28 +1,28 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Driver, ProviderConfig } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
-import { closeQuietly, type Registration, settledWithin } from "../../coordination/index.ts";
-import type { Context, OpenProvider, ServingPool, SlotSource } from "../context.ts";
+import { closeQuietly, type Registration } from "../../coordination/index.ts";
+import type { Context, OpenProvider, ServingPool } from "../context.ts";
 import { isMetastatic, openMetastatic, withoutPools } from "../metastatic/index.ts";
+import { begin, leave, RETIRE_MS } from "./begin-and-leave.ts";
 import { FactsKeeper } from "./facts-keeper.ts";
-import { InventoryKeeper } from "./inventory.ts";
-import { LeakSweep } from "./leaks.ts";
+import { giveBack } from "./give-back.ts";
 import { LeftProviders } from "./left-providers.ts";
 import { learnFacts, openPause, openProvider, type ProviderFacts } from "./providers.ts";
-import { type Identity, registerPools } from "./register-pools.ts";
+import { type Identity, registerPools, unregisterPools } from "./register-pools.ts";
 import { type ClosedProvider, closedOf, localsOf, newServed, type Served } from "./served.ts";
-
-/** How long the work under way with a provider that was replaced or removed may go on, milliseconds. */
-const RETIRE_MS = 3_600_000;
 
 /**
  * The providers that this process serves: opens them, learns their facts, registers their pools, and replaces only what a
- * new configuration changed. A provider that cannot be opened stays unregistered and is tried again with back-off.
+ * new configuration changed. A provider that cannot be opened stays unregistered and is tried again with back-off; one that is
+ * served goes on as it was configured before, until it could be opened as it is configured now.
  */
 export class Serving {
   readonly pools = new Map<string, ServingPool>();
   readonly providers = new Map<string, OpenProvider>();
   readonly #served = new Map<string, Served>();
+  /** Each takes the place of one that is served and open, once its own pools are registered. */
+  readonly #replacements = new Map<string, Served>();
   /** Left the configuration while nodes of theirs are in use: served no more, and cleared away as these come back. */
   readonly #draining = new Map<string, Served>();
   readonly #context: Context;
@@ -33,7 +33,8 @@ export class Serving {
   readonly #onQuotaRefused: (provider: string) => void;
   readonly #facts: FactsKeeper;
   readonly #left: LeftProviders;
-  #applying: Promise<void> = Promise.resolve();
+  #applying: Promise<unknown> = Promise.resolve();
+  #stopped = false;
 
   constructor(parts: {
     readonly context: Omit<Context, "pools" | "providers" | "quotaRefused">;
@@ -70,14 +71,16 @@ export class Serving {
     return localsOf([...this.#served.values(), ...this.#draining.values()], this.pools);
   }
 
-  /** Providers of which nothing is registered, because they could not be opened or are suspended. */
+  /** Providers that could not be opened as they are configured, or are suspended. */
   closed(): readonly ClosedProvider[] {
-    return closedOf(this.#served.values());
+    return [...closedOf(this.#served.values(), false), ...closedOf(this.#replacements.values(), true)];
   }
 
-  /** Makes what is served match `configs`; resolves when every provider was tried once. */
-  apply(configs: readonly ProviderConfig[]): Promise<void> {
-    return this.#inTurn(() => this.#apply(configs));
+  /** Makes what is served match `configs`; resolves when every provider was tried once. A later call need not wait for that. */
+  async apply(configs: readonly ProviderConfig[]): Promise<void> {
+    const tries = await this.#inTurn(() => this.#begin(configs));
+    await Promise.all(tries);
+    this.#onChange();
   }
 
   /** Looks for what others left behind. To be called on a complete view. */
@@ -85,23 +88,21 @@ export class Serving {
     return this.#left.sweep();
   }
 
-  #inTurn(work: () => Promise<void>): Promise<void> {
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#applying.then(work);
     this.#applying = next.catch(() => {});
     return next;
   }
 
-  async #apply(configs: readonly ProviderConfig[]): Promise<void> {
-    const wanted = new Map(configs.map((config) => [config.name, config]));
-    const gone = [...this.#served.values()].filter(({ config }) => !wanted.has(config.name));
-    await Promise.all(gone.map((served) => this.#drain(served)));
+  async #begin(configs: readonly ProviderConfig[]): Promise<readonly Promise<unknown>[]> {
+    const wanted = new Set(configs.map(({ name }) => name));
+    const gone = [...this.#replacements.values(), ...this.#served.values()];
+    await Promise.all(
+      gone.filter(({ config }) => !wanted.has(config.name)).map((served) => this.#drain(served)),
+    );
     const back = [...this.#draining.values()].filter(({ config }) => wanted.has(config.name));
     await Promise.all(back.map((served) => this.#retire(served)));
-    const changed = configs.filter(
-      (config) => !isDeepStrictEqual(config, this.#served.get(config.name)?.config),
-    );
-    await Promise.all(changed.map((config) => this.#serve(config, this.#served.get(config.name))));
-    this.#onChange();
+    return this.#stopped ? [] : configs.map((config) => this.#serve(config));
   }
 
   /** A record of the provider went or changed: its inventory may lack a slot now. */
@@ -126,27 +127,46 @@ export class Serving {
     if (pool !== undefined) void this.#registration.update(pool.id, { paused });
   }
 
-  /** Pools leave the registry, so that nobody waits for them. */
+  /** Pools leave the registry, so that nobody waits for them; what is still being opened does not enter it any more. */
   async unregister(): Promise<void> {
-    await Promise.all([...this.pools.values()].map(({ id }) => this.#registration.unregister(id)));
+    this.#stopped = true;
+    const all = [...this.#replacements.values(), ...this.#served.values()];
+    await Promise.all([
+      ...all.filter(({ open }) => open === undefined).map((served) => this.#retire(served, 0)),
+      ...[...this.pools.values()].map(({ id }) => this.#registration.unregister(id)),
+    ]);
   }
 
   async close(): Promise<void> {
-    const all = [...this.#served.values(), ...this.#draining.values()];
+    this.#stopped = true;
+    const all = [this.#replacements, this.#served, this.#draining].flatMap((map) => [...map.values()]);
     await Promise.all(all.map((served) => this.#retire(served, 0)));
   }
 
-  /** What it replaces goes last, so that nobody sees a moment without a pool and takes a request for declined by all. */
-  async #serve(config: ProviderConfig, before: Served | undefined): Promise<void> {
-    const served = newServed(config);
-    this.#served.set(config.name, served);
-    await this.#tryOpen(served);
-    if (before !== undefined) await this.#retire(before);
+  /**
+   * What is served and open goes on until its replacement is registered, however long that takes: a cloud that is away while the
+   * configuration changes costs nothing that works, and nobody sees a moment without a pool and takes a request for declined by all.
+   */
+  async #serve(config: ProviderConfig): Promise<void> {
+    const { name } = config;
+    const [before, next] = [this.#served.get(name), this.#replacements.get(name)];
+    if (isDeepStrictEqual(config, (next ?? before)?.config)) return;
+    const isOpen = before?.open !== undefined;
+    const outdated = isOpen ? next : before;
+    const left = outdated === undefined ? undefined : this.#retire(outdated);
+    // Else it is configured again as it is served.
+    if (!isOpen || !isDeepStrictEqual(config, before.config)) {
+      const served = newServed(config);
+      (isOpen ? this.#replacements : this.#served).set(name, served);
+      await this.#tryOpen(served);
+    }
+    await left;
   }
 
   async #tryOpen(served: Served): Promise<void> {
     const { config, stop } = served;
     const context = this.#context;
+    let before: Served | undefined;
     try {
       const open = isMetastatic(config)
         ? await openMetastatic(context, config, (why) => void this.#suspend(served, why))
@@ -154,18 +174,18 @@ export class Serving {
       try {
         const facts = await learnFacts(open, context, stop.signal);
         stop.signal.throwIfAborted();
-        served.failing = undefined;
-        await this.#register(served, open, facts);
+        before = await this.#register(served, open, facts);
       } catch (error) {
-        await this.#unregister(served);
+        await unregisterPools(this.#registration, served);
         await closeQuietly(context, config.name, open.provider);
         throw error;
       }
-      this.#onChange();
-      this.#facts.later(served);
     } catch (error) {
-      this.#tryLater(served, error);
+      return this.#tryLater(served, error);
     }
+    this.#onChange();
+    this.#facts.later(served);
+    if (before !== undefined) await this.#retire(before);
   }
 
   #tryLater(served: Served, error: unknown): void {
@@ -176,39 +196,50 @@ export class Serving {
     this.#facts.failed(served, error, pause);
     log.error(
       { provider: config.name, error: messageOf(error), retryMs: Math.round(pause) },
-      "a provider could not be opened; the others go on",
+      this.#replacements.get(config.name) === served
+        ? "a provider could not be opened as it is configured now; it goes on as it was configured before"
+        : "a provider could not be opened; the others go on",
     );
     served.timer = clock.setTimer(pause, () => void this.#tryOpen(served), { background: true });
   }
 
   /** It must not be served now: its pools leave, and it is tried again as one that could not be opened. */
   async #suspend(served: Served, why: Error): Promise<void> {
-    const { open, stop } = served;
-    if (open === undefined || stop.signal.aborted || this.#served.get(served.config.name) !== served) return;
+    const { config, open, stop } = served;
+    if (open === undefined || stop.signal.aborted || this.#served.get(config.name) !== served) return;
+    const next = this.#replacements.get(config.name);
+    if (next !== undefined) {
+      // That one is tried already, and has nothing to take the place of any more.
+      this.#replacements.delete(config.name);
+      this.#served.set(config.name, next);
+      return this.#retire(served);
+    }
     this.#withdraw(served);
     served.open = undefined;
     served.facts = undefined;
-    await this.#leave(served, open, RETIRE_MS);
+    await leave(this.#context, this.#registration, served, open, RETIRE_MS);
     this.#tryLater(served, why);
   }
 
-  /** Each pool is served from the moment that its component stands, and not before. */
-  async #register(served: Served, open: OpenProvider, learnt: ProviderFacts): Promise<void> {
+  /** Each pool is served from the moment that its component stands, and not before. Resolves with what it takes the place of. */
+  async #register(served: Served, open: OpenProvider, learnt: ProviderFacts): Promise<Served | undefined> {
     const context = this.#context;
-    const { config } = served;
+    const { config, stop } = served;
     const pools = await registerPools(this.#registration, this.#identity, context, served, open, learnt);
+    stop.signal.throwIfAborted();
     served.open = open;
     served.facts = learnt;
+    served.failing = undefined;
+    const before = this.#served.get(config.name);
+    this.#replacements.delete(config.name);
+    this.#served.set(config.name, served);
     context.ledgers.setProvider(config.name, learnt.local.quota);
+    for (const { key, launches, limits } of learnt.pools)
+      context.ledgers.setPool(key, launches ? limits : {});
     this.providers.set(config.name, open);
     for (const pool of pools) this.pools.set(pool.key, pool);
-    if (open.driver.capabilities.inventory) {
-      served.inventory = new InventoryKeeper(context, open);
-      served.inventory.start();
-    }
-    served.leaks = new LeakSweep(context, open);
-    served.leaks.start();
-    open.slots?.serve();
+    begin(context, served, open);
+    return before === served ? undefined : before;
   }
 
   /** It has left the configuration. Slots need nothing but the tree, so those in use are still taken back. */
@@ -218,13 +249,17 @@ export class Serving {
     this.#served.delete(config.name);
     this.#draining.set(config.name, served);
     this.#withdraw(served);
-    await this.#unregister(served);
-    await this.#giveBack(served, open.slots);
+    await unregisterPools(this.#registration, served);
+    await giveBack(this.#context, config.name, open.slots, () => this.#drained(served));
+  }
+
+  #drained(served: Served): void {
+    if (this.#draining.get(served.config.name) === served) void this.#retire(served);
   }
 
   /** It left the configuration of a launcher that is no more. */
   async #drainLeft(provider: string): Promise<void> {
-    if (this.#served.has(provider) || this.#draining.has(provider)) return;
+    if (this.#stopped || this.#served.has(provider) || this.#draining.has(provider)) return;
     const served = newServed(withoutPools(provider));
     const open = await openMetastatic(this.#context, served.config, () => {});
     served.open = open;
@@ -233,55 +268,29 @@ export class Serving {
     this.providers.set(provider, open);
     this.#onChange();
     open.slots.serve();
-    await this.#giveBack(served, open.slots);
-  }
-
-  async #giveBack(served: Served, slots: SlotSource): Promise<void> {
-    const { name } = served.config;
-    const ended = () => {
-      if (this.#draining.get(name) === served) void this.#retire(served);
-    };
-    const drains = await slots.drain(ended).catch((error: unknown) => {
-      this.#context.log.warn(
-        { provider: name, error: messageOf(error) },
-        "could not see who else serves a provider",
-      );
-      return false;
-    });
-    if (!drains) ended();
+    await giveBack(this.#context, provider, open.slots, () => this.#drained(served));
   }
 
   /** Work under way goes on for `graceMs` at most before the provider is closed under it. */
   async #retire(served: Served, graceMs = RETIRE_MS): Promise<void> {
     const { config, open, stop } = served;
     stop.abort(new Error(`provider ${config.name} is stopped`));
-    for (const map of [this.#served, this.#draining])
+    for (const map of [this.#served, this.#replacements, this.#draining])
       if (map.get(config.name) === served) map.delete(config.name);
     this.#withdraw(served);
-    await this.#leave(served, open, graceMs);
+    await leave(this.#context, this.#registration, served, open, graceMs);
   }
 
   /** Nothing new is begun with it. */
-  #withdraw({ config, open, timer, leaks }: Served): void {
+  #withdraw(served: Served): void {
+    const { config, open, timer, leaks } = served;
     timer?.cancel();
+    // With the timer went the question for its facts, if there was one.
+    served.asked = false;
     leaks?.close();
     const drains = this.#draining.get(config.name)?.open === open;
     if (this.providers.get(config.name) === open && !drains) this.providers.delete(config.name);
     for (const [key, pool] of this.pools) if (pool.open === open) this.pools.delete(key);
     this.#onChange();
-  }
-
-  async #leave(served: Served, open: OpenProvider | undefined, graceMs: number): Promise<void> {
-    await this.#unregister(served);
-    await served.inventory?.close();
-    await open?.slots?.retire();
-    if (open === undefined) return;
-    const close = () => closeQuietly(this.#context, served.config.name, open.provider);
-    if (open.work.size === 0 || graceMs === 0) return close();
-    void settledWithin(this.#context.clock, graceMs, Promise.allSettled(open.work)).then(close);
-  }
-
-  async #unregister(served: Served): Promise<void> {
-    await Promise.all(served.registered.splice(0).map((id) => this.#registration.unregister(id)));
   }
 }
