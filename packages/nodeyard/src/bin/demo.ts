@@ -76,12 +76,14 @@ async function demo(): Promise<number> {
 
   async function stay(of: Machine, howTo: string): Promise<number> {
     say(whatNext(howTo));
-    return untilStopped(of, log, async () => {
-      say("\nreturning the nodes and stopping\n");
-      await commands.release(granted.map(({ lease }) => lease)).catch(() => {});
-      await up?.close(GRACE_MS);
-      up = undefined;
-    });
+    return untilStopped(of, log, async () => ({
+      async close(graceMs) {
+        say("\nreturning the nodes and stopping\n");
+        await commands.release(granted.map(({ lease }) => lease)).catch(() => {});
+        await up?.close(graceMs);
+        up = undefined;
+      },
+    }));
   }
 }
 

@@ -25,11 +25,14 @@ export class Launcher {
   #complete = false;
   #closed = false;
 
-  /** Connects the parts and starts to serve; resolves when every provider was tried and the pools are registered. */
-  static async start(options: LauncherOptions): Promise<Launcher> {
+  /**
+   * Connects the parts and starts to serve; resolves when every provider was tried and the pools are registered. An abort of `stopping`
+   * ends the waiting for providers: what was begun with them ends with `close`.
+   */
+  static async start(options: LauncherOptions, stopping?: AbortSignal): Promise<Launcher> {
     const installation = await persevere(options, () => openInstallation(options.tree, options.random));
     const launcher = new Launcher(options, installation);
-    await launcher.#begin();
+    await launcher.#begin(stopping);
     return launcher;
   }
 
@@ -124,7 +127,7 @@ export class Launcher {
     await this.view.close();
   }
 
-  async #begin(): Promise<void> {
+  async #begin(stopping: AbortSignal | undefined): Promise<void> {
     const { ages, leases, serving, loop } = this.#parts;
     await this.#membership.prepare();
     await this.view.start();
@@ -136,7 +139,8 @@ export class Launcher {
     // Leases and sweeps do not wait for a cloud that does not answer.
     leases.sweep();
     this.#sweeps.start();
-    await serving.apply(this.#config.providers);
+    const tried = serving.apply(this.#config.providers);
+    await (stopping === undefined ? tried : Promise.race([tried, aborted(stopping)]));
     loop.push({ type: "sweep" });
   }
 
@@ -210,4 +214,11 @@ export class Launcher {
       ]),
     );
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }

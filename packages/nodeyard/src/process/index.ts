@@ -23,6 +23,6 @@ export { type LauncherProcess, startLauncher } from "./start-launcher.ts";
 export { type StatePlaces, stateFolder } from "./state-folder.ts";
 export { surveyImages } from "./survey-images.ts";
 export { surveyLeaks } from "./survey-leaks.ts";
-export { GRACE_MS, STOP_MS, untilStopped } from "./until-stopped.ts";
+export { GRACE_MS, STOP_MS, type Stoppable, untilStopped } from "./until-stopped.ts";
 export { startUp, type Up, type UpOptions } from "./up.ts";
 export { VERSION } from "./version.ts";

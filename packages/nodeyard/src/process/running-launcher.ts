@@ -9,7 +9,7 @@ import {
   type ConfigWatch,
   watchConfig,
 } from "../config/index.ts";
-import { Launcher, TIMING_EVENTS } from "../launcher/index.ts";
+import { Launcher, type LauncherOptions, TIMING_EVENTS } from "../launcher/index.ts";
 import { sliverAccess } from "../slivers/index.ts";
 import { type FileJournal, JOURNAL, type Log, openJournal } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
@@ -42,8 +42,8 @@ export class RunningLauncher {
   readonly #ignoreDump: () => void;
   #config: Config;
 
-  /** Resolves when its pools are registered. */
-  static async start(parts: LauncherParts): Promise<RunningLauncher> {
+  /** Resolves when its pools are registered, or `stopping` aborts. */
+  static async start(parts: LauncherParts, stopping?: AbortSignal): Promise<RunningLauncher> {
     const { machine, tree, config, drivers, log, front, stateFolder } = parts;
     const { counters } = front;
     const { clock, random, hostname } = machine;
@@ -53,7 +53,7 @@ export class RunningLauncher {
     );
     const evidence = openEvidence(`${stateFolder}/${EVIDENCE}`, { clock, log });
     try {
-      const launcher = await Launcher.start({
+      const options: LauncherOptions = {
         tree,
         clock,
         random,
@@ -67,7 +67,8 @@ export class RunningLauncher {
         identity: { hostname, fqdn: hostname, version: VERSION },
         driverOf: async (name) => drivers.driver(name),
         config: launcherConfig(config),
-      });
+      };
+      const launcher = await Launcher.start(options, stopping);
       // Nothing waits for it: estimates are better with it, and all else does without.
       void journal.latest(TIMING_EVENTS).then(({ events }) => launcher.recall(events));
       return new RunningLauncher(parts, launcher, { journal, evidence });

@@ -17,11 +17,15 @@ export interface BuilderProcessOptions extends LauncherProcessOptions {
   readonly uploadWorkers?: number;
 }
 
-/** A builder on the tree of its configuration. Resolves when it works. */
+/**
+ * A builder on the tree of its configuration. Resolves when it works. An abort of `stopping` ends the waiting for a tree, with its
+ * reason.
+ */
 export async function startBuilder(
   options: BuilderProcessOptions,
   machine: Machine,
   log: Log,
+  stopping?: AbortSignal,
 ): Promise<LauncherProcess> {
   const { files, stateFolder, front: wish, ...workers } = options;
   const drivers = new Drivers(loadModule);
@@ -31,7 +35,7 @@ export async function startBuilder(
   const front = await Front.open(places, { machine, log, drivers, config });
   const opened: { tree?: Tree } = {};
   try {
-    const tree = await patiently(machine, log, () => openTree(options, machine, drivers));
+    const tree = await patiently(machine, log, () => openTree(options, machine, drivers), stopping);
     opened.tree = tree;
     const parts = { machine, tree, config, files, drivers, log, front };
     const builder = await RunningBuilder.start({ ...parts, ...workers });

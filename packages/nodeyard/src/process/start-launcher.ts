@@ -22,11 +22,15 @@ export interface LauncherProcess {
   close(graceMs: number): Promise<void>;
 }
 
-/** A launcher on the tree of its configuration. Resolves when its pools are registered. */
+/**
+ * A launcher on the tree of its configuration. Resolves when its pools are registered. An abort of `stopping` ends the waiting for a
+ * tree, with its reason, and that for providers.
+ */
 export async function startLauncher(
   options: LauncherProcessOptions,
   machine: Machine,
   log: Log,
+  stopping?: AbortSignal,
 ): Promise<LauncherProcess> {
   const { stateFolder, files } = options;
   const drivers = new Drivers(loadModule);
@@ -37,10 +41,10 @@ export async function startLauncher(
   const front = await Front.open(places, { machine, log, drivers, config });
   const opened: { tree?: Tree } = {};
   try {
-    const tree = await patiently(machine, log, () => openTree(options, machine, drivers));
+    const tree = await patiently(machine, log, () => openTree(options, machine, drivers), stopping);
     opened.tree = tree;
     const parts = { machine, tree, config, files, drivers, log, front, stateFolder };
-    const launcher = await RunningLauncher.start(parts);
+    const launcher = await RunningLauncher.start(parts, stopping);
     return {
       async close(graceMs) {
         await launcher.close(graceMs);

@@ -1,4 +1,4 @@
-import type { NodeyardError } from "@nodeyard/runtime";
+import { NodeyardError, type Timer } from "@nodeyard/runtime";
 import type { Log } from "../telemetry/index.ts";
 import type { Machine } from "./machine.ts";
 
@@ -7,39 +7,59 @@ export const STOP_MS = 15_000;
 /** Of it, for work that is under way. */
 export const GRACE_MS = 10_000;
 
+/** What a process does until it is stopped. */
+export interface Stoppable {
+  /** Resolves with what makes going on useless. */
+  readonly failed?: Promise<NodeyardError>;
+  close(graceMs: number): Promise<void>;
+}
+
 /**
- * Waits for the first SIGINT or SIGTERM, or for `failed` to resolve with what makes going on useless, then runs `stop`. A second
+ * Starts the work of a process, waits for the first SIGINT or SIGTERM, or for the work's `failed`, and closes it. A signal that comes
+ * while it starts aborts `stopping`; the start then rejects with its reason and leaves nothing, or resolves and is closed. A second
  * signal, or a stop that takes longer than STOP_MS, ends the process at once with code 1. Returns the exit code.
  */
 export async function untilStopped(
   machine: Machine,
   log: Log,
-  stop: () => Promise<void>,
-  failed: Promise<NodeyardError> = new Promise(() => {}),
+  start: (stopping: AbortSignal) => Promise<Stoppable>,
 ): Promise<number> {
-  const { clock } = machine;
-  const first = Promise.withResolvers<string>();
+  const stopping = new AbortController();
+  const signalled = Promise.withResolvers<undefined>();
+  let limit: Timer | undefined;
+  const beginStop = () => {
+    limit ??= machine.clock.setTimer(STOP_MS, () => {
+      log.error({ afterMs: STOP_MS }, "the stop takes too long; ending at once");
+      machine.exit(1);
+    });
+  };
   const ignore = machine.onSignal((signal, before) => {
     if (before === 0) {
-      first.resolve(signal);
+      log.info({ signal }, "stopping; a second signal ends it at once");
+      beginStop();
+      stopping.abort(new NodeyardError("process.stopped", `${signal} ended the start`));
+      signalled.resolve(undefined);
       return;
     }
     log.warn({ signal }, "stopping at once, because a second signal came");
     machine.exit(1);
   });
-  const why = await Promise.race([first.promise, failed]);
-  if (typeof why === "string") log.info({ signal: why }, "stopping; a second signal ends it at once");
-  else log.error({ code: why.code }, why.message);
-  const limit = clock.setTimer(STOP_MS, () => {
-    log.error({ afterMs: STOP_MS }, "the stop takes too long; ending at once");
-    machine.exit(1);
-  });
+  let failure: NodeyardError | undefined;
   try {
-    await stop();
+    const running = await start(stopping.signal).catch((error: unknown) => {
+      if (stopping.signal.aborted && error === stopping.signal.reason) return undefined;
+      throw error;
+    });
+    if (running !== undefined) {
+      failure = await Promise.race([signalled.promise, running.failed ?? signalled.promise]);
+      if (failure !== undefined) log.error({ code: failure.code }, failure.message);
+      beginStop();
+      await running.close(GRACE_MS);
+    }
   } finally {
-    limit.cancel();
+    limit?.cancel();
     ignore();
   }
   log.info({}, "stopped");
-  return typeof why === "string" ? 0 : 1;
+  return failure === undefined ? 0 : 1;
 }

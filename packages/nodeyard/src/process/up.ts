@@ -36,8 +36,16 @@ export interface Up {
   close(graceMs: number): Promise<void>;
 }
 
-/** All roles in one process on an embedded tree. Resolves when its pools are registered and clients are let in. */
-export async function startUp(options: UpOptions, machine: Machine, log: Log): Promise<Up> {
+/**
+ * All roles in one process on an embedded tree. Resolves when its pools are registered and clients are let in. An abort of `stopping`
+ * ends the waiting for providers.
+ */
+export async function startUp(
+  options: UpOptions,
+  machine: Machine,
+  log: Log,
+  stopping?: AbortSignal,
+): Promise<Up> {
   const { stateFolder, files, listen } = options;
   const drivers = new Drivers(loadModule);
   const { config, warnings } = await openConfig(files, machine, drivers);
@@ -61,8 +69,8 @@ export async function startUp(options: UpOptions, machine: Machine, log: Log): P
     // First: while a provider is slow to open, clients can already see and ask.
     opened.server = await serve(tree, options, machine, listen);
     const parts = { machine, tree, config, files, drivers, log, front, stateFolder };
-    opened.launcher = await RunningLauncher.start(parts);
-    if (wantsBuilder(config))
+    opened.launcher = await RunningLauncher.start(parts, stopping);
+    if (wantsBuilder(config) && stopping?.aborted !== true)
       opened.builder = await RunningBuilder.start({ ...parts, view: opened.launcher.view });
   } catch (error) {
     await close(tree, opened, 0);

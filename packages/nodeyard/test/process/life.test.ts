@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fakeConfig, Running, Site } from "../cli/nodeyard.ts";
 
@@ -29,11 +29,37 @@ beforeEach(() => {
 afterEach(() => site.close());
 
 describe("the life of a process", () => {
-  test.each(["SIGTERM", "SIGINT"] as const)("%s ends it in good order with 0", async (signal) => {
+  test.each([
+    ["SIGTERM", "SIGTERM"],
+    ["SIGINT", "SIGINT"],
+    ["SIGUSR1", "SIGINT"],
+  ] as const)("%s ends it in good order with 0, as %s does", async (signal, told) => {
     const up = await site.up();
     const { code, err } = await up.kill(signal);
     expect(code).toBe(0);
-    expect(err).toMatch(new RegExp(`"signal":"${signal}".*stopping.*\n.*"message":"stopped"`));
+    expect(err).toMatch(new RegExp(`"signal":"${told}".*stopping.*\n.*"message":"stopped"`));
+  });
+
+  test("a launcher that waits for its ZooKeeper is stopped in good order, too", async () => {
+    site.write(`zookeeper-servers: [{host: 127.0.0.1, port: 1}]\n${fakeConfig()}`);
+    const launcher = site.start("-c", site.config, "launcher", "--webapp", "127.0.0.1:0");
+    await launcher.told("no ZooKeeper answers");
+    expect(existsSync(`${site.state}/http.sock`)).toBe(true);
+    const { code, err } = await launcher.kill("SIGTERM");
+    expect(code).toBe(0);
+    expect(err).toMatch(/"signal":"SIGTERM".*stopping.*\n.*"message":"stopped"\}\n$/);
+    expect(existsSync(`${site.state}/http.sock`)).toBe(false);
+  });
+
+  test("a cloud that does not answer at the start does not hold up the stop", async () => {
+    writeFileSync(`${site.folder}/stuck.ts`, STUCK);
+    site.write(`${fakeConfig()}  - {name: desk, driver: ./stuck.ts}\n`);
+    const up = site.start("-c", site.config, "up");
+    await up.told("opens and never answers");
+    const { code, err } = await up.kill("SIGTERM");
+    expect(code).toBe(0);
+    expect(err).not.toContain("Nodeyard is up");
+    expect(existsSync(`${site.state}/http.sock`)).toBe(false);
   });
 
   test("a second signal ends it at once with 1", async () => {

@@ -1,6 +1,12 @@
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { type Machine, STOP_MS, untilStopped } from "../../src/process/index.ts";
+import {
+  type Machine,
+  ProcessError,
+  STOP_MS,
+  type Stoppable,
+  untilStopped,
+} from "../../src/process/index.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 
 class Exited extends Error {
@@ -44,12 +50,18 @@ function machine() {
   return { of, clock, signal, exits, listens: () => send !== undefined };
 }
 
+/** Work that has started at once, and is closed by `close`. */
+function closedBy(close: () => Promise<void>): () => Promise<Stoppable> {
+  return async () => ({ close });
+}
+
 test("runs until a signal, then stops in good order and listens no more", async () => {
   const { of, signal, exits, listens } = machine();
   let stopped = false;
-  const running = untilStopped(of, memoryLog(), async () => {
+  const closing = closedBy(async () => {
     stopped = true;
   });
+  const running = untilStopped(of, memoryLog(), closing);
   expect(stopped).toBe(false);
   signal("SIGTERM");
   expect(await running).toBe(0);
@@ -58,7 +70,11 @@ test("runs until a signal, then stops in good order and listens no more", async 
 
 test("a second signal ends it at once", async () => {
   const { of, signal, exits } = machine();
-  void untilStopped(of, memoryLog(), () => new Promise(() => {}));
+  void untilStopped(
+    of,
+    memoryLog(),
+    closedBy(() => new Promise(() => {})),
+  );
   signal("SIGINT");
   expect(exits).toEqual([]);
   expect(() => signal("SIGINT")).toThrow(Exited);
@@ -68,7 +84,11 @@ test("a second signal ends it at once", async () => {
 test("a stop that hangs is ended by force", async () => {
   const { of, clock, signal, exits } = machine();
   const log = memoryLog();
-  void untilStopped(of, log, () => new Promise(() => {}));
+  void untilStopped(
+    of,
+    log,
+    closedBy(() => new Promise(() => {})),
+  );
   signal("SIGTERM");
   await clock.advance(STOP_MS - 1);
   expect(exits).toEqual([]);
@@ -79,8 +99,52 @@ test("a stop that hangs is ended by force", async () => {
 
 test("a stop that fails says so", async () => {
   const { of, signal, listens } = machine();
-  const running = untilStopped(of, memoryLog(), () => Promise.reject(new Error("the disk is full")));
+  const failing = closedBy(() => Promise.reject(new Error("the disk is full")));
+  const running = untilStopped(of, memoryLog(), failing);
   signal("SIGTERM");
   await expect(running).rejects.toThrow("the disk is full");
+  expect(listens()).toBe(false);
+});
+
+test("what makes going on useless closes it, and is told", async () => {
+  const { of } = machine();
+  const log = memoryLog();
+  let closed = 0;
+  const failed = Promise.resolve(new ProcessError("process.store_lost", "the disk is full"));
+  const code = await untilStopped(of, log, async () => ({ failed, close: async () => void closed++ }));
+  expect([code, closed]).toEqual([1, 1]);
+  expect(log.lines.map(({ text }) => text)).toEqual(["the disk is full", "stopped"]);
+});
+
+test("a signal while it starts ends the start, and is no failure", async () => {
+  const { of, signal, exits, listens } = machine();
+  const log = memoryLog();
+  const starting = (stopping: AbortSignal) =>
+    new Promise<Stoppable>((_, reject) => stopping.addEventListener("abort", () => reject(stopping.reason)));
+  const running = untilStopped(of, log, starting);
+  signal("SIGTERM");
+  expect(await running).toBe(0);
+  expect([exits, listens()]).toEqual([[], false]);
+  expect(log.lines.map(({ text }) => text)).toEqual(["stopping; a second signal ends it at once", "stopped"]);
+});
+
+test("a start that a signal comes too late for is closed", async () => {
+  const { of, signal } = machine();
+  const started = Promise.withResolvers<Stoppable>();
+  let closed = 0;
+  const running = untilStopped(of, memoryLog(), () => started.promise);
+  signal("SIGTERM");
+  started.resolve({ close: async () => void closed++ });
+  expect([await running, closed]).toEqual([0, 1]);
+});
+
+test("a start that does not heed the signal is ended by force; one that fails says so", async () => {
+  const { of, clock, signal } = machine();
+  void untilStopped(of, memoryLog(), () => new Promise(() => {}));
+  signal("SIGTERM");
+  await expect(clock.advance(STOP_MS)).rejects.toThrow(Exited);
+  const { of: other, listens } = machine();
+  const failing = untilStopped(other, memoryLog(), () => Promise.reject(new Error("no such file")));
+  await expect(failing).rejects.toThrow("no such file");
   expect(listens()).toBe(false);
 });

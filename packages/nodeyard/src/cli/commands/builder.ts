@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { GRACE_MS, startBuilder, untilStopped } from "../../process/index.ts";
+import { startBuilder, untilStopped } from "../../process/index.ts";
 import { CommandFailed } from "../errors.ts";
 import { filesOf, logOf, type Session, stateOf } from "../session.ts";
 import { addWebappOptions, frontWish, type WebappOptions } from "../webapp.ts";
@@ -24,20 +24,18 @@ async function builder(session: Session, options: BuilderOptions): Promise<void>
   const files = filesOf(session);
   const { buildWorkers, uploadWorkers } = options;
   const front = frontWish(options, { configured: "never", socket: false });
-  const running = await startBuilder(
-    {
-      stateFolder: stateOf(session),
-      files,
-      ...(front && { front }),
-      ...(buildWorkers === undefined ? {} : { buildWorkers }),
-      ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
-    },
-    machine,
-    log,
-  );
-  const stopped = untilStopped(machine, log, () => running.close(GRACE_MS));
-  log.info({ config: files.path }, "the builder runs");
-  const exitCode = await stopped;
+  const wish = {
+    stateFolder: stateOf(session),
+    files,
+    ...(front && { front }),
+    ...(buildWorkers === undefined ? {} : { buildWorkers }),
+    ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
+  };
+  const exitCode = await untilStopped(machine, log, async (stopping) => {
+    const running = await startBuilder(wish, machine, log, stopping);
+    if (!stopping.aborted) log.info({ config: files.path }, "the builder runs");
+    return running;
+  });
   if (exitCode !== 0) throw new CommandFailed(exitCode);
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { GRACE_MS, startLauncher, untilStopped } from "../../process/index.ts";
+import { startLauncher, untilStopped } from "../../process/index.ts";
 import { CommandFailed } from "../errors.ts";
 import { filesOf, logOf, type Session, stateOf } from "../session.ts";
 import { addWebappOptions, frontWish, type WebappOptions } from "../webapp.ts";
@@ -18,13 +18,11 @@ async function launcher(session: Session, options: WebappOptions): Promise<void>
   const log = logOf(session);
   const files = filesOf(session);
   const front = frontWish(options, { configured: "always", socket: true });
-  const running = await startLauncher(
-    { stateFolder: stateOf(session), files, ...(front && { front }) },
-    machine,
-    log,
-  );
-  const stopped = untilStopped(machine, log, () => running.close(GRACE_MS));
-  log.info({ config: files.path }, "the launcher runs");
-  const exitCode = await stopped;
+  const wish = { stateFolder: stateOf(session), files, ...(front && { front }) };
+  const exitCode = await untilStopped(machine, log, async (stopping) => {
+    const running = await startLauncher(wish, machine, log, stopping);
+    if (!stopping.aborted) log.info({ config: files.path }, "the launcher runs");
+    return running;
+  });
   if (exitCode !== 0) throw new CommandFailed(exitCode);
 }

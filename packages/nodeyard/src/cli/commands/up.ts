@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { GRACE_MS, readText, startUp, type TcpOptions, untilStopped } from "../../process/index.ts";
+import { readText, startUp, type TcpOptions, untilStopped } from "../../process/index.ts";
 import { parseAddress } from "../arguments.ts";
 import { CommandFailed, UsageError } from "../errors.ts";
 import { filesOf, logOf, type Session, stateOf } from "../session.ts";
@@ -35,14 +35,12 @@ async function up(session: Session, options: UpOptions): Promise<void> {
   const stateFolder = stateOf(session);
   const listen = tcpOf(options);
   const front = frontWish(options, { configured: "named", socket: true });
-  const running = await startUp(
-    { stateFolder, files, ...(listen && { listen }), ...(front && { front }) },
-    machine,
-    log,
-  );
-  const stopped = untilStopped(machine, log, () => running.close(GRACE_MS), running.failed);
-  log.info({ state: stateFolder, addresses: running.addresses }, "Nodeyard is up");
-  const exitCode = await stopped;
+  const wish = { stateFolder, files, ...(listen && { listen }), ...(front && { front }) };
+  const exitCode = await untilStopped(machine, log, async (stopping) => {
+    const running = await startUp(wish, machine, log, stopping);
+    if (!stopping.aborted) log.info({ state: stateFolder, addresses: running.addresses }, "Nodeyard is up");
+    return running;
+  });
   if (exitCode !== 0) throw new CommandFailed(exitCode);
 }
 
