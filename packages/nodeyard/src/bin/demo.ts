@@ -25,6 +25,8 @@ import { untilReturned } from "./demo/returned.ts";
 const once = process.argv.includes("--once");
 const machine = systemMachine();
 const say = (text: string) => void process.stdout.write(text);
+// A reader that has gone, or a terminal that was closed, is no error: the nodes are still returned.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 // Relative, because the path of the socket in it must be short.
 const stateFolder = once ? mkdtempSync(join(tmpdir(), "nodeyard-demo-")) : ".nodeyard";
 const logFile = join(stateFolder, "nodeyard.log");

@@ -21,7 +21,7 @@ const io: Io = {
   columns: isatty(1) ? process.stdout.columns : 100,
 };
 
-/** At once and whole, also into a pipe: the process may end right after. A reader that has gone is no error. */
+/** At once and whole, also into a pipe: the process may end right after. A reader that has gone, or a terminal that was closed, is no error. */
 function write(descriptor: number, text: string): void {
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; ) {
@@ -29,7 +29,7 @@ function write(descriptor: number, text: string): void {
       at += writeSync(descriptor, bytes, at);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code === "EPIPE") return;
+      if (code === "EPIPE" || code === "EIO") return;
       if (code !== "EAGAIN") throw error;
       // The pipe was made not to wait by whoever started us.
       Atomics.wait(nap, 0, 0, 5);

@@ -11,7 +11,8 @@ export interface Machine {
   readonly isRoot: boolean;
   readonly pid: number;
   /**
-   * Calls `fn` at SIGINT (or SIGUSR1, which counts as one) and SIGTERM with how many came before; returns what ends that.
+   * Calls `fn` at SIGINT (or SIGUSR1, which counts as one) and SIGTERM (or SIGHUP, of a terminal that was closed) with how many came
+   * before; returns what ends that.
    * The same signal again within a moment is its echo, and not told.
    * While someone listens, a signal does not end the process by itself.
    */

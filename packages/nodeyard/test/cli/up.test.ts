@@ -87,6 +87,15 @@ describe("a Nodeyard of one process, and its clients", () => {
     await site.run("release", first.lease);
   });
 
+  test("a terminal that is closed while waiting gives the request back", async () => {
+    const asking = site.start("request", "small", "large:5", "--wait");
+    await asking.told("asks for");
+    const { code, err } = await asking.kill("SIGHUP");
+    expect(code).toBe(1);
+    expect(err).toMatch(/\nreleased [0-9a-f]{12}\nnodeyard: SIGTERM ended the waiting\n$/);
+    expect(await site.json("list", "--leases")).toEqual([]);
+  });
+
   test("--listen lets clients in by TCP; beyond loopback only with certificates", async () => {
     const open = new Site(fakeConfig());
     try {

@@ -33,6 +33,7 @@ describe("the life of a process", () => {
     ["SIGTERM", "SIGTERM"],
     ["SIGINT", "SIGINT"],
     ["SIGUSR1", "SIGINT"],
+    ["SIGHUP", "SIGTERM"],
   ] as const)("%s ends it in good order with 0, as %s does", async (signal, told) => {
     const up = await site.up();
     const { code, err } = await up.kill(signal);

@@ -31,10 +31,18 @@ export function systemMachine(): Machine {
       };
       const interrupted = () => came("SIGINT");
       const terminated = () => came("SIGTERM");
-      // The old launcher stops at SIGUSR1; left alone, Node would open its debugger.
-      process.on("SIGINT", interrupted).on("SIGTERM", terminated).on("SIGUSR1", interrupted);
-      return () =>
-        void process.off("SIGINT", interrupted).off("SIGTERM", terminated).off("SIGUSR1", interrupted);
+      // The old launcher stops at SIGUSR1; left alone, Node would open its debugger. SIGHUP comes when the terminal is closed; that it
+      // was ignored (nohup) cannot be seen, because Node undoes that when it starts.
+      const listeners = {
+        SIGINT: interrupted,
+        SIGTERM: terminated,
+        SIGUSR1: interrupted,
+        SIGHUP: terminated,
+      };
+      for (const [signal, listener] of Object.entries(listeners)) process.on(signal, listener);
+      return () => {
+        for (const [signal, listener] of Object.entries(listeners)) process.off(signal, listener);
+      };
     },
     onDump(fn) {
       let busy = false;

@@ -10,9 +10,16 @@ export interface LogOptions {
   readonly descriptor?: number;
 }
 
-/** The program's log. Written at once, so that the last line before a crash is there. */
+/** Bytes of lines that could not be written, at most; later ones are dropped. */
+const MAX_UNWRITTEN = 4 << 20;
+
+/**
+ * The program's log. Written at once, so that the last line before a crash is there. A full disk, or a terminal that was closed, is no
+ * concern of those that log: what could not be written is written with the first line that can be.
+ */
 export function createLog(options: LogOptions): Log {
-  const destination = pino.destination({ fd: options.descriptor ?? 2, sync: true });
+  const destination = pino.destination({ fd: options.descriptor ?? 2, sync: true, maxLength: MAX_UNWRITTEN });
+  destination.on("error", () => {});
   const stream =
     options.format === "json"
       ? destination
