@@ -5,7 +5,7 @@ import { messageOf } from "@nodeyard/runtime";
 import {
   GRACE_MS,
   type Machine,
-  makeStateFolder,
+  openState,
   startUp,
   systemMachine,
   type Up,
@@ -31,17 +31,20 @@ for (const stream of [process.stdout, process.stderr]) stream.on("error", () => 
 const stateFolder = once ? mkdtempSync(join(tmpdir(), "nodeyard-demo-")) : ".nodeyard";
 const logFile = join(stateFolder, "nodeyard.log");
 const wish = { stateFolder, machine, wantsSlivers: !process.argv.includes("--no-slivers"), say };
+let tree: Awaited<ReturnType<typeof openState>> | undefined;
 let real: RealNodes | undefined;
 let up: Up | undefined;
 
 process.exitCode = await demo().catch((error) => {
-  process.stderr.write(`nodeyard: the demo failed: ${messageOf(error)}${once ? "" : ` (log: ${logFile})`}\n`);
+  const log = once || tree === undefined ? "" : ` (log: ${logFile})`;
+  process.stderr.write(`nodeyard: the demo failed: ${messageOf(error)}${log}\n`);
   return 1;
 });
 await end();
 
 async function demo(): Promise<number> {
-  makeStateFolder(stateFolder);
+  // First of all: what another one that runs here has started and written must stay as it is.
+  tree = await openState(stateFolder, machine);
   real = await startRealNodes(wish);
   const { hosts, slivers, authorizedKey, label } = real;
   const config = join(stateFolder, "nodepool.yaml");
@@ -54,7 +57,7 @@ async function demo(): Promise<number> {
   });
   const log = createLog({ level: "info", format: "text", descriptor: openSync(logFile, "a", 0o600) });
   const front = { configured: "never", socket: true } as const;
-  up = await startUp({ stateFolder, files: { path: config }, front }, machine, log);
+  up = await startUp({ stateFolder, files: { path: config }, front, tree }, machine, log);
   say(`Nodeyard is up on ${stateFolder}: an embedded tree, the launcher, ${config}\n`);
 
   const commands = new Commands(machine, stateFolder, say);
@@ -102,12 +105,14 @@ Nodeyard stays up until Ctrl-C. In another terminal, in this folder:
   curl --unix-socket ${stateFolder}/http.sock http://nodeyard/metrics
                                              what is counted; also /node-list, /request-list, /ready ...
 ${login}
-Configuration: ${stateFolder}/nodepool.yaml (edit it: changes are taken up within a second). Log: ${stateFolder}/nodeyard.log
+Configuration: ${stateFolder}/nodepool.yaml (edit it: changes are taken up within a second; the next start writes it anew)
+Log: ${stateFolder}/nodeyard.log
 `;
 }
 
 async function end(): Promise<void> {
   await up?.close(GRACE_MS).catch(() => {});
+  await tree?.close().catch(() => {});
   await real?.stop().catch((error) => {
     process.stderr.write(`nodeyard: ${messageOf(error)}\n`);
     process.exitCode = 1;

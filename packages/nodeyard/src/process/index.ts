@@ -24,5 +24,5 @@ export { type StatePlaces, stateFolder } from "./state-folder.ts";
 export { surveyImages } from "./survey-images.ts";
 export { surveyLeaks } from "./survey-leaks.ts";
 export { GRACE_MS, STOP_MS, type Stoppable, untilStopped } from "./until-stopped.ts";
-export { startUp, type Up, type UpOptions } from "./up.ts";
+export { openState, startUp, type Up, type UpOptions } from "./up.ts";
 export { VERSION } from "./version.ts";

@@ -26,6 +26,8 @@ export interface UpOptions {
   readonly listen?: TcpOptions;
   /** Where it can be looked at; absent: nowhere. */
   readonly front?: FrontWish;
+  /** The state folder's, of whoever had to hold it before there was a configuration; absent: it is opened. Closed with the rest. */
+  readonly tree?: EmbeddedTree;
 }
 
 export interface Up {
@@ -34,6 +36,12 @@ export interface Up {
   /** Resolves when the tree can be written no longer: nothing works then, and only a new start mends it. */
   readonly failed: Promise<ProcessError>;
   close(graceMs: number): Promise<void>;
+}
+
+/** Holds a state folder, and opens the tree in it. Rejects with StoreRefused where another process does. */
+export async function openState(stateFolder: string, { clock, random }: Machine): Promise<EmbeddedTree> {
+  makeStateFolder(stateFolder);
+  return openEmbeddedTree({ folder: stateFolder, clock, random });
 }
 
 /**
@@ -55,9 +63,7 @@ export async function startUp(
       "process.two_trees",
       `${files.path} names zookeeper-servers: start it with "nodeyard launcher -c ${files.path}", or remove them to use the embedded tree`,
     );
-  makeStateFolder(stateFolder);
-  const { clock, random } = machine;
-  const tree = await openEmbeddedTree({ folder: stateFolder, clock, random });
+  const tree = options.tree ?? (await openState(stateFolder, machine));
   const failed = new Promise<ProcessError>((resolve) => {
     tree.core.onFailure((error) => resolve(storeLost(stateFolder, error)));
   });

@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+const DEMO = fileURLToPath(new URL("../../src/bin/demo.ts", import.meta.url));
+/** Changes to the folder in the mount namespace that it was started in. */
+const IN_FOLDER = ["/bin/sh", "-c", 'cd "$0" && exec "$@"'];
+
+let folder: string;
+let running: ChildProcess[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "nodeyard-demo-test-"));
+  running = [];
+});
+afterEach(() => {
+  for (const child of running) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** `npm start` in `cwd`, without real nodes. */
+function demo(words: readonly string[] = [], cwd = folder, through: readonly string[] = []) {
+  const [command, ...rest] = [
+    ...through,
+    ...IN_FOLDER,
+    cwd,
+    process.execPath,
+    "--disable-warning=ExperimentalWarning",
+    DEMO,
+    "--no-slivers",
+    ...words,
+  ];
+  const child = spawn(command!, rest, {
+    env: { ...process.env, PATH: through.length > 0 ? process.env.PATH : "/nonexistent" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  running.push(child);
+  const text = { out: "", err: "" };
+  const ended = new Promise<{ code: number | null; out: string; err: string }>((resolve) =>
+    child.once("close", (code) => resolve({ code, ...text })),
+  );
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    text.err += chunk;
+  });
+  const up = new Promise<void>((resolve, reject) => {
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      text.out += chunk;
+      if (text.out.includes("stays up until Ctrl-C")) resolve();
+    });
+    void ended.then(({ out, err }) => reject(new Error(`it ended: ${out}${err}`)));
+  });
+  up.catch(() => {});
+  return { child, ended, up };
+}
+
+test("a second one in the folder is refused, and touches nothing of the first, which a closed terminal stops in good order", async () => {
+  const first = demo();
+  await first.up;
+  const file = join(folder, ".nodeyard/nodepool.yaml");
+  const before = [readFileSync(file, "utf8"), statSync(file).mtimeMs];
+  const second = await demo().ended;
+  expect([second.code, second.out]).toEqual([1, ""]);
+  expect(second.err).toMatch(
+    new RegExp(
+      `^nodeyard: the demo failed: \\.nodeyard is in use by process ${first.child.pid}; stop it, [^(]*\n$`,
+    ),
+  );
+  expect([readFileSync(file, "utf8"), statSync(file).mtimeMs]).toEqual(before);
+
+  first.child.kill("SIGHUP");
+  const { code, out, err } = await first.ended;
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toMatch(/returning the nodes and stopping\n/);
+  expect(out).toContain("the next start writes it anew");
+});
