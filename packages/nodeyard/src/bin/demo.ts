@@ -25,6 +25,7 @@ import { untilReturned } from "./demo/returned.ts";
 const once = process.argv.includes("--once");
 const machine = systemMachine();
 const say = (text: string) => void process.stdout.write(text);
+const complain = (text: string) => void process.stderr.write(`nodeyard: ${text}\n`);
 // A reader that has gone, or a terminal that was closed, is no error: the nodes are still returned.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 // Relative, because the path of the socket in it must be short.
@@ -36,8 +37,7 @@ let real: RealNodes | undefined;
 let up: Up | undefined;
 
 process.exitCode = await demo().catch((error) => {
-  const log = once || tree === undefined ? "" : ` (log: ${logFile})`;
-  process.stderr.write(`nodeyard: the demo failed: ${messageOf(error)}${log}\n`);
+  complain(`the demo failed: ${messageOf(error)}${once || tree === undefined ? "" : ` (log: ${logFile})`}`);
   return 1;
 });
 await end();
@@ -81,10 +81,19 @@ async function demo(): Promise<number> {
 
   async function stay(of: Machine, howTo: string): Promise<number> {
     say(whatNext(howTo));
+    const { failed } = up!;
+    let isLost = false;
+    void failed.then(({ message }) => {
+      isLost = true;
+      complain(`${message} (log: ${logFile})`);
+    });
     return untilStopped(of, log, async () => ({
+      failed,
       async close(graceMs) {
-        say("\nreturning the nodes and stopping\n");
-        await commands.release(granted.map(({ lease }) => lease)).catch(() => {});
+        if (!isLost) {
+          say("\nreturning the nodes and stopping\n");
+          await commands.release(granted.map(({ lease }) => lease)).catch(() => {});
+        }
         await up?.close(graceMs);
         up = undefined;
       },
@@ -114,7 +123,7 @@ async function end(): Promise<void> {
   await up?.close(GRACE_MS).catch(() => {});
   await tree?.close().catch(() => {});
   await real?.stop().catch((error) => {
-    process.stderr.write(`nodeyard: ${messageOf(error)}\n`);
+    complain(messageOf(error));
     process.exitCode = 1;
   });
   if (once) rmSync(stateFolder, { recursive: true, force: true });

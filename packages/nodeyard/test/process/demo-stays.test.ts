@@ -1,9 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { attachEmbeddedTree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { noSmallDisk, SmallDisk } from "../rules/small-disk.ts";
 
 const DEMO = fileURLToPath(new URL("../../src/bin/demo.ts", import.meta.url));
 /** Changes to the folder in the mount namespace that it was started in. */
@@ -74,4 +77,27 @@ test("a second one in the folder is refused, and touches nothing of the first, w
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).toMatch(/returning the nodes and stopping\n/);
   expect(out).toContain("the next start writes it anew");
+});
+
+test.skipIf(noSmallDisk() !== undefined)("a full disk ends it with the reason", async () => {
+  const place = join(folder, "disk");
+  mkdirSync(place);
+  const disk = await SmallDisk.mount(place, 8);
+  try {
+    const { up, ended } = demo([], place, disk.through);
+    await up;
+    const state = join(disk.seen, ".nodeyard");
+    const tree = await attachEmbeddedTree({ folder: state, clock: systemClock, random: systemRandom });
+    disk.fill();
+    await tree.create("/one-more", Buffer.alloc(4_096), { deadlineMs: 1_000 }).catch(() => {});
+    const { code, err } = await ended;
+    await tree.close();
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /^nodeyard: the tree in \.nodeyard cannot be written \(.*full\): .*; make room .*\n$/,
+    );
+  } finally {
+    for (const child of running) child.kill("SIGKILL");
+    await disk.close();
+  }
 });
