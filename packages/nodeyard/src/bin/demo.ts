@@ -12,6 +12,7 @@ import {
   untilStopped,
 } from "../process/index.ts";
 import { createLog } from "../telemetry/index.ts";
+import { askedFor } from "./demo/arguments.ts";
 import { Commands } from "./demo/commands.ts";
 import { writeConfiguration } from "./demo/configuration.ts";
 import { greet, howToLogIn, type RealNodes, startRealNodes } from "./demo/nodes.ts";
@@ -22,16 +23,25 @@ import { untilReturned } from "./demo/returned.ts";
  * --no-slivers), else static hosts that are SSH servers on loopback. Asks for nodes, uses one, and stays up; with --once gives them back
  * and ends.
  */
-const once = process.argv.includes("--once");
-const machine = systemMachine();
+const asked = askedFor(process.argv.slice(2));
 const say = (text: string) => void process.stdout.write(text);
 const complain = (text: string) => void process.stderr.write(`nodeyard: ${text}\n`);
 // A reader that has gone, or a terminal that was closed, is no error: the nodes are still returned.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+if ("help" in asked) {
+  say(asked.help);
+  process.exit(0);
+}
+if ("wrong" in asked) {
+  complain(asked.wrong);
+  process.exit(2);
+}
+const { once, wantsSlivers } = asked;
+const machine = systemMachine();
 // Relative, because the path of the socket in it must be short.
 const stateFolder = once ? mkdtempSync(join(tmpdir(), "nodeyard-demo-")) : ".nodeyard";
 const logFile = join(stateFolder, "nodeyard.log");
-const wish = { stateFolder, machine, wantsSlivers: !process.argv.includes("--no-slivers"), say };
+const wish = { stateFolder, machine, wantsSlivers, say };
 let tree: Awaited<ReturnType<typeof openState>> | undefined;
 let real: RealNodes | undefined;
 let up: Up | undefined;

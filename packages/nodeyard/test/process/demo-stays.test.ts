@@ -101,3 +101,18 @@ test.skipIf(noSmallDisk() !== undefined)("a full disk ends it with the reason", 
     await disk.close();
   }
 });
+
+test("words that it does not know are refused, and --help is answered, before anything is begun", async () => {
+  const started = [["--no-sliver"], ["now"], ["--once=yes"], ["--bogus", "--help"]].map(
+    (words) => demo(words).ended,
+  );
+  const refused = await Promise.all(started);
+  expect(refused.map(({ code, out }) => [code, out])).toEqual(Array(4).fill([2, ""]));
+  for (const { err } of refused)
+    expect(err).toMatch(/^nodeyard: [^\n]*"npm start -- --help" shows what there is\n$/);
+  expect(refused[0]?.err).toContain("'--no-sliver'");
+  const { code, out, err } = await demo(["--help"]).ended;
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toMatch(/--once .*\n {2}--no-slivers .*\n/);
+  expect(() => statSync(join(folder, ".nodeyard"))).toThrow("ENOENT");
+});

@@ -1,0 +1,36 @@
+import { parseArgs } from "node:util";
+import { messageOf } from "@nodeyard/runtime";
+
+/** What `npm start` was asked for: a run, or only words: its help, or what is wrong with the line. */
+export type Asked =
+  | { readonly once: boolean; readonly wantsSlivers: boolean }
+  | { readonly help: string }
+  | { readonly wrong: string };
+
+const OPTIONS = {
+  once: { type: "boolean", default: false },
+  "no-slivers": { type: "boolean", default: false },
+  help: { type: "boolean", short: "h", default: false },
+} as const;
+
+const HELP = `npm start -- [--once] [--no-slivers]
+
+Nodeyard in .nodeyard of this folder, with nodes to try it on: a fake cloud, and slivers of this machine or SSH servers on loopback.
+
+  --once        ask for nodes, use one, give them back and end; in a folder of its own that goes with it
+  --no-slivers  make no slivers of this machine, also as root
+  -h, --help    show this
+`;
+
+/** Reads the words after `npm start --`. */
+export function askedFor(words: readonly string[]): Asked {
+  try {
+    const { values } = parseArgs({ args: [...words], options: OPTIONS });
+    if (values.help) return { help: HELP };
+    return { once: values.once, wantsSlivers: !values["no-slivers"] };
+  } catch (error) {
+    // Its first sentence names the word; the others are about the parser.
+    const what = messageOf(error).split(". ")[0];
+    return { wrong: `${what}; "npm start -- --help" shows what there is` };
+  }
+}
