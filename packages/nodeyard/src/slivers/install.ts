@@ -1,4 +1,4 @@
-import { messageOf } from "@nodeyard/runtime";
+import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
 import { CONTROL_USER, SliverClient, sshTransport } from "@nodeyard/sliver-protocol";
 import { type Enrolled, readEnrolled } from "./enrolment.ts";
 import { SliverHostError } from "./errors.ts";
@@ -8,6 +8,8 @@ import type { Bundle, Remote } from "./remote.ts";
 const CURRENT = "/usr/lib/nodeyard-sliverd/current";
 /** What an enrolment makes first, or takes away last. */
 const TRACES = ["/etc/nodeyard-sliver", "/usr/lib/nodeyard-sliverd", "/var/lib/nodeyard-sliverd"] as const;
+/** For programs that were copied to be removed, whatever ended the order they were for; milliseconds. */
+const CLEAN_UP_MS = 15_000;
 const NODE_FLAGS = "--disable-warning=ExperimentalWarning";
 
 export interface InstallOrder {
@@ -18,6 +20,7 @@ export interface InstallOrder {
   /** Private key that is to reach the control account afterwards. */
   readonly controlKey: string;
   readonly dryRun: boolean;
+  readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
@@ -37,8 +40,7 @@ export async function installSliverd(order: InstallOrder): Promise<Enrolled> {
     if (!order.dryRun) await reach(order, enrolled);
     return enrolled;
   } finally {
-    // Whatever ended the order: what was copied goes, as far as the machine still answers.
-    if (!has) await remote.run(`rm -rf ${folder}`, { signal }).catch(() => undefined);
+    if (!has) await removeCopy(order, folder);
   }
 }
 
@@ -47,6 +49,7 @@ export interface UninstallOrder {
   /** Asked for where the machine's own programs do not run: its enrolment was cut off, or they are damaged. */
   readonly bundle: () => Bundle;
   readonly dryRun: boolean;
+  readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
@@ -61,7 +64,7 @@ export async function uninstallSliverd(order: UninstallOrder): Promise<Enrolled>
     const command = `${host.sudo}${folder}/node ${NODE_FLAGS} ${folder}/sliver-enrol.mjs withdraw${dryRun ? " --dry-run" : ""}`;
     return readEnrolled(await remote.run(command, { signal }));
   } finally {
-    if (!runs) await remote.run(`rm -rf ${folder}`, { signal }).catch(() => undefined);
+    if (!runs) await removeCopy(order, folder);
   }
 }
 
@@ -155,4 +158,20 @@ async function reach({ remote, controlKey, signal }: InstallOrder, { node, notes
   });
   if (status.node !== node)
     throw new SliverHostError(`at ${host}:${port} node ${status.node} answers, where ${node} was installed`);
+}
+
+/** As far as the machine still answers. With a limit of its own: the order may have ended because its time was over. */
+async function removeCopy(
+  { remote, clock }: { readonly remote: Remote; readonly clock: Clock },
+  folder: string,
+) {
+  const late = () => new SliverHostError(`${remote.name} does not answer any more`);
+  const limit = deadline(clock, CLEAN_UP_MS, late);
+  try {
+    await remote.run(`rm -rf ${folder}`, { signal: limit.signal });
+  } catch {
+    // It is 120 MB in a folder for what may be removed, and the order's own end is what is told.
+  } finally {
+    limit.cancel();
+  }
 }

@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { type Bundle, type Remote, uninstallSliverd } from "../../src/slivers/index.ts";
 
@@ -17,19 +18,22 @@ const bundle: Bundle = {
 class Host implements Remote {
   readonly name = "h";
   readonly ran: string[] = [];
+  onRun: (line: string) => void = () => {};
   readonly #found: { readonly list: boolean; readonly runs: boolean; readonly traces: boolean };
 
   constructor(found: { readonly list: boolean; readonly runs: boolean; readonly traces: boolean }) {
     this.#found = found;
   }
 
-  async run(line: string): Promise<string> {
+  async run(line: string, { signal }: { readonly signal: AbortSignal }): Promise<string> {
     const { list, runs, traces } = this.#found;
+    signal.throwIfAborted();
     if (line.startsWith("uname"))
       return `Linux x86_64\n0\n${list ? `${DIGEST}  bundle.json` : "-"}\n1\n${traces ? "some" : "none"}\n`;
     if (line.includes("--version")) return runs ? "sliver-enrol 0.1.0\n" : "";
     if (line.includes("mktemp")) return `${COPY}\n`;
     this.ran.push(line);
+    this.onRun(line);
     return line.includes("withdraw") ? `${JSON.stringify(enrolled)}\n` : "";
   }
 
@@ -38,8 +42,8 @@ class Host implements Remote {
   }
 }
 
-const uninstall = (remote: Remote, given: () => Bundle) =>
-  uninstallSliverd({ remote, bundle: given, dryRun: false, signal: new AbortController().signal });
+const uninstall = (remote: Remote, given: () => Bundle, signal = new AbortController().signal) =>
+  uninstallSliverd({ remote, bundle: given, dryRun: false, clock: new VirtualClock(), signal });
 const none = () => {
   throw new Error("nothing is copied");
 };
@@ -64,4 +68,16 @@ test.each([
   expect(host.ran[1]).toBe(`rm -rf ${COPY}`);
   const other = { ...bundle, platform: "Linux aarch64" };
   await expect(uninstall(new Host(found), () => other)).rejects.toThrow(/--node-runtime/);
+});
+
+test("what was copied goes also when the time for it all is over", async () => {
+  const host = new Host({ list: false, runs: false, traces: true });
+  const stop = new AbortController();
+  host.onRun = (line) => {
+    if (!line.includes("withdraw")) return;
+    stop.abort(new Error("too late"));
+    stop.signal.throwIfAborted();
+  };
+  await expect(uninstall(host, () => bundle, stop.signal)).rejects.toThrow("too late");
+  expect(host.ran.at(-1)).toBe(`rm -rf ${COPY}`);
 });

@@ -115,8 +115,9 @@ function uninstall(session: Session, host: string, options: UninstallOptions): P
   return within(session, options, async (signal) => {
     const remote = remoteOf(host, options);
     const dryRun = options.dryRun === true;
+    const { clock } = session.machine;
     const bundle = () => bundleOf(options);
-    tell(session, await uninstallSliverd({ remote, bundle, dryRun, signal }), options);
+    tell(session, await uninstallSliverd({ remote, bundle, dryRun, clock, signal }), options);
   });
 }
 
@@ -130,6 +131,7 @@ function install(session: Session, host: string, options: InstallOptions): Promi
       settings,
       controlKey: sliverPlaces(stateOf(session)).controlKey,
       dryRun: options.dryRun === true,
+      clock: session.machine.clock,
       signal,
     });
     tell(session, enrolled, options);

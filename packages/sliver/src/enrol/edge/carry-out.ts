@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
-import { join } from "node:path";
-import { syncFolder, writeAtomic } from "../../isolation/edge/atomic.ts";
+import { dirname, join } from "node:path";
+import { syncPath, writeAtomic } from "../../isolation/edge/atomic.ts";
 import { run } from "../../isolation/edge/run.ts";
 import { EnrolError } from "../errors.ts";
 import type { Part } from "../plan.ts";
@@ -65,18 +65,31 @@ async function installPackages(names: readonly string[], signal: AbortSignal): P
   );
 }
 
-/** Whole or not at all, and only what the bundle's list of digests names. */
+/** Whole or not at all, and only what the bundle's list of digests names; durable when it resolves. */
 async function putPrograms(from: string, to: string): Promise<void> {
   const draft = `${to}.new`;
   await rm(draft, { recursive: true, force: true });
-  await mkdir(draft, { mode: 0o755 });
+  try {
+    await mkdir(draft, { mode: 0o755 });
+    await copyPrograms(from, draft);
+    await rename(draft, to);
+  } catch (error) {
+    // A disk that was too full for it is not left so.
+    await rm(draft, { recursive: true, force: true }).catch(() => undefined);
+    throw error;
+  }
+  await syncPath(dirname(to));
+}
+
+async function copyPrograms(from: string, to: string): Promise<void> {
   const list = JSON.parse(await readFile(join(from, "bundle.json"), "utf8")) as {
     files: Record<string, string>;
   };
   for (const name of await readdir(from)) {
-    const target = join(draft, name);
+    const target = join(to, name);
     await copyFile(join(from, name), target);
     await chmod(target, name.endsWith(".json") ? 0o644 : 0o755);
+    await syncPath(target);
     const wanted = list.files[name];
     if (wanted === undefined) continue;
     const digest = createHash("sha256")
@@ -84,8 +97,7 @@ async function putPrograms(from: string, to: string): Promise<void> {
       .digest("hex");
     if (digest !== wanted) throw new EnrolError(`${name} of the bundle is damaged; copy it again`);
   }
-  await syncFolder(draft);
-  await rename(draft, to);
+  await syncPath(to);
 }
 
 async function link(path: string, to: string): Promise<void> {

@@ -25,16 +25,16 @@ export async function writeAtomic(path: string, text: string, options: AtomicOpt
     await file.close();
   }
   await rename(half, path);
-  if (durable) await syncFolder(dirname(path));
+  if (durable) await syncPath(dirname(path));
 }
 
-/** Makes the names in a folder durable. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
+/** Makes what is in a file durable, or the names in a folder. */
+export async function syncPath(path: string): Promise<void> {
+  const file = await open(path, "r");
   try {
-    await folder.sync();
+    await file.sync();
   } finally {
-    await folder.close();
+    await file.close();
   }
 }
 

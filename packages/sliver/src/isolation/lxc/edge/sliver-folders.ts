@@ -1,6 +1,6 @@
 import { chmod, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { syncFolder, writeAtomic } from "../../edge/atomic.ts";
+import { syncPath, writeAtomic } from "../../edge/atomic.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import { type Mark, markText, readMark } from "../mark.ts";
 
@@ -50,7 +50,7 @@ export class SliverFolders {
   /** Durable when it resolves. */
   async write(mark: string, content: Mark): Promise<void> {
     await writeAtomic(this.path(mark, "mark.json"), markText(content));
-    await syncFolder(this.#folder);
+    await syncPath(this.#folder);
   }
 
   /** Of a sliver that nobody was promised yet: what a loss of power takes of it is found broken, and made anew. */
