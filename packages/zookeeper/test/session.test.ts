@@ -310,7 +310,7 @@ describe.skipIf(requireZooKeeper())("the session", () => {
 
   test("a restart of the server is survived with the session", async () => {
     const own = await startZooKeeper();
-    const lasting = await client(own, { sessionTimeoutMs: 20_000 });
+    const lasting = await client(own, { sessionTimeoutMs: 100_000 });
     await lasting.create("/e", undefined, { ephemeral: true });
     const { id } = lasting.session;
     await own.restart();
