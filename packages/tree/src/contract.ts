@@ -74,7 +74,8 @@ export type SessionState = "connecting" | "connected" | "suspended" | "expired" 
 
 /**
  * The session this process has with the tree. After `expired` the tree opens a new one by itself: `epoch` grows by one
- * and everything ephemeral of the old epoch is gone.
+ * and everything ephemeral of the old epoch is gone. What waits for the connection meanwhile was meant for the session
+ * that is over: it is rejected with SessionExpired, outcome "none".
  */
 export interface Session {
   readonly id: bigint;

@@ -158,7 +158,12 @@ export class MemoryPort implements Port {
     const { server, client, sessionTimeoutMs, clock } = this.#options;
     this.#held = false;
     this.#reconnect?.cancel();
-    if (this.#epoch > 0 && !server.has(this.#id)) this.#become("expired");
+    if (this.#epoch > 0 && !server.has(this.#id)) {
+      // As the ZooKeeper client does it: what waited for the connection was meant for the session that is over.
+      const waiting = this.#waiting.splice(0);
+      this.#become("expired");
+      for (const call of waiting) call.fail(new SessionExpired(call.what, undefined, call.outcome));
+    }
     if (!server.has(this.#id)) {
       this.#id = server.open(client, sessionTimeoutMs);
       this.#epoch++;

@@ -60,4 +60,27 @@ export function sessions({ run, check, has }: Context): void {
       expect(states.includes("expired")).toBe(true);
       expect(await tree.stat(`${root}/bound`)).toBeUndefined();
     });
+
+  if (has("expire"))
+    check(
+      "what waits for the connection when its session ends is not done in the next one",
+      async (place) => {
+        const { tree, root, target, until } = place;
+        const { epoch } = tree.session();
+        const late: Promise<unknown>[] = [];
+        const create = async () => tree.create(`${root}/late`).catch((error: unknown) => error);
+        tree.onSession(({ state }) => {
+          // Not with the calls that the connection took along.
+          if (state === "suspended") late.push(Promise.resolve().then(create));
+        });
+        await target.expire?.(tree);
+        await until(
+          "connected anew",
+          () => tree.session().epoch > epoch && tree.session().state === "connected",
+        );
+        expect(late.length).toBeGreaterThan(0);
+        expect(await late[0]).toMatchObject({ code: "tree.session_expired", outcome: "none" });
+        expect(await tree.stat(`${root}/late`)).toBeUndefined();
+      },
+    );
 }
