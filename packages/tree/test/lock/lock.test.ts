@@ -44,6 +44,18 @@ describe("tryLock", () => {
     expect(cluster.znodes.stat("/object")).toBeUndefined();
   });
 
+  test("asked for while its session is being lost: nothing of it is done in the next one", async () => {
+    const { clock, random, cluster, a } = setup();
+    await a.create("/object");
+    await a.create(PARENT);
+    a.expire();
+    expect(a.session()).toMatchObject({ epoch: 1, state: "suspended" });
+    const asked = settle(clock, tryLock(a, PARENT, { random }));
+    await expect(asked).rejects.toMatchObject({ code: "tree.session_expired", outcome: "none" });
+    expect(a.session().epoch).toBe(2);
+    expect(cluster.znodes.children(PARENT)).toEqual([]);
+  });
+
   test.each([undefined, "lose-reply"] as const)(
     "asked for between two sessions (%s): it belongs to the new one, and says so",
     async (fault) => {
@@ -53,9 +65,12 @@ describe("tryLock", () => {
       );
       await a.create("/object");
       await a.create(PARENT);
+      const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<typeof tryLock>>>();
+      a.onSession(({ state, epoch }) => {
+        if (state === "expired" && epoch === 1) resolve(tryLock(a, PARENT, { random }));
+      });
       a.expire();
-      expect(a.session()).toMatchObject({ epoch: 1, state: "suspended" });
-      const held = await settle(clock, tryLock(a, PARENT, { random }));
+      const held = await settle(clock, promise);
       expect(a.session().epoch).toBe(2);
       expect(held?.epoch).toBe(2);
       expect(cluster.znodes.stat(held?.contender ?? "")?.ephemeralOwner).toBe(a.session().id);
