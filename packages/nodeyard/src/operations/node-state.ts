@@ -75,7 +75,7 @@ async function lockNode({ clock, random }: OperationHandles, tree: Tree, id: str
     if (error instanceof TreeError && error.code === "tree.lock_timeout") {
       throw new NodeOperationError(
         "operation.node_busy",
-        `node ${id} is locked by someone else for more than ${LOCK_WAIT_MS / 1000} s: try again; "nodeyard explain ${id}" says who has it`,
+        `node ${id} is locked by someone else for more than ${LOCK_WAIT_MS / 1000} s: "nodeyard explain ${id}" says who has it; a launcher's work ends by itself, then try again; who uses it keeps it until it is given back`,
         { cause: error },
       );
     }
