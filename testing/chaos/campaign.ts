@@ -37,16 +37,29 @@ const REACH_MS = 8_000;
 const CLEAN_MS = 60_000;
 /** After so many deaths of launchers the leader of the tree dies too, where there is one. */
 const LEADER_EVERY = 3;
+/** Of how many launchers the logs are in a failure, and how much of each, characters. */
+const LOGS_SHOWN = 4;
+const LOG_SHOWN = 2_000;
 
 /** Kills launchers while requests arrive, then looks at what the tree and the cloud went through. Throws when a rule is broken. */
 export async function campaign(options: CampaignOptions): Promise<CampaignResult> {
-  const { store, kills, seed, onKill = () => {} } = options;
+  const { store, kills, seed } = options;
   const random = seededRandom(seed);
   const site = await openSite(store);
-  let launcher: Victim | undefined;
+  const victims: Victim[] = [];
+  const deaths: string[] = [];
+  const onKill = (what: string) => {
+    deaths.push(`  ${new Date().toISOString().slice(11, 23)} ${what}`);
+    options.onKill?.(what);
+  };
+  const start = (point: KillPoint | undefined) => {
+    const victim = site.start(point);
+    victims.push(victim);
+    return victim;
+  };
   try {
     const plan = killPlan(kills, random);
-    launcher = site.start(plan[0]);
+    let launcher = start(plan[0]);
     if (!(await launcher.told(site.ready))) throw new Error(launcher.errors);
     const tree = await site.connect();
     const load = new Load(tree, seededRandom(seed + 1));
@@ -64,7 +77,7 @@ export async function campaign(options: CampaignOptions): Promise<CampaignResult
         `${index + 1}/${kills} ${point === undefined ? "outside" : `${point.effect} ${point.moment}`}: ${how}`,
       );
       site.buried();
-      launcher = site.start(plan[index + 1]);
+      launcher = start(plan[index + 1]);
     }
     await load.stop();
     if (load.complaints.length > 0) throw load.complaints[0];
@@ -78,14 +91,10 @@ export async function campaign(options: CampaignOptions): Promise<CampaignResult
     await tree.close();
     return { kills, atEffects, leaders, ...result };
   } catch (error) {
-    throw new Error(
-      `seed ${seed}, ${store}: ${(error as Error).message}\n${history(site, error)}\nlauncher:\n${launcher?.errors.slice(-3_000)}`,
-      {
-        cause: error,
-      },
-    );
+    const told = [(error as Error).message, history(site, error), "deaths:", ...deaths, logsOf(victims)];
+    throw new Error(`seed ${seed}, ${store}: ${told.join("\n")}`, { cause: error });
   } finally {
-    await launcher?.signal("SIGKILL");
+    await victims.at(-1)?.signal("SIGKILL");
     await site.close();
   }
 }
@@ -151,10 +160,21 @@ async function judge(site: Site, tree: Tree, load: Load) {
   };
 }
 
+/** What the last launchers said. One that said nothing did not come up. */
+function logsOf(victims: readonly Victim[]): string {
+  return victims
+    .map(({ errors }, index) => `launcher ${index + 1}:\n${errors.slice(-LOG_SHOWN) || "(nothing)"}`)
+    .slice(-LOGS_SHOWN)
+    .join("\n");
+}
+
+/** What was done to the record that the error names, and what was done last of all. */
 function history(site: Site, error: unknown): string {
   const id = /\d{10}/.exec((error as Error).message)?.[0];
   try {
-    return excerpt(site.log(), id).join("\n");
+    const writes = site.log();
+    const last = id === undefined ? [] : ["the last writes of all:", ...excerpt(writes, undefined, 10)];
+    return [...excerpt(writes, id), ...last].join("\n");
   } catch {
     return "(no history)";
   }

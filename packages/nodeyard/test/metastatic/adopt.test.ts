@@ -1,9 +1,6 @@
 import { newRequest, paths } from "@nodeyard/model";
-import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { adopt } from "../../src/launcher/metastatic/adopt.ts";
-import { assemble } from "../../src/launcher/parts.ts";
-import { Counters, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 import { type Json, launcherConfig } from "../rules/world.ts";
 import { Lab, OWNER } from "./lab.ts";
 
@@ -13,23 +10,7 @@ const USE = { label: "slice", slots: 4 };
 /** A delivered node as the owner finds it: `change` happens to it before, `unseen` after the view was read. */
 async function delivered(change: Json | "gone" | string = {}, unseen?: Json | string) {
   const lab = new Lab();
-  const config = launcherConfig([]);
-  const { serving, view } = assemble(
-    {
-      tree: lab.cluster.connect({ name: "a", sessionTimeoutMs: 10_000 }),
-      clock: lab.clock,
-      random: seededRandom(5),
-      scan: { scan: async () => ({ address: "", family: 4, hostKeys: [] }) },
-      log: memoryLog(),
-      journal: memoryJournal(10),
-      counters: new Counters(),
-      identity: { hostname: "a", fqdn: "a.example", version: "0" },
-      driverOf: () => Promise.reject(new Error("none is configured")),
-      config,
-    },
-    "installation",
-    () => config,
-  );
+  const { serving, view } = lab.parts(launcherConfig([]));
   await lab.put(LEADER, "");
   const made = { state: "ready", state_time: 7, created_time: 3, provider: "metal", type: ["large"] };
   const id = await lab.makeNode(made);

@@ -1,7 +1,10 @@
 import type { ProviderConfig } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
+import { seededRandom } from "@nodeyard/runtime";
 import { expect } from "vitest";
 import { type LauncherConfig, metastaticDriver } from "../../src/launcher/index.ts";
+import { assemble } from "../../src/launcher/parts.ts";
+import { Counters, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 import { fakeProvider, type Json, launcherConfig, World } from "../rules/world.ts";
 
 export const OWNER = "NodePool:metastatic:slicer";
@@ -52,6 +55,24 @@ export function config(
 export class Lab extends World {
   slice(fields: Json = {}): Promise<string> {
     return this.ask({ node_types: ["slice"], ...fields });
+  }
+
+  /** A launcher's parts on a session of their own, none of them started. */
+  parts(config: LauncherConfig) {
+    const tree = this.cluster.connect({ name: "a", sessionTimeoutMs: 10_000 });
+    const options = {
+      tree,
+      clock: this.clock,
+      random: seededRandom(5),
+      scan: { scan: async () => ({ address: "", family: 4 as const, hostKeys: [] }) },
+      log: memoryLog(),
+      journal: memoryJournal(10),
+      counters: new Counters(),
+      identity: { hostname: "a", fqdn: "a.example", version: "0" },
+      driverOf: () => Promise.reject(new Error("none is configured")),
+      config,
+    };
+    return { tree, ...assemble(options, "installation", () => config) };
   }
 
   /** Asks for a slot, and returns the node that it gets. */

@@ -1,8 +1,5 @@
-import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { announceMember } from "../../src/coordination/index.ts";
-import { assemble } from "../../src/launcher/parts.ts";
-import { Counters, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 import { config, Lab, slicer } from "./lab.ts";
 
 test("a provider that is suspended while its replacement waits comes back as it is configured then", async () => {
@@ -30,24 +27,7 @@ test("a provider that is suspended while its replacement waits comes back as it 
 
 test("a provider that was suspended can be asked for its facts again, also when it was being asked then", async () => {
   const lab = new Lab();
-  const used = config({}, {}, []);
-  const tree = lab.cluster.connect({ name: "a", sessionTimeoutMs: 10_000 });
-  const { serving, view, registration } = assemble(
-    {
-      tree,
-      clock: lab.clock,
-      random: seededRandom(5),
-      scan: { scan: async () => ({ address: "", family: 4, hostKeys: [] }) },
-      log: memoryLog(),
-      journal: memoryJournal(10),
-      counters: new Counters(),
-      identity: { hostname: "a", fqdn: "a.example", version: "0" },
-      driverOf: () => Promise.reject(new Error("none is configured")),
-      config: used,
-    },
-    "installation",
-    () => used,
-  );
+  const { tree, serving, view, registration } = lab.parts(config({}, {}, []));
   await lab.folder("/nodeyard");
   await lab.settle(announceMember(tree, `a-${tree.session().id.toString(16)}`, "0"));
   await lab.settle(registration.prepare());
