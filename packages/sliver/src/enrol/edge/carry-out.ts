@@ -1,12 +1,16 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { syncPath, writeAtomic } from "../../isolation/edge/atomic.ts";
 import { run } from "../../isolation/edge/run.ts";
 import { EnrolError } from "../errors.ts";
 import type { Part } from "../plan.ts";
 import { hasProgram } from "./look.ts";
+
+/** Of a bundle's files: their digests, and what runs them. */
+const LIST = "bundle.json";
+const RUNTIME = "node";
 
 /** Brings one part about. Safe to repeat, and after a part that was cut off. */
 export async function carryOut(part: Part, signal: AbortSignal): Promise<void> {
@@ -65,7 +69,7 @@ async function installPackages(names: readonly string[], signal: AbortSignal): P
   );
 }
 
-/** Whole or not at all, and only what the bundle's list of digests names; durable when it resolves. */
+/** Whole or not at all; only what the bundle's list of digests names, that list, and the runtime; durable when it resolves. */
 async function putPrograms(from: string, to: string): Promise<void> {
   const draft = `${to}.new`;
   await rm(draft, { recursive: true, force: true });
@@ -82,15 +86,14 @@ async function putPrograms(from: string, to: string): Promise<void> {
 }
 
 async function copyPrograms(from: string, to: string): Promise<void> {
-  const list = JSON.parse(await readFile(join(from, "bundle.json"), "utf8")) as {
-    files: Record<string, string>;
-  };
-  for (const name of await readdir(from)) {
+  const { files } = JSON.parse(await readFile(join(from, LIST), "utf8")) as { files: Record<string, string> };
+  // The runtime is of whoever brought the bundle here, and in no list.
+  for (const name of [LIST, RUNTIME, ...Object.keys(files)]) {
     const target = join(to, name);
     await copyFile(join(from, name), target);
-    await chmod(target, name.endsWith(".json") ? 0o644 : 0o755);
+    await chmod(target, name === LIST ? 0o644 : 0o755);
     await syncPath(target);
-    const wanted = list.files[name];
+    const wanted = files[name];
     if (wanted === undefined) continue;
     const digest = createHash("sha256")
       .update(await readFile(target))
