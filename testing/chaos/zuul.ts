@@ -6,8 +6,11 @@ import { orNothing, patiently } from "./patience.ts";
 
 type Fields = Record<string, unknown>;
 const POLL_MS = 40;
-/** Zuul waits so long for a node's lock (spec zookeeper.md 5.8). */
-const LOCK_MS = 30_000;
+/**
+ * Zuul waits 30 s for a node's lock (spec zookeeper.md 5.8), of a tree that is there. Here the tree may die with each launcher, on a
+ * machine that may stand still for seconds.
+ */
+const LOCK_MS = 90_000;
 /** A request that has not ended by then never will. */
 const REQUEST_MS = 90_000;
 
