@@ -32,6 +32,7 @@ export {
   imageUploadStates,
   newImageUpload,
 } from "./image-upload.ts";
+export { splice } from "./json/splice.ts";
 export {
   changeNode,
   decodeNode,

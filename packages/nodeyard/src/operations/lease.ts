@@ -1,3 +1,4 @@
+import { splice } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
 
 /** Where leases are kept. */
@@ -45,9 +46,12 @@ export function leaseIdOf(requestor: string | null): string | undefined {
   return match?.[1];
 }
 
-export function encodeLease(lease: Lease): Uint8Array {
+/** `stored`: the record as it was read, of one that is changed. What a later release wrote into it stays, byte for byte. */
+export function encodeLease(lease: Lease, stored?: Uint8Array): Uint8Array {
   const { id: _, ...fields } = lease;
-  return Buffer.from(JSON.stringify({ v: VERSION, ...fields }));
+  if (stored === undefined) return Buffer.from(JSON.stringify({ v: VERSION, ...fields }));
+  const values = Object.entries(fields).map(([key, value]) => [key, JSON.stringify(value)] as const);
+  return Buffer.from(splice(Buffer.from(stored).toString(), new Map(values), new Map()));
 }
 
 /** Throws LeaseError for a record that is not a lease of a version we read. */

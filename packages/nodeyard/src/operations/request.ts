@@ -95,7 +95,7 @@ export async function releaseLease(handles: OperationHandles, id: string): Promi
     const lease = decodeLease(id, found.data);
     if (lease.state === "released") return "released";
     try {
-      await tree.set(leasePath(id), encodeLease({ ...lease, state: "released" }), {
+      await tree.set(leasePath(id), encodeLease({ ...lease, state: "released" }, found.data), {
         version: found.stat.version,
       });
       return "released";

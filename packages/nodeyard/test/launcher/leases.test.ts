@@ -91,6 +91,44 @@ describe("leases", () => {
     expect(world.request(request!)).toBeUndefined();
   });
 
+  test("keep what a later release wrote into them, byte for byte, whoever changes them", async () => {
+    const world = new World();
+    const tree = world.cluster.connect({ name: "cli", sessionTimeoutMs: 10_000 });
+    const own = { tree, clock: world.clock, random: seededRandom(7) };
+    const news = '"later": {"n": 12345678901234567890, "n": [1.0]}';
+    const more = (id: string) => {
+      const text = world.text(leasePath(id))!;
+      return world.settle(world.other.set(leasePath(id), Buffer.from(text.replace(/}$/, `, ${news}}`))));
+    };
+    const writes: string[] = [];
+    world.fault = ({ ops }) => {
+      for (const op of ops)
+        if (op.op === "set" && op.path.startsWith("/nodeyard/leases/"))
+          writes.push(Buffer.from(op.data).toString());
+      return undefined;
+    };
+    const [first, second] = await world.settle(
+      Promise.all(
+        [60_000, 5_000].map((forMs) => askForNodes(own, { labels: ["small"], owner: "me", forMs })),
+      ),
+    );
+    await more(first!.id);
+    await more(second!.id);
+    writes.length = 0;
+    await world.start("a", launcherConfig([fakeProvider()]));
+    const state = (id: string) => world.json(leasePath(id))?.state;
+    await world.until("both are granted", () => [first!, second!].every(({ id }) => state(id) === "granted"));
+    await world.settle(releaseLease(own, first!.id));
+    await world.until("both ended", () => state(first!.id) === undefined && state(second!.id) === undefined);
+    expect(writes.map((text) => /"state":"(\w+)"/.exec(text)?.[1]).sort()).toEqual([
+      "granted",
+      "granted",
+      "released",
+      "released",
+    ]);
+    for (const text of writes) expect(text).toContain(news);
+  });
+
   test("one whose time is over while it is released is gone, which is no error", async () => {
     const world = new World();
     const tree = world.cluster.connect({ name: "cli", sessionTimeoutMs: 10_000 });

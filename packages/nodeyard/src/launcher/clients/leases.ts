@@ -200,7 +200,7 @@ export class LeaseKeeper {
     }
     const granted: Lease = { ...lease, state: "granted", nodes: [...request.record.nodes] };
     await tree.commit([
-      { op: "set", path: entry.path, data: encodeLease(granted), version: entry.version },
+      { op: "set", path: entry.path, data: encodeLease(granted, entry.data), version: entry.version },
       { op: "delete", path: paths.request(request.id) },
     ]);
     log.info({ lease: lease.id, nodes: granted.nodes, owner: lease.owner }, "holds nodes for a lease");
@@ -214,7 +214,7 @@ export class LeaseKeeper {
   async #fail(lease: Lease, entry: OwnEntry, request: RequestEntry): Promise<void> {
     const failed: Lease = { ...lease, state: "failed" };
     await this.#context.tree.commit([
-      { op: "set", path: entry.path, data: encodeLease(failed), version: entry.version },
+      { op: "set", path: entry.path, data: encodeLease(failed, entry.data), version: entry.version },
       { op: "delete", path: paths.request(request.id) },
     ]);
   }
@@ -232,7 +232,7 @@ export class LeaseKeeper {
    */
   async #expire(lease: Lease, entry: OwnEntry): Promise<undefined> {
     const released: Lease = { ...lease, state: "released" };
-    const data = encodeLease(released);
+    const data = encodeLease(released, entry.data);
     const { path, version } = entry;
     const [{ stat }] = await this.#context.tree.commit([{ op: "set", path, data, version }] as const);
     return this.#end(released, { ...entry, data, version: stat.version });
