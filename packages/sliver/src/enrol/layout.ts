@@ -1,3 +1,5 @@
+import { packagesOf } from "../isolation/programs.ts";
+
 /** Where everything of a sliver host lies. All of it is root's, outside of every home; names begin with `nodeyard`. */
 export const LAYOUT = {
   /** Programs, one folder per bundle, and a link to the one that is in use. */
@@ -26,18 +28,18 @@ export const LAYOUT = {
 export const CONTROL_USER = "nodeyard-control";
 
 /** Programs without which slivers cannot be made, and the Debian packages that hold them. */
-export const PROGRAMS: Readonly<Record<string, string>> = {
-  "lxc-start": "lxc",
-  btrfs: "btrfs-progs",
-  "mkfs.btrfs": "btrfs-progs",
-  nft: "nftables",
-  ip: "iproute2",
-  tc: "iproute2",
-  "ssh-keygen": "openssh-client",
-  sshd: "openssh-server",
-  setpriv: "util-linux",
-  useradd: "passwd",
-};
+export const PROGRAMS = packagesOf([
+  "lxc-start",
+  "btrfs",
+  "mkfs.btrfs",
+  "nft",
+  "ip",
+  "tc",
+  "ssh-keygen",
+  "sshd",
+  "setpriv",
+  "useradd",
+]);
 
 /** Wanted by `container` slivers whose image is made on the machine. */
-export const IMAGE_PROGRAMS: Readonly<Record<string, string>> = { mmdebstrap: "mmdebstrap" };
+export const IMAGE_PROGRAMS = packagesOf(["mmdebstrap"]);

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { CommandError } from "../errors.ts";
+import { howToInstall } from "../programs.ts";
 
 export interface RunOptions {
   readonly signal: AbortSignal;
@@ -58,9 +59,11 @@ export function run(argv: readonly [string, ...string[]], options: RunOptions): 
       if (signal.aborted) reject(signal.reason);
       else settle();
     };
-    child.once("error", (cause) =>
-      end(() => reject(new CommandError(`${program} could not be run: ${cause.message}`, { cause }))),
-    );
+    child.once("error", (cause: NodeJS.ErrnoException) => {
+      const why =
+        cause.code === "ENOENT" ? howToInstall(program) : `${program} could not be run: ${cause.message}`;
+      end(() => reject(new CommandError(why, { cause })));
+    });
     child.once(options.leavesProcess === true ? "exit" : "close", (code, name) =>
       end(() => {
         if (code === 0) resolve(out);

@@ -6,6 +6,7 @@ import { writeAtomic } from "../../edge/atomic.ts";
 import { run } from "../../edge/run.ts";
 import { MachineError } from "../../errors.ts";
 import { Network } from "../../network/index.ts";
+import { packagesOf } from "../../programs.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import { Images, Pool, Subvolumes } from "../../storage/index.ts";
 import type { IsolationOptions } from "../options.ts";
@@ -20,13 +21,7 @@ export interface MachineOptions extends IsolationOptions {
   readonly onProgress: (line: string) => void;
 }
 
-const PROGRAMS: Readonly<Record<string, string>> = {
-  "lxc-start": "lxc",
-  btrfs: "btrfs-progs",
-  nft: "nftables",
-  ip: "iproute2",
-  tc: "iproute2",
-};
+const PROGRAMS = packagesOf(["lxc-start", "btrfs", "nft", "ip", "tc"]);
 
 /** What slivers share on this machine, and what is made for the first and taken away after the last. */
 export class SliverMachine {

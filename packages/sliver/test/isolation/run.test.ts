@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { run } from "../../src/isolation/edge/run.ts";
+
+const { signal } = new AbortController();
+const here = { signal, path: "/nowhere" };
+
+test("a program that is not there is named with the package that holds it", async () => {
+  await expect(run(["nft", "list", "tables"], here)).rejects.toThrow(
+    "nft is not installed here: apt-get install nftables",
+  );
+  await expect(run(["/nowhere/lxc-start", "-d"], { signal })).rejects.toThrow(
+    "lxc-start is not installed here: apt-get install lxc",
+  );
+  await expect(run(["constructor"], here)).rejects.toThrow(/^constructor is not installed here$/);
+});
+
+test("one that may not be run is told with the reason, one that fails with what it said", async () => {
+  await expect(run(["/etc/passwd"], { signal })).rejects.toThrow(/^\/etc\/passwd could not be run: .*EACCES/);
+  await expect(run(["sh", "-c", "echo no >&2; exit 3"], { signal })).rejects.toThrow(/^sh -c .*: no$/);
+  await expect(run(["sh", "-c", "exit 3"], { signal })).rejects.toThrow(/: it ended with 3$/);
+});
