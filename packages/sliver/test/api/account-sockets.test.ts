@@ -52,6 +52,16 @@ describe("sockets of accounts", () => {
     expect(existsSync(join(folder, "run", "ada"))).toBe(false);
   });
 
+  test("are made anew, with their folders, where somebody cleaned up", async () => {
+    const ada = { caller: sliver("ada"), uid };
+    await sockets.apply([ada]);
+    rmSync(join(folder, "run"), { recursive: true });
+    await sockets.apply([ada]);
+    expect(await ask(join(folder, "run", "ada", "api.sock"))).toBe("ada 0");
+    expect(statSync(join(folder, "run")).mode & 0o777).toBe(0o755);
+    expect(statSync(join(folder, "run", ".new")).mode & 0o777).toBe(0o700);
+  });
+
   test("what of one is in the way keeps no other from being heard, and is tried again", async () => {
     const ada = inside("ada", 1);
     const bob = make(inside("bob", 2));

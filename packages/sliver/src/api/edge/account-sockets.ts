@@ -47,11 +47,8 @@ export class AccountSockets {
 
   /** Removes what a process before left, and makes the folder ready. Its parent must be root's. */
   async prepare(): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o755 });
-    // Under any umask: accounts must be able to enter.
-    await chmod(this.#folder, 0o755);
     await rm(this.#drafts, { recursive: true, force: true });
-    await mkdir(this.#drafts, { mode: 0o700 });
+    await this.#makeFolders();
     for (const name of await readdir(this.#folder)) {
       if (name.startsWith(".") || !(await isSocket(this.#path(name)))) continue;
       await this.#forget(name);
@@ -71,6 +68,13 @@ export class AccountSockets {
   async close(): Promise<void> {
     await this.apply([]);
     await rm(this.#drafts, { recursive: true, force: true });
+  }
+
+  async #makeFolders(): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o755 });
+    // Under any umask: accounts must be able to enter.
+    await chmod(this.#folder, 0o755);
+    await mkdir(this.#drafts, { recursive: true, mode: 0o700 });
   }
 
   get #drafts(): string {
@@ -99,7 +103,9 @@ export class AccountSockets {
   async #listen(name: string, account: SocketAccount): Promise<void> {
     const { folder, uid } = account;
     const drafts = folder === undefined ? this.#drafts : `${folder}.new`;
-    if (folder !== undefined) {
+    // Somebody may have cleaned up: then they are made anew, as the sockets are.
+    if (folder === undefined) await this.#makeFolders();
+    else {
       if (!(await isFolder(folder))) return;
       // Beside it, since a socket cannot move to another file system.
       await rm(drafts, { recursive: true, force: true });
