@@ -7,9 +7,10 @@ export class DaemonConfigError extends NodeyardError {
   }
 }
 
-/** Another daemon works on this state folder. */
+/** Another daemon works on this state folder, or on this machine. */
 export class AlreadyRunningError extends NodeyardError {
-  constructor(folder: string, options?: { readonly cause?: unknown }) {
-    super("sliver.running", `another sliverd works in ${folder}; stop it first`, options);
+  /** As `in /var/lib/sliverd`. */
+  constructor(where: string, options?: { readonly cause?: unknown }) {
+    super("sliver.running", `another sliverd works ${where}; stop it first`, options);
   }
 }

@@ -20,6 +20,11 @@ export interface Configured {
  */
 export interface BackEnd {
   readonly name: string;
+  /**
+   * Locked by the manager that uses it: what it makes on a machine has the same names whoever made it. Absent: another manager on the
+   * machine is not in its way.
+   */
+  readonly lockFolder?: string;
   /** The account on this machine that goes with an index; it need not exist yet. */
   account(index: number): {
     readonly user: string;

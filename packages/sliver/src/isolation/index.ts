@@ -8,6 +8,7 @@ export {
   type IsolationOptions,
   isolationSchema,
   LxcBackEnd,
+  MACHINE_LOCK,
   type MachineOptions,
   removeOwn,
   SliverMachine,

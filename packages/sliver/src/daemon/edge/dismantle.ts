@@ -5,11 +5,13 @@ import {
   type Belonging,
   belongings,
   dismantleMachine,
+  MACHINE_LOCK,
   removeOwn,
   type SliverMachine,
 } from "../../isolation/index.ts";
 import type { DaemonConfig } from "../config.ts";
-import { lockFolder } from "./lock.ts";
+import { AlreadyRunningError } from "../errors.ts";
+import { lockFolder, lockMachine } from "./lock.ts";
 
 /** Of the state folder: what a daemon writes there. A machine that is as before has no name of ours either. */
 const STATE_FILES = [
@@ -75,7 +77,7 @@ export async function dismantle(
   if (before.remove.length === 0) return [];
   const lock = lockFolder(stateFolder);
   try {
-    await dismantleMachine(machine, signal);
+    await endSlivers(machine, signal);
     const sockets = new AccountSockets(runFolder, async () => {
       throw new Error("nobody is listened to");
     });
@@ -88,6 +90,25 @@ export async function dismantle(
   }
   await removeOwn(stateFolder, (await readdir(stateFolder)).filter(isState));
   return before.remove;
+}
+
+/** Not under another daemon that has the machine; what such a one kept from beginning has nothing to end. */
+async function endSlivers(machine: SliverMachine, signal: AbortSignal): Promise<void> {
+  let lock: ReturnType<typeof lockMachine>;
+  try {
+    lock = lockMachine(MACHINE_LOCK);
+  } catch (error) {
+    const isNothing =
+      error instanceof AlreadyRunningError && (await belongings(machine.options, signal)).length === 0;
+    if (isNothing) return;
+    throw error;
+  }
+  try {
+    await dismantleMachine(machine, signal);
+    await rm(MACHINE_LOCK, { recursive: true, force: true });
+  } finally {
+    lock.release();
+  }
 }
 
 function isState(name: string): boolean {

@@ -14,7 +14,11 @@ const DAMAGED: readonly unknown[] = [11, 26];
  */
 export function lockFolder(folder: string): { release(): void } {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if ((statSync(folder).mode & 0o077) !== 0)
+  const { mode, uid } = statSync(folder);
+  const own = process.getuid!();
+  if (own !== 0 && own !== uid)
+    throw new DaemonConfigError(`${folder} is user ${uid}'s, and this is user ${own}; run sliverd as root`);
+  if ((mode & 0o077) !== 0)
     throw new DaemonConfigError(`others may enter the state folder ${folder}; chmod 700 it`);
   const path = join(folder, "lock.sqlite");
   try {
@@ -27,11 +31,24 @@ export function lockFolder(folder: string): { release(): void } {
       return lock(path);
     }
   } catch (cause) {
-    if (failureOf(cause) === BUSY) throw new AlreadyRunningError(folder, { cause });
+    if (failureOf(cause) === BUSY) throw new AlreadyRunningError(`in ${folder}`, { cause });
     throw new DaemonConfigError(
       `${path} cannot be locked (${messageOf(cause)}): remove it while no sliverd works in ${folder}`,
       { cause },
     );
+  }
+}
+
+/**
+ * Holds what all sliver managers of this machine would share, by a folder that is the same for all: of two, each would end the other's
+ * slivers as none of its own. Throws AlreadyRunningError, DaemonConfigError.
+ */
+export function lockMachine(folder: string): { release(): void } {
+  try {
+    return lockFolder(folder);
+  } catch (cause) {
+    if (!(cause instanceof AlreadyRunningError)) throw cause;
+    throw new AlreadyRunningError("on this machine, with a state folder of its own", { cause });
   }
 }
 

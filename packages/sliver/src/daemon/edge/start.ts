@@ -23,7 +23,7 @@ import { DaemonConfigError } from "../errors.ts";
 import { latest } from "../latest.ts";
 import { auditFile } from "./audit-file.ts";
 import { machineFacts } from "./facts.ts";
-import { lockFolder } from "./lock.ts";
+import { lockFolder, lockMachine } from "./lock.ts";
 
 export interface Daemon {
   readonly manager: Manager;
@@ -46,12 +46,14 @@ export async function startDaemon(
   await using undo = new AsyncDisposableStack();
   const lock = lockFolder(config.stateFolder);
   undo.defer(() => lock.release());
+  const backEnd = make(config);
+  const shared = backEnd.lockFolder === undefined ? undefined : lockMachine(backEnd.lockFolder);
+  undo.defer(() => shared?.release());
   const store = new Store(nodeFiles(config.stateFolder), config.node);
   const state = await loadState(store, config, log);
   const audit = auditFile(join(config.stateFolder, "audit.log"), (line) => log.error(line));
   undo.defer(() => audit.close());
 
-  const backEnd = make(config);
   const { cpu, capacity } = sharedWithSlivers(config, await machineFacts(backEnd));
   const profile = PROFILES[config.profile];
   const manager = new Manager({

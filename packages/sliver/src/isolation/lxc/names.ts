@@ -30,6 +30,8 @@ export const LOGIN_ID = 1000;
  */
 export const FIRST_ID = 0x7000_0000;
 export const HIGHEST_INDEX = 4000;
+/** Who holds its lock makes and ends the slivers of this machine. One for all: so are the names. */
+export const MACHINE_LOCK = "/run/nodeyard-slivers";
 
 /** `network` is the first two numbers of the addresses, as `10.213`. Throws UnsafeTextError. */
 export function namesOf(index: number, network: string, firstPort?: number): Names {

@@ -6,7 +6,7 @@ import { together } from "../../edge/together.ts";
 import { PoolFullError, WrongIncarnationError } from "../../errors.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import type { Mark } from "../mark.ts";
-import { markName, type Names, namesOf, readMarkName } from "../names.ts";
+import { MACHINE_LOCK, markName, type Names, namesOf, readMarkName } from "../names.ts";
 import { otherUnenforced } from "../unenforced.ts";
 import { demandFitMachine } from "./fitness.ts";
 import { CONFIG_FILE, launch } from "./launch.ts";
@@ -24,6 +24,7 @@ const MONITOR_LIMIT = 2_000;
  */
 export class LxcBackEnd implements BackEnd {
   readonly name: "account" | "container";
+  readonly lockFolder = MACHINE_LOCK;
   readonly #machine: SliverMachine;
 
   constructor(name: "account" | "container", machine: SliverMachine) {
