@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { isolationSchema } from "../../src/isolation/lxc/options.ts";
+import { Archives } from "../../src/isolation/storage/edge/archives.ts";
 import { archiveName, debianCommand } from "../../src/isolation/storage/source.ts";
 import { imagesInUse, readSubvolumes } from "../../src/isolation/storage/subvolume-list.ts";
 
@@ -40,6 +44,20 @@ describe("which images are in use", () => {
 });
 
 describe("archives that are made here", () => {
+  test("of a folder that is not there: the image is at fault, and no try will mend it", async () => {
+    const cache = mkdtempSync(join(tmpdir(), "nodeyard-archives-"));
+    try {
+      const archives = new Archives({ cache, onProgress: () => {} });
+      const folder = join(cache, "not-there");
+      await expect(archives.ensure({ folder }, AbortSignal.timeout(10_000))).rejects.toMatchObject({
+        code: "sliver.image",
+        message: expect.stringContaining(`${folder} cannot be read: ENOENT`),
+      });
+    } finally {
+      rmSync(cache, { recursive: true, force: true });
+    }
+  });
+
   test("have a name of their own for each source", () => {
     const names = [
       archiveName({ debian: "bookworm", packages: [] }),
@@ -71,5 +89,18 @@ describe("archives that are made here", () => {
     expect(images(digest("0")).success).toBe(true);
     for (const wrong of ["", digest("0").slice(1), digest("A"), `${digest("0")}\n`])
       expect(images(wrong).success, JSON.stringify(wrong)).toBe(false);
+  });
+});
+
+describe("what a configuration says of images and the pool", () => {
+  test("is refused with the words that may stand there", () => {
+    const issues = (value: object) =>
+      isolationSchema.safeParse(value).error?.issues.map((one) => `${one.path.join(".")} ${one.message}`);
+    expect(issues({ pool: { size: 1 } })).toEqual([
+      "pool must have bytes (268435456 at least) or folder, and nothing else",
+    ]);
+    expect(issues({ images: { ours: { tr: "/srv/ours.tar" } } })).toEqual([
+      "images.ours must have tar (with sha256, or not), folder, or debian (with packages, or not), and nothing else",
+    ]);
   });
 });

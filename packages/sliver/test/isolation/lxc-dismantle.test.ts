@@ -67,6 +67,17 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
     expect(refused).toMatchObject({ status: 1, stdout: "" });
     expect(refused.stderr).toContain("another sliverd works in");
     expect(await phases()).toEqual(["running", "running"]);
+    // Nor with a state folder of its own: the machine is one.
+    const isolation = { folder, pool: { bytes: 300_000_000 } };
+    await daemon.configure({ backEnd: "account", isolation, stateFolder: join(daemon.folder, "other") });
+    for (const words of [[], ["--dismantle"]])
+      expect(sliverd(...words)).toMatchObject({
+        status: 1,
+        stderr: expect.stringContaining("another sliverd works on this machine"),
+      });
+    await daemon.configure({ backEnd: "account", isolation });
+    rmSync(join(daemon.folder, "other"), { recursive: true });
+    expect(await phases()).toEqual(["running", "running"]);
     // Its slivers outlive it, however it ends.
     await daemon.end("SIGKILL");
 

@@ -6,23 +6,26 @@ const path = z
   .regex(/^(?:\/[A-Za-z0-9._+-]+)+$/, "must be an absolute path of letters, digits and ._+-")
   .refine((value) => !/\/\.{1,2}(?:\/|$)/.test(value), "must not hold . or ..");
 
-const image = z.union([
-  z.strictObject({
-    tar: path,
-    sha256: z
-      .string()
-      .regex(/^[0-9a-f]{64}$/)
-      .optional(),
-  }),
-  z.strictObject({ folder: path }),
-  z.strictObject({
-    debian: z.string().regex(/^[a-z]{1,20}$/),
-    packages: z
-      .array(z.string().regex(/^[a-z0-9][a-z0-9+.-]{0,63}$/))
-      .max(200)
-      .default([]),
-  }),
-]);
+const image = z.union(
+  [
+    z.strictObject({
+      tar: path,
+      sha256: z
+        .string()
+        .regex(/^[0-9a-f]{64}$/)
+        .optional(),
+    }),
+    z.strictObject({ folder: path }),
+    z.strictObject({
+      debian: z.string().regex(/^[a-z]{1,20}$/),
+      packages: z
+        .array(z.string().regex(/^[a-z0-9][a-z0-9+.-]{0,63}$/))
+        .max(200)
+        .default([]),
+    }),
+  ],
+  "must have tar (with sha256, or not), folder, or debian (with packages, or not), and nothing else",
+);
 
 export const isolationSchema = z.strictObject({
   /** Everything on disk is below it. */
@@ -38,11 +41,14 @@ export const isolationSchema = z.strictObject({
     )
     .default("10.213"),
   pool: z
-    .union([
-      z.strictObject({ bytes: z.number().int().min(268_435_456) }),
-      /** A folder on a btrfs that is there. */
-      z.strictObject({ folder: path }),
-    ])
+    .union(
+      [
+        z.strictObject({ bytes: z.number().int().min(268_435_456) }),
+        /** A folder on a btrfs that is there. */
+        z.strictObject({ folder: path }),
+      ],
+      "must have bytes (268435456 at least) or folder, and nothing else",
+    )
     .default({ bytes: 20_000_000_000 }),
   images: z.record(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/), image).default({
     debian: { debian: "bookworm", packages: [] },

@@ -119,7 +119,14 @@ function nft(script: string, signal: AbortSignal): Promise<string> {
 /** Answers come in through it: what it does with other people's packets is up to the operator, so it is asked for. */
 async function forwarding(device: string): Promise<void> {
   const file = `/proc/sys/net/ipv4/conf/${device}/forwarding`;
-  if ((await readFile(file, "utf8")).trim() === "1") return;
+  const state = await readFile(file, "utf8").catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code !== "ENOENT") throw cause;
+    throw new CommandError(
+      `this machine has no interface ${device} (ip link shows which it has); correct device in isolation.outbound and isolation.inbound`,
+      { cause },
+    );
+  });
+  if (state.trim() === "1") return;
   throw new CommandError(
     `slivers are reached, and reach the world, through ${device} only when it forwards: sysctl -w net.ipv4.conf.${device}.forwarding=1`,
   );

@@ -1,6 +1,7 @@
-import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, opendir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../../edge/run.ts";
+import { ImageError } from "../../errors.ts";
 import { archiveName, debianCommand, type ImageSource } from "../source.ts";
 import { exists } from "./pool.ts";
 
@@ -24,9 +25,11 @@ export class Archives {
     this.#options = options;
   }
 
-  /** The file of an archive, made if need be; one at a time for equal sources. Throws CommandError. */
+  /** The file of an archive, made if need be; one at a time for equal sources. Throws ImageError, CommandError. */
   async ensure(source: ImageSource, signal: AbortSignal): Promise<string> {
     if ("tar" in source) return source.tar;
+    // Said here: what tar says of it is an error as any other, which would be tried again and again.
+    if ("folder" in source) await demandFolder(source.folder);
     const { cache } = this.#options;
     await mkdir(cache, { recursive: true, mode: 0o700 });
     const name = archiveName(source);
@@ -78,6 +81,14 @@ export class Archives {
     } finally {
       await rm(scratch, { recursive: true, force: true });
     }
+  }
+}
+
+async function demandFolder(path: string): Promise<void> {
+  try {
+    await (await opendir(path)).close();
+  } catch (cause) {
+    throw new ImageError(`${path} cannot be read: ${(cause as Error).message}`, { cause });
   }
 }
 
