@@ -2,14 +2,25 @@ import { randomFillSync, randomUUID } from "node:crypto";
 import type { Clock } from "../clock.ts";
 import type { Random } from "../random.ts";
 
+/** More than this, Node takes for 1 ms. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 /** The machine's own clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimer(ms, fn, options) {
-    const handle = setTimeout(fn, ms);
-    if (options?.background) handle.unref();
-    return { cancel: () => clearTimeout(handle) };
+    const set = (left: number): NodeJS.Timeout => {
+      const handle =
+        left > LONGEST_MS
+          ? setTimeout(() => {
+              current = set(left - LONGEST_MS);
+            }, LONGEST_MS)
+          : setTimeout(fn, left);
+      return options?.background ? handle.unref() : handle;
+    };
+    let current = set(ms);
+    return { cancel: () => clearTimeout(current) };
   },
 };
 
