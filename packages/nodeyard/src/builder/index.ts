@@ -4,5 +4,6 @@ export { judgeCanary } from "./core/canary.ts";
 export { type AlienImage, alienImages } from "./core/leaked-images.ts";
 export { uploadKey } from "./core/retire.ts";
 export { HostDisk } from "./edge/host-disk.ts";
+export { type FolderLock, lockImages } from "./edge/lock.ts";
 export { probeIsolation } from "./edge/run.ts";
 export { BuilderError } from "./errors.ts";

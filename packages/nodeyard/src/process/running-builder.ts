@@ -1,9 +1,17 @@
 import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
 import { messageOf } from "@nodeyard/runtime";
-import { Builder, type BuilderConfig, HostDisk, type Progress, probeIsolation } from "../builder/index.ts";
+import {
+  Builder,
+  type BuilderConfig,
+  type FolderLock,
+  HostDisk,
+  lockImages,
+  type Progress,
+  probeIsolation,
+} from "../builder/index.ts";
 import { type Config, type ConfigWatch, watchConfig } from "../config/index.ts";
-import type { LiveWork } from "../telemetry/index.ts";
+import type { LiveWork, Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import { isFolder } from "./edge/files.ts";
 import { ProcessError } from "./errors.ts";
@@ -29,10 +37,11 @@ export class RunningBuilder {
   readonly #watch: ConfigWatch;
   readonly #tell: { cancel(): void };
   readonly #ignoreDump: () => void;
+  readonly #lock: FolderLock | undefined;
   #config: Config;
   #reloading: Promise<void> = Promise.resolve();
 
-  /** Resolves when it works. Rejects with ProcessError where it has no folder to work in. */
+  /** Resolves when it works. Rejects with ProcessError where it has no folder to work in, or another builder works in it. */
   static async start(parts: BuilderParts): Promise<RunningBuilder> {
     const { machine, tree, config, drivers, log, view, buildWorkers, uploadWorkers } = parts;
     const { clock, random, hostname } = machine;
@@ -46,28 +55,35 @@ export class RunningBuilder {
           : "builds run in a user namespace, without real root: diskimage-builder needs a builder that is root",
       );
     const { counters } = parts.front;
-    const builder = await Builder.start({
-      tree,
-      clock,
-      random,
-      scan: driverScanner(createScanner({ clock, random })),
-      log,
-      counters,
-      disk: new HostDisk(folder, isolation),
-      identity: { hostname, fqdn: hostname, version: VERSION },
-      driverOf: async (name) => drivers.driver(name),
-      config: builderConfig(config),
-      ...(view === undefined ? {} : { view }),
-      ...(buildWorkers === undefined ? {} : { buildWorkers }),
-      ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
-    });
-    return new RunningBuilder(parts, builder);
+    const lock = lockedFolder(folder, parts.files.path, log);
+    try {
+      const builder = await Builder.start({
+        tree,
+        clock,
+        random,
+        scan: driverScanner(createScanner({ clock, random })),
+        log,
+        counters,
+        disk: new HostDisk(folder, isolation),
+        identity: { hostname, fqdn: hostname, version: VERSION },
+        driverOf: async (name) => drivers.driver(name),
+        config: builderConfig(config),
+        ...(view === undefined ? {} : { view }),
+        ...(buildWorkers === undefined ? {} : { buildWorkers }),
+        ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
+      });
+      return new RunningBuilder(parts, builder, lock);
+    } catch (error) {
+      lock?.release();
+      throw error;
+    }
   }
 
-  private constructor(parts: BuilderParts, builder: Builder) {
+  private constructor(parts: BuilderParts, builder: Builder, lock: FolderLock | undefined) {
     const { machine, tree, config, files, drivers, log, front } = parts;
     const { counters } = front;
     this.#builder = builder;
+    this.#lock = lock;
     this.#config = config;
     front.add(new BuilderRole(parts, this, parts.view === undefined));
     const live = () => builder.progress().map((one) => work(one, machine.clock.monotonic()));
@@ -128,6 +144,7 @@ export class RunningBuilder {
     this.#ignoreDump();
     await this.#reloading;
     await this.#builder.close(graceMs);
+    this.#lock?.release();
   }
 }
 
@@ -152,6 +169,28 @@ function imagesFolder({ builder: { imagesDir } }: Config, path: string): string 
       `images-dir ${imagesDir} of ${path} is no folder: make it, on a disk with room for images`,
     );
   return imagesDir;
+}
+
+/** Undefined where the file system has no locks, or cannot be written now: told, for no build is lost by that alone. */
+function lockedFolder(folder: string, path: string, log: Log): FolderLock | undefined {
+  const lock = lockImagesOrTell(folder, log);
+  if (lock !== "taken") return lock;
+  throw new ProcessError(
+    "process.images_dir_taken",
+    `another builder works in images-dir ${folder} of ${path}, and two would end each other's builds: stop that one, or name a folder of its own for each`,
+  );
+}
+
+function lockImagesOrTell(folder: string, log: Log): FolderLock | "taken" | undefined {
+  try {
+    return lockImages(folder);
+  } catch (error) {
+    log.warn(
+      { folder, error: messageOf(error) },
+      "images-dir cannot be locked: see that no other builder works in it",
+    );
+    return undefined;
+  }
 }
 
 function tellProgress(clock: LauncherParts["machine"]["clock"], tell: () => void): { cancel(): void } {
