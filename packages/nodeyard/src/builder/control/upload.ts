@@ -138,7 +138,7 @@ async function carryOut(
         onStep: ({ step }) => work.page.update({ phase: step }),
       },
     );
-    await runHook(context, job, externalId, file.path, signal);
+    await runHook(context, job, { externalId, file: file.path, page: work.page }, signal);
     await record.write({ state: "ready", externalId, externalName: order.name, format });
     log.info(about, "an upload is ready");
     return "ready";
@@ -207,12 +207,12 @@ function orderOf(
 async function runHook(
   { disk, clock, log }: BuilderContext,
   { provider, settings, image, build }: UploadJob,
-  externalId: unknown,
-  file: string,
+  { externalId, file, page }: { readonly externalId: unknown; readonly file: string; readonly page: Page },
   parent: AbortSignal,
 ): Promise<void> {
   const hook = settings.postUploadHook;
   if (hook === null) return;
+  page.update({ phase: "post-upload-hook" });
   const late = new BuilderError(
     "builder.hook_late",
     `post-upload-hook ${hook} took longer than ${HOOK_MS / 1000} s`,

@@ -1,24 +1,45 @@
-import { execFile } from "node:child_process";
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { setTimeout as wait } from "node:timers/promises";
+import { DIE_WITH_US, killGroup } from "./run.ts";
 
-const MAX_OUTPUT = 64 * 1024;
+/** What is kept of the output, the end of it: there it says why it failed. */
+const KEPT = 8 * 1024;
+/** For what a program wrote last, once it has ended: something that it left behind may hold its output open for ever. */
+const DRAIN_MS = 1_000;
 
-/** Runs a program without a shell; one that cannot be run has exit code 127. */
+/**
+ * Runs a program without a shell; one that cannot be run has exit code 127. It ends with us, and at `signal` with all of its
+ * process group; what it leaves behind in good order goes on, and is not waited for.
+ */
 export function runHook(
   path: string,
   args: readonly string[],
   signal: AbortSignal,
 ): Promise<{ readonly code: number; readonly output: string }> {
   return new Promise((resolve) => {
-    execFile(
-      path,
-      [...args],
-      { signal, killSignal: "SIGKILL", maxBuffer: MAX_OUTPUT },
-      (error, stdout, stderr) => {
-        const output = `${stdout}${stderr}`.trim();
-        if (error === null) return resolve({ code: 0, output });
-        const code = typeof error.code === "number" ? error.code : 127;
-        resolve({ code, output: output === "" ? error.message : output });
-      },
-    );
+    const [program, ...rest] = [...DIE_WITH_US, path, ...args];
+    const child = spawn(program!, rest, { stdio: ["ignore", "pipe", "pipe"], detached: true });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        output = (output + text).slice(-KEPT);
+      });
+    const onAbort = () => killGroup(child.pid);
+    const settle = (code: number, why = "") => {
+      signal.removeEventListener("abort", onAbort);
+      child.stdout.destroy();
+      child.stderr.destroy();
+      resolve({ code, output: output.trim() || why });
+    };
+    child.once("error", (error) => settle(127, error.message));
+    child.once("exit", (code, name) => {
+      const told = code ?? -(name === null ? 1 : constants.signals[name]);
+      const closed = new Promise((done) => child.once("close", done));
+      const drained = wait(DRAIN_MS, undefined, { signal, ref: false }).catch(() => {});
+      void Promise.race([closed, drained]).then(() => settle(told));
+    });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
   });
 }

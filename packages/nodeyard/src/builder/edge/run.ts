@@ -14,7 +14,7 @@ export type Isolation =
   | "group";
 
 /** Our death is the end of what is run: the kernel sends the signal, so that it holds for kill -9, too. */
-const DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL", "--"];
+export const DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL", "--"];
 /** The first process of a PID namespace ignores most signals, and has orphans to reap: neither is what a program expects. */
 const INIT = ["sh", "-c", '"$@"; exit $?', "sh"];
 const PID_AND_MOUNTS = [
@@ -71,17 +71,20 @@ export async function startRun({
         resolve({ code: code ?? -(signal === null ? 1 : constants.signals[signal]) }),
       );
     });
-    const kill = () => {
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-      }
-    };
+    const kill = () => killGroup(child.pid);
     // In a group of its own nothing else ends what it left behind.
     ended.then(kill, () => {});
     return { ended, kill };
   } finally {
     await file.close();
+  }
+}
+
+/** The process and all that has not left its group. */
+export function killGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }
