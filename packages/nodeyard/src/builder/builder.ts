@@ -19,6 +19,7 @@ import type { Counters, Log } from "../telemetry/index.ts";
 import { type NodeEntry, View } from "../view/index.ts";
 import { judgeTrials } from "./control/canary.ts";
 import type { BuilderContext } from "./control/context.ts";
+import { sweepForgotten } from "./control/forgotten-images.ts";
 import { imageUploadOf, sweepImages } from "./control/janitor.ts";
 import { LeakedImages } from "./control/leaked-images.ts";
 import { sweepFiles } from "./control/local-files.ts";
@@ -300,6 +301,7 @@ export class Builder {
     if (!mayAct(this.#context)) return;
     try {
       this.#awaited = await sweepImages(this.#context, this.#stop.signal);
+      await sweepForgotten(this.#context);
       await sweepFiles(this.#context, (build) => this.#workers.isBusy(build));
       await this.#leaked.sweep(this.#stop.signal);
       await this.#context.sources.refresh();

@@ -149,7 +149,7 @@ async function removeBuild(context: BuilderContext, image: string, build: string
   const outcome = await underLock(context, paths.imageBuildLock(image, build), async (held) => {
     const found = await readBuild(context, image, build);
     if (found?.record.state !== "deleting") return false;
-    const below = await pathsBeneath(context, paths.imageBuild(image, build), held);
+    const below = await pathsBeneath(context, paths.imageBuild(image, build), held.contender);
     if (below === undefined) return false;
     await tree.commit([
       ...below.map((path) => ({ op: "delete" as const, path })),
@@ -162,13 +162,13 @@ async function removeBuild(context: BuilderContext, image: string, build: string
 }
 
 /**
- * Everything beneath a build, the deepest first; undefined while an upload or somebody else's lock is there. What is empty is no
- * upload, but what a lock left of one (spec zookeeper.md 3.6).
+ * Everything beneath a path, the deepest first; undefined while a record, or a lock that is not our `contender`, is there. What is
+ * empty is no record, but what a lock left of one (spec zookeeper.md 3.6).
  */
-async function pathsBeneath(
-  context: BuilderContext,
+export async function pathsBeneath(
+  context: Pick<BuilderContext, "tree">,
   path: string,
-  held: Held,
+  contender?: string,
 ): Promise<readonly string[] | undefined> {
   const { tree } = context;
   const all: string[] = [];
@@ -176,8 +176,8 @@ async function pathsBeneath(
     const child = `${path}/${name}`;
     const isContender = child.includes("__lock__");
     const data = isContender ? undefined : (await orNothing(tree.get(child)))?.data;
-    if ((isContender && child !== held.contender) || (data?.length ?? 0) > 0) return undefined;
-    const below = await pathsBeneath(context, child, held);
+    if ((isContender && child !== contender) || (data?.length ?? 0) > 0) return undefined;
+    const below = await pathsBeneath(context, child, contender);
     if (below === undefined) return undefined;
     all.push(...below, child);
   }
