@@ -14,8 +14,10 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { messageOf } from "@nodeyard/runtime";
 import type { ImageSettings } from "../../config/index.ts";
 import { baseName, formatsIn, intentName, isFileOf, logsToPrune, parseIntentName } from "../core/files.ts";
+import { BuilderError } from "../errors.ts";
 import type { BuildCommand } from "../runs/contract.ts";
 import type { Disk, FileFacts, Intent, LocalBuild, Running } from "../runs/disk.ts";
 import { runHook } from "./hook.ts";
@@ -40,7 +42,15 @@ export class HostDisk implements Disk {
     const known = await readFile(path, "utf8").catch(ignoreMissing);
     if (known !== undefined) return known;
     const id = random.uuid();
-    await store(this.folder, "builder_id.txt", id);
+    try {
+      await store(this.folder, "builder_id.txt", id);
+    } catch (error) {
+      throw new BuilderError(
+        "builder.images_dir_unwritable",
+        `nothing can be written to images-dir ${this.folder} (${messageOf(error)}): make room on its disk, or let this user write there`,
+        { cause: error },
+      );
+    }
     return id;
   }
 
@@ -206,12 +216,18 @@ async function store(folder: string, name: string, text: string): Promise<void> 
   const path = join(folder, name);
   const file = await open(`${path}.new`, "w", 0o644);
   try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(`${path}.new`, path);
+  } catch (error) {
+    // A full disk: each try would leave one more, under another name.
+    await rm(`${path}.new`, { force: true });
+    throw error;
   }
-  await rename(`${path}.new`, path);
   await syncFolder(folder);
 }
 

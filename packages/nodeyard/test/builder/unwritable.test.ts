@@ -1,0 +1,35 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { systemRandom } from "@nodeyard/runtime";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { HostDisk } from "../../src/builder/index.ts";
+import { type Host, makeHost } from "./rig.ts";
+
+let host: Host;
+let disk: HostDisk;
+
+beforeEach(() => {
+  host = makeHost();
+  disk = new HostDisk(host.images, "group");
+});
+afterEach(() => host.remove());
+
+test("an images-dir that cannot be written is named with its mend", async () => {
+  mkdirSync(join(host.images, "builder_id.txt.new"));
+  await expect(disk.builderId(systemRandom)).rejects.toMatchObject({
+    code: "builder.images_dir_unwritable",
+    message: expect.stringMatching(
+      new RegExp(
+        `^nothing can be written to images-dir ${host.images} \\(EISDIR.*\\): make room on its disk`,
+      ),
+    ),
+  });
+});
+
+test("an intent that cannot be stored leaves nothing half written", async () => {
+  mkdirSync(join(host.images, "small-0a.build"));
+  const work = join(host.images, ".work/small-0a");
+  const intent = { v: 1, installation: "i", image: "small", build: "0a", work } as const;
+  await expect(disk.begin(intent)).rejects.toThrow("EISDIR");
+  expect(host.files()).toEqual(["small-0a.build"]);
+});
