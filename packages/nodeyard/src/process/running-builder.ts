@@ -24,7 +24,7 @@ import { VERSION } from "./version.ts";
 /** Between two lines of progress in the log, milliseconds. */
 const TELL_MS = 30_000;
 
-export interface BuilderParts extends Omit<LauncherParts, "stateFolder"> {
+export interface BuilderParts extends Omit<LauncherParts, "stateFolder" | "onConfig"> {
   /** A launcher's, where one runs in this process. */
   readonly view?: View;
   readonly buildWorkers?: number;

@@ -31,6 +31,8 @@ export interface LauncherParts {
   readonly front: Front;
   /** An existing folder; the journal is kept there. */
   readonly stateFolder: string;
+  /** Told of each changed configuration, for other roles of the process. */
+  readonly onConfig?: (config: Config) => void;
 }
 
 /** A launcher with everything around it: journal, host key scanner, and the watch of its configuration. */
@@ -105,6 +107,7 @@ export class RunningLauncher {
           log.warn({}, "changes of zookeeper-servers, -tls and -timeout are taken up by the next start");
         front.reconfigured(next);
         void this.#take(next, log);
+        parts.onConfig?.(next);
       },
       onFindings: (findings) => logFindings(log, findings),
       onError: (findings) => {

@@ -7,7 +7,7 @@ import {
   type TcpOptions,
   type TreeServer,
 } from "@nodeyard/tree";
-import type { ConfigFiles } from "../config/index.ts";
+import type { Config, ConfigFiles } from "../config/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import { Drivers } from "./driver-registry.ts";
 import { makeStateFolder } from "./edge/files.ts";
@@ -75,9 +75,21 @@ export async function startUp(
     // First: while a provider is slow to open, clients can already see and ask.
     opened.server = await serve(tree, options, machine, listen);
     const parts = { machine, tree, config, files, drivers, log, front, stateFolder };
-    opened.launcher = await RunningLauncher.start(parts, stopping);
-    if (wantsBuilder(config) && stopping?.aborted !== true)
-      opened.builder = await RunningBuilder.start({ ...parts, view: opened.launcher.view });
+    const build = async (wanted: Config) => {
+      if (opened.builder !== undefined || !wantsBuilder(wanted) || opened.closing || stopping?.aborted)
+        return;
+      const { view } = opened.launcher!;
+      opened.builder = await RunningBuilder.start({ ...parts, config: wanted, view });
+    };
+    // Diskimages that come later find their builder, too: it looks after its configuration from then on.
+    const onConfig = (next: Config) => {
+      opened.building = opened.building
+        ?.then(() => build(next))
+        .catch((error) => log.error({ error: messageOf(error) }, "the builder could not be started"));
+    };
+    opened.launcher = await RunningLauncher.start({ ...parts, onConfig }, stopping);
+    await build(config);
+    opened.building = Promise.resolve();
   } catch (error) {
     await close(tree, opened, 0);
     throw error;
@@ -86,6 +98,9 @@ export async function startUp(
 }
 
 interface Opened {
+  closing?: boolean;
+  /** Of a builder that starts after the rest; absent until the rest has. */
+  building?: Promise<void> | undefined;
   front?: Front;
   server?: TreeServer;
   launcher?: RunningLauncher;
@@ -113,11 +128,10 @@ function serve(
 }
 
 /** The launcher first: while it ends, its clients can still see what becomes of their nodes. */
-async function close(
-  tree: EmbeddedTree,
-  { front, server, launcher, builder }: Readonly<Opened>,
-  graceMs: number,
-): Promise<void> {
+async function close(tree: EmbeddedTree, opened: Opened, graceMs: number): Promise<void> {
+  opened.closing = true;
+  await opened.building;
+  const { front, server, launcher, builder } = opened;
   // Both at once: together they have no longer than each alone. The view is the launcher's.
   const built = builder?.close(graceMs);
   await launcher?.close(graceMs);
