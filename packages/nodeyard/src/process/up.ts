@@ -75,7 +75,8 @@ export async function startUp(
     // First: while a provider is slow to open, clients can already see and ask.
     opened.server = await serve(tree, options, machine, listen);
     const parts = { machine, tree, config, files, drivers, log, front, stateFolder };
-    const build = async (wanted: Config) => {
+    let wanted = config;
+    const build = async () => {
       if (opened.builder !== undefined || !wantsBuilder(wanted) || opened.closing || stopping?.aborted)
         return;
       const { view } = opened.launcher!;
@@ -83,13 +84,15 @@ export async function startUp(
     };
     // Diskimages that come later find their builder, too: it looks after its configuration from then on.
     const onConfig = (next: Config) => {
+      wanted = next;
       opened.building = opened.building
-        ?.then(() => build(next))
+        ?.then(build)
         .catch((error) => log.error({ error: messageOf(error) }, "the builder could not be started"));
     };
     opened.launcher = await RunningLauncher.start({ ...parts, onConfig }, stopping);
-    await build(config);
-    opened.building = Promise.resolve();
+    const first = build();
+    opened.building = first.catch(() => {});
+    await first;
   } catch (error) {
     await close(tree, opened, 0);
     throw error;
@@ -99,7 +102,7 @@ export async function startUp(
 
 interface Opened {
   closing?: boolean;
-  /** Of a builder that starts after the rest; absent until the rest has. */
+  /** Of the builder, the first or one that starts after the rest; absent until the launcher runs. */
   building?: Promise<void> | undefined;
   front?: Front;
   server?: TreeServer;
@@ -130,10 +133,9 @@ function serve(
 /** The launcher first: while it ends, its clients can still see what becomes of their nodes. */
 async function close(tree: EmbeddedTree, opened: Opened, graceMs: number): Promise<void> {
   opened.closing = true;
-  await opened.building;
-  const { front, server, launcher, builder } = opened;
-  // Both at once: together they have no longer than each alone. The view is the launcher's.
-  const built = builder?.close(graceMs);
+  const { front, server, launcher, building } = opened;
+  // Both at once: together they have no longer than each alone. The view is the launcher's. One that starts just now ends as it has.
+  const built = (building ?? Promise.resolve()).then(() => opened.builder?.close(graceMs));
   await launcher?.close(graceMs);
   await built;
   await front?.close();
