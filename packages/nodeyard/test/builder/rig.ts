@@ -80,7 +80,7 @@ providers:
     },
     files: () =>
       readdirSync(images)
-        .filter((name) => name !== "builder_id.txt" && name !== ".work")
+        .filter((name) => ![".builder.lock", ".work", "builder_id.txt"].includes(name))
         .sort(),
     uploaded() {
       if (!existsSync(cloud)) return [];

@@ -56,7 +56,7 @@ providers:
   /** Names in `images-dir` that are no part of the builder itself. */
   files(): readonly string[] {
     return readdirSync(this.images)
-      .filter((name) => name !== "builder_id.txt" && name !== ".work")
+      .filter((name) => ![".builder.lock", ".work", "builder_id.txt"].includes(name))
       .sort();
   }
 
