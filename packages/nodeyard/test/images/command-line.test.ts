@@ -59,6 +59,17 @@ describe("images by the command line", { timeout: 120_000 }, () => {
     );
   });
 
+  test("who waits for a build that nobody begins is told why, and what to do", async () => {
+    await site.run("image-pause", "small");
+    const waiting = site.start("image-build", "small", "--wait");
+    await waiting.told('(image.paused). Nothing, until "nodeyard image-unpause"');
+    await site.run("image-unpause", "small");
+    expect(await waiting.ended).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^small-\w+ is ready\n$/),
+    });
+  });
+
   test.each([
     [["image-build", "nothing"], 1, "knows no diskimage nothing"],
     [["image-pause", "nothing"], 1, "knows no diskimage nothing"],

@@ -1,21 +1,10 @@
-import { type ImageBuildRecord, paths } from "@nodeyard/model";
-import type { Clock } from "@nodeyard/runtime";
 import type { Command } from "commander";
-import {
-  imageWork,
-  listBuilds,
-  listImages,
-  type OperationHandles,
-  requestBuild,
-} from "../../operations/index.ts";
+import { listImages, type OperationHandles, requestBuild } from "../../operations/index.ts";
 import { parseImage } from "../arguments.ts";
+import { awaitBuild } from "../await-build.ts";
 import { CommandError } from "../errors.ts";
 import { configuredImage, demandKnown } from "../image-names.ts";
-import { progressText } from "../image-progress.ts";
 import { type Session, withTree } from "../session.ts";
-import { plain } from "../table.ts";
-
-const LOOK_MS = 10_000;
 
 interface BuildOptions {
   readonly wait?: boolean;
@@ -50,9 +39,9 @@ async function ask(
   await demandKnown(session, handles, image);
   const before = await requestBuild(handles, image);
   const paused = (await listImages(handles)).items.some((one) => one.image === image && one.paused);
-  if (paused)
+  if (paused && wait !== true)
     io.err(`nodeyard: ${image} is paused: the request waits for "nodeyard image-unpause ${image}"\n`);
-  const build = wait === true ? await ended(session, handles, image, before) : undefined;
+  const build = wait === true ? await awaitBuild(session, handles, image, before) : undefined;
   const state = build?.state ?? "requested";
   if (json === true) io.out(`${JSON.stringify({ image, build: build?.id ?? null, state }, null, 2)}\n`);
   else if (build?.state === "ready") io.out(`${image}-${build.id} is ready\n`);
@@ -61,61 +50,4 @@ async function ask(
       "cli.build_failed",
       `build ${image}-${build.id} failed; its builder's log says why`,
     );
-}
-
-/** The first build that is new and has ended. Ctrl-C ends the waiting; the request stands. */
-async function ended(
-  { machine, io }: Session,
-  handles: OperationHandles,
-  image: string,
-  before: ReadonlySet<string>,
-): Promise<ImageBuildRecord> {
-  let changed = Promise.withResolvers<void>();
-  const feed = handles.tree.feed(paths.imageBuilds(image), {
-    interest: (path) => (path.endsWith("/lock") || path.includes("/providers") ? "none" : "data"),
-    descend: (path) => path === paths.imageBuilds(image),
-    onChange: () => changed.resolve(),
-  });
-  let told = "";
-  try {
-    for (;;) {
-      const { items } = await listBuilds(handles);
-      const fresh = items
-        .filter((one) => one.image === image && !before.has(one.record.id))
-        .map(({ record }) => record);
-      const done = fresh.find(({ state }) => state === "ready" || state === "failed");
-      if (done !== undefined) return done;
-      const now = fresh.length > 0 ? await howFar(handles, image, fresh[0]!.id, io) : "waiting for a builder";
-      if (now !== told && io.isTerminal) io.err(`${now}\n`);
-      told = now;
-      // A lost event delays, never loses.
-      await settledIn(machine.clock, changed.promise);
-      changed = Promise.withResolvers();
-    }
-  } finally {
-    await feed.close();
-  }
-}
-
-/** What the builder says of the build; asked only where somebody sits there. */
-async function howFar(
-  handles: OperationHandles,
-  image: string,
-  build: string,
-  io: Session["io"],
-): Promise<string> {
-  const name = `building ${image}-${build}`;
-  if (!io.isTerminal) return name;
-  const work = (await imageWork(handles, image)).find((one) => one.build === build);
-  return work === undefined ? name : `${name}  ${plain(progressText(work))}`;
-}
-
-function settledIn(clock: Clock, event: Promise<void>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = clock.setTimer(LOOK_MS, resolve);
-    void event.then(() => {
-      timer.cancel();
-      resolve();
-    });
-  });
 }

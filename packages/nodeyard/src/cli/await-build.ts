@@ -1,0 +1,81 @@
+import { type ImageBuildRecord, paths } from "@nodeyard/model";
+import type { Clock } from "@nodeyard/runtime";
+import { explain, hearing, imageWork, listBuilds, type OperationHandles } from "../operations/index.ts";
+import { progressText } from "./image-progress.ts";
+import type { Session } from "./session.ts";
+import { plain } from "./table.ts";
+
+const LOOK_MS = 10_000;
+
+/**
+ * The first build that is not one of `before` and has ended. Until one begins it says what keeps it from that; Ctrl-C ends the waiting,
+ * and the request stands.
+ */
+export async function awaitBuild(
+  { machine, io }: Session,
+  handles: OperationHandles,
+  image: string,
+  before: ReadonlySet<string>,
+): Promise<ImageBuildRecord> {
+  let changed = Promise.withResolvers<void>();
+  const feed = handles.tree.feed(paths.imageBuilds(image), {
+    interest: (path) => (path.endsWith("/lock") || path.includes("/providers") ? "none" : "data"),
+    descend: (path) => path === paths.imageBuilds(image),
+    onChange: () => changed.resolve(),
+  });
+  let told = "";
+  try {
+    for (;;) {
+      const { items } = await listBuilds(handles);
+      const fresh = items
+        .filter((one) => one.image === image && !before.has(one.record.id))
+        .map(({ record }) => record);
+      const done = fresh.find(({ state }) => state === "ready" || state === "failed");
+      if (done !== undefined) return done;
+      const [first] = fresh;
+      const kept = first === undefined ? await whatKeepsIt(handles, image) : undefined;
+      const now =
+        kept ?? (first === undefined ? "waiting for a builder" : await howFar(handles, image, first.id, io));
+      // What keeps it may need somebody to mend it: that is said in a script's log, too.
+      if (now !== told && (io.isTerminal || kept !== undefined)) io.err(`${now}\n`);
+      told = now;
+      // A lost event delays, never loses; nothing tells when what keeps it changes.
+      await settledIn(machine.clock, changed.promise);
+      changed = Promise.withResolvers();
+    }
+  } finally {
+    await feed.close();
+  }
+}
+
+/** Why no build begins, by the builders' own word; undefined when one is about to. */
+async function whatKeepsIt(handles: OperationHandles, image: string): Promise<string | undefined> {
+  const hear = hearing(handles, () => ({ events: [], problem: null }));
+  const story = await explain(handles, { kind: "image", id: image }, hear);
+  const wait = story?.waitsFor;
+  if (story === undefined || wait == null || wait.code === "image.due") return undefined;
+  return `waiting: ${wait.meaning} (${wait.code}). ${story.next}`;
+}
+
+/** What the builder says of the build; asked only where somebody sits there. */
+async function howFar(
+  handles: OperationHandles,
+  image: string,
+  build: string,
+  io: Session["io"],
+): Promise<string> {
+  const name = `building ${image}-${build}`;
+  if (!io.isTerminal) return name;
+  const work = (await imageWork(handles, image)).find((one) => one.build === build);
+  return work === undefined ? name : `${name}  ${plain(progressText(work))}`;
+}
+
+function settledIn(clock: Clock, event: Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimer(LOOK_MS, resolve);
+    void event.then(() => {
+      timer.cancel();
+      resolve();
+    });
+  });
+}
