@@ -22,7 +22,7 @@ const MEBIBYTES = 3072;
 const STEPS = process.env.NODEYARD_SLIVER_STEPS ?? "100";
 /** The least that shows that slivers are slivers on cgroup v2: their life, their limits, their shares, and what attackers do. */
 const SHORT = ["conformance", "shares", "io", "attacks"].map((name) => `isolation/lxc-${name}`);
-const SUITE = /^(?:[a-z-]+\/)*lxc-[a-z]+$/;
+const SUITE = /^(?:[a-z-]+\/)*lxc-[a-z-]+$/;
 
 function fail(why: string): never {
   process.stderr.write(`${why}
