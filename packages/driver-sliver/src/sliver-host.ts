@@ -1,14 +1,4 @@
-import {
-  abortable,
-  add,
-  backoff,
-  type Clock,
-  DriverError,
-  deadline,
-  type Random,
-  type Resources,
-  sleep,
-} from "@nodeyard/driver";
+import { abortable, backoff, type Clock, DriverError, deadline, type Random, sleep } from "@nodeyard/driver";
 import {
   DocumentWriter,
   deliverKeys,
@@ -22,8 +12,7 @@ import {
   SliverUnreachableError,
   signerOf,
 } from "@nodeyard/sliver-protocol";
-import { promised } from "./amounts.ts";
-import { FREE, lendingOfPool, withLoans } from "./lending/index.ts";
+import { lendingOfPool, withLoans } from "./lending/index.ts";
 import { WRITER } from "./names.ts";
 
 export interface SliverHostOptions {
@@ -65,8 +54,6 @@ export class SliverHost {
   /** As it was told last. */
   #capacity: NodeReport["capacity"] = {};
   #watch: { readonly sequence: number; readonly report: Promise<NodeReport> } | undefined;
-  /** Of slivers that are being placed here and are in no document yet. */
-  #placing: Resources = {};
 
   constructor(options: SliverHostOptions) {
     const { name, client, keys, epoch, writer = WRITER, clock, random, closed } = options;
@@ -158,28 +145,6 @@ export class SliverHost {
         await sleep(clock, backoff(random, failures++, 250, 5_000), signal);
       }
     }
-  }
-
-  /** What is promised here by the report, and by those that are on their way into a document. */
-  used({ slivers }: NodeReport): Resources {
-    const real = slivers.filter(({ name }) => name !== FREE);
-    return real.reduce((sum, { rspec }) => add(sum, promised(rspec)), this.#placing);
-  }
-
-  /** Counts `need` as used here until what is returned is called. */
-  reserve(need: Resources): () => void {
-    const count = (sign: 1 | -1) => {
-      this.#placing = add(
-        this.#placing,
-        Object.fromEntries(Object.entries(need).map(([name, amount]) => [name, sign * amount])),
-      );
-    };
-    count(1);
-    let held = true;
-    return () => {
-      if (held) count(-1);
-      held = false;
-    };
   }
 
   /** One call for all who wait for the same. */

@@ -2,6 +2,7 @@ import { DriverError, exceeded, type Log, messageOf, type Resources } from "@nod
 import { type NodeReport, SliverUnreachableError } from "@nodeyard/sliver-protocol";
 import { capacityOf, freeShare, together } from "./amounts.ts";
 import type { Place } from "./names.ts";
+import { Placing } from "./placing.ts";
 import type { SliverHost } from "./sliver-host.ts";
 
 export interface Seen {
@@ -9,10 +10,17 @@ export interface Seen {
   readonly report: NodeReport;
 }
 
+/** Where a sliver is to be; `placed` is called when its document was taken, or will not be. */
+export interface Placed {
+  readonly host: SliverHost;
+  placed(): void;
+}
+
 /** The machines of a provider. */
 export class SliverHosts {
   readonly all: readonly SliverHost[];
   readonly #log: Log;
+  readonly #placing = new Placing();
 
   constructor(hosts: readonly SliverHost[], log: Log) {
     this.all = hosts;
@@ -70,17 +78,27 @@ export class SliverHosts {
     );
   }
 
-  /** The machine that has the most left; what it will hold is counted until `placed` is called. */
-  async choose(need: Resources, signal: AbortSignal): Promise<{ readonly host: SliverHost; placed(): void }> {
-    const seen = await this.seen(signal);
-    let best: { readonly host: SliverHost; readonly share: number } | undefined;
-    for (const { host, report } of seen) {
-      const share = freeShare(capacityOf(report), host.used(report), need);
-      if (share !== undefined && (best === undefined || share > best.share)) best = { host, share };
+  /** The machine that has the most left. The sliver is counted there until `placed` is called. */
+  async choose(name: string, need: Resources, signal: AbortSignal): Promise<Placed> {
+    const look = this.#placing.begin();
+    try {
+      const seen = await this.seen(signal);
+      let best: { readonly host: SliverHost; readonly share: number } | undefined;
+      for (const { host, report } of seen) {
+        const share = freeShare(capacityOf(report), this.#placing.used(report, look), need);
+        if (share !== undefined && (best === undefined || share > best.share)) best = { host, share };
+      }
+      if (best === undefined)
+        throw new DriverError("quota", `none of ${seen.length} machines has room for one more sliver`);
+      return this.place(best.host, name, need);
+    } finally {
+      this.#placing.end(look);
     }
-    if (best === undefined)
-      throw new DriverError("quota", `none of ${seen.length} machines has room for one more sliver`);
-    return { host: best.host, placed: best.host.reserve(need) };
+  }
+
+  /** Counts a sliver on a machine, as `choose` does, where an earlier call has chosen it. */
+  place(host: SliverHost, name: string, need: Resources): Placed {
+    return { host, placed: this.#placing.add(host.name, name, need) };
   }
 
   async #answering(ask: (host: SliverHost) => Promise<NodeReport>, signal: AbortSignal): Promise<Seen[]> {

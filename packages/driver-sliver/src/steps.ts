@@ -16,7 +16,7 @@ import { lends, lendTags, rest, wake } from "./lending/index.ts";
 import { externalId, type Place, placeOf, sliverName } from "./names.ts";
 import type { SliverLabelOwn, SliverProviderConfig } from "./own.ts";
 import type { Door, SliverHost } from "./sliver-host.ts";
-import type { SliverHosts } from "./sliver-hosts.ts";
+import type { Placed, SliverHosts } from "./sliver-hosts.ts";
 
 const STEP_MS = 60_000;
 /** For a sliver to end and everything of it to be gone. */
@@ -125,12 +125,12 @@ async function choose(
   need: Resources,
   { signal, externalId: stored }: StepContext,
   now: () => number,
-): Promise<{ readonly place: Place; readonly host: SliverHost; placed(): void }> {
+): Promise<Placed & { readonly place: Place }> {
   const known = placeOf(stored);
   // Where an earlier call meant to make it, it stays: its document may have been taken without an answer.
   const place = known?.name === name ? known : await hosts.find(name, signal);
-  if (place !== undefined) return { place, host: hosts.get(place.machine), placed: () => undefined };
-  const { host, placed } = await hosts.choose(need, signal);
+  if (place !== undefined) return { place, ...hosts.place(hosts.get(place.machine), name, need) };
+  const { host, placed } = await hosts.choose(name, need, signal);
   return { place: { machine: host.name, name, generation: Math.floor(now() / 1000) }, host, placed };
 }
 

@@ -1,0 +1,41 @@
+import type { NodeReport } from "@nodeyard/sliver-protocol";
+import { expect, test } from "vitest";
+import { promised } from "../src/amounts.ts";
+import { Placing } from "../src/placing.ts";
+
+const CORE = { cpuGuarantee: 1000 };
+const NEED = promised(CORE);
+/** What machine `one` says that has these slivers. */
+const report = (...names: readonly string[]) =>
+  ({ node: "one", slivers: names.map((name) => ({ name, rspec: CORE })) }) as unknown as NodeReport;
+const cores = (placing: Placing, ...[told, look]: Parameters<Placing["used"]>) =>
+  placing.used(told, look).millicores ?? 0;
+
+test("what is on its way into a document counts once, from its choice to the machine's own word", () => {
+  const placing = new Placing();
+  const look = placing.begin();
+  const placed = placing.add("one", "a", NEED);
+  expect(cores(placing, report(), look)).toBe(1000);
+  // The machine took the document, and its answer is still on the way.
+  expect(cores(placing, report("a"), look)).toBe(1000);
+  expect(cores(placing, { ...report(), node: "two" }, look)).toBe(0);
+  placed();
+  expect(cores(placing, report("a"), placing.begin())).toBe(1000);
+});
+
+test("an answer that is older than a placement is read as if it told of it", () => {
+  const placing = new Placing();
+  const placed = placing.add("one", "a", NEED);
+  const asked = placing.begin();
+  const stale = report();
+  placed();
+  expect(cores(placing, stale, asked)).toBe(1000);
+  // Who asks after that is told; what has ended again meanwhile takes nothing.
+  const later = placing.begin();
+  expect(cores(placing, report(), later)).toBe(0);
+  // Also when another one's choice is made first.
+  placing.end(later);
+  expect(cores(placing, stale, asked)).toBe(1000);
+  placing.end(asked);
+  expect(cores(placing, report(), asked)).toBe(0);
+});
