@@ -192,16 +192,14 @@ export class ForeignMachine {
     }
     this.#process = undefined;
     this.#init = 0;
-    try {
-      execFileSync("ip", ["link", "del", CABLE], { stdio: "ignore" });
-    } catch {
-      // It went with the other end.
-    }
+    unlink();
     for (const hierarchy of [".", ...readdirSync(CGROUPS)])
       await removeGroups(join(CGROUPS, hierarchy, this.#group));
   }
 
   #cable(): void {
+    // Of a run that was killed.
+    unlink();
     const peer = ["peer", "name", "eth0", "netns", String(this.#init)];
     execFileSync("ip", ["link", "add", CABLE, "type", "veth", ...peer]);
     execFileSync("ip", ["address", "add", `${OURS}/30`, "dev", CABLE]);
@@ -245,5 +243,14 @@ function childOf(pid: number): number {
     return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ")[0]);
   } catch {
     return 0;
+  }
+}
+
+/** Takes our end of the cable away, unless it went with the other end. */
+function unlink(): void {
+  try {
+    execFileSync("ip", ["link", "del", CABLE], { stdio: "ignore" });
+  } catch {
+    // It is not there.
   }
 }
