@@ -129,11 +129,11 @@ describe("explain, on a Nodeyard of one process", () => {
     const more = await site.json<Granted>("request", "small:4");
     await up.kill("SIGKILL");
     for (const end of ["", "-wal", "-shm"]) rmSync(join(site.state, `journal.sqlite${end}`), { force: true });
-    up = await site.up();
     const file = join(site.state, "journal.sqlite");
-    const newer = new DatabaseSync(file, { timeout: 5_000 });
+    const newer = new DatabaseSync(file);
     newer.exec("PRAGMA user_version = 99");
     newer.close();
+    up = await site.up();
     const story = await site.json<Story>("explain", more.request);
     expect(story.events).toEqual([]);
     expect(story.journal.problem).toContain(`${file} was written by a later release (layout 99`);
