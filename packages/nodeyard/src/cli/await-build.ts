@@ -6,6 +6,8 @@ import type { Session } from "./session.ts";
 import { plain } from "./table.ts";
 
 const LOOK_MS = 10_000;
+/** A builder that is there and free begins within this; who asks it earlier hears of what was before the request. */
+const BEGIN_MS = 2_000;
 
 /**
  * The first build that is not one of `before` and has ended. Until one begins it says what keeps it from that; Ctrl-C ends the waiting,
@@ -24,8 +26,10 @@ export async function awaitBuild(
     onChange: () => changed.resolve(),
   });
   let told = "";
+  const asked = machine.clock.monotonic();
   try {
     for (;;) {
+      const isEarly = machine.clock.monotonic() - asked < BEGIN_MS;
       const { items } = await listBuilds(handles);
       const fresh = items
         .filter((one) => one.image === image && !before.has(one.record.id))
@@ -33,14 +37,14 @@ export async function awaitBuild(
       const done = fresh.find(({ state }) => state === "ready" || state === "failed");
       if (done !== undefined) return done;
       const [first] = fresh;
-      const kept = first === undefined ? await whatKeepsIt(handles, image) : undefined;
+      const kept = first === undefined && !isEarly ? await whatKeepsIt(handles, image) : undefined;
       const now =
         kept ?? (first === undefined ? "waiting for a builder" : await howFar(handles, image, first.id, io));
       // What keeps it may need somebody to mend it: that is said in a script's log, too.
       if (now !== told && (io.isTerminal || kept !== undefined)) io.err(`${now}\n`);
       told = now;
       // A lost event delays, never loses; nothing tells when what keeps it changes.
-      await settledIn(machine.clock, changed.promise);
+      await settledIn(machine.clock, isEarly ? BEGIN_MS : LOOK_MS, changed.promise);
       changed = Promise.withResolvers();
     }
   } finally {
@@ -70,9 +74,9 @@ async function howFar(
   return work === undefined ? name : `${name}  ${plain(progressText(work))}`;
 }
 
-function settledIn(clock: Clock, event: Promise<void>): Promise<void> {
+function settledIn(clock: Clock, ms: number, event: Promise<void>): Promise<void> {
   return new Promise((resolve) => {
-    const timer = clock.setTimer(LOOK_MS, resolve);
+    const timer = clock.setTimer(ms, resolve);
     void event.then(() => {
       timer.cancel();
       resolve();
