@@ -4,7 +4,15 @@ import { config, Lab, OWNER } from "./lab.ts";
 
 /** What a Python launcher leaves behind (spec drivers-pools.md 2.3): two slots of three taken, one by a held node. */
 async function leftByPython(lab: Lab, fields: { launched?: number; slots?: number } = {}): Promise<void> {
+  await pythonBacking(lab, fields);
+  await pythonEnd(lab, "0000000011", 0, "in-use");
+  await pythonEnd(lab, "0000000012", 2, "hold");
+}
+
+async function pythonBacking(lab: Lab, fields: { launched?: number; slots?: number } = {}): Promise<void> {
   const { launched = lab.clock.now() / 1000, slots = 3 } = fields;
+  // The lock first: an unlocked node in use has lost its user.
+  await lab.contend(paths.nodeLock("0000000010"), Buffer.from(OWNER));
   await lab.put(paths.node("0000000010"), {
     state: "in-use",
     state_time: lab.clock.now() / 1000,
@@ -21,9 +29,6 @@ async function leftByPython(lab: Lab, fields: { launched?: number; slots?: numbe
     attributes: { site: "py" },
     user_data: JSON.stringify({ owner: OWNER, label: "slice", slots, failed: false, launched }),
   });
-  await lab.contend(paths.nodeLock("0000000010"), Buffer.from(OWNER));
-  await pythonEnd(lab, "0000000011", 0, "in-use");
-  await pythonEnd(lab, "0000000012", 2, "hold");
 }
 
 async function pythonEnd(lab: Lab, id: string, slot: number, state: string): Promise<void> {
@@ -59,6 +64,22 @@ describe("beside and after Python launchers", () => {
     expect(lab.place(node)).toEqual({ backing: "0000000010", slot: 1 });
     expect(node).toMatchObject({ interface_ip: "10.0.0.10", attributes: { site: "py" }, username: "tester" });
     expect(lab.lockData("0000000010")).toEqual([OWNER]);
+    lab.check();
+  });
+
+  test("their slots are claimed at once, however long after the backing node, or before it, they come", async () => {
+    const lab = new Lab();
+    await lab.start("a", config({ "max-parallel-jobs": 3, "grace-time": 30 }));
+    // One that is empty, and goes within the minute: nothing is compared by and by.
+    await lab.giveBack(await lab.get());
+    await pythonEnd(lab, "0000000011", 0, "hold");
+    await lab.run(1_000);
+    await pythonBacking(lab);
+    const claimed = (count: number) => () => lab.claims("0000000010").length === count;
+    await lab.until("it has the slot of who came before", claimed(1), 1_000);
+    await lab.run(1_000);
+    await pythonEnd(lab, "0000000012", 2, "hold");
+    await lab.until("it has the slot of who came after", claimed(2), 1_000);
     lab.check();
   });
 

@@ -95,10 +95,18 @@ export class Owner {
       if (place?.kind === "claim") this.#lastUsed.set(place.backing, this.#context.ages.now());
       if (place?.kind === "folder") this.#lastUsed.delete(place.backing);
     }
-    if (event.type === "node" && event.after === undefined && this.#book.claims.ofNode(event.id).length > 0)
-      this.#compare = true;
+    if (this.#isOthers(event)) this.#compare = true;
     if (event.type === "request") this.#noteFailure(event);
     this.#wake(GATHER_MS);
+  }
+
+  /** Claims and records go together in what we write: where one comes or goes alone, somebody else had a hand in it. */
+  #isOthers(event: ViewEvent): boolean {
+    if (event.type !== "node") return false;
+    const { claims, ends } = this.#book;
+    const claimed = claims.ofNode(event.id).length > 0;
+    if (event.after === undefined) return claimed;
+    return event.before === undefined && !claimed && ends.get(event.id)?.place !== undefined;
   }
 
   #onElection(): void {
