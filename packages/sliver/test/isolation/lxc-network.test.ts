@@ -1,6 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { LxcBackEnd } from "../../src/isolation/index.ts";
+import { namesOf } from "../../src/isolation/lxc/names.ts";
+import { batch } from "../../src/isolation/network/edge/batch.ts";
+import { GATEWAY, Network } from "../../src/isolation/network/index.ts";
+import { cableCommands, frameCommands, shapeCommands } from "../../src/isolation/network/shape.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { addressOf, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 import { HOST, SINK, SOURCE, startWorld, WORLD, WORLD_DEVICE, type World } from "./machine/world.ts";
@@ -68,6 +72,29 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", { t
     expect(await inSliver(real, 1, other)).toBe("not there");
     await real.clear();
     expect(banner(22_001)).toBe("nobody");
+  });
+
+  test("wherever the making of its cable was cut short, it can be made anew and taken away", async () => {
+    const { signal } = new AbortController();
+    const network = new Network(1_000_000_000, undefined);
+    const [config] = configsOf(real.key, { 9: {} });
+    const names = namesOf(9, "10.213");
+    const cable = cableCommands(names, GATEWAY);
+    const queues = [...frameCommands(1_000_000_000), ...shapeCommands(names, config!.limits)];
+    for (let cut = 0; cut <= cable.length + queues.length; cut++) {
+      await network.remove(signal);
+      await batch("ip", cable.slice(0, cut), signal);
+      await batch("tc", queues.slice(0, Math.max(0, cut - cable.length)), signal);
+      // As its manager finds it after a restart: a start that was interrupted is cleared away first.
+      await network.disconnect(names, signal);
+      expect(await network.cable(names), `cut after ${cut}`).toBeUndefined();
+      await network.admit(names, config!, signal);
+      await network.connect(names, config!, signal);
+      expect([...(await network.guarded(signal))], `cut after ${cut}`).toEqual([names.chain]);
+      expect([...(await network.sent(signal)).keys()], `cut after ${cut}`).toEqual([9]);
+      await network.disconnect(names, signal);
+    }
+    await network.remove(signal);
   });
 
   test("has so many connections at a time and no more, also after a change", async () => {

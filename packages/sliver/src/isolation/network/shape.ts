@@ -11,9 +11,23 @@ const MOST_QUANTUM = 60_000;
 /** Below one packet in a while nothing would ever leave. bit/s. */
 const LEAST_RATE = 8_000;
 
-export const THERE = /File exists|Exclusivity flag on/;
+const THERE = /File exists|Exclusivity flag on/;
+/** iproute2 and the kernel say it in many ways; "doesn't exists" is of a device that was made and has no queue yet. */
 export const GONE =
-  /No such file|Cannot find|does not exist|not found|No such device|Invalid handle|Invalid argument/i;
+  /No such file|Cannot find|does not exist|doesn't exist|not found|No such device|Invalid handle|Invalid argument/i;
+
+/** A sliver's cable, both ends here, and the device that all of them send through. Safe to repeat. */
+export function cableCommands({ device, inner, address }: Names, gateway: string): BatchLine[] {
+  return [
+    { text: `link add ${UPLINK_QUEUE} up type ifb`, mayFail: THERE },
+    { text: `link add ${device} type veth peer name ${inner}`, mayFail: THERE },
+    ...[
+      `link set ${device} up`,
+      `address replace ${gateway}/32 dev ${device}`,
+      `route replace ${address}/32 dev ${device}`,
+    ].map((text) => ({ text })),
+  ];
+}
 
 /** Classes of all slivers' queues towards the world. `link` in bit/s. Safe to repeat while slivers send. */
 export function frameCommands(link: number): BatchLine[] {

@@ -6,11 +6,11 @@ import { CommandError } from "../../errors.ts";
 import type { Names } from "../../lxc/names.ts";
 import { frameScript, type Inbound, type Outbound, removalScript, sliverScript, TABLE } from "../rules.ts";
 import {
+  cableCommands,
   frameCommands,
   GONE,
   sentByIndex,
   shapeCommands,
-  THERE,
   UPLINK_QUEUE,
   unshapeCommands,
 } from "../shape.ts";
@@ -55,19 +55,10 @@ export class Network {
    * A cable that is there, in use even, keeps its ends.
    */
   async connect(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
-    const { device, inner, address } = names;
+    const { device } = names;
     const ways = [this.#outbound, this.#inbound].flatMap((way) => (way === undefined ? [] : [way.device]));
     for (const way of new Set(ways)) await forwarding(way);
-    const lines = [
-      { text: `link add ${UPLINK_QUEUE} up type ifb`, mayFail: THERE },
-      { text: `link add ${device} type veth peer name ${inner}`, mayFail: THERE },
-      ...[
-        `link set ${device} up`,
-        `address replace ${GATEWAY}/32 dev ${device}`,
-        `route replace ${address}/32 dev ${device}`,
-      ].map((text) => ({ text })),
-    ];
-    await batch("ip", lines, signal);
+    await batch("ip", cableCommands(names, GATEWAY), signal);
     await writeFile(`/proc/sys/net/ipv6/conf/${device}/disable_ipv6`, "1").catch(() => undefined);
     if (ways.length > 0) await writeFile(`/proc/sys/net/ipv4/conf/${device}/forwarding`, "1");
     await this.shape(names, config, signal);
