@@ -62,6 +62,13 @@ export function readAmounts(from: Reader): SliverLabelOwn["rspec"] {
       rspec[resource] = amount * scale;
     else from.error(key, `is ${amount}; write a whole number from 0 to ${Math.floor(MAX_AMOUNT / scale)}`);
   }
+  const { memoryGuarantee = 0, memoryCap = 0 } = rspec;
+  // A cap of CPU or of traffic goes up with its guarantee; what is above this one would be killed.
+  if (memoryCap > 0 && memoryGuarantee > memoryCap)
+    from.error(
+      "memory-guarantee",
+      `is ${memoryGuarantee / 1024} with memory ${memoryCap / 1024}: nobody has more than he may; lower it, or raise memory`,
+    );
   return rspec;
 }
 

@@ -56,6 +56,11 @@ describe("the configuration of slivers", () => {
     });
   });
 
+  test("what is promised may be all that it may have, and there need be no cap", () => {
+    for (const label of [{ memory: 256, "memory-guarantee": 256 }, { "memory-guarantee": 512 }])
+      expect(load(whole(label)).findings).toEqual([]);
+  });
+
   test("idle slivers lend where the label says so, and what it says nothing of is told", () => {
     const lends = (label: object) => {
       const { config, findings } = load(whole(label));
@@ -101,6 +106,7 @@ describe("the configuration of slivers", () => {
     [{ memory: 1.5 }, "memory: is 1.5"],
     [{ memory: MAX_AMOUNT }, `from 0 to ${Math.floor(MAX_AMOUNT / 1024)}`],
     [{ image: "../etc" }, "image: is ../etc"],
+    [{ memory: 256, "memory-guarantee": 512 }, "memory-guarantee: is 512 with memory 256"],
   ])("label %j is an error at its place", (label, finding) => {
     expect(load(whole(label)).findings).toEqual([expect.stringContaining(finding)]);
   });

@@ -61,6 +61,17 @@ test("a child appends elements, merges its environment, replaces what is not emp
   });
 });
 
+test.each(["own/er", "..", ".", "/", "a\nb"])(
+  "a diskimage called %j is refused: its name is part of paths",
+  (name) => {
+    const { errors } = load(text.replace("name: own", `name: ${JSON.stringify(name)}`));
+    expect(errors).toEqual([expect.stringMatching(/diskimages.*name.*path in the tree; write it without/)]);
+    // One that is never built is in no path.
+    const abstract = text.replace("name: own", `name: ${JSON.stringify(name)}\n    abstract: true`);
+    expect(load(abstract).errors).toEqual([]);
+  },
+);
+
 test("a build command that no shell could split is refused once, with its place", () => {
   const { errors } = load(text.replace("--quick", "'--quick"));
   expect(errors.filter((line) => line.includes("dib-cmd"))).toHaveLength(1);

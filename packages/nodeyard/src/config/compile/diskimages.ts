@@ -1,6 +1,10 @@
 import type { Reader } from "@nodeyard/driver";
 import type { DiskimageConfig } from "../types.ts";
 
+/** What is one part of a path, in the tree and on disk. */
+const IN_PATHS = /^(?!\.{1,2}$)[^/\p{Cc}]+$/u;
+const MEND = 'write it without "/" and control characters';
+
 const DEFAULTS = { username: "zuul", pythonPath: "auto", shellType: null };
 
 /** Non-abstract diskimages by name; of two with one name the last counts. */
@@ -14,7 +18,13 @@ export function compileDiskimages(main: Reader): ReadonlyMap<string, DiskimageCo
   }
   const compiled = new Map<string, DiskimageConfig>();
   for (const [name, from] of entries) {
-    if (!from.flag("abstract", false)) compiled.set(name, { name, ...inherited(from, entries) });
+    if (from.flag("abstract", false)) continue;
+    if (!IN_PATHS.test(name))
+      from.error(
+        "name",
+        `is ${JSON.stringify(name)}, which names a folder on disk and a path in the tree; ${MEND}`,
+      );
+    compiled.set(name, { name, ...inherited(from, entries) });
   }
   return compiled;
 }
