@@ -102,5 +102,11 @@ describe("what a configuration says of images and the pool", () => {
     expect(issues({ images: { ours: { tr: "/srv/ours.tar" } } })).toEqual([
       "images.ours must have tar (with sha256, or not), folder, or debian (with packages, or not), and nothing else",
     ]);
+    const ours = { ours: { tar: "/srv/ours.tar" } };
+    expect(issues({ images: ours, defaultImage: "our" })).toEqual([
+      "defaultImage is our, which is none of images (ours); name one of them, or add it there",
+    ]);
+    for (const defaultImage of ["ours", `sha256:${digest("a")}`])
+      expect(issues({ images: ours, defaultImage })).toBeUndefined();
   });
 });

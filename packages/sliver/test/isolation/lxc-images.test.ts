@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import {
   existsSync,
@@ -95,6 +96,24 @@ describe.skipIf(whyNot() !== undefined)("images", { timeout: 120_000 }, () => {
       new RegExp(`has sha256 [0-9a-f]{64}, and should have ${sha256}`),
     );
     expect(inPool()).toEqual([sha256]);
+  });
+
+  test("by its digest: an unpacked one, or what a name stands for, and never another", async () => {
+    const tar = archive(ROOT);
+    const other = archive([...ROOT, { name: "./more" }], "other.tar");
+    const digest = createHash("sha256").update(readFileSync(tar)).digest("hex");
+    const images = imagesOf({ a: { tar }, other: { tar: other }, gone: { tar: "/none" } });
+    const path = await images.ensure(`sha256:${digest}`, signal);
+    expect(path).toBe(await images.ensure("a", signal));
+    expect(inPool()).toEqual([digest]);
+    // Another archive has its place, and it is there still.
+    archive([...ROOT, { name: "./next" }]);
+    expect(await imagesOf({ a: { tar } }).ensure(`sha256:${digest}`, signal)).toBe(path);
+    await imagesOf({}).retire(signal);
+    await expect(images.ensure(`sha256:${digest}`, signal)).rejects.toThrow(
+      new RegExp(`no image sha256:${digest}; there is a .sha256:[0-9a-f]{64}., other .sha256:.*, gone$`),
+    );
+    expect(inPool()).toEqual([]);
   });
 
   const outside = (name: string) => join(tmpdir(), `nodeyard-outside-${process.pid}-${name}`);

@@ -1,4 +1,8 @@
 import { z } from "zod";
+import { IMAGE_DIGEST } from "../storage/index.ts";
+
+/** Image of slivers that name none, where the configuration does not either. */
+const PRESET = "debian";
 
 /** Only what no interpreter that runs as root gives a meaning to. */
 const path = z
@@ -27,7 +31,7 @@ const image = z.union(
   "must have tar (with sha256, or not), folder, or debian (with packages, or not), and nothing else",
 );
 
-export const isolationSchema = z.strictObject({
+const fields = z.strictObject({
   /** Everything on disk is below it. */
   folder: path.default("/var/lib/nodeyard-slivers"),
   /** Archives of images that are made here; absent: in the folder. */
@@ -51,10 +55,10 @@ export const isolationSchema = z.strictObject({
     )
     .default({ bytes: 20_000_000_000 }),
   images: z.record(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/), image).default({
-    debian: { debian: "bookworm", packages: [] },
+    [PRESET]: { debian: "bookworm", packages: [] },
   }),
   /** For slivers that name none. */
-  defaultImage: z.string().default("debian"),
+  defaultImage: z.string().default(PRESET),
   /** CPU of all slivers together against the rest of the machine; cgroup v2 `cpu.weight`. */
   weight: z.number().int().min(1).max(10_000).default(100),
   /** Absent: slivers reach nobody. */
@@ -76,6 +80,14 @@ export const isolationSchema = z.strictObject({
       firstPort: z.number().int().min(1024).max(61_000).default(22_000),
     })
     .optional(),
+});
+
+export const isolationSchema = fields.superRefine(({ images, defaultImage }, context) => {
+  if (Object.hasOwn(images, defaultImage) || IMAGE_DIGEST.test(defaultImage) || defaultImage === PRESET)
+    return;
+  const names = Object.keys(images).join(", ") || "none";
+  const message = `is ${defaultImage}, which is none of images (${names}); name one of them, or add it there`;
+  context.addIssue({ code: "custom", path: ["defaultImage"], message });
 });
 
 export type IsolationOptions = z.output<typeof isolationSchema>;

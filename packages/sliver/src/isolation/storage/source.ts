@@ -10,6 +10,9 @@ export type ImageSource =
   | { readonly folder: string }
   | { readonly debian: string; readonly packages: readonly string[] };
 
+/** Of an image that is asked for by what is in it: the digest of its archive. */
+export const IMAGE_DIGEST = /^sha256:([0-9a-f]{64})$/;
+
 /** What every image that is made here holds: a sliver without them cannot be logged in to, or not used. */
 const ALWAYS = ["openssh-server", "iproute2", "sudo"];
 

@@ -6,7 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { type Clock, deadline } from "@nodeyard/runtime";
 import { writeAtomic } from "../../edge/atomic.ts";
 import { ImageError, PoolFullError } from "../../errors.ts";
-import type { ImageSource } from "../source.ts";
+import { IMAGE_DIGEST, type ImageSource } from "../source.ts";
 import { imagesInUse } from "../subvolume-list.ts";
 import { Archives } from "./archives.ts";
 import { freeSubvolume } from "./delete-subvolume.ts";
@@ -43,7 +43,7 @@ export class Images {
   }
 
   /**
-   * The folder of an image's root, made if need be. Who waits may give up; the work goes on for the next one. Throws
+   * The folder of the root of an image, of a name or `sha256:<digest>`, made if need be. Who waits may give up; the work goes on for the next one. Throws
    * ImageError, CommandError.
    */
   async ensure(name: string, signal: AbortSignal): Promise<string> {
@@ -119,6 +119,8 @@ export class Images {
   }
 
   async #make(name: string, signal: AbortSignal): Promise<string> {
+    const [, wanted] = IMAGE_DIGEST.exec(name) ?? [];
+    if (wanted !== undefined) return await this.#find(wanted, signal);
     const source = Object.hasOwn(this.#options.sources, name) ? this.#options.sources[name] : undefined;
     if (source === undefined) {
       const names = Object.keys(this.#options.sources).join(", ") || "none";
@@ -135,6 +137,26 @@ export class Images {
     await mkdir(this.#names, { recursive: true });
     await writeAtomic(join(this.#names, name), `${digest}\n`);
     return path;
+  }
+
+  /** By what is in it: unpacked already, or an archive that a configured name stands for. Nothing is made to find out. */
+  async #find(wanted: string, signal: AbortSignal): Promise<string> {
+    const path = join(this.#folder, wanted);
+    if (await exists(path)) return path;
+    const there: string[] = [];
+    for (const [name, source] of Object.entries(this.#options.sources)) {
+      const digest = await this.#known(name, source, signal);
+      if (digest === wanted) return await this.#make(name, signal);
+      there.push(digest === undefined ? name : `${name} (sha256:${digest})`);
+    }
+    throw new ImageError(`there is no image sha256:${wanted}; there is ${there.join(", ") || "none"}`);
+  }
+
+  /** Digest that a name stands for; undefined: its archive is not made yet, or cannot be read. */
+  async #known(name: string, source: ImageSource, signal: AbortSignal): Promise<string | undefined> {
+    if ("tar" in source) return source.sha256 ?? (await this.#digest(source.tar, signal).catch(unreadable));
+    const noted = await readFile(join(this.#names, name), "utf8").catch(() => undefined);
+    return noted?.trim();
   }
 
   /** Under another name until it is whole and read only, so that what has a digest for a name is that. */
@@ -174,4 +196,8 @@ export class Images {
     this.#digests.set(key, digest);
     return digest;
   }
+}
+
+function unreadable(error: unknown): undefined {
+  if (!(error instanceof ImageError)) throw error;
 }
