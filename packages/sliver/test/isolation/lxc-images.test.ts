@@ -42,8 +42,8 @@ describe.skipIf(whyNot() !== undefined)("images", { timeout: 120_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const newPool = () =>
-    new Pool(join(folder, "pool"), join(folder, "pool.img"), 268_435_456, {
+  const newPool = (bytes = 268_435_456) =>
+    new Pool(join(folder, "pool"), join(folder, "pool.img"), bytes, {
       clock: systemClock,
       onProgress: (line) => void said.push(line),
     });
@@ -96,6 +96,16 @@ describe.skipIf(whyNot() !== undefined)("images", { timeout: 120_000 }, () => {
       new RegExp(`has sha256 [0-9a-f]{64}, and should have ${sha256}`),
     );
     expect(inPool()).toEqual([sha256]);
+  });
+
+  test("the pool keeps its size, and says so when another is asked for", async () => {
+    const { size } = await pool.space();
+    await pool.leave(signal);
+    await newPool(300_000_000).prepare(signal);
+    expect(said).toEqual([
+      `the pool ${join(folder, "pool.img")} has 268435456 bytes, and isolation.pool.bytes says 300000000: it stays as it is until it is made anew, after sliverd --dismantle`,
+    ]);
+    expect((await pool.space()).size).toBe(size);
   });
 
   test("by its digest: an unpacked one, or what a name stands for, and never another", async () => {

@@ -30,6 +30,12 @@ describe("a pool that cannot be made", () => {
     expect(readdirSync(folder)).toEqual(["pool"]);
   });
 
+  test("promises what its file has, whatever size is asked for later", async () => {
+    expect(await poolOf(3_000_000).capacity()).toBe(3_000_000);
+    writeFileSync(join(folder, "pool.img"), "x".repeat(2_000_000));
+    expect(await poolOf(3_000_000).capacity()).toBe(2_000_000);
+  });
+
   test.skipIf(!existsSync("/sbin/mkfs.btrfs"))("leaves no half-made file", async () => {
     // As an earlier version left it.
     writeFileSync(join(folder, "pool.img.new"), "half");

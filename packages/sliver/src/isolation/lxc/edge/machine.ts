@@ -11,6 +11,7 @@ import { exists } from "../../storage/edge/pool.ts";
 import { Images, Pool, Subvolumes } from "../../storage/index.ts";
 import type { IsolationOptions } from "../options.ts";
 import { SECCOMP_POLICY } from "../seccomp.ts";
+import { keepNetwork } from "./kept-network.ts";
 import { removeOwn } from "./own-files.ts";
 import { SliverFolders } from "./sliver-folders.ts";
 
@@ -138,6 +139,8 @@ export class SliverMachine {
     await mkdir(this.options.folder, { recursive: true });
     await chmod(this.options.folder, 0o711);
     await this.folders.prepare();
+    const { length } = await this.folders.list();
+    await keepNetwork(join(this.options.folder, "network"), this.options.network, length);
     await this.pool.prepare(signal);
     await this.images.tidy(signal);
     await writeAtomic(this.seccomp, SECCOMP_POLICY);

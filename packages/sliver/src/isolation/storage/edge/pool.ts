@@ -21,6 +21,7 @@ export class Pool {
   readonly groups: QuotaGroups;
   readonly #file: string | undefined;
   readonly #bytes: number;
+  readonly #say: (line: string) => void;
 
   /** `bytes`: of the file that is made when there is none; without one, `folder` must be on a btrfs. */
   constructor(folder: string, file: string | undefined, bytes: number, options: QuotaGroupOptions) {
@@ -28,6 +29,7 @@ export class Pool {
     this.groups = new QuotaGroups(new BtrfsQuota(folder, (signal) => this.subvolumes(signal)), options);
     this.#file = file;
     this.#bytes = bytes;
+    this.#say = options.onProgress;
   }
 
   /** Mounts it, makes it first if need be. Throws MachineError, CommandError. */
@@ -35,6 +37,7 @@ export class Pool {
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
     if (this.#file !== undefined && (await this.#source()) === undefined) {
       await this.#makeFile(this.#file, signal);
+      await this.#tellOtherSize();
       await run(["mount", "-o", "loop,noatime,nodev", this.#file, this.folder], { signal });
     }
     const info = await stat(this.folder);
@@ -76,7 +79,7 @@ export class Pool {
 
   /** Bytes that it has, or will have once it is made. Throws MachineError. */
   async capacity(): Promise<number> {
-    if (this.#file !== undefined) return this.#bytes;
+    if (this.#file !== undefined) return (await sizeOf(this.#file)) ?? this.#bytes;
     const { bsize, blocks } = await statfs(this.folder).catch((cause) => {
       throw new MachineError(`the pool ${this.folder} cannot be looked at: ${cause.message}`, { cause });
     });
@@ -129,6 +132,16 @@ export class Pool {
       );
   }
 
+  /** A file that is there is used as it is: its slivers have been promised what is in it. */
+  async #tellOtherSize(): Promise<void> {
+    const size = await sizeOf(this.#file!);
+    if (size === undefined || size === this.#bytes) return;
+    this.#say(
+      `the pool ${this.#file} has ${size} bytes, and isolation.pool.bytes says ${this.#bytes}: it stays as it is until it is made anew, ` +
+        "after sliverd --dismantle",
+    );
+  }
+
   /** What is mounted at the folder. */
   async #source(): Promise<string | undefined> {
     const lines = (await readFile("/proc/self/mountinfo", "utf8")).split("\n").map((line) => line.split(" "));
@@ -138,6 +151,13 @@ export class Pool {
     if (type !== "btrfs") throw new MachineError(`${this.folder} holds a ${type}, and must be a btrfs`);
     return source;
   }
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  return stat(path).then(
+    ({ size }) => size,
+    () => undefined,
+  );
 }
 
 export async function exists(path: string): Promise<boolean> {

@@ -1,0 +1,28 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { keepNetwork } from "../../src/isolation/lxc/edge/kept-network.ts";
+
+describe("the network that slivers have their addresses of", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "nodeyard-network-"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  test("stays while there are slivers, and may be another when there are none", async () => {
+    const file = join(folder, "network");
+    // Slivers of an earlier version have left no note.
+    await keepNetwork(file, "10.213", 2);
+    await keepNetwork(file, "10.213", 2);
+    await expect(keepNetwork(file, "10.99", 2)).rejects.toMatchObject({
+      code: "sliver.machine",
+      message:
+        "isolation.network is 10.99, and the slivers that are here (2) have addresses of 10.213: write 10.213 again until they have ended, or end them (sliverd --dismantle)",
+    });
+    expect(readFileSync(file, "utf8")).toBe("10.213\n");
+    await keepNetwork(file, "10.99", 0);
+    expect(readFileSync(file, "utf8")).toBe("10.99\n");
+  });
+});
