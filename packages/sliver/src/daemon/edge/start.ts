@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { join } from "node:path";
 import { messageOf, systemClock, systemRandom } from "@nodeyard/runtime";
@@ -24,6 +23,7 @@ import { latest } from "../latest.ts";
 import { auditFile } from "./audit-file.ts";
 import { machineFacts } from "./facts.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
+import { readPem } from "./pem.ts";
 
 export interface Daemon {
   readonly manager: Manager;
@@ -115,7 +115,7 @@ async function loadState(store: Store, config: DaemonConfig, log: ManagerLog): P
 
 function plcSource({ plc, profile }: DaemonConfig, manager: Manager, log: ManagerLog): PlcSource | undefined {
   if (plc === undefined) return undefined;
-  const ca = plc.caFile === undefined ? undefined : readFileSync(plc.caFile, "utf8");
+  const ca = readPem("plc.caFile", plc.caFile);
   return new PlcSource({
     manager,
     profile: PROFILES[profile],
@@ -137,9 +137,10 @@ function signedSource(
   const { url, reportUrl, caFile, certFile, keyFile, periodSeconds } = documents;
   const pem = { ca: caFile, cert: certFile, key: keyFile };
   const tls = Object.fromEntries(
-    Object.entries(pem).flatMap(([name, file]) =>
-      file === undefined ? [] : [[name, readFileSync(file, "utf8")]],
-    ),
+    Object.entries(pem).flatMap(([name, file]) => {
+      const text = readPem(`documents.${name}File`, file);
+      return text === undefined ? [] : [[name, text]];
+    }),
   );
   const place = httpPlace({ url, ...(reportUrl === undefined ? {} : { reportUrl }) }, tls);
   const period = periodSeconds * 1000;
