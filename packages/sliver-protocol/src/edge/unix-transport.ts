@@ -33,5 +33,7 @@ export function unixTransport(socketPath: string): Transport {
 }
 
 function textOf(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT" || code === "ECONNREFUSED") return `nobody listens there (${code})`;
   return error instanceof Error ? error.message : String(error);
 }

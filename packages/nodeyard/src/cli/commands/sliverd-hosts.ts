@@ -19,7 +19,7 @@ import { CommandError, UsageError } from "../errors.ts";
 import { type Session, stateOf } from "../session.ts";
 import { plain } from "../table.ts";
 import { controlKeyOf } from "./sliverd-keys.ts";
-import { addSliverdStatus } from "./sliverd-status.ts";
+import { addSliverdStatus, CONTROL_SOCKET } from "./sliverd-status.ts";
 
 interface LoginOptions {
   readonly port?: string;
@@ -55,8 +55,11 @@ export function addSliverdHosts(sliverd: Command, session: Session): void {
     )
     .option("--install-packages", "install packages that are missing there; without it they are only named")
     .action((host: string, options: InstallOptions) => install(session, host, options));
-  addSliverdStatus(way(sliverd.command("status"), "1m"), session, loginOf, (options: LoginOptions, work) =>
-    within(session, options, work),
+  addSliverdStatus(
+    way(sliverd.command("status"), "1m", OR_HERE),
+    session,
+    loginOf,
+    (options: LoginOptions, work) => within(session, options, work),
   );
   programs(login(sliverd.command("uninstall")))
     .description(
@@ -70,10 +73,17 @@ export function addSliverdHosts(sliverd: Command, session: Session): void {
     });
 }
 
+const HOST = { name: "<host>", description: "[USER@]HOST, as ssh takes it" };
+/** Of a command that asks a sliver manager and nothing else of its machine. */
+const OR_HERE = {
+  name: "[host]",
+  description: `[USER@]HOST, as ssh takes it, or the path of a socket of this machine's sliver manager; default: ${CONTROL_SOCKET}`,
+};
+
 /** How a machine is reached. */
-function way(command: Command, timeout: string): Command {
+function way(command: Command, timeout: string, host = HOST): Command {
   return command
-    .argument("<host>", "[USER@]HOST, as ssh takes it")
+    .argument(host.name, host.description)
     .option("--port <number>", "port of its SSH server")
     .option("--ssh-config <file>", "instead of your own ssh configuration")
     .option("--timeout <time>", "give up after it", timeout);

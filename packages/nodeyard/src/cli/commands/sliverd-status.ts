@@ -1,3 +1,4 @@
+import { SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
 import type { Command } from "commander";
 import type { Column } from "../../listing/index.ts";
 import {
@@ -20,6 +21,9 @@ const columns: readonly Column[] = [
   { heading: "Trouble", key: "trouble" },
 ];
 
+/** Where a sliver manager listens for whoever looks after its machine, when its file does not say. */
+export const CONTROL_SOCKET = "/run/nodeyard-sliver/control/api.sock";
+
 interface StatusOptions {
   readonly json?: boolean;
 }
@@ -33,20 +37,29 @@ export function addSliverdStatus<Options extends StatusOptions>(
 ): void {
   command
     .description(
-      "what a sliver host has: slivers, their caps, who lends to whom; asked by the launcher's control key",
+      "what a sliver host has: slivers, their caps, who lends to whom; another machine is asked by the launcher's control key",
     )
     .option(
       "--json",
       "an array of objects on stdout: sliver, node, use, phase, caps, lends, trouble, settled",
     )
-    .action((host: string, options: Options) =>
+    .action((host: string | undefined, options: Options) =>
       within(options, async (signal) => {
-        const { controlKey } = sliverPlaces(stateOf(session));
-        const report = await controlClient(loginOf(host, options), controlKey).status(signal);
+        const report = await clientOf(session, host ?? CONTROL_SOCKET, options, loginOf).status(signal);
         const rows = shownSlivers(report).map((one) => ({ ...one }));
         printRows(session.io, rows, columns, { json: options.json === true, jsonAlso: ["settled"] });
       }),
     );
+}
+
+function clientOf<Options>(
+  session: Session,
+  host: string,
+  options: Options,
+  loginOf: (host: string, options: Options) => SshLogin,
+): SliverClient {
+  if (host.startsWith("/")) return new SliverClient(unixTransport(host));
+  return controlClient(loginOf(host, options), sliverPlaces(stateOf(session)).controlKey);
 }
 
 /** What is in force, with what is its own where that is something else; of caps that are as they were given only the CPU's. */
