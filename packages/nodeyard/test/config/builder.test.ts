@@ -72,6 +72,12 @@ test.each(["own/er", "..", ".", "/", "a\nb"])(
   },
 );
 
+test("an empty build command is told: it is none", () => {
+  const { warnings, errors } = load(text.replace("[/usr/bin/make-image, --fast]", "[]"));
+  expect(errors).toEqual([]);
+  expect(warnings).toEqual([expect.stringMatching(/build-command is empty: diskimage-builder makes/)]);
+});
+
 test("a build command that no shell could split is refused once, with its place", () => {
   const { errors } = load(text.replace("--quick", "'--quick"));
   expect(errors.filter((line) => line.includes("dib-cmd"))).toHaveLength(1);

@@ -1,9 +1,9 @@
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ImageSite, until } from "./site.ts";
 
-const MAKE = 'echo "built $NODEYARD_BUILD" | tee "$DIB_IMAGE_FILENAME.raw"';
+const MAKE = '[ ! -e "$0.fails" ]; echo "built $NODEYARD_BUILD" | tee "$DIB_IMAGE_FILENAME.raw"';
 
 describe("images by the command line", { timeout: 120_000 }, () => {
   let site: ImageSite;
@@ -163,5 +163,15 @@ describe("images by the command line", { timeout: 120_000 }, () => {
     const erased = await site.json<{ uploads: number }>("erase", "cloud", "--force");
     expect(erased.uploads).toBe(before.length);
     expect((await site.builds()).length).toBeGreaterThan(0);
+  });
+
+  test("who waits for a build that fails is told which log says why, and where", async () => {
+    writeFileSync(join(site.folder, "make-image.fails"), "");
+    const { code, err } = await site.run("image-build", "small", "--wait");
+    rmSync(join(site.folder, "make-image.fails"));
+    expect(code).toBe(1);
+    const [, build, log] = /build (small-\w+) failed; (\S+) in build-log-dir of \S+ says why$/m.exec(err)!;
+    expect(log).toBe(`${build}.log`);
+    expect(readdirSync(site.logs)).toContain(log);
   });
 });

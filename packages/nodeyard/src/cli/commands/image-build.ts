@@ -48,6 +48,6 @@ async function ask(
   if (build?.state === "failed")
     throw new CommandError(
       "cli.build_failed",
-      `build ${image}-${build.id} failed; its builder's log says why`,
+      `build ${image}-${build.id} failed; ${image}-${build.id}.log in build-log-dir of ${build.builder ?? "its builder"} says why`,
     );
 }

@@ -79,6 +79,11 @@ function imageSettings(
   const seconds = (key: string, missing: number) =>
     last((from) => from.number(key, 0) || null, missing) * 1000;
   const command = list("build-command");
+  if (command.length === 0 && leaf.has("build-command"))
+    leaf.warn(
+      "build-command",
+      "is empty: diskimage-builder makes the image; write a command, or remove the key",
+    );
   return {
     ...image,
     formats: list("formats"),
