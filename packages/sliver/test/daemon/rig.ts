@@ -52,15 +52,16 @@ export class DaemonRig {
     return writeFile(join(this.folder, "config.json"), JSON.stringify(config));
   }
 
-  /** Resolves when it has said that it runs; rejects with what it said instead. */
-  start(): Promise<void> {
+  /** Resolves when it has said that it runs; rejects with what it said instead. `first` is loaded before it, with `variables`. */
+  start(first: readonly string[] = [], variables: NodeJS.ProcessEnv = {}): Promise<void> {
     const args = [
       "--disable-warning=ExperimentalWarning",
+      ...first.flatMap((file) => ["--import", file]),
       join(BIN, "sliverd.ts"),
       "--config",
       join(this.folder, "config.json"),
     ];
-    const env = { ...process.env, NODEYARD_SLIVER_TESTING: "1" };
+    const env = { ...process.env, NODEYARD_SLIVER_TESTING: "1", ...variables };
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe"] });
     let said = "";
     const up = new Promise<void>((resolve, reject) => {
@@ -74,6 +75,11 @@ export class DaemonRig {
     return up.then(() => {
       this.#child = child;
     });
+  }
+
+  /** Whether it ended by itself. */
+  get dead(): boolean {
+    return this.#child?.exitCode != null || this.#child?.signalCode != null;
   }
 
   /** Nobody reads any more what it says. */
@@ -94,6 +100,7 @@ export class DaemonRig {
     const child = this.#child;
     if (child === undefined) return undefined;
     this.#child = undefined;
+    if (child.exitCode !== null || child.signalCode !== null) return child.signalCode ?? child.exitCode;
     const ended = new Promise((resolve) => child.on("exit", (code, by) => resolve(by ?? code)));
     child.kill(signal);
     return ended;

@@ -19,6 +19,12 @@ export class RealDaemon {
   #version = 0;
 
   static async start(real: RealMachine, backEnd: "account" | "container"): Promise<RealDaemon> {
+    const daemon = await RealDaemon.prepare(real, backEnd);
+    await daemon.rig.start();
+    return daemon;
+  }
+
+  static async prepare(real: RealMachine, backEnd: "account" | "container"): Promise<RealDaemon> {
     const daemon = new RealDaemon();
     await daemon.rig.prepare();
     await daemon.rig.configure({
@@ -29,7 +35,6 @@ export class RealDaemon {
         pool: { bytes: 1_500_000_000 },
       },
     });
-    await daemon.rig.start();
     return daemon;
   }
 

@@ -1,0 +1,40 @@
+import childProcess from "node:child_process";
+import { writeFileSync } from "node:fs";
+import files from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
+
+/*
+ * Loaded before a program (`node --import`): it dies as by `kill -9` at the effect that NODEYARD_DIE_AT names. Effects,
+ * counted from 1, are programs that it starts and changes of the file system. "12" dies before effect 12, "12+" as soon
+ * as effect 12 is begun: a program that was started goes on alone.
+ */
+const [, number, begun] = /^(\d+)(\+?)$/.exec(process.env.NODEYARD_DIE_AT ?? "")!;
+const told = process.env.NODEYARD_DIE_TELL!;
+let count = 0;
+process.on("exit", () => writeFileSync(`${told}.count`, String(count)));
+
+type Effect = (...args: never[]) => unknown;
+
+function mortal(name: string, effect: Effect): Effect {
+  return (...args) => {
+    if (name === "open" && !/[wa+]/.test(String(args[1] ?? "r"))) return effect(...args);
+    count++;
+    const what =
+      name === "spawn" ? [args[0], ...((args[1] ?? []) as string[])].join(" ") : `${name} ${args[0]}`;
+    if (count !== Number(number)) return effect(...args);
+    writeFileSync(told, what);
+    const result = begun === "" ? undefined : effect(...args);
+    process.kill(process.pid, "SIGKILL");
+    return result;
+  };
+}
+
+function patch(module: object, names: readonly string[]): void {
+  const members = module as Record<string, Effect>;
+  for (const name of names) members[name] = mortal(name, members[name]!);
+}
+
+patch(childProcess, ["spawn"]);
+patch(files, ["chmod", "chown", "lchown", "link", "mkdir", "open", "rename", "rm", "rmdir", "symlink"]);
+patch(files, ["truncate", "unlink", "utimes", "writeFile"]);
+syncBuiltinESMExports();
