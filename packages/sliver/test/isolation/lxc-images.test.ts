@@ -72,6 +72,17 @@ describe.skipIf(whyNot() !== undefined)("images", { timeout: 120_000 }, () => {
     expect(said).toHaveLength(1);
   });
 
+  test("who asks at the same time, by whatever name, gets the same one", async () => {
+    const tar = archive(ROOT);
+    const digest = createHash("sha256").update(readFileSync(tar)).digest("hex");
+    const images = imagesOf({ a: { tar }, b: { tar } });
+    const asked = ["a", "b", `sha256:${digest}`, "a"].map((name) => images.ensure(name, signal));
+    const [path] = await Promise.all(asked);
+    expect(new Set(await Promise.all(asked))).toEqual(new Set([path]));
+    expect(said).toHaveLength(1);
+    expect(inPool()).toEqual([digest]);
+  });
+
   test("a folder has the digest of its content", async () => {
     const tree = join(folder, "tree");
     for (const { name, content } of ROOT) {

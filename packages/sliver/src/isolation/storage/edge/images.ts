@@ -35,6 +35,8 @@ export class Images {
   readonly #archives: Archives;
   readonly #digests = new Map<string, string>();
   readonly #making = new Map<string, Promise<string>>();
+  /** By digest: names may share an archive. */
+  readonly #unpacking = new Map<string, Promise<void>>();
 
   constructor(pool: Pool, options: ImageOptions) {
     this.#pool = pool;
@@ -133,7 +135,11 @@ export class Images {
         `image ${name}: ${tar} has sha256 ${digest}, and should have ${source.sha256}; replace the file or the digest`,
       );
     const path = join(this.#folder, digest);
-    if (!(await exists(path))) await this.#unpack(name, tar, path, signal);
+    const unpacking =
+      this.#unpacking.get(digest) ??
+      this.#unpack(name, tar, path, signal).finally(() => this.#unpacking.delete(digest));
+    this.#unpacking.set(digest, unpacking);
+    await unpacking;
     await mkdir(this.#names, { recursive: true });
     await writeAtomic(join(this.#names, name), `${digest}\n`);
     return path;
@@ -146,7 +152,7 @@ export class Images {
     const there: string[] = [];
     for (const [name, source] of Object.entries(this.#options.sources)) {
       const digest = await this.#known(name, source, signal);
-      if (digest === wanted) return await this.#make(name, signal);
+      if (digest === wanted) return await this.ensure(name, signal);
       there.push(digest === undefined ? name : `${name} (sha256:${digest})`);
     }
     throw new ImageError(`there is no image sha256:${wanted}; there is ${there.join(", ") || "none"}`);
@@ -161,6 +167,7 @@ export class Images {
 
   /** Under another name until it is whole and read only, so that what has a digest for a name is that. */
   async #unpack(name: string, tar: string, path: string, signal: AbortSignal): Promise<void> {
+    if (await exists(path)) return;
     this.#options.onProgress(`image ${name}: unpacking ${tar}`);
     const half = `${path}.new`;
     await this.#free(half, signal);
