@@ -1,0 +1,88 @@
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ImageLab, ROOT } from "./machine/image-lab.ts";
+import { whyNot } from "./machine/rig.ts";
+import { type TarMember, tarOf } from "./machine/tar.ts";
+
+const { signal } = new AbortController();
+
+describe.skipIf(whyNot() !== undefined)("what an archive may hold", { timeout: 120_000 }, () => {
+  let lab: ImageLab;
+  beforeEach(async () => {
+    lab = new ImageLab();
+    await lab.prepare();
+  });
+  afterEach(() => lab.stop());
+
+  const outside = (name: string) => join(tmpdir(), `nodeyard-outside-${process.pid}-${name}`);
+  const hostile: Readonly<Record<string, readonly TarMember[]>> = {
+    "a name that goes up": [{ name: `./../../../..${outside("up")}` }],
+    "a link out, and a name through it": [
+      { name: "./out", type: "2", link: tmpdir() },
+      { name: `./out/${outside("through").split("/").at(-1)}` },
+    ],
+    "a link up, and a name through it": [
+      { name: "./out", type: "2", link: "../../.." },
+      { name: "./out/through" },
+    ],
+    "a hard link to a file of the host's": [{ name: "./passwd", type: "1", link: "/etc/hostname" }],
+    "a hard link that goes up": [{ name: "./passwd", type: "1", link: "../../../../../etc/hostname" }],
+    "a folder that replaces a link": [
+      { name: "./out", type: "2", link: tmpdir() },
+      { name: "./out", type: "5" },
+      { name: "./out/../../../../../../../tmp/through" },
+    ],
+  };
+  test.each(Object.entries(hostile))("%s is refused, and nothing is left", async (_, members) => {
+    const links = statSync("/etc/hostname").nlink;
+    const before = readdirSync(tmpdir()).filter((name) => name.startsWith("nodeyard-outside-"));
+    const images = lab.images({ bad: { tar: lab.archive([...ROOT, ...members]) } });
+    await expect(images.ensure("bad", signal)).rejects.toMatchObject({ code: "sliver.image" });
+    expect(lab.inPool()).toEqual([]);
+    expect(statSync("/etc/hostname").nlink).toBe(links);
+    expect(readdirSync(tmpdir()).filter((name) => name.startsWith("nodeyard-outside-"))).toEqual(before);
+    expect(existsSync("/tmp/through")).toBe(false);
+  });
+
+  test("absolute names are the image's own, devices are left out, set-uid stays where nobody gets", async () => {
+    const name = outside("absolute");
+    const path = await lab
+      .images({
+        odd: {
+          tar: lab.archive([
+            ...ROOT,
+            { name, content: "inside" },
+            { name: "./dev/null", type: "3", device: [1, 3], mode: 0o666 },
+            { name: "./dev/disk", type: "4", device: [254, 0], mode: 0o666 },
+            { name: "./usr/bin/sudo", mode: 0o4755 },
+          ]),
+        },
+      })
+      .ensure("odd", signal);
+    expect(existsSync(name)).toBe(false);
+    expect(existsSync(join(path, name))).toBe(true);
+    expect(readdirSync(join(path, "dev"))).toEqual([]);
+    expect(statSync(join(path, "usr/bin/sudo")).mode & 0o7777).toBe(0o4755);
+    expect(statSync(lab.pool.folder).mode & 0o777).toBe(0o700);
+  });
+
+  test("what is no image is refused: cut off, without sshd, larger than the pool", async () => {
+    const whole = tarOf([...ROOT, { name: "./big", content: "x".repeat(100_000) }]);
+    const cut = join(lab.folder, "cut.tar");
+    writeFileSync(cut, whole.subarray(0, whole.length - 60_000));
+    const bare = lab.archive([{ name: "./etc/passwd" }], "bare.tar");
+    const huge = lab.archive([...ROOT, { name: "./huge", content: "x".repeat(300_000_000) }], "huge.tar");
+    const images = lab.images({
+      cut: { tar: cut },
+      bare: { tar: bare },
+      huge: { tar: huge },
+      none: { tar: "/none" },
+    });
+    for (const name of ["cut", "bare", "huge", "none", "other"])
+      await expect(images.ensure(name, signal), name).rejects.toMatchObject({ code: "sliver.image" });
+    expect(lab.inPool()).toEqual([]);
+    expect(await lab.images({ a: { tar: lab.archive(ROOT) } }).ensure("a", signal)).toMatch(/[0-9a-f]{64}$/);
+  });
+});
