@@ -32,6 +32,9 @@ export default defineConfig({
     // A net for what hangs, far beyond what a busy machine needs: no test asserts on time.
     testTimeout: 90_000,
     hookTimeout: 180_000,
+    // For what is polled for: a busy machine may take Vitest's one second for a single look. Less than the minute after which
+    // everything is looked at again, which must not hide an event that was missed.
+    expect: { poll: { timeout: 45_000 } },
     coverage: { provider: "v8", include: ["packages/*/src/**"], exclude: ["packages/*/src/bin/**"] },
   },
 });

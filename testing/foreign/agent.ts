@@ -64,13 +64,22 @@ export interface Text {
 export type Fields = Record<string, unknown>;
 
 const LOOK_MS = 25;
+/**
+ * For what a launcher does once it sees something, which may have lost its session just then. Less than the minute after which a
+ * launcher looks at everything again: that must not hide an event that it missed.
+ */
+const PATIENCE_MS = 45_000;
+/** Of a session that a test does not end: it outlives a client and a server that stand still for seconds. */
+const SESSION_S = 40;
+/** Of one that a test does end. */
+export const MORTAL_S = 8;
 
 /** A foreign client in a process of its own. */
 export class Agent {
   readonly #process: KazooProcess;
 
   /** `timeoutS`: of its session. */
-  constructor(hosts: string, timeoutS = 10) {
+  constructor(hosts: string, timeoutS = SESSION_S) {
     this.#process = startKazoo(SCRIPT, [hosts, String(timeoutS)]);
   }
 
@@ -136,15 +145,14 @@ export class Agent {
     return path.slice("/nodepool/requests/".length);
   }
 
-  /** Looks until `state` is the request's; rejects with what it is after the limit. */
-  async requestIs(id: string, state: string, limitMs = 10_000): Promise<Fields> {
-    return this.recordBecomes(`/nodepool/requests/${id}`, (record) => record.state === state, limitMs);
+  /** Looks until `state` is the request's; rejects with what it is when patience ends. */
+  async requestIs(id: string, state: string): Promise<Fields> {
+    return this.recordBecomes(`/nodepool/requests/${id}`, (record) => record.state === state);
   }
 
-  async recordBecomes(path: string, right: (record: Fields) => boolean, limitMs = 10_000): Promise<Fields> {
+  async recordBecomes(path: string, right: (record: Fields) => boolean): Promise<Fields> {
     let record: Fields | undefined;
     await this.#until(
-      limitMs,
       async () => {
         record = await this.record(path);
         return right(record);
@@ -154,9 +162,8 @@ export class Agent {
     return record!;
   }
 
-  async gone(path: string, limitMs = 10_000): Promise<void> {
+  async gone(path: string): Promise<void> {
     await this.#until(
-      limitMs,
       async () => !(await this.exists(path)),
       () => `${path} is still there`,
     );
@@ -166,10 +173,10 @@ export class Agent {
     return this.#process.kill();
   }
 
-  async #until(limitMs: number, look: () => Promise<boolean>, describe: () => string): Promise<void> {
-    const limit = performance.now() + limitMs;
+  async #until(look: () => Promise<boolean>, describe: () => string): Promise<void> {
+    const limit = performance.now() + PATIENCE_MS;
     while (!(await look())) {
-      if (performance.now() > limit) throw new Error(`after ${limitMs} ms ${describe()}`);
+      if (performance.now() > limit) throw new Error(`after ${PATIENCE_MS} ms ${describe()}`);
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
   }

@@ -8,8 +8,8 @@ import { Victim } from "../chaos/victim.ts";
 import { freePort, startZooKeeper } from "../zookeeper/index.ts";
 import { Agent } from "./agent.ts";
 
-/** Of launchers on ZooKeeper, seconds. */
-export const SESSION_S = 4;
+/** Of launchers on ZooKeeper, seconds: what loses it unasked stood still for longer than this. */
+const SESSION_S = 15;
 
 export type StoreName = "zookeeper" | "embedded";
 
@@ -70,7 +70,7 @@ export async function startForeignSite(
   return site;
 }
 
-/** quick: two labels without any delay; slow: a launch takes a while; narrow: one node at a time; warm: one stays ready. */
+/** quick: two labels without any delay; slow: a launch takes long enough to be met under way, by a client that stands still for seconds, too; narrow: one node at a time; warm: one stays ready. */
 const CONFIG = `
 labels:
   - {name: small}
@@ -80,7 +80,7 @@ labels:
   - {name: warm, min-ready: 1}
 providers:
 ${provider("quick", ["small", "large", "warm"], "{}", 20)}
-${provider("sluggish", ["slow"], "{create: 1500}", 5)}
+${provider("sluggish", ["slow"], "{create: 10000}", 5)}
 ${provider("single", ["narrow"], "{}", 1)}
 `;
 

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 
 /** Sends a four-letter command to the plain client port and returns the whole answer. */
-export function fourLetter(port: number, command: string, limitMs = 5_000): Promise<string> {
+export function fourLetter(port: number, command: string, limitMs = 60_000): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: "127.0.0.1" });
     let text = "";

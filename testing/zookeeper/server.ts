@@ -35,7 +35,7 @@ export interface ZooKeeperServer {
   readonly tls?: Certificates;
   /** The server's log so far. */
   log(): string;
-  /** Resolves when the server serves clients; rejects with its log when it ends or 30 s pass. */
+  /** Resolves when the server serves clients; rejects with its log when it ends or 90 s pass. */
   ready(): Promise<void>;
   /** SIGKILL; resolves when the process has ended. The data stays. */
   kill(): Promise<void>;
@@ -47,11 +47,11 @@ export interface ZooKeeperServer {
   pause(): void;
   resume(): void;
   mntr(): Promise<Record<string, string>>;
-  /** Answer of a four-letter command. */
+  /** Answer of a four-letter command; rejects when there is none in 5 s. */
   command(name: string): Promise<string>;
 }
 
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 90_000;
 const LOG_KEPT = 200_000;
 
 /** Starts a ZooKeeper server of its own in a temporary folder, on loopback. */
@@ -125,7 +125,8 @@ export async function startZooKeeper(options: ServerOptions = {}): Promise<ZooKe
     pause: () => void child?.kill("SIGSTOP"),
     resume: () => void child?.kill("SIGCONT"),
     mntr: () => mntr(plainPort),
-    command: (name) => fourLetter(plainPort, name),
+    // Not for long: a server that is just starting may accept a connection and never answer on it.
+    command: (name) => fourLetter(plainPort, name, 5_000),
   };
   if (options.wait === false) return server;
   try {

@@ -80,7 +80,7 @@ describe.skipIf(skip)("a machine whose process is gone", { timeout: 120_000 }, (
         Object.fromEntries(
           (await launches.provider.list(signal)).map(({ tag, ended }) => [tag?.nodeId, ended]),
         );
-      await expect.poll(listed, { timeout: 10_000 }).toEqual({ "0000000001": true, "0000000002": undefined });
+      await expect.poll(listed).toEqual({ "0000000001": true, "0000000002": undefined });
       const [resource] = (await launches.provider.list(signal)).filter(({ ended }) => ended);
       expect(resource?.resources).toMatchObject({ instances: 1 });
       await launches.remove("0000000001");

@@ -7,7 +7,8 @@ import { Victim } from "../../chaos/victim.ts";
 import { requireZooKeeper, startZooKeeper, type ZooKeeperServer } from "../../zookeeper/index.ts";
 import { Agent, type Fields } from "../agent.ts";
 
-const SESSION_S = 4;
+/** Of our builder, which is killed in the end. */
+const SESSION_S = 10;
 const WAIT_MS = 60_000;
 const BUILDS = "/nodepool/images/small/builds";
 const REQUEST = "/nodepool/images/small/request-build";
@@ -16,7 +17,7 @@ const PYTHON = "0123456789abcdef0123456789abcdef";
 /** A Python builder beside ours, played by kazoo: what it writes and locks is what spec builder.md and zookeeper.md say. */
 describe.skipIf(requireZooKeeper())(
   "a Python builder and ours on one ZooKeeper",
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   () => {
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-builders-"));
     const [images, cloud, gate] = [join(folder, "images"), join(folder, "cloud"), join(folder, "gate")];
@@ -34,7 +35,7 @@ describe.skipIf(requireZooKeeper())(
     beforeAll(async () => {
       mkdirSync(images);
       server = await startZooKeeper();
-      python = new Agent(`127.0.0.1:${server.port}`, SESSION_S);
+      python = new Agent(`127.0.0.1:${server.port}`);
       const make = join(folder, "make");
       writeFileSync(
         make,
@@ -162,11 +163,7 @@ providers:
       await becomes(async () => existsSync(cloud) && readdirSync(cloud).length === 2, "no upload");
       const [upload] = (await python.children(folder)).filter((name) => name !== "lock");
       expect(upload).toMatch(/^\d{10}$/);
-      const uploaded = await python.recordBecomes(
-        `${folder}/${upload}`,
-        ({ state }) => state === "ready",
-        WAIT_MS,
-      );
+      const uploaded = await python.recordBecomes(`${folder}/${upload}`, ({ state }) => state === "ready");
       expect(Object.keys(uploaded).sort()).toEqual([
         "external_id",
         "external_name",
@@ -204,7 +201,7 @@ providers:
       await becomes(building, "no third build");
       expect(await python.lock(`${BUILDS}/lock`, false)).toBe("busy");
       await ours.signal("SIGKILL");
-      expect(await python.lock(`${BUILDS}/lock`, true, 15)).toMatch(/__lock__/);
+      expect(await python.lock(`${BUILDS}/lock`, true, 60)).toMatch(/__lock__/);
       expect(await building()).toBe(true);
       await python.unlock(`${BUILDS}/lock`);
     });

@@ -22,7 +22,7 @@ providers:
 `;
 
 // Numbers in titles are those of the black-box checks of spec drivers-pools.md.
-describe.skipIf(requireZooKeeper()).each(STORES)("slots, by kazoo, on %s", (store) => {
+describe.skipIf(requireZooKeeper()).each(STORES)("slots, by kazoo, on %s", { timeout: 180_000 }, (store) => {
   let site: ForeignSite;
   let zuul: Agent;
 
@@ -64,7 +64,7 @@ describe.skipIf(requireZooKeeper()).each(STORES)("slots, by kazoo, on %s", (stor
     expect((await zuul.children("/nodepool/requests")).filter((id) => id.startsWith("100-"))).toEqual([]);
     await use(first);
     await use(second);
-    await zuul.gone(NODE(first.backing), 15_000);
+    await zuul.gone(NODE(first.backing));
   });
 
   test("what a Python launcher left is taken over: the next node gets the slot that is free", async () => {
@@ -97,9 +97,7 @@ describe.skipIf(requireZooKeeper()).each(STORES)("slots, by kazoo, on %s", (stor
       host_keys: [],
       driver_data: { metadata: {}, backing_node: backing, slot: 0, node: "0000009001" },
     });
-    await expect
-      .poll(() => zuul.exists(`/nodeyard/slots/${backing}/0`), { timeout: 10_000, interval: 50 })
-      .toBe(true);
+    await expect.poll(() => zuul.exists(`/nodeyard/slots/${backing}/0`)).toBe(true);
     const next = await slice();
     expect(next.node.driver_data).toMatchObject({ backing_node: backing, slot: 1 });
     await use(next);
@@ -133,9 +131,9 @@ describe.skipIf(requireZooKeeper()).each(STORES)("slots, by kazoo, on %s", (stor
       true,
       true,
     );
-    await expect.poll(pools, { timeout: 15_000, interval: 100 }).toEqual(["python"]);
+    await expect.poll(pools).toEqual(["python"]);
     await zuul.delete(python);
-    await expect.poll(async () => (await pools()).length, { timeout: 30_000, interval: 100 }).toBe(1);
+    await expect.poll(async () => (await pools()).length).toBe(1);
     const { backing } = await slice();
     expect(await zuul.exists(`/nodeyard/slots/${backing}`)).toBe(true);
   });

@@ -98,13 +98,10 @@ describe.skipIf(requireZooKeeper()).each(STORES)("what a foreign client may writ
     await client.requestIs(id, "fulfilled");
     let text = "";
     await expect
-      .poll(
-        async () => {
-          text = (await client.text(path)).data;
-          return text;
-        },
-        { timeout: 10_000 },
-      )
+      .poll(async () => {
+        text = (await client.text(path)).data;
+        return text;
+      })
       .toMatch(/"state": ?"fulfilled"/);
     expect(text).toMatch(/"n": ?12345678901234567890[,}]/);
     expect(text).toMatch(/"i": ?Infinity/);

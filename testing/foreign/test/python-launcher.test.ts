@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requireZooKeeper } from "../../zookeeper/index.ts";
-import type { Agent } from "../agent.ts";
+import { type Agent, MORTAL_S } from "../agent.ts";
 import { type ForeignSite, type StoreName, startForeignSite } from "../site.ts";
 
 const STORES: readonly StoreName[] = ["zookeeper", "embedded"];
@@ -14,6 +14,7 @@ const quiet = () => new Promise((resolve) => setTimeout(resolve, NOTHING_MS));
 // Numbers in titles are those of the black-box checks of the contract.
 describe.skipIf(requireZooKeeper()).each(STORES)(
   "a Python launcher beside ours, by kazoo, on %s",
+  { timeout: 180_000 },
   (store) => {
     let site: ForeignSite;
     let python: Agent;
@@ -49,7 +50,7 @@ describe.skipIf(requireZooKeeper()).each(STORES)(
 
     /** Writes a refusal under the request's lock, as the contract says (5.4). */
     async function decline(request: string, id: string, state: "requested" | "failed"): Promise<void> {
-      const contender = await python.lock(LOCK(request), true, 5);
+      const contender = await python.lock(LOCK(request), true, 60);
       expect(contender).toMatch(/__lock__/);
       const record = await python.record(REQUEST(request));
       const declined = [...((record.declined_by as string[] | undefined) ?? []), id];
@@ -138,7 +139,7 @@ describe.skipIf(requireZooKeeper()).each(STORES)(
       const holder = site.agent();
       const blocker = await register("cloud-of-python", ["small"], 50);
       const request = await python.request(["small"]);
-      await holder.lock(LOCK(request), false);
+      expect(await holder.lock(LOCK(request), false)).toMatch(/__lock__/);
       await python.store(registered[0]!, component(blocker, "cloud-of-python", ["small"], 50, true));
       await quiet();
       expect(await python.record(REQUEST(request))).toMatchObject({ state: "requested" });
@@ -147,10 +148,10 @@ describe.skipIf(requireZooKeeper()).each(STORES)(
     });
 
     test("26: a launcher dies with a pending request: it is put back and served, its init node goes", async () => {
-      const dying = site.agent(2);
+      const dying = site.agent(MORTAL_S);
       await register("cloud-of-python", ["small"], 50, dying);
       const request = await python.request(["small"]);
-      await dying.lock(LOCK(request), false);
+      expect(await dying.lock(LOCK(request), false)).toMatch(/__lock__/);
       await dying.change(REQUEST(request), { state: "pending" });
       const orphan = await dying.create(
         "/nodepool/nodes/",
@@ -168,11 +169,11 @@ describe.skipIf(requireZooKeeper()).each(STORES)(
       );
       registered = [];
       await dying.kill();
-      const done = await python.requestIs(request, "fulfilled", 15_000);
+      const done = await python.requestIs(request, "fulfilled");
       expect(done.nodes).not.toContain(orphan.slice(-10));
       await python.gone(orphan);
       await finish(python, request);
-    }, 30_000);
+    });
 
     test("5, 6: a node that somebody holds is not ours to delete, whoever that is; free, it goes", async () => {
       const request = await python.request(["large"]);
@@ -229,7 +230,7 @@ function component(
 
 /** Waits for the nodes and gives them back unused. */
 async function finish(client: Agent, request: string): Promise<Record<string, unknown>> {
-  const done = await client.requestIs(request, "fulfilled", 15_000);
+  const done = await client.requestIs(request, "fulfilled");
   await client.delete(REQUEST(request));
   return done;
 }

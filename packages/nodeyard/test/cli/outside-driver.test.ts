@@ -68,7 +68,7 @@ function greetingOf(host: string, port: number): Promise<string> {
 }
 
 async function until(what: string, look: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 1_000; tries++) {
+  for (let tries = 0; tries < 6_000; tries++) {
     if (look()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
@@ -107,10 +107,7 @@ describe("a driver from outside, named by its path", () => {
     await site.up();
     const lease = asked.out.trim();
     await expect
-      .poll(() => site.json<{ id: string; state: string }[]>("list", "--leases"), {
-        timeout: 15_000,
-        interval: 100,
-      })
+      .poll(() => site.json<{ id: string; state: string }[]>("list", "--leases"))
       .toMatchObject([{ id: lease, state: "granted" }]);
     await until("as many boards as nodes", () => boards().length === 2 && readdirSync(folder).length === 3);
     expect((await site.run("release", lease)).code).toBe(0);

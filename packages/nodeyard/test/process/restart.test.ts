@@ -45,7 +45,7 @@ describe("killed and started again", () => {
     expect(await seen()).toEqual([2]);
     await first.kill("SIGTERM");
     await site.up();
-    await expect.poll(seen, { timeout: 20_000 }).toEqual([2]);
+    await expect.poll(seen).toEqual([2]);
     await site.run("release", granted.lease);
   });
 
