@@ -20,7 +20,7 @@ function servers(host: string, port: number): string {
   });
 }
 
-/** Asks from a place that has no journal of anybody. */
+/** Asks from a place that has no journal of anybody. A launcher that stands still for 3 s is left out of one answer. */
 class Stranger {
   readonly site: Site;
   constructor(config: string) {
@@ -30,6 +30,14 @@ class Stranger {
   async explain(...words: readonly string[]) {
     const { config } = this.site;
     return explanationSchema.parse(await this.site.json<unknown>("-c", config, "explain", ...words));
+  }
+
+  /** Asks until so many have answered. */
+  async explainBy(count: number, ...words: readonly string[]) {
+    for (;;) {
+      const explanation = await this.explain(...words);
+      if (explanation.members.answered.length === count) return explanation;
+    }
   }
 }
 
@@ -41,20 +49,19 @@ async function leased(stranger: Stranger): Promise<Granted> {
 /** The whole of it, for a tree with two launchers, of which `second` can be stopped. */
 async function tellsOfBoth(stranger: Stranger, second: Running): Promise<void> {
   const granted = await leased(stranger);
-  const node = await stranger.explain(granted.nodes[0]!.id);
+  const node = await stranger.explainBy(2, granted.nodes[0]!.id);
   expect(node.members).toMatchObject({ answered: [{}, {}], silent: [] });
   expect(node.journal.problem).toBeNull();
   expect(node.events.map(({ event }) => event)).toContain("node.ready");
   expect(node.steps.map(({ of }) => of)).toContain("launch");
-  const label = await stranger.explain("label", "small");
+  const label = await stranger.explainBy(2, "label", "small");
   expect(label.pools.map(({ pool, outlook }) => [pool, outlook])).toEqual([
     ["fake-cloud/main", "can"],
     ["fake-cloud/main", "can"],
   ]);
 
   second.child.kill("SIGSTOP");
-  const half = await stranger.explain("label", "small");
-  expect(half.members.answered).toHaveLength(1);
+  const half = await stranger.explainBy(1, "label", "small");
   expect(half.members.silent).toMatchObject([{ why: "no answer within 3 s" }]);
   expect(half.pools).toHaveLength(1);
   const { out } = await stranger.site.run("-c", stranger.site.config, "explain", "label", "small");
@@ -63,7 +70,7 @@ async function tellsOfBoth(stranger: Stranger, second: Running): Promise<void> {
   expect(out).toMatch(/\nDid not answer: \S+ \(no answer within 3 s\)\./);
 
   second.child.kill("SIGCONT");
-  for (let whole = half; whole.members.answered.length < 2; whole = await stranger.explain("label", "small"));
+  await stranger.explainBy(2, "label", "small");
 }
 
 describe.skipIf(requireZooKeeper())("explain, with two launchers on ZooKeeper", () => {
