@@ -14,6 +14,14 @@ describe("images by the command line", { timeout: 120_000 }, () => {
   });
   afterAll(() => site.close());
 
+  /** A build that is ready is uploaded after that, and takes the oldest away: until then lists and exports change by themselves. */
+  const settled = () =>
+    until(async () => {
+      const [builds, uploads] = [await site.builds(), await site.uploads()];
+      const all = [...builds, ...uploads];
+      return builds.length === 2 && uploads.length === 2 && all.every(({ state }) => state === "ready");
+    }, "two builds, each uploaded");
+
   test("lists have the keys of the old web API", async () => {
     const [build] = await site.builds();
     expect(build).toEqual({
@@ -84,6 +92,7 @@ describe("images by the command line", { timeout: 120_000 }, () => {
   });
 
   test("an export is whole and private; importing it twice changes nothing, and numbers go on above", async () => {
+    await settled();
     const file = join(site.folder, "export.json");
     writeFileSync(file, "x".repeat(100_000));
     expect((await site.run("export-image-data", file)).code).toBe(0);
@@ -98,6 +107,7 @@ describe("images by the command line", { timeout: 120_000 }, () => {
   });
 
   test("a deleted upload is made again under a new number; a deleted build goes with all it had", async () => {
+    await settled();
     const [newest, older] = await site.builds();
     const at = (await site.uploads()).find(({ id }) => newest!.id.endsWith(id))!;
     const where = [
