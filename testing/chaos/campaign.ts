@@ -35,6 +35,8 @@ export interface CampaignResult {
 /** A place of the plan that does not come within this is given up, and the process is killed from outside. */
 const REACH_MS = 8_000;
 const CLEAN_MS = 60_000;
+/** A launcher comes up, takes over what the one before it held, and has a launch and a delete in flight. */
+const BOTH_MS = 60_000;
 /** After so many deaths of launchers the leader of the tree dies too, where there is one. */
 const LEADER_EVERY = 3;
 /** Of how many launchers the logs are in a failure, and how much of each, characters. */
@@ -113,6 +115,8 @@ async function die(
     await Promise.race([launcher.ended, late]);
     patience.abort();
     if (launcher.dead) {
+      // Its last words may not be read yet.
+      await launcher.ended;
       if (launcher.errors.includes(LAST_WORDS)) return "effect";
       throw new Error(`the launcher ended by itself with ${launcher.exitCode}`);
     }
@@ -122,7 +126,7 @@ async function die(
   }
   await until(
     () => watch.both,
-    20_000,
+    BOTH_MS,
     () => watch.describe(),
   );
   await launcher.signal("SIGKILL");
