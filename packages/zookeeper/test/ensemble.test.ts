@@ -16,7 +16,7 @@ describe.skipIf(requireZooKeeper())("an ensemble of three", () => {
 
   test("the leader is killed under load: sessions go on, nothing acknowledged is lost, nothing is there twice", async () => {
     const clients = await Promise.all(
-      [1, 2, 3].map(() => client(ensemble.connectionString, { sessionTimeoutMs: 15_000 })),
+      [1, 2, 3].map(() => client(ensemble.connectionString, { sessionTimeoutMs: 60_000 })),
     );
     const zk = clients[0]!;
     await zk.create("/load");

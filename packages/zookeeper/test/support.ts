@@ -2,7 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type Status, type ZooKeeper, type ZooKeeperOptions } from "../src/index.ts";
 
 const clients: ZooKeeper[] = [];
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
+/** Of a session that a test ends, milliseconds: what stands still for less than this does not end it before. */
+export const MORTAL_MS = 4_000;
 
 /** A connected client that `closeClients` closes. */
 export async function client(

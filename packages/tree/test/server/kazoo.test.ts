@@ -108,7 +108,7 @@ import queue
 events = queue.Queue()
 note = lambda event: events.put([event.type, event.path])
 def told():
-    return events.get(timeout=5)
+    return events.get(timeout=60)
 zk.exists('/w', watch=note)
 zk.create('/w', b'')
 say(told())
@@ -143,14 +143,14 @@ say(events.empty())
 
   test("locks, between two clients and past the death of the first", async () => {
     const script = `
-zk = client(args[0], timeout=1.5)
+zk = client(args[0], timeout=6)
 lock = zk.Lock('/lock', args[1])
 while True:
     heard = hear()
     if heard == 'try':
         say(lock.acquire(blocking=False))
     elif heard == 'wait':
-        say(lock.acquire(timeout=15))
+        say(lock.acquire(timeout=60))
     elif heard == 'contenders':
         say(lock.contenders())
     elif heard == 'release':
@@ -203,7 +203,7 @@ session = zk.client_id[0]
 states = queue.Queue()
 zk.add_listener(states.put)
 zk._connection._socket.shutdown(2)
-while states.get(timeout=5) != KazooState.CONNECTED:
+while states.get(timeout=60) != KazooState.CONNECTED:
     pass
 say(zk.client_id[0] == session)
 say(zk.exists('/again-e') is not None)

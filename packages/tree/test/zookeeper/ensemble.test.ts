@@ -6,7 +6,7 @@ import { type Target, treeConformance } from "../../src/testing/index.ts";
 import { connectZooKeeperTree } from "../../src/zookeeper/index.ts";
 
 /** Longer than an election takes, so that every session outlives its leader. */
-const SESSION_MS = 20_000;
+const SESSION_MS = 60_000;
 
 /**
  * Three servers; each session is with any of them, so what one has written another may see later. A connection breaks by

@@ -9,6 +9,9 @@ import {
 import { currentLeader, inspectLock, lock, stand, tryLock } from "../../src/index.ts";
 import { closeAll, connect, freshPath, namesBelow, until } from "./support.ts";
 
+/** Of a session that a test ends, seconds: what stands still for less than this does not end it before. */
+const MORTAL_S = 4;
+
 /** Obeys one command per line; `acquire` runs in a thread, so that others can follow while it waits. */
 const SCRIPT = `
 from kazoo.exceptions import LockTimeout
@@ -51,7 +54,7 @@ describe.skipIf(requireZooKeeper())("lock, shared with kazoo", () => {
   });
   afterAll(() => server.stop());
 
-  async function startPython(sessionSeconds = 10): Promise<KazooProcess> {
+  async function startPython(sessionSeconds = 40): Promise<KazooProcess> {
     const process = startKazoo(SCRIPT, [`${server.host}:${server.port}`, String(sessionSeconds)]);
     running.push(process);
     expect(await process.hear()).toBe("ready");
@@ -81,7 +84,7 @@ describe.skipIf(requireZooKeeper())("lock, shared with kazoo", () => {
     await python.ask({ do: "lock", path: parent, identifier: "theirs" });
     expect(await python.ask({ do: "acquire", options: { blocking: false } })).toEqual({ acquired: false });
     expect(await python.ask({ do: "acquire", options: { timeout: 0.2 } })).toEqual({ acquired: "timeout" });
-    python.say({ do: "acquire", options: { timeout: 15 } });
+    python.say({ do: "acquire", options: { timeout: 60 } });
     await until("kazoo stands in line", async () => (await namesBelow(client, parent)).length === 2);
     expect((await inspectLock(client, parent)).map(({ identifier }) => identifier)).toEqual([
       "ours",
@@ -112,7 +115,7 @@ describe.skipIf(requireZooKeeper())("lock, shared with kazoo", () => {
   });
 
   test("when kazoo's process is killed, the end of its session gives the lock to us", async () => {
-    const [client, python] = [await connect(server), await startPython(1)];
+    const [client, python] = [await connect(server), await startPython(MORTAL_S)];
     const parent = await freshPath(client);
     await python.ask({ do: "lock", path: parent });
     expect(await python.ask({ do: "acquire", options: {} })).toEqual({ acquired: true });
@@ -128,14 +131,14 @@ describe.skipIf(requireZooKeeper())("lock, shared with kazoo", () => {
     const parent = await freshPath(observer);
     await lock(client, parent);
     await python.ask({ do: "lock", path: parent });
-    python.say({ do: "acquire", options: { timeout: 15 } });
+    python.say({ do: "acquire", options: { timeout: 60 } });
     await until("kazoo stands in line", async () => (await namesBelow(observer, parent)).length === 2);
     await client.close();
     expect(await python.hear()).toEqual({ acquired: true });
   });
 
   test("one election with kazoo's", async () => {
-    const [client, python] = [await connect(server), await startPython(1)];
+    const [client, python] = [await connect(server), await startPython(MORTAL_S)];
     const parent = await freshPath(client);
     expect(await currentLeader(client, parent)).toBeUndefined();
     expect(await python.ask({ do: "elect", path: parent, identifier: "python-1" })).toBe("leading");
