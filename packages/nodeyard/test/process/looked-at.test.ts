@@ -100,7 +100,7 @@ describe.skipIf(requireZooKeeper())("launchers on ZooKeeper, looked at", { timeo
     ...words: readonly string[]
   ): Promise<{ running: Running; site: Site }> {
     const { host, port } = zookeeper;
-    const extra = `zookeeper-servers:\n  - {host: ${host}, port: ${port}}\nzookeeper-timeout: 4.0\n`;
+    const extra = `zookeeper-servers:\n  - {host: ${host}, port: ${port}}\nzookeeper-timeout: 20.0\n`;
     const webapp = "webapp: {listen_address: 127.0.0.1, port: 0}\n";
     const site = new Site(fakeConfig({ labels, extra: extra + webapp }).replaceAll("fake-cloud", provider));
     sites.push(site);
@@ -129,22 +129,22 @@ describe.skipIf(requireZooKeeper())("launchers on ZooKeeper, looked at", { timeo
     // Checks 31 and 32, with a dot that must not make a level.
     const { site } = first;
     await site.json("-c", site.config, "request", "small", "--wait");
-    await until("a launch is told", () =>
-      statsd.lines().some((line) => /^nodepool\.launch\.ready:1\|c$/.test(line)),
-    );
-    expect(statsd.lines()).toContain("nodepool.launch.requestor.Nodeyard_lease.ready:1|c");
-    const keys = new Set(statsd.lines().map((line) => line.replace(/:[\d.]+\|/, " ")));
-    expect(keys).toContain("nodepool.launch.ready ms");
-    expect(keys).toContain("nodepool.launch.provider.one_cloud.ready c");
+    for (const line of [
+      /^nodepool\.launch\.ready:1\|c$/,
+      /^nodepool\.launch\.requestor\.Nodeyard_lease\.ready:1\|c$/,
+      /^nodepool\.launch\.ready:[\d.]+\|ms$/,
+      /^nodepool\.launch\.provider\.one_cloud\.ready:[\d.]+\|c$/,
+    ])
+      await until(`told: ${line}`, () => statsd.lines().some((each) => line.test(each)));
     await until("both tell of themselves", () => own("one_cloud").length > 0 && own("two").length > 0);
     await until("nodes are told of", () => shared().length > 0);
 
-    // Each beat of the leader has every state once (check 33).
+    // Each beat of the leader has every state once (check 33). Were both to tell of nodes, it would be as often as both beat.
     statsd.clear();
-    await until("a beat", () => own("one_cloud").length >= 2 && own("two").length >= 2);
-    const beats = shared().filter((line) => line.startsWith("nodepool.nodes.testing:")).length;
-    expect(beats).toBeGreaterThanOrEqual(1);
-    expect(beats).toBeLessThanOrEqual(3);
+    const beats = () => shared().filter((line) => line.startsWith("nodepool.nodes.testing:")).length;
+    const owns = () => [own("one_cloud").length, own("two").length];
+    await until("both beat, and the leader tells", () => Math.min(...owns()) >= 2 && beats() >= 1);
+    expect(beats()).toBeLessThanOrEqual(Math.max(...owns()) + 1);
 
     // Whoever leads, the one that is left tells on; its labels are all there are (check 29).
     await second.running.kill("SIGTERM");
@@ -160,7 +160,7 @@ describe.skipIf(requireZooKeeper())("launchers on ZooKeeper, looked at", { timeo
   test("/ready follows the tree, /live does not (check 28)", async () => {
     const { running } = await start(["small"], "three");
     const address = await httpOf(running);
-    expect((await ask(address, "/ready")).status).toBe(200);
+    await until("it is ready", async () => (await ask(address, "/ready")).status === 200);
     await zookeeper.stop();
     await until("it is not ready", async () => (await ask(address, "/ready")).status === 503);
     expect((await ask(address, "/live")).status).toBe(200);
