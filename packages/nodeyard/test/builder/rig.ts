@@ -151,13 +151,13 @@ export function oneBuilder() {
   };
 }
 
-/** Waits for what events bring about; the limit is for a test that would never end. */
+/** Waits for what events bring about; the limit is far above what they need and below the minute of the regular sweep. */
 export async function until<T>(
   look: () => T | Promise<T>,
   what: string,
   lines?: () => unknown,
 ): Promise<Exclude<T, false | undefined>> {
-  for (let left = 400; left > 0; left--) {
+  for (let left = 1_600; left > 0; left--) {
     const found = await look();
     if (found) return found as Exclude<T, false | undefined>;
     await new Promise((resolve) => systemClock.setTimer(25, () => resolve(undefined)));

@@ -25,8 +25,8 @@ export async function killedAt(own: ImageSite, point: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, (point * SPAN_MS) / POINTS));
   const ready = (await own.builds()).filter(({ state }) => state === "ready").map(({ id }) => id);
   await first.kill("SIGKILL");
-  // The kernel ends them, with no help of ours: ten seconds of looks are far more than it needs.
-  await until(() => buildProcesses(own).length === 0, "no process of the build is left", undefined, 200);
+  // The kernel ends them, with no help of ours: a minute of looks is far more than it needs.
+  await until(() => buildProcesses(own).length === 0, "no process of the build is left", undefined, 1_200);
   expect(readFileSync("/proc/mounts", "utf8")).not.toContain(own.folder);
   const second = await own.up();
   // A request is the way round the back-off of a build that did not end.

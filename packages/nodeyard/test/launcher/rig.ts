@@ -185,12 +185,12 @@ export async function ensure(tree: Tree, path: string): Promise<void> {
 /** The log of the rig started last, for messages. */
 let lines: readonly LogLine[] = [];
 
-/** Waits, without a guess about time, until `look` returns something; fails with `what` after 5 s. */
+/** Waits, without a guess about time, until `look` returns something; fails with `what` after 40 s, before anything is looked at again without an event. */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined | false> | T | undefined | false,
 ): Promise<T> {
-  for (let tries = 0; tries < 500; tries++) {
+  for (let tries = 0; tries < 4_000; tries++) {
     const found = await look();
     if (found !== undefined && found !== false) return found;
     await new Promise((resolve) => setTimeout(resolve, 10));

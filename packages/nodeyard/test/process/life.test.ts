@@ -129,5 +129,5 @@ describe("the life of a process", () => {
     expect(fresh.nodes).toHaveLength(1);
     const { code } = await up.kill("SIGTERM");
     expect(code).toBe(0);
-  }, 55_000);
+  });
 });

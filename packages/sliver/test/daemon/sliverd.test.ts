@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => rig.stop());
 
 async function until(check: () => Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 400; turn++) {
+  for (let turn = 0; turn < 2_400; turn++) {
     if (await check().catch(() => false)) return;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
