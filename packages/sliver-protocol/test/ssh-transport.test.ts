@@ -1,10 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "../../../testing/zookeeper/ports.ts";
 import { GrammarError, SliverClient, sshArguments, sshTransport } from "../src/index.ts";
 
 const SSHD = "/usr/sbin/sshd";
@@ -60,7 +61,7 @@ describe.skipIf(missing)("through a real sshd", () => {
     server = spawn(SSHD, ["-D", "-e", "-f", join(folder, "config")], { stdio: "ignore" });
     while (!(await accepts(port))) await new Promise((resolve) => setTimeout(resolve, 20));
     process.env.TMPDIR = temporary;
-  }, 30_000);
+  });
 
   afterAll(async () => {
     server?.kill();
@@ -133,15 +134,6 @@ describe("arguments", () => {
 });
 
 const never = () => new AbortController().signal;
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
-    });
-  });
-}
 
 function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {

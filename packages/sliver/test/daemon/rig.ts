@@ -1,10 +1,10 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
+import { freePort } from "../../../../testing/zookeeper/ports.ts";
 import { signerOf } from "../api/rig.ts";
 
 const BIN = join(import.meta.dirname, "../../src/bin");
@@ -160,14 +160,5 @@ function run(
     });
     child.stdin!.on("error", () => undefined);
     child.stdin!.end(input);
-  });
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
   });
 }

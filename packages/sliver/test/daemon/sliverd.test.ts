@@ -8,7 +8,7 @@ import { DaemonRig, TOKEN } from "./rig.ts";
 
 const rig = new DaemonRig();
 const isRoot = process.getuid?.() === 0;
-const signal = () => AbortSignal.timeout(20_000);
+const signal = () => AbortSignal.timeout(60_000);
 const ED = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
 let version = 0;
 
