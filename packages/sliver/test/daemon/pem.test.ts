@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Certificates } from "./certificates.ts";
 import { DaemonRig } from "./rig.ts";
 
 describe("a daemon whose certificates cannot be read", () => {
@@ -12,7 +13,10 @@ describe("a daemon whose certificates cannot be read", () => {
   const session = "a session";
   test.each([
     [{ documents: { url, caFile: "/none.pem" } }, "documents.caFile: /none.pem cannot be read (ENOENT)"],
-    [{ documents: { url, keyFile: "/none.pem" } }, "documents.keyFile: /none.pem cannot be read (ENOENT)"],
+    [
+      { documents: { url, certFile: "/none.pem", keyFile: "/none.pem" } },
+      "documents.certFile: /none.pem cannot be read (ENOENT)",
+    ],
     [{ plc: { url, session, caFile: "/none.pem" } }, "plc.caFile: /none.pem cannot be read (ENOENT)"],
     [{ plc: { url, session, caFile: "/" } }, "plc.caFile: / cannot be read (EISDIR)"],
   ])("%j: says which key of its file is wrong, and ends with 1", async (config, text) => {
@@ -28,5 +32,45 @@ describe("a daemon whose certificates cannot be read", () => {
     writeFileSync(file, Buffer.from([0x30, 0x82, 1, 2]));
     await rig.configure({ documents: { url, caFile: file } });
     await expect(rig.start()).rejects.toThrow(`documents.caFile: ${file} holds nothing in PEM`);
+  });
+
+  test("ones that cannot be used together, or hold something else than their key says", async () => {
+    const files = new Certificates(rig.folder);
+    for (const name of ["one", "two"]) files.make(name);
+    files.lock("one.key", "locked.key");
+    const [ca, cert, key] = [files.path("ca.pem"), files.path("one.pem"), files.path("one.key")];
+    for (const [keys, text] of [
+      [{ caFile: key }, `documents.caFile: ${key} holds no certificate (no start line); name`],
+      [{ certFile: key, keyFile: cert }, `documents.certFile: ${key} holds no certificate`],
+      [
+        { certFile: cert, keyFile: ca },
+        `documents.keyFile: ${ca} holds no private key that can be read without`,
+      ],
+      [
+        { certFile: cert, keyFile: files.path("locked.key") },
+        "locked.key holds no private key that can be read without",
+      ],
+      [
+        { certFile: cert, keyFile: files.path("two.key") },
+        `two.key is not the key of the certificate in ${cert}; name`,
+      ],
+      [{ certFile: cert }, "documents: certFile and keyFile belong together; name both, or neither"],
+      [{ keyFile: key }, "documents: certFile and keyFile belong together"],
+    ] as const) {
+      await rig.configure({ documents: { url, ...keys } });
+      await expect(rig.start(), text).rejects.toThrow(text);
+    }
+  });
+
+  test.each([
+    "https://",
+    "https://exa mple.org/",
+    "https://example.org:99999/",
+    "https://node:secret@example.org/",
+    "http://example.org/",
+    "http://127.example.org/",
+  ])("%s: is no URL to fetch documents from", async (none) => {
+    await rig.configure({ documents: { url: none } });
+    await expect(rig.start()).rejects.toThrow("documents.url: must be a URL that begins with https://");
   });
 });

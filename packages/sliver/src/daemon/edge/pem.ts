@@ -1,9 +1,56 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { messageOf } from "@nodeyard/runtime";
+import type { TlsFiles } from "../../sources/index.ts";
 import { DaemonConfigError } from "../errors.ts";
 
-/** Text of a PEM file that the key `place` of the configuration names; undefined without one. Throws DaemonConfigError. */
-export function readPem(place: string, file: string | undefined): string | undefined {
+/** PEM files by what they are for; each is named by the key `<for>File` of a configuration. */
+export type TlsPaths = { readonly [name in keyof TlsFiles]?: string | undefined };
+
+/**
+ * Texts of the PEM files that keys of `place` name. What cannot be used is refused now, not with every poll. Throws DaemonConfigError.
+ */
+export function readTls(place: string, paths: TlsPaths): TlsFiles {
+  const ca = read(`${place}.caFile`, paths.ca, certificateOf);
+  const cert = read(`${place}.certFile`, paths.cert, certificateOf);
+  const key = read(`${place}.keyFile`, paths.key, keyOf);
+  if (cert !== undefined && key !== undefined && !cert.value.checkPrivateKey(key.value))
+    throw new DaemonConfigError(
+      `${place}.keyFile: ${paths.key} is not the key of the certificate in ${paths.cert}; name the one that it was made with`,
+    );
+  const texts = { ca: ca?.text, cert: cert?.text, key: key?.text };
+  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== undefined));
+}
+
+function read<T>(
+  place: string,
+  file: string | undefined,
+  parse: (text: string) => T,
+): { readonly text: string; readonly value: T } | undefined {
   if (file === undefined) return undefined;
+  const text = readPem(place, file);
+  try {
+    return { text, value: parse(text) };
+  } catch (cause) {
+    const what =
+      parse === certificateOf ? "certificate" : "private key that can be read without a passphrase";
+    const why = (cause as { reason?: unknown }).reason ?? messageOf(cause);
+    throw new DaemonConfigError(`${place}: ${file} holds no ${what} (${why}); name a PEM file with one`, {
+      cause,
+    });
+  }
+}
+
+/** The first: where there are several, the others are for whoever checks it. */
+function certificateOf(text: string): X509Certificate {
+  return new X509Certificate(text);
+}
+
+function keyOf(text: string): KeyObject {
+  return createPrivateKey(text);
+}
+
+function readPem(place: string, file: string): string {
   let text: string;
   try {
     text = readFileSync(file, "utf8");

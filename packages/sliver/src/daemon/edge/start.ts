@@ -23,7 +23,7 @@ import { latest } from "../latest.ts";
 import { auditFile } from "./audit-file.ts";
 import { machineFacts } from "./facts.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
-import { readPem } from "./pem.ts";
+import { readTls } from "./pem.ts";
 
 export interface Daemon {
   readonly manager: Manager;
@@ -115,7 +115,7 @@ async function loadState(store: Store, config: DaemonConfig, log: ManagerLog): P
 
 function plcSource({ plc, profile }: DaemonConfig, manager: Manager, log: ManagerLog): PlcSource | undefined {
   if (plc === undefined) return undefined;
-  const ca = readPem("plc.caFile", plc.caFile);
+  const { ca } = readTls("plc", { ca: plc.caFile });
   return new PlcSource({
     manager,
     profile: PROFILES[profile],
@@ -135,13 +135,7 @@ function signedSource(
 ): SignedSource | undefined {
   if (documents === undefined) return undefined;
   const { url, reportUrl, caFile, certFile, keyFile, periodSeconds } = documents;
-  const pem = { ca: caFile, cert: certFile, key: keyFile };
-  const tls = Object.fromEntries(
-    Object.entries(pem).flatMap(([name, file]) => {
-      const text = readPem(`documents.${name}File`, file);
-      return text === undefined ? [] : [[name, text]];
-    }),
-  );
+  const tls = readTls("documents", { ca: caFile, cert: certFile, key: keyFile });
   const place = httpPlace({ url, ...(reportUrl === undefined ? {} : { reportUrl }) }, tls);
   const period = periodSeconds * 1000;
   return new SignedSource({ manager, place, clock: systemClock, random: systemRandom, log, period });
