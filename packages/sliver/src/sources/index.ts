@@ -1,4 +1,5 @@
-export { httpPlace, type TlsFiles } from "./edge/document-place.ts";
+export type { TlsFiles } from "./edge/agent.ts";
+export { httpPlace } from "./edge/document-place.ts";
 export { httpPost } from "./edge/post.ts";
 export {
   NoKeysError,

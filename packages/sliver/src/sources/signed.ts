@@ -34,6 +34,8 @@ const POLL_MS = 60_000;
 const FIRST_RETRY_MS = 1_000;
 /** A site that starts as one does not ask as one. */
 const MOST_STAGGER_MS = 30_000;
+/** Of what is no document, in a message: characters. */
+const MAX_QUOTED = 60;
 
 const schema = z.strictObject({
   v: z.literal(1),
@@ -162,12 +164,13 @@ function read(text: string): z.output<typeof schema> {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new SourceAnswerError("what is served there is no JSON", { cause });
+    const begin = JSON.stringify(text.slice(0, MAX_QUOTED));
+    throw new SourceAnswerError(`what documents.url serves is no JSON; it begins with ${begin}`, { cause });
   }
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   throw new SourceAnswerError(
-    `what is served there: ${issue?.path.join(".") || "the whole"}: ${issue?.message}`,
+    `what documents.url serves: ${issue?.path.join(".") || "the whole"}: ${issue?.message}`,
   );
 }

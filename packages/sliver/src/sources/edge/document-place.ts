@@ -1,38 +1,34 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
-import { request as httpsRequest } from "node:https";
-import { messageOf } from "@nodeyard/runtime";
+import { type Agent, request as httpsRequest } from "node:https";
 import { SourceAnswerError, SourceUnreachableError } from "../errors.ts";
 import type { DocumentPlace } from "../signed.ts";
+import { agentOf, type TlsFiles } from "./agent.ts";
+import { whyOf } from "./why.ts";
 
 const MAX_REPLY = 16 * 1024 * 1024;
 const MAX_ETAG = 512;
-
-/** PEM texts. */
-export interface TlsFiles {
-  /** Authorities that may vouch for the place; absent: the system's. */
-  readonly ca?: string;
-  /** This node's own certificate and key, for places that ask. */
-  readonly cert?: string;
-  readonly key?: string;
-}
+const MAX_LOCATION = 300;
 
 interface Reply {
   readonly status: number;
   readonly etag: string | undefined;
+  /** Where a redirect leads, for people. */
+  readonly moved: string;
   readonly text: string;
 }
 
 /** Over HTTPS; plain HTTP to this machine only, in tests. Redirects are not followed. */
 export function httpPlace(
   urls: { readonly url: string; readonly reportUrl?: string },
-  tls: TlsFiles,
+  files: TlsFiles,
 ): DocumentPlace {
+  const agent = agentOf(files);
   const { url, reportUrl } = urls;
   const fetch: DocumentPlace["fetch"] = async (etag, signal) => {
     const headers = { accept: "application/json", ...(etag === undefined ? {} : { "if-none-match": etag }) };
-    const reply = await call("GET", url, headers, undefined, tls, signal);
+    const reply = await call("GET", url, headers, undefined, agent, signal);
     if (reply.status === 304 && etag !== undefined) return undefined;
-    if (reply.status !== 200) throw new SourceAnswerError(`${url}: HTTP ${reply.status}`);
+    if (reply.status !== 200) throw new SourceAnswerError(`${url}: HTTP ${reply.status}${reply.moved}`);
     return { text: reply.text, etag: reply.etag };
   };
   if (reportUrl === undefined) return { fetch };
@@ -43,8 +39,8 @@ export function httpPlace(
         "content-type": "application/json",
         "content-length": String(Buffer.byteLength(text)),
       };
-      const { status } = await call("PUT", reportUrl, headers, text, tls, signal);
-      if (status < 200 || status > 299) throw new SourceAnswerError(`${reportUrl}: HTTP ${status}`);
+      const { status, moved } = await call("PUT", reportUrl, headers, text, agent, signal);
+      if (status < 200 || status > 299) throw new SourceAnswerError(`${reportUrl}: HTTP ${status}${moved}`);
     },
   };
 }
@@ -54,24 +50,27 @@ function call(
   url: string,
   headers: Readonly<Record<string, string>>,
   body: string | undefined,
-  tls: TlsFiles,
+  agent: Agent,
   signal: AbortSignal,
 ): Promise<Reply> {
-  const request = url.startsWith("https:") ? httpsRequest : httpRequest;
+  const isTls = url.startsWith("https:");
+  const request = isTls ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
     const fail = (cause: unknown) =>
       reject(
-        new SourceUnreachableError(`${url}: ${messageOf(signal.aborted ? signal.reason : cause)}`, { cause }),
+        new SourceUnreachableError(`${url}: ${whyOf(signal.aborted ? signal.reason : cause)}`, { cause }),
       );
-    const sent = request(url, { method, headers, ...tls, signal }, (answer) => {
+    const sent = request(url, { method, headers, ...(isTls ? { agent } : {}), signal }, (answer) => {
       read(
         answer,
         (cause) => sent.destroy(cause),
         fail,
         (text) => {
-          const { etag } = answer.headers;
+          const { etag, location } = answer.headers;
           const known = etag !== undefined && etag.length <= MAX_ETAG ? etag : undefined;
-          resolve({ status: answer.statusCode ?? 0, etag: known, text });
+          const moved =
+            location === undefined ? "" : ` to ${location.slice(0, MAX_LOCATION)}; name that place itself`;
+          resolve({ status: answer.statusCode ?? 0, etag: known, moved, text });
         },
       );
     });

@@ -2,23 +2,24 @@ import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { PlcTimeoutError } from "../errors.ts";
 import type { Post } from "../plc.ts";
+import { agentOf } from "./agent.ts";
+import { whyOf } from "./why.ts";
 
 const MAX_REPLY = 16 * 1024 * 1024;
 
 /** Over HTTPS with certificates of `ca` (PEM) alone, or the system's; plain HTTP to this machine only, in tests. */
 export function httpPost(url: string, ca: string | undefined): Post {
-  const request = url.startsWith("https:") ? httpsRequest : httpRequest;
+  const isTls = url.startsWith("https:");
+  const request = isTls ? httpsRequest : httpRequest;
   const options = {
     method: "POST",
     headers: { "content-type": "text/xml" },
-    ...(ca === undefined ? {} : { ca }),
+    ...(isTls ? { agent: agentOf(ca === undefined ? {} : { ca }) } : {}),
   };
   return (body, signal) =>
     new Promise((resolve, reject) => {
-      const fail = (cause: unknown) => {
-        const why = cause instanceof Error ? cause.message : String(cause);
-        reject(new PlcTimeoutError(`${url}: ${why}`, { cause }));
-      };
+      const fail = (cause: unknown) =>
+        reject(new PlcTimeoutError(`${url}: ${whyOf(signal.aborted ? signal.reason : cause)}`, { cause }));
       const call = request(url, { ...options, signal }, (answer) => {
         const chunks: Buffer[] = [];
         let size = 0;
