@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ImageSite, until } from "./site.ts";
@@ -104,6 +104,11 @@ describe("images by the command line", { timeout: 120_000 }, () => {
     const before = await site.builds();
     for (const _ of [1, 2]) expect((await site.run("import-image-data", file)).code).toBe(0);
     expect(await site.builds()).toEqual(before);
+  });
+
+  test("an export that cannot be written leaves no half of it", async () => {
+    const ended = await site.run("export-image-data", site.images);
+    expect([ended.code, existsSync(`${site.images}.new`)]).toEqual([1, false]);
   });
 
   test("a deleted upload is made again under a new number; a deleted build goes with all it had", async () => {

@@ -6,7 +6,7 @@ import { type Session, withTree } from "../session.ts";
 export function addImageData(program: Command, session: Session): void {
   program
     .command("export-image-data")
-    .description("save the records of builds and uploads; the file is readable by you alone")
+    .description("save the records of builds, uploads and trials; the file is readable by you alone")
     .argument("<path>", "file to write")
     .action((path: string) =>
       withTree(session, async (handles) => {
@@ -17,7 +17,9 @@ export function addImageData(program: Command, session: Session): void {
     );
   program
     .command("import-image-data")
-    .description("write saved records of builds and uploads back; stop all builders and launchers first")
+    .description(
+      "write saved records of builds, uploads and trials back; stop all builders and launchers first",
+    )
     .argument("<path>", "file that export-image-data wrote")
     .action(async (path: string) => {
       const all = checkExport(parsed(readText(path, "the export"), path));

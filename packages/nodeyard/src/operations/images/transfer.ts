@@ -1,14 +1,23 @@
 import { decodeImageBuild, decodeImageUpload, paths } from "@nodeyard/model";
 import { ensurePath, TreeError } from "@nodeyard/tree";
 import { type OperationHandles, orUndefined } from "../handles.ts";
+import { CANARIES, canaryPath, decodeCanary } from "./canary.ts";
 import { ImageOperationError } from "./change.ts";
 import { names } from "./list.ts";
 
-const FLAG = /^\/nodepool\/images\/([^/]+)\/pause$/;
-const BUILD = /^\/nodepool\/images\/([^/]+)\/builds\/([0-9a-f]+)$/;
-const UPLOAD = /^(\/nodepool\/images\/[^/]+\/builds\/[0-9a-f]+\/providers\/[^/]+\/images)\/(\d{10})$/;
+/** One part of a path, as the tree takes it. */
+const PART = "(?!\\.{1,2}(?:/|$))[^/\\p{Cc}]+";
+const BUILDS = `/nodepool/images/${PART}/builds/[0-9a-f]+`;
+const FLAG = new RegExp(`^/nodepool/images/${PART}/pause$`, "u");
+const BUILD = new RegExp(`^${BUILDS}$`, "u");
+const UPLOAD = new RegExp(`^(${BUILDS}/providers/${PART}/images)/(\\d{10})$`, "u");
+const TRIAL = new RegExp(`^${CANARIES}/(${PART})$`, "u");
+const NUMBER = /^\d{10}$/;
 
-/** Everything that must not be lost of images: flags, builds and uploads, by path, as text (spec zookeeper.md 1.5). */
+/**
+ * Everything that must not be lost of images: flags, builds and uploads, by path, as text (spec zookeeper.md 1.5); and trials, or
+ * what was rolled back would be launched again.
+ */
 export async function exportImages({ tree }: OperationHandles): Promise<Readonly<Record<string, string>>> {
   const out: Record<string, string> = {};
   const add = async (path: string) => {
@@ -18,6 +27,8 @@ export async function exportImages({ tree }: OperationHandles): Promise<Readonly
   };
   for (const image of await names({ tree }, paths.images)) {
     await add(paths.imagePause(image));
+    // Before its builds: also when it is written back, none is ready whose trial is not known yet.
+    await add(canaryPath(image));
     for (const build of await names({ tree }, paths.imageBuilds(image))) {
       await add(paths.imageBuild(image, build));
       for (const provider of await names({ tree }, paths.imageProviders(image, build)))
@@ -39,7 +50,8 @@ export function checkExport(value: unknown): ReadonlyMap<string, Uint8Array> {
       try {
         if (UPLOAD.test(path)) decodeImageUpload(path.slice(-10), data);
         else if (BUILD.test(path)) decodeImageBuild(path, data);
-        else if (!FLAG.test(path) || text !== "") throw new Error("it is no flag, build or upload");
+        else if (TRIAL.test(path)) decodeCanary(TRIAL.exec(path)![1]!, data);
+        else if (!FLAG.test(path) || text !== "") throw new Error("it is no flag, build, upload or trial");
       } catch (error) {
         throw bad(`${path}: ${(error as Error).message}`, error);
       }
@@ -60,6 +72,7 @@ export async function importImages(
   }
   for (const [folder, number] of highest) {
     await ensurePath(tree, folder);
+    await removeFillers(tree, folder, all);
     await countPast(tree, folder, number);
   }
   for (const [path, data] of all) {
@@ -68,6 +81,20 @@ export async function importImages(
       if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
       await tree.set(path, data);
     });
+  }
+}
+
+/** What an import left behind that was killed while it counted: a number without a record, which no builder makes or ends. */
+async function removeFillers(
+  tree: OperationHandles["tree"],
+  folder: string,
+  all: ReadonlyMap<string, Uint8Array>,
+): Promise<void> {
+  for (const name of await names({ tree }, folder)) {
+    const path = `${folder}/${name}`;
+    if (!NUMBER.test(name) || all.has(path)) continue;
+    const found = await orUndefined(tree.get(path));
+    if (found?.data.length === 0) await tree.delete(path);
   }
 }
 

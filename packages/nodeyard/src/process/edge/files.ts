@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -65,9 +66,19 @@ export function writePrivate(path: string, text: string): void {
     chmodSync(`${path}.new`, 0o600);
     renameSync(`${path}.new`, path);
   } catch (error) {
+    discard(`${path}.new`);
     throw new ProcessError("process.unwritable", `cannot write ${path}: ${messageOf(error)}`, {
       cause: error,
     });
+  }
+}
+
+/** What is half there is of no use; that it cannot be removed says nothing new. */
+function discard(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // The failure that came before is told.
   }
 }
 
