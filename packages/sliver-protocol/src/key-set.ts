@@ -2,12 +2,13 @@ import { z } from "zod";
 import { parse } from "./document.ts";
 import { KeySetError } from "./errors.ts";
 
-const seconds = z.number().int().min(0);
+/** To the end of the year 9999, beyond which no date can be written. */
+const seconds = z.number().int().min(0).max(253_402_300_799);
 
 const schema = z.strictObject({
   v: z.literal(1),
   /** Grows with each rotation. */
-  version: seconds,
+  version: z.number().int().min(0),
   keys: z
     .array(
       z.strictObject({
@@ -38,6 +39,18 @@ export function keyAt(keys: KeySet, kid: string, now: number): TrustedKey | unde
   if (key === undefined || now < (key.notBefore ?? 0) || now > (key.notAfter ?? Number.POSITIVE_INFINITY))
     return undefined;
   return key;
+}
+
+/** Why `keyAt` finds none, for people. */
+export function whyNoKey({ version, keys }: KeySet, kid: string, now: number): string {
+  const key = keys.find((one) => one.kid === kid);
+  if (key === undefined) return `key set ${version} has ${keys.map((one) => one.kid).join(", ")}`;
+  const { notBefore = 0, notAfter = 0 } = key;
+  return now < notBefore ? `it is from ${dateOf(notBefore)} on` : `it was until ${dateOf(notAfter)}`;
+}
+
+function dateOf(seconds: number): string {
+  return new Date(seconds * 1_000).toISOString();
 }
 
 /** `next`, which a key of `current` must have signed already: it only ever goes forward. Throws KeySetError. */

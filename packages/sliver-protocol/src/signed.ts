@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import { SignatureError } from "./errors.ts";
-import { type KeySet, keyAt } from "./key-set.ts";
+import { type KeySet, keyAt, whyNoKey } from "./key-set.ts";
 
 /** What a signed text is for. It is part of what is signed, so that none can be passed off as another. */
 export type Purpose = "document" | "ticket" | "key-set";
@@ -39,7 +39,9 @@ export function verifyText(purpose: Purpose, text: string, keys: KeySet, now: nu
   if (Object.hasOwn(header as object, "crit")) throw new SignatureError("critical header extensions");
   const key = keyAt(keys, kid, now);
   if (key === undefined)
-    throw new SignatureError(`no key ${JSON.stringify(kid)} is valid now; is the node's key set up to date?`);
+    throw new SignatureError(
+      `no key ${JSON.stringify(kid)} is valid now (${whyNoKey(keys, kid, now)}); is the node's key set up to date?`,
+    );
   if (!verify(null, Buffer.from(`${parts[0]}.${parts[1]}`), publicKey(key.x), decode(parts[2]!)))
     throw new SignatureError(`the signature by ${JSON.stringify(kid)} is wrong`);
   return json(parts[1]!);

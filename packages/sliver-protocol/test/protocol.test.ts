@@ -91,6 +91,21 @@ describe("signed texts", () => {
       expect(() => verifyText("document", text, limited, now)).toThrow(SignatureError);
   });
 
+  test("a key that does not count is told why: it is another's, not yet valid, or no more", () => {
+    const limited: KeySet = { ...keys, keys: [{ ...keys.keys[0]!, notBefore: NOW, notAfter: NOW + 10 }] };
+    const told = (by: typeof a, now: number) => {
+      try {
+        return verifyText("document", signText("document", 1, by), limited, now);
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    const date = (seconds: number) => new Date(seconds * 1_000).toISOString();
+    expect(told({ ...a, kid: "z" }, NOW)).toContain('no key "z" is valid now (key set 1 has a); is the node');
+    expect(told(a, NOW - 1)).toContain(`no key "a" is valid now (it is from ${date(NOW)} on)`);
+    expect(told(a, NOW + 11)).toContain(`no key "a" is valid now (it was until ${date(NOW + 10)})`);
+  });
+
   test("only Ed25519 keys sign", () => {
     const pem = (key: ReturnType<typeof generateKeyPairSync>["privateKey"]) =>
       key.export({ type: "pkcs8", format: "pem" }) as string;
@@ -112,7 +127,13 @@ describe("key sets", () => {
   test("no key twice, none of another length, no set without one", () => {
     const [key] = keys.keys;
     expect(parseKeySet(keys)).toEqual(keys);
-    for (const list of [[], [key, key], [{ ...key, x: "AAAA" }], [{ ...key, alg: "none" }]])
+    for (const list of [
+      [],
+      [key, key],
+      [{ ...key, x: "AAAA" }],
+      [{ ...key, notAfter: 1e15 }],
+      [{ ...key, alg: "none" }],
+    ])
       expect(() => parseKeySet({ ...keys, keys: list })).toThrow(GrammarError);
   });
 });
