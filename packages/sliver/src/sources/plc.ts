@@ -1,9 +1,10 @@
-import { type Clock, deadline, messageOf, type Random, type Timer } from "@nodeyard/runtime";
+import { type Clock, deadline, type Random, type Timer } from "@nodeyard/runtime";
 import { parseResponse, writeCall, type XmlRpcValue } from "../api/index.ts";
 import { deliverFull, readGetSlivers } from "../core/index.ts";
 import type { Manager, ManagerLog } from "../manager/index.ts";
 import type { WireProfile } from "../profiles/index.ts";
 import { PlcFaultError, PlcTimeoutError } from "./errors.ts";
+import { Failures } from "./failures.ts";
 
 /** Sends one XML-RPC call and brings the text of its answer. */
 export type Post = (call: string, signal: AbortSignal) => Promise<string>;
@@ -28,17 +29,24 @@ const MAX_REPLY = 16 * 1024 * 1024;
 export class PlcSource {
   readonly #options: PlcOptions;
   readonly #stop = new AbortController();
+  readonly #told: Failures;
   #timer: Timer | undefined;
   #polling: Promise<void> | undefined;
 
   constructor(options: PlcOptions) {
     this.#options = options;
+    this.#told = new Failures("GetSlivers", options.log);
   }
 
   /** Polls now, and then for ever. Whatever fails leaves everything as it is until the next time. */
   start(): void {
     this.#polling = this.#poll()
-      .catch((error) => this.#options.log.error(`GetSlivers: ${messageOf(error)}`))
+      .then(
+        () => this.#told.worked(),
+        (error) => {
+          if (!this.#stop.signal.aborted) this.#told.failed(error);
+        },
+      )
       .finally(() => {
         this.#polling = undefined;
         if (this.#stop.signal.aborted) return;

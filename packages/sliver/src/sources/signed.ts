@@ -1,9 +1,10 @@
-import { backoff, type Clock, deadline, messageOf, type Random, type Timer } from "@nodeyard/runtime";
+import { backoff, type Clock, deadline, type Random, type Timer } from "@nodeyard/runtime";
 import { parseKeySet, rotate, verifyText } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
 import { deliverFull, readSignedDocument } from "../core/index.ts";
 import { type Manager, type ManagerLog, reportOf } from "../manager/index.ts";
 import { NoKeysError, SourceAnswerError, SourceUnreachableError } from "./errors.ts";
+import { Failures } from "./failures.ts";
 
 /** What was fetched; undefined: the same as what `etag` stands for. */
 export interface Fetched {
@@ -55,11 +56,14 @@ export class SignedSource {
   #timer: Timer | undefined;
   #polling: Promise<void> | undefined;
   #etag: string | undefined;
+  readonly #told: Failures;
+  /** In a row. */
   #failures = 0;
   #reported = -1;
 
   constructor(options: SignedOptions) {
     this.#options = options;
+    this.#told = new Failures("documents", options.log);
   }
 
   start(): void {
@@ -79,15 +83,16 @@ export class SignedSource {
   }
 
   #begin(): void {
-    const { random, period, log } = this.#options;
+    const { random, period } = this.#options;
     this.#polling = this.#poll()
       .then(
         () => {
           this.#failures = 0;
+          this.#told.worked();
           return period * (1 + random.float() / 2);
         },
         (error: unknown) => {
-          if (!this.#stop.signal.aborted) log.error(`documents: ${messageOf(error)}`);
+          if (!this.#stop.signal.aborted) this.#told.failed(error);
           return Math.min(period, backoff(random, this.#failures++, FIRST_RETRY_MS, period));
         },
       )
