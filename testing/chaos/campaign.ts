@@ -32,8 +32,10 @@ export interface CampaignResult {
   readonly machines: number;
 }
 
-/** A place of the plan that does not come within this is given up, and the process is killed from outside. */
+/** A place of the plan that does not come within this once it serves is given up, and the process is killed from outside. */
 const REACH_MS = 8_000;
+/** To come up, on a machine that is busy with something else. */
+const START_MS = 120_000;
 const CLEAN_MS = 60_000;
 /** A launcher comes up, takes over what the one before it held, and has a launch and a delete in flight. */
 const BOTH_MS = 60_000;
@@ -65,7 +67,7 @@ export async function campaign(options: CampaignOptions): Promise<CampaignResult
     if (!(await launcher.told(site.ready))) throw new Error(launcher.errors);
     const tree = await site.connect();
     const load = new Load(tree, seededRandom(seed + 1));
-    const watch = new InFlight(tree);
+    const watch = new InFlight(tree, load);
     let [atEffects, leaders] = [0, 0];
     for (const [index, point] of plan.entries()) {
       if (index % LEADER_EVERY === LEADER_EVERY - 1 && site.killLeader !== undefined) {
@@ -109,11 +111,11 @@ async function die(
   watch: InFlight,
   random: Random,
 ): Promise<"effect" | "outside"> {
+  // Its place may be one of its start. Who is killed before he serves, again and again, leaves nobody who serves the clients.
+  const up = await within(START_MS, launcher.told(site.ready));
+  if (up === undefined) throw new Error(`the launcher did not come up within ${START_MS} ms`);
   if (point !== undefined) {
-    const patience = new AbortController();
-    const late = sleep(REACH_MS, undefined, { signal: patience.signal }).catch(() => {});
-    await Promise.race([launcher.ended, late]);
-    patience.abort();
+    await within(REACH_MS, launcher.ended);
     if (launcher.dead) {
       // Its last words may not be read yet.
       await launcher.ended;
@@ -121,7 +123,7 @@ async function die(
       throw new Error(`the launcher ended by itself with ${launcher.exitCode}`);
     }
   } else {
-    if (!(await launcher.told(site.ready))) throw new Error("the launcher ended by itself");
+    if (!up) throw new Error("the launcher ended by itself");
     await sleep(random.float() * 1_000);
   }
   await until(
@@ -131,6 +133,15 @@ async function die(
   );
   await launcher.signal("SIGKILL");
   return "outside";
+}
+
+/** What `work` resolves with; undefined when it takes longer. */
+async function within<T>(limitMs: number, work: Promise<T>): Promise<T | undefined> {
+  const patience = new AbortController();
+  const late = sleep(limitMs, undefined, { signal: patience.signal }).catch(() => undefined);
+  const first = await Promise.race([work, late]);
+  patience.abort();
+  return first;
 }
 
 async function judge(site: Site, tree: Tree, load: Load) {
@@ -187,9 +198,11 @@ function history(site: Site, error: unknown): string {
 /** What is being launched and deleted, by the records. */
 class InFlight {
   readonly #states = new Map<string, unknown>();
+  readonly #load: Load;
   readonly #feed;
 
-  constructor(tree: Tree) {
+  constructor(tree: Tree, load: Load) {
+    this.#load = load;
     this.#feed = tree.feed(paths.nodes, {
       interest: (path) => (/^\/nodepool\/nodes\/\d{10}$/.test(path) ? "data" : "none"),
       onChange: (change) => {
@@ -204,7 +217,9 @@ class InFlight {
     this.#feed.synced.catch(() => {});
   }
 
+  /** Throws what a client complained of: who has given up brings nothing about. */
   get both(): boolean {
+    if (this.#load.complaints.length > 0) throw this.#load.complaints[0];
     const states = [...this.#states.values()];
     return states.includes("building") && states.includes("deleting");
   }

@@ -89,7 +89,7 @@ describe("slots that are slivers", () => {
 
   test("more slots than the machine has room for fail their request, with what to change", async () => {
     const lab = new SliverLab();
-    const sliver = { ...ISOLATED.sliver, "memory-guarantee": 2_500 };
+    const sliver = { ...ISOLATED.sliver, "memory-guarantee": 2_500, memory: 2_500 };
     const { log } = await lab.begin("a", { sliver });
     const first = await lab.get();
     const asked = await lab.slice();
