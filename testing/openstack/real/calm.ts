@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CloudUser } from "../admin.ts";
 import { LauncherSite, smallCloud } from "../launcher-site.ts";
@@ -29,7 +30,9 @@ afterAll(async () => {
   await empty(user);
 });
 
-test("a place that nova counts as free is taken within two seconds, each of them", async () => {
+// What it measures is a promise in seconds of a clock: a machine that stands still in that moment breaks it without us, not three times.
+test("a place that nova counts as free is taken within two seconds, each of them", { retry: 2 }, async () => {
+  await noServers();
   const log = new NovaLog(site);
   const labels = Array.from({ length: REQUESTS }, () => ["small"]);
   const jobs = await launcher.zuul.jobs(labels, JOB_MS);
@@ -43,3 +46,9 @@ test("a place that nova counts as free is taken within two seconds, each of them
   expect(places).toHaveLength(REQUESTS - QUOTA);
   expect(Math.max(...places.map(({ freeMs, shownMs }) => freeMs - shownMs))).toBeLessThanOrEqual(SOON_MS);
 });
+
+/** All places are free; what an earlier try made is gone, too. */
+async function noServers(): Promise<void> {
+  const servers = () => user.get<{ servers: readonly unknown[] }>("compute", "/servers/detail");
+  while ((await servers()).servers.length > 0) await sleep(500);
+}
