@@ -19,7 +19,7 @@ describe("the network that slivers have their addresses of", () => {
     await expect(keepNetwork(file, "10.99", 2)).rejects.toMatchObject({
       code: "sliver.machine",
       message:
-        "isolation.network is 10.99, and the slivers that are here (2) have addresses of 10.213: write 10.213 again until they have ended, or end them (sliverd --dismantle)",
+        "isolation.network is 10.99, and the slivers that are here (2) have addresses of 10.213: write 10.213 again; it may be another once they have ended (sliverd --dismantle ends all of them)",
     });
     expect(readFileSync(file, "utf8")).toBe("10.213\n");
     await keepNetwork(file, "10.99", 0);

@@ -12,7 +12,7 @@ export async function keepNetwork(file: string, network: string, slivers: number
   if (kept !== "" && slivers > 0)
     throw new MachineError(
       `isolation.network is ${network}, and the slivers that are here (${slivers}) have addresses of ${kept}: ` +
-        `write ${kept} again until they have ended, or end them (sliverd --dismantle)`,
+        `write ${kept} again; it may be another once they have ended (sliverd --dismantle ends all of them)`,
     );
   await writeAtomic(file, `${network}\n`);
 }
