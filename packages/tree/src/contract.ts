@@ -196,7 +196,10 @@ export interface Tree extends AsyncDisposable {
   children(path: string, options?: CallOptions): Promise<readonly string[]>;
   /** All of `ops` or none of them. A refused commit rejects with `CommitFailed`, which names the op that refused. */
   commit<const T extends readonly Op[]>(ops: T, options?: CallOptions): Promise<CommitResult<T>>;
-  /** Resolves when every write acknowledged anywhere before the call is visible to reads made after it. */
+  /**
+   * Resolves when every write acknowledged anywhere before the call is visible to reads made after it. It takes its turn among the writes
+   * of all and costs as much as one; `path` need not exist.
+   */
   sync(path: string, options?: CallOptions): Promise<void>;
 
   /** Follows everything at and below `root`, which need not exist yet. */

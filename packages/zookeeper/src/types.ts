@@ -269,7 +269,7 @@ export interface ZooKeeperClient extends AsyncDisposable {
   getAcl(path: string, options?: OpOptions): Promise<AccessList>;
   /** `version` is compared with the znode's aversion. */
   setAcl(path: string, acl: readonly Acl[], options?: VersionOptions): Promise<Stat>;
-  /** Resolves when this server has caught up with its leader. */
+  /** Resolves when this server has caught up with its leader. The leader itself may be behind what its followers have answered for. */
   sync(path: string, options?: OpOptions): Promise<void>;
   /** All or nothing; rejects with MultiFailed. */
   multi(ops: readonly MultiOp[], options?: OpOptions): Promise<MultiOpResult[]>;

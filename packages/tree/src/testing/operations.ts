@@ -129,6 +129,10 @@ export function operations({ run, check }: Context): void {
     await tree.create(`${root}/a`, bytes("x"));
     await second.sync(root);
     expect(text((await second.get(`${root}/a`)).data)).toBe("x");
+    // Also of what is not there: that it went may be what is to be seen.
+    await tree.delete(`${root}/a`);
+    await second.sync(`${root}/a`);
+    expect(await second.stat(`${root}/a`)).toBeUndefined();
   });
 
   check("an aborted call ends, and was not carried out", async ({ tree, root }) => {

@@ -25,7 +25,7 @@ export interface ClientError extends Error {
 
 /**
  * The one place where the client's errors become ours. `what` names the call, `path` the znode; `bytes` and `limit` are
- * figures for a request that was too long.
+ * figures for a request that was too long. `outcome` is another one than the client's for a write that changes nothing.
  */
 export function treeError(
   error: ClientError,
@@ -33,8 +33,8 @@ export function treeError(
   path: string,
   bytes: number,
   limit: number,
+  outcome: Outcome = error.outcome,
 ): TreeError {
-  const { outcome } = error;
   switch (error.code) {
     case "zookeeper.no_node":
       return new NoNode(path, error);

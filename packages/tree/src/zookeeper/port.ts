@@ -95,12 +95,17 @@ export class ZooKeeperPort implements Port {
     );
   }
 
+  /**
+   * A commit that only looks, not ZooKeeper's own `sync`: a leader answers that one from what it has applied itself, which may be
+   * behind what a follower has applied and answered for. A commit takes its turn among all writes, whichever server is asked;
+   * whether what it looks at is there is no matter.
+   */
   sync(path: string, reply: Reply<true>, options?: CallOptions): void {
     this.#client.submit(
-      { type: OpCode.sync, path },
+      multiRequest([{ op: "check", path }]),
       (error) => {
         if (error === undefined) reply(undefined, true);
-        else reply(treeError(error, `sync ${path}`, path, 0, 0), undefined);
+        else reply(treeError(error, `sync ${path}`, path, 0, 0, "none"), undefined);
       },
       options,
     );
