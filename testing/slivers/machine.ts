@@ -84,6 +84,7 @@ export class Machine {
     const child = this.#child;
     if (child === undefined) return;
     this.#child = undefined;
+    if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.kill(by);
     await ended;

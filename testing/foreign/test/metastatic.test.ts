@@ -61,7 +61,9 @@ describe.skipIf(requireZooKeeper()).each(STORES)("slots, by kazoo, on %s", { tim
     const backing = await zuul.record(NODE(first.backing));
     expect(backing).toMatchObject({ state: "in-use", requestor: OWNER });
     expect(JSON.parse(backing.user_data as string)).toMatchObject({ owner: OWNER, label: "slice", slots: 3 });
-    expect((await zuul.children("/nodepool/requests")).filter((id) => id.startsWith("100-"))).toEqual([]);
+    const ours = async () =>
+      (await zuul.children("/nodepool/requests")).filter((id) => id.startsWith("100-"));
+    await expect.poll(ours).toEqual([]);
     await use(first);
     await use(second);
     await zuul.gone(NODE(first.backing));

@@ -93,7 +93,7 @@ describe("a Nodeyard of one process, and its clients", () => {
     const { code, err } = await asking.kill("SIGHUP");
     expect(code).toBe(1);
     expect(err).toMatch(/\nreleased [0-9a-f]{12}\nnodeyard: SIGTERM ended the waiting\n$/);
-    expect(await site.json("list", "--leases")).toEqual([]);
+    await expect.poll(() => site.json("list", "--leases")).toEqual([]);
   });
 
   test("--listen lets clients in by TCP; beyond loopback only with certificates", async () => {

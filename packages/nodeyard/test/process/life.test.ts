@@ -38,7 +38,7 @@ describe("the life of a process", () => {
     const up = await site.up();
     const { code, err } = await up.kill(signal);
     expect(code).toBe(0);
-    expect(err).toMatch(new RegExp(`"signal":"${told}".*stopping.*\n.*"message":"stopped"`));
+    expect(err).toMatch(new RegExp(`"signal":"${told}".*stopping.*"message":"stopped"`, "s"));
   });
 
   test("a launcher that waits for its ZooKeeper is stopped in good order, too", async () => {
@@ -48,7 +48,7 @@ describe("the life of a process", () => {
     expect(existsSync(`${site.state}/http.sock`)).toBe(true);
     const { code, err } = await launcher.kill("SIGTERM");
     expect(code).toBe(0);
-    expect(err).toMatch(/"signal":"SIGTERM".*stopping.*\n.*"message":"stopped"\}\n$/);
+    expect(err).toMatch(/"signal":"SIGTERM".*stopping.*"message":"stopped"\}\n$/s);
     expect(existsSync(`${site.state}/http.sock`)).toBe(false);
   });
 
