@@ -13,7 +13,7 @@ import {
   parseConfig,
   startDaemon,
 } from "../daemon/index.ts";
-import { LxcBackEnd, MachineError, SliverMachine } from "../isolation/index.ts";
+import { keptNetwork, LxcBackEnd, MachineError, SliverMachine } from "../isolation/index.ts";
 import { dumpOf } from "../manager/index.ts";
 import { MemoryBackEnd } from "../testing/index.ts";
 
@@ -96,7 +96,10 @@ async function takeAway(config: DaemonConfig, dryRun: boolean, json: boolean): P
     () => new MachineError("it took more than 30 minutes"),
   );
   try {
-    const machine = machineOf(config, (text) => log(`info ${text}\n`));
+    // Slivers are ended by the addresses that they have.
+    const network = (await keptNetwork(config.isolation.folder)) ?? config.isolation.network;
+    const isolation = { ...config.isolation, network };
+    const machine = machineOf({ ...config, isolation }, (text) => log(`info ${text}\n`));
     const { remove, keep } = await dismantling(config, machine, limit.signal);
     if (!dryRun) await dismantle(config, machine, limit.signal);
     if (json) return say(`${JSON.stringify({ v: 1, done: !dryRun, remove, keep })}\n`);

@@ -7,6 +7,7 @@ export {
   dismantleMachine,
   type IsolationOptions,
   isolationSchema,
+  keptNetwork,
   LxcBackEnd,
   MACHINE_LOCK,
   type MachineOptions,

@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { keepNetwork } from "../../src/isolation/lxc/edge/kept-network.ts";
+import { keepNetwork, keptNetwork } from "../../src/isolation/lxc/edge/kept-network.ts";
 
 describe("the network that slivers have their addresses of", () => {
   let folder: string;
@@ -12,17 +12,17 @@ describe("the network that slivers have their addresses of", () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   test("stays while there are slivers, and may be another when there are none", async () => {
-    const file = join(folder, "network");
+    expect(await keptNetwork(folder)).toBeUndefined();
     // Slivers of an earlier version have left no note.
-    await keepNetwork(file, "10.213", 2);
-    await keepNetwork(file, "10.213", 2);
-    await expect(keepNetwork(file, "10.99", 2)).rejects.toMatchObject({
+    await keepNetwork(folder, "10.213", 2);
+    await keepNetwork(folder, "10.213", 2);
+    await expect(keepNetwork(folder, "10.99", 2)).rejects.toMatchObject({
       code: "sliver.machine",
       message:
         "isolation.network is 10.99, and the slivers that are here (2) have addresses of 10.213: write 10.213 again; it may be another once they have ended (sliverd --dismantle ends all of them)",
     });
-    expect(readFileSync(file, "utf8")).toBe("10.213\n");
-    await keepNetwork(file, "10.99", 0);
-    expect(readFileSync(file, "utf8")).toBe("10.99\n");
+    expect(await keptNetwork(folder)).toBe("10.213");
+    await keepNetwork(folder, "10.99", 0);
+    expect(await keptNetwork(folder)).toBe("10.99");
   });
 });

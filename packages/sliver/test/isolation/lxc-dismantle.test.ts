@@ -8,6 +8,7 @@ import { difference, hostState } from "../../../../testing/slivers/index.ts";
 import { spec } from "../api/rig.ts";
 import { DaemonRig } from "../daemon/rig.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
+import { startWorld, WORLD_DEVICE, type World } from "./machine/world.ts";
 
 const SLIVERD = join(import.meta.dirname, "../../src/bin/sliverd.ts");
 
@@ -15,9 +16,11 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
   const daemon = new DaemonRig();
   /** For the one machine that tests take turns at, and for a key. */
   let real: RealMachine;
+  let world: World;
   let folder: string;
   beforeAll(async () => {
     real = await realMachine();
+    world = await startWorld();
     folder = mkdtempSync(join(tmpdir(), "nodeyard-dismantle-"));
     await daemon.prepare();
   }, 1_800_000);
@@ -27,6 +30,7 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
     if (existsSync(pool)) sliverd("--dismantle");
     await daemon.stop();
     rmSync(folder, { recursive: true, force: true });
+    world?.stop();
     await real?.stop();
   }, 120_000);
 
@@ -43,10 +47,8 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
   const phases = async () => (await daemon.launcher.status(signal())).slivers.map(({ phase }) => phase);
 
   test("says what it would take, takes it, and leaves what is somebody else's", async () => {
-    await daemon.configure({
-      backEnd: "account",
-      isolation: { folder, pool: { bytes: 300_000_000 } },
-    });
+    const isolation = { folder, pool: { bytes: 300_000_000 }, inbound: { device: WORLD_DEVICE } };
+    await daemon.configure({ backEnd: "account", isolation });
     const before = hostState(folder);
     writeFileSync(join(folder, "theirs"), "not sliverd's");
     mkdirSync(join(daemon.folder, "state"), { mode: 0o700 });
@@ -68,7 +70,6 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
     expect(refused.stderr).toContain("another sliverd works in");
     expect(await phases()).toEqual(["running", "running"]);
     // Nor with a state folder of its own: the machine is one.
-    const isolation = { folder, pool: { bytes: 300_000_000 } };
     await daemon.configure({ backEnd: "account", isolation, stateFolder: join(daemon.folder, "other") });
     for (const words of [[], ["--dismantle"]])
       expect(sliverd(...words)).toMatchObject({
@@ -108,6 +109,8 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
     expect(listed.some((line) => line.startsWith("group /sys/fs/cgroup"))).toBe(true);
     expect(difference(running, hostState(folder))).toEqual([]);
 
+    // Slivers go by what they were made with: a daemon refuses this change, and names this way out.
+    await daemon.configure({ backEnd: "account", isolation: { ...isolation, network: "10.99" } });
     const all = sliverd("--dismantle");
     expect(all.stderr).not.toMatch(/^error/m);
     expect(all.status).toBe(0);

@@ -140,7 +140,7 @@ export class SliverMachine {
     await chmod(this.options.folder, 0o711);
     await this.folders.prepare();
     const { length } = await this.folders.list();
-    await keepNetwork(join(this.options.folder, "network"), this.options.network, length);
+    await keepNetwork(this.options.folder, this.options.network, length);
     await this.pool.prepare(signal);
     await this.images.tidy(signal);
     await writeAtomic(this.seccomp, SECCOMP_POLICY);
