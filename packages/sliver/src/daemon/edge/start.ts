@@ -20,8 +20,9 @@ import { controlAccounts, socketAccounts, tokenCaller } from "../accounts.ts";
 import type { DaemonConfig } from "../config.ts";
 import { DaemonConfigError } from "../errors.ts";
 import { latest } from "../latest.ts";
+import { checkSiblings } from "../siblings.ts";
 import { auditFile } from "./audit-file.ts";
-import { machineFacts } from "./facts.ts";
+import { machineFacts, onlineCores } from "./facts.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
 import { readTls } from "./pem.ts";
 
@@ -43,6 +44,8 @@ export async function startDaemon(
     const names = Object.keys(backEnds).join(", ") || "none";
     throw new DaemonConfigError(`there is no back end ${JSON.stringify(config.backEnd)}; there is ${names}`);
   }
+  const { siblings } = config.machine;
+  if (siblings.length > 0) checkSiblings(siblings, await onlineCores());
   await using undo = new AsyncDisposableStack();
   const lock = lockFolder(config.stateFolder);
   undo.defer(() => lock.release());
