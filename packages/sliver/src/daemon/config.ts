@@ -78,7 +78,7 @@ const schema = z.strictObject({
   plc: z
     .strictObject({
       url: httpsUrl,
-      /** PEM file; absent: the system's authorities. */
+      /** PEM file, read for each poll; absent: the system's authorities. */
       caFile: path.optional(),
       session: z.string().min(1).max(512),
       periodSeconds: z.number().min(1).max(86_400).default(600),
@@ -90,7 +90,7 @@ const schema = z.strictObject({
       url: httpsUrl,
       /** Where reports are put after each poll; absent: nowhere. */
       reportUrl: httpsUrl.optional(),
-      /** PEM files. Absent: the system's authorities, and no certificate of this node's own. */
+      /** PEM files, read for each poll. Absent: the system's authorities, and no certificate of this node's own. */
       caFile: path.optional(),
       certFile: path.optional(),
       keyFile: path.optional(),

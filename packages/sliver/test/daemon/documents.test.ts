@@ -1,4 +1,6 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type ServerOptions } from "node:https";
+import { join } from "node:path";
 import { signText } from "@nodeyard/sliver-protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { spec } from "../api/rig.ts";
@@ -16,6 +18,8 @@ describe("a daemon that fetches its documents over HTTPS", () => {
   });
   afterEach(async () => {
     await rig.end("SIGTERM");
+    // What one test was given the next one would have already.
+    rmSync(join(rig.folder, "state"), { recursive: true });
     vi.unstubAllEnvs();
     server.closeAllConnections();
     server.close();
@@ -64,5 +68,22 @@ describe("a daemon that fetches its documents over HTTPS", () => {
     await rig.end("SIGTERM");
     await start({ url, caFile, certFile: files.path("node-1.pem"), keyFile: files.path("node-1.key") });
     await vi.waitFor(async () => expect(await names()).toEqual(["ada"]), { timeout: 10_000 });
+  });
+
+  test("a certificate that is renewed is shown from the next poll on; one that is half renewed is said and tried again", async () => {
+    const url = await serve({ requestCert: true, rejectUnauthorized: true, ca: files.text("ca.pem") });
+    const folder = join(rig.folder, "renewed");
+    mkdirSync(folder);
+    const other = new Certificates(folder);
+    other.make("own");
+    const [certFile, keyFile] = [other.path("own.pem"), other.path("own.key")];
+    await start({ url, caFile: files.path("ca.pem"), certFile, keyFile });
+    await says(new RegExp(PLACE));
+    writeFileSync(certFile, files.text("node-1.pem"));
+    await says(/^error documents: .*own\.key is not the key of the certificate in .*own\.pem; name/);
+    expect(await names()).toEqual([]);
+    writeFileSync(keyFile, files.text("node-1.key"));
+    await vi.waitFor(async () => expect(await names()).toEqual(["ada"]), { timeout: 10_000 });
+    await says(/^info documents: it works again$/);
   });
 });

@@ -60,7 +60,10 @@ const started = async (session: string, post: Post, waits = true) => {
 
 describe("a centre of PlanetLab's, Python's own XML-RPC server", () => {
   test("what it lists is made, what it does not list any more goes, what is malformed spoils nothing", async () => {
-    const { rig, source, next } = await started("good", httpPost(url, undefined));
+    const { rig, source, next } = await started(
+      "good",
+      httpPost(url, () => ({})),
+    );
     expect(rig.found).toEqual(["site_exp:running"]);
     const { applied } = [...rig.machine.made.values()][0]!;
     expect(applied).toMatchObject({
@@ -75,11 +78,11 @@ describe("a centre of PlanetLab's, Python's own XML-RPC server", () => {
   });
 
   test("a fault, another node's reply, or nobody there: said, and everything stays", async () => {
-    const post = httpPost(url, undefined);
+    const post = httpPost(url, () => ({}));
     for (const [session, how, why] of [
       ["fault", post, /fault.*session has ended/],
       ["other", post, /for node 8/],
-      ["good", httpPost("http://127.0.0.1:1/", undefined), /ECONNREFUSED/],
+      ["good", httpPost("http://127.0.0.1:1/", () => ({})), /ECONNREFUSED/],
       ["good", async () => "<html>", /XML/],
     ] as const) {
       const { rig, source } = await started(session, how);

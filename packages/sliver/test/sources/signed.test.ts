@@ -197,7 +197,7 @@ describe("the place", () => {
       else response.writeHead(200, { etag: '"a"' }).end("text");
     };
     const base = `http://127.0.0.1:${await listen(createHttp(answer))}`;
-    const place = httpPlace({ url: `${base}/node`, reportUrl: `${base}/report` }, {});
+    const place = httpPlace({ url: `${base}/node`, reportUrl: `${base}/report` }, () => ({}));
     expect(await place.fetch(undefined, never)).toEqual({ text: "text", etag: '"a"' });
     expect(await place.fetch('"a"', never)).toBeUndefined();
     await place.report!("a report", never);
@@ -206,7 +206,7 @@ describe("the place", () => {
       ["/none", /404/],
       ["/moved", /302 to http:\/\/127\.0\.0\.1:1\/; name that place itself/],
     ] as const)
-      await expect(httpPlace({ url: base + path }, {}).fetch(undefined, never)).rejects.toThrow(why);
+      await expect(httpPlace({ url: base + path }, () => ({})).fetch(undefined, never)).rejects.toThrow(why);
   });
 
   test("is who the given authority says, and nobody else", async () => {
@@ -223,10 +223,10 @@ describe("the place", () => {
     const tls = { key: readFileSync(key, "utf8"), cert: readFileSync(cert, "utf8") };
     const port = await listen(createHttps(tls, (_, response) => response.end("text")) as unknown as Server);
     const url = `https://127.0.0.1:${port}/`;
-    expect(await httpPlace({ url }, { ca: tls.cert }).fetch(undefined, never)).toMatchObject({
+    expect(await httpPlace({ url }, () => ({ ca: tls.cert })).fetch(undefined, never)).toMatchObject({
       text: "text",
     });
-    await expect(httpPlace({ url }, {}).fetch(undefined, never)).rejects.toMatchObject({
+    await expect(httpPlace({ url }, () => ({})).fetch(undefined, never)).rejects.toMatchObject({
       code: "sliver.source_unreachable",
       message: expect.stringMatching(/self-signed/),
     });

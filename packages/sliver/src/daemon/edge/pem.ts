@@ -8,7 +8,8 @@ import { DaemonConfigError } from "../errors.ts";
 export type TlsPaths = { readonly [name in keyof TlsFiles]?: string | undefined };
 
 /**
- * Texts of the PEM files that keys of `place` name. What cannot be used is refused now, not with every poll. Throws DaemonConfigError.
+ * Texts of the PEM files that keys of `place` name, as they are now. What cannot be used is said with place and mend, where TLS would say
+ * something of its own. Throws DaemonConfigError.
  */
 export function readTls(place: string, paths: TlsPaths): TlsFiles {
   const ca = read(`${place}.caFile`, paths.ca, certificateOf);

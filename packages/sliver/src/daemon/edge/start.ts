@@ -118,11 +118,13 @@ async function loadState(store: Store, config: DaemonConfig, log: ManagerLog): P
 
 function plcSource({ plc, profile }: DaemonConfig, manager: Manager, log: ManagerLog): PlcSource | undefined {
   if (plc === undefined) return undefined;
-  const { ca } = readTls("plc", { ca: plc.caFile });
+  const tls = () => readTls("plc", { ca: plc.caFile });
+  // What cannot be used now is refused now.
+  tls();
   return new PlcSource({
     manager,
     profile: PROFILES[profile],
-    post: httpPost(plc.url, ca),
+    post: httpPost(plc.url, tls),
     auth: { AuthMethod: "session", session: plc.session },
     clock: systemClock,
     random: systemRandom,
@@ -138,7 +140,8 @@ function signedSource(
 ): SignedSource | undefined {
   if (documents === undefined) return undefined;
   const { url, reportUrl, caFile, certFile, keyFile, periodSeconds } = documents;
-  const tls = readTls("documents", { ca: caFile, cert: certFile, key: keyFile });
+  const tls = () => readTls("documents", { ca: caFile, cert: certFile, key: keyFile });
+  tls();
   const place = httpPlace({ url, ...(reportUrl === undefined ? {} : { reportUrl }) }, tls);
   const period = periodSeconds * 1000;
   return new SignedSource({ manager, place, clock: systemClock, random: systemRandom, log, period });

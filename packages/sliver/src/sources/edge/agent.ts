@@ -13,8 +13,23 @@ export interface TlsFiles {
 /** Milliseconds that a connection is kept for the next call: a poll and its report. */
 const IDLE_MS = 5_000;
 
-/** Connections by `files`, which are read into one context: the system's authorities are hundreds. */
-export function agentOf(files: TlsFiles): Agent {
+/**
+ * Connections by what `files` says at each call: whoever renews a certificate writes its file anew, and tells nobody. Throws what
+ * `files` throws.
+ */
+export function agents(files: () => TlsFiles): () => Agent {
+  let last: { readonly files: string; readonly agent: Agent } | undefined;
+  return () => {
+    const now = files();
+    const text = JSON.stringify(now);
+    // The former one's idle connections end by themselves.
+    if (last?.files !== text) last = { files: text, agent: agentOf(now) };
+    return last.agent;
+  };
+}
+
+/** One context of `files` for all connections: the system's authorities are hundreds. */
+function agentOf(files: TlsFiles): Agent {
   const secureContext = createSecureContext({ ...files, ...systemOr(files.ca) });
   return new Agent({ secureContext, keepAlive: true, timeout: IDLE_MS });
 }

@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { type Agent, request as httpsRequest } from "node:https";
 import { SourceAnswerError, SourceUnreachableError } from "../errors.ts";
 import type { DocumentPlace } from "../signed.ts";
-import { agentOf, type TlsFiles } from "./agent.ts";
+import { agents, type TlsFiles } from "./agent.ts";
 import { whyOf } from "./why.ts";
 
 const MAX_REPLY = 16 * 1024 * 1024;
@@ -20,13 +20,13 @@ interface Reply {
 /** Over HTTPS; plain HTTP to this machine only, in tests. Redirects are not followed. */
 export function httpPlace(
   urls: { readonly url: string; readonly reportUrl?: string },
-  files: TlsFiles,
+  files: () => TlsFiles,
 ): DocumentPlace {
-  const agent = agentOf(files);
+  const agent = agents(files);
   const { url, reportUrl } = urls;
   const fetch: DocumentPlace["fetch"] = async (etag, signal) => {
     const headers = { accept: "application/json", ...(etag === undefined ? {} : { "if-none-match": etag }) };
-    const reply = await call("GET", url, headers, undefined, agent, signal);
+    const reply = await call("GET", url, headers, undefined, agent(), signal);
     if (reply.status === 304 && etag !== undefined) return undefined;
     if (reply.status !== 200) throw new SourceAnswerError(`${url}: HTTP ${reply.status}${reply.moved}`);
     return { text: reply.text, etag: reply.etag };
@@ -39,7 +39,7 @@ export function httpPlace(
         "content-type": "application/json",
         "content-length": String(Buffer.byteLength(text)),
       };
-      const { status, moved } = await call("PUT", reportUrl, headers, text, agent, signal);
+      const { status, moved } = await call("PUT", reportUrl, headers, text, agent(), signal);
       if (status < 200 || status > 299) throw new SourceAnswerError(`${reportUrl}: HTTP ${status}${moved}`);
     },
   };

@@ -2,25 +2,23 @@ import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { PlcTimeoutError } from "../errors.ts";
 import type { Post } from "../plc.ts";
-import { agentOf } from "./agent.ts";
+import { agents, type TlsFiles } from "./agent.ts";
 import { whyOf } from "./why.ts";
 
 const MAX_REPLY = 16 * 1024 * 1024;
 
-/** Over HTTPS with certificates of `ca` (PEM) alone, or the system's; plain HTTP to this machine only, in tests. */
-export function httpPost(url: string, ca: string | undefined): Post {
+/** Over HTTPS; plain HTTP to this machine only, in tests. */
+export function httpPost(url: string, files: () => TlsFiles): Post {
   const isTls = url.startsWith("https:");
   const request = isTls ? httpsRequest : httpRequest;
-  const options = {
-    method: "POST",
-    headers: { "content-type": "text/xml" },
-    ...(isTls ? { agent: agentOf(ca === undefined ? {} : { ca }) } : {}),
-  };
+  const agent = agents(files);
   return (body, signal) =>
     new Promise((resolve, reject) => {
+      const headers = { "content-type": "text/xml" };
+      const options = { method: "POST", headers, ...(isTls ? { agent: agent() } : {}), signal };
       const fail = (cause: unknown) =>
         reject(new PlcTimeoutError(`${url}: ${whyOf(signal.aborted ? signal.reason : cause)}`, { cause }));
-      const call = request(url, { ...options, signal }, (answer) => {
+      const call = request(url, options, (answer) => {
         const chunks: Buffer[] = [];
         let size = 0;
         answer.on("data", (chunk: Buffer) => {
