@@ -7,7 +7,7 @@ import { sessions } from "./sessions.ts";
 
 export { Follower, type Runner, type Target } from "./kit.ts";
 
-const START_LIMIT_MS = 60_000;
+const START_LIMIT_MS = 180_000;
 
 /**
  * The contract of `Tree` as tests, the same for every store. `open` is called once; every test has sessions and a place in

@@ -62,11 +62,11 @@ export interface Place {
   readonly root: string;
   /** Another session. */
   other(): Promise<Tree>;
-  /** Waits until `holds` does, and fails saying `what` after 10 s. */
+  /** Waits until `holds` does, and fails saying `what` after 45 s. */
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
 }
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 45_000;
 const LOOK_AGAIN_MS = 5;
 
 export async function until(

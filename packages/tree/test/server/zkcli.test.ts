@@ -23,7 +23,7 @@ describe.skipIf(missing())("zkCli.sh", () => {
   afterAll(() => bench.close());
 
   async function zkCli(...command: string[]): Promise<string> {
-    const { stdout } = await run(ZKCLI, ["-server", bench.hosts, ...command], { timeout: 20_000 });
+    const { stdout } = await run(ZKCLI, ["-server", bench.hosts, ...command], { timeout: 80_000 });
     return stdout;
   }
 
