@@ -14,7 +14,7 @@ export interface Fetched {
 
 /** The place where documents for this node lie, and where its reports go. */
 export interface DocumentPlace {
-  /** Rejects with SourceUnreachableError, SourceAnswerError. */
+  /** Rejects with SourceUnreachableError, SourceAnswerError, and with what its certificates' files are refused with. */
   fetch(etag: string | undefined, signal: AbortSignal): Promise<Fetched | undefined>;
   /** Absent: nobody wants reports. */
   report?(text: string, signal: AbortSignal): Promise<void>;

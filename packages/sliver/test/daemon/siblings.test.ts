@@ -1,5 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkSiblings } from "../../src/daemon/siblings.ts";
+import { DaemonRig } from "./rig.ts";
 
 describe("whole cores that may be handed out", () => {
   test("are those of the machine", () => {
@@ -23,6 +24,19 @@ describe("whole cores that may be handed out", () => {
   test("are each in their own list", () => {
     expect(() => checkSiblings([[0], [0]], "0-1")).toThrow(
       "machine.siblings.1 is [0]: it lists the threads of one physical core, core 1 itself included",
+    );
+  });
+});
+
+describe("a daemon that is to hand out cores that are not there", () => {
+  const rig = new DaemonRig();
+  beforeAll(() => rig.prepare());
+  afterAll(() => rig.stop());
+
+  test("says so in one line and ends with 1", async () => {
+    await rig.configure({ machine: { siblings: [[0, 4000]] } });
+    await expect(rig.start()).rejects.toThrow(
+      /^exit 1: error machine\.siblings\.0 is about core 4000, and this machine has [\d,-]+: .*\n$/,
     );
   });
 });
