@@ -24,6 +24,11 @@ export class Connection implements Watcher, PeerHandlers {
   readonly peer: Peer;
   /** What the client has not taken, bytes, as last looked at. */
   queuedBytes = 0;
+  /** Packets of this connection. */
+  received = 0;
+  sent = 0;
+  /** Wall time of its arrival, ms. */
+  readonly since: number;
   readonly #hub: Hub;
   readonly #splitter: wire.FrameSplitter;
   readonly #reader = new JuteReader();
@@ -40,6 +45,7 @@ export class Connection implements Watcher, PeerHandlers {
     this.peer = peer;
     this.#hub = hub;
     const { limits, clock } = hub;
+    this.since = clock.now();
     this.#splitter = new wire.FrameSplitter(limits.maxFrameBytes, (bytes, start, end) => {
       if (this.#paused) this.#backlog.push(Buffer.from(bytes.subarray(start, end)));
       else this.#onFrame(bytes, start, end);
@@ -51,11 +57,16 @@ export class Connection implements Watcher, PeerHandlers {
     return this.#session;
   }
 
-  received(bytes: Buffer): void {
+  /** Answers and events that are not written yet. */
+  get outstanding(): number {
+    return this.#outstanding;
+  }
+
+  arrived(bytes: Buffer): void {
     if (this.#over) return;
     if (this.#fresh) {
       this.#fresh = false;
-      const text = this.#hub.fourLetter(bytes.toString("latin1", 0, 4));
+      const text = this.#hub.fourLetter(bytes.toString("latin1", 0, 4), this);
       if (text !== undefined) {
         this.peer.write(Buffer.from(text));
         this.#finish();
@@ -130,6 +141,7 @@ export class Connection implements Watcher, PeerHandlers {
     }
     this.#hub.core.touch(this.#session.id);
     this.#hub.received++;
+    this.received++;
     const { xid, type } = wire.readRequestHeader(this.#reader);
     if (!KNOWN_TYPES.has(type)) {
       this.reply(xid, ErrorCode.unimplemented);
@@ -199,6 +211,7 @@ export class Connection implements Watcher, PeerHandlers {
       return;
     }
     this.#hub.sent++;
+    this.sent++;
     this.peer.write(Buffer.from(writer.written()));
     const before = this.queuedBytes;
     const queued = this.lookAtQueue();

@@ -1,22 +1,57 @@
+import type { Connection } from "./connection.ts";
 import type { Hub } from "./hub.ts";
 
 /** Shown where ZooKeeper shows its release: tools parse the number, people see who answers. */
 const VERSION = "3.6.0-nodeyard";
 
-/** The answer to a four-letter word, as ZooKeeper formats it; undefined for what is none of ours. */
-export function fourLetterAnswer(word: string, hub: Hub): string | undefined {
-  if (word === "ruok") return "imok";
-  if (word === "srvr") return srvr(hub);
-  if (word === "mntr") return mntr(hub);
-  return undefined;
+/**
+ * Answers in ZooKeeper's formats (ZooKeeper Administrator's Guide, "The Four Letter Words"). What this server does not
+ * measure (latencies) or does not have (ticks, a Java runtime) is left out rather than made up.
+ */
+const ANSWERS: Readonly<Record<string, (hub: Hub, asking: Connection) => string>> = {
+  ruok: () => "imok",
+  isro: () => "rw",
+  envi: () => `Environment:\nzookeeper.version=${VERSION}\n`,
+  srvr: (hub) => `${version()}${figures(hub)}`,
+  stat: (hub, asking) => `${version()}Clients:\n${clients(hub, asking, brief)}\n${figures(hub)}`,
+  cons: (hub, asking) => `${clients(hub, asking, detailed)}\n`,
+  conf,
+  wchs,
+  mntr,
+};
+
+/** Words that ZooKeeper knows and this server does not answer. Without this they would be taken for the length of a frame. */
+const REFUSED: ReadonlySet<string> = new Set([
+  "crst",
+  "dirs",
+  "dump",
+  "gtmk",
+  "hash",
+  "lsnp",
+  "stmk",
+  "srst",
+  "wchc",
+  "wchp",
+]);
+
+/** The answer to a four-letter word; undefined for what is none. */
+export function fourLetterAnswer(word: string, hub: Hub, asking: Connection): string | undefined {
+  if (REFUSED.has(word)) return `${word} is not executed because it is not in the whitelist.\n`;
+  return Object.hasOwn(ANSWERS, word) ? ANSWERS[word]?.(hub, asking) : undefined;
 }
 
-function srvr(hub: Hub): string {
+function version(): string {
+  return `Zookeeper version: ${VERSION}\n`;
+}
+
+function figures(hub: Hub): string {
+  let outstanding = 0;
+  for (const connection of hub.connections) outstanding += connection.outstanding;
   return [
-    `Zookeeper version: ${VERSION}`,
     `Received: ${hub.received}`,
     `Sent: ${hub.sent}`,
     `Connections: ${hub.connections.size}`,
+    `Outstanding: ${outstanding}`,
     `Zxid: 0x${hub.core.zxid.toString(16)}`,
     "Mode: standalone",
     `Node count: ${hub.core.znodeCount}`,
@@ -24,9 +59,46 @@ function srvr(hub: Hub): string {
   ].join("\n");
 }
 
+/** One line per connection; the number in brackets is 0 for the connection that asks, as ZooKeeper has it. */
+function clients(hub: Hub, asking: Connection, describe: (connection: Connection) => string): string {
+  let lines = "";
+  for (const connection of hub.connections) {
+    const mark = connection === asking ? 0 : 1;
+    lines += ` /${connection.peer.name}[${mark}](${describe(connection)})\n`;
+  }
+  return lines;
+}
+
+function brief({ outstanding, received, sent }: Connection): string {
+  return `queued=${outstanding},recved=${received},sent=${sent}`;
+}
+
+function detailed(connection: Connection): string {
+  const { session, since } = connection;
+  if (session === undefined) return brief(connection);
+  return `${brief(connection)},sid=0x${session.id.toString(16)},est=${since},to=${session.timeoutMs}`;
+}
+
+function conf(hub: Hub): string {
+  const { port, limits } = hub;
+  return [
+    `clientPort=${port ?? -1}`,
+    `maxClientCnxns=${limits.maxConnections}`,
+    `minSessionTimeout=${limits.minSessionTimeoutMs}`,
+    `maxSessionTimeout=${limits.maxSessionTimeoutMs}`,
+    "serverId=0",
+    "",
+  ].join("\n");
+}
+
+function wchs({ watches }: Hub): string {
+  const { watchers, paths, size } = watches.sums();
+  return `${watchers} connections watching ${paths} paths\nTotal watches:${size}\n`;
+}
+
 function mntr(hub: Hub): string {
   const { core } = hub;
-  const figures: [string, string | number][] = [
+  const rows: [string, string | number][] = [
     ["zk_version", VERSION],
     ["zk_server_state", "standalone"],
     ["zk_packets_received", hub.received],
@@ -38,5 +110,5 @@ function mntr(hub: Hub): string {
     ["zk_fsync_count", core.batches],
     ...[...hub.cuts].map(([reason, count]): [string, number] => [`zk_connections_cut_${reason}`, count]),
   ];
-  return figures.map(([name, value]) => `${name}\t${value}\n`).join("");
+  return rows.map(([name, value]) => `${name}\t${value}\n`).join("");
 }

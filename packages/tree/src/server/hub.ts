@@ -24,6 +24,8 @@ export class Hub {
   /** Packets since the start. */
   received = 0;
   sent = 0;
+  /** The TCP port, once there is one. */
+  port: number | undefined;
   /** Connections that the server ended, by reason. */
   readonly cuts = new Map<string, number>();
   readonly #attached = new Map<bigint, Connection>();
@@ -118,8 +120,8 @@ export class Hub {
     this.cuts.set(reason, (this.cuts.get(reason) ?? 0) + 1);
   }
 
-  fourLetter(word: string): string | undefined {
-    return fourLetterAnswer(word, this);
+  fourLetter(word: string, asking: Connection): string | undefined {
+    return fourLetterAnswer(word, this, asking);
   }
 
   close(): void {

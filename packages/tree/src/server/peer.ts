@@ -18,7 +18,7 @@ export interface Peer {
 
 export interface PeerHandlers {
   /** Bytes of the peer; they stay valid. */
-  received(bytes: Buffer): void;
+  arrived(bytes: Buffer): void;
   /** Everything written has gone out. */
   drained(): void;
   /** It is gone, for whatever reason; nothing is told afterwards. */

@@ -46,9 +46,10 @@ export async function startTreeServer(options: TreeServerOptions): Promise<TreeS
     await close();
     throw error;
   }
+  hub.port = listeners.find((listener) => listener.port !== undefined)?.port;
   return {
     addresses: listeners.map((listener) => listener.address),
-    port: listeners.find((listener) => listener.port !== undefined)?.port,
+    port: hub.port,
     cuts: hub.cuts,
     close,
     [Symbol.asyncDispose]: close,

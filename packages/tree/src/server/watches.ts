@@ -31,6 +31,15 @@ export class WatchTable {
     return this.#size;
   }
 
+  /** Who watches, what, and how many watches that makes. */
+  sums(): { readonly watchers: number; readonly paths: number; readonly size: number } {
+    const paths = new Set<string>();
+    for (const kind of KINDS) for (const path of this.#tables[kind].keys()) paths.add(path);
+    let watchers = 0;
+    for (const weight of this.#weights.values()) if (weight > 0) watchers++;
+    return { watchers, paths: paths.size, size: this.#size };
+  }
+
   /** How many watches a watcher has, long paths counted several times: what they cost us. */
   weightOf(watcher: Watcher): number {
     return this.#weights.get(watcher) ?? 0;

@@ -156,6 +156,7 @@ test("four-letter words", async () => {
   const port = bench.server.port ?? 0;
   expect(await fourLetter(port, "ruok")).toBe("imok");
   expect(await fourLetter(port, "srvr")).toMatch(/Mode: standalone/);
+  expect(await fourLetter(port, "dump")).toBe("dump is not executed because it is not in the whitelist.\n");
   expect(await mntr(port)).toMatchObject({ zk_server_state: "standalone", zk_znode_count: "1" });
 });
 

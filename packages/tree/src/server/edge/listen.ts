@@ -147,7 +147,7 @@ function adopt(socket: Socket, name: string, onPeer: OnPeer): void {
     socket.destroy();
     return;
   }
-  socket.on("data", (bytes: Buffer) => handlers.received(bytes));
+  socket.on("data", (bytes: Buffer) => handlers.arrived(bytes));
   socket.on("drain", () => handlers.drained());
   socket.once("close", () => handlers.closed());
 }
