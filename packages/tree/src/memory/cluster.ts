@@ -5,7 +5,7 @@ import { RemoteTree } from "../remote/remote-tree.ts";
 import type { CallInfo } from "./call.ts";
 import type { Fault } from "./options.ts";
 import { MemoryPort } from "./port.ts";
-import { type AppliedWrite, MemoryServer } from "./server.ts";
+import { type AppliedWrite, type FollowerOptions, MemoryServer } from "./server.ts";
 
 const MAX_DATA_BYTES = 0xfffff - 1_024;
 
@@ -24,6 +24,12 @@ export interface MemoryTreeOptions {
   readonly faults?: (call: CallInfo) => Fault;
   /** Asked for every event that a client is to be told: true loses it, as no ZooKeeper does but a broken proxy may. */
   readonly losesEvent?: (client: string) => boolean;
+  /**
+   * Servers that carry out what was committed later than the leader does. Each connection is to another server than the one before: its
+   * reads and events are that server's. A session never sees less than it saw in an answer, its own writes included; a write whose
+   * reply was lost it may not see. Absent: every client is connected to the leader.
+   */
+  readonly followers?: FollowerOptions;
   /** Largest data of one znode, bytes; default 1,047,551. */
   readonly maxDataBytes?: number;
   /** How far the tree's clock is ahead of the clients', ms; default 0. */
@@ -75,7 +81,7 @@ export interface MemoryCluster {
 /** Makes an empty tree in memory. The same clock, seed and calls give the same course of events. */
 export function createMemoryTree(options: MemoryTreeOptions): MemoryCluster {
   const { clock, random, maxDataBytes = MAX_DATA_BYTES, skewMs = 0, keepLog = true } = options;
-  const server = new MemoryServer(clock, maxDataBytes, skewMs, keepLog);
+  const server = new MemoryServer(clock, maxDataBytes, skewMs, keepLog, options.followers);
   const reconnectMs = span(options.reconnectMs ?? [50, 150], random);
   let clients = 0;
   return {
@@ -93,6 +99,7 @@ export function createMemoryTree(options: MemoryTreeOptions): MemoryCluster {
         capabilities: { shared: true, durable: false, maxDataBytes },
         sessionTimeoutMs: connect.sessionTimeoutMs ?? 10_000,
         reconnectMs,
+        choose: (count) => (count < 2 ? 0 : Math.floor(count * random.float())),
         latency: latencyMs && span(latencyMs, random),
         fault: options.faults ?? (() => undefined),
         losesEvent: () => options.losesEvent?.(name) ?? false,

@@ -18,6 +18,8 @@ export interface MemoryPortOptions {
   readonly sessionTimeoutMs: number;
   /** Time from the loss of a connection to the next one, ms. */
   readonly reconnectMs: () => number;
+  /** A number from 0 to below `count`: which of so many servers to connect to. */
+  readonly choose: (count: number) => number;
   readonly latency: (() => number) | undefined;
   readonly fault: (call: CallInfo) => Fault;
   /** Asked for every event before it is sent; true: it never arrives, though the connection stands. */

@@ -12,6 +12,7 @@ import { ConnectionLost, SessionExpired, TreeClosed, type TreeError } from "../e
 import type { Found, Port, PortEvent, Reply } from "../remote/port.ts";
 import { Call, type CallInfo } from "./call.ts";
 import type { Fault, MemoryPortOptions, Watching } from "./options.ts";
+import type { Replica } from "./replica.ts";
 import { Wire } from "./wire.ts";
 
 /** A client's end of a simulated connection. */
@@ -24,6 +25,10 @@ export class MemoryPort implements Port {
   #inFlight = new Set<Call>();
   #up: Wire;
   #down: Wire;
+  /** The server that it is connected to, or was last. */
+  #replica: Replica;
+  /** Of the newest answer: the client connects to no server that is behind it. Events have no zxid (ZooKeeper before 3.9). */
+  #seen = 0n;
   /** Counts connections; what belongs to an earlier one never arrives. */
   #link = 0;
   #id = 0n;
@@ -42,6 +47,7 @@ export class MemoryPort implements Port {
   constructor(options: MemoryPortOptions) {
     this.#options = options;
     this.capabilities = options.capabilities;
+    this.#replica = options.server.serversFor(0n)[0]!;
     this.#up = this.#wire();
     this.#down = this.#wire();
     this.connect();
@@ -78,6 +84,8 @@ export class MemoryPort implements Port {
     );
     const run = () => {
       const answer = server.write(this.#id, own);
+      // A server answers a write, a refused one too, when it has carried out all that was decided before it.
+      this.#replica.catchUp();
       if (answer.error !== undefined) return answer.error;
       const offset = server.now() - clock.now();
       return () => {
@@ -89,23 +97,26 @@ export class MemoryPort implements Port {
   }
 
   get(path: string, reply: Reply<Found>, options?: CallOptions): void {
-    const { tree } = this.#options.server;
     this.#read("get", path, reply, options, () => {
+      const { tree } = this.#replica;
       const stat = tree.stat(path);
       return stat && { data: new Uint8Array(tree.data(path) ?? []), stat };
     });
   }
 
   stat(path: string, reply: Reply<Stat>, options?: CallOptions): void {
-    this.#read("stat", path, reply, options, () => this.#options.server.tree.stat(path));
+    this.#read("stat", path, reply, options, () => this.#replica.tree.stat(path));
   }
 
   children(path: string, reply: Reply<readonly string[]>, options?: CallOptions): void {
-    this.#read("children", path, reply, options, () => this.#options.server.tree.children(path));
+    this.#read("children", path, reply, options, () => this.#replica.tree.children(path));
   }
 
   sync(path: string, reply: Reply<true>, options?: CallOptions): void {
-    this.#read("sync", path, reply, options, () => true as const);
+    this.#read("sync", path, reply, options, () => {
+      this.#replica.catchUp();
+      return true as const;
+    });
   }
 
   watch(root: string, onEvent: (event: PortEvent) => void, onReady: () => void): () => Promise<void> {
@@ -167,7 +178,10 @@ export class MemoryPort implements Port {
     if (!server.has(this.#id)) {
       this.#id = server.open(client, sessionTimeoutMs);
       this.#epoch++;
-    }
+      this.#choose();
+      // A new session is a transaction like others, and its server has carried it out.
+      this.#replica.catchUp();
+    } else this.#choose();
     server.attach(this.#id);
     this.#silent = false;
     this.#heardAt = clock.monotonic();
@@ -176,6 +190,13 @@ export class MemoryPort implements Port {
     const link = this.#link;
     for (const watching of this.#watches) if (link === this.#link) watching.onReady();
     for (const call of this.#waiting.splice(0)) this.#send(call);
+  }
+
+  /** Another server than before, where there is one that has what the client has seen. */
+  #choose(): void {
+    const fit = this.#options.server.serversFor(this.#seen);
+    const others = fit.filter((replica) => replica !== this.#replica);
+    this.#replica = others[this.#options.choose(others.length)] ?? fit[0]!;
   }
 
   /** The server ends the session, and the connection with it. */
@@ -279,7 +300,9 @@ export class MemoryPort implements Port {
     if (fault === "lose-request") return this.disconnect();
     const answer = call.run();
     if (fault === "lose-reply") return this.disconnect();
+    const { zxid } = this.#replica.tree;
     this.#tell(() => {
+      if (zxid > this.#seen) this.#seen = zxid;
       this.#inFlight.delete(call);
       this.#heardAt = Math.max(this.#heardAt, call.sentAt);
       this.#silent = false;
@@ -308,7 +331,7 @@ export class MemoryPort implements Port {
     const { root, onEvent } = watching;
     const prefix = root === "/" ? "/" : `${root}/`;
     watching.stop?.();
-    watching.stop = this.#options.server.onEvent((event) => {
+    watching.stop = this.#replica.onEvent((event) => {
       if (event.path !== root && !event.path.startsWith(prefix)) return;
       if (!this.#options.losesEvent()) this.#tell(() => onEvent(event));
     });

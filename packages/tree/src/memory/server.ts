@@ -1,8 +1,8 @@
 import type { Clock, Timer } from "@nodeyard/runtime";
 import type { Op, OpResult } from "../contract.ts";
-import { DataTree, type TreeEvent } from "../engine/index.ts";
+import type { Applied } from "../engine/index.ts";
 import { CommitFailed, SessionExpired, type TreeError } from "../errors.ts";
-import type { PortEvent } from "../remote/port.ts";
+import { FollowerReplica, Replica, type Transaction } from "./replica.ts";
 
 /** Something that changed the tree, for checkers that look at a whole run afterwards. */
 export interface AppliedWrite {
@@ -27,22 +27,49 @@ export type Answer =
   | { readonly error?: undefined; readonly results: readonly OpResult[] }
   | { readonly error: TreeError };
 
-/** The far end of all connections: one data tree, its sessions, and whoever watches. */
+/** Servers beside the leader. */
+export interface FollowerOptions {
+  readonly count: number;
+  /** Asked for each transaction and follower: how much later than the leader it carries the transaction out, ms. */
+  readonly lagMs: () => number;
+}
+
+/** The far end of all connections: a leader that carries out every write, followers that do so later, and the sessions. */
 export class MemoryServer {
-  readonly tree: DataTree;
+  readonly #leader: Replica;
+  readonly #followers: readonly FollowerReplica[];
   readonly log: AppliedWrite[] = [];
   readonly #clock: Clock;
   readonly #skewMs: number;
   readonly #keepLog: boolean;
   readonly #sessions = new Map<bigint, ServerSession>();
-  readonly #watchers = new Set<(event: PortEvent) => void>();
   #nextSession = 1n;
 
-  constructor(clock: Clock, maxDataBytes: number, skewMs: number, keepLog: boolean) {
+  constructor(
+    clock: Clock,
+    maxDataBytes: number,
+    skewMs: number,
+    keepLog: boolean,
+    followers: FollowerOptions = { count: 0, lagMs: () => 0 },
+  ) {
     this.#clock = clock;
     this.#skewMs = skewMs;
     this.#keepLog = keepLog;
-    this.tree = new DataTree(maxDataBytes);
+    this.#leader = new Replica(maxDataBytes);
+    this.#followers = Array.from(
+      { length: followers.count },
+      () => new FollowerReplica(maxDataBytes, clock, followers.lagMs),
+    );
+  }
+
+  /** What the leader has. */
+  get tree(): Replica["tree"] {
+    return this.#leader.tree;
+  }
+
+  /** The servers that a client may connect to that has seen `zxid`: ZooKeeper's refuse one that has seen more than they have. */
+  serversFor(zxid: bigint): readonly Replica[] {
+    return [this.#leader, ...this.#followers].filter(({ tree }) => tree.zxid >= zxid);
   }
 
   now(): number {
@@ -52,7 +79,7 @@ export class MemoryServer {
   open(client: string, timeoutMs: number): bigint {
     const id = this.#nextSession++;
     this.#sessions.set(id, { client, timeoutMs, expiry: undefined });
-    this.tree.tick();
+    this.#apply({ kind: "open" });
     return id;
   }
 
@@ -80,7 +107,7 @@ export class MemoryServer {
     found.expiry?.cancel();
     this.#sessions.delete(session);
     const ops = this.tree.ephemerals(session).map((path): Op => ({ op: "delete", path }));
-    const { events } = this.tree.endSession(session);
+    const applied = this.#apply({ kind: "end", session });
     this.#record({
       client: found.client,
       session,
@@ -88,37 +115,30 @@ export class MemoryServer {
       results: ops.map(() => ({ op: "delete" })),
       sessionEnd: true,
     });
-    this.#tell(events);
+    if (applied.error === undefined) this.#leader.tell(applied.events);
   }
 
   write(session: bigint, ops: readonly Op[]): Answer {
     const found = this.#sessions.get(session);
     if (found === undefined) return { error: new SessionExpired("a write", undefined, "none") };
     const before = this.tree.zxid;
-    const applied = this.tree.apply(ops, session, this.now());
+    const applied = this.#apply({ kind: "write", ops, session, at: this.now() });
     if (applied.error !== undefined)
       return { error: ops.length === 1 ? reasonOf(applied.error) : applied.error };
     if (this.tree.zxid !== before)
       this.#record({ client: found.client, session, ops, results: applied.results });
-    this.#tell(applied.events);
+    this.#leader.tell(applied.events);
     return applied;
   }
 
-  /** Tells every later change, synchronously, until the function is called. */
-  onEvent(watcher: (event: PortEvent) => void): () => void {
-    this.#watchers.add(watcher);
-    return () => this.#watchers.delete(watcher);
+  #apply(transaction: Transaction): Applied {
+    const applied = this.#leader.apply(transaction);
+    if (applied.error === undefined) for (const follower of this.#followers) follower.follow(transaction);
+    return applied;
   }
 
   #record(write: Omit<AppliedWrite, "zxid" | "at">): void {
     if (this.#keepLog) this.log.push({ zxid: this.tree.zxid, at: this.now(), ...write });
-  }
-
-  #tell(events: readonly TreeEvent[]): void {
-    for (const { type, path } of events) {
-      if (type === "childrenChanged") continue;
-      for (const tell of this.#watchers) tell({ type, path });
-    }
   }
 }
 

@@ -13,6 +13,8 @@ export function sessions({ run, check, has }: Context): void {
       code: "tree.no_children_for_ephemerals",
     });
     await second.close();
+    // Another server may not yet have what was created either.
+    await tree.sync(root);
     await until("the ephemeral znode is gone", async () => (await tree.stat(`${root}/bound`)) === undefined);
     expect(await tree.stat(`${root}/stays`)).toBeDefined();
   });

@@ -5,11 +5,16 @@ import { type Target, treeConformance } from "../../src/testing/index.ts";
 
 const run = { describe, test, beforeAll, afterAll, expect };
 
-function memory(latencyMs?: readonly [number, number]): () => Promise<Target> {
+/** Longer than a connection takes to come back, so that it comes back to a server that is behind. */
+const LAG_MS = 60;
+
+function memory(latencyMs?: readonly [number, number], followers = 0): () => Promise<Target> {
   return async () => {
+    const random = seededRandom(11);
     const cluster = createMemoryTree({
       clock: systemClock,
-      random: seededRandom(11),
+      random,
+      followers: { count: followers, lagMs: () => random.float() * LAG_MS },
       reconnectMs: [5, 20],
       ...(latencyMs && { latencyMs }),
     });
@@ -26,3 +31,5 @@ function memory(latencyMs?: readonly [number, number]): () => Promise<Target> {
 treeConformance("in memory", run, memory(), ["disconnect", "expire"]);
 // Packets take their time, so states are skipped and paths are seen at different moments.
 treeConformance("in memory, slow and torn", run, memory([0, 3]), ["disconnect", "expire"]);
+// Connections go to servers that are behind, each reconnect to another one.
+treeConformance("in memory, with followers", run, memory([0, 3], 2), ["disconnect", "expire"]);

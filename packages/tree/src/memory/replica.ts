@@ -1,0 +1,95 @@
+import type { Clock, Timer } from "@nodeyard/runtime";
+import type { Op } from "../contract.ts";
+import { type Applied, DataTree, type TreeEvent } from "../engine/index.ts";
+import type { PortEvent } from "../remote/port.ts";
+
+/** A change in the order in which the leader carried it out. */
+export type Transaction =
+  | { readonly kind: "write"; readonly ops: readonly Op[]; readonly session: bigint; readonly at: number }
+  | { readonly kind: "open" }
+  | { readonly kind: "end"; readonly session: bigint };
+
+/** The znodes as one server has them, and the clients that watch there. */
+export class Replica {
+  readonly tree: DataTree;
+  readonly #watchers = new Set<(event: PortEvent) => void>();
+
+  constructor(maxDataBytes: number) {
+    this.tree = new DataTree(maxDataBytes);
+  }
+
+  /** Carries a transaction out; `tell` then tells its events. */
+  apply(transaction: Transaction): Applied {
+    switch (transaction.kind) {
+      case "write":
+        return this.tree.apply(transaction.ops, transaction.session, transaction.at);
+      case "open":
+        this.tree.tick();
+        return { results: [], touched: [], events: [] };
+      case "end":
+        return { results: [], ...this.tree.endSession(transaction.session) };
+    }
+  }
+
+  /** Tells every later change, synchronously, until the function is called. */
+  onEvent(watcher: (event: PortEvent) => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  tell(events: readonly TreeEvent[]): void {
+    for (const { type, path } of events) {
+      if (type === "childrenChanged") continue;
+      for (const tell of this.#watchers) tell({ type, path });
+    }
+  }
+
+  /** Carries out now what is still to come. */
+  catchUp(): void {}
+}
+
+/** A server that carries out what the leader committed a while later, in the same order. */
+export class FollowerReplica extends Replica {
+  readonly #clock: Clock;
+  readonly #lagMs: () => number;
+  readonly #due: { readonly at: number; readonly transaction: Transaction }[] = [];
+  #timer: Timer | undefined;
+
+  /** `lagMs` is asked for each transaction. */
+  constructor(maxDataBytes: number, clock: Clock, lagMs: () => number) {
+    super(maxDataBytes);
+    this.#clock = clock;
+    this.#lagMs = lagMs;
+  }
+
+  follow(transaction: Transaction): void {
+    const at = Math.max(this.#due.at(-1)?.at ?? 0, this.#clock.monotonic() + this.#lagMs());
+    this.#due.push({ at, transaction });
+    if (this.#due.length === 1) this.#wait();
+  }
+
+  override catchUp(): void {
+    this.#upTo(Number.POSITIVE_INFINITY);
+  }
+
+  #wait(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const [next] = this.#due;
+    if (next === undefined) return;
+    const now = this.#clock.monotonic();
+    this.#timer = this.#clock.setTimer(next.at - now, () => this.#upTo(this.#clock.monotonic()), {
+      background: true,
+    });
+  }
+
+  #upTo(time: number): void {
+    while (this.#due.length > 0 && this.#due[0]!.at <= time) {
+      const applied = this.apply(this.#due.shift()!.transaction);
+      // What the leader carried out, a tree in the same state carries out as well.
+      if (applied.error !== undefined) throw applied.error;
+      this.tell(applied.events);
+    }
+    this.#wait();
+  }
+}
