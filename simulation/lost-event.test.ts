@@ -25,6 +25,7 @@ async function site() {
   const surroundings = {
     cluster,
     clouds,
+    witnesses: new Map(),
     clock,
     config: VARIANTS[0]!,
     build: undefined,

@@ -13,6 +13,7 @@ import type { Scene } from "./scene.ts";
 import { CLOUDS, IMAGE, LIMITS, SLICER, TENANT_LIMITS, VARIANTS, ZONED } from "./setting.ts";
 import { streams } from "./streams.ts";
 import { fairWeather } from "./weather.ts";
+import { FOREIGN, Witness } from "./witness.ts";
 
 /** Share of calls that lose their request or their reply while there is trouble; of events, a fifth of it. */
 const LOST = 0.01;
@@ -64,6 +65,13 @@ export function makeScene(
     ZONED.split("/")[0]!,
   );
   let executors = 0;
+  const effects: Scene["effects"] = [];
+  const witnesses = new Map(
+    CLOUDS.map((name) => [
+      name,
+      new Witness(name, (effect) => void effects.push({ writes: cluster.log.length, effect })),
+    ]),
+  );
   const scene: Scene = {
     seed,
     build,
@@ -71,15 +79,19 @@ export function makeScene(
     cluster,
     clock,
     clouds: new Map(
-      CLOUDS.map((name, index) => [
-        name,
-        new TaggableCloud({
-          clock: cloudClock,
+      CLOUDS.map((name, index): [string, TaggableCloud] => {
+        const witness = witnesses.get(name)!;
+        const cloud: TaggableCloud = new TaggableCloud({
+          clock: witness.clock(cloudClock),
           random: stream(`ids of ${name}`),
           knobs: fairWeather(seed + index),
-        }),
-      ]),
+          journal: witness.journal(() => cloud),
+        });
+        return [name, cloud];
+      }),
     ),
+    witnesses,
+    effects,
     foreign: new Map(),
     processes: [],
     check,
@@ -141,7 +153,7 @@ export async function prepare({ cluster, clock, clouds, foreign }: Scene): Promi
 async function strangers(cloud: TaggableCloud, provider: string): Promise<readonly string[]> {
   const { knobs } = cloud;
   cloud.adjust({ ...knobs, errors: { create: 0, delete: 0, find: 0, list: 0 } });
-  const other = { installation: "another", provider, pool: "main", nodeId: "0000000001" };
+  const other = { installation: FOREIGN, provider, pool: "main", nodeId: "0000000001" };
   const ids: string[] = [];
   for (const tag of [null, other]) {
     const order = {

@@ -16,11 +16,14 @@ import { Traps } from "./effects.ts";
 import { isBad } from "./image-keeper.ts";
 import { watchedCloud, watchedTree } from "./instruments.ts";
 import { Life } from "./mortal.ts";
+import type { Caller, Witness } from "./witness.ts";
 
 export interface Surroundings {
   readonly cluster: MemoryCluster;
   /** By provider. */
   readonly clouds: ReadonlyMap<string, TaggableCloud>;
+  /** By provider. */
+  readonly witnesses: ReadonlyMap<string, Witness>;
   readonly clock: Clock;
   readonly config: LauncherConfig;
   /** What the program lacks, for runs that show that it is missed. */
@@ -30,6 +33,8 @@ export interface Surroundings {
 }
 
 const SESSION_MS = 4_000;
+/** A wall clock that ran ahead of the monotonic one by more than this counts as the session's end (design, rule 1), milliseconds. */
+const JUMP_MS = 2_000;
 
 /** Machines of images that do not boot are made like others, and never answer. */
 function bootless(provider: Provider): Provider {
@@ -54,10 +59,15 @@ export class LauncherProcess {
   launcher: Launcher | undefined;
   closing = false;
   #next: LauncherConfig | undefined;
+  #frozenAt: number | undefined;
+  /** Until when it trusted its session as it slept: nothing of it was heard of since. */
+  #distrusted: number | undefined;
+  readonly #clock: Clock;
 
   constructor(name: string, seed: number, surroundings: Surroundings) {
-    const { cluster, clouds, clock, config, build, onCloudError } = surroundings;
+    const { cluster, clouds, witnesses, clock, config, build, onCloudError } = surroundings;
     this.name = name;
+    this.#clock = clock;
     const random: Random = seededRandom(seed);
     this.life = new Life(clock);
     const mortal = this.life.clock();
@@ -65,7 +75,8 @@ export class LauncherProcess {
     const instruments = { traps: this.traps, clock, random: seededRandom(seed + 1) };
     const guarded = new Map(
       [...clouds].map(([provider, cloud]) => {
-        const own = this.life.guard(cloud);
+        const seen = witnesses.get(provider)?.as(() => this.#caller(), cloud);
+        const own = this.life.guard(seen ?? cloud);
         return [provider, watchedCloud(build === "intent" ? tagsLate(own) : own, instruments, onCloudError)];
       }),
     );
@@ -133,12 +144,22 @@ export class LauncherProcess {
   }
 
   freeze(): void {
+    this.#frozenAt = this.#clock.monotonic();
     this.life.freeze();
     this.tree.freeze();
   }
 
   thaw(slept: boolean): void {
+    const sleptMs = slept ? this.#clock.monotonic() - (this.#frozenAt ?? Number.POSITIVE_INFINITY) : 0;
+    if (sleptMs > JUMP_MS) this.#distrusted = this.tree.session().trustedUntil;
     this.life.thaw(slept);
     this.tree.thaw();
+  }
+
+  /** As the checks count it, apart from what the launcher thinks. */
+  #caller(): Caller {
+    const { id, state, trustedUntil } = this.tree.session();
+    const inTime = this.life.clock().monotonic() < trustedUntil && trustedUntil !== this.#distrusted;
+    return { name: this.name, session: id, trusted: state === "connected" && inTime };
   }
 }

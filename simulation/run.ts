@@ -65,12 +65,14 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const advance = async (ms: number) => {
     await clock.advance(ms);
     for (; checked < cluster.log.length; checked++) {
+      takeEffects(scene, checked);
       const write = cluster.log[checked]!;
       options.onWrite?.(write, clock.monotonic());
       // Jumps happen between two steps, never within one.
       check.take(write, write.at - scene.jumped);
       note(scene, write);
     }
+    takeEffects(scene, checked);
     checkVerdicts(scene);
     if (failures.length > 0) throw failures[0];
   };
@@ -132,6 +134,11 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     ended: zuul.outcomes.length + cli.ended,
     coverage: scene.coverage,
   };
+}
+
+/** What was done to the clouds when the tree had so many writes, or before. */
+function takeEffects({ effects, check }: Scene, writes: number): void {
+  while (effects.length > 0 && effects[0]!.writes <= writes) check.takeEffect(effects.shift()!.effect);
 }
 
 /** Tells who must know what was written. */

@@ -2,7 +2,7 @@ import type { Random, VirtualClock } from "@nodeyard/runtime";
 import type { MemoryCluster } from "@nodeyard/tree";
 import type { LauncherConfig } from "nodeyard";
 import type { Build, TaggableCloud } from "./broken/index.ts";
-import type { LogCheck } from "./checks/index.ts";
+import type { Effect, LogCheck } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
 import type { Fault } from "./faults.ts";
 import type { ImageKeeper } from "./image-keeper.ts";
@@ -11,6 +11,7 @@ import type { Operator } from "./operator.ts";
 import type { LauncherProcess } from "./process.ts";
 import type { Requestor } from "./requestor.ts";
 import type { Sighting } from "./sightings.ts";
+import type { Witness } from "./witness.ts";
 
 /** All that takes part in one run. */
 export interface Scene {
@@ -21,6 +22,10 @@ export interface Scene {
   readonly clock: VirtualClock;
   /** By provider. */
   readonly clouds: ReadonlyMap<string, TaggableCloud>;
+  /** Who sees what is done to the clouds, by provider. */
+  readonly witnesses: ReadonlyMap<string, Witness>;
+  /** What was done to the clouds and is not checked yet, with the number of writes that the tree had by then. */
+  readonly effects: { readonly writes: number; readonly effect: Effect }[];
   /** Ids of machines that are not ours, by provider: whatever happens, they stay. */
   readonly foreign: Map<string, readonly string[]>;
   readonly processes: LauncherProcess[];

@@ -50,7 +50,7 @@ const CAUGHT_BY: Readonly<Record<(typeof BUILDS)[number], RegExp>> = {
   reservation: /limits|ledger/,
   tenants: /limits|ledger/,
   slots: /a slot has one node/,
-  intent: /outlives its record/,
+  intent: /intent stands before/,
 };
 
 describe("a build that lacks", () => {

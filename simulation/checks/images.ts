@@ -1,15 +1,26 @@
 import type { AppliedWrite } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
+import type { Replay } from "./replay.ts";
+import type { Change, Rule } from "./rule.ts";
 
 const UPLOAD = /^\/nodepool\/images\/[^/]+\/builds\/[^/]+\/providers\/[^/]+\/images\/\d{10}$/;
 /** A launch may be under way when its image goes: calls are late by so much at most, milliseconds. */
 const UNDER_WAY_MS = 5_000;
 
-/** Uploads of diskimages: what boots is one that is ready, or was until a moment ago. */
-export class Images {
+/** The client's promise: what boots is an upload that is ready, or was until a moment ago. */
+export class Images implements Rule {
   readonly #readyUntil = new Map<string, number>();
 
-  take({ ops, results }: AppliedWrite, now: number): void {
+  /** A launch says what it boots. */
+  onNode({ id, before, after, write }: Change, { now }: Replay): void {
+    const image = after?.data.image_id;
+    if (image === before?.data.image_id) return;
+    if (typeof image !== "string" || !image.startsWith("/nodepool/images/")) return;
+    if (now - (this.#readyUntil.get(image) ?? Number.NEGATIVE_INFINITY) > UNDER_WAY_MS)
+      throw new Broken("what boots is ready", write, `${id}: ${image}`);
+  }
+
+  onWrite({ ops, results }: AppliedWrite, { now }: Replay): void {
     for (const [index, op] of ops.entries()) {
       const result = results[index];
       const path = result?.op === "create" ? result.path : op.path;
@@ -18,12 +29,5 @@ export class Images {
       if (ready) this.#readyUntil.set(path, Number.POSITIVE_INFINITY);
       else if (this.#readyUntil.get(path) === Number.POSITIVE_INFINITY) this.#readyUntil.set(path, now);
     }
-  }
-
-  /** A launch says what it boots. */
-  checkBoots(image: unknown, node: string, write: AppliedWrite, now: number): void {
-    if (typeof image !== "string" || !image.startsWith("/nodepool/images/")) return;
-    if (now - (this.#readyUntil.get(image) ?? Number.NEGATIVE_INFINITY) > UNDER_WAY_MS)
-      throw new Broken("what boots is ready", write, `${node}: ${image}`);
   }
 }

@@ -1,3 +1,5 @@
 export { Broken } from "./broken.ts";
+export type { Effect } from "./effect.ts";
 export { takenOf } from "./limits.ts";
-export { LogCheck, type Moved, type Znode } from "./log-check.ts";
+export { LogCheck, type Moved } from "./log-check.ts";
+export type { Znode } from "./replay.ts";

@@ -1,6 +1,7 @@
 import type { AppliedWrite } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import type { Znode } from "./log-check.ts";
+import type { Replay, Znode } from "./replay.ts";
+import type { Rule } from "./rule.ts";
 
 export interface Amounts {
   readonly instances: number;
@@ -30,14 +31,27 @@ export function takenOf(nodes: ReadonlyMap<string, Znode>): {
   return { pools, tenants };
 }
 
-export function checkLimits(nodes: ReadonlyMap<string, Znode>, limits: Limits, write: AppliedWrite): void {
-  const taken = takenOf(nodes);
-  for (const kind of ["pools", "tenants"] as const)
-    for (const [name, { instances, cores = Number.POSITIVE_INFINITY }] of limits[kind] ?? []) {
-      const used = taken[kind].get(name);
-      if (used !== undefined && (used.instances > instances || used.cores > cores))
-        throw new Broken("limits are never exceeded", write, `${name}: ${JSON.stringify(used)}`);
-    }
+/** Rule 3: what the records take never exceeds a limit of their pool or tenant. */
+export class LimitsHold implements Rule {
+  readonly #limits: Limits;
+
+  constructor(limits: Limits) {
+    this.#limits = limits;
+  }
+
+  onWrite(write: AppliedWrite, { nodes }: Replay): void {
+    const changes = write.ops.some(
+      ({ op, path }) => op !== "check" && op !== "delete" && path.startsWith("/nodepool/nodes/"),
+    );
+    if (!changes) return;
+    const taken = takenOf(nodes);
+    for (const kind of ["pools", "tenants"] as const)
+      for (const [name, { instances, cores = Number.POSITIVE_INFINITY }] of this.#limits[kind] ?? []) {
+        const used = taken[kind].get(name);
+        if (used !== undefined && (used.instances > instances || used.cores > cores))
+          throw new Broken("limits are never exceeded", write, `${name}: ${JSON.stringify(used)}`);
+      }
+  }
 }
 
 function add(sums: Map<string, Required<Amounts>>, key: string, cores: number): void {

@@ -1,6 +1,7 @@
 import type { AppliedWrite, Op } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import type { Znode } from "./log-check.ts";
+import type { Replay, Znode } from "./replay.ts";
+import type { Rule } from "./rule.ts";
 
 const SLOT = /^\/nodeyard\/slots\/(\d{10})\/(\d+)$/;
 const NODE = /^\/nodepool\/nodes\/(\d{10})$/;
@@ -16,8 +17,11 @@ interface Claim {
   readonly node: string;
 }
 
-/** Slots of backing nodes: one node has a slot, the record and the claim agree, and none is beyond those that there are. */
-export class Slots {
+/**
+ * Rule 1, of the slots of backing nodes: one node has a slot, the record and the claim agree, none is beyond those that there are, and
+ * one whose user vanished rests.
+ */
+export class Slots implements Rule {
   /** By path. */
   readonly claims = new Map<string, Claim>();
   readonly #provider: string;
@@ -28,21 +32,7 @@ export class Slots {
     this.#provider = provider;
   }
 
-  /** Looks at one write that has been carried out in full. */
-  take(
-    write: AppliedWrite,
-    nodes: ReadonlyMap<string, Znode>,
-    {
-      now,
-      holder,
-      left,
-    }: {
-      readonly now: number;
-      readonly holder: (node: string) => string | undefined;
-      /** Nodes whose last user went with this write. */
-      readonly left: ReadonlySet<string>;
-    },
-  ): void {
+  onWrite(write: AppliedWrite, { nodes, nodeLocks, now, left }: Replay): void {
     const looked = new Set<string>();
     for (const node of left) if (this.#isUsed(nodes.get(node))) this.#deserted.set(node, now);
     for (const op of write.ops) {
@@ -63,7 +53,8 @@ export class Slots {
     // Who makes a node or clears it away holds its lock meanwhile: nobody has been given it.
     for (const id of looked) {
       const node = nodes.get(id);
-      if (node?.data.state !== "ready" || holder(id) !== write.client) this.#checkNode(write, id, node);
+      if (node?.data.state !== "ready" || nodeLocks.holder(id) !== write.client)
+        this.#checkNode(write, id, node);
     }
   }
 

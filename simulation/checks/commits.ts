@@ -1,0 +1,30 @@
+import type { AppliedWrite } from "@nodeyard/tree";
+import { Broken } from "./broken.ts";
+import type { Change, Rule } from "./rule.ts";
+
+const REQUEST = /^\/nodepool\/requests\/([^/]+)$/;
+
+/** Section 6: ids come only from sequential creates, and a commit holds one request at most. */
+export class Commits implements Rule {
+  onNode(change: Change): void {
+    checkId(change);
+  }
+
+  onRequest(change: Change): void {
+    checkId(change);
+  }
+
+  onWrite(write: AppliedWrite): void {
+    if (write.sessionEnd === true || write.ops.length === 1) return;
+    const requests = new Set(
+      write.ops.flatMap((op) => (op.op === "check" ? [] : (REQUEST.exec(op.path)?.[1] ?? []))),
+    );
+    if (requests.size > 1)
+      throw new Broken("a commit holds one request at most", write, [...requests].join(", "));
+  }
+}
+
+function checkId({ op, write, id }: Change): void {
+  if (op.op === "create" && op.sequential !== true)
+    throw new Broken("ids come only from sequential creates", write, id);
+}

@@ -1,0 +1,17 @@
+/** A create or delete of a machine at a cloud. */
+export interface Effect {
+  readonly kind: "create" | "delete";
+  /** `sent`: a process makes the call. `done`: the cloud carries it out, whoever still waits for it. */
+  readonly moment: "sent" | "done";
+  readonly provider: string;
+  /** The node that the machine is tagged with; undefined: none. */
+  readonly node: string | undefined;
+  readonly machine: string | undefined;
+  /** Whether this installation made the machine. */
+  readonly ours: boolean;
+  /** The process, and the session that it believes to have. */
+  readonly client: string;
+  readonly session: bigint;
+  /** Whether the process may believe that its session lives. */
+  readonly trusted: boolean;
+}

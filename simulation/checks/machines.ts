@@ -1,0 +1,68 @@
+import { Broken } from "./broken.ts";
+import type { Effect } from "./effect.ts";
+import type { Replay } from "./replay.ts";
+import { type Rule, stateOf } from "./rule.ts";
+
+/** A launch that was given up removes what it made under the record that it still has; a deletion says so first. */
+const MAY_SEND_DELETE: ReadonlySet<string | null> = new Set(["building", "deleting", "deleted"]);
+/** A call that was sent is carried out some time later; its node may be on its way out by then, and is nobody's. */
+const MAY_LOSE: ReadonlySet<string | null> = new Set([
+  null,
+  "init",
+  "building",
+  "aborted",
+  "failed",
+  "deleting",
+  "deleted",
+]);
+
+/**
+ * Rules 1 and 5, of the cloud: a machine is made for a record that stands (intent before effect) and unmade only when its node goes,
+ * both under the node's lock and by a process that may trust its session. What has no record may be deleted by anybody.
+ */
+export class Machines implements Rule {
+  onEffect(effect: Effect, replay: Replay): void {
+    if (!effect.ours) throw broken("nothing without our id is deleted", effect, "it is not ours");
+    const { kind, moment, node } = effect;
+    if (node === undefined) throw broken("intent stands before the effect", effect, "it names no node");
+    const state = stateOf(replay.nodes.get(node));
+    if (moment === "done") {
+      if (!MAY_LOSE.has(state))
+        throw broken(
+          kind === "create" ? "a machine is made once" : "a machine stays while its node does",
+          effect,
+          `the node is ${state}`,
+        );
+      return;
+    }
+    if (!effect.trusted)
+      throw broken("no effect without trust in the session", effect, "its session may be over");
+    if (kind === "create" && state !== "building")
+      throw broken("intent stands before the effect", effect, `the node is ${state ?? "without a record"}`);
+    if (state === null) return;
+    if (kind === "delete" && !MAY_SEND_DELETE.has(state))
+      throw broken("a machine stays while its node does", effect, `the node is ${state}`);
+    if (!holds(effect, node, replay)) {
+      const holder = replay.nodeLocks.holder(node) ?? "nobody";
+      throw broken(
+        "an effect is under the node's lock",
+        effect,
+        `the node is ${state}, and ${holder} holds it`,
+      );
+    }
+  }
+}
+
+/** Whoever cannot know yet that its session has ended trusts the locks that it had then (rule 1). */
+function holds({ client, session }: Effect, node: string, { nodeLocks, heldToTheEnd }: Replay): boolean {
+  return nodeLocks.holder(node) === client || heldToTheEnd.get(session)?.has(node) === true;
+}
+
+function broken(
+  rule: string,
+  { kind, moment, provider, machine, node, client }: Effect,
+  what: string,
+): Broken {
+  const of = `${provider}: ${kind} (${moment}) of machine ${machine ?? "-"} of node ${node ?? "-"}`;
+  return new Broken(rule, undefined, `${of} by ${client}: ${what}`);
+}

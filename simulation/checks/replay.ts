@@ -1,0 +1,106 @@
+import type { AppliedWrite, Op } from "@nodeyard/tree";
+import { DURABLE, isUser, Locks } from "./locks.ts";
+import type { Change } from "./rule.ts";
+
+export interface Znode {
+  readonly data: Record<string, unknown>;
+  readonly version: number;
+}
+
+const NODE = /^\/nodepool\/nodes\/(\d{10})$/;
+const NODE_LOCK = /^\/nodepool\/nodes\/(\d{10})\/lock\/(.+)$/;
+const REQUEST = /^\/nodepool\/requests\/([^/]+)$/;
+const REQUEST_LOCK = /^\/nodepool\/requests-lock\/([^/]+)\/(.+)$/;
+
+interface Listener {
+  readonly node: (change: Change) => void;
+  readonly request: (change: Change) => void;
+}
+
+/** The tree as its writes made it: records, and who stands in line for their locks. */
+export class Replay {
+  readonly nodes = new Map<string, Znode>();
+  readonly requests = new Map<string, Znode>();
+  readonly nodeLocks = new Locks();
+  readonly requestLocks = new Locks();
+  /** When the write that is looked at was made, by a clock that never jumps, milliseconds. */
+  now = 0;
+  /** Nodes whose last user went with the write that is looked at. */
+  readonly left = new Set<string>();
+  /** Nodes whose locks a session held as it ended, by session. */
+  readonly heldToTheEnd = new Map<bigint, ReadonlySet<string>>();
+
+  /** Carries one write out; `listener` is told each change of a record as the operations come. */
+  take(write: AppliedWrite, at: number, listener: Listener): void {
+    this.now = at;
+    this.left.clear();
+    if (write.sessionEnd === true)
+      this.heldToTheEnd.set(write.session, new Set(this.nodeLocks.heldBy(write.client)));
+    const held = this.#heldBefore(write);
+    for (const [index, op] of write.ops.entries()) {
+      if (op.op === "check") continue;
+      const result = write.results[index];
+      const path = result?.op === "create" ? result.path : op.path;
+      const [lock, requestLock] = [NODE_LOCK.exec(path), REQUEST_LOCK.exec(path)];
+      if (lock) this.#nodeLock(write, op, lock[1]!, lock[2]!);
+      else if (requestLock) this.#requestLock(write, op, requestLock[1]!, requestLock[2]!);
+      else this.#record(write, op, path, held, listener);
+    }
+  }
+
+  #record(
+    write: AppliedWrite,
+    op: Change["op"],
+    path: string,
+    held: ReadonlySet<string>,
+    listener: Listener,
+  ): void {
+    for (const [kind, pattern, records] of [
+      ["node", NODE, this.nodes],
+      ["request", REQUEST, this.requests],
+    ] as const) {
+      const id = pattern.exec(path)?.[1];
+      if (id === undefined) continue;
+      const before = records.get(id);
+      const after =
+        op.op === "delete" ? undefined : { data: dataOf(op), version: (before?.version ?? -1) + 1 };
+      if (after === undefined) records.delete(id);
+      else records.set(id, after);
+      listener[kind]({ id, before, after, op, write, held: held.has(path) });
+    }
+  }
+
+  #nodeLock(write: AppliedWrite, op: Change["op"], node: string, name: string): void {
+    if (op.op !== "delete") {
+      const text = Buffer.from(op.data ?? "").toString();
+      const durable = text.startsWith("Nodeyard:lease:") || text.startsWith("NodePool:metastatic:");
+      return this.nodeLocks.add(node, name, durable ? DURABLE : write.client, this.now);
+    }
+    const client = this.nodeLocks.remove(node, name);
+    const others = this.nodeLocks.line(node);
+    if (client !== undefined && isUser(client) && !others.some((other) => isUser(other.client)))
+      this.left.add(node);
+  }
+
+  #requestLock(write: AppliedWrite, op: Change["op"], request: string, name: string): void {
+    if (op.op === "delete") this.requestLocks.remove(request, name);
+    else this.requestLocks.add(request, name, write.client, this.now);
+  }
+
+  /** Paths of the write's records whose locks its client holds before it. */
+  #heldBefore({ ops, client }: AppliedWrite): ReadonlySet<string> {
+    const held = new Set<string>();
+    for (const { op, path } of ops) {
+      if (op === "check") continue;
+      const node = NODE.exec(path)?.[1];
+      if (node !== undefined && this.nodeLocks.holder(node) === client) held.add(path);
+      const request = REQUEST.exec(path)?.[1];
+      if (request !== undefined && this.requestLocks.holder(request) === client) held.add(path);
+    }
+    return held;
+  }
+}
+
+function dataOf(op: Extract<Op, { op: "create" | "set" }>): Znode["data"] {
+  return JSON.parse(Buffer.from(op.data ?? "").toString()) as Znode["data"];
+}

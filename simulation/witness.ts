@@ -1,0 +1,111 @@
+import type { CloudEvent, Journal } from "@nodeyard/driver-fake";
+import type { Clock } from "@nodeyard/runtime";
+import type { TaggableCloud } from "./broken/index.ts";
+import type { Effect } from "./checks/index.ts";
+
+/** A process, as far as an effect of it is judged. */
+export interface Caller {
+  readonly name: string;
+  /** Id of the session that it believes to have. */
+  readonly session: bigint;
+  /** Whether it may believe that its session lives. */
+  readonly trusted: boolean;
+}
+
+type Note = (effect: Effect) => void;
+
+/**
+ * Sees each create and delete of one cloud twice, with the process that asked for it: when it is sent, and when the cloud carries it
+ * out, which may be after the process died. The cloud knows no callers: it is told by the timers that its calls set.
+ */
+export class Witness {
+  readonly #provider: string;
+  readonly #note: Note;
+  /** Whose call goes on at this moment; undefined: one of the setting itself. */
+  #caller: (() => Caller) | undefined;
+
+  constructor(provider: string, note: Note) {
+    this.#provider = provider;
+    this.#note = note;
+  }
+
+  /** The clock to make the cloud with. */
+  clock(clock: Clock): Clock {
+    return {
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      setTimer: (ms, fn, options) => {
+        const caller = this.#caller;
+        return clock.setTimer(ms, () => this.#during(caller, fn), options);
+      },
+    };
+  }
+
+  /** The journal to make the cloud with: it is written where a call takes effect. */
+  journal(machines: () => TaggableCloud): Journal {
+    let unread: string[] = [];
+    return {
+      append: (line) => {
+        const event = JSON.parse(line) as CloudEvent;
+        if (event.op === "create")
+          this.#tell("create", "done", machines(), event.server.id, event.server.tag);
+        if (event.op === "delete") this.#tell("delete", "done", machines(), event.id);
+        unread.push(line);
+      },
+      unread: () => {
+        const lines = unread;
+        unread = [];
+        return lines;
+      },
+    };
+  }
+
+  /** The cloud as a process has it. */
+  as(caller: () => Caller, cloud: TaggableCloud): TaggableCloud {
+    return new Proxy(cloud, {
+      get: (_, name) => {
+        const value: unknown = Reflect.get(cloud, name, cloud);
+        if (typeof value !== "function") return value;
+        return (...args: unknown[]) =>
+          this.#during(caller, () => {
+            if (name === "create") this.#tell("create", "sent", cloud, undefined, (args[0] as Order).tag);
+            if (name === "delete") this.#tell("delete", "sent", cloud, args[0] as string);
+            return Reflect.apply(value, cloud, args) as unknown;
+          });
+      },
+    });
+  }
+
+  #tell(
+    kind: Effect["kind"],
+    moment: Effect["moment"],
+    cloud: TaggableCloud,
+    machine: string | undefined,
+    ordered?: Order["tag"],
+  ): void {
+    if (this.#caller === undefined) return;
+    const made = kind === "delete" ? cloud.inspect().find(({ id }) => id === machine) : undefined;
+    // Gone already: there is nothing to lose.
+    if (kind === "delete" && made === undefined) return;
+    const tag = (kind === "create" ? ordered : made?.tag) ?? null;
+    const { name: client, session, trusted } = this.#caller();
+    const node = tag?.nodeId;
+    const ours = kind === "create" || (tag !== null && tag.installation !== FOREIGN);
+    this.#note({ kind, moment, provider: this.#provider, node, machine, ours, client, session, trusted });
+  }
+
+  #during<T>(caller: (() => Caller) | undefined, work: () => T): T {
+    const before = this.#caller;
+    this.#caller = caller;
+    try {
+      return work();
+    } finally {
+      this.#caller = before;
+    }
+  }
+}
+
+type Order = Parameters<TaggableCloud["create"]>[0];
+
+/** Id of an installation that is not ours. */
+export const FOREIGN = "another";
