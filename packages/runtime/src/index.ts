@@ -3,4 +3,5 @@ export { systemClock, systemRandom } from "./edge/system.ts";
 export { messageOf, NodeyardError } from "./errors.ts";
 export { Heap } from "./heap.ts";
 export { backoff, hexId, jitter, type Random, seededRandom } from "./random.ts";
+export { type Moment, StoredTimes } from "./stored-times.ts";
 export { TimeStandsStill, VirtualClock } from "./virtual-clock.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "@nodeyard/runtime";
+import { type Clock, type Moment, StoredTimes } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import { treeNow } from "./context.ts";
 
@@ -8,11 +8,13 @@ const JUMP_MS = 30_000;
 const AGREE = 3;
 
 /**
- * Tree time for ages and waits. It runs on by the monotonic clock when wall time jumps, so that nothing waits for a day
- * and nothing is a day older at once; until several sweeps agree on the new time it is not trusted for deletions.
+ * Tree time for what records say. It runs on by the monotonic clock when wall time jumps; until several sweeps agree on the new time it
+ * is not trusted for deletions. Nothing waits for a moment of it: what is waited out is a moment of the monotonic clock, into which
+ * an instant that others stored is translated once, when it is first seen.
  */
 export class AgeClock {
   readonly #handles: { readonly clock: Clock; readonly tree: Tree };
+  readonly #stored = new StoredTimes();
   #anchor: number;
   #anchorMono: number;
   /** How far the clock was off at the last sweep, and how many sweeps agree on it. Undefined: it is trusted. */
@@ -32,6 +34,25 @@ export class AgeClock {
       if (this.#doubt === undefined) this.#set(real);
     } else this.#doubt ??= { off: real - steady, agreed: 0 };
     return this.#doubt === undefined ? real : steady;
+  }
+
+  moment(): Moment {
+    return { now: this.now(), steady: this.#handles.clock.monotonic(), trusted: this.trusted };
+  }
+
+  /** The moment of the monotonic clock for a tree time that is stored under the name `key`; see StoredTimes. */
+  stored(key: string, instant: number, aheadMs: number): number {
+    return this.#stored.read(key, instant, this.moment(), aheadMs);
+  }
+
+  /** What was stored under `key` has gone. */
+  forget(key: string): void {
+    this.#stored.forget(key);
+  }
+
+  /** Tree time of a moment of the monotonic clock, to be stored or shown: whole milliseconds. */
+  treeTimeOf(steady: number): number {
+    return Math.round(this.now() + (steady - this.#handles.clock.monotonic()));
   }
 
   /** Whether something may be deleted because of its age now. */

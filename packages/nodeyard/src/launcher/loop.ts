@@ -59,11 +59,11 @@ export class Loop {
 
   /** Where a request stands in each pool here. */
   standings(request: RequestEntry): readonly Standing[] {
-    return standingsOf(this.#state, this.#context.ages.now(), request);
+    return standingsOf(this.#state, this.#context.ages.moment(), request);
   }
 
   standingsOfLabel(label: string): readonly Standing[] {
-    return standingsOfLabel(this.#state, this.#context.ages.now(), label);
+    return standingsOfLabel(this.#state, this.#context.ages.moment(), label);
   }
 
   /** Whether a pool makes nodes when asked. */
@@ -125,7 +125,7 @@ export class Loop {
     this.#timer = undefined;
     if (output.more) this.#timer = this.#context.clock.setTimer(0, () => this.push({ type: "tick" }));
     else if (output.nextWake !== undefined) {
-      const ms = Math.max(1, Math.min(60_000, output.nextWake - this.#context.ages.now()));
+      const ms = Math.max(1, Math.min(60_000, output.nextWake - this.#context.clock.monotonic()));
       this.#timer = this.#context.clock.setTimer(ms, () => this.push({ type: "tick" }), { background: true });
     }
   }

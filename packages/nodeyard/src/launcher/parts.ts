@@ -40,7 +40,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
   const costsMachine = ({ provider }: NodeRecord) =>
     serving.providers.get(provider ?? "")?.slots === undefined;
   const admission = new Admission(
-    new Breakers({ tree, view, random, log, journal, counters, ages }, offering, rule),
+    new Breakers({ tree, view, clock, random, log, journal, counters, ages }, offering, rule),
     new LabelBudgets({ tree, view, clock, log, journal, counters, ages }, offering, rule, costsMachine),
   );
   const serving: Serving = new Serving({

@@ -48,7 +48,7 @@ function serve(state: State, turn: Turn, pool: PoolState, budget: number): numbe
       setVerdict(state, turn, head.id, "queue.starting", { starting: state.starting });
       return left;
     }
-    const plan = planFor(state, turn.now, pool, head);
+    const plan = planFor(state, turn.steady, pool, head);
     if (plan.kind === "blocked") return block(state, turn, pool, head, plan, left);
     carryOut(state, turn, pool, head, plan);
   }
@@ -114,7 +114,7 @@ function giveWay(
 ): void {
   leaveQueue(pool, waiting);
   pool.yielding.set(waiting.id, waiting);
-  const since = state.yields.get(waiting.id) ?? turn.now;
+  const since = state.yields.get(waiting.id) ?? turn.steady;
   state.yields.set(waiting.id, since);
   state.timetable.set(`yield ${waiting.id}`, since + YIELD_MS);
   setVerdict(state, turn, waiting.id, code, facts, since + YIELD_MS);
@@ -211,7 +211,7 @@ function lookBehind(
       return Math.max(0, left);
     }
     pool.fresh.delete(waiting);
-    const next = planFor(state, turn.now, pool, waiting);
+    const next = planFor(state, turn.steady, pool, waiting);
     if (next.kind === "blocked") continue;
     if (next.kind !== "serve") carryOut(state, turn, pool, waiting, next);
     else if (next.nodes.every((node) => "launch" in node || !wanted.has(node.label)))

@@ -41,12 +41,12 @@ interface Check {
 /** Undefined: there is room, for this request and for those that come before it. */
 export function roomFor(
   state: State,
-  now: number,
+  steady: number,
   pool: LocalPool,
   waiting: Waiting,
   set: Nodeset,
 ): NoRoom | undefined {
-  const room = countRoom(state, now, pool, waiting, set);
+  const room = countRoom(state, steady, pool, waiting, set);
   return room === undefined || room.kind === "decline" ? room : asRead(state, pool, room);
 }
 
@@ -62,7 +62,7 @@ function asRead<T extends Exclude<NoRoom, { kind: "decline" }>>(state: State, po
 
 function countRoom(
   state: State,
-  now: number,
+  steady: number,
   pool: LocalPool,
   waiting: Waiting,
   { nodes, need, launching }: Nodeset,
@@ -79,7 +79,7 @@ function countRoom(
     scopes.add(check.scope);
     first ??= { check, over, behind: short === undefined ? kept.head : undefined };
   }
-  const refusal = isRefused(state, now, pool.provider, waiting.id);
+  const refusal = isRefused(state, steady, pool.provider, waiting.id);
   if (first === undefined && refusal === undefined) return undefined;
   const min = waiting.record.requestor === MIN_READY;
   const keeps = new Set(nodes.flatMap((node) => ("reuse" in node ? [node.reuse] : [])));

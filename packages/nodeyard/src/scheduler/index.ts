@@ -1,5 +1,5 @@
 export { explain } from "./explain.ts";
-export { labelKey, type Offering, type OfferingFact, offeringKey } from "./offering.ts";
+export { labelKey, mayTry, type Offering, type OfferingFact, offeringKey } from "./offering.ts";
 export { reduce } from "./reduce.ts";
 export { MIN_READY } from "./requests.ts";
 export { type Standing, standingCodes, standingsOf, standingsOfLabel } from "./standing.ts";

@@ -36,10 +36,10 @@ export function keepReady(state: State, turn: Turn, label: string): void {
 function isOurTurn(state: State, turn: Turn, label: string): boolean {
   const own = new Set([...state.pools.values()].map(({ policy }) => policy.id));
   const before = Math.min(TURNS, state.registry.rankOf(label, own));
-  const since = state.minReadyShort.get(label) ?? turn.now;
+  const since = state.minReadyShort.get(label) ?? turn.steady;
   state.minReadyShort.set(label, since);
   const due = since + before * TURN_MS;
-  if (turn.now >= due) return true;
+  if (turn.steady >= due) return true;
   state.timetable.set(`short ${label}`, due);
   return false;
 }

@@ -22,22 +22,24 @@ const TESTING_GRACE_MS = 3_600_000;
 /** Rule 1: a static host is not offered again until its old user's sessions have surely ended. By the clock that never jumps. */
 const IN_USE_GRACE_MS = 60_000;
 
-/** When something is to be done about an unlocked node, tree time in milliseconds; undefined: never, as it is. */
+/** When something is to be done about an unlocked node, steady milliseconds; undefined: never, as it is. */
 export function dueAt(state: State, turn: Turn, { id, record }: NodeEntry): number | undefined {
   const since = sinceOf(state, turn, id, record.stateTime);
   if (record.state === "in-use" && outlivesNodes(state, record.provider)) {
     const deserted = state.deserted.get(id) ?? turn.steady;
     state.deserted.set(id, deserted);
-    return turn.now + Math.max(0, deserted + IN_USE_GRACE_MS - turn.steady);
+    return Math.max(turn.steady, deserted + IN_USE_GRACE_MS);
   }
   if (REAPED.has(record.state))
-    return state.handling.has(record.allocatedTo ?? "") && record.state === "building" ? undefined : turn.now;
+    return state.handling.has(record.allocatedTo ?? "") && record.state === "building"
+      ? undefined
+      : turn.steady;
   if (record.state === "init") {
     return state.handling.has(record.allocatedTo ?? "") ? undefined : initDue(state, turn, record, since);
   }
   if (record.state === "testing") return byAge(state, since + TESTING_GRACE_MS);
   if (record.state === "ready" && record.allocatedTo !== null) {
-    return isAwaited(state, record.allocatedTo) ? undefined : turn.now;
+    return isAwaited(state, record.allocatedTo) ? undefined : turn.steady;
   }
   if (record.state === "ready") return byAge(state, since + maxReadyAge(state, record.type));
   if (record.state === "hold") {
@@ -65,22 +67,24 @@ function initDue(
 ): number | undefined {
   // Pool ids end with their process.
   const madeHere = state.pools.get(poolKey(provider, pool))?.policy.id === launcher;
-  return madeHere ? turn.now : byAge(state, since + INIT_GRACE_MS);
+  return madeHere ? turn.steady : byAge(state, since + INIT_GRACE_MS);
 }
 
 /** What was due of a node is no more. */
 export function forgetDue(state: State, id: string): void {
   state.timetable.delete(`node ${id}`);
   state.deserted.delete(id);
-  state.timeless.delete(id);
 }
 
-/** A record that gives no time is as old as we have known it: what cannot be read must not make a node look fifty years old. */
-function sinceOf(state: State, turn: Turn, id: string, stateTime: number | null): number {
-  if (stateTime !== null) return stateTime * 1000;
-  const first = state.timeless.get(id) ?? turn.now;
-  if (state.agesTrusted) state.timeless.set(id, first);
-  return first;
+/**
+ * Steady milliseconds. A node is as old as either clock says: tree time knows of the time before we saw it and of a machine that slept,
+ * and the clock that never jumps goes on where tree time was put back. A record that gives no time is as old as we have known it: what
+ * cannot be read must not make a node look fifty years old.
+ */
+function sinceOf(state: State, { now, steady }: Turn, id: string, stateTime: number | null): number {
+  const instant = stateTime === null ? null : stateTime * 1000;
+  const first = state.stateTimes.read(id, instant, { now, steady, trusted: state.agesTrusted }, 0);
+  return instant === null ? first : Math.min(first, steady + instant - now);
 }
 
 function maxReadyAge(state: State, labels: readonly string[]): number {

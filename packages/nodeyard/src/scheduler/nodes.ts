@@ -17,7 +17,10 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
   if (after === undefined) state.nodes.delete(id);
   else state.nodes.set(id, after);
   // What was due of it in another state is no measure for this one: states in between may never have been seen.
-  if (before?.record.state !== after?.record.state) forgetDue(state, id);
+  if (before?.record.state !== after?.record.state) {
+    forgetDue(state, id);
+    state.stateTimes.forget(id);
+  }
   indexAllocation(state, before, after);
   indexStock(state, before, after);
   account(state, id, before, after);
@@ -44,7 +47,7 @@ export function reconsider(state: State, turn: Turn, id: string): void {
   if (held || !state.complete || state.busyNodes.has(id) || !isOurs(state, entry)) return;
   const due = dueAt(state, turn, entry);
   if (due === undefined) timetable.delete(`node ${id}`);
-  else if (due > turn.now) timetable.set(`node ${id}`, due);
+  else if (due > turn.steady) timetable.set(`node ${id}`, due);
   else act(state, turn, entry);
 }
 

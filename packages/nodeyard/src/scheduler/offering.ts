@@ -20,7 +20,7 @@ export function labelKey(label: string): string {
 /** An offering, or a label in all places, that failed too often: nothing is launched of it for a while. */
 export interface OfferingFact {
   readonly why: "failures" | "budget";
-  /** Tree time, milliseconds, from which one request may try. */
+  /** Steady milliseconds, from which one request may try. */
   readonly until: number;
   /** The request that tries now, of whatever launcher. */
   readonly prober: string | null;
@@ -32,6 +32,11 @@ export interface OfferingFact {
   /** Kind and text of the last error. */
   readonly kind: string;
   readonly error: string;
+}
+
+/** Whether one request may try what is closed. The scheduler plans by it, and each launch is let in by it: they must never disagree. */
+export function mayTry({ until }: Pick<OfferingFact, "until">, steady: number): boolean {
+  return until <= steady;
 }
 
 /** What the scheduler keeps of offerings that fail. */

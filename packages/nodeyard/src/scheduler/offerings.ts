@@ -1,4 +1,4 @@
-import { labelKey, type Offering, type OfferingFact, offeringKey } from "./offering.ts";
+import { labelKey, mayTry, type Offering, type OfferingFact, offeringKey } from "./offering.ts";
 import type { RegisteredPool } from "./registry.ts";
 import { MIN_READY } from "./requests.ts";
 import type { PoolState, State, Turn, Waiting } from "./state.ts";
@@ -14,6 +14,7 @@ export interface Closed {
   readonly label: string;
   readonly code: VerdictCode;
   readonly facts: Readonly<Record<string, unknown>>;
+  /** Steady milliseconds. */
   readonly nextTry: number | undefined;
   /** Given when waiting is of no use. */
   readonly decline: string | undefined;
@@ -138,7 +139,7 @@ export function waitForOffering(
   state.offerings.waiting.set(closed.key, ids.add(waiting.id));
   const key = `offering ${closed.key}`;
   if (state.timetable.get(key) === undefined)
-    state.timetable.set(key, closed.nextTry ?? turn.now + LOOK_AGAIN_MS);
+    state.timetable.set(key, closed.nextTry ?? turn.steady + LOOK_AGAIN_MS);
 }
 
 /** The request is about to launch of these: whoever comes after it waits for what it finds out. */
@@ -170,7 +171,7 @@ export function onOffering(state: State, turn: Turn, key: string, fact: Offering
     timetable.delete(`offering ${key}`);
     return wake(state, key, Number.POSITIVE_INFINITY);
   }
-  const due = fact.until <= turn.now;
+  const due = mayTry(fact, turn.steady);
   offerings.closed.set(key, { fact, due });
   if (!due) timetable.set(`offering ${key}`, fact.until);
   else wake(state, key, 1);
@@ -180,11 +181,11 @@ export function onOffering(state: State, turn: Turn, key: string, fact: Offering
 export function onOfferingDue(state: State, turn: Turn, key: string): void {
   const found = state.offerings.closed.get(key);
   if (found === undefined) return wake(state, key, Number.POSITIVE_INFINITY);
-  found.due = found.fact.until <= turn.now;
+  found.due = mayTry(found.fact, turn.steady);
   for (const label of state.policy.labels.keys()) state.dirtyLabels.add(label);
   if ((state.offerings.waiting.get(key)?.size ?? 0) === 0) return;
   wake(state, key, 1);
-  state.timetable.set(`offering ${key}`, found.due ? turn.now + LOOK_AGAIN_MS : found.fact.until);
+  state.timetable.set(`offering ${key}`, found.due ? turn.steady + LOOK_AGAIN_MS : found.fact.until);
 }
 
 /** Puts those who wait back into the queues, the first in order before others. */

@@ -29,20 +29,20 @@ type Facts = Readonly<Record<string, unknown>>;
 export const YIELD_MS = 60_000;
 
 /** Gates in the order of spec zookeeper.md 5.2, then the nodes themselves. */
-export function planFor(state: State, now: number, pool: PoolState, waiting: Waiting): Plan {
+export function planFor(state: State, steady: number, pool: PoolState, waiting: Waiting): Plan {
   const { policy } = pool;
   return (
-    yieldTo(state, now, policy, waiting) ??
+    yieldTo(state, steady, policy, waiting) ??
     reasonToDecline(state, policy, waiting) ??
     overTenant(state, policy, waiting) ??
-    planNodes(state, now, pool, waiting)
+    planNodes(state, steady, pool, waiting)
   );
 }
 
-function yieldTo(state: State, now: number, pool: LocalPool, waiting: Waiting): Plan | undefined {
+function yieldTo(state: State, steady: number, pool: LocalPool, waiting: Waiting): Plan | undefined {
   const { record } = waiting;
   const since = state.yields.get(waiting.id);
-  if (since !== undefined && now >= since + YIELD_MS) return undefined;
+  if (since !== undefined && steady >= since + YIELD_MS) return undefined;
   const candidates = state.registry.candidates(record.nodeTypes, record.declinedBy);
   const { provider } = record;
   if (provider !== null && provider !== pool.provider) {
@@ -112,7 +112,7 @@ function beyond(whose: string, limits: Resources, all: Resources): Plan | undefi
 }
 
 /** The nodes themselves: ready ones, and launches where the image is there, the offering open and room enough. */
-function planNodes(state: State, now: number, pool: PoolState, waiting: Waiting): Plan {
+function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiting): Plan {
   const { policy } = pool;
   const set = chooseNodes(state, policy, waiting);
   const { nodes, launching } = set;
@@ -124,7 +124,11 @@ function planNodes(state: State, now: number, pool: PoolState, waiting: Waiting)
   if (closed !== undefined) return declineClosed(waiting, closed) ?? { kind: "closed", closed };
   const placed = inOneZone(state, policy, waiting, set);
   return (
-    roomFor(state, now, policy, waiting, placed) ?? { kind: "serve", nodes: placed.nodes, zone: placed.zone }
+    roomFor(state, steady, policy, waiting, placed) ?? {
+      kind: "serve",
+      nodes: placed.nodes,
+      zone: placed.zone,
+    }
   );
 }
 

@@ -18,7 +18,8 @@ const UNSURE_MS = 1_000;
 
 /**
  * One turn of the scheduler: takes events in order, then decides what follows from them. Pure but for `state`, which it
- * owns; `now` is tree time in milliseconds, `steady` a clock that never jumps. What an event costs depends on what it changes, not on what there is.
+ * owns; `now` is tree time in milliseconds, which records are held against, `steady` a clock that never jumps, by which everything is
+ * waited out. What an event costs depends on what it changes, not on what there is.
  */
 export function reduce(state: State, events: readonly SchedulerEvent[], now: number, steady = now): Output {
   const turn: Turn = { now, steady, actions: [], changedVerdicts: new Set() };
@@ -88,7 +89,8 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       return onNodeDone(state, turn, event.node, event.retryMs);
     case "min-ready-requested":
       state.minReadyAsking.delete(event.label);
-      if (event.retryMs !== undefined) state.timetable.set(`label ${event.label}`, turn.now + event.retryMs);
+      if (event.retryMs !== undefined)
+        state.timetable.set(`label ${event.label}`, turn.steady + event.retryMs);
       state.dirtyLabels.add(event.label);
       return;
     case "sweep":
@@ -167,7 +169,7 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
   if (entry?.record.state !== "requested" && entry?.record.state !== "pending")
     return forget(state, turn, request);
   if (event.retryMs !== undefined) {
-    const nextTry = turn.now + event.retryMs;
+    const nextTry = turn.steady + event.retryMs;
     // What became of a write without an answer may show only later: as `pending`, and nobody's.
     if (event.unsure === true) state.timetable.set(`unsure ${request}`, nextTry);
     // One that we gave up half-way need not wait for a sweep; one of another launcher's is not asked for twice a minute.
@@ -180,7 +182,7 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
 function onNodeDone(state: State, turn: Turn, node: string, retryMs: number | undefined): void {
   for (const ids of state.makingRoom.values()) ids.delete(node);
   if (retryMs !== undefined && state.nodes.has(node)) {
-    state.timetable.set(`busy ${node}`, turn.now + retryMs);
+    state.timetable.set(`busy ${node}`, turn.steady + retryMs);
     return;
   }
   state.busyNodes.delete(node);
@@ -201,7 +203,8 @@ function reset(state: State, turn: Turn, request: string): void {
 }
 
 function fireTimers(state: State, turn: Turn): void {
-  for (let key = state.timetable.take(turn.now); key !== undefined; key = state.timetable.take(turn.now)) {
+  const { timetable } = state;
+  for (let key = timetable.take(turn.steady); key !== undefined; key = timetable.take(turn.steady)) {
     const space = key.indexOf(" ");
     const id = key.slice(space + 1);
     switch (key.slice(0, space)) {
@@ -217,7 +220,7 @@ function fireTimers(state: State, turn: Turn): void {
         if (state.complete && state.pending.has(id)) reset(state, turn, id);
         break;
       case "unsure":
-        if (!state.complete) state.timetable.set(key, turn.now + UNSURE_MS);
+        if (!state.complete) timetable.set(key, turn.steady + UNSURE_MS);
         else if (state.pending.has(id)) reset(state, turn, id);
         break;
       case "ask":

@@ -14,9 +14,9 @@ const ASK_AGAIN_MS = 30_000;
 export function onQuotaRefused(state: State, turn: Turn, provider: string): void {
   const known = state.refusals.get(provider);
   // Launches that were under way at the same time say nothing new.
-  if (known !== undefined && known.probe === undefined && turn.now < known.until) return;
+  if (known !== undefined && known.probe === undefined && turn.steady < known.until) return;
   const streak = (known?.streak ?? -1) + 1;
-  const until = turn.now + Math.min(MOST_MS, FIRST_MS * 2 ** streak);
+  const until = turn.steady + Math.min(MOST_MS, FIRST_MS * 2 ** streak);
   state.refusals.set(provider, { until, streak, probe: undefined });
   state.timetable.set(`quota ${provider}`, until);
 }
@@ -24,7 +24,7 @@ export function onQuotaRefused(state: State, turn: Turn, provider: string): void
 /** Somebody waits for the quota of a provider: before long it is asked again, since others may have left. */
 export function wantQuota(state: State, turn: Turn, provider: string): void {
   const key = `ask ${provider}`;
-  if (state.timetable.get(key) === undefined) state.timetable.set(key, turn.now + ASK_AGAIN_MS);
+  if (state.timetable.get(key) === undefined) state.timetable.set(key, turn.steady + ASK_AGAIN_MS);
 }
 
 /** Whether anybody still waits for it. */
@@ -38,7 +38,7 @@ export function isQuotaWanted(state: State, provider: string): boolean {
 /** Why this request may not launch at the provider now; undefined: it may. */
 export function isRefused(
   state: State,
-  now: number,
+  steady: number,
   provider: string,
   request: string,
 ): { readonly facts: Readonly<Record<string, unknown>>; readonly nextTry?: number } | undefined {
@@ -47,7 +47,7 @@ export function isRefused(
   const { probe, until, streak } = refusal;
   const facts = { provider, refusals: streak + 1 };
   if (probe !== undefined) return probe === request ? undefined : { facts: { ...facts, tried_by: probe } };
-  return now < until ? { facts, nextTry: until } : undefined;
+  return steady < until ? { facts, nextTry: until } : undefined;
 }
 
 /** A request that launches there is about to find out. */
@@ -68,7 +68,7 @@ export function probed(state: State, provider: string, request: string): void {
 export function quotaFreed(state: State, provider: string): void {
   const refusal = state.refusals.get(provider);
   if (refusal === undefined) return;
-  refusal.until = 0;
+  refusal.until = Number.NEGATIVE_INFINITY;
   state.timetable.delete(`quota ${provider}`);
   dirtyProvider(state, provider);
 }

@@ -162,7 +162,7 @@ function noteMinReady(
     const open = add && entry.record.state !== "failed";
     // Everybody declined: to ask again at once would only write and delete requests for ever.
     if (add && !open && before?.record.state !== "failed")
-      state.timetable.set(`label ${label}`, turn.now + DECLINED_MS);
+      state.timetable.set(`label ${label}`, turn.steady + DECLINED_MS);
     const ids = state.minReadyOpen.get(label) ?? new Set();
     state.minReadyOpen.set(label, ids);
     if (open) ids.add(entry.id);

@@ -3,7 +3,7 @@ import type { RequestEntry } from "../view/index.ts";
 import { type Plan, planFor, YIELD_MS } from "./plan.ts";
 import { isInert } from "./requests.ts";
 import type { SortedQueue } from "./sorted-queue.ts";
-import type { PoolState, State, Waiting } from "./state.ts";
+import { type PoolState, type State, type Turn, treeTimeOf, type Waiting } from "./state.ts";
 import type { VerdictCode } from "./types.ts";
 
 /** What only one pool says; `verdictCodes` has the rest. */
@@ -34,28 +34,31 @@ export interface Standing {
   readonly waiting: number;
 }
 
+/** Both clocks, as in a turn. */
+type At = Pick<Turn, "now" | "steady">;
+
 /** What every pool here thinks of a request, whatever it waits for at last. Changes nothing; costs what a plan in each pool costs. */
-export function standingsOf(state: State, now: number, entry: RequestEntry): readonly Standing[] {
+export function standingsOf(state: State, at: At, entry: RequestEntry): readonly Standing[] {
   const { id, record } = entry;
   const waiting = state.waiting.get(id) ?? { id, relativePriority: record.relativePriority, record };
-  return [...state.pools.values()].map((pool) => standingIn(state, now, pool, waiting));
+  return [...state.pools.values()].map((pool) => standingIn(state, at, pool, waiting));
 }
 
 /** What would become of a request for one node of a label that came now, last in every line. */
-export function standingsOfLabel(state: State, now: number, label: string): readonly Standing[] {
-  const record = newRequest({ state: "requested", nodeTypes: [label], requestor: "explain" }, now / 1_000);
-  return standingsOf(state, now, {
+export function standingsOfLabel(state: State, at: At, label: string): readonly Standing[] {
+  const record = newRequest({ state: "requested", nodeTypes: [label], requestor: "explain" }, at.now / 1_000);
+  return standingsOf(state, at, {
     id: "999-9999999999",
     record: { ...record, id: "999-9999999999" },
     version: 0,
   });
 }
 
-function standingIn(state: State, now: number, pool: PoolState, waiting: Waiting): Standing {
+function standingIn(state: State, at: At, pool: PoolState, waiting: Waiting): Standing {
   const { policy } = pool;
   const handling = state.handling.get(waiting.id);
   const line = lineOf(state, pool, waiting);
-  const judged = judge(state, now, pool, waiting, handling?.pool === policy.key);
+  const judged = judge(state, at, pool, waiting, handling?.pool === policy.key);
   const noted = state.verdicts.get(waiting.id);
   const same = noted?.code === judged.code && (noted.facts.pool ?? policy.key) === policy.key;
   const position = judged.outlook === "declines" || judged.outlook === "lacks" ? null : line.position;
@@ -72,7 +75,7 @@ function standingIn(state: State, now: number, pool: PoolState, waiting: Waiting
 
 type Judged = Pick<Standing, "outlook" | "code" | "facts"> & { readonly nextTry?: number };
 
-function judge(state: State, now: number, pool: PoolState, waiting: Waiting, handled: boolean): Judged {
+function judge(state: State, at: At, pool: PoolState, waiting: Waiting, handled: boolean): Judged {
   const { policy } = pool;
   const { nodeTypes, declinedBy } = waiting.record;
   if (declinedBy.includes(policy.id)) return { outlook: "declines", code: "pool.declined", facts: {} };
@@ -81,15 +84,15 @@ function judge(state: State, now: number, pool: PoolState, waiting: Waiting, han
     return { outlook: "lacks", code: "pool.lacks-label", facts: { labels: [...new Set(lacking)] } };
   if (handled) return { outlook: "serves", code: "handling", facts: {} };
   if (isInert(state, policy.provider)) return { outlook: "waits", code: "provider.inert", facts: {} };
-  return fromPlan(state, pool, waiting, planFor(state, now, pool, waiting));
+  return fromPlan(state, at, pool, waiting, planFor(state, at.steady, pool, waiting));
 }
 
-function fromPlan(state: State, pool: PoolState, waiting: Waiting, plan: Plan): Judged {
+function fromPlan(state: State, at: At, pool: PoolState, waiting: Waiting, plan: Plan): Judged {
   const waits = (code: VerdictCode, facts: Standing["facts"], nextTry?: number): Judged => ({
     outlook: "waits",
     code,
     facts,
-    ...(nextTry === undefined ? {} : { nextTry }),
+    ...(nextTry === undefined ? {} : { nextTry: treeTimeOf(at, nextTry) }),
   });
   switch (plan.kind) {
     case "decline":

@@ -1,5 +1,6 @@
 import type { Resources } from "@nodeyard/driver";
 import { compareRequestIds, type RequestRecord } from "@nodeyard/model";
+import { StoredTimes } from "@nodeyard/runtime";
 import type { ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
 import { Idle } from "./idle.ts";
 import { Leaving } from "./leaving.ts";
@@ -44,7 +45,7 @@ export interface Blocked {
 
 /** A cloud that refused for quota although it seemed to have some. */
 export interface Refusal {
-  /** Tree time, milliseconds, from which one request may try. */
+  /** Steady milliseconds from which one request may try. */
   until: number;
   streak: number;
   /** The request that tries now. */
@@ -122,7 +123,7 @@ export interface State {
   readonly refusals: Map<string, Refusal>;
   /** Requests that want more of a provider's quota than others leave of it. */
   readonly quotaWaiting: Map<string, Set<string>>;
-  /** When a request first yielded to another pool. */
+  /** When a request first yielded to another pool, steady milliseconds. */
   readonly yields: Map<string, number>;
   /** What fails at the moment, and who waits for it. */
   readonly offerings: Offerings;
@@ -137,16 +138,16 @@ export interface State {
   readonly minReadyOpen: Map<string, Set<string>>;
   /** Ready nodes that min-ready asked for and nobody got yet, by label. */
   readonly stock: Map<string, Set<string>>;
-  /** Since when a label lacks ready nodes that another launcher should ask for first. */
+  /** Since when a label lacks ready nodes that another launcher should ask for first, steady milliseconds. */
   readonly minReadyShort: Map<string, number>;
   /** Nodes to look at again, because something they depend on changed. */
   readonly recheckNodes: Set<string>;
-  /** Times by `node <id>`, `request <id>`, `label <name>`: when each is to be looked at again. */
+  /** Steady milliseconds by `node <id>`, `request <id>`, `label <name>`: when each is to be looked at again. */
   readonly timetable: Timetable;
   /** Since when a node in use, whose machine outlives it, has been without its user: steady milliseconds. */
   readonly deserted: Map<string, number>;
-  /** Since when a node whose record gives no time has been seen in its state: tree time, milliseconds. */
-  readonly timeless: Map<string, number>;
+  /** Since when nodes have been in their states, by id. */
+  readonly stateTimes: StoredTimes;
   readonly verdicts: Map<string, Verdict>;
 }
 
@@ -211,12 +212,17 @@ export function createState(): State {
     recheckNodes: new Set(),
     timetable: new Timetable(),
     deserted: new Map(),
-    timeless: new Map(),
+    stateTimes: new StoredTimes(),
     verdicts: new Map(),
   };
 }
 
-/** Records why a request waits. The time of the first verdict with the same code is kept. */
+/** When that is by the clock that people read, tree time in milliseconds. */
+export function treeTimeOf({ now, steady }: Pick<Turn, "now" | "steady">, at: number): number {
+  return Math.round(now + (at - steady));
+}
+
+/** Records why a request waits. The time of the first verdict with the same code is kept. `nextTry`: steady milliseconds. */
 export function setVerdict(
   state: State,
   turn: Turn,
@@ -228,7 +234,8 @@ export function setVerdict(
   const before = state.verdicts.get(request);
   const same = before?.code === code;
   const since = same ? before.since : turn.now;
-  state.verdicts.set(request, { code, facts, since, ...(nextTry === undefined ? {} : { nextTry }) });
+  const next = nextTry === undefined ? {} : { nextTry: treeTimeOf(turn, nextTry) };
+  state.verdicts.set(request, { code, facts, since, ...next });
   // Facts move with every node that comes or goes; only another reason is news.
   if (!same) turn.changedVerdicts.add(request);
 }

@@ -66,7 +66,7 @@ export interface Policy {
   readonly maxStarting: number;
 }
 
-/** What happens, in order. Times are milliseconds of tree time. */
+/** What happens, in order. */
 export type SchedulerEvent =
   | { readonly type: "policy"; readonly policy: Policy }
   | { readonly type: "node"; readonly id: string; readonly after?: NodeEntry | undefined }
@@ -182,7 +182,7 @@ export interface Output {
   readonly actions: readonly Action[];
   /** Requests whose verdict changed; undefined: it waits for nothing any more. */
   readonly verdicts: readonly { readonly request: string; readonly verdict: Verdict | undefined }[];
-  /** Tree time, milliseconds, at which a "tick" is needed at the latest; undefined: none. */
+  /** Steady milliseconds, at which a "tick" is needed at the latest; undefined: none. */
   readonly nextWake: number | undefined;
   /** More work is ready than one turn may do: call again soon. */
   readonly more: boolean;

@@ -35,7 +35,7 @@ describe("where a request stands in every pool", () => {
     desk.request(id(1), { declined_by: ["launcher-other/main"] });
     const before = structuredClone([...desk.state.verdicts]);
     const entry = request(id(1), { declined_by: ["launcher-other/main"] });
-    expect(brief(standingsOf(desk.state, desk.now, entry))).toEqual({
+    expect(brief(standingsOf(desk.state, desk.at, entry))).toEqual({
       "full/main": "declines pool.declines",
       "inert/main": "waits provider.inert",
       "other/main": "declines pool.declined",
@@ -48,7 +48,7 @@ describe("where a request stands in every pool", () => {
 
   test("a label: what would become of a request that came now", () => {
     const desk = new Desk(policy([pool(), pool({ provider: "other", labels: new Set(["large"]) })]));
-    expect(brief(standingsOfLabel(desk.state, 0, "small"))).toEqual({
+    expect(brief(standingsOfLabel(desk.state, desk.at, "small"))).toEqual({
       "cloud/main": "can pool.can",
       "other/main": "lacks pool.lacks-label",
     });
@@ -61,11 +61,11 @@ describe("where a request stands in every pool", () => {
     desk.now = 5_000;
     for (const number of [1, 2, 3]) desk.request(id(number));
     desk.now = 60_000;
-    const standing = (number: number) => standingsOf(desk.state, desk.now, request(id(number)))[0];
+    const standing = (number: number) => standingsOf(desk.state, desk.at, request(id(number)))[0];
     expect(standing(1)).toMatchObject({ code: "capacity.pool", since: 5_000, position: 1, waiting: 3 });
     expect(standing(3)).toMatchObject({ outlook: "waits", position: 3, waiting: 3 });
     desk.request(id(3), { relative_priority: -1 });
-    expect(standingsOf(desk.state, 0, request(id(3), { relative_priority: -1 }))[0]).toMatchObject({
+    expect(standingsOf(desk.state, desk.at, request(id(3), { relative_priority: -1 }))[0]).toMatchObject({
       position: 1,
     });
   });

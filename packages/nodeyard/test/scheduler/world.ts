@@ -104,6 +104,11 @@ export class Desk {
     this.tell({ type: "complete", complete: true });
   }
 
+  /** Both clocks. */
+  get at(): { readonly now: number; readonly steady: number } {
+    return { now: this.now, steady: this.now - this.jumped };
+  }
+
   /** Feeds events and turns until nothing is left to do; returns all actions. */
   tell(...events: SchedulerEvent[]): Action[] {
     const actions: Action[] = [];

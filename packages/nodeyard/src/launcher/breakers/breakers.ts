@@ -1,4 +1,4 @@
-import { messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
+import { type Clock, messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
 import { ensurePath, type Op, type Tree, TreeError } from "@nodeyard/tree";
 import {
   BREAKERS,
@@ -8,7 +8,7 @@ import {
   encodeBreaker,
   probePath,
 } from "../../operations/index.ts";
-import { type Offering, type OfferingFact, offeringKey } from "../../scheduler/index.ts";
+import { mayTry, type Offering, type OfferingFact, offeringKey } from "../../scheduler/index.ts";
 import type { Counters, Journal, Log } from "../../telemetry/index.ts";
 import type { OwnEntry, View, ViewEvent } from "../../view/index.ts";
 import type { AgeClock } from "../age-clock.ts";
@@ -16,6 +16,7 @@ import {
   type BreakerRule,
   defaultRule,
   type Failure,
+  furthest,
   isHopeless,
   noFailures,
   onFailure,
@@ -33,6 +34,7 @@ export class OfferingClosed extends NodeyardError {
 }
 
 export interface BreakerHandles {
+  readonly clock: Clock;
   readonly tree: Tree;
   readonly view: View;
   readonly random: Random;
@@ -40,6 +42,14 @@ export interface BreakerHandles {
   readonly journal: Journal;
   readonly counters: Counters;
   readonly ages: AgeClock;
+}
+
+/** A breaker whose times are moments of the monotonic clock: it opens and drains by that, whatever becomes of tree time. */
+type SteadyBreaker = Breaker;
+
+interface Found {
+  readonly breaker: SteadyBreaker;
+  readonly version: number;
 }
 
 /** Tries to write against others who write the same record, at most. */
@@ -82,7 +92,7 @@ export class Breakers {
 
   /** To be awaited before each launch. Rejects with OfferingClosed. */
   async enter(offering: Offering, request: string): Promise<Ticket> {
-    const ticket = { offering, request, began: this.#handles.ages.now() };
+    const ticket = { offering, request, began: this.#handles.clock.monotonic() };
     this.#tries.take(ticket);
     try {
       await this.#admit(ticket);
@@ -98,8 +108,8 @@ export class Breakers {
     const key = offeringKey(offering);
     const found = this.#find(key);
     if (found === undefined || this.#tries.of(key) === request) return;
-    const { breaker } = found;
-    if (began < opensAt(breaker, this.#rule())) throw new OfferingClosed(offering, breaker.error);
+    const fact = this.#factOf(key, found);
+    if (!mayTry(fact, began)) throw new OfferingClosed(offering, fact.error);
     if ((await this.#tries.begin(ticket)) === "taken")
       throw new OfferingClosed(offering, "another request tries it");
   }
@@ -107,7 +117,7 @@ export class Breakers {
   async failed(ticket: Ticket, failure: Omit<Failure, "probe">): Promise<void> {
     const { offering, request } = ticket;
     const key = offeringKey(offering);
-    const { random, ages } = this.#handles;
+    const { random, clock } = this.#handles;
     const tally = this.#tallies.get(key) ?? noFailures;
     await this.#write(key, (found) => {
       const probe = this.#tries.of(key) === request;
@@ -116,13 +126,13 @@ export class Breakers {
         found?.breaker,
         tally,
         { ...failure, probe },
-        ages.now(),
+        clock.monotonic(),
         this.#rule(),
         random,
       );
       this.#remember(key, outcome.tally);
-      const { breaker } = outcome;
-      if (breaker === undefined) return undefined;
+      if (outcome.breaker === undefined) return undefined;
+      const breaker = this.#toStore(outcome.breaker);
       const data = encodeBreaker(breaker);
       const path = breakerPath(key);
       const ops: Op[] =
@@ -151,7 +161,7 @@ export class Breakers {
         ...(probe ? [{ op: "delete", path: probePath(key) } as const] : []),
         { op: "delete", path: breakerPath(key), version: found.version },
       ];
-      return { ops, done: () => this.#closed(found.breaker, request) };
+      return { ops, done: () => this.#closed(this.#toStore(found.breaker), request) };
     });
     // A breaker that could not be written is closed by the next that tries.
     await this.leave(ticket);
@@ -164,14 +174,14 @@ export class Breakers {
 
   /** Forgets what nobody asks for any more, and ends what holds others up and is over. */
   async sweep(): Promise<void> {
-    const { view, tree, ages } = this.#handles;
+    const { view, tree, clock } = this.#handles;
     for (const [path, entry] of view.own) {
       const key = keyOf(path);
       if (key === undefined) continue;
       if (path === probePath(key)) await this.#tries.clear(key);
       if (path !== breakerPath(key)) continue;
       const breaker = this.#decode(key, entry);
-      if (breaker === undefined || ages.now() - breaker.until < FORGOTTEN_MS) continue;
+      if (breaker === undefined || clock.monotonic() - breaker.until < FORGOTTEN_MS) continue;
       await tree.delete(path, { version: entry.version }).catch((error: unknown) => {
         if (!(error instanceof TreeError)) throw error;
       });
@@ -182,23 +192,38 @@ export class Breakers {
     const key = keyOf(path);
     if (key === undefined) return;
     const found = this.#find(key);
-    if (found === undefined) return this.#tell(key, undefined);
-    const { why, since, failures, kind, error } = found.breaker;
-    const until = opensAt(found.breaker, this.#rule());
-    const prober = this.#tries.of(key) ?? null;
-    const hopeless = isHopeless(found.breaker, this.#rule());
-    this.#tell(key, { why, until, prober, hopeless, since, failures, kind, error });
+    if (found !== undefined) return this.#tell(key, this.#factOf(key, found));
+    for (const field of ["since", "until", "spent"]) this.#handles.ages.forget(nameOf(key, field));
+    this.#tell(key, undefined);
   }
 
-  #find(key: string): { readonly breaker: Breaker; readonly version: number } | undefined {
+  #factOf(key: string, { breaker }: Found): OfferingFact {
+    const { why, failures, kind, error } = breaker;
+    const until = opensAt(breaker, this.#rule());
+    const since = this.#handles.ages.treeTimeOf(breaker.since);
+    const prober = this.#tries.of(key) ?? null;
+    const hopeless = isHopeless(breaker, this.#rule());
+    return { why, until, prober, hopeless, since, failures, kind, error };
+  }
+
+  #find(key: string): Found | undefined {
     const entry = this.#handles.view.own.get(breakerPath(key));
     const breaker = entry && this.#decode(key, entry);
     return entry && breaker && { breaker, version: entry.version };
   }
 
-  #decode(key: string, entry: OwnEntry): Breaker | undefined {
+  #decode(key: string, entry: OwnEntry): SteadyBreaker | undefined {
     try {
-      return decodeBreaker(key, entry.data);
+      const breaker = decodeBreaker(key, entry.data);
+      const { level, at } = breaker.spent;
+      const read = (field: string, instant: number, aheadMs: number) =>
+        this.#handles.ages.stored(nameOf(key, field), instant, aheadMs);
+      return {
+        ...breaker,
+        since: read("since", breaker.since, 0),
+        until: read("until", breaker.until, furthest(breaker, this.#rule())),
+        spent: { level, at: read("spent", at, 0) },
+      };
     } catch (error) {
       const code = (error as { code?: string }).code ?? "unknown";
       this.#handles.counters.add("view.records_skipped", 1, { kind: "breaker", code });
@@ -206,11 +231,23 @@ export class Breakers {
     }
   }
 
+  #toStore(breaker: SteadyBreaker): Breaker {
+    const { ages } = this.#handles;
+    const { since, until, spent } = breaker;
+    const at = ages.treeTimeOf(spent.at);
+    return {
+      ...breaker,
+      since: ages.treeTimeOf(since),
+      until: ages.treeTimeOf(until),
+      spent: { ...spent, at },
+    };
+  }
+
   /** Writes what `plan` makes of the record; decides anew when somebody else was quicker. A breaker that cannot be written is said, no more. */
   async #write(
     key: string,
     plan: (
-      found: { readonly breaker: Breaker; readonly version: number } | undefined,
+      found: Found | undefined,
     ) => { readonly ops: readonly Op[]; readonly done: () => void } | undefined,
   ): Promise<void> {
     const { tree, log } = this.#handles;
@@ -257,6 +294,11 @@ export class Breakers {
     journal.write({ event: "offering.open", request, facts });
     counters.add("launcher.breakers", 1, { provider, change: "closed" });
   }
+}
+
+/** What a time of a breaker's record is known by. */
+function nameOf(key: string, field: string): string {
+  return `breaker ${key} ${field}`;
 }
 
 /** The offering of a path under BREAKERS. */

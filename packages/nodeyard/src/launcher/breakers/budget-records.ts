@@ -10,7 +10,7 @@ import {
 } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
 
-type Handles = Pick<Context, "counters" | "log" | "tree" | "view">;
+type Handles = Pick<Context, "ages" | "counters" | "log" | "tree" | "view">;
 
 interface Found {
   readonly budget: LabelBudget | undefined;
@@ -21,7 +21,10 @@ interface Found {
 /** Tries to write against others who write the same record, at most. */
 const WRITES = 8;
 
-/** The records by which launchers know of each other's failures. */
+/**
+ * The records by which launchers know of each other's failures. Their times are moments of the monotonic clock here, so that a budget
+ * drains whatever becomes of tree time, and tree time in the tree.
+ */
 export class BudgetRecords {
   readonly #handles: Handles;
 
@@ -35,6 +38,13 @@ export class BudgetRecords {
     if (found !== undefined && found.budget === undefined)
       this.#handles.counters.add("view.records_skipped", 1, { kind: "budget", code: "budget.unreadable" });
     return found?.budget;
+  }
+
+  /** What the record said that is gone. */
+  gone(label: string, data: Uint8Array): LabelBudget | undefined {
+    const budget = this.#decode(label, data);
+    for (const field of ["since", "spent"]) this.#handles.ages.forget(nameOf(label, field));
+    return budget;
   }
 
   /** Labels that have one, as the view has it. */
@@ -55,7 +65,7 @@ export class BudgetRecords {
       const found = again ? await this.#read(label) : this.#seen(label);
       // The answer was lost, and not the write.
       if (found?.version === sent?.version && sent !== undefined && equal(found?.data, sent.data)) return;
-      const data = encodeBudget(next(found?.budget));
+      const data = encodeBudget(this.#toStore(next(found?.budget)));
       sent = { data, version: found === undefined ? 0 : found.version + 1 };
       if (found === undefined) await tree.create(path, data);
       else await tree.set(path, data, { version: found.version });
@@ -101,17 +111,41 @@ export class BudgetRecords {
     await tree.sync(path);
     try {
       const { data, stat } = await tree.get(path);
-      return { budget: decodeBudget(data), data, version: stat.version };
+      return { budget: this.#decode(label, data), data, version: stat.version };
     } catch (error) {
       if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
       throw error;
     }
   }
 
+  #decode(label: string, data: Uint8Array): LabelBudget | undefined {
+    const budget = decodeBudget(data);
+    if (budget === undefined) return undefined;
+    const { since, spent } = budget;
+    const read = (field: string, instant: number) =>
+      this.#handles.ages.stored(nameOf(label, field), instant, 0);
+    return { ...budget, since: read("since", since), spent: { ...spent, at: read("spent", spent.at) } };
+  }
+
+  #toStore(budget: LabelBudget): LabelBudget {
+    const { ages } = this.#handles;
+    const { since, spent } = budget;
+    return {
+      ...budget,
+      since: ages.treeTimeOf(since),
+      spent: { ...spent, at: ages.treeTimeOf(spent.at) },
+    };
+  }
+
   #seen(label: string): Found | undefined {
     const entry = this.#handles.view.own.get(budgetPath(label));
-    return entry && { budget: decodeBudget(entry.data), data: entry.data, version: entry.version };
+    return entry && { budget: this.#decode(label, entry.data), data: entry.data, version: entry.version };
   }
+}
+
+/** What a time of a budget's record is known by. */
+function nameOf(label: string, field: string): string {
+  return `budget ${label} ${field}`;
 }
 
 function equal(a: Uint8Array | undefined, b: Uint8Array): boolean {

@@ -1,5 +1,5 @@
 import type { NodeRecord } from "@nodeyard/model";
-import { budgetLabel, decodeBudget, type LabelBudget } from "../../operations/index.ts";
+import { budgetLabel, type LabelBudget } from "../../operations/index.ts";
 import { labelKey, type OfferingFact } from "../../scheduler/index.ts";
 import type { NodeEntry, ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";
@@ -26,7 +26,7 @@ type Failed = Pick<Failure, "kind" | "error">;
 interface Entry {
   /** What this process counted; `together` with the record it is what is known. */
   own: LabelTally;
-  /** Tree time, milliseconds, from which one may be tried; undefined: the label is open. */
+  /** Steady milliseconds, from which one may be tried; undefined: the label is open. */
   closedUntil: number | undefined;
   readonly line: LaunchLine;
   /** How often one of it went well. */
@@ -82,13 +82,13 @@ export class LabelBudgets {
       const label = budgetLabel(event.path);
       if (label === undefined) return;
       const gone = event.after === undefined && event.before !== undefined;
-      this.#onRecord(label, gone ? decodeBudget(event.before.data) : undefined);
+      this.#onRecord(label, gone ? this.#records.gone(label, event.before.data) : undefined);
     }
   }
 
   /** The budget is another one by now. */
   reconsider(): void {
-    const now = this.#context.ages.now();
+    const now = this.#context.clock.monotonic();
     for (const [label, entry] of this.#entries) {
       if (entry.closedUntil !== undefined && !isSpent(this.#known(label, entry), now, this.#rule())) {
         entry.closedUntil = undefined;
@@ -136,7 +136,7 @@ export class LabelBudgets {
 
   /** Forgets what nobody asks for any more. */
   async sweep(): Promise<void> {
-    const now = this.#context.ages.now();
+    const now = this.#context.clock.monotonic();
     for (const label of this.#records.labels()) {
       const found = this.#records.of(label);
       if (found !== undefined && now - found.spent.at >= FORGOTTEN_MS) await this.#records.forget(label);
@@ -163,7 +163,7 @@ export class LabelBudgets {
   }
 
   #known(label: string, { own }: Entry): LabelTally {
-    return together(own, this.#records.of(label), this.#context.ages.now(), this.#rule());
+    return together(own, this.#records.of(label), this.#context.clock.monotonic(), this.#rule());
   }
 
   /** Whether the tree shows a machine of it that somebody launched: a restart is no reason to doubt. */
@@ -189,7 +189,7 @@ export class LabelBudgets {
   /** `gone`: what the record said that is removed. */
   #onRecord(label: string, gone: LabelBudget | undefined): void {
     const entry = this.#entryOf(label);
-    const now = this.#context.ages.now();
+    const now = this.#context.clock.monotonic();
     if (gone !== undefined) {
       entry.own = { ...together(entry.own, gone, now, this.#rule()), row: 0 };
       this.#open(label, entry);
@@ -209,13 +209,13 @@ export class LabelBudgets {
   async #count(label: string, entry: Entry): Promise<void> {
     const some = entry.failed.splice(0);
     if (some.length === 0) return;
-    const { ages } = this.#context;
+    const { clock } = this.#context;
     const rule = this.#rule();
     const { successes } = entry;
-    let after = failedLaunches(this.#known(label, entry), some, ages.now(), rule);
+    let after = failedLaunches(this.#known(label, entry), some, clock.monotonic(), rule);
     if (!isTrusted(after, rule)) {
       await this.#records.write(label, (before) => {
-        const now = ages.now();
+        const now = clock.monotonic();
         after = failedLaunches(together(entry.own, before, now, rule), some, now, rule);
         return budgetOf(label, after);
       });
@@ -229,11 +229,11 @@ export class LabelBudgets {
   /** Lets in whoever may begin, and ends the wait of whoever waits for nothing. */
   #serve(label: string, entry: Entry): void {
     if (entry.line.isEmpty) return;
-    const { ages, view } = this.#context;
+    const { clock, view } = this.#context;
     const rule = this.#rule();
     const tally = this.#known(label, entry);
     if (isTrusted(tally, rule)) return entry.line.serve(() => "begin");
-    const most = places(tally, ages.now(), rule);
+    const most = places(tally, clock.monotonic(), rule);
     if (most === 0) return entry.line.serve(() => this.#refusal(label, tally));
     // Older nodes that are not in the view yet have their places too.
     if (!view.complete) return;
@@ -264,19 +264,20 @@ export class LabelBudgets {
   }
 
   #closeIfSpent(label: string, entry: Entry): void {
-    const { ages, log, journal, counters } = this.#context;
-    const now = ages.now();
+    const { ages, clock, log, journal, counters } = this.#context;
+    const now = clock.monotonic();
     const rule = this.#rule();
     const tally = this.#known(label, entry);
     if (!isSpent(tally, now, rule) || tally.last === undefined) return;
     const { kind, error } = tally.last;
     const opened = entry.closedUntil === undefined;
     entry.closedUntil = roomAt(tally, now, rule);
-    const { since, row: failures } = tally;
+    const { row: failures } = tally;
+    const since = ages.treeTimeOf(tally.since);
     const fact = { why: "budget", until: entry.closedUntil, since, failures, kind, error } as const;
     this.#tell(labelKey(label), { ...fact, prober: null, hopeless: isLabelHopeless(tally, rule) });
     if (!opened) return;
-    const facts = { label, ...fact };
+    const facts = { label, ...fact, until: ages.treeTimeOf(fact.until) };
     log.warn(facts, "too many launches of a label failed: nothing is launched of it for a while");
     journal.write({ event: "label.closed", facts });
     counters.add("launcher.label_budgets", 1, { label, change: "spent" });
@@ -286,8 +287,8 @@ export class LabelBudgets {
     if (entry.closedUntil === undefined) return;
     entry.closedUntil = undefined;
     this.#tell(labelKey(label), undefined);
-    const facts = { label, since: entry.own.since };
-    const { log, journal, counters } = this.#context;
+    const { ages, log, journal, counters } = this.#context;
+    const facts = { label, since: ages.treeTimeOf(entry.own.since) };
     log.info(facts, "a label works again");
     journal.write({ event: "label.open", facts });
     counters.add("launcher.label_budgets", 1, { label, change: "works" });

@@ -3,9 +3,9 @@ import { type BreakerRule, drainedLevel, ERROR_CHARS, type Failure, HOUR_MS } fr
 
 /** What is known of the launches of a label, in all its places. */
 export interface LabelTally {
-  /** Failed launches that are not forgotten yet, a bucket that drains steadily; `at` is tree time, milliseconds. */
+  /** Failed launches that are not forgotten yet, a bucket that drains steadily; `at`: steady milliseconds. */
   readonly spent: { readonly level: number; readonly at: number };
-  /** Failures in a row, and tree time of the first of them. */
+  /** Failures in a row, and the moment of the first of them, steady milliseconds. */
   readonly row: number;
   readonly since: number;
   readonly last: { readonly kind: string; readonly error: string } | undefined;
@@ -17,7 +17,7 @@ export function newTally(worked: boolean): LabelTally {
   return { spent: { level: 0, at: 0 }, row: 0, since: 0, last: undefined, worked };
 }
 
-/** What one process counted, and what the record says of all. */
+/** What one process counted, and what the record says of all, its times by the monotonic clock. */
 export function together(
   own: LabelTally,
   all: LabelBudget | undefined,
@@ -88,7 +88,7 @@ export function hasPlace(
   };
 }
 
-/** Tree time, milliseconds, at which there is room for one more. */
+/** Steady milliseconds, at which there is room for one more. */
 export function roomAt(tally: LabelTally, now: number, rule: BreakerRule): number {
   const over = Math.max(0, levelNow(tally, now, rule) + 1 - rule.failedPerHour);
   return Math.ceil(now + (over * HOUR_MS) / rule.failedPerHour);

@@ -49,7 +49,10 @@ export interface Failure {
  */
 const UNTOLD: ReadonlySet<Failure["kind"]> = new Set(["quota", "configuration"]);
 
-/** What a failure makes of breaker and tally. `breaker` is undefined when its record stays as it is. Pure but for chance. */
+/**
+ * What a failure makes of breaker and tally. `breaker` is undefined when its record stays as it is. All times are of one clock, that of
+ * `now`. Pure but for chance.
+ */
 export function onFailure(
   { provider, az, type }: Offering,
   before: Breaker | undefined,
@@ -87,9 +90,14 @@ export function onFailure(
   return { breaker, tally: counted };
 }
 
-/** From when one may try, tree time in milliseconds: one that was closed by a smaller budget than that of now opens sooner. */
+/** From when one may try, by the clock of the breaker: one that was closed by a smaller budget than that of now opens sooner. */
 export function opensAt({ why, until, spent }: Breaker, rule: BreakerRule): number {
   return why === "failures" ? until : Math.min(until, Math.round(spent.at + drainMs(spent.level, rule)));
+}
+
+/** How far ahead `until` can lie when it is set, milliseconds: a pause varies by 40 %. */
+export function furthest({ spent }: Breaker, rule: BreakerRule): number {
+  return Math.max(1.4 * rule.mostMs, drainMs(spent.level, rule));
 }
 
 /** Until there is room for one more. */

@@ -8,7 +8,7 @@ import type { View } from "../../view/index.ts";
 export interface Ticket {
   readonly offering: Offering;
   readonly request: string;
-  /** Tree time, milliseconds. */
+  /** Steady milliseconds. */
   readonly began: number;
 }
 

@@ -122,12 +122,21 @@ export class LeaseKeeper {
     const lease = this.#decode(id, entry);
     if (lease === undefined) return undefined;
     const { ages } = this.#context;
-    const left = lease.expires - ages.now();
+    const left = this.#left(lease);
     if (lease.state === "released") return this.#end(lease, entry);
     if (left <= 0 && ages.trusted) return this.#expire(lease, entry);
     if (lease.state === "waiting") await this.#grant(lease, entry);
     // Clocks are read in fractions: without a whole millisecond it would wake at the very moment, over and over.
     return left > 0 ? Math.ceil(left) : 60_000;
+  }
+
+  /**
+   * Milliseconds. A lease is a duration: it runs by the monotonic clock from when it was first seen, so that a clock that is put forward
+   * does not end it, nor one that is put back make it last longer than was asked for.
+   */
+  #left({ id, created, expires }: Lease): number {
+    const { ages, clock } = this.#context;
+    return ages.stored(leasePath(id), expires, expires - created) - clock.monotonic();
   }
 
   #decode(id: string, entry: OwnEntry): Lease | undefined {
@@ -153,8 +162,9 @@ export class LeaseKeeper {
    * the lease may not have seen it, since paths are seen at different moments, and it may have been fulfilled long ago.
    */
   async #forget(id: string): Promise<undefined> {
-    const { tree, view, log } = this.#context;
+    const { ages, tree, view, log } = this.#context;
     this.#senseless.delete(id);
+    ages.forget(leasePath(id));
     for (const request of [...view.requests.byRequestor.get(leaseRequestor(id))]) {
       if ((await tree.stat(leasePath(id))) !== undefined) return;
       await this.#withdraw(id, request);
@@ -240,8 +250,8 @@ export class LeaseKeeper {
 
   /** Returns the nodes of a released lease, then forgets it. Its request goes too when it was never fulfilled. */
   async #end(lease: Lease, entry: OwnEntry): Promise<undefined> {
-    const { tree, log, journal, ages } = this.#context;
-    const why = lease.expires <= ages.now() ? "expired" : "released";
+    const { tree, log, journal } = this.#context;
+    const why = this.#left(lease) <= 0 ? "expired" : "released";
     for (const id of lease.nodes) await giveBack(this.#context, lease.id, id);
     const request = this.#requestOf(lease);
     if (request !== undefined) await this.#withdraw(lease.id, request.id);

@@ -10,7 +10,7 @@ const MOST_MS = 300_000;
 /** A marked node is still tried, milliseconds. */
 const DEAD_MS = 1_800_000;
 
-/** Failed tries to delete one node, as far as this process knows. `since`: tree time of the first, milliseconds. */
+/** Failed tries to delete one node, as far as this process knows. `since`: steady milliseconds, of the first. */
 export interface Tries {
   readonly failed: number;
   readonly since: number;

@@ -70,9 +70,9 @@ export class Deletions {
   }
 
   async #failed(node: string, error: string): Promise<number> {
-    const { view, ages, log, random } = this.#context;
+    const { view, ages, clock, log, random } = this.#context;
     const provider = view.nodes.byId.get(node)?.record.provider ?? null;
-    const now = ages.now();
+    const now = clock.monotonic();
     const before = this.#tries.get(node);
     const tries: Tries = { failed: (before?.failed ?? 0) + 1, since: before?.since ?? now };
     if (this.#tries.size >= REMEMBERED) this.#tries.clear();
@@ -84,8 +84,10 @@ export class Deletions {
     const facts = { node, provider, failed: tries.failed, error, retryMs: Math.round(pause) };
     if (dead) log.error(facts, `a node cannot be deleted; see "nodeyard explain ${node}"`);
     else log.warn(facts, "deleting a node failed; it is tried again");
-    if (dead && marked === undefined)
-      await this.#mark({ node, provider, attempts: tries.failed, since: Math.round(tries.since), error });
+    if (dead && marked === undefined) {
+      const since = ages.treeTimeOf(tries.since);
+      await this.#mark({ node, provider, attempts: tries.failed, since, error });
+    }
     return pause;
   }
 

@@ -1,0 +1,35 @@
+/** One moment by both clocks, milliseconds. */
+export interface Moment {
+  /** The time that stored instants are written in. It may jump. */
+  readonly now: number;
+  /** A clock that never jumps. */
+  readonly steady: number;
+  /** False after `now` jumped, until it is known which time is right: what is read of it meanwhile is not remembered. */
+  readonly trusted: boolean;
+}
+
+/**
+ * Stored instants as moments of the steady clock. Each is translated once, when it is first read: whatever `now` does
+ * afterwards, what was ten minutes away stays ten minutes away.
+ */
+export class StoredTimes {
+  readonly #known = new Map<string, { readonly instant: number | null; readonly steady: number }>();
+
+  /**
+   * The steady moment of `instant`, which is stored under the name `key`. No rule sets it further ahead than `aheadMs` (0 for what
+   * has happened), so that one which lies further ahead was written by a clock that has been put back since: it is read as that
+   * far ahead of the moment at which it was first seen. Null: nothing says when it was, and it counts from when it was first seen.
+   */
+  read(key: string, instant: number | null, { now, steady, trusted }: Moment, aheadMs: number): number {
+    const known = this.#known.get(key);
+    if (known !== undefined && known.instant === instant) return known.steady;
+    const found = steady + (instant === null ? 0 : Math.min(instant - now, aheadMs));
+    if (trusted || instant === null) this.#known.set(key, { instant, steady: found });
+    return found;
+  }
+
+  /** To be called when what is stored under `key` has gone. */
+  forget(key: string): void {
+    this.#known.delete(key);
+  }
+}
