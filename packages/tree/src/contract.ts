@@ -140,8 +140,11 @@ export interface TreeCapabilities {
   readonly shared: boolean;
   /** What was acknowledged survives power loss. */
   readonly durable: boolean;
-  /** Largest data of one znode, bytes. */
-  readonly maxDataBytes: number;
+  /**
+   * Longest write, bytes as `requestBytes` counts them: a commit is one write with all of its operations. A longer one is refused with
+   * TooLarge before anything is sent.
+   */
+  readonly maxRequestBytes: number;
 }
 
 /** Figures since the tree was opened, for metrics and benches. */

@@ -53,11 +53,14 @@ export class BadArguments extends TreeError {
   }
 }
 
+/** A write counts for more bytes than one request may have. It was not sent. */
 export class TooLarge extends TreeError {
-  constructor(path: string, bytes: number, limit: number, cause?: unknown) {
-    super("tree.too_large", `${path}: ${bytes} bytes are more than the ${limit} that one znode holds`, {
-      cause,
-    });
+  constructor(what: string, bytes: number, limit: number, cause?: unknown) {
+    super(
+      "tree.too_large",
+      `${what}: ${bytes} bytes are more than the ${limit} that one request to the tree may have; write less at once`,
+      { cause },
+    );
   }
 }
 

@@ -11,6 +11,7 @@ export { ensurePath } from "./ensure-path.ts";
 export * from "./errors.ts";
 export * from "./lock/index.ts";
 export * from "./memory/index.ts";
+export { requestBytes } from "./request-size.ts";
 export {
   type AttachOptions,
   attachEmbeddedTree,

@@ -29,7 +29,7 @@ export class TreeCore {
   readonly #failureListeners = new Set<(error: TreeError) => void>();
   #nextSession: bigint;
 
-  constructor(store: Store, snapshot: Snapshot, maxDataBytes: number, clock: Clock, random: Random) {
+  constructor(store: Store, snapshot: Snapshot, clock: Clock, random: Random) {
     this.#clock = clock;
     this.#random = random;
     this.#expiry = new Expiry(clock, (id) => this.closeSession(id));
@@ -37,7 +37,7 @@ export class TreeCore {
       this.#expiry.close();
       for (const tell of this.#failureListeners) tell(error);
     });
-    this.#tree = new DataTree(maxDataBytes);
+    this.#tree = new DataTree();
     this.#tree.load(snapshot.znodes, snapshot.zxid);
     this.#nextSession = (BigInt(snapshot.boot) << 32n) + 1n;
     for (const session of snapshot.sessions) this.#adopt(session);

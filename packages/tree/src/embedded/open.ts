@@ -6,16 +6,11 @@ import { openWorkerStore } from "./edge/worker-store.ts";
 import { SessionTree } from "./session-tree.ts";
 import type { Store } from "./store.ts";
 
-/** What one znode holds, bytes: a ZooKeeper's default request limit (0xfffff) less room for a path and headers. */
-const MAX_DATA_BYTES = 0xfffff - 1_024;
-
 export interface EmbeddedOptions {
   /** The state folder; made, with mode 0700, when it is not there. */
   readonly folder: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** Largest data of one znode in bytes; default 1,047,551. */
-  readonly maxDataBytes?: number;
 }
 
 /** The tree of a state folder, and the session of the process that opened it. */
@@ -33,12 +28,12 @@ export interface EmbeddedTree extends Tree {
  * release or by another program) or `StoreFailed`; the message says what to do.
  */
 export async function openEmbeddedTree(options: EmbeddedOptions): Promise<EmbeddedTree> {
-  const { folder, clock, random, maxDataBytes = MAX_DATA_BYTES } = options;
+  const { folder, clock, random } = options;
   const { file } = prepareFolder(folder);
   const { store, snapshot } = await openWorkerStore(folder, file, clock.now());
   writePid(folder);
-  const core = new TreeCore(store, snapshot, maxDataBytes, clock, random);
-  const tree = new OwnerTree(core, store, maxDataBytes, clock);
+  const core = new TreeCore(store, snapshot, clock, random);
+  const tree = new OwnerTree(core, store, clock);
   try {
     await tree.ready();
   } catch (error) {
@@ -50,14 +45,12 @@ export async function openEmbeddedTree(options: EmbeddedOptions): Promise<Embedd
 
 class OwnerTree extends SessionTree implements EmbeddedTree {
   readonly #store: Store;
-  readonly #maxDataBytes: number;
   readonly #clock: Clock;
   #closing: Promise<void> | undefined;
 
-  constructor(core: TreeCore, store: Store, maxDataBytes: number, clock: Clock) {
-    super(core, maxDataBytes, clock);
+  constructor(core: TreeCore, store: Store, clock: Clock) {
+    super(core, clock);
     this.#store = store;
-    this.#maxDataBytes = maxDataBytes;
     this.#clock = clock;
   }
 
@@ -67,7 +60,7 @@ class OwnerTree extends SessionTree implements EmbeddedTree {
   }
 
   async connect(): Promise<Tree> {
-    const tree = new SessionTree(this.core, this.#maxDataBytes, this.#clock);
+    const tree = new SessionTree(this.core, this.#clock);
     await tree.sync("/");
     return tree;
   }

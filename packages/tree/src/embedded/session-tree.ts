@@ -15,6 +15,7 @@ import type {
 } from "../contract.ts";
 import { checkPath } from "../engine/index.ts";
 import { CallEnded, CommitFailed, NoNode, TreeClosed, type TreeError } from "../errors.ts";
+import { checkSize, MAX_REQUEST_BYTES } from "../request-size.ts";
 import { CallsUnderWay } from "../under-way.ts";
 import type { TreeCore } from "./core.ts";
 import { CoreFeed } from "./feed.ts";
@@ -39,11 +40,11 @@ export class SessionTree implements Tree {
   readonly #unsubscribe: () => void;
   #closed = false;
 
-  constructor(core: TreeCore, maxDataBytes: number, clock: Clock) {
+  constructor(core: TreeCore, clock: Clock) {
     this.core = core;
     this.#clock = clock;
     this.#calls = new CallsUnderWay(clock);
-    this.capabilities = { shared: true, durable: true, maxDataBytes };
+    this.capabilities = { shared: true, durable: true, maxRequestBytes: MAX_REQUEST_BYTES };
     this.#id = core.openSession("process", 0).id;
     this.#unsubscribe = core.onFailure(() => this.#tellSession());
   }
@@ -125,6 +126,7 @@ export class SessionTree implements Tree {
   commit<const T extends readonly Op[]>(ops: T, options?: CallOptions): Promise<CommitResult<T>> {
     return this.#call({ ops }, "unknown", options, () => {
       ops.forEach(checkOpAt);
+      checkSize(ops, MAX_REQUEST_BYTES);
       const outcome = this.core.commit(this.#id, ops.map(owned));
       if (outcome.error !== undefined) throw outcome.error;
       return outcome.results as CommitResult<T>;
@@ -172,6 +174,7 @@ export class SessionTree implements Tree {
   #write(op: Op, options: CallOptions): Promise<OpResult> {
     return this.#call({ ops: [op] }, "unknown", options, () => {
       checkOp(op);
+      checkSize([op], MAX_REQUEST_BYTES);
       const outcome = this.core.commit(this.#id, [owned(op)]);
       const { error } = outcome;
       if (error !== undefined) throw error instanceof CommitFailed ? error.reason : error;

@@ -8,7 +8,6 @@ import {
   NoNode,
   NotEmpty,
   SessionExpired,
-  TooLarge,
   TreeError,
 } from "../errors.ts";
 import { checkPath, parentOf } from "./paths.ts";
@@ -39,17 +38,12 @@ const SEQUENCE_DIGITS = 10;
  * in a Stat counts creations and deletions (2 * created - present), a deletion moves the parent's pzxid as well.
  */
 export class DataTree {
-  readonly #maxDataBytes: number;
   readonly #znodes = new Map<string, Znode>([["/", newZnode(NOTHING, 0n, 0, 0n)]]);
   readonly #owned = new Map<bigint, Set<string>>();
   #zxid = 0n;
   /** What the running change altered, as it was before; undefined: it was not there. */
   #before = new Map<string, Znode | undefined>();
   #events: TreeEvent[] = [];
-
-  constructor(maxDataBytes: number) {
-    this.#maxDataBytes = maxDataBytes;
-  }
 
   get zxid(): bigint {
     return this.#zxid;
@@ -151,7 +145,6 @@ export class DataTree {
     // The finished name counts: "/." is no path, "/.0000000000" is one.
     checkPath(op.sequential ? op.path + digits(0) : op.path, false);
     const data = op.data ?? NOTHING;
-    this.#checkSize(op.path, data);
     const parentPath = parentOf(op.path);
     const parent = this.#znodes.get(parentPath);
     if (parent === undefined) throw new NoNode(parentPath);
@@ -173,7 +166,6 @@ export class DataTree {
   }
 
   #set(op: SetOp, zxid: bigint, now: number): OpResult {
-    this.#checkSize(op.path, op.data);
     const node = this.#demand(op.path, op.version);
     this.#touch(op.path);
     node.data = op.data;
@@ -211,10 +203,6 @@ export class DataTree {
     if (node === undefined) throw new NoNode(path);
     if (version !== undefined && version !== node.version) throw new BadVersion(path);
     return node;
-  }
-
-  #checkSize(path: string, data: Uint8Array): void {
-    if (data.length > this.#maxDataBytes) throw new TooLarge(path, data.length, this.#maxDataBytes);
   }
 
   #own(session: bigint, path: string): void {

@@ -2,12 +2,11 @@ import type { Clock, Random } from "@nodeyard/runtime";
 import type { Tree } from "../contract.ts";
 import type { DataTree } from "../engine/index.ts";
 import { RemoteTree } from "../remote/remote-tree.ts";
+import { MAX_REQUEST_BYTES } from "../request-size.ts";
 import type { CallInfo } from "./call.ts";
 import type { Fault } from "./options.ts";
 import { MemoryPort } from "./port.ts";
 import { type AppliedWrite, type FollowerOptions, MemoryServer } from "./server.ts";
-
-const MAX_DATA_BYTES = 0xfffff - 1_024;
 
 export interface MemoryTreeOptions {
   readonly clock: Clock;
@@ -30,8 +29,8 @@ export interface MemoryTreeOptions {
    * reply was lost it may not see. Absent: every client is connected to the leader.
    */
   readonly followers?: FollowerOptions;
-  /** Largest data of one znode, bytes; default 1,047,551. */
-  readonly maxDataBytes?: number;
+  /** Longest write, bytes; default 1,048,575. */
+  readonly maxRequestBytes?: number;
   /** How far the tree's clock is ahead of the clients', ms; default 0. */
   readonly skewMs?: number;
   /** Whether applied writes are kept in `log`; default true. */
@@ -80,8 +79,8 @@ export interface MemoryCluster {
 
 /** Makes an empty tree in memory. The same clock, seed and calls give the same course of events. */
 export function createMemoryTree(options: MemoryTreeOptions): MemoryCluster {
-  const { clock, random, maxDataBytes = MAX_DATA_BYTES, skewMs = 0, keepLog = true } = options;
-  const server = new MemoryServer(clock, maxDataBytes, skewMs, keepLog, options.followers);
+  const { clock, random, maxRequestBytes = MAX_REQUEST_BYTES, skewMs = 0, keepLog = true } = options;
+  const server = new MemoryServer(clock, skewMs, keepLog, options.followers);
   const reconnectMs = span(options.reconnectMs ?? [50, 150], random);
   let clients = 0;
   return {
@@ -96,7 +95,7 @@ export function createMemoryTree(options: MemoryTreeOptions): MemoryCluster {
         clock: own,
         network: clock,
         server,
-        capabilities: { shared: true, durable: false, maxDataBytes },
+        capabilities: { shared: true, durable: false, maxRequestBytes },
         sessionTimeoutMs: connect.sessionTimeoutMs ?? 10_000,
         reconnectMs,
         choose: (count) => (count < 2 ? 0 : Math.floor(count * random.float())),

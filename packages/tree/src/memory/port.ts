@@ -10,6 +10,7 @@ import type {
 } from "../contract.ts";
 import { ConnectionLost, SessionExpired, TreeClosed, type TreeError } from "../errors.ts";
 import type { Found, Port, PortEvent, Reply } from "../remote/port.ts";
+import { requestBytes } from "../request-size.ts";
 import { Call, type CallInfo } from "./call.ts";
 import type { Fault, MemoryPortOptions, Watching } from "./options.ts";
 import type { Replica } from "./replica.ts";
@@ -298,6 +299,8 @@ export class MemoryPort implements Port {
 
   #serve(call: Call, fault: Fault): void {
     if (fault === "lose-request") return this.disconnect();
+    // As a ZooKeeper does with a request above its `jute.maxbuffer`: the connection goes, with everything that was on it.
+    if (requestBytes(call.info.ops) > this.capabilities.maxRequestBytes) return this.disconnect();
     const answer = call.run();
     if (fault === "lose-reply") return this.disconnect();
     const { zxid } = this.#replica.tree;

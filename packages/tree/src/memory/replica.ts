@@ -11,12 +11,8 @@ export type Transaction =
 
 /** The znodes as one server has them, and the clients that watch there. */
 export class Replica {
-  readonly tree: DataTree;
+  readonly tree = new DataTree();
   readonly #watchers = new Set<(event: PortEvent) => void>();
-
-  constructor(maxDataBytes: number) {
-    this.tree = new DataTree(maxDataBytes);
-  }
 
   /** Carries a transaction out; `tell` then tells its events. */
   apply(transaction: Transaction): Applied {
@@ -56,8 +52,8 @@ export class FollowerReplica extends Replica {
   #timer: Timer | undefined;
 
   /** `lagMs` is asked for each transaction. */
-  constructor(maxDataBytes: number, clock: Clock, lagMs: () => number) {
-    super(maxDataBytes);
+  constructor(clock: Clock, lagMs: () => number) {
+    super();
     this.#clock = clock;
     this.#lagMs = lagMs;
   }

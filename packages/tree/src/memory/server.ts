@@ -47,7 +47,6 @@ export class MemoryServer {
 
   constructor(
     clock: Clock,
-    maxDataBytes: number,
     skewMs: number,
     keepLog: boolean,
     followers: FollowerOptions = { count: 0, lagMs: () => 0 },
@@ -55,10 +54,10 @@ export class MemoryServer {
     this.#clock = clock;
     this.#skewMs = skewMs;
     this.#keepLog = keepLog;
-    this.#leader = new Replica(maxDataBytes);
+    this.#leader = new Replica();
     this.#followers = Array.from(
       { length: followers.count },
-      () => new FollowerReplica(maxDataBytes, clock, followers.lagMs),
+      () => new FollowerReplica(clock, followers.lagMs),
     );
   }
 

@@ -14,8 +14,9 @@ import type {
   TreeCounters,
 } from "../contract.ts";
 import { checkPath } from "../engine/index.ts";
-import { BadArguments, CallEnded, CommitFailed, NoNode, TooLarge, TreeClosed, TreeError } from "../errors.ts";
+import { BadArguments, CallEnded, CommitFailed, NoNode, TreeClosed, TreeError } from "../errors.ts";
 import { RemoteFeed } from "../feed/remote-feed.ts";
+import { checkSize, describe } from "../request-size.ts";
 import { CallsUnderWay } from "../under-way.ts";
 import { OwnWrites } from "./own-writes.ts";
 import type { Port, Reply } from "./port.ts";
@@ -171,7 +172,6 @@ export class RemoteTree implements Tree {
 
   /** What the store would refuse anyway is refused here, in words that name the place. */
   #check(ops: readonly Op[], commit: boolean): void {
-    const limit = this.capabilities.maxDataBytes;
     for (let index = 0; index < ops.length; index++) {
       const op = ops[index] as Op;
       try {
@@ -179,12 +179,11 @@ export class RemoteTree implements Tree {
         checkPath(op.op === "create" && op.sequential ? `${op.path}0` : op.path, false);
         if (op.op === "delete" && op.path === "/")
           throw new BadArguments(op.path, "the root cannot be deleted");
-        const bytes = "data" in op && op.data !== undefined ? op.data.length : 0;
-        if (bytes > limit) throw new TooLarge(op.path, bytes, limit);
       } catch (error) {
         throw commit && error instanceof TreeError ? new CommitFailed(index, error) : error;
       }
     }
+    checkSize(ops, this.capabilities.maxRequestBytes);
   }
 
   #read<T>(
@@ -211,7 +210,6 @@ function isRefusal(error: TreeError): boolean {
     case "tree.not_empty":
     case "tree.no_children_for_ephemerals":
     case "tree.bad_arguments":
-    case "tree.too_large":
     case "tree.not_allowed":
       return true;
     default:
@@ -221,13 +219,6 @@ function isRefusal(error: TreeError): boolean {
 
 function versionOf(options: { readonly version?: number }): { version?: number } {
   return options.version === undefined ? {} : { version: options.version };
-}
-
-function describe(ops: readonly Op[]): string {
-  const first = ops[0];
-  return ops.length === 1 && first !== undefined
-    ? `${first.op} ${first.path}`
-    : `a commit of ${ops.length} operations`;
 }
 
 /** The port, with every call and event counted and every unanswered call known, those of feeds included. */

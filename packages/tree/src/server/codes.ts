@@ -12,7 +12,6 @@ const WIRE_CODES: Readonly<Record<string, number>> = {
   "tree.not_empty": ErrorCode.notEmpty,
   "tree.no_children_for_ephemerals": ErrorCode.noChildrenForEphemerals,
   "tree.bad_arguments": ErrorCode.badArguments,
-  "tree.too_large": ErrorCode.badArguments,
   "tree.not_allowed": ErrorCode.noAuth,
   "tree.session_expired": ErrorCode.sessionExpired,
 };

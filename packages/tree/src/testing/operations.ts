@@ -1,4 +1,5 @@
 import { BadArguments, BadVersion, NodeExists, NoNode, NotEmpty, TooLarge } from "../errors.ts";
+import { requestBytes } from "../request-size.ts";
 import { bytes, type Context, text } from "./kit.ts";
 
 /** Single operations: what they do, what they show, what they refuse. */
@@ -106,12 +107,31 @@ export function operations({ run, check }: Context): void {
     expect(await tree.stat(root)).toMatchObject({ numChildren: 0, cversion: 2, version: 0 });
   });
 
-  check("what is too large for one znode is refused", async ({ tree, root }) => {
-    const most = tree.capabilities.maxDataBytes;
-    await tree.create(`${root}/most`, new Uint8Array(most));
-    expect((await tree.get(`${root}/most`)).data.length).toBe(most);
-    const more = new Uint8Array(most + 1);
-    await expect(tree.set(`${root}/most`, more)).rejects.toMatchObject(code(TooLarge));
+  check("a write above the limit is refused, and costs nobody the connection", async ({ tree, root }) => {
+    const path = `${root}/most`;
+    const limit = tree.capabilities.maxRequestBytes;
+    const data = new Uint8Array(limit - requestBytes([{ op: "create", path }]));
+    await tree.create(path, data);
+    expect((await tree.get(path)).data.length).toBe(data.length);
+    const before = tree.session();
+    const refused = code(TooLarge);
+    const more = new Uint8Array(data.length + 1);
+    const beside = tree.create(`${root}/beside`);
+    await expect(tree.set(path, more)).rejects.toMatchObject(refused);
+    await expect(tree.commit([{ op: "set", path, data: more }])).rejects.toMatchObject(refused);
+    await beside;
+    expect(tree.session()).toMatchObject({ id: before.id, epoch: before.epoch, state: "connected" });
+    expect(await tree.stat(path)).toMatchObject({ version: 0, dataLength: data.length });
+  });
+
+  check("so is a commit whose parts fit and whose sum does not, as a whole", async ({ tree, root }) => {
+    const paths = ["a", "b", "c", "d"].map((name) => `${root}/${name}`);
+    const data = new Uint8Array(Math.ceil(tree.capabilities.maxRequestBytes / paths.length));
+    const ops = paths.map((path) => ({ op: "create", path, data }) as const);
+    await expect(tree.commit(ops)).rejects.toMatchObject(code(TooLarge));
+    expect(await tree.children(root)).toEqual([]);
+    await tree.commit(ops.slice(1));
+    expect((await tree.children(root)).length).toBe(3);
   });
 
   check("calls that are started in order are carried out in order", async ({ tree, root }) => {

@@ -2,11 +2,10 @@ import type { Clock, Random } from "@nodeyard/runtime";
 import { type Hooks, type TlsOptions, ZooKeeper, type ZooKeeperOptions } from "@nodeyard/zookeeper";
 import type { Tree } from "../contract.ts";
 import { RemoteTree } from "../remote/remote-tree.ts";
+import { MAX_REQUEST_BYTES } from "../request-size.ts";
 import { type ClientError, treeError } from "./errors.ts";
 import { ZooKeeperPort } from "./port.ts";
 
-/** What one znode holds, bytes: a server's default `jute.maxbuffer` (0xfffff) less room for a path and headers. */
-const MAX_DATA_BYTES = 0xfffff - 1_024;
 const CONNECT_MS = 30_000;
 const RESYNC_SPREAD_MS = 2_000;
 
@@ -27,8 +26,8 @@ export interface ZooKeeperTreeOptions {
   readonly callDeadlineMs?: number;
   /** Span after a reconnect in which feeds begin to compare themselves with the tree; default 2,000. */
   readonly resyncSpreadMs?: number;
-  /** Largest data of one znode, bytes; raise it together with the servers' `jute.maxbuffer`. Default 1,047,551. */
-  readonly maxDataBytes?: number;
+  /** Longest write, bytes; at most the servers' `jute.maxbuffer`. Default 1,048,575. */
+  readonly maxRequestBytes?: number;
   readonly connector?: ZooKeeperOptions["connector"];
   readonly hooks?: Hooks;
   readonly clock: Clock;
@@ -37,9 +36,9 @@ export interface ZooKeeperTreeOptions {
 
 /** Opens a session with ZooKeeper servers. Rejects when none lets us in before the deadline; nothing is left of it then. */
 export async function connectZooKeeperTree(options: ZooKeeperTreeOptions): Promise<Tree> {
-  const { servers, chroot = "", clock, random, maxDataBytes = MAX_DATA_BYTES } = options;
+  const { servers, chroot = "", clock, random, maxRequestBytes = MAX_REQUEST_BYTES } = options;
   const client = new ZooKeeper(`${servers}${chroot === "/" ? "" : chroot}`, clientOptions(options));
-  const port = new ZooKeeperPort(client, clock, maxDataBytes);
+  const port = new ZooKeeperPort(client, clock, maxRequestBytes);
   const resyncSpreadMs = options.resyncSpreadMs ?? RESYNC_SPREAD_MS;
   const tree = new RemoteTree(port, { clock, random, resyncSpreadMs });
   try {
@@ -53,11 +52,11 @@ export async function connectZooKeeperTree(options: ZooKeeperTreeOptions): Promi
 
 function clientOptions(options: ZooKeeperTreeOptions): ZooKeeperOptions {
   const { clock, random, tls, auth, sasl, sessionTimeoutMs, callDeadlineMs, connector, hooks } = options;
-  const { maxDataBytes = MAX_DATA_BYTES } = options;
+  const { maxRequestBytes = MAX_REQUEST_BYTES } = options;
   return {
     clock,
     random,
-    maxRequestBytes: maxDataBytes + 1_024,
+    maxRequestBytes,
     ...(tls && { tls }),
     ...(auth && { auth }),
     ...(sasl && { sasl }),

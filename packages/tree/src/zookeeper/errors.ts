@@ -1,4 +1,3 @@
-import type { Op } from "../contract.ts";
 import {
   BadArguments,
   BadVersion,
@@ -52,7 +51,7 @@ export function treeError(
     case "zookeeper.invalid_acl":
       return new NotAllowed(path, error);
     case "zookeeper.too_large":
-      return new TooLarge(path, bytes, limit);
+      return new TooLarge(what, bytes, limit, error);
     case "zookeeper.connection_lost":
     case "zookeeper.session_moved":
       return new ConnectionLost(what, error, outcome);
@@ -67,17 +66,4 @@ export function treeError(
     default:
       return new StoreFailed(what, outcome, error);
   }
-}
-
-export function describe(ops: readonly Op[]): string {
-  const first = ops[0];
-  return ops.length === 1 && first !== undefined
-    ? `${first.op} ${first.path}`
-    : `a commit of ${ops.length} operations`;
-}
-
-export function bytesOf(ops: readonly Op[]): number {
-  let sum = 0;
-  for (const op of ops) sum += op.path.length + ("data" in op && op.data !== undefined ? op.data.length : 0);
-  return sum;
 }

@@ -4,8 +4,9 @@ import type { CallOptions, Op, OpResult, Session, Stat, TreeCapabilities } from 
 import { parentOf } from "../engine/index.ts";
 import type { TreeError } from "../errors.ts";
 import type { Found, Port, PortEvent, Reply } from "../remote/port.ts";
+import { describe, requestBytes } from "../request-size.ts";
 import { ClockOffset, type Reading, readingOf } from "./clock-offset.ts";
-import { bytesOf, type ClientError, describe, treeError } from "./errors.ts";
+import { type ClientError, treeError } from "./errors.ts";
 import { multiRequest, requestOf } from "./requests.ts";
 import { multiError, multiResults } from "./results.ts";
 import { WatchKeeper } from "./watch-keeper.ts";
@@ -23,10 +24,10 @@ export class ZooKeeperPort implements Port {
   readonly #listeners = new Set<(session: Session) => void>();
   readonly #offset = new ClockOffset();
 
-  constructor(client: ZooKeeper, clock: Clock, maxDataBytes: number) {
+  constructor(client: ZooKeeper, clock: Clock, maxRequestBytes: number) {
     this.#client = client;
     this.#clock = clock;
-    this.capabilities = { shared: true, durable: true, maxDataBytes };
+    this.capabilities = { shared: true, durable: true, maxRequestBytes };
     this.#watches = new WatchKeeper(client, clock);
     client.onStatus((status) => {
       const session = this.session();
@@ -158,7 +159,7 @@ export class ZooKeeperPort implements Port {
           return;
         }
         const { results } = response as { readonly results: readonly wire.MultiResult[] };
-        const refusal = multiError(ops, results, this.capabilities.maxDataBytes);
+        const refusal = multiError(ops, results, this.capabilities.maxRequestBytes);
         if (refusal !== undefined) {
           reply(refusal, undefined);
           return;
@@ -200,7 +201,7 @@ export class ZooKeeperPort implements Port {
   #refusal(error: ClientError, ops: readonly Op[]): TreeError {
     const op = ops[0] as Op;
     const path = error.code === "zookeeper.no_node" && op.op === "create" ? parentOf(op.path) : op.path;
-    return treeError(error, describe(ops), path, bytesOf(ops), this.capabilities.maxDataBytes);
+    return treeError(error, describe(ops), path, requestBytes(ops), this.capabilities.maxRequestBytes);
   }
 
   #absent<T>(error: ClientError, what: string, path: string, reply: Reply<T>): void {

@@ -2,7 +2,8 @@ import { errorFromCode, wire } from "@nodeyard/zookeeper";
 import type { Op, OpResult, Stat } from "../contract.ts";
 import { parentOf } from "../engine/index.ts";
 import { CommitFailed, StoreFailed, type TreeError } from "../errors.ts";
-import { describe, treeError } from "./errors.ts";
+import { describe } from "../request-size.ts";
+import { treeError } from "./errors.ts";
 
 const { ErrorCode } = wire;
 

@@ -126,8 +126,8 @@ test("one listener that throws keeps the failure from nobody else", async () => 
 test("a feed that began on a store that fails is not waited for in vain", async () => {
   const { store, writes } = slowStore();
   const snapshot = { zxid: 0n, boot: 1, znodes: [], sessions: [] };
-  const core = new TreeCore(store, snapshot, 1_000, systemClock, systemRandom);
-  const tree = new SessionTree(core, 1_000, systemClock);
+  const core = new TreeCore(store, snapshot, systemClock, systemRandom);
+  const tree = new SessionTree(core, systemClock);
   const feed = tree.feed("/", { interest: () => "data", onChange: () => undefined });
   await turn();
   writes[0]!.fail(new Error("no space left on device"));

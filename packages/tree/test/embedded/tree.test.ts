@@ -188,9 +188,3 @@ test("a path that is none is refused by every call", async () => {
   ).rejects.toMatchObject({ code: "tree.commit_failed", index: 1, reason: refusal });
   expect(await tree.stat("/fine")).toBeUndefined();
 });
-
-test("data over the limit is refused", async () => {
-  const most = tree.capabilities.maxDataBytes;
-  await tree.create("/big", new Uint8Array(most));
-  await expect(tree.set("/big", new Uint8Array(most + 1))).rejects.toMatchObject({ code: "tree.too_large" });
-});

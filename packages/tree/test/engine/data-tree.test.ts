@@ -43,7 +43,7 @@ const commits = fc.array(fc.tuple(fc.array(op, { minLength: 1, maxLength: 5 }), 
 test("a refused commit leaves no trace, and names the first operation that refuses", () => {
   fc.assert(
     fc.property(commits, (script) => {
-      const tree = new DataTree(1_000);
+      const tree = new DataTree();
       for (const [ops, session] of script) {
         const before = pictureOf(tree);
         const applied = tree.apply(ops, session, 5);
@@ -60,7 +60,7 @@ test("a refused commit leaves no trace, and names the first operation that refus
 test("a tree that is kept by its touched rows alone comes back the same", () => {
   fc.assert(
     fc.property(commits, (script) => {
-      const tree = new DataTree(1_000);
+      const tree = new DataTree();
       const rows = new Map<string, ZnodeRow>();
       const keep = (touched: Iterable<string>) => {
         for (const at of touched) {
@@ -74,7 +74,7 @@ test("a tree that is kept by its touched rows alone comes back the same", () => 
         if (applied.error === undefined) keep(applied.touched);
       }
       keep(tree.endSession(2n).touched);
-      const again = new DataTree(1_000);
+      const again = new DataTree();
       again.load([...rows.values()].reverse(), tree.zxid);
       expect(pictureOf(again)).toEqual(pictureOf(tree));
       expect(tree.ephemerals(2n)).toEqual([]);
@@ -87,7 +87,7 @@ test.each(["", "a", "/a/", "//a", "/a//b", "/a/.", "/../a", "/a\u0000", "/a\u008
   "%j is no path",
   (bad) => {
     for (const op of ["create", "set", "delete", "check"] as const) {
-      const { error } = new DataTree(10).apply([{ op, path: bad, data: new Uint8Array(0) }], 1n, 0);
+      const { error } = new DataTree().apply([{ op, path: bad, data: new Uint8Array(0) }], 1n, 0);
       // A create asks for the parent first, as ZooKeeper does.
       const codes = op === "create" ? /bad_arguments|no_node/ : /bad_arguments/;
       expect(error?.reason.code).toMatch(codes);
@@ -96,7 +96,7 @@ test.each(["", "a", "/a/", "//a", "/a//b", "/a/.", "/../a", "/a\u0000", "/a\u008
 );
 
 test("a sequential name may be the digits alone, at the root too", () => {
-  const tree = new DataTree(10);
+  const tree = new DataTree();
   const made = tree.apply([{ op: "create", path: "/", sequential: true }], 1n, 0);
   expect(made.error).toBeUndefined();
   expect(tree.children("/")).toEqual(["0000000000"]);

@@ -8,7 +8,7 @@ import { Follower } from "../../src/testing/index.ts";
 
 /** A connection played by hand: calls wait until the test answers them. */
 class ScriptedPort implements Port {
-  readonly capabilities = { shared: true, durable: true, maxDataBytes: 1_000 };
+  readonly capabilities = { shared: true, durable: true, maxRequestBytes: 1_000 };
   readonly calls: { readonly what: string; readonly reply: Reply<never> }[] = [];
   state: Session = { id: 1n, epoch: 1, state: "connected", trustedUntil: 0 };
   readonly listeners = new Set<(session: Session) => void>();

@@ -18,7 +18,6 @@ test("when the store fails nobody is answered: every connection is cut, and no n
   const core = new TreeCore(
     store,
     { zxid: 0n, boot: 1, znodes: [], sessions: [] },
-    1_000,
     systemClock,
     systemRandom,
   );

@@ -7,6 +7,7 @@ import {
   type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
 import { TreeError } from "../../src/errors.ts";
+import { requestBytes } from "../../src/request-size.ts";
 import { connectZooKeeperTree } from "../../src/zookeeper/index.ts";
 
 const handles = { clock: systemClock, random: seededRandom(1) };
@@ -49,16 +50,15 @@ describe.skipIf(requireZooKeeper())("a tree on ZooKeeper", () => {
     });
   });
 
-  test("refuses a commit whose parts fit but whose sum does not, and stays connected", async () => {
-    await using tree = await connectZooKeeperTree(plain());
-    const data = new Uint8Array(tree.capabilities.maxDataBytes / 2 + 2_000);
-    const commit = tree.commit([
-      { op: "create", path: "/big-1", data },
-      { op: "create", path: "/big-2", data },
-    ]);
-    await expect(commit).rejects.toMatchObject({ outcome: "none" });
-    await expect(commit).rejects.toBeInstanceOf(TreeError);
-    expect(await tree.stat("/big-1")).toBeUndefined();
+  test("refuses what only a long chroot makes too long, and stays connected", async () => {
+    await using above = await connectZooKeeperTree(plain());
+    const chroot = `/${"c".repeat(200)}`;
+    await above.create(chroot);
+    await using tree = await connectZooKeeperTree({ ...plain(), chroot });
+    const room = tree.capabilities.maxRequestBytes - requestBytes([{ op: "create", path: "/big" }]);
+    const refused = tree.create("/big", new Uint8Array(room));
+    await expect(refused).rejects.toMatchObject({ code: "tree.too_large", outcome: "none" });
+    expect(await tree.stat("/big")).toBeUndefined();
     expect(tree.session().epoch).toBe(1);
   });
 

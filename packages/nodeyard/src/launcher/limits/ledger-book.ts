@@ -1,6 +1,6 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
 import { backoff, type Clock, NodeyardError, type Random, sleep } from "@nodeyard/runtime";
-import { CommitFailed, type Op, type OpResult, type Tree } from "@nodeyard/tree";
+import { CommitFailed, type Op, type OpResult, requestBytes, type Tree, TreeError } from "@nodeyard/tree";
 import type { ScopeKey } from "./holdings.ts";
 import { encodeLedger, type Ledger, ledgerPath } from "./ledger-znode.ts";
 
@@ -28,6 +28,8 @@ interface Entry {
 
 /** Entries in one commit, at most. */
 const BATCH = 64;
+/** Bytes that the set of one ledger is counted for, well above what its sum and its path take. */
+const SET_BYTES = 2_048;
 const ATTEMPTS = 10;
 
 /**
@@ -43,6 +45,8 @@ export class LedgerBook {
   readonly #known = new Map<ScopeKey, Ledger>();
   #queue: Entry[] = [];
   #busy = false;
+  /** Entries that the next commit may have: fewer after one that was refused for its size, such as by a long chroot. */
+  #most = BATCH;
 
   constructor(
     tree: Tree,
@@ -83,7 +87,8 @@ export class LedgerBook {
       const stop = this.#queue.findIndex(({ postings }) =>
         postings.some(({ scope }) => !this.#known.has(scope)),
       );
-      const taken = this.#queue.splice(0, Math.min(BATCH, stop < 0 ? this.#queue.length : stop));
+      const known = this.#queue.slice(0, Math.min(this.#most, stop < 0 ? this.#queue.length : stop));
+      const taken = this.#queue.splice(0, fitting(known, this.#tree.capabilities.maxRequestBytes));
       const { batch, sums, stale } = this.#post(taken, fresh);
       if (batch.length > 0) await this.#commit(batch, sums);
       for (const scope of stale) this.#known.delete(scope);
@@ -144,6 +149,7 @@ export class LedgerBook {
     });
     try {
       const results = await this.#tree.commit([...ops, ...sets]);
+      this.#most = BATCH;
       for (const scope of scopes)
         this.#known.set(scope, { sum: sums.get(scope)!, version: this.#known.get(scope)!.version + 1 });
       let at = 0;
@@ -164,6 +170,12 @@ export class LedgerBook {
     error: unknown,
   ): Promise<void> {
     if (!(error instanceof CommitFailed)) {
+      this.#most = BATCH;
+      if (error instanceof TreeError && error.code === "tree.too_large" && batch.length > 1) {
+        this.#most = batch.length >> 1;
+        this.#queue.unshift(...batch);
+        return;
+      }
       for (const scope of scopes) this.#known.delete(scope);
       for (const { settle } of batch) settle.reject(error);
       return;
@@ -184,6 +196,18 @@ export class LedgerBook {
     const attempt = again[0]?.attempts ?? 0;
     if (attempt > 1) await sleep(this.#handles.clock, backoff(this.#handles.random, attempt, 2, 200));
   }
+}
+
+/** How many entries from the first on have room in one commit, with the sets of their ledgers. The first always goes. */
+function fitting(entries: readonly Entry[], room: number): number {
+  const scopes = new Set<ScopeKey>();
+  let bytes = 0;
+  for (const [index, { ops, postings }] of entries.entries()) {
+    for (const { scope } of postings) scopes.add(scope);
+    bytes += requestBytes(ops);
+    if (index > 0 && bytes + scopes.size * SET_BYTES > room) return index;
+  }
+  return entries.length;
 }
 
 /** The first limit that an entry would pass. What gives back is never refused. */

@@ -1,0 +1,36 @@
+import type { Op } from "./contract.ts";
+import { TooLarge } from "./errors.ts";
+
+/**
+ * ZooKeeper's default `jute.maxbuffer` (Administrator's Guide). A server closes the connection of a client that sends a longer
+ * request, so that everything else on that connection fails with it.
+ */
+export const MAX_REQUEST_BYTES = 0xfffff;
+/**
+ * What an operation takes beside its path and data: 48 bytes of headers, lengths and access list, a share of the request's own
+ * 17, and about 60 for a chroot, which stands before each path on the wire.
+ */
+const OVERHEAD = 128;
+
+/** Bytes for which a write is counted: an upper bound of what is sent, the same on every store. */
+export function requestBytes(ops: readonly Op[]): number {
+  let sum = 0;
+  for (const op of ops) {
+    const data = "data" in op && op.data !== undefined ? op.data.length : 0;
+    sum += OVERHEAD + Buffer.byteLength(op.path) + data;
+  }
+  return sum;
+}
+
+/** Throws TooLarge for a write that counts for more than `limit` bytes. */
+export function checkSize(ops: readonly Op[], limit: number): void {
+  const bytes = requestBytes(ops);
+  if (bytes > limit) throw new TooLarge(describe(ops), bytes, limit);
+}
+
+export function describe(ops: readonly Op[]): string {
+  const first = ops[0];
+  return ops.length === 1 && first !== undefined
+    ? `${first.op} ${first.path}`
+    : `a commit of ${ops.length} operations, ${first?.op} ${first?.path} first`;
+}
