@@ -139,6 +139,9 @@ export class Election {
 
   async #leave(): Promise<void> {
     const { tree } = this.#context;
+    // The connection may be to another server now, which is behind and does not show a contender whose making was not answered. An
+    // attempt needs no sync: the folders that it creates first bring its server up to date.
+    await tree.sync(this.#parent);
     for (const path of await this.#ours()) await tree.delete(path).catch(ignoreMissing);
   }
 

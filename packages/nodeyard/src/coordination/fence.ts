@@ -150,6 +150,8 @@ export class Fence {
       attempt++
     ) {
       try {
+        // The connection may be to another server now, which is behind and does not show our contender yet.
+        await this.#tree.sync(parent);
         const mine = (await this.#tree.children(parent)).filter((child) => child.startsWith(name));
         await Promise.all(mine.map((child) => this.#tree.delete(`${parent}/${child}`)));
         return;

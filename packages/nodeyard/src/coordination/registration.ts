@@ -163,6 +163,8 @@ export class Registration {
   async #find({ record }: Registered): Promise<Made | undefined> {
     const { tree } = this.#handles;
     const parent = paths.component(record.kind);
+    // The connection may be to another server now, which is behind.
+    await tree.sync(parent);
     for (const name of await tree.children(parent)) {
       if (!name.startsWith(this.#hostname)) continue;
       const path = `${parent}/${name}`;

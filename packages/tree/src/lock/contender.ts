@@ -168,6 +168,8 @@ async function ownContenders(
   prefix: string,
   call: CallOptions,
 ): Promise<string[]> {
+  // The connection may be to another server now, which has not carried out yet what the one before was asked for.
+  await tree.sync(parent, call);
   try {
     const names = await tree.children(parent, call);
     return names.map((name) => `${parent}/${name}`).filter((path) => path.startsWith(prefix));

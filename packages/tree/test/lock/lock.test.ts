@@ -114,6 +114,28 @@ test.each(["lose-request", "lose-reply"] as const)("%s of parent and contender t
   expect(cluster.znodes.children(PARENT)).toEqual([held?.contender.slice(PARENT.length + 1)]);
 });
 
+test("a contender whose making was not answered is found, though the next server is behind and does not show it", async () => {
+  const clock = new VirtualClock();
+  const random = seededRandom(7);
+  let losing = false;
+  const faults = ({ kind }: CallInfo): Fault => {
+    if (!losing || kind !== "write") return undefined;
+    losing = false;
+    return "lose-reply";
+  };
+  const cluster = createMemoryTree({ clock, random, faults, followers: { count: 1, lagMs: () => 2_000 } });
+  const tree = cluster.connect({ sessionTimeoutMs: 30_000 });
+  // From the follower to the leader.
+  tree.disconnect();
+  await clock.advance(200);
+  await tree.create("/object");
+  await tree.create(PARENT);
+  await clock.advance(2_000);
+  losing = true;
+  const held = await settle(clock, tryLock(tree, PARENT, { random }));
+  expect(cluster.znodes.children(PARENT)).toEqual([held?.contender.slice(PARENT.length + 1)]);
+});
+
 test("an attempt given up while its outcome is open leaves nothing in the line", async () => {
   let faults = 1;
   const { clock, random, cluster, a } = setup((call) =>

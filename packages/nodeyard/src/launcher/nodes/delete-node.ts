@@ -115,6 +115,8 @@ async function removeRecord(context: Context, node: HeldNode): Promise<void> {
       return;
     } catch (error) {
       if (error instanceof TreeError && error.outcome === "unknown") {
+        // The connection may be to another server now, which is behind.
+        await context.tree.sync(node.path);
         if ((await context.tree.stat(node.path)) === undefined) return;
       }
       const notEmpty = error instanceof CommitFailed && error.reason.code === "tree.not_empty";
