@@ -18,6 +18,7 @@ export const FAULTS = {
   "clock jump of all": "the wall clock of all jumps by up to 5 minutes, the tree's too",
   reload: "the configuration changes under all launchers",
   "tree restart": "the tree's servers restart: every connection is gone for up to 6 s",
+  "followers lag": "the tree's followers are up to 3 s behind its leader for a while",
   "cloud error": "a cloud's call fails, or its reply is lost",
   "cloud brown-out": "half of a cloud's calls fail",
   "cloud makes nothing": "every create of a cloud fails",

@@ -18,6 +18,10 @@ import { FOREIGN, Witness } from "./witness.ts";
 /** Share of calls that lose their request or their reply while there is trouble; of events, a fifth of it. */
 const LOST = 0.01;
 
+/** How far the tree's followers are behind its leader at most, while they lag and at other times, milliseconds. */
+const LAG_MS = 3_000;
+const BEHIND_MS = 4;
+
 export function makeScene(
   {
     seed,
@@ -34,11 +38,17 @@ export function makeScene(
   const clock = new VirtualClock();
   const coverage = noCoverage();
   const network = stream("network");
+  const lag = stream("followers");
+  const followers = { lagUntil: 0 };
   const cloudClock = steady(clock);
   const cluster = createMemoryTree({
     clock,
     random: stream("tree"),
     latencyMs: [0, 6],
+    followers: {
+      count: 2,
+      lagMs: () => lag.float() * (clock.monotonic() < followers.lagUntil ? LAG_MS : BEHIND_MS),
+    },
     faults: (call) => faultOf(scene, network.float(), network.float(), call),
     losesEvent: (client) => {
       const lost = scene.troubled && client.startsWith("launcher") && network.float() < LOST / 5;
@@ -110,6 +120,7 @@ export function makeScene(
     slow: new Map(),
     jumped: 0,
     treeIsBackAt: 0,
+    followers,
     asked: { count: 0 },
     config: VARIANTS[0]!,
     troubled: true,

@@ -41,6 +41,8 @@ export interface Scene {
   jumped: number;
   /** Monotonic time at which the tree's servers answer again. */
   treeIsBackAt: number;
+  /** Monotonic time until which the tree's followers are far behind its leader. */
+  readonly followers: { lagUntil: number };
   readonly asked: { count: number };
   config: LauncherConfig;
   /** Whether calls and events get lost. */

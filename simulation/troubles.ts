@@ -23,6 +23,7 @@ const DECK: Readonly<Partial<Record<Fault, number>>> = {
   "clock jump of all": 1,
   reload: 2,
   "tree restart": 1,
+  "followers lag": 4,
   "operator holds": 2,
   "operator deletes": 1,
   "operator retires": 2,
@@ -86,6 +87,7 @@ export class Troubles {
   end(): void {
     for (const point of this.#traps) this.#disarm(point);
     for (const weather of this.#weathers) weather.clear();
+    this.#scene.followers.lagUntil = 0;
     this.reload(VARIANTS[0]!);
     for (const each of this.#scene.processes) if (!each.dead) each.tree.reconnect();
   }
@@ -132,6 +134,9 @@ export class Troubles {
         return this.reload(pick(this.#random, VARIANTS));
       case "tree restart":
         return this.#restartTree();
+      case "followers lag":
+        this.#scene.followers.lagUntil = this.#clock.monotonic() + between(this.#random, 5_000, 30_000);
+        return;
       case "operator holds":
         return this.#scene.operator.hold();
       case "operator deletes":
