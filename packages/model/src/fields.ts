@@ -58,6 +58,24 @@ export function readFields<T>(
   into.oddities = oddities ?? noOddities;
 }
 
+/**
+ * The fields of `object` that can be relied upon, of a record that cannot be handled as a whole: what is absent, of a wrong type,
+ * or damaged in its encoding is left out.
+ */
+export function readSound<T>(fields: Fields<T>, object: Readonly<Record<string, unknown>>): Partial<T> {
+  const sound: Partial<T> = {};
+  for (const name in fields) {
+    const raw = object[fields[name].key];
+    if (raw === undefined || JSON.stringify(raw).includes("\ufffd")) continue;
+    let noted = false;
+    const value = fields[name].read(raw, () => {
+      noted = true;
+    });
+    if (value !== odd && !noted) sound[name] = value;
+  }
+  return sound;
+}
+
 /** The keys and JSON texts that `patch` writes; members that are undefined are left out. */
 export function patchTexts<T>(what: string, fields: Fields<T>, patch: Partial<T>): Map<string, string> {
   const written = new Map<string, string>();

@@ -42,6 +42,7 @@ export {
   type NodePatch,
   type NodeRecord,
   newNode,
+  readableNode,
 } from "./node.ts";
 export { paths } from "./paths.ts";
 export {

@@ -1,4 +1,16 @@
-import { anything, type Fields, isObject, jsonText, object, odd, seconds, text, texts } from "./fields.ts";
+import {
+  anything,
+  type Fields,
+  isObject,
+  jsonText,
+  object,
+  odd,
+  readSound,
+  seconds,
+  text,
+  texts,
+} from "./fields.ts";
+import { parseDamaged } from "./json/parse.ts";
 import {
   changeRecord,
   decodeRecord,
@@ -135,6 +147,11 @@ const kind: RecordKind<NodeFields> = {
 /** @throws RecordError for what cannot be handled; odd optional fields never throw (see `oddities`) */
 export function decodeNode(id: string, data: Uint8Array): NodeRecord {
   return decodeRecord(kind, id, data, portAlias);
+}
+
+/** What can be read of a node whose record `decodeNode` refuses; never throws. */
+export function readableNode(data: Uint8Array): Partial<NodeFields> {
+  return readSound(fields, portAlias(parseDamaged(data) ?? {}));
 }
 
 /**

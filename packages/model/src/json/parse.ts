@@ -1,6 +1,7 @@
 import { RecordError } from "../errors.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const damagedUtf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Strings first, so that a word inside one is never taken for a number. */
 const wordsOutsideStrings = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?Infinity|NaN/g;
@@ -29,6 +30,17 @@ export function parseObject(
     throw new RecordError("record.not_an_object", `${what} holds JSON that is not an object`);
   }
   return { text, object: value as Record<string, unknown> };
+}
+
+/** The object that damaged data still holds; bytes that are no UTF-8 are U+FFFD in it. Undefined where there is none. */
+export function parseDamaged(data: Uint8Array): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value = parse(damagedUtf8.decode(data));
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function parse(text: string): unknown {

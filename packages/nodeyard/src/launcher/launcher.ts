@@ -164,6 +164,7 @@ export class Launcher {
     if (event.type === "node" && event.before !== undefined && event.after === undefined) {
       serving.wakeInventory(event.before.record.provider);
     }
+    if (event.type === "unreadable" && event.after === undefined) serving.wakeInventories();
     if (event.type === "component" && event.after === undefined) loop.push({ type: "sweep" });
   }
 

@@ -12,7 +12,7 @@ import {
   standingsOfLabel,
   type Verdict,
 } from "../scheduler/index.ts";
-import type { RequestEntry, ViewEvent } from "../view/index.ts";
+import type { RequestEntry, UnreadableEntry, ViewEvent } from "../view/index.ts";
 import type { Context } from "./context.ts";
 
 /**
@@ -47,10 +47,16 @@ export class Loop {
   /** The view's events are the scheduler's, but for what only others use. */
   pushView(event: ViewEvent): void {
     if (event.type === "own" || event.type === "complete") return;
-    if (event.type === "component") this.push({ type: "component", key: event.key, after: event.after });
+    if (event.type === "unreadable") this.#pushUnreadable(event.before ?? event.after, event.after);
+    else if (event.type === "component") this.push({ type: "component", key: event.key, after: event.after });
     else if (event.type === "node") this.push({ type: "node", id: event.id, after: event.after });
     else if (event.type === "image") this.push({ type: "image", image: event.image, after: event.after });
     else this.push({ type: "request", id: event.id, after: event.after });
+  }
+
+  #pushUnreadable(either: UnreadableEntry | undefined, after: UnreadableEntry | undefined): void {
+    if (either?.kind !== "node" && either?.kind !== "request") return;
+    this.push({ type: "unreadable", kind: either.kind, id: either.id, known: after?.known });
   }
 
   verdict(request: string): Verdict | undefined {

@@ -105,6 +105,7 @@ function policyOf(
 
 /** What the view knew before anyone listened. */
 export function seed({ view, loop, admission }: Pick<Parts, "view" | "loop" | "admission">): void {
+  for (const [path, after] of view.unreadable.byPath) loop.pushView({ type: "unreadable", path, after });
   for (const [id, after] of view.nodes.byId) loop.push({ type: "node", id, after });
   for (const [id, after] of view.requests.byId) loop.push({ type: "request", id, after });
   for (const image of view.images.names()) loop.push({ type: "image", image, after: view.images.get(image) });

@@ -35,16 +35,25 @@ export async function eraseProvider(
     uploads += found.uploads.length;
     await removeWhole(tree, `${paths.imageProviders(found.image, found.build)}/${provider}`);
   }
-  const { items } = await listNodes(handles);
+  const { items, skipped } = await listNodes(handles);
   const [nodes, kept]: [string[], string[]] = [[], []];
   for (const { record } of items.filter((item) => item.record.provider === provider)) {
     const gone = locked ? await eraseNode(handles, record) : await eraseUnlocked(handles, record);
     (gone ? nodes : kept).push(record.id);
   }
+  for (const { id } of skipped.filter(({ known }) => known.provider === provider)) {
+    const gone = locked ? await eraseNode(handles, { id }) : await eraseUnlocked(handles, { id });
+    (gone ? nodes : kept).push(id);
+  }
   return { uploads, nodes, kept };
 }
 
-async function eraseUnlocked(handles: OperationHandles, record: NodeRecord): Promise<boolean> {
+/** A node whose record cannot be read. */
+interface Unreadable {
+  readonly id: string;
+}
+
+async function eraseUnlocked(handles: OperationHandles, record: NodeRecord | Unreadable): Promise<boolean> {
   const { tree, clock, random } = handles;
   const waits = { clock, random, createParent: "parent-only", deadlineMs: LOCK_WAIT_MS } as const;
   try {
@@ -59,11 +68,13 @@ async function eraseUnlocked(handles: OperationHandles, record: NodeRecord): Pro
 }
 
 /** The state first: launchers that hold the node in a cache learn of its end by it. */
-async function eraseNode(handles: OperationHandles, record: NodeRecord): Promise<true> {
+async function eraseNode(handles: OperationHandles, record: NodeRecord | Unreadable): Promise<true> {
   const { tree } = handles;
   const path = paths.node(record.id);
-  const deleted = changeNode(record, { state: "deleted" }, treeNow(handles) / 1000);
-  await orUndefined(tree.set(path, encodeNode(deleted)));
+  if ("state" in record) {
+    const deleted = changeNode(record, { state: "deleted" }, treeNow(handles) / 1000);
+    await orUndefined(tree.set(path, encodeNode(deleted)));
+  }
   await removeWhole(tree, path);
   await orUndefined(tree.delete(deadLetterPath(record.id)));
   return true;

@@ -1,4 +1,12 @@
-import { decodeNode, decodeRequest, type NodeRecord, paths, type RequestRecord } from "@nodeyard/model";
+import {
+  decodeNode,
+  decodeRequest,
+  type NodeFields,
+  type NodeRecord,
+  paths,
+  type RequestRecord,
+  readableNode,
+} from "@nodeyard/model";
 import { listDeadLetters } from "./dead-letter.ts";
 import { type OperationHandles, orUndefined } from "./handles.ts";
 import { decodeLease, LEASES, type Lease, leasePath } from "./lease.ts";
@@ -16,15 +24,35 @@ export interface Listing<T> {
   readonly skipped: readonly { readonly path: string; readonly why: string }[];
 }
 
+/** A node that exists, and whose record cannot be read. */
+export interface UnreadableNode {
+  readonly id: string;
+  readonly path: string;
+  readonly why: string;
+  /** What can be read all the same. */
+  readonly known: Partial<NodeFields>;
+}
+
 /** All nodes, read from the tree itself. A lock is anything under the node's lock; nothing is created by looking. */
-export async function listNodes(handles: OperationHandles): Promise<Listing<ListedNode>> {
+export async function listNodes(
+  handles: OperationHandles,
+): Promise<{ readonly items: readonly ListedNode[]; readonly skipped: readonly UnreadableNode[] }> {
   const { tree } = handles;
   const letters = await listDeadLetters(handles);
-  return readAll(tree, paths.nodes, async (id, data) => ({
-    record: decodeNode(id, data),
-    locked: await isLocked(tree, id),
-    deadLetter: letters.has(id),
-  }));
+  const known = new Map<string, Partial<NodeFields>>();
+  const { items, skipped } = await readAll(tree, paths.nodes, async (id, data) => {
+    try {
+      return { record: decodeNode(id, data), locked: await isLocked(tree, id), deadLetter: letters.has(id) };
+    } catch (error) {
+      known.set(id, readableNode(data));
+      throw error;
+    }
+  });
+  const unreadable = skipped.map(({ path, why }): UnreadableNode => {
+    const id = path.slice(path.lastIndexOf("/") + 1);
+    return { id, path, why, known: known.get(id) ?? {} };
+  });
+  return { items, skipped: unreadable };
 }
 
 /** One node as `listNodes` has it; undefined when there is none. */
@@ -75,7 +103,8 @@ async function readAll<T>(
   const items = await Promise.all(
     ids.map(async (id) => {
       const found = await orUndefined(tree.get(`${root}/${id}`));
-      if (found === undefined) return undefined;
+      // A path that never had data is left by a locker that came too late.
+      if (found === undefined || (found.data.length === 0 && found.stat.version === 0)) return undefined;
       try {
         return await read(id, found.data);
       } catch (error) {

@@ -4,11 +4,14 @@ import {
   encodeNode,
   mayGo,
   type NodePatch,
+  type NodeRecord,
   type NodeState,
   paths,
+  RecordError,
 } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
-import { lock, type Tree, TreeError } from "@nodeyard/tree";
+import { CommitFailed, type HeldLock, lock, type Tree, TreeError } from "@nodeyard/tree";
+import { deadLetterPath } from "./dead-letter.ts";
 import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
 
 /** How long `delete` and `hold` wait for a node's lock (spec zookeeper.md 3.3). */
@@ -16,9 +19,14 @@ const LOCK_WAIT_MS = 5_000;
 
 export class NodeOperationError extends NodeyardError {}
 
-/** Marks a node for deletion; a launcher that serves its provider carries it out. */
+/**
+ * Marks a node for deletion; a launcher that serves its provider carries it out. The record of a node that cannot be read is
+ * removed instead, under the node's lock: then its machine has no record, and leak sweeps delete it.
+ */
 export async function deleteNode(handles: OperationHandles, id: string): Promise<void> {
-  await changeLocked(handles, id, { state: "deleting" });
+  await changeLocked(handles, id, { state: "deleting" }, (held, version) =>
+    removeUnreadable(handles, id, held, version),
+  );
 }
 
 /** Holds a node: nobody deletes it before `forSeconds` have passed (0: no limit of its own). */
@@ -27,17 +35,23 @@ export async function holdNode(
   id: string,
   facts: { readonly comment: string; readonly forSeconds: number },
 ): Promise<void> {
-  await changeLocked(handles, id, {
-    state: "hold",
-    comment: facts.comment,
-    holdExpiration: facts.forSeconds > 0 ? facts.forSeconds : null,
-  });
+  await changeLocked(
+    handles,
+    id,
+    {
+      state: "hold",
+      comment: facts.comment,
+      holdExpiration: facts.forSeconds > 0 ? facts.forSeconds : null,
+    },
+    (_held, _version, error) => Promise.reject(unreadable(id, error)),
+  );
 }
 
 async function changeLocked(
   handles: OperationHandles,
   id: string,
   patch: NodePatch & { readonly state: NodeState },
+  unread: (held: HeldLock, version: number, error: RecordError) => Promise<void>,
 ): Promise<void> {
   const { tree } = handles;
   if (!/^\d{10}$/.test(id))
@@ -49,17 +63,49 @@ async function changeLocked(
   const held = await lockNode(handles, tree, id);
   try {
     const found = await orUndefined(tree.get(paths.node(id)));
-    if (found === undefined || found.data.length === 0) throw unknownNode(id);
-    const before = decodeNode(id, found.data);
+    // A path that never had data is left by a locker that came too late.
+    if (found === undefined || (found.data.length === 0 && found.stat.version === 0)) throw unknownNode(id);
+    const { version } = found.stat;
+    const before = decoded(id, found.data);
+    if (before instanceof RecordError) return await unread(held, version, before);
     if (!mayGo("node", before.state, patch.state)) throw wrongState(id, before.state, patch.state);
     const record = changeNode(before, patch, treeNow(handles) / 1000);
     await tree.commit([
       { op: "check", path: held.contender },
-      { op: "set", path: paths.node(id), data: encodeNode(record), version: found.stat.version },
+      { op: "set", path: paths.node(id), data: encodeNode(record), version },
     ]);
   } finally {
     await held.release();
   }
+}
+
+function decoded(id: string, data: Uint8Array): NodeRecord | RecordError {
+  try {
+    return decodeNode(id, data);
+  } catch (error) {
+    if (error instanceof RecordError) return error;
+    throw error;
+  }
+}
+
+/** With its lock, in one commit: whoever waits behind us for the lock keeps the record. */
+async function removeUnreadable(
+  { tree }: OperationHandles,
+  id: string,
+  { contender }: HeldLock,
+  version: number,
+): Promise<void> {
+  try {
+    await tree.commit([
+      { op: "delete", path: contender },
+      { op: "delete", path: paths.nodeLock(id) },
+      { op: "delete", path: paths.node(id), version },
+    ]);
+  } catch (error) {
+    if (error instanceof CommitFailed && error.reason.code === "tree.not_empty") throw nodeBusy(id, error);
+    throw error;
+  }
+  await orUndefined(tree.delete(deadLetterPath(id)));
 }
 
 async function lockNode({ clock, random }: OperationHandles, tree: Tree, id: string) {
@@ -73,14 +119,26 @@ async function lockNode({ clock, random }: OperationHandles, tree: Tree, id: str
   } catch (error) {
     if (error instanceof TreeError && error.code === "tree.no_node") throw unknownNode(id);
     if (error instanceof TreeError && error.code === "tree.lock_timeout") {
-      throw new NodeOperationError(
-        "operation.node_busy",
-        `node ${id} is locked by someone else for more than ${LOCK_WAIT_MS / 1000} s: "nodeyard explain ${id}" says who has it; a launcher's work ends by itself, then try again; who uses it keeps it until it is given back`,
-        { cause: error },
-      );
+      throw nodeBusy(id, error);
     }
     throw error;
   }
+}
+
+function nodeBusy(id: string, cause: unknown): NodeOperationError {
+  return new NodeOperationError(
+    "operation.node_busy",
+    `node ${id} is locked by someone else for more than ${LOCK_WAIT_MS / 1000} s: "nodeyard explain ${id}" says who has it; a launcher's work ends by itself, then try again; who uses it keeps it until it is given back`,
+    { cause },
+  );
+}
+
+function unreadable(id: string, cause: RecordError): NodeOperationError {
+  return new NodeOperationError(
+    "operation.unreadable_node",
+    `the record of node ${id} cannot be read (${cause.message}): repair it, or remove it with "nodeyard delete ${id}"`,
+    { cause },
+  );
 }
 
 /** Whoever waited for the lock of a node may get it when its fate is decided. */

@@ -1,7 +1,8 @@
 import type { NodeRecord } from "@nodeyard/model";
+import { mayBeOf } from "../view/index.ts";
 import { registeredPools } from "./explain/tree-facts.ts";
 import { type OperationHandles, orUndefined } from "./handles.ts";
-import { type Listing, listNodes } from "./listing.ts";
+import { type Listing, listNodes, type UnreadableNode } from "./listing.ts";
 import { backingData, metastaticProviderOf } from "./slots.ts";
 
 const IMAGES = "/nodepool/images";
@@ -17,6 +18,8 @@ export interface ProviderInfo {
   /** By image, then by build. */
   readonly images: readonly UploadedImage[];
   readonly nodes: Listing<NodeRecord>;
+  /** Nodes that may be of it, and whose records cannot be read: leak sweeps of the provider delete nothing meanwhile. */
+  readonly unreadable: readonly UnreadableNode[];
   /** Nodes of other providers that carry slots of this one. */
   readonly backings: readonly NodeRecord[];
   /** Hosts of the launchers that have a pool of it registered. */
@@ -34,7 +37,8 @@ export async function providerInfo(handles: OperationHandles, provider: string):
   const backings = all.filter(
     (record) => metastaticProviderOf(backingData(record)?.owner ?? null) === provider,
   );
-  return { images, nodes: { items: nodes, skipped: listed.skipped }, backings, servedBy };
+  const unreadable = listed.skipped.filter(({ known }) => mayBeOf(known, provider));
+  return { images, nodes: { items: nodes, skipped: listed.skipped }, unreadable, backings, servedBy };
 }
 
 /** Launchers whose registered pools serve a provider. */

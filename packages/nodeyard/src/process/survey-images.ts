@@ -10,9 +10,14 @@ export function surveyImages(question: CloudQuestion): Promise<Answers<AlienImag
     question,
     (_, { name }) => isAsked(name),
     async ({ provider, installation, resources }) => {
-      const { items } = await listUploads(question.handles);
+      const { items, skipped } = await listUploads(question.handles);
       const own = items.filter((upload) => upload.provider === provider);
       const known = new Set(own.map(({ build, record }) => uploadKey(build, provider, record.id)));
+      // An upload whose record cannot be read is known by its path.
+      for (const { path } of skipped) {
+        const [, , , , , build = "", , at = "", , upload = ""] = path.split("/");
+        known.add(uploadKey(build, at, upload));
+      }
       return alienImages(provider, installation, resources, known);
     },
   );

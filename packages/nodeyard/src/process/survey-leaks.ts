@@ -9,10 +9,10 @@ import { type Answers, askClouds, type CloudQuestion } from "./ask-clouds.ts";
 export function surveyLeaks(question: CloudQuestion): Promise<Answers<Difference>> {
   const tags = (driver: { readonly capabilities: { readonly tags: boolean } }) => driver.capabilities.tags;
   return askClouds(question, tags, async ({ provider, installation, resources, asked }) => {
-    const { items } = await listNodes(question.handles);
+    const { items, skipped } = await listNodes(question.handles);
     const nodes = items.map(({ record, locked }) => {
       return { id: record.id, record, version: 0, contenders: locked ? ["locked"] : [] };
     });
-    return survey(provider, installation, resources, nodes, asked);
+    return survey(provider, installation, resources, nodes, asked, skipped);
   });
 }

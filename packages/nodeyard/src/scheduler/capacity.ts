@@ -4,6 +4,7 @@ import { isRefused } from "./refusals.ts";
 import { MIN_READY } from "./requests.ts";
 import { type Blocked, compareWaiting, type Scope, type State, type Waiting } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
+import { unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./used.ts";
 
 type Facts = Readonly<Record<string, unknown>>;
 
@@ -99,6 +100,7 @@ function countRoom(
     used: check.used[over] ?? 0,
     need: check.asked[over],
     ...(behind === undefined ? {} : { kept_for: behind }),
+    ...unreadableFacts(state),
   };
   return { kind: "blocked", code, facts, missing: missing(check, behind, launching.length), keeps, blocked };
 }
@@ -111,14 +113,14 @@ function checksOf(state: State, pool: LocalPool, need: Resources, launches: numb
       scope: "pool",
       code: "capacity.pool",
       limit: pool.limits,
-      used: state.usage.of(`pool ${pool.key}`),
+      used: usedOfPool(state, pool),
       asked: need,
     },
     {
       scope: "provider",
       code: "capacity.provider",
       limit: quotaOf(state, pool),
-      used: state.usage.of(`provider ${pool.provider}`),
+      used: usedOfProvider(state, pool.provider),
       asked: need,
     },
     {
@@ -195,13 +197,14 @@ export function overTenant(state: State, pool: LocalPool, waiting: Waiting): Ove
   const limit = tenant === null ? undefined : state.policy.tenantLimits.get(tenant);
   if (tenant === null || limit === undefined) return undefined;
   const need = total(pool, waiting.record.nodeTypes);
-  const used = state.usage.of(`tenant ${tenant}`);
+  const used = usedOfTenant(state, tenant);
   const facts = (over: string) => ({
     tenant,
     resource: over,
     limit: limit[over],
     used: used[over] ?? 0,
     need: need[over],
+    ...unreadableFacts(state),
   });
   const never = exceeded(limit, {}, need);
   if (never !== undefined) return { kind: "tenant", facts: facts(never), need: undefined };

@@ -1,6 +1,7 @@
 import { imageOf } from "./images.ts";
 import { isClosed } from "./offerings.ts";
 import type { State, Turn } from "./state.ts";
+import { usedOfPool } from "./used.ts";
 
 /** Requests for one label written at once, at most: the rest follows when these are under way. */
 const BATCH = 32;
@@ -69,10 +70,7 @@ function servable(state: State, label: string): boolean {
       blocked !== undefined
     )
       continue;
-    if (
-      (policy.limits.instances ?? Number.POSITIVE_INFINITY) >
-      (state.usage.of(`pool ${policy.key}`).instances ?? 0)
-    )
+    if ((policy.limits.instances ?? Number.POSITIVE_INFINITY) > (usedOfPool(state, policy).instances ?? 0))
       return true;
   }
   return false;

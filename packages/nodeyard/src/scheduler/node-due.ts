@@ -54,6 +54,8 @@ export function dueAt(state: State, turn: Turn, { id, record }: NodeEntry): numb
  * its nodes were taken back, and would count against the tenant of the request that waits for others.
  */
 function isAwaited(state: State, request: string): boolean {
+  // What it wants of its nodes nobody knows.
+  if (state.unreadable.requests.has(request)) return true;
   const entry = state.requests.get(request);
   return entry !== undefined && (entry.record.state !== "requested" || state.handling.has(request));
 }

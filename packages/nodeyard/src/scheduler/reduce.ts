@@ -9,6 +9,7 @@ import type { RegistryChange } from "./registry.ts";
 import { classify, forget, onRequest } from "./requests.ts";
 import { type State, setVerdict, type Turn } from "./state.ts";
 import type { Output, SchedulerEvent } from "./types.ts";
+import { onUnreadable } from "./unreadable.ts";
 import { dirtyProvider } from "./waiting.ts";
 
 /** Pieces of deferred work done in one turn, at most: a turn stays short whatever waits. */
@@ -58,6 +59,8 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       return onNode(state, turn, event.id, event.after);
     case "request":
       return onRequest(state, turn, event.id, event.after);
+    case "unreadable":
+      return onUnreadable(state, event);
     case "component":
       return onRegistry(state, state.registry.set(event.key, event.after));
     case "image":

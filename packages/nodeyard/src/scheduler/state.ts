@@ -96,6 +96,8 @@ export interface State {
   /** Pools that would go on but for the bound on starting requests. */
   readonly startBlocked: Set<string>;
   readonly nodes: Map<string, NodeEntry>;
+  /** Nodes and requests that cannot be read: they are there, and nothing is done with them. */
+  readonly unreadable: { readonly nodes: Set<string>; readonly requests: Set<string> };
   readonly idle: Idle;
   readonly usage: Usage;
   /** One handler for each request: none of them waits in a queue, where another would begin with it. */
@@ -185,6 +187,7 @@ export function createState(): State {
     pending: new Set(),
     startBlocked: new Set(),
     nodes: new Map(),
+    unreadable: { nodes: new Set(), requests: new Set() },
     idle: new Idle(),
     usage: new Usage(),
     handling: new Map(),

@@ -1,4 +1,5 @@
 import type { Resources } from "@nodeyard/driver";
+import type { NodeFields } from "@nodeyard/model";
 import type { ComponentEntry, ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
 import type { OfferingFact } from "./offering.ts";
 
@@ -71,6 +72,13 @@ export type SchedulerEvent =
   | { readonly type: "policy"; readonly policy: Policy }
   | { readonly type: "node"; readonly id: string; readonly after?: NodeEntry | undefined }
   | { readonly type: "request"; readonly id: string; readonly after?: RequestEntry | undefined }
+  /** A node or request that cannot be read, with what is known of it; without `known`: it can be read again, or is gone. */
+  | {
+      readonly type: "unreadable";
+      readonly kind: "node" | "request";
+      readonly id: string;
+      readonly known?: Partial<NodeFields> | undefined;
+    }
   | { readonly type: "component"; readonly key: string; readonly after?: ComponentEntry | undefined }
   | { readonly type: "image"; readonly image: string; readonly after?: ImageFacts | undefined }
   /** The cloud refused a launch for its quota, whatever we believe of it. */

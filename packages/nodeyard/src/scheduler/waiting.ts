@@ -2,6 +2,7 @@ import { add, exceeded, type Resources } from "@nodeyard/driver";
 import { SortedQueue } from "./sorted-queue.ts";
 import type { PoolState, State, TenantWaiting, Waiting } from "./state.ts";
 import { compareWaiting } from "./state.ts";
+import { usedOfTenant } from "./used.ts";
 
 /** Where requests wait, and how they leave: the only code that touches more than one of the places at once. */
 
@@ -109,7 +110,7 @@ export function wakeTenant(state: State, tenant: string): void {
   const held = state.tenantWaiting.get(tenant);
   if (held === undefined) return;
   const limit = state.policy.tenantLimits.get(tenant) ?? {};
-  let used = state.usage.of(`tenant ${tenant}`);
+  let used = usedOfTenant(state, tenant);
   for (let first = held.at(0); first !== undefined; first = held.at(0)) {
     if (exceeded(limit, used, first.need) !== undefined) return;
     used = add(used, first.need);

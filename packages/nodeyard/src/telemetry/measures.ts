@@ -20,7 +20,7 @@ function by<const Labels extends readonly string[]>(help: string, ...labels: Lab
 
 /** Every counter of the program. An unregistered name, or a label that is not its own, does not compile. */
 export const counterNames = {
-  "view.records_skipped": by("Records that made no sense, with the error code", "kind", "code"),
+  "view.records_skipped": by("Records that could not be read, with the error code", "kind", "code"),
   "scheduler.turns": by("Turns of the scheduler's loop"),
   "launcher.requests": by("Requests that ended here", "outcome"),
   "launcher.launches": by("Launch attempts that ended", "provider", "result"),
@@ -43,6 +43,10 @@ export const counterNames = {
   "launcher.vanished": by("Ready nodes taken out because their machines were gone", "provider"),
   "launcher.leaked": by("Leaked resources deleted", "provider", "type"),
   "launcher.leak_brake": by("Leak sweeps stopped because they would have deleted too much", "provider"),
+  "launcher.sweeps_suspended": by(
+    "Leak sweeps that deleted nothing because a record that may be of their provider cannot be read",
+    "provider",
+  ),
   "launcher.fence_lost": by("Work given up because a lock or a record was no longer ours", "kind"),
   "builder.builds": by("Image builds that ended", "image", "result"),
   "builder.uploads": by("Image uploads that ended", "image", "provider", "result"),

@@ -1,4 +1,10 @@
-import type { ComponentRecord, ImageUploadRecord, NodeRecord, RequestRecord } from "@nodeyard/model";
+import type {
+  ComponentRecord,
+  ImageUploadRecord,
+  NodeFields,
+  NodeRecord,
+  RequestRecord,
+} from "@nodeyard/model";
 
 /** A node as the view knows it. Entries are immutable: every change makes a new one. */
 export interface NodeEntry {
@@ -52,6 +58,20 @@ export interface OwnEntry {
   readonly created: number;
 }
 
+/** A record that exists and cannot be read. */
+export interface UnreadableEntry {
+  readonly path: string;
+  readonly kind: "node" | "request" | "component" | "image-build" | "image-upload";
+  /** The name of its znode. */
+  readonly id: string;
+  readonly version: number;
+  /** Why it cannot be read: a RecordErrorCode, and the message with it. */
+  readonly code: string;
+  readonly why: string;
+  /** Of a node: the fields that can be read, and those that were read before it was written over. Of others: nothing. */
+  readonly known: Partial<NodeFields>;
+}
+
 /** What changed; `before` and `after` are absent where there was or is none. */
 export type ViewEvent =
   | {
@@ -77,6 +97,13 @@ export type ViewEvent =
       readonly path: string;
       readonly before?: OwnEntry | undefined;
       readonly after?: OwnEntry | undefined;
+    }
+  /** A record became unreadable (comes before the removal of what was read of it), or is no longer (comes after its return). */
+  | {
+      readonly type: "unreadable";
+      readonly path: string;
+      readonly before?: UnreadableEntry | undefined;
+      readonly after?: UnreadableEntry | undefined;
     }
   /** Without `after`: nothing is left of the image. */
   | { readonly type: "image"; readonly image: string; readonly after?: ImageFacts | undefined }

@@ -5,8 +5,10 @@ export type {
   NodeEntry,
   OwnEntry,
   RequestEntry,
+  UnreadableEntry,
   ViewEvent,
 } from "./entries.ts";
 export { isNewer } from "./image-table.ts";
 export { poolKey, poolOf } from "./node-table.ts";
+export { mayBeOf, UnreadableTable } from "./unreadable.ts";
 export { View, type ViewOptions } from "./view.ts";

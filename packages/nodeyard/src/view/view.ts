@@ -1,12 +1,13 @@
-import { type ComponentRecord, decodeComponent } from "@nodeyard/model";
+import { type ComponentRecord, decodeComponent, readableNode } from "@nodeyard/model";
 import { type Clock, jitter, messageOf, type Random } from "@nodeyard/runtime";
 import type { Change, Feed, Interest, Tree } from "@nodeyard/tree";
 import type { Counters, Log } from "../telemetry/index.ts";
-import type { ComponentEntry, OwnEntry, ViewEvent } from "./entries.ts";
+import type { ComponentEntry, OwnEntry, UnreadableEntry, ViewEvent } from "./entries.ts";
 import { ImageTable } from "./image-table.ts";
 import { NodeTable } from "./node-table.ts";
 import { type Place, placeOf } from "./paths.ts";
 import { RequestTable } from "./request-table.ts";
+import { UnreadableTable } from "./unreadable.ts";
 
 export interface ViewOptions {
   readonly tree: Tree;
@@ -35,6 +36,9 @@ const LEAVES = ["/nodeyard/asks/", "/nodeyard/answers/", "/nodeyard/members/"];
 /** Beneath a node there is nothing of interest but its lock. */
 const LOCK_ONLY: readonly string[] = ["lock"];
 
+const SKIPPED =
+  'skipped a record that cannot be read; it counts as existing until it is repaired or removed ("nodeyard delete" removes that of a node)';
+
 type Listener = (event: ViewEvent) => void;
 
 const ROOTS = [
@@ -55,6 +59,7 @@ export class View {
   readonly components = new Map<string, ComponentEntry>();
   readonly images = new ImageTable();
   readonly own = new Map<string, OwnEntry>();
+  readonly unreadable = new UnreadableTable();
   readonly #options: ViewOptions;
   readonly #listeners = new Set<Listener>();
   readonly #feeds = new Map<string, Feed>();
@@ -88,6 +93,11 @@ export class View {
     }
     await Promise.all([...this.#feeds.values()].map((feed) => feed.synced));
     this.#scheduleResync();
+  }
+
+  /** Whether there is a record of a node, readable or not. */
+  hasNode(id: string): boolean {
+    return this.nodes.byId.has(id) || this.unreadable.nodes.has(id);
   }
 
   onEvent(listener: Listener): () => void {
@@ -138,9 +148,10 @@ export class View {
       case "synced":
         return this.#setOpen(root, false);
       case "put":
-        return this.#emit(this.#put(change));
+        return this.#put(change);
       case "remove":
-        return this.#emit(this.#remove(change.path));
+        this.#emit(this.#remove(change.path));
+        return this.#emit(this.unreadable.remove(change.path));
     }
   }
 
@@ -151,32 +162,44 @@ export class View {
     if (was !== this.complete) this.#emit({ type: "complete", complete: this.complete });
   }
 
-  #put(change: Extract<Change, { type: "put" }>): ViewEvent | undefined {
+  #put(change: Extract<Change, { type: "put" }>): void {
     const { path, data, stat } = change;
     const place = placeOf(path);
+    // What never had data is the path to somebody's lock; what lost it was a record.
+    if (data?.length === 0 && (stat?.version ?? 0) > 0 && RECORDS.has(place.kind))
+      return this.#keepUnread(place, change, "record.empty", `${path} has no data any more`);
+    let event: ViewEvent | undefined;
+    try {
+      event = this.#read(place, change);
+    } catch (error) {
+      const { code = "unknown" } = error as { code?: string };
+      return this.#keepUnread(place, change, code, messageOf(error));
+    }
+    this.#emit(event);
+    if (stat !== undefined) this.#emit(this.unreadable.remove(path));
+  }
+
+  /** Throws a RecordError for what cannot be read. */
+  #read(place: Place, { path, data, stat }: Extract<Change, { type: "put" }>): ViewEvent | undefined {
     if (place.kind === "contender") return this.nodes.putContender(place.id, place.name);
     if (place.kind === "image-pause") return this.images.setPaused(place.image, true);
     if (place.kind === "image-request") return this.images.setRequested(place.image, true);
     if (data === undefined || stat === undefined) return undefined;
-    try {
-      switch (place.kind) {
-        case "node":
-          return this.nodes.put(place.id, data, stat.version);
-        case "request":
-          return this.requests.put(place.id, data, stat.version);
-        case "component":
-          return this.#putComponent(place.componentKind, place.key, decodeComponent(data), stat.version);
-        case "image-build":
-          return this.images.putBuild(place.image, place.build, data);
-        case "image-upload":
-          return this.images.putUpload(place, data);
-        case "other":
-          return this.#putOwn({ path, data, version: stat.version, created: stat.ctime });
-        default:
-          return undefined;
-      }
-    } catch (error) {
-      return this.#skip(path, place.kind, error);
+    switch (place.kind) {
+      case "node":
+        return this.nodes.put(place.id, data, stat.version);
+      case "request":
+        return this.requests.put(place.id, data, stat.version);
+      case "component":
+        return this.#putComponent(place.componentKind, place.key, decodeComponent(data), stat.version);
+      case "image-build":
+        return this.images.putBuild(place.image, place.build, data);
+      case "image-upload":
+        return this.images.putUpload(place, data);
+      case "other":
+        return this.#putOwn({ path, data, version: stat.version, created: stat.ctime });
+      default:
+        return undefined;
     }
   }
 
@@ -226,14 +249,28 @@ export class View {
   }
 
   /**
-   * A record that makes no sense stops nothing else: it is logged and counted. One that was fine before and now has an
-   * unknown state keeps its former version; anything else is treated as absent (spec zookeeper.md, checks 16 and 17).
+   * A record that makes no sense stops nothing else (rule 6): it is logged, counted, and known to exist. It is in its new table
+   * before it leaves the other one, so that nobody sees a moment without it. What a node's record said before tells more than
+   * damaged bytes do: nobody changes a node's provider.
    */
-  #skip(path: string, kind: string, error: unknown): ViewEvent | undefined {
-    const code = (error as { code?: string }).code ?? "unknown";
-    this.#options.counters.add("view.records_skipped", 1, { kind, code });
-    this.#options.log.warn({ path, code, error: messageOf(error) }, "skipped a record that makes no sense");
-    return code === "record.unknown_state" ? undefined : this.#remove(path);
+  #keepUnread(
+    place: Place,
+    { path, data, stat }: Extract<Change, { type: "put" }>,
+    code: string,
+    why: string,
+  ): void {
+    const id = path.slice(path.lastIndexOf("/") + 1);
+    this.#options.counters.add("view.records_skipped", 1, { kind: place.kind, code });
+    this.#options.log.warn({ path, code, error: why }, SKIPPED);
+    const kind = place.kind as UnreadableEntry["kind"];
+    const former =
+      kind === "node" ? (this.nodes.byId.get(id)?.record ?? this.unreadable.nodes.get(id)?.known) : {};
+    const known = kind === "node" ? { ...former, ...readableNode(data!) } : {};
+    const entry = { path, kind, id, version: stat!.version, code, why, known };
+    const event = this.unreadable.put(entry);
+    const gone = this.#remove(path);
+    this.#emit(event);
+    this.#emit(gone);
   }
 
   #emit(event: ViewEvent | undefined): void {
@@ -241,6 +278,8 @@ export class View {
     for (const listener of this.#listeners) listener(event);
   }
 }
+
+const RECORDS: ReadonlySet<Place["kind"]> = new Set(["node", "request", "image-build", "image-upload"]);
 
 const HOLDING: ReadonlySet<Place["kind"]> = new Set(["node", "image-folder", "image-build", "other"]);
 

@@ -1,5 +1,5 @@
 import type { ImageTag, Resource, Step } from "@nodeyard/driver";
-import { encodeImageUpload, newImageUpload } from "@nodeyard/model";
+import { encodeImageUpload, newImageUpload, paths } from "@nodeyard/model";
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import type { BuilderContext } from "../../src/builder/control/context.ts";
@@ -7,6 +7,7 @@ import { LeakedImages } from "../../src/builder/control/leaked-images.ts";
 import { alienImages, leakedImages } from "../../src/builder/core/leaked-images.ts";
 import { Counters, memoryLog } from "../../src/telemetry/index.ts";
 import { ImageTable } from "../../src/view/image-table.ts";
+import { UnreadableTable } from "../../src/view/unreadable.ts";
 
 const OURS = "11111111-1111-4111-8111-111111111111";
 
@@ -53,13 +54,17 @@ test("only what two looks in a row suspected goes, nothing foreign, and not too 
   expect([braked.braked, braked.remove, braked.wouldRemove]).toEqual([true, [], 20]);
 });
 
-test("a builder removes it by its tag at the second look, and asks no cloud oftener than every five minutes", async () => {
+test("a builder removes it by its tag at the second look, keeps one whose record cannot be read, and asks no cloud oftener than every five minutes", async () => {
   const clock = new VirtualClock();
   const images = new ImageTable();
   const record = newImageUpload({ username: null, pythonPath: null, shellType: null }, 1);
   const at = { image: "small", build: "b1", provider: "cloud", upload: "0000000001" };
   images.putUpload(at, encodeImageUpload({ ...record, state: "ready" }));
-  const cloud = [image("0000000001"), image("0000000002")];
+  const unreadable = new UnreadableTable();
+  const path = paths.imageUpload("small", "b1", "cloud", "0000000003");
+  const why = { code: "record.not_json", why: "nonsense", known: {} };
+  unreadable.put({ path, kind: "image-upload", id: "0000000003", version: 1, ...why });
+  const cloud = [image("0000000001"), image("0000000002"), image("0000000003")];
   let asked = 0;
   const provider = {
     name: "cloud",
@@ -85,16 +90,16 @@ test("a builder removes it by its tag at the second look, and asks no cloud ofte
     counters: new Counters(),
     installation: OURS,
     providers: new Map([["cloud", provider]]),
-    view: { images, complete: true, resync: async () => {} },
+    view: { images, unreadable, complete: true, resync: async () => {} },
     tree: { session: () => ({ state: "connected" }) },
     fence: { sessionTrusted: () => true },
   } as unknown as BuilderContext);
   const look = () => leaked.sweep(new AbortController().signal);
   await look();
   await look();
-  expect([asked, cloud.length]).toEqual([1, 2]);
+  expect([asked, cloud.length]).toEqual([1, 3]);
   await clock.advance(5 * 60_000);
   await look();
   expect(asked).toBe(2);
-  expect(cloud.map(({ imageTag }) => imageTag?.uploadId)).toEqual(["0000000001"]);
+  expect(cloud.map(({ imageTag }) => imageTag?.uploadId)).toEqual(["0000000001", "0000000003"]);
 });

@@ -125,6 +125,20 @@ test("pending: in whose hands, or in nobody's", async () => {
   expect(held).toMatchObject({ about: { handled_by: "launcher-7" }, waitsFor: { code: "handling" } });
 });
 
+test("a node whose record cannot be read says so, what of it can be read, and how to be rid of it", async () => {
+  await node({ externalId: "server-5" }, "zuul");
+  const path = `${paths.nodes}/0000000000`;
+  await handles.tree.set(path, Buffer.from('{"state": "verifying", "provider": "cloud", "pool": 7}'));
+  expect(await story("node", "0000000000")).toMatchObject({
+    state: "unreadable",
+    about: { provider: "cloud", pool: null, locked_by: "zuul" },
+    waitsFor: { code: "node.unreadable", facts: { error: expect.stringContaining("verifying") } },
+    next: expect.stringContaining("nodeyard delete 0000000000"),
+  });
+  await handles.tree.set(path, Buffer.from("nonsense"));
+  expect(await story("node", "0000000000")).toMatchObject({ state: "unreadable", about: { provider: null } });
+});
+
 test("a node says who has it, and who is to act on it", async () => {
   expect((await node({ state: "used" })).next).toBe(
     "Nothing, until a launcher that serves cloud is registered: none is now.",

@@ -67,7 +67,7 @@ function learned(provider: object, byId: ReadonlyMap<string, unknown>) {
   const handles = {
     clock,
     installation: "ours",
-    view: { nodes: { byId } },
+    view: { nodes: { byId }, hasNode: (id: string) => byId.has(id) },
     ages: { now: () => 0 },
   } as unknown as ProviderHandles;
   return learnFacts(open, handles, new AbortController().signal);

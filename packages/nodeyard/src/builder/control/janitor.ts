@@ -80,8 +80,9 @@ function unprovenBuilds({ view }: BuilderContext, image: string): ReadonlySet<st
 /** Uploads that nodes boot from, by image: as the nodes' records name them. */
 function usedUploads({ view }: BuilderContext): ReadonlyMap<string, ReadonlySet<string>> {
   const used = new Map<string, Set<string>>();
-  for (const { record } of view.nodes.byId.values()) {
-    const upload = imageUploadOf(record.imageId);
+  const records = [...view.nodes.byId.values()].map(({ record }) => record);
+  for (const { imageId } of [...records, ...[...view.unreadable.nodes.values()].map(({ known }) => known)]) {
+    const upload = imageUploadOf(imageId ?? null);
     if (upload === undefined) continue;
     const slash = upload.indexOf("/");
     const image = upload.slice(0, slash);
@@ -162,8 +163,8 @@ async function removeBuild(context: BuilderContext, image: string, build: string
 }
 
 /**
- * Everything beneath a path, the deepest first; undefined while a record, or a lock that is not our `contender`, is there. What is
- * empty is no record, but what a lock left of one (spec zookeeper.md 3.6).
+ * Everything beneath a path, the deepest first; undefined while a record, or a lock that is not our `contender`, is there. What was
+ * always empty is no record, but what a lock left of one (spec zookeeper.md 3.6).
  */
 export async function pathsBeneath(
   context: Pick<BuilderContext, "tree">,
@@ -175,8 +176,9 @@ export async function pathsBeneath(
   for (const name of (await orNothing(tree.children(path))) ?? []) {
     const child = `${path}/${name}`;
     const isContender = child.includes("__lock__");
-    const data = isContender ? undefined : (await orNothing(tree.get(child)))?.data;
-    if ((isContender && child !== contender) || (data?.length ?? 0) > 0) return undefined;
+    const found = isContender ? undefined : await orNothing(tree.get(child));
+    const isRecord = found !== undefined && (found.data.length > 0 || found.stat.version > 0);
+    if ((isContender && child !== contender) || isRecord) return undefined;
     const below = await pathsBeneath(context, child, contender);
     if (below === undefined) return undefined;
     all.push(...below, child);

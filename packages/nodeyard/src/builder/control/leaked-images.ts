@@ -5,6 +5,7 @@ import { leakedImages } from "../core/leaked-images.ts";
 import { uploadKey } from "../core/retire.ts";
 import { BuilderError } from "../errors.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
+import { imageUploadOf } from "./janitor.ts";
 
 const ANSWER_MS = 120_000;
 /** Between two looks at one cloud, milliseconds: it lists all that it has, for what seldom happens. */
@@ -102,7 +103,11 @@ export class LeakedImages {
   }
 
   *#uploadsAt(provider: string): Iterable<string> {
-    const { images } = this.#context.view;
+    const { images, unreadable } = this.#context.view;
+    for (const { path, kind } of unreadable.byPath.values()) {
+      const upload = kind === "image-upload" ? imageUploadOf(path) : undefined;
+      if (upload !== undefined) yield upload.slice(upload.indexOf("/") + 1);
+    }
     for (const image of images.names())
       for (const upload of images.uploads(image))
         if (upload.provider === provider) yield uploadKey(upload.build, provider, upload.record.id);

@@ -1,3 +1,4 @@
+import { paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { formatsToPrune } from "../core/files.ts";
 import type { Intent, LocalBuild } from "../runs/disk.ts";
@@ -14,6 +15,7 @@ export async function sweepFiles(context: BuilderContext, isBusy: (build: string
     if (!view.complete) return;
     const { intent, base } = local;
     if (isBusy(intent.build) || intent.installation !== context.installation) continue;
+    if (view.unreadable.has(paths.imageBuild(intent.image, intent.build))) continue;
     try {
       const record = view.images.builds(intent.image).get(intent.build);
       if (record?.state === "building" || record?.state === "ready") await prune(context, local);

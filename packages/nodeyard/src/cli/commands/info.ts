@@ -13,7 +13,7 @@ export function addInfo(program: Command, session: Session): void {
     .action((provider: string, { json }: { readonly json?: boolean }) =>
       withTree(session, async (handles) => {
         const { io } = session;
-        const { images, nodes, backings, servedBy } = await providerInfo(handles, provider);
+        const { images, nodes, unreadable, backings, servedBy } = await providerInfo(handles, provider);
         const rows = nodes.items.map((node) => ({
           id: node.id,
           server_id: node.externalId,
@@ -24,7 +24,14 @@ export function addInfo(program: Command, session: Session): void {
         if (json === true) {
           const builds = images.map(({ image, build, uploads }) => ({ image, build, uploads }));
           const carries = backings.map(({ id }) => id);
-          const all = { provider, images: builds, nodes: rows, backing_nodes: carries, served_by: servedBy };
+          const all = {
+            provider,
+            images: builds,
+            nodes: rows,
+            backing_nodes: carries,
+            served_by: servedBy,
+            unreadable: unreadable.map(({ id }) => id),
+          };
           io.out(`${JSON.stringify(all, null, 2)}\n`);
         } else {
           io.out(`ZooKeeper data for provider ${plain(provider)}\n\nImage data:\n`);
@@ -48,6 +55,10 @@ export function addInfo(program: Command, session: Session): void {
             io.out(`\nNo launcher serves ${plain(provider)}. What becomes of a node: nodeyard explain ID\n`);
         }
         printSkipped(io, nodes.skipped);
+        if (unreadable.length > 0)
+          io.err(
+            `nodeyard: leak sweeps of ${plain(provider)} delete nothing while nodes cannot be read that may be of it; to remove one: nodeyard delete ${plain(unreadable[0]!.id)}\n`,
+          );
       }),
     );
 }

@@ -1,10 +1,18 @@
-import type { Resources } from "@nodeyard/driver";
-import { decodeNode, type NodeRecord, paths } from "@nodeyard/model";
+import { add, type Resources } from "@nodeyard/driver";
+import {
+  decodeNode,
+  type NodeFields,
+  type NodeRecord,
+  paths,
+  RecordError,
+  readableNode,
+} from "@nodeyard/model";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import { type CreateOp, type Op, type OpResult, type Tree, TreeError } from "@nodeyard/tree";
 import type { Log } from "../../telemetry/index.ts";
 import type { View } from "../../view/index.ts";
-import { isGiven, type ScopeKey, scopeOf, shiftsOf, sumsOf } from "./holdings.ts";
+import { Count } from "./count.ts";
+import { isGiven, type ScopeKey, scopeOf, shiftsOf } from "./holdings.ts";
 import { LedgerBook, type Posting } from "./ledger-book.ts";
 import { decodeLedger, encodeLedger, type Ledger, ledgerPath, readLedger } from "./ledger-znode.ts";
 
@@ -19,7 +27,8 @@ export interface LedgerHandles {
 /**
  * Limits that several launchers share, exact among Nodeyard's (design, rule 3): pools, clouds' quotas, tenants. A scope
  * without a limit has no ledger and costs nothing. What Python launchers do is only seen: `audit` sets a ledger right when
- * it was off twice in a row.
+ * it was off twice in a row. While a node cannot be read that may count for a scope, its ledger is set no lower: the node was counted
+ * when its record was made.
  */
 export class Ledgers {
   readonly #handles: LedgerHandles;
@@ -84,10 +93,13 @@ export class Ledgers {
       }),
     );
     // After the reads: what the view lacks then is put right by the second look.
-    const sums = sumsOf([...view.nodes.byId.values()].map(({ record }) => record));
+    const count = new Count(
+      [...view.nodes.byId.values()].map(({ record }) => record),
+      [...view.unreadable.nodes.values()].map(({ known }) => known),
+    );
     const twice: ScopeKey[] = [];
     for (const { scope, sum } of found) {
-      const off = sum !== undefined && !same(sum, sums.get(scope) ?? {}, this.#names(scope));
+      const off = sum !== undefined && !same(sum, rightFor(sum, count, scope), this.#names(scope));
       if (off && this.#off.delete(scope)) twice.push(scope);
       else if (off) this.#off.add(scope);
       else this.#off.delete(scope);
@@ -125,7 +137,7 @@ export class Ledgers {
   /** Those that are missing are made of one look at all records. */
   async #read(scopes: readonly ScopeKey[]): Promise<readonly Ledger[]> {
     const { tree } = this.#handles;
-    let counted: Promise<ReadonlyMap<ScopeKey, Resources>> | undefined;
+    let counted: Promise<Count> | undefined;
     const count = (alone: boolean) => {
       if (alone) return countRecords(tree);
       counted ??= countRecords(tree);
@@ -133,7 +145,10 @@ export class Ledgers {
     };
     return Promise.all(
       scopes.map((scope) =>
-        readLedger(tree, scope, this.#names(scope), async (alone) => (await count(alone)).get(scope) ?? {}),
+        readLedger(tree, scope, this.#names(scope), async (alone) => {
+          const now = await count(alone);
+          return add(now.least(scope), now.more(scope) ?? {});
+        }),
       ),
     );
   }
@@ -144,8 +159,8 @@ export class Ledgers {
     try {
       const path = ledgerPath(scope);
       const { stat, data } = await tree.get(path);
-      const sum = (await countRecords(tree)).get(scope) ?? {};
       const before = decodeLedger(data, []);
+      const sum = rightFor(before ?? {}, await countRecords(tree), scope);
       if (before !== undefined && same(before, sum, this.#names(scope))) return;
       await tree.set(path, encodeLedger(sum), { version: stat.version });
       this.#book.forget(scope);
@@ -166,21 +181,38 @@ function same(a: Resources, b: Resources, names: readonly string[]): boolean {
   return names.every((name) => (a[name] ?? 0) === (b[name] ?? 0));
 }
 
+/** What a ledger should say that says `sum`. */
+function rightFor(sum: Resources, count: Count, scope: ScopeKey): Resources {
+  const least = count.least(scope);
+  if (count.more(scope) === undefined) return least;
+  const names = [...Object.keys(sum), ...Object.keys(least)];
+  return Object.fromEntries(names.map((name) => [name, Math.max(sum[name] ?? 0, least[name] ?? 0)]));
+}
+
 /** What all records take, read from the tree itself: the view may be behind. */
-async function countRecords(tree: Tree): Promise<ReadonlyMap<ScopeKey, Resources>> {
+async function countRecords(tree: Tree): Promise<Count> {
   const ids = await tree.children(paths.nodes).catch((error: unknown): readonly string[] => {
     if (error instanceof TreeError && error.code === "tree.no_node") return [];
     throw error;
   });
-  const records = await Promise.all(
+  const records: NodeRecord[] = [];
+  const unreadable: Partial<NodeFields>[] = [];
+  await Promise.all(
     ids.map(async (id) => {
+      const found = await tree.get(paths.node(id)).catch(undefinedWhenMissing);
+      // A path that never had data is left by a locker that came too late.
+      if (found === undefined || (found.data.length === 0 && found.stat.version === 0)) return;
       try {
-        return decodeNode(id, (await tree.get(paths.node(id))).data);
+        records.push(decodeNode(id, found.data));
       } catch (error) {
-        if (error instanceof TreeError && error.code !== "tree.no_node") throw error;
-        return undefined;
+        if (!(error instanceof RecordError)) throw error;
+        unreadable.push(readableNode(found.data));
       }
     }),
   );
-  return sumsOf(records.filter((record) => record !== undefined));
+  return new Count(records, unreadable);
+}
+
+function undefinedWhenMissing(error: unknown): undefined {
+  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
 }

@@ -5,7 +5,7 @@ import {
   type SlotPlace,
   slotPlace,
 } from "../../operations/index.ts";
-import type { NodeEntry, View, ViewEvent } from "../../view/index.ts";
+import type { NodeEntry, UnreadableEntry, View, ViewEvent } from "../../view/index.ts";
 import { Claims } from "./claims.ts";
 
 /** A node that carries slots of this provider. */
@@ -36,6 +36,8 @@ export class Book {
   readonly claims = new Claims((node) => this.#noteWanting(node));
   readonly backings = new Map<string, Backing>();
   readonly ends = new Map<string, EndNode>();
+  /** Nodes that cannot be read: each may still carry slots, or have one. */
+  readonly unreadable = new Set<string>();
   readonly #provider: string;
   readonly #owner: string;
   /** Nodes whose record says ours and whose lock does not, by the version that was looked at. */
@@ -52,6 +54,7 @@ export class Book {
 
   /** What the view knew before anyone listened. */
   seed(view: View): void {
+    for (const [path, after] of view.unreadable.byPath) this.take({ type: "unreadable", path, after });
     for (const [path, after] of view.own) this.take({ type: "own", path, after });
     for (const [id, after] of view.nodes.byId) this.take({ type: "node", id, after });
   }
@@ -59,6 +62,7 @@ export class Book {
   /** True when the event concerns this provider, or a backing node that may be its own. */
   take(event: ViewEvent): boolean {
     if (event.type === "own") return this.claims.take(event) !== undefined;
+    if (event.type === "unreadable") return this.#takeUnreadable(event.before ?? event.after, event.after);
     if (event.type !== "node") return false;
     const end = this.#takeEnd(event.id, event.after);
     return this.#takeBacking(event.id, event.after) || end;
@@ -98,6 +102,14 @@ export class Book {
 
   isEmpty(backing: string): boolean {
     return this.claims.of(backing).size === 0 && this.placedOn(backing).size === 0;
+  }
+
+  /** True: there may be something to do that had to wait. */
+  #takeUnreadable(either: UnreadableEntry | undefined, after: UnreadableEntry | undefined): boolean {
+    if (either?.kind !== "node") return false;
+    if (after === undefined) this.unreadable.delete(either.id);
+    else this.unreadable.add(either.id);
+    return after === undefined;
   }
 
   #takeEnd(id: string, after: NodeEntry | undefined): boolean {

@@ -16,7 +16,7 @@ export function planBackings(facts: OwnerFacts, draft: Draft): void {
     planEnd(facts, backing, draft);
   }
   for (const [id, provider] of book.claims.folders) {
-    if (provider !== facts.provider || book.backings.has(id)) continue;
+    if (provider !== facts.provider || book.backings.has(id) || book.unreadable.has(id)) continue;
     if (book.isEmpty(id)) draft.actions.push({ type: "close", backing: id });
     else recycle(facts, id, `its backing node ${id} is gone`, draft);
   }

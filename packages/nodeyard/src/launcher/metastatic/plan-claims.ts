@@ -8,7 +8,8 @@ export function planClaims({ book, provider }: OwnerFacts, draft: Draft): void {
   for (const [backing, owner] of book.claims.folders) {
     if (owner !== provider && !book.backings.has(backing)) continue;
     for (const claim of book.claims.of(backing).values()) {
-      if (claim.node === null || agrees(claim, book.ends.get(claim.node)?.place)) continue;
+      if (claim.node === null || book.unreadable.has(claim.node)) continue;
+      if (agrees(claim, book.ends.get(claim.node)?.place)) continue;
       stale.add(claim.path);
       draft.actions.push({ type: "drop", claim });
     }

@@ -56,7 +56,7 @@ export class Deletions {
     const { view } = this.#context;
     for (const path of [...view.own.keys()]) {
       const node = nodeOf(path);
-      if (node !== undefined && view.complete && !view.nodes.byId.has(node)) await this.#unmark(node);
+      if (node !== undefined && view.complete && !view.hasNode(node)) await this.#unmark(node);
     }
     for (const node of this.#tries.keys()) if (!view.nodes.byId.has(node)) this.#tries.delete(node);
   }

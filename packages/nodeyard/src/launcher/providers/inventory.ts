@@ -31,6 +31,8 @@ export class InventoryKeeper {
   #caughtUp: string | undefined;
   #catchingUp: string | undefined;
   #again = false;
+  /** Paths of the unreadable records that were logged last. */
+  #doubtful = "";
   #timer: { cancel(): void } | undefined;
 
   constructor(context: Context, open: OpenProvider) {
@@ -92,7 +94,8 @@ export class InventoryKeeper {
     if (!view.complete || !this.#leads()) return;
     const { name } = this.#open.config;
     const nodes = [...view.nodes.byProvider.get(name)].map((id) => view.nodes.byId.get(id)!);
-    const plan = planSlots(this.#open.provider.inventory(), nodes);
+    const plan = planSlots(this.#open.provider.inventory(), nodes, view.unreadable.ofProvider(name));
+    this.#sayDoubtful(plan.doubtful);
     const lacking = new Set(plan.register.map(({ item }) => item.key));
     for (const key of this.#retryAt.keys()) if (!lacking.has(key)) this.#retryAt.delete(key);
     await Promise.all(
@@ -113,6 +116,19 @@ export class InventoryKeeper {
       ),
     ];
     await atMost(PROBES_AT_ONCE, work);
+  }
+
+  /** Once for the same records. */
+  #sayDoubtful(doubtful: ReadonlySet<string>): void {
+    const records = [...doubtful].sort();
+    const said = this.#doubtful;
+    this.#doubtful = records.join();
+    if (records.length === 0 || said === this.#doubtful) return;
+    const provider = this.#open.config.name;
+    this.#context.log.error(
+      { provider, records },
+      `slots of hosts are not registered while records cannot be read that may be theirs: repair them, or remove them with "nodeyard delete"`,
+    );
   }
 
   /** Whether we lead and see all that our predecessor wrote: the end of its leadership may be seen before its last records. */

@@ -1,7 +1,7 @@
 import { leaked, type Resource, type Tag } from "@nodeyard/driver";
 import { deadline, jitter, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { mayAct } from "../../coordination/index.ts";
-import type { NodeEntry } from "../../view/index.ts";
+import type { NodeEntry, UnreadableEntry } from "../../view/index.ts";
 import type { Context, OpenProvider } from "../context.ts";
 import { takeOut } from "../nodes/take-out.ts";
 import { reconcileUses } from "./uses.ts";
@@ -15,7 +15,7 @@ const VANISHED_AT_ONCE = 16;
 /**
  * Compares what a provider has with what is recorded, both ways (design, rule 5). What is ours without a record is deleted:
  * only with our installation id, only when seen by two sweeps, only from a complete view, and never more than the brake
- * allows. A ready node without a machine is taken out.
+ * allows, and none while a record cannot be read that may be of this provider. A ready node without a machine is taken out.
  */
 export class LeakSweep {
   readonly #context: Context;
@@ -23,6 +23,8 @@ export class LeakSweep {
   readonly #stop = new AbortController();
   #suspects: ReadonlySet<string> = new Set();
   #missing: ReadonlySet<string> = new Set();
+  /** Paths of the unreadable records that were logged last. */
+  #suspendedBy = "";
   #timer: { cancel(): void } | undefined;
 
   constructor(context: Context, open: OpenProvider) {
@@ -89,6 +91,9 @@ export class LeakSweep {
   async #removeLeaked(resources: readonly Resource[], signal: AbortSignal): Promise<void> {
     const { view, log, counters } = this.#context;
     const { name } = this.#open.config;
+    const unreadable = view.unreadable.ofProvider(name);
+    if (unreadable.length > 0) return this.#suspend(unreadable);
+    this.#suspendedBy = "";
     const verdict = leaked(resources, view.nodes.byProvider.get(name), {
       installation: this.#context.installation,
       provider: name,
@@ -104,6 +109,21 @@ export class LeakSweep {
       return;
     }
     for (const resource of verdict.remove) await this.#remove(resource, signal);
+  }
+
+  /** What is without a readable record may be what the unreadable one is of. */
+  #suspend(unreadable: readonly UnreadableEntry[]): void {
+    const { log, counters } = this.#context;
+    const provider = this.#open.config.name;
+    this.#suspects = new Set();
+    counters.add("launcher.sweeps_suspended", 1, { provider });
+    const records = unreadable.map(({ path }) => path).sort();
+    if (records.join() === this.#suspendedBy) return;
+    this.#suspendedBy = records.join();
+    log.error(
+      { provider, records },
+      `a leak sweep deletes nothing while records cannot be read that may be of its provider: repair them, or remove them with "nodeyard delete"`,
+    );
   }
 
   async #remove(resource: Resource, signal: AbortSignal): Promise<void> {

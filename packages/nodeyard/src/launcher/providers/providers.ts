@@ -121,7 +121,8 @@ async function freeQuota(
     return { quota: limits, unsettled: false };
   let unsettled = false;
   const free: Record<string, number> = { ...limits };
-  const { byId } = handles.view.nodes;
+  const { view } = handles;
+  const { byId } = view.nodes;
   // What is deleted while the cloud is listed may still be on the list, and is nobody's use of the quota.
   const before = new Set(byId.keys());
   const made = machinesOf(byId.values(), config.name);
@@ -130,7 +131,7 @@ async function freeQuota(
   for (const { id, tag, resources } of listed) {
     if (made.has(idText(id))) continue;
     const ours = tag?.installation === handles.installation && tag.provider === config.name;
-    if (ours && (before.has(tag.nodeId) || byId.has(tag.nodeId))) continue;
+    if (ours && (before.has(tag.nodeId) || view.hasNode(tag.nodeId))) continue;
     unsettled ||= ours;
     for (const [name, amount] of Object.entries(resources)) {
       if (free[name] !== undefined) free[name] = Math.max(0, free[name] - amount);

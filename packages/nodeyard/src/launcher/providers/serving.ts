@@ -110,6 +110,11 @@ export class Serving {
     this.#served.get(provider ?? "")?.inventory?.wake();
   }
 
+  /** A record that may have been of any of them is gone, or can be read again. */
+  wakeInventories(): void {
+    for (const { inventory } of this.#served.values()) inventory?.wake();
+  }
+
   /** The cloud said that the quota is used up: what we believe of it is wrong. */
   quotaRefused(provider: string): void {
     this.#onQuotaRefused(provider);

@@ -1,5 +1,5 @@
 import type { InventoryItem } from "@nodeyard/driver";
-import type { NodeEntry } from "../../view/index.ts";
+import type { NodeEntry, UnreadableEntry } from "../../view/index.ts";
 
 /** What an inventory lacks or has too much of. */
 export interface SlotPlan {
@@ -9,6 +9,8 @@ export interface SlotPlan {
   readonly deregister: readonly string[];
   /** Ready, free records whose host's settings changed. */
   readonly update: readonly { readonly item: InventoryItem; readonly node: string }[];
+  /** Paths of records that cannot be read, and may be of slots that are not registered therefore. */
+  readonly doubtful: ReadonlySet<string>;
 }
 
 /** States in which a record does not occupy its slot (spec drivers-pools.md 1.4). */
@@ -16,9 +18,15 @@ const GIVEN_UP: ReadonlySet<string> = new Set(["building", "deleting", "deleted"
 
 /**
  * Compares an inventory with the records of its provider. Pure. Records without a usable slot number take the first
- * empty slot of their host; what is past the end is excess and goes once it is free.
+ * empty slot of their host; what is past the end is excess and goes once it is free. A record that cannot be read has every slot that it
+ * may be of: its user may have the host (rule 1).
  */
-export function planSlots(items: readonly InventoryItem[], nodes: readonly NodeEntry[]): SlotPlan {
+export function planSlots(
+  items: readonly InventoryItem[],
+  nodes: readonly NodeEntry[],
+  unreadable: readonly UnreadableEntry[],
+): SlotPlan {
+  const doubtful = new Set<string>();
   const register: { item: InventoryItem; slots: number[] }[] = [];
   const update: { item: InventoryItem; node: string }[] = [];
   const byHost = groupByHost(nodes);
@@ -32,14 +40,18 @@ export function planSlots(items: readonly InventoryItem[], nodes: readonly NodeE
     const placed = place(item, byHost.get(key) ?? []);
     byHost.delete(key);
     unwanted.push(...placed.excess);
-    const empty = placed.slots.flatMap((node, slot) => (node === undefined ? [slot] : []));
+    const empty = placed.slots.flatMap((node, slot) => {
+      const taken = node !== undefined ? [] : unreadable.filter(({ known }) => mayHave(known, item, slot));
+      for (const { path } of taken) doubtful.add(path);
+      return node === undefined && taken.length === 0 ? [slot] : [];
+    });
     if (empty.length > 0) register.push({ item, slots: empty });
     for (const node of placed.slots) {
       if (node !== undefined && isFree(node) && differs(item, node)) update.push({ item, node: node.id });
     }
   }
   for (const orphans of byHost.values()) unwanted.push(...orphans);
-  return { register, deregister: unwanted.filter(isFree).map((node) => node.id), update };
+  return { register, deregister: unwanted.filter(isFree).map((node) => node.id), update, doubtful };
 }
 
 function groupByHost(nodes: readonly NodeEntry[]): Map<string, NodeEntry[]> {
@@ -91,6 +103,17 @@ function differs(item: InventoryItem, { record }: NodeEntry): boolean {
     record.connectionType !== connection.type ||
     record.pool !== item.pool
   );
+}
+
+/** Whether a record of which only `known` can be read may be of a slot: of the one that it names, or of any. */
+function mayHave(
+  { hostname, slot }: UnreadableEntry["known"],
+  { machine }: InventoryItem,
+  at: number,
+): boolean {
+  if (typeof hostname !== "string") return true;
+  if (hostname !== (machine.hostname ?? machine.interfaceIp)) return false;
+  return typeof slot !== "number" || slot === at;
 }
 
 function isFree({ record, contenders }: NodeEntry): boolean {

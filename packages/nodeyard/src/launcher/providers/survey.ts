@@ -1,5 +1,6 @@
 import { type ExternalId, leaked, type Resource } from "@nodeyard/driver";
-import type { NodeEntry } from "../../view/index.ts";
+import type { UnreadableNode } from "../../operations/index.ts";
+import { mayBeOf, type NodeEntry } from "../../view/index.ts";
 import { vanished } from "./vanished.ts";
 
 /** One difference between a cloud and the records, and what a sweep does about it. */
@@ -20,7 +21,7 @@ export interface Difference {
 
 /**
  * What sweeps of a provider would do if they saw twice what is there now. `nodes` must be read after the list was asked for,
- * at `asked` (tree time, milliseconds). Pure.
+ * at `asked` (tree time, milliseconds). `unreadable`: nodes whose records cannot be read. Pure.
  */
 export function survey(
   provider: string,
@@ -28,7 +29,9 @@ export function survey(
   resources: readonly Resource[],
   nodes: readonly NodeEntry[],
   asked: number,
+  unreadable: readonly UnreadableNode[] = [],
 ): readonly Difference[] {
+  const suspending = unreadable.filter((node) => mayBeOf(node.known, provider)).map(({ path }) => path);
   const known = new Set(nodes.filter(({ record }) => record.provider === provider).map(({ id }) => id));
   const context = { installation, provider, previous: new Set<string>() };
   const { suspects } = leaked(resources, known, context);
@@ -38,6 +41,7 @@ export function survey(
   for (const resource of resources) {
     const { type, id, tag } = resource;
     if (tag === null || tag.provider !== provider || known.has(tag.nodeId)) continue;
+    if (unreadable.some((node) => node.id === tag.nodeId)) continue;
     const what = { provider, type, id, node: tag.nodeId };
     if (tag.installation !== installation) {
       found.push({
@@ -46,6 +50,9 @@ export function survey(
         action: "keep",
         why: `it belongs to installation ${tag.installation}`,
       });
+    } else if (suspending.length > 0) {
+      const why = `nothing is deleted while ${suspending.join(", ")} cannot be read: repair it, or remove it with "nodeyard delete"`;
+      found.push({ ...what, kind: "leaked", action: "keep", why });
     } else if (going.has(resource)) {
       found.push({
         ...what,

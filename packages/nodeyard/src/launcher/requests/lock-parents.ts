@@ -8,7 +8,10 @@ const KEEP_MS = 8 * 3_600_000;
 const PER_SWEEP = 4_096;
 const AT_ONCE = 32;
 
-/** Removes lock parents of requests that are long gone, oldest first, so that a sweep looks at no more than it removes. */
+/**
+ * Removes lock parents of requests that are long gone, oldest first, so that a sweep looks at no more than it removes. A request
+ * that cannot be read is not gone. Contenders are never deleted: they end with their sessions, and one that stands is somebody's.
+ */
 export class LockParentSweep {
   readonly #context: Context;
 
@@ -23,7 +26,9 @@ export class LockParentSweep {
       if (error instanceof TreeError && error.code === "tree.no_node") return [];
       throw error;
     });
-    const gone = names.filter((name) => !view.requests.byId.has(name)).sort(bySequence);
+    const gone = names
+      .filter((name) => !view.requests.byId.has(name) && !view.unreadable.has(paths.request(name)))
+      .sort(bySequence);
     for (let at = 0; at < Math.min(gone.length, PER_SWEEP); at += AT_ONCE) {
       const old = await Promise.all(gone.slice(at, at + AT_ONCE).map((name) => this.#removeIfOld(name)));
       if (old.includes(false)) return;
@@ -38,7 +43,6 @@ export class LockParentSweep {
     if (stat === undefined) return true;
     if (ages.now() - stat.mtime <= KEEP_MS) return false;
     try {
-      for (const contender of await tree.children(parent)) await tree.delete(`${parent}/${contender}`);
       await tree.delete(parent);
     } catch (error) {
       if (!(error instanceof TreeError) || error.outcome === "unknown") throw error;

@@ -1,6 +1,6 @@
-import { type NodeRecord, paths } from "@nodeyard/model";
+import { type NodeRecord, paths, RecordError, readableNode } from "@nodeyard/model";
 import { type DeadLetter, readDeadLetter } from "../dead-letter.ts";
-import type { OperationHandles } from "../handles.ts";
+import { type OperationHandles, orUndefined } from "../handles.ts";
 import { leaseIdOf } from "../lease.ts";
 import { readNode } from "../listing.ts";
 import { LEFT_MS, metastaticProviderOf } from "../slots.ts";
@@ -17,12 +17,14 @@ export async function nodeStory(
   hear: Hear,
 ): Promise<Story | undefined> {
   const { tree } = handles;
-  const [record, pools, holder, letter] = await Promise.all([
-    readNode(handles, id),
+  const [found, pools, holder, letter] = await Promise.all([
+    readNode(handles, id).catch(unreadable),
     registeredPools(tree),
     lockHolder(tree, paths.nodeLock(id)),
     readDeadLetter(handles, id),
   ]);
+  if (found instanceof RecordError) return unreadableStory(handles, id, found, holder, hear);
+  const record = found;
   const heard = await hear({ node: id, request: record?.allocatedTo ?? undefined });
   const { history } = heard;
   const steps = stepsOf(id, heard);
@@ -54,6 +56,54 @@ export async function nodeStory(
     pools: [],
     estimate: null,
     steps,
+  };
+}
+
+function unreadable(error: unknown): RecordError {
+  if (error instanceof RecordError) return error;
+  throw error;
+}
+
+/** What can be read of it all the same, and what else waits until it is repaired or removed. */
+async function unreadableStory(
+  handles: OperationHandles,
+  id: string,
+  error: RecordError,
+  holder: string | null,
+  hear: Hear,
+): Promise<Story> {
+  const [data, heard] = await Promise.all([
+    orUndefined(handles.tree.get(paths.node(id))),
+    hear({ node: id }),
+  ]);
+  const known = readableNode(data?.data ?? new Uint8Array());
+  return {
+    kind: "node",
+    id,
+    state: "unreadable",
+    since: null,
+    about: {
+      label: known.type ?? null,
+      provider: known.provider ?? null,
+      pool: known.pool ?? null,
+      server_id: known.externalId ?? null,
+      allocated_to: known.allocatedTo ?? null,
+      locked_by: holder,
+    },
+    waitsFor: {
+      code: "node.unreadable",
+      meaning:
+        "Its record cannot be read. It counts as existing: its machine stays, its host is given to nobody else, limits count it, and leak sweeps of its provider delete nothing",
+      facts: { error: error.message },
+      since: null,
+      nextTry: null,
+      source: "tree",
+    },
+    next: `Repair the record, or remove it: nodeyard delete ${id}. Then its machine has none, and leak sweeps delete it.`,
+    ...heardParts(heard),
+    pools: [],
+    estimate: null,
+    steps: stepsOf(id, heard),
   };
 }
 

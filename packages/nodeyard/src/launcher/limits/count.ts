@@ -1,0 +1,43 @@
+import { add, type Resources } from "@nodeyard/driver";
+import type { NodeFields, NodeRecord } from "@nodeyard/model";
+import { mayBeOf, poolKey, poolOf } from "../../view/index.ts";
+import { type ScopeKey, sumsOf } from "./holdings.ts";
+
+type Known = Partial<NodeFields>;
+
+/** What all nodes take of limits. */
+export class Count {
+  readonly #sums: ReadonlyMap<ScopeKey, Resources>;
+  readonly #unreadable: readonly Known[];
+
+  /** `unreadable`: what is known of nodes whose records cannot be read. */
+  constructor(records: Iterable<NodeRecord>, unreadable: Iterable<Known>) {
+    this.#sums = sumsOf(records);
+    this.#unreadable = [...unreadable];
+  }
+
+  /** What is surely taken of a scope. */
+  least(scope: ScopeKey): Resources {
+    return this.#sums.get(scope) ?? {};
+  }
+
+  /** What nodes that cannot be read may take of a scope besides, as far as it is known; undefined: there are none. */
+  more(scope: ScopeKey): Resources | undefined {
+    const may = this.#unreadable.filter((known) => mayCount(known, scope));
+    if (may.length === 0) return undefined;
+    return may.reduce((sum: Resources, { resources }) => add(sum, { instances: 1, ...resources }), {});
+  }
+}
+
+function mayCount(known: Known, scope: ScopeKey): boolean {
+  const space = scope.indexOf(" ");
+  const [kind, name] = [scope.slice(0, space), scope.slice(space + 1)];
+  if (kind === "provider") return mayBeOf(known, name);
+  if (kind === "tenant") {
+    const { tenantName, allocatedTo } = known;
+    return allocatedTo !== null && (tenantName === undefined || tenantName === name);
+  }
+  const [provider] = poolOf(name);
+  if (!mayBeOf(known, provider)) return false;
+  return typeof known.pool !== "string" || poolKey(provider, known.pool) === name;
+}
