@@ -1,3 +1,4 @@
+import { waitForImage } from "./images.ts";
 import { tries, waitForOffering } from "./offerings.ts";
 import { looksAtRequests, type Plan, planFor, YIELD_MS } from "./plan.ts";
 import { probeQuota, wantQuota } from "./refusals.ts";
@@ -76,12 +77,13 @@ function carryOut(
       parkForLabel(state, pool, waiting, plan.label);
       setVerdict(state, turn, id, "nodes.none-free", { pool: pool.policy.key, label: plan.label });
       break;
-    case "image":
+    case "image": {
       // An idle node of the label serves it as well.
       parkForLabel(state, pool, waiting, plan.label);
-      state.imageWaiting.set(plan.image, (state.imageWaiting.get(plan.image) ?? new Set()).add(id));
-      setVerdict(state, turn, id, "image.waits", { pool: pool.policy.key, ...plan.facts });
+      const givenUpAt = waitForImage(state, turn, plan.image, id);
+      setVerdict(state, turn, id, "image.waits", { pool: pool.policy.key, ...plan.facts }, givenUpAt);
       break;
+    }
     case "closed": {
       const { code, facts, nextTry } = plan.closed;
       waitForOffering(state, turn, pool, waiting, plan.closed);

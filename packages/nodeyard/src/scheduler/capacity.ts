@@ -27,8 +27,7 @@ export type NoRoom =
 export type OverTenant = {
   readonly kind: "tenant";
   readonly facts: Facts;
-  /** Undefined: it could never fit, and nothing is kept for it. */
-  readonly need: Resources | undefined;
+  readonly need: Resources;
 };
 
 interface Check {
@@ -206,8 +205,6 @@ export function overTenant(state: State, pool: LocalPool, waiting: Waiting): Ove
     need: need[over],
     ...unreadableFacts(state),
   });
-  const never = exceeded(limit, {}, need);
-  if (never !== undefined) return { kind: "tenant", facts: facts(never), need: undefined };
   const over = exceeded(limit, used, need);
   if (over !== undefined) return { kind: "tenant", facts: facts(over), need };
   const first = state.tenantWaiting.get(tenant)?.at(0);

@@ -42,7 +42,9 @@ export class Idle {
     for (const label of where.labels) {
       removeFrom(this.#byPoolLabel, `${where.pool} ${label}`, id);
       if (where.zone !== null) removeFrom(this.#byZone, `${where.pool} ${label} ${where.zone}`, id);
-      this.#labelCount.set(label, this.count(label) - 1);
+      const left = this.count(label) - 1;
+      if (left > 0) this.#labelCount.set(label, left);
+      else this.#labelCount.delete(label);
     }
     return where;
   }

@@ -1,4 +1,4 @@
-import type { State } from "./state.ts";
+import type { State, Turn } from "./state.ts";
 import type { LocalPool } from "./types.ts";
 
 /** Whether a launch of a label has an image to boot. */
@@ -11,8 +11,15 @@ export type ImageVerdict =
 const READY: ImageVerdict = { kind: "ready" };
 
 /**
- * An image that is being made, or that a registered builder may make, is waited for: to decline what comes before the first
- * upload is a Weakness of spec launcher.md 2.3. Without any of these nobody will ever make it.
+ * A builder that has nothing else to do begins within a minute to build, or to upload, what is missing. One that has begun nothing
+ * for this long, milliseconds, while no image is being made does not have this one in its configuration, or is told to leave it alone.
+ */
+const BUILDERS_IDLE_MS = 600_000;
+
+/**
+ * An image that is being made, or that a registered builder may make, is waited for: the old launcher declines what comes before the
+ * first upload (docs/design/scheduler.md). Without any of these nobody will ever make it. A component says of a builder that it is there,
+ * not what it builds, so that this shows by what builders do.
  */
 export function imageOf(state: State, pool: LocalPool, label: string): ImageVerdict {
   const image = pool.images.get(label);
@@ -34,6 +41,14 @@ export function imageOf(state: State, pool: LocalPool, label: string): ImageVerd
     return { kind: "never", reason };
   }
   const paused = facts?.paused ?? false;
+  if (state.imagesGivenUp.has(image)) {
+    const step = stage === "built" ? "uploads" : "builds";
+    const why = paused ? "it is paused" : `no registered builder ${step} it`;
+    return {
+      kind: "never",
+      reason: `images are not available (${image} has no upload at ${provider}, and ${why})`,
+    };
+  }
   return {
     kind: "waits",
     image,
@@ -55,8 +70,36 @@ export function missingImage(
   return undefined;
 }
 
+/** The request waits for the image; so does whoever comes later, until builders were idle for long: steady milliseconds. */
+export function waitForImage(state: State, { steady }: Turn, image: string, request: string): number {
+  state.imageWaiting.set(image, (state.imageWaiting.get(image) ?? new Set()).add(request));
+  const key = `image ${image}`;
+  const at = state.timetable.get(key) ?? steady + BUILDERS_IDLE_MS;
+  state.timetable.set(key, at);
+  return at;
+}
+
+/** Builders had their time: whoever waits is declined, unless they work on something, or this image is tried and fails. */
+export function onImageDue(state: State, { steady }: Turn, image: string): void {
+  if (!state.imageWaiting.has(image)) return;
+  const tried = (state.images.get(image)?.builds.failed ?? 0) > 0;
+  const busy = [...state.images.values()].some(
+    ({ builds, uploading }) => builds.building + uploading.size > 0,
+  );
+  if (tried || busy) return state.timetable.set(`image ${image}`, steady + BUILDERS_IDLE_MS);
+  wakeForImage(state, image);
+  state.imagesGivenUp.add(image);
+}
+
+/** A builder came or went: it may build what the others do not. */
+export function onBuilders(state: State): void {
+  for (const image of [...state.imageWaiting.keys(), ...state.imagesGivenUp]) wakeForImage(state, image);
+}
+
 /** Everyone who waits for the image is looked at again: it is seldom that anything of an image changes. */
 export function wakeForImage(state: State, image: string): void {
+  state.timetable.delete(`image ${image}`);
+  state.imagesGivenUp.delete(image);
   for (const id of state.imageWaiting.get(image) ?? []) state.recheck.add(id);
   state.imageWaiting.delete(image);
   for (const { policy } of state.pools.values())

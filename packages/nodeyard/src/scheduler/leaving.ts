@@ -7,7 +7,11 @@ export class Leaving {
   set(node: string, pool: string | undefined): void {
     const before = this.#pool.get(node);
     if (before === pool) return;
-    if (before !== undefined) this.#count.set(before, this.count(before) - 1);
+    if (before !== undefined) {
+      const left = this.count(before) - 1;
+      if (left > 0) this.#count.set(before, left);
+      else this.#count.delete(before);
+    }
     if (pool === undefined) this.#pool.delete(node);
     else {
       this.#pool.set(node, pool);

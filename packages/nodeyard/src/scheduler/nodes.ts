@@ -125,9 +125,8 @@ function indexStock(state: State, before: NodeEntry | undefined, after: NodeEntr
   ] as const) {
     if (label === undefined) continue;
     const ids = state.stock.get(label) ?? new Set();
-    state.stock.set(label, ids);
-    if (add) ids.add(id);
-    else ids.delete(id);
+    if (add) state.stock.set(label, ids.add(id));
+    else if (ids.delete(id) && ids.size === 0) state.stock.delete(label);
     state.dirtyLabels.add(label);
   }
 }

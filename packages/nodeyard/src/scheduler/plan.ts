@@ -84,6 +84,10 @@ function reasonToDecline(state: State, pool: LocalPool, { record }: Waiting): Pl
     const why = pool.unavailable.get(label);
     if (why !== undefined) return { kind: "decline", reason: why };
   }
+  // The old launcher keeps it waiting for what can never be (docs/design/scheduler.md).
+  const tenant = record.tenantName === null ? {} : (state.policy.tenantLimits.get(record.tenantName) ?? {});
+  const tooMany = beyond("the tenant's limit", tenant, total(pool, record.nodeTypes));
+  if (tooMany !== undefined) return tooMany;
   if (pool.launches) {
     const provider = state.policy.providers.get(pool.provider);
     const quota = pool.ignoresQuota ? {} : (provider?.limits ?? provider?.quota ?? {});

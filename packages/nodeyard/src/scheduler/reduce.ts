@@ -1,5 +1,5 @@
 import { allocate, lookAtNewcomers } from "./allocate.ts";
-import { wakeForImage } from "./images.ts";
+import { onBuilders, onImageDue, wakeForImage } from "./images.ts";
 import { keepReady } from "./min-ready.ts";
 import { onNode, reconsider, reconsiderAges, wakeFreed } from "./nodes.ts";
 import { onOffering, onOfferingDue, triedBy } from "./offerings.ts";
@@ -114,7 +114,7 @@ function onRegistry(state: State, change: RegistryChange | undefined): void {
   }
   if (change === "standing") return;
   for (const id of state.incapable) state.recheck.add(id);
-  for (const image of state.imageWaiting.keys()) wakeForImage(state, image);
+  onBuilders(state);
   for (const label of state.minReadyShort.keys()) state.dirtyLabels.add(label);
   for (const [id, entry] of state.requests) if (entry.record.declinedBy.length > 0) state.recheck.add(id);
 }
@@ -237,6 +237,9 @@ function fireTimers(state: State, turn: Turn): void {
         break;
       case "short":
         state.dirtyLabels.add(id);
+        break;
+      case "image":
+        onImageDue(state, turn, id);
         break;
       case "offering":
         onOfferingDue(state, turn, id);

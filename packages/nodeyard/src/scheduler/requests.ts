@@ -1,6 +1,6 @@
 import type { RequestEntry } from "../view/index.ts";
 import { clearVerdict, type State, setVerdict, type Turn, type Waiting } from "./state.ts";
-import { dequeue, enqueue, wakeTenant } from "./waiting.ts";
+import { dequeue, enqueue, forgetTopics, wakeTenant } from "./waiting.ts";
 
 /** What min-ready requests of any launcher carry (spec zookeeper.md 5.5). */
 export const MIN_READY = "NodePool:min-ready";
@@ -34,6 +34,7 @@ export function forget(state: State, turn: Turn, id: string): void {
   if (waiting !== undefined) dequeue(state, waiting);
   // What was kept of a tenant's limit for this one is its others' now.
   if (waiting?.record.tenantName != null) wakeTenant(state, waiting.record.tenantName);
+  forgetTopics(state, id);
   state.waiting.delete(id);
   state.incapable.delete(id);
   state.recheck.delete(id);
@@ -164,9 +165,9 @@ function noteMinReady(
     if (add && !open && before?.record.state !== "failed")
       state.timetable.set(`label ${label}`, turn.steady + DECLINED_MS);
     const ids = state.minReadyOpen.get(label) ?? new Set();
-    state.minReadyOpen.set(label, ids);
+    if (open) state.minReadyOpen.set(label, ids);
     if (open) ids.add(entry.id);
-    else ids.delete(entry.id);
+    else if (ids.delete(entry.id) && ids.size === 0) state.minReadyOpen.delete(label);
     state.dirtyLabels.add(label);
   }
 }

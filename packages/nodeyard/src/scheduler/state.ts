@@ -121,6 +121,8 @@ export interface State {
   readonly images: Map<string, ImageFacts>;
   /** Requests that wait for an image, by its name. */
   readonly imageWaiting: Map<string, Set<string>>;
+  /** Images that builders do not make although they have nothing else to do; until anything of them, or a builder, changes. */
+  readonly imagesGivenUp: Set<string>;
   /** Providers whose cloud refused for quota, until one request finds out that it does no longer. */
   readonly refusals: Map<string, Refusal>;
   /** Requests that want more of a provider's quota than others leave of it. */
@@ -201,6 +203,7 @@ export function createState(): State {
     tenantWaiting: new Map(),
     images: new Map(),
     imageWaiting: new Map(),
+    imagesGivenUp: new Set(),
     refusals: new Map(),
     quotaWaiting: new Map(),
     yields: new Map(),

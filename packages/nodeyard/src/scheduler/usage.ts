@@ -5,7 +5,8 @@ import type { Resources } from "@nodeyard/driver";
  * each holder (a node or a reserved launch) adds its amount under several keys.
  */
 export class Usage {
-  readonly #sums = new Map<string, Record<string, number>>();
+  /** A key that nothing is held under has none: tenants come and go. */
+  readonly #sums = new Map<string, { holders: number; readonly amount: Record<string, number> }>();
   readonly #holders = new Map<string, { readonly keys: readonly string[]; readonly amount: Resources }>();
 
   /** Sets what `holder` takes, replacing what it took; returns the keys under which that is less now. */
@@ -29,16 +30,20 @@ export class Usage {
   }
 
   of(key: string): Resources {
-    return this.#sums.get(key) ?? nothing;
+    return this.#sums.get(key)?.amount ?? nothing;
+  }
+
+  /** Keys that something is held under. */
+  get size(): number {
+    return this.#sums.size;
   }
 
   #add(key: string, amount: Resources, sign: 1 | -1): void {
-    let sum = this.#sums.get(key);
-    if (sum === undefined) {
-      sum = {};
-      this.#sums.set(key, sum);
-    }
-    for (const name of Object.keys(amount)) sum[name] = (sum[name] ?? 0) + sign * amount[name]!;
+    const sum = this.#sums.get(key) ?? { holders: 0, amount: {} };
+    sum.holders += sign;
+    if (sum.holders === 0) return void this.#sums.delete(key);
+    this.#sums.set(key, sum);
+    for (const name of Object.keys(amount)) sum.amount[name] = (sum.amount[name] ?? 0) + sign * amount[name]!;
   }
 }
 

@@ -52,6 +52,12 @@ export function dequeue(state: State, waiting: Waiting): void {
   if (held?.delete(waiting as TenantWaiting) && held.size === 0) state.tenantWaiting.delete(tenant);
 }
 
+/** The request waits for nothing any more: what wakes others seldom, an image or an offering, must not gather those that have gone. */
+export function forgetTopics({ imageWaiting, quotaWaiting, offerings }: State, id: string): void {
+  for (const topics of [imageWaiting, quotaWaiting, offerings.waiting])
+    for (const [topic, ids] of topics) if (ids.delete(id) && ids.size === 0) topics.delete(topic);
+}
+
 /** Takes a request out of one pool's queue: it waits elsewhere. */
 export function leaveQueue(pool: PoolState, waiting: Waiting): void {
   pool.queue.delete(waiting);
@@ -96,10 +102,10 @@ export function parkForQuota(state: State, { policy }: PoolState, { id }: Waitin
   state.quotaWaiting.set(policy.provider, ids.add(id));
 }
 
-/** Puts a request in its tenant's line. `need` undefined: it can never fit, and waits for another limit. */
-export function parkForTenant(state: State, waiting: Waiting, need: Resources | undefined): void {
+/** Puts a request in its tenant's line. */
+export function parkForTenant(state: State, waiting: Waiting, need: Resources): void {
   const tenant = waiting.record.tenantName;
-  if (tenant === null || need === undefined) return;
+  if (tenant === null) return;
   const held = state.tenantWaiting.get(tenant) ?? new SortedQueue<TenantWaiting>(compareWaiting);
   state.tenantWaiting.set(tenant, held);
   held.add({ ...waiting, need });

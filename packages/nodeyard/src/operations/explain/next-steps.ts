@@ -18,7 +18,7 @@ export const nextSteps: Readonly<Record<VerdictCode, string>> = {
   "capacity.reserved": "The request that it is kept for goes first; then this one is tried again.",
   "capacity.refused": "One request tries again at that time, or as soon as a machine there is gone.",
   "image.waits":
-    'It is tried again as soon as an upload of the image is ready, or a node of the label is free; "nodeyard explain image NAME" says how that stands.',
+    'It is tried again as soon as an upload of the image is ready, or a node of the label is free, and declined when builders make nothing for ten minutes; "nodeyard explain image NAME" says how that stands.',
   "nodes.none-free": "It gets the next node of that label that is returned.",
   "yield.provider": "The provider it prefers takes it, or declines; then this one looks again.",
   "yield.priority":
