@@ -1,5 +1,5 @@
+import type { FakeCloud } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
-import type { TaggableCloud } from "./broken/index.ts";
 import { Broken, takenOf } from "./checks/index.ts";
 import { contenders } from "./quiet.ts";
 import type { Scene } from "./scene.ts";
@@ -71,7 +71,7 @@ function checkRegistry({ cluster, processes, config }: Scene): void {
   }
 }
 
-function checkMachines(scene: Scene, provider: string, cloud: TaggableCloud): void {
+function checkMachines(scene: Scene, provider: string, cloud: FakeCloud): void {
   const { nodes } = scene.check;
   const foreign = scene.foreign.get(provider) ?? [];
   const machines = cloud.inspect();

@@ -1,6 +1,6 @@
+import type { FakeCloud } from "@nodeyard/driver-fake";
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Op, Tree } from "@nodeyard/tree";
-import type { TaggableCloud } from "./broken/index.ts";
 import { type Effect, EffectNames, type Traps } from "./effects.ts";
 
 export interface Instruments {
@@ -39,10 +39,10 @@ export function watchedTree(tree: Tree, instruments: Instruments): Tree {
 
 /** The same cloud, in whose calls the process may die. */
 export function watchedCloud(
-  cloud: TaggableCloud,
+  cloud: FakeCloud,
   instruments: Instruments,
   onError: (status: number) => void,
-): TaggableCloud {
+): FakeCloud {
   const effects: Readonly<Record<string, readonly Effect[]>> = {
     create: ["driver.create"],
     delete: ["driver.remove"],

@@ -1,8 +1,8 @@
+import { FakeCloud } from "@nodeyard/driver-fake";
 import { decodeRequest, encodeRequest, newRequest, paths } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree } from "@nodeyard/tree";
 import { expect, test } from "vitest";
-import { TaggableCloud } from "./broken/index.ts";
 import { LauncherProcess } from "./process.ts";
 import { VARIANTS } from "./setting.ts";
 
@@ -21,14 +21,13 @@ async function site() {
   };
   const cluster = createMemoryTree({ clock, random, latencyMs: [1, 5], losesEvent });
   const tree = cluster.connect({ name: "zuul", sessionTimeoutMs: 600_000 });
-  const clouds = new Map(["cloud", "east"].map((name) => [name, new TaggableCloud({ clock, random })]));
+  const clouds = new Map(["cloud", "east"].map((name) => [name, new FakeCloud({ clock, random })]));
   const surroundings = {
     cluster,
     clouds,
     witnesses: new Map(),
     clock,
     config: VARIANTS[0]!,
-    build: undefined,
     onCloudError: () => {},
   };
   const start = (name: string) => new LauncherProcess(name, 5, surroundings);

@@ -1,7 +1,7 @@
+import { FakeCloud } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { type Clock, VirtualClock } from "@nodeyard/runtime";
 import { type CallInfo, createMemoryTree, type Fault, type MemoryTree } from "@nodeyard/tree";
-import { type Build, TaggableCloud } from "./broken/index.ts";
 import { LogCheck } from "./checks/index.ts";
 import { count, noCoverage, transition } from "./coverage.ts";
 import type { Fault as FaultName } from "./faults.ts";
@@ -25,11 +25,9 @@ const BEHIND_MS = 4;
 export function makeScene(
   {
     seed,
-    build,
     onFault = () => {},
   }: {
     readonly seed: number;
-    readonly build?: Build;
     readonly onFault?: (at: number, fault: string) => void;
   },
   failed: (error: unknown) => void,
@@ -84,14 +82,13 @@ export function makeScene(
   );
   const scene: Scene = {
     seed,
-    build,
     stream,
     cluster,
     clock,
     clouds: new Map(
-      CLOUDS.map((name, index): [string, TaggableCloud] => {
+      CLOUDS.map((name, index): [string, FakeCloud] => {
         const witness = witnesses.get(name)!;
-        const cloud: TaggableCloud = new TaggableCloud({
+        const cloud: FakeCloud = new FakeCloud({
           clock: witness.clock(cloudClock),
           random: stream(`ids of ${name}`),
           knobs: fairWeather(seed + index),
@@ -161,7 +158,7 @@ export async function prepare({ cluster, clock, clouds, foreign }: Scene): Promi
   await made;
 }
 
-async function strangers(cloud: TaggableCloud, provider: string): Promise<readonly string[]> {
+async function strangers(cloud: FakeCloud, provider: string): Promise<readonly string[]> {
   const { knobs } = cloud;
   cloud.adjust({ ...knobs, errors: { create: 0, delete: 0, find: 0, list: 0 } });
   const other = { installation: FOREIGN, provider, pool: "main", nodeId: "0000000001" };

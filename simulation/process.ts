@@ -11,7 +11,6 @@ import {
   memoryLog,
   metastaticDriver,
 } from "nodeyard";
-import { type Build, brokenTree, type TaggableCloud, tagsLate } from "./broken/index.ts";
 import { Traps } from "./effects.ts";
 import { isBad } from "./image-keeper.ts";
 import { watchedCloud, watchedTree } from "./instruments.ts";
@@ -21,13 +20,11 @@ import type { Caller, Witness } from "./witness.ts";
 export interface Surroundings {
   readonly cluster: MemoryCluster;
   /** By provider. */
-  readonly clouds: ReadonlyMap<string, TaggableCloud>;
+  readonly clouds: ReadonlyMap<string, FakeCloud>;
   /** By provider. */
   readonly witnesses: ReadonlyMap<string, Witness>;
   readonly clock: Clock;
   readonly config: LauncherConfig;
-  /** What the program lacks, for runs that show that it is missed. */
-  readonly build: Build | undefined;
   /** A cloud did not do what it was asked to, with the status that it answered. */
   readonly onCloudError: (status: number) => void;
 }
@@ -65,7 +62,7 @@ export class LauncherProcess {
   readonly #clock: Clock;
 
   constructor(name: string, seed: number, surroundings: Surroundings) {
-    const { cluster, clouds, witnesses, clock, config, build, onCloudError } = surroundings;
+    const { cluster, clouds, witnesses, clock, config, onCloudError } = surroundings;
     this.name = name;
     this.#clock = clock;
     const random: Random = seededRandom(seed);
@@ -77,7 +74,7 @@ export class LauncherProcess {
       [...clouds].map(([provider, cloud]) => {
         const seen = witnesses.get(provider)?.as(() => this.#caller(), cloud);
         const own = this.life.guard(seen ?? cloud);
-        return [provider, watchedCloud(build === "intent" ? tagsLate(own) : own, instruments, onCloudError)];
+        return [provider, watchedCloud(own, instruments, onCloudError)];
       }),
     );
     const fake = (provider: string) =>
@@ -93,7 +90,7 @@ export class LauncherProcess {
       [staticDriver, metastaticDriver].map((each) => [each.name, each as unknown as Driver]),
     );
     void Launcher.start({
-      tree: watchedTree(brokenTree(this.tree, build), instruments),
+      tree: watchedTree(this.tree, instruments),
       clock: mortal,
       random,
       scan: { scan: async ({ host }) => ({ address: host, family: 4, hostKeys: [] }) },

@@ -1,4 +1,3 @@
-import type { Build } from "./broken/index.ts";
 import { Broken } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
 import { checkEnd, checkVerdicts, describe } from "./end.ts";
@@ -18,8 +17,6 @@ export interface SimulationOptions {
   readonly requests?: number;
   /** Troubles of the deck in all; calls and events get lost besides. */
   readonly troubles?: number;
-  /** A program that lacks something, to show that it is missed. */
-  readonly build?: Build;
   /** Is told what was written, and when in virtual milliseconds at the latest. */
   readonly onWrite?: (write: Scene["cluster"]["log"][number], at: number) => void;
   readonly onFault?: (at: number, fault: string) => void;

@@ -1,7 +1,7 @@
+import type { FakeCloud } from "@nodeyard/driver-fake";
 import type { Random, VirtualClock } from "@nodeyard/runtime";
 import type { MemoryCluster } from "@nodeyard/tree";
 import type { LauncherConfig } from "nodeyard";
-import type { Build, TaggableCloud } from "./broken/index.ts";
 import type { Effect, LogCheck } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
 import type { Fault } from "./faults.ts";
@@ -16,12 +16,11 @@ import type { Witness } from "./witness.ts";
 /** All that takes part in one run. */
 export interface Scene {
   readonly seed: number;
-  readonly build: Build | undefined;
   readonly stream: (name: string) => Random;
   readonly cluster: MemoryCluster;
   readonly clock: VirtualClock;
   /** By provider. */
-  readonly clouds: ReadonlyMap<string, TaggableCloud>;
+  readonly clouds: ReadonlyMap<string, FakeCloud>;
   /** Who sees what is done to the clouds, by provider. */
   readonly witnesses: ReadonlyMap<string, Witness>;
   /** What was done to the clouds and is not checked yet, with the number of writes that the tree had by then. */

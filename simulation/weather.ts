@@ -1,10 +1,9 @@
-import { INSTANT } from "@nodeyard/driver-fake";
+import { type FakeCloud, INSTANT } from "@nodeyard/driver-fake";
 import type { Clock, Random } from "@nodeyard/runtime";
-import type { TaggableCloud } from "./broken/index.ts";
 import type { Fault } from "./faults.ts";
 import { between } from "./streams.ts";
 
-type Knobs = TaggableCloud["knobs"];
+type Knobs = FakeCloud["knobs"];
 
 /** A cloud as it is on most days: calls take their time, some fail, listings are a little late. */
 export function fairWeather(seed: number): Knobs {
@@ -18,7 +17,7 @@ export function fairWeather(seed: number): Knobs {
   return { ...INSTANT, seed, quota: {}, latency, errors, consistencyDelayMs: 500 };
 }
 
-type Spell = (knobs: Knobs, cloud: TaggableCloud) => Knobs;
+type Spell = (knobs: Knobs, cloud: FakeCloud) => Knobs;
 
 const HALF = { create: 0.5, delete: 0.5, find: 0.5, list: 0.5 };
 
@@ -46,20 +45,20 @@ const MISHAPS = {
   "cloud reply lost": "createFailsWithExternalId",
   "delete fails": "deleteFails",
   "delete leaves a record": "deleteLeavesRecord",
-} as const satisfies Partial<Record<Fault, keyof TaggableCloud["faults"]>>;
+} as const satisfies Partial<Record<Fault, keyof FakeCloud["faults"]>>;
 
 export type CloudFault = keyof typeof SPELLS | keyof typeof MISHAPS;
 export const CLOUD_FAULTS = [...Object.keys(SPELLS), ...Object.keys(MISHAPS)] as CloudFault[];
 
 /** What befalls one cloud. */
 export class Weather {
-  readonly #cloud: TaggableCloud;
+  readonly #cloud: FakeCloud;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #fair: Knobs;
   #over = false;
 
-  constructor(cloud: TaggableCloud, clock: Clock, random: Random) {
+  constructor(cloud: FakeCloud, clock: Clock, random: Random) {
     this.#cloud = cloud;
     this.#clock = clock;
     this.#random = random;

@@ -1,6 +1,5 @@
-import type { CloudEvent, Journal } from "@nodeyard/driver-fake";
+import type { CloudEvent, FakeCloud, Journal } from "@nodeyard/driver-fake";
 import type { Clock } from "@nodeyard/runtime";
-import type { TaggableCloud } from "./broken/index.ts";
 import type { Effect } from "./checks/index.ts";
 
 /** A process, as far as an effect of it is judged. */
@@ -42,7 +41,7 @@ export class Witness {
   }
 
   /** The journal to make the cloud with: it is written where a call takes effect. */
-  journal(machines: () => TaggableCloud): Journal {
+  journal(machines: () => FakeCloud): Journal {
     let unread: string[] = [];
     return {
       append: (line) => {
@@ -61,7 +60,7 @@ export class Witness {
   }
 
   /** The cloud as a process has it. */
-  as(caller: () => Caller, cloud: TaggableCloud): TaggableCloud {
+  as(caller: () => Caller, cloud: FakeCloud): FakeCloud {
     return new Proxy(cloud, {
       get: (_, name) => {
         const value: unknown = Reflect.get(cloud, name, cloud);
@@ -79,7 +78,7 @@ export class Witness {
   #tell(
     kind: Effect["kind"],
     moment: Effect["moment"],
-    cloud: TaggableCloud,
+    cloud: FakeCloud,
     machine: string | undefined,
     ordered?: Order["tag"],
   ): void {
@@ -105,7 +104,7 @@ export class Witness {
   }
 }
 
-type Order = Parameters<TaggableCloud["create"]>[0];
+type Order = Parameters<FakeCloud["create"]>[0];
 
 /** Id of an installation that is not ours. */
 export const FOREIGN = "another";

@@ -1,6 +1,7 @@
 export { campaign } from "./campaign.ts";
-export { type Failure, runSeed, type SeedOutcome } from "./outcome.ts";
-export { report } from "./report.ts";
+export type { Failure, SeedOutcome } from "./outcome.ts";
+export { report, writePage } from "./report.ts";
+export { SeedThread } from "./seed-thread.ts";
 export {
   addOutcome,
   type CampaignTally,

@@ -1,17 +1,13 @@
-import type { Build } from "../broken/index.ts";
 import { Broken } from "../checks/index.ts";
 import { type SimulationResult, simulate } from "../run.ts";
-
-export interface SeedOrder {
-  readonly seed: number;
-  readonly build: Build | undefined;
-}
 
 /** How one seed ended: with what it did, or with the rule that it broke. */
 export interface SeedOutcome {
   readonly seed: number;
   readonly result?: SimulationResult;
   readonly failure?: Failure;
+  /** Whether the thread that ran it has loaded the file that its mutant changes. */
+  readonly isMutated?: boolean;
 }
 
 export interface Failure {
@@ -21,9 +17,9 @@ export interface Failure {
   readonly message: string;
 }
 
-export async function runSeed({ seed, build }: SeedOrder): Promise<SeedOutcome> {
+export async function runSeed(seed: number): Promise<SeedOutcome> {
   try {
-    return { seed, result: await simulate({ seed, ...(build && { build }) }) };
+    return { seed, result: await simulate({ seed }) };
   } catch (error) {
     const rule = error instanceof Broken ? error.rule : "unexpected";
     const message = String(error instanceof Broken ? error.message : (error as Error)?.stack);

@@ -1,30 +1,30 @@
+import { writeFileSync } from "node:fs";
 import { NOT_MADE, type Tally, uncovered } from "../coverage.ts";
 import { FAULTS } from "../faults.ts";
+import { type MutantState, mutantsSection } from "../mutants/index.ts";
 import { SIGHTINGS } from "../sightings.ts";
 import type { Failure } from "./outcome.ts";
 import type { CampaignTally } from "./tally.ts";
 
 export interface ReportFacts {
   readonly tally: CampaignTally;
-  readonly revision: string;
-  /** For each build that lacks something: the seed that found it out, with the rule, or undefined. */
-  readonly builds: readonly {
-    readonly build: string;
-    readonly tried: number;
-    readonly caught: string | undefined;
-  }[];
+  readonly mutants: MutantState;
+}
+export function writePage(file: string, facts: ReportFacts): void {
+  writeFileSync(file, report(facts));
 }
 
 /** `docs/reference/simulation.md`: what a campaign did and found. */
-export function report({ tally, revision, builds }: ReportFacts): string {
+export function report({ tally, mutants }: ReportFacts): string {
   const { done, failures, mended, revisions, coverage, sums } = tally;
   const hours = (sums.virtualMs / 3_600_000).toFixed(1);
   const none = uncovered(coverage);
   return `# What the simulation did and found
 
-Written by \`npm run simulate -- --report\` at revision ${revision}; do not edit. How it works:
+Written by \`npm run simulate -- --report\` and \`npm run mutate -- --keep\`; do not edit. How it works:
 [the design](../design/simulation.md). [simulation.json](simulation.json) is the same for a machine, from which a campaign goes on:
-\`npm run simulate -- --seeds 10000 --state docs/reference/simulation.json --report docs/reference/simulation.md\`.
+\`npm run simulate -- --seeds 10000 --state docs/reference/simulation.json --report docs/reference/simulation.md\`;
+[mutants.json](mutants.json) has what is known of the mutants.
 
 | | |
 |---|---|
@@ -42,13 +42,7 @@ Written by \`npm run simulate -- --report\` at revision ${revision}; do not edit
 | Leases granted | ${sums.leases} |
 | Never happened | ${none.length === 0 ? "nothing" : none.join("; ")} |
 
-${listed("Failures", failures)}${listed("Mended", mended)}## Builds that lack something
-
-Each must be caught within 200 seeds.
-
-| Without | Seeds tried | Caught by |
-|---|---|---|
-${builds.map(({ build, tried, caught }) => `| ${build} | ${tried} | ${caught ?? "nobody"} |\n`).join("")}
+${listed("Failures", failures)}${listed("Mended", mended)}${mutantsSection(mutants)}
 ## Faults
 
 | Fault | What it is | Times |

@@ -9,7 +9,7 @@ test("a seed that failed is run again before new ones; what passes then is told 
   expect(seedsLeft(tally, [1, 2, 3, 4])).toEqual([2, 4]);
   addOutcome(tally, { seed: 2, failure }, "new");
   expect(seedsLeft(tally, [1, 2, 3, 4])).toEqual([2, 4]);
-  const page = () => report({ tally, revision: "new", builds: [] });
+  const page = () => report({ tally, mutants: {} });
   expect(page()).toContain("## Failures\n\n- seed 2: every request ends\n");
 
   addOutcome(tally, { seed: 2 }, "new");

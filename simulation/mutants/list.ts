@@ -1,0 +1,29 @@
+import { CAPACITY } from "./list/capacity.ts";
+import { CLIENTS } from "./list/clients.ts";
+import { FENCES } from "./list/fences.ts";
+import { NODES } from "./list/nodes.ts";
+import { REQUESTS } from "./list/requests.ts";
+import { SCHEDULER_FAULTS } from "./list/scheduler.ts";
+import { SLOTS } from "./list/slots.ts";
+import { SWEEPS } from "./list/sweeps.ts";
+import { TREE_FAULTS } from "./list/tree.ts";
+import type { Mutant } from "./mutant.ts";
+
+/** One for each promise and each fence: a new one of these brings its mutant along. */
+export const MUTANTS: readonly Mutant[] = [
+  ...FENCES,
+  ...REQUESTS,
+  ...NODES,
+  ...CAPACITY,
+  ...SCHEDULER_FAULTS,
+  ...CLIENTS,
+  ...SLOTS,
+  ...SWEEPS,
+  ...TREE_FAULTS,
+];
+
+export function mutantOf(name: string): Mutant {
+  const found = MUTANTS.find((mutant) => mutant.name === name);
+  if (found === undefined) throw new Error(`there is no mutant ${name}: see npm run mutate -- --list`);
+  return found;
+}

@@ -1,0 +1,212 @@
+import { faultsIn, type Mutant } from "../mutant.ts";
+
+const COORDINATION = "packages/nodeyard/src/coordination";
+const RULES = "packages/nodeyard/test/rules";
+
+/** Fenced writes, trusted locks, elections and registration. */
+export const FENCES: readonly Mutant[] = [
+  ...faultsIn(`${COORDINATION}/held-record.ts`, [
+    {
+      name: "no-contender-check",
+      breaks: "decision: every write to a held record is fenced",
+      find: '(set) => [{ op: "check", path: this.held.contender }, set],',
+      put: "(set) => [set],",
+      tests: [`${RULES}/protocol-fenced-writes`],
+    },
+    {
+      name: "no-version-check",
+      breaks: "decision: every write to a held record is fenced",
+      find: "data, version: this.#version });",
+      put: "data });",
+      tests: [`${RULES}/protocol-fenced-writes`],
+    },
+    {
+      name: "any-ground-is-the-same",
+      breaks:
+        "decision: a version that moved is read again, and given up when more than others' fields changed",
+      find: "if (!this.#kind.sameGround(this.#record, theirs))",
+      put: "if (false)",
+      tests: [`${RULES}/protocol-fenced-writes`],
+    },
+    {
+      name: "lost-reply-means-done",
+      breaks: "protocol: lost replies",
+      find: "if (found.stat.version === this.#version) return false;",
+      put: "if (found.stat.version === this.#version) return true;",
+      tests: [`${RULES}/protocol-lost-replies`],
+    },
+    {
+      name: "lost-reply-means-not-done",
+      breaks: "protocol: lost replies",
+      find: "if (!left && sameBytes(found.data, data) && found.stat.version > this.#version) {",
+      put: "if (false) {",
+      tests: [`${RULES}/protocol-lost-replies`, `${RULES}/protocol-fenced-writes`],
+    },
+    {
+      name: "no-sync-after-a-lost-reply",
+      breaks: "protocol: lost replies",
+      find: "await this.#tree.sync(this.path);",
+      put: "",
+      tests: [`${RULES}/protocol-lost-replies`, `${RULES}/protocol-fenced-writes`],
+    },
+    {
+      name: "lost-reply-of-an-unlock",
+      breaks: "protocol: lost replies",
+      find: "const left = unlocks && (await this.#tree.stat(contender)) !== undefined;",
+      put: "const left = false;",
+      tests: [`${RULES}/protocol-lost-replies`, `${RULES}/protocol-fenced-writes`],
+    },
+    {
+      name: "merges-for-ever",
+      breaks: "rule 8",
+      find: "|| merges >= MERGE_BUDGET",
+      put: "",
+      tests: [`${RULES}/protocol-fenced-writes`],
+    },
+  ]),
+  ...faultsIn(`${COORDINATION}/fence.ts`, [
+    {
+      name: "lock-without-looking",
+      breaks: "rule 1",
+      find: "if (holderOf(listed.value) === own) return held;",
+      put: "return held;",
+    },
+    {
+      name: "effects-under-lost-trust",
+      breaks: "rule 1",
+      find: "return this.#tree.session().epoch === held.epoch && this.sessionTrusted();",
+      put: "return this.#tree.session().epoch === held.epoch;",
+      tests: [`${RULES}/rule-01-trust`, `${RULES}/rule-01-effects`],
+    },
+    {
+      name: "locks-of-a-former-session",
+      breaks: "rule 1",
+      find: "return this.#tree.session().epoch === held.epoch && this.sessionTrusted();",
+      put: "return this.sessionTrusted();",
+      tests: [`${RULES}/rule-01-trust`, `${RULES}/rule-01-effects`],
+    },
+    {
+      name: "suspension-goes-unnoticed",
+      breaks: "rule 1",
+      find: "if (Math.abs(drift - this.#wallMinusMono) > SUSPECT_MS) this.#distrusted = session.trustedUntil;",
+      put: "",
+      tests: [`${RULES}/rule-01-trust`],
+    },
+    {
+      name: "trusted-for-longer-than-the-session",
+      breaks: "rule 1",
+      find: "mono < session.trustedUntil",
+      put: "mono < session.trustedUntil + 60_000",
+      tests: [`${RULES}/rule-01-trust`],
+    },
+    {
+      name: "busy-leaves-its-contender",
+      breaks: "protocol: locks",
+      find: 'await this.release(held);\n    return "busy";',
+      put: 'return "busy";',
+    },
+    {
+      name: "lost-contender-stays",
+      breaks: "protocol: lost replies",
+      find: 'if (error instanceof TreeError && error.code === "tree.no_node") return "gone";\n      if (error instanceof TreeError && error.outcome === "unknown")\n        await this.#dropContender(prefix, parent);',
+      put: 'if (error instanceof TreeError && error.code === "tree.no_node") return "gone";',
+      tests: [`${RULES}/protocol-locks`],
+    },
+    {
+      name: "lost-release-stays",
+      breaks: "protocol: lost replies",
+      find: "await this.#dropContender(held.contender, held.parent);",
+      put: "",
+      tests: [`${RULES}/protocol-locks`],
+    },
+  ]),
+  ...faultsIn(`${COORDINATION}/effects.ts`, [
+    {
+      name: "acts-on-half-a-view",
+      breaks: "rule 1",
+      find: 'return tree.session().state === "connected" && view.complete && fence.sessionTrusted();',
+      put: 'return tree.session().state === "connected" && fence.sessionTrusted();',
+      tests: [`${RULES}/rule-01-effects`],
+    },
+    {
+      name: "no-look-before-an-effect",
+      breaks: "rule 1",
+      find: "if (!mayAct(parts)) await whole(parts, held);\n  parts.fence.demand(held);",
+      put: "void [parts, held, whole];",
+      tests: [`${RULES}/rule-01-effects`],
+    },
+    {
+      name: "only-the-first-step-is-guarded",
+      breaks: "rule 1",
+      find: "yield next.value;\n      await before();",
+      put: "yield next.value;",
+      tests: [`${RULES}/rule-01-effects`],
+    },
+    {
+      name: "waits-for-a-whole-tree-for-ever",
+      breaks: "rule 8",
+      find: "const WHOLE_MS = 60_000;",
+      put: "const WHOLE_MS = 600_000_000;",
+      tests: [`${RULES}/rule-01-effects`, `${RULES}/rule-08-silent-tree`],
+    },
+  ]),
+  ...faultsIn(`${COORDINATION}/election.ts`, [
+    {
+      name: "everybody-leads",
+      breaks: "rule 1",
+      find: "return holderOf([...this.#names, this.#own.name]) === this.#own.name;",
+      put: "return true;",
+    },
+    {
+      name: "leads-before-it-saw-the-line",
+      breaks: "rule 1",
+      find: "this.#syncedEpoch !== session.epoch ||",
+      put: "",
+      tests: [`${RULES}/rule-01-election`],
+    },
+    {
+      name: "leads-under-lost-trust",
+      breaks: "rule 1",
+      find: "this.#syncedEpoch !== session.epoch ||\n      clock.monotonic() >= session.trustedUntil",
+      put: "this.#syncedEpoch !== session.epoch ||\n      clock.monotonic() < 0",
+      tests: [`${RULES}/rule-01-election`],
+    },
+    {
+      name: "never-stands-again",
+      breaks: "rule 4",
+      find: "this.#own = undefined;\n          this.#stand();",
+      put: "this.#own = undefined;",
+      tests: [`${RULES}/rule-01-election`],
+    },
+    {
+      name: "stays-in-the-line-when-it-leaves",
+      breaks: "rule 4",
+      find: ".then(() => persevere(this.#context, () => this.#leave()))",
+      put: ".then(() => void [persevere, this.#leave])",
+      tests: [`${RULES}/rule-01-election`],
+    },
+  ]),
+  ...faultsIn(`${COORDINATION}/registration.ts`, [
+    {
+      name: "registers-twice",
+      breaks: "protocol: components",
+      find: "const found = component.tried >= 0 ? await this.#find(component) : undefined;",
+      put: "const found = component.tried >= Number.POSITIVE_INFINITY ? await this.#find(component) : undefined;",
+      tests: [`${RULES}/protocol-components`],
+    },
+    {
+      name: "does-not-register-again",
+      breaks: "protocol: components",
+      find: "if (component.epoch !== this.#handles.tree.session().epoch) await this.#create(component);",
+      put: "",
+      tests: [`${RULES}/protocol-components`],
+    },
+    {
+      name: "pool-that-left-stays-registered",
+      breaks: "protocol: components",
+      find: ".then(() => persevere(this.#handles, () => this.#remove(component)))",
+      put: ".then(() => void [this.#remove])",
+      tests: [`${RULES}/protocol-components`],
+    },
+  ]),
+];

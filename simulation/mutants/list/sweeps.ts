@@ -1,0 +1,211 @@
+import { faultsIn, type Mutant } from "../mutant.ts";
+
+const LAUNCHER = "packages/nodeyard/src/launcher";
+const RULES = "packages/nodeyard/test/rules";
+const TESTS = "packages/nodeyard/test/launcher";
+
+/** Sweeps, inventories, clocks and breakers. */
+export const SWEEPS: readonly Mutant[] = [
+  ...faultsIn("packages/driver/src/leaks/leaked.ts", [
+    {
+      name: "foreign-machines-go",
+      breaks: "rule 5",
+      find: "if (tag === null || tag.installation !== context.installation || tag.provider !== context.provider)",
+      put: "if (tag === null || tag.provider !== context.provider)",
+      tests: [`${RULES}/rule-05-leaks`],
+    },
+    {
+      name: "one-sweep-is-enough",
+      breaks: "rule 5",
+      find: "if (context.previous.has(key)) remove.push(resource);",
+      put: "remove.push(resource);",
+      tests: [`${RULES}/rule-05-leaks`],
+    },
+    {
+      name: "no-brake",
+      breaks: "rule 5",
+      find: "const braked = remove.length > Math.max(BRAKE_LEAST, ours * BRAKE_SHARE);",
+      put: "const braked = remove.length > Math.max(BRAKE_LEAST, ours * BRAKE_SHARE) && ours < 0;",
+      tests: [`${RULES}/rule-05-leaks`],
+    },
+    {
+      name: "machines-of-live-nodes-go",
+      breaks: "rule 5",
+      find: "if (known?.has(tag.nodeId)) continue;",
+      put: "if (known?.has(tag.nodeId) && ours < 2) continue;",
+      tests: [`${RULES}/rule-05-leaks`],
+    },
+  ]),
+  ...faultsIn(`${LAUNCHER}/providers/leaks.ts`, [
+    {
+      name: "leaks-stay",
+      breaks: "rule 5",
+      find: "for (const resource of verdict.remove) await this.#remove(resource, signal);",
+      put: "void this.#remove;",
+      tests: [`${RULES}/rule-05-leaks`],
+    },
+    {
+      name: "sweeps-on-half-a-view",
+      breaks: "rule 5",
+      find: "if (!view.complete) return;\n",
+      put: "void view;\n",
+      tests: [`${RULES}/rule-05-leaks`],
+    },
+    {
+      name: "vanished-machines-are-offered",
+      breaks: "promise: a ready node has a machine",
+      find: 'await takeOut(this.#context, id, "its machine is gone");',
+      put: "void takeOut;",
+      tests: [`${TESTS}/vanished`],
+    },
+    {
+      name: "vanished-by-one-list",
+      breaks: "rule 5",
+      find: "if ((await this.#open.provider.find(tag, signal)) !== undefined) return;",
+      put: "void tag;",
+      tests: [`${TESTS}/vanished`],
+    },
+  ]),
+  ...faultsIn(`${LAUNCHER}/providers/vanished.ts`, [
+    {
+      name: "vanished-at-first-sight",
+      breaks: "rule 5",
+      find: "if (previous.has(key)) gone.push(entry);",
+      put: "gone.push(entry);",
+      tests: [`${TESTS}/vanished`],
+    },
+    {
+      name: "vanished-though-newer-than-the-list",
+      breaks: "rule 5",
+      find: "|| (record.stateTime ?? 0) * 1000 >= asked) continue;",
+      put: "|| asked < 0) continue;",
+      tests: [`${TESTS}/vanished`],
+    },
+  ]),
+  ...faultsIn(`${LAUNCHER}/providers/inventory.ts`, [
+    {
+      name: "hosts-are-registered-by-all",
+      breaks: "rule 1",
+      find: "context.tree.commit([made, this.#election.check()]));",
+      put: "context.tree.commit([made]));",
+      tests: [`${TESTS}/static-lead`],
+    },
+    {
+      name: "a-new-leader-registers-hosts-again",
+      breaks: "rule 1",
+      find: "if (term === undefined || term === this.#caughtUp) return term !== undefined;",
+      put: "if (term !== this.#catchingUp || term === this.#caughtUp) return term !== undefined;",
+      tests: [`${TESTS}/static-lead`],
+    },
+    {
+      name: "dead-hosts-are-registered",
+      breaks: "promise: a host answers when it is given",
+      find: "if (!verdict.alive) {",
+      put: "if (!verdict.alive && slots.length === 0) {",
+      tests: [`${TESTS}/static`],
+    },
+    {
+      name: "hosts-that-answer-again-stay-away",
+      breaks: "rule 4",
+      find: "return retry === undefined || retry.at <= this.#context.clock.monotonic();",
+      put: "return retry === undefined;",
+      tests: [`${TESTS}/static`],
+    },
+  ]),
+  ...faultsIn(`${LAUNCHER}/providers/slots.ts`, [
+    {
+      name: "hosts-in-use-are-registered-again",
+      breaks: "rule 1",
+      find: 'new Set(["building", "deleting", "deleted"]);',
+      put: 'new Set(["building", "deleting", "deleted", "in-use"]);',
+      tests: [`${TESTS}/static`],
+    },
+    {
+      name: "used-hosts-are-registered-again",
+      breaks: "rule 1",
+      find: 'return record.state === "ready" && record.allocatedTo === null && contenders.length === 0;',
+      put: 'return record.state === "ready" && contenders.length === 0;',
+      tests: [`${TESTS}/static`],
+    },
+  ]),
+  ...faultsIn(`${LAUNCHER}/age-clock.ts`, [
+    {
+      name: "jumps-are-believed",
+      breaks: "rule 8",
+      find: "} else this.#doubt ??= { off: real - steady, agreed: 0 };",
+      put: "} else this.#set(real);",
+      tests: [`${RULES}/rule-08-ages`],
+    },
+    {
+      name: "jumps-are-never-believed",
+      breaks: "rule 8",
+      find: "if (agreed < AGREE) return;",
+      put: "if (agreed < AGREE || agreed >= AGREE) return;",
+      tests: [`${RULES}/rule-08-ages`],
+    },
+    {
+      name: "one-sweep-tells-the-time",
+      breaks: "rule 8",
+      find: "const AGREE = 3;",
+      put: "const AGREE = 1;",
+      tests: [`${RULES}/rule-08-ages`],
+    },
+  ]),
+  ...faultsIn(`${LAUNCHER}/breakers/rule.ts`, [
+    {
+      name: "breakers-never-open",
+      breaks: "rule 8",
+      find: "if (!overspent && !broken) return { breaker: undefined, tally: counted };",
+      put: "if (now > 0) return { breaker: undefined, tally: counted };",
+      tests: [`${TESTS}/breaker-rule`, `${TESTS}/breakers`],
+    },
+    {
+      name: "quota-opens-breakers",
+      breaks: "rule 8",
+      find: 'if (failure.kind === "quota") return { breaker: undefined, tally };',
+      put: "",
+      tests: [`${TESTS}/breaker-rule`],
+    },
+    {
+      name: "failed-launches-have-no-budget",
+      breaks: "rule 8",
+      find: "const overspent = level >= rule.failedPerHour;",
+      put: "const overspent = level >= rule.failedPerHour * 1e6;",
+      tests: [`${TESTS}/breaker-rule`],
+    },
+  ]),
+  ...faultsIn(`${LAUNCHER}/breakers/tries.ts`, [
+    {
+      name: "tries-never-end",
+      breaks: "rule 4",
+      find: "if (this.of(key) === request) await quiet(this.#handles.tree.delete(probePath(key)));",
+      put: "void [key, request];",
+      tests: [`${TESTS}/breakers`],
+    },
+  ]),
+  ...faultsIn(`${LAUNCHER}/breakers/label-rule.ts`, [
+    {
+      name: "labels-have-no-budget",
+      breaks: "rule 8",
+      find: "return Math.max(0, Math.floor(rule.failedPerHour - levelNow(tally, now, rule)));",
+      put: "return Math.max(1e9, Math.floor(rule.failedPerHour - levelNow(tally, now, rule)));",
+      tests: [`${TESTS}/label-rule`, `${TESTS}/label-budget`],
+    },
+  ]),
+  ...faultsIn(`${LAUNCHER}/gate.ts`, [
+    {
+      name: "turns-are-not-given-back",
+      breaks: "rule 4",
+      find: "      this.#next();\n",
+      put: "",
+      tests: [`${TESTS}/gate`],
+    },
+    {
+      name: "no-bound-of-deletions-at-once",
+      breaks: "rule 8",
+      find: "if (this.#free > 0) this.#free--;",
+      put: "if (this.#free > -1e9) this.#free--;",
+      tests: [`${TESTS}/gate`],
+    },
+  ]),
+];

@@ -1,0 +1,193 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { readState, writePage } from "../campaign/index.ts";
+import { revision } from "../revision.ts";
+import { MUTANTS } from "./list.ts";
+import { fileOf } from "./load.ts";
+import { type Mutant, mutated, StaleMutant } from "./mutant.ts";
+import { isCaught, type MutantState, readMutants, scoreOf, type Verdict } from "./state.ts";
+import { Baseline, NetBroken, tryMutant } from "./try.ts";
+
+const HELP = `npm run mutate -- [options]
+
+Applies small faults to the product, one at a time, and tells which of them the simulation's seeds and the tests catch.
+
+  --mutant NAME     only this one; may be given several times
+  --tenth N         only those of a tenth of the list: N modulo 10, for instance the number of commits
+  --new             only those that the state says nothing of, and those that survived
+  --seeds N         seeds for each mutant, at most (default 40)
+  --workers N       mutants at once (default: the number of cores)
+  --limit SECONDS   for one seed or test file, at most (default 180): a run that takes longer catches nothing
+  --state FILE      what is known of each mutant (default docs/reference/mutants.json)
+  --keep            write what was found to the state, and to the page docs/reference/simulation.md
+  --list            name all mutants and what catches them, and run nothing
+  --json            one line of JSON at the end, none before
+
+Exit code 0: 90 % of the list or more are caught, and no mutant survived that was caught before; 1: not so, or a mutant
+does not fit the source any more; 2: wrong options.
+`;
+
+const WANTED_SCORE = 0.9;
+const STATE = "docs/reference/mutants.json";
+const SEEDS = "docs/reference/simulation.json";
+const PAGE = "docs/reference/simulation.md";
+
+const { values } = options();
+if (values.help === true) console.log(HELP);
+else {
+  refuseStale();
+  if (values.list) list(readMutants(values.state));
+  else await run();
+}
+
+function options() {
+  try {
+    return parseArgs({
+      options: {
+        help: { type: "boolean" },
+        mutant: { type: "string", multiple: true },
+        tenth: { type: "string" },
+        new: { type: "boolean", default: false },
+        seeds: { type: "string", default: "40" },
+        workers: { type: "string", default: String(availableParallelism()) },
+        limit: { type: "string", default: "180" },
+        state: { type: "string", default: STATE },
+        keep: { type: "boolean", default: false },
+        list: { type: "boolean", default: false },
+        json: { type: "boolean", default: false },
+      },
+    });
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
+function refuse(why: string): never {
+  console.error(`${why}\n\n${HELP}`);
+  process.exit(2);
+}
+
+function number(text: string): number {
+  const value = Number(text);
+  return Number.isSafeInteger(value) && value >= 0 ? value : refuse(`${text} is no number`);
+}
+
+/** All of them, whichever are run: a fault that no longer fits its source tests nothing. */
+function refuseStale(): void {
+  const stale = MUTANTS.flatMap((mutant) => {
+    try {
+      mutated(mutant, readFileSync(fileOf(mutant), "utf8"));
+      return [];
+    } catch (error) {
+      if (!(error instanceof StaleMutant) && !isMissing(error)) throw error;
+      return [(error as Error).message];
+    }
+  });
+  if (stale.length === 0) return;
+  console.error(stale.join("\n"));
+  process.exit(1);
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as { code?: unknown }).code === "ENOENT";
+}
+
+function list(state: MutantState): void {
+  for (const mutant of MUTANTS)
+    console.log(`${mutant.name} (${mutant.breaks}): ${told(mutant, state[mutant.name])}`);
+}
+
+function told({ survives }: Mutant, verdict: Verdict | undefined): string {
+  if (verdict?.seed !== undefined) return `seed ${verdict.seed.number}: ${verdict.seed.rule}`;
+  if (verdict?.test !== undefined) return `${verdict.test.file}: ${verdict.test.name}`;
+  const endless = verdict !== undefined && verdict.endless > 0 ? `, ${verdict.endless} runs without end` : "";
+  const tried = verdict === undefined ? "not tried yet" : `survives ${verdict.tried} seeds${endless}`;
+  return survives === undefined ? tried : `${tried} (${survives})`;
+}
+
+function chosen(state: MutantState): readonly Mutant[] {
+  const { mutant: names, tenth } = values;
+  if (names !== undefined)
+    return names.map(
+      (name) => MUTANTS.find((each) => each.name === name) ?? refuse(`there is no mutant ${name}`),
+    );
+  if (values.new) return MUTANTS.filter(({ name }) => !isCaught(state[name]));
+  if (tenth === undefined) return MUTANTS;
+  // What is known to survive is tried when the whole list is.
+  return MUTANTS.filter(
+    ({ name }, index) =>
+      index % 10 === number(tenth) % 10 && (state[name] === undefined || isCaught(state[name])),
+  );
+}
+
+async function run(): Promise<void> {
+  const before = readMutants(values.state);
+  const state: MutantState = { ...before };
+  const left = [...chosen(before)];
+  const all = left.length;
+  const limitMs = number(values.limit) * 1_000;
+  const baseline = new Baseline(limitMs);
+  const at = revision();
+  const lost: string[] = [];
+  const broken: string[] = [];
+  const began = performance.now();
+  let done = 0;
+  const work = async () => {
+    for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
+      const { name } = mutant;
+      const known = before[name];
+      try {
+        const seeds = number(values.seeds);
+        const verdict = await tryMutant(mutant, { seeds, limitMs, revision: at, before: known }, baseline);
+        state[name] = verdict;
+        if (isCaught(known) && !isCaught(verdict)) lost.push(name);
+        say(`${name}: ${told(mutant, verdict)}`);
+        if (isCaught(verdict) && mutant.survives !== undefined)
+          say(`${name}: is caught by now; remove what the list says of why it survives`);
+      } catch (error) {
+        if (!(error instanceof NetBroken)) throw error;
+        broken.push(error.message);
+        say(error.message);
+      }
+      done++;
+      keep(state);
+      const minutes = ((performance.now() - began) / 60_000).toFixed(1);
+      const caught = Object.values(state).filter(isCaught).length;
+      say(
+        `  ${done} of ${all} tried in ${minutes} min; of the whole list ${caught} of ${MUTANTS.length} are caught`,
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(1, number(values.workers)) }, work));
+  conclude(state, lost, broken);
+}
+
+function say(line: string): void {
+  if (!values.json) console.log(line);
+}
+
+/** In the order of the list; whole or not at all. */
+function keep(state: MutantState): void {
+  if (!values.keep) return;
+  const sorted = Object.fromEntries(
+    MUTANTS.flatMap(({ name }) => (state[name] === undefined ? [] : [[name, state[name]]])),
+  );
+  writeFileSync(`${values.state}.new`, `${JSON.stringify(sorted, null, 1)}\n`);
+  renameSync(`${values.state}.new`, values.state);
+}
+
+function conclude(state: MutantState, lost: readonly string[], broken: readonly string[]): void {
+  const score = scoreOf(state);
+  if (values.keep && existsSync(SEEDS))
+    writePage(PAGE, { tally: readState(readFileSync(SEEDS, "utf8")), mutants: state });
+  if (values.json) console.log(JSON.stringify({ score, lost, broken, mutants: state }));
+  else {
+    for (const name of lost) console.log(`${name} was caught before, and survives now`);
+    for (const why of broken) console.log(why);
+    console.log(
+      `score ${(100 * score).toFixed(1)} % of ${MUTANTS.length} mutants, wanted ${100 * WANTED_SCORE} %`,
+    );
+  }
+  if (score < WANTED_SCORE || lost.length > 0 || broken.length > 0) process.exitCode = 1;
+}

@@ -1,0 +1,41 @@
+/** A small fault of the product, to show that the net catches it. The product has no switches: its source is changed as it is loaded. */
+export interface Mutant {
+  /** In kebab-case; says the fault. */
+  readonly name: string;
+  /** What it breaks: a rule of the design by number, or a protocol rule by its title. */
+  readonly breaks: string;
+  /** Path below the root of the repository. */
+  readonly file: string;
+  /** Stands exactly once in the file. */
+  readonly find: string;
+  readonly put: string;
+  /** Test files that may catch it when seeds do not: paths below the root, without `.test.ts`. Without any, seeds must. */
+  readonly tests?: readonly string[];
+  /** Why nothing catches it, when that is known. */
+  readonly survives?: string;
+}
+
+/** Faults of one file. */
+export function faultsIn(file: string, faults: readonly Omit<Mutant, "file">[]): readonly Mutant[] {
+  return faults.map((fault) => ({ file, ...fault }));
+}
+
+/** The source that a mutant changes is no longer what the list says. */
+export class StaleMutant extends Error {
+  readonly code = "mutants.stale";
+
+  constructor({ name, file, find }: Mutant, times: number) {
+    const where = `mutant ${name}: ${JSON.stringify(find)} stands ${times} times in ${file}, not once`;
+    super(
+      `${where}. Adapt it in simulation/mutants/list to what the source says now, or remove it with its fence`,
+    );
+    this.name = "StaleMutant";
+  }
+}
+
+/** The source of the mutant's file with its fault. Throws StaleMutant unless the place is found exactly once. */
+export function mutated(mutant: Mutant, source: string): string {
+  const parts = source.split(mutant.find);
+  if (parts.length !== 2) throw new StaleMutant(mutant, parts.length - 1);
+  return parts.join(mutant.put);
+}

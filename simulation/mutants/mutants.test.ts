@@ -1,0 +1,43 @@
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { expect, test } from "vitest";
+import { MUTANTS, type Mutant, mutantsSection, mutated, StaleMutant } from "./index.ts";
+import { fileOf } from "./load.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const some: Mutant = { name: "some", breaks: "rule 1", file: "a.ts", find: "a < b", put: "a <= b" };
+
+test("every mutant fits the source as it is, once", () => {
+  for (const mutant of MUTANTS) {
+    const source = readFileSync(fileOf(mutant), "utf8");
+    expect(mutated(mutant, source)).not.toBe(source);
+  }
+});
+
+test("a mutant whose source has moved is refused, with its name and what to do", () => {
+  expect(mutated(some, "if (a < b) return;")).toBe("if (a <= b) return;");
+  for (const source of ["if (a > b) return;", "a < b && a < b"])
+    expect(() => mutated(some, source)).toThrow(StaleMutant);
+  expect(() => mutated(some, "")).toThrow(/mutant some: "a < b" stands 0 times in a.ts.*Adapt it/);
+});
+
+test("names are in kebab-case and each stands once; the tests that a mutant names are there", () => {
+  const names = MUTANTS.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  for (const { name, tests = [] } of MUTANTS) {
+    expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/);
+    for (const file of tests) expect(existsSync(`${root}/${file}.test.ts`), `${name}: ${file}`).toBe(true);
+  }
+});
+
+test("the page tells the score, what caught each mutant, and who survives", () => {
+  const [first, second] = MUTANTS;
+  const verdict = { tried: 3, endless: 0, revision: "abc" };
+  const page = mutantsSection({
+    [first!.name]: { ...verdict, seed: { number: 3, rule: "a slot has one node" } },
+    [second!.name]: verdict,
+  });
+  expect(page).toContain(`1 of ${MUTANTS.length} are caught`);
+  expect(page).toContain(`| ${first!.name} | ${first!.breaks} | seed 3: a slot has one node | 3 | abc |`);
+  expect(page).toContain(`- ${second!.name}: `);
+});

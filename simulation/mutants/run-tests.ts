@@ -1,0 +1,44 @@
+import { startVitest } from "vitest/node";
+import { mutantOf } from "./list.ts";
+import { mutantPlugin } from "./load.ts";
+
+/** What a run of test files says at its end, as one line of JSON on standard output. */
+export interface TestsOutcome {
+  /** Full names of the tests that failed, or the files that did not load. */
+  readonly failed: readonly string[];
+  /** Whether a test loaded the mutant's file. */
+  readonly loaded: boolean;
+  readonly ran: number;
+}
+
+// A process of its own: arguments are the mutant's name ("" for none) and the test files, without their ending.
+const [name = "", ...files] = process.argv.slice(2);
+const fault = name === "" ? undefined : mutantPlugin(mutantOf(name));
+const vitest = await startVitest(
+  "test",
+  files.map((file) => `${file}.test.ts`),
+  {
+    run: true,
+    watch: false,
+    bail: 1,
+    maxWorkers: 1,
+    reporters: [{}],
+    coverage: { enabled: false },
+    // What is kept of one mutant would be taken for another, or for the product.
+    fsModuleCache: false,
+  },
+  { plugins: fault === undefined ? [] : [fault.plugin] },
+);
+const modules = vitest.state.getTestModules();
+const tests = modules.flatMap((module) => [...module.children.allTests()]);
+const outcome: TestsOutcome = {
+  failed: [
+    ...modules.filter((module) => module.errors().length > 0).map((module) => module.moduleId),
+    ...tests.filter((test) => test.result().state === "failed").map((test) => test.fullName),
+  ],
+  loaded: fault?.wasLoaded() ?? false,
+  ran: tests.length,
+};
+await vitest.close();
+process.stdout.write(`\n${JSON.stringify(outcome)}\n`);
+process.exit(0);

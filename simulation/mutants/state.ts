@@ -1,0 +1,60 @@
+import { existsSync, readFileSync } from "node:fs";
+import { MUTANTS } from "./list.ts";
+
+/** What became of one mutant when it was last tried. */
+export interface Verdict {
+  /** What caught it: a seed with the rule that it broke, or the test that failed. Absent: it survived. */
+  readonly seed?: { readonly number: number; readonly rule: string };
+  readonly test?: { readonly file: string; readonly name: string };
+  /** Seeds that were run of it. */
+  readonly tried: number;
+  /** Seeds or tests that came to no end in time: they catch nothing. */
+  readonly endless: number;
+  readonly revision: string;
+}
+
+/** By the mutant's name. */
+export type MutantState = Record<string, Verdict>;
+
+export function isCaught(verdict: Verdict | undefined): boolean {
+  return verdict?.seed !== undefined || verdict?.test !== undefined;
+}
+
+/** What a state file says of mutants that are still in the list; nothing when there is no file. */
+export function readMutants(file: string): MutantState {
+  if (!existsSync(file)) return {};
+  const all = JSON.parse(readFileSync(file, "utf8")) as MutantState;
+  return Object.fromEntries(MUTANTS.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])));
+}
+
+/** Share of the list that was caught. */
+export function scoreOf(state: MutantState): number {
+  return MUTANTS.filter(({ name }) => isCaught(state[name])).length / MUTANTS.length;
+}
+
+/** The part of docs/reference/simulation.md that says how strong the net is. */
+export function mutantsSection(state: MutantState): string {
+  const caught = MUTANTS.filter(({ name }) => isCaught(state[name]));
+  const bySeed = caught.filter(({ name }) => state[name]?.seed !== undefined);
+  const survivors = MUTANTS.filter(({ name }) => !isCaught(state[name]));
+  const why = survivors.map(({ name, survives }) => `- ${name}: ${survives ?? "nothing catches it yet"}\n`);
+  return `## Mutants
+
+Small faults of the product, of which the net must catch 90 % (\`npm run mutate\`): ${caught.length} of ${MUTANTS.length} are caught
+(${(100 * scoreOf(state)).toFixed(1)} %), ${bySeed.length} by seeds and ${caught.length - bySeed.length} by tests.
+
+${survivors.length === 0 ? "" : `Survivors:\n\n${why.join("")}\n`}| Mutant | Breaks | Caught by | Seeds tried | Revision |
+|---|---|---|---|---|
+${MUTANTS.map((mutant) => row(mutant, state[mutant.name])).join("")}`;
+}
+
+function row({ name, breaks }: (typeof MUTANTS)[number], verdict: Verdict | undefined): string {
+  const { seed, test, tried = 0, endless = 0, revision = "" } = verdict ?? {};
+  const by =
+    seed !== undefined
+      ? `seed ${seed.number}: ${seed.rule}`
+      : test !== undefined
+        ? `${test.file}: ${test.name}`
+        : `nobody${endless > 0 ? `; ${endless} runs came to no end` : ""}`;
+  return `| ${name} | ${breaks} | ${by.replaceAll("|", "\\|")} | ${tried} | ${revision} |\n`;
+}

@@ -1,0 +1,152 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { type SeedOutcome, SeedThread } from "../campaign/index.ts";
+import type { Mutant } from "./mutant.ts";
+import type { TestsOutcome } from "./run-tests.ts";
+import type { Verdict } from "./state.ts";
+
+export interface TryOptions {
+  /** Seeds 1 to N, at most. */
+  readonly seeds: number;
+  /** One seed or one test file may take so long, milliseconds. */
+  readonly limitMs: number;
+  readonly revision: string;
+  /** What caught it the last time is tried first. */
+  readonly before: Verdict | undefined;
+}
+
+/** Seeds of one mutant that come to no end, at most: the others would not either. */
+const ENDLESS = 2;
+
+/** Something fails without any mutant: it says nothing of one. */
+export class NetBroken extends Error {
+  readonly code = "mutants.net_broken";
+}
+
+/** What the product as it is does with what has caught a mutant: each is asked once. */
+export class Baseline {
+  readonly #limitMs: number;
+  readonly #seeds = new Map<number, Promise<void>>();
+  readonly #tests = new Map<string, Promise<void>>();
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs;
+  }
+
+  /** Throws NetBroken when the seed is broken without a mutant, too. */
+  seed(seed: number): Promise<void> {
+    return once(this.#seeds, seed, async () => {
+      const thread = new SeedThread();
+      const { failure } = await thread.run(seed).finally(() => thread.close());
+      if (failure !== undefined)
+        throw new NetBroken(`seed ${seed} breaks "${failure.rule}" without a mutant`);
+    });
+  }
+
+  test(file: string): Promise<void> {
+    return once(this.#tests, file, async () => {
+      const outcome = await runTests("", file, this.#limitMs);
+      if (outcome === undefined || outcome.failed.length > 0 || outcome.ran === 0)
+        throw new NetBroken(`${file} fails without a mutant: ${outcome?.failed.join("; ") ?? "no end"}`);
+    });
+  }
+}
+
+function once<K>(asked: Map<K, Promise<void>>, key: K, ask: () => Promise<void>): Promise<void> {
+  const answer = asked.get(key) ?? ask();
+  asked.set(key, answer);
+  return answer;
+}
+
+/** Tries what may catch a mutant until something does: what did so before, then seeds, then its tests. */
+export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: Baseline): Promise<Verdict> {
+  const { before, revision } = options;
+  const sum = { tried: 0, endless: 0, revision };
+  const first = before?.seed?.number;
+  const numbers = Array.from({ length: options.seeds }, (_, index) => index + 1);
+  const tests = mutant.tests ?? [];
+  if (before?.test !== undefined && tests.includes(before.test.file)) {
+    const test = await byTests([before.test.file]);
+    if (test !== undefined) return { ...sum, tried: before.tried, test };
+  }
+  const order = first === undefined ? numbers : [first, ...numbers.filter((number) => number !== first)];
+  const seed = await bySeeds(order);
+  if (seed !== undefined) return { ...sum, seed };
+  const test = await byTests(tests);
+  return test === undefined ? sum : { ...sum, test };
+
+  async function bySeeds(seeds: readonly number[]): Promise<Verdict["seed"]> {
+    let thread = new SeedThread(mutant.name);
+    try {
+      for (const number of seeds) {
+        const outcome = await within(options.limitMs, thread.run(number));
+        sum.tried++;
+        if (outcome === undefined) {
+          await thread.close();
+          if (++sum.endless >= ENDLESS) return undefined;
+          thread = new SeedThread(mutant.name);
+          continue;
+        }
+        // A file that the simulation does not load: no seed will ever tell.
+        if (outcome.isMutated !== true) return undefined;
+        const { failure } = outcome;
+        if (failure === undefined) continue;
+        refuseNonsense(mutant, failure.message);
+        await baseline.seed(number);
+        return { number, rule: ruleOf(failure) };
+      }
+      return undefined;
+    } finally {
+      await thread.close();
+    }
+  }
+
+  async function byTests(files: readonly string[]): Promise<Verdict["test"]> {
+    for (const file of files) {
+      const outcome = await runTests(mutant.name, file, options.limitMs);
+      if (outcome === undefined) {
+        sum.endless++;
+        continue;
+      }
+      if (!outcome.loaded)
+        throw new NetBroken(`mutant ${mutant.name}: ${file} never loads ${mutant.file}; name another test`);
+      const [failed] = outcome.failed;
+      if (failed === undefined) continue;
+      await baseline.test(file);
+      return { file, name: failed };
+    }
+    return undefined;
+  }
+}
+
+/** What a check says, or the first line of an error that no check made. */
+function ruleOf({ rule, message }: NonNullable<SeedOutcome["failure"]>): string {
+  return rule === "unexpected" ? `unexpected: ${message.split("\n", 1)[0]!.slice(0, 120)}` : rule;
+}
+
+/** A mutant that is no program is caught by nothing worth having. */
+function refuseNonsense({ name }: Mutant, message: string): void {
+  if (/\b(ReferenceError|SyntaxError)\b/.test(message))
+    throw new NetBroken(`mutant ${name} is no program: ${message.split("\n", 1)[0]}`);
+}
+
+/** Undefined when it took too long. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(resolve, ms, undefined);
+  return Promise.race([work, promise]).finally(() => clearTimeout(timer));
+}
+
+/** In a process of their own; undefined when they came to no end. */
+function runTests(mutant: string, file: string, limitMs: number): Promise<TestsOutcome | undefined> {
+  const script = fileURLToPath(new URL("./run-tests.ts", import.meta.url));
+  const options = { timeout: limitMs, killSignal: "SIGKILL", maxBuffer: 64 * 1024 * 1024 } as const;
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [script, mutant, file], options, (error, stdout) => {
+      if (error !== null && "killed" in error && error.killed === true) return resolve(undefined);
+      const line = stdout.trimEnd().split("\n").at(-1) ?? "";
+      if (error === null && line.startsWith("{")) return resolve(JSON.parse(line) as TestsOutcome);
+      reject(new NetBroken(`${file} could not be run: ${error?.message ?? line}`));
+    });
+  });
+}
