@@ -1,6 +1,7 @@
 import type { FakeCloud } from "@nodeyard/driver-fake";
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Op, Tree } from "@nodeyard/tree";
+import { type Ambush, isFenced } from "./ambush.ts";
 import { type Effect, EffectNames, type Traps } from "./effects.ts";
 
 export interface Instruments {
@@ -8,6 +9,9 @@ export interface Instruments {
   /** Not the process's own: what kills it comes from outside. */
   readonly clock: Clock;
   readonly random: Random;
+  readonly ambush: Ambush;
+  /** The tree ends the process's session, if it can have one now. */
+  readonly expire: () => void;
 }
 
 /** A call is under way for so long at most before the process dies in it, milliseconds. */
@@ -19,7 +23,12 @@ const never = <T>(): Promise<T> => new Promise(() => {});
 export function watchedTree(tree: Tree, instruments: Instruments): Tree {
   const names = new EffectNames();
   const perform = <T>(ops: readonly Op[], call: () => Promise<T>) =>
-    passing(instruments, names.of(ops), DURING_MS.tree, call);
+    passing(
+      instruments,
+      names.of(ops),
+      DURING_MS.tree,
+      isFenced(ops) ? () => ambushed(instruments, call) : call,
+    );
   const writes: Partial<Tree> = {
     create: (path, data = new Uint8Array(0), options = {}) =>
       perform([{ op: "create", path, data }], () => tree.create(path, data, options)),
@@ -52,7 +61,12 @@ export function watchedCloud(
       const value: unknown = Reflect.get(target, name, target);
       if (typeof value !== "function") return value;
       return (...args: unknown[]) => {
-        const call = () => Reflect.apply(value, target, args) as unknown;
+        const call = () => {
+          const result = Reflect.apply(value, target, args) as unknown;
+          if (name === "create" && instruments.ambush.strikes("session expired at a create"))
+            instruments.clock.setTimer(instruments.random.float() * DURING_MS.cloud, instruments.expire);
+          return result;
+        };
         const result =
           effects[String(name)] === undefined
             ? call()
@@ -65,6 +79,16 @@ export function watchedCloud(
       };
     },
   });
+}
+
+/** The session ends before the write is sent, or while it is on its way. */
+function ambushed<T>({ ambush, random, expire }: Instruments, call: () => Promise<T>): Promise<T> {
+  if (!ambush.strikes("session expired at a check")) return call();
+  const before = random.float() < 0.5;
+  if (before) expire();
+  const result = call();
+  if (!before) expire();
+  return result;
 }
 
 async function passing<T>(

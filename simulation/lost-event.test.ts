@@ -3,6 +3,7 @@ import { decodeRequest, encodeRequest, newRequest, paths } from "@nodeyard/model
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree } from "@nodeyard/tree";
 import { expect, test } from "vitest";
+import { Ambush } from "./ambush.ts";
 import { LauncherProcess } from "./process.ts";
 import { VARIANTS } from "./setting.ts";
 
@@ -27,6 +28,7 @@ async function site() {
     clouds,
     witnesses: new Map(),
     clock,
+    ambush: new Ambush(() => {}),
     config: VARIANTS[0]!,
     onCloudError: () => {},
   };

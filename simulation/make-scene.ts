@@ -2,6 +2,7 @@ import { FakeCloud } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { type Clock, VirtualClock } from "@nodeyard/runtime";
 import { type CallInfo, createMemoryTree, type Fault, type MemoryTree } from "@nodeyard/tree";
+import { Ambush } from "./ambush.ts";
 import { LogCheck } from "./checks/index.ts";
 import { count, noCoverage, transition } from "./coverage.ts";
 import type { Fault as FaultName } from "./faults.ts";
@@ -91,7 +92,8 @@ export function makeScene(
         const cloud: FakeCloud = new FakeCloud({
           clock: witness.clock(cloudClock),
           random: stream(`ids of ${name}`),
-          knobs: fairWeather(seed + index),
+          // One of them knows a machine by its tag only when it is asked for it.
+          knobs: { ...fairWeather(seed + index), repeatsCreates: index === seed % CLOUDS.length },
           journal: witness.journal(() => cloud),
         });
         return [name, cloud];
@@ -100,6 +102,7 @@ export function makeScene(
     witnesses,
     effects,
     foreign: new Map(),
+    ambush: new Ambush((at) => scene.count(at)),
     processes: [],
     check,
     zuul: new Requestor({
@@ -147,7 +150,8 @@ const CLOUD_STATUS: Readonly<Record<number, FaultName>> = {
 };
 
 /** Folders that stand in every installation, and machines that are not ours. */
-export async function prepare({ cluster, clock, clouds, foreign }: Scene): Promise<void> {
+export async function prepare({ cluster, clock, clouds, foreign, count }: Scene): Promise<void> {
+  for (const { knobs } of clouds.values()) if (knobs.repeatsCreates) count("cloud forgets tags");
   const tree = cluster.connect({ name: "setup", latencyMs: [0, 0] });
   const made = (async () => {
     for (const path of ["/nodepool", paths.requests]) await tree.create(path);

@@ -11,6 +11,7 @@ import {
   memoryLog,
   metastaticDriver,
 } from "nodeyard";
+import type { Ambush } from "./ambush.ts";
 import { Traps } from "./effects.ts";
 import { isBad } from "./image-keeper.ts";
 import { watchedCloud, watchedTree } from "./instruments.ts";
@@ -24,6 +25,7 @@ export interface Surroundings {
   /** By provider. */
   readonly witnesses: ReadonlyMap<string, Witness>;
   readonly clock: Clock;
+  readonly ambush: Ambush;
   readonly config: LauncherConfig;
   /** A cloud did not do what it was asked to, with the status that it answered. */
   readonly onCloudError: (status: number) => void;
@@ -62,14 +64,17 @@ export class LauncherProcess {
   readonly #clock: Clock;
 
   constructor(name: string, seed: number, surroundings: Surroundings) {
-    const { cluster, clouds, witnesses, clock, config, onCloudError } = surroundings;
+    const { cluster, clouds, witnesses, clock, ambush, config, onCloudError } = surroundings;
     this.name = name;
     this.#clock = clock;
     const random: Random = seededRandom(seed);
     this.life = new Life(clock);
     const mortal = this.life.clock();
     this.tree = cluster.connect({ name, sessionTimeoutMs: SESSION_MS, clock: mortal });
-    const instruments = { traps: this.traps, clock, random: seededRandom(seed + 1) };
+    const expire = () => {
+      if (this.awake) this.tree.expire();
+    };
+    const instruments = { traps: this.traps, clock, random: seededRandom(seed + 1), ambush, expire };
     const guarded = new Map(
       [...clouds].map(([provider, cloud]) => {
         const seen = witnesses.get(provider)?.as(() => this.#caller(), cloud);

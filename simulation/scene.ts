@@ -2,6 +2,7 @@ import type { FakeCloud } from "@nodeyard/driver-fake";
 import type { Random, VirtualClock } from "@nodeyard/runtime";
 import type { MemoryCluster } from "@nodeyard/tree";
 import type { LauncherConfig } from "nodeyard";
+import type { Ambush } from "./ambush.ts";
 import type { Effect, LogCheck } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
 import type { Fault } from "./faults.ts";
@@ -27,6 +28,7 @@ export interface Scene {
   readonly effects: { readonly writes: number; readonly effect: Effect }[];
   /** Ids of machines that are not ours, by provider: whatever happens, they stay. */
   readonly foreign: Map<string, readonly string[]>;
+  readonly ambush: Ambush;
   readonly processes: LauncherProcess[];
   readonly check: LogCheck;
   readonly zuul: Requestor;

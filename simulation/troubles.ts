@@ -1,4 +1,5 @@
 import type { Clock, Random } from "@nodeyard/runtime";
+import { AMBUSHES } from "./ambush.ts";
 import { type CrashPoint, pointName, pointsOf, rarePointsOf } from "./effects.ts";
 import type { Fault } from "./faults.ts";
 import { LauncherProcess } from "./process.ts";
@@ -12,7 +13,9 @@ const DECK: Readonly<Partial<Record<Fault, number>>> = {
   crash: 1,
   "crash at an effect": 16,
   stop: 2,
-  "session expired": 3,
+  "session expired": 2,
+  "session expired at a check": 3,
+  "session expired at a create": 3,
   disconnected: 2,
   "partition, short": 2,
   "partition, long": 2,
@@ -35,6 +38,10 @@ const DECK: Readonly<Partial<Record<Fault, number>>> = {
 
 /** Where nobody comes by for this long, nobody dies, milliseconds. */
 const TRAP_MS = 60_000;
+
+function isAmbush(fault: Fault): boolean {
+  return (AMBUSHES as readonly Fault[]).includes(fault);
+}
 
 /** What befalls launchers, clouds and the tree in a run. */
 export class Troubles {
@@ -87,6 +94,7 @@ export class Troubles {
   end(): void {
     for (const point of this.#traps) this.#disarm(point);
     for (const weather of this.#weathers) weather.clear();
+    this.#scene.ambush.disarm();
     this.#scene.followers.lagUntil = 0;
     this.reload(VARIANTS[0]!);
     for (const each of this.#scene.processes) if (!each.dead) each.tree.reconnect();
@@ -100,8 +108,8 @@ export class Troubles {
     const awake = this.#scene.processes.filter((each) => each.awake);
     const victim = awake.length === 0 ? undefined : pick(this.#random, awake);
     if (victim === undefined) return;
-    // A crash at an effect counts where it comes to one.
-    if (fault !== "crash at an effect") this.#scene.count(fault);
+    // These count where somebody comes to one.
+    if (fault !== "crash at an effect" && !isAmbush(fault)) this.#scene.count(fault);
     switch (fault) {
       case "crash":
         return this.#kill(victim);
@@ -112,6 +120,9 @@ export class Troubles {
         return this.start();
       case "session expired":
         return victim.tree.expire();
+      case "session expired at a check":
+      case "session expired at a create":
+        return this.#scene.ambush.arm(fault);
       case "disconnected":
         return victim.tree.disconnect();
       case "partition, short":

@@ -45,6 +45,8 @@ export interface FakeKnobs {
     /** find, list and quota. */
     readonly read: Latency;
   };
+  /** Whether a create that is repeated with its tag makes a second machine, as clouds do that know no idempotency tokens. */
+  readonly repeatsCreates: boolean;
   readonly errors: ErrorRates;
   readonly faults: FaultCounts;
   /** For this long after a create or delete, find and list may still show the state before it, milliseconds. */
@@ -60,6 +62,7 @@ export const INSTANT: FakeKnobs = {
   availabilityZones: ["az1", "az2"],
   capacity: {},
   latency: { create: NONE, boot: NONE, delete: NONE, read: NONE },
+  repeatsCreates: false,
   errors: { create: 0, delete: 0, find: 0, list: 0 },
   faults: {
     createFails: 0,

@@ -71,6 +71,18 @@ describe("limits and scripted faults", () => {
   });
 });
 
+test("a cloud without idempotency tokens makes a second machine for a tag; each is found until it is deleted", async () => {
+  const { cloud } = cloudOf({ repeatsCreates: true });
+  const first = await cloud.create(order("1"), signal);
+  const second = await cloud.create(order("1"), signal);
+  expect(cloud.inspect()).toEqual([first, second]);
+  expect(await cloud.findByTag(first.tag!, signal)).toBe(first);
+  await cloud.delete(first.id, signal);
+  expect(await cloud.findByTag(first.tag!, signal)).toBe(second);
+  await cloud.delete(second.id, signal);
+  expect(await cloud.findByTag(first.tag!, signal)).toBeUndefined();
+});
+
 describe("time", () => {
   test("the instant profile sets no timer", async () => {
     const { cloud, clock } = cloudOf();

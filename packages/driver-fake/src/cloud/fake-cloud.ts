@@ -66,7 +66,10 @@ export class FakeCloud {
     Object.assign(this.faults, knobs.faults);
   }
 
-  /** Makes a machine, or returns the one that the tag has already: the tag is the request's idempotency token. */
+  /**
+   * Makes a machine, or returns the one that the tag has already: the tag is the request's idempotency token, unless the knobs say that
+   * the cloud knows none.
+   */
   create(order: NewServer, signal: AbortSignal): Promise<FakeServer> {
     return this.#call("create", signal, () => this.#create(order));
   }
@@ -168,7 +171,8 @@ export class FakeCloud {
   }
 
   #create(order: NewServer): FakeServer {
-    const existing = order.tag === null ? undefined : this.#servers.ofTag(order.tag);
+    const { repeatsCreates } = this.#knobs;
+    const existing = order.tag === null || repeatsCreates ? undefined : this.#servers.ofTag(order.tag);
     if (existing !== undefined) return existing;
     if (order.imageProperties.SHOULD_FAIL?.toLowerCase() === "true") {
       throw new CloudError(500, "the image says SHOULD_FAIL");
@@ -188,11 +192,11 @@ export class FakeCloud {
       fate: this.#fate(),
       lagMs: this.#lag(),
     };
-    this.#record({ op: "create", at: now, server });
+    this.#record({ op: "create", at: now, server, ...(repeatsCreates && { again: true }) });
     if (this.#due("createFailsWithExternalId"))
       throw new CloudError(500, `scripted: no reply for ${server.id}`);
     // With a journal another process may have been first; then the tag's machine is the other's.
-    return order.tag === null ? server : (this.#servers.ofTag(order.tag) ?? server);
+    return order.tag === null || repeatsCreates ? server : (this.#servers.ofTag(order.tag) ?? server);
   }
 
   #delete(id: string): void {

@@ -21,7 +21,13 @@ export interface FakeServer {
 
 /** One line of the journal: everything that changes the cloud, in the order in which it did. */
 export type CloudEvent =
-  | { readonly op: "create"; readonly at: number; readonly server: FakeServer }
+  | {
+      readonly op: "create";
+      readonly at: number;
+      readonly server: FakeServer;
+      /** Made though its tag may have a machine. */
+      readonly again?: boolean;
+    }
   | { readonly op: "delete"; readonly at: number; readonly id: string; readonly keepsRecord: boolean };
 
 interface Entry {
@@ -34,7 +40,7 @@ export type Status = "BUILD" | "ACTIVE" | "ERROR" | "DELETED";
 
 /**
  * The state of a cloud as a fold over its events, so that every process that reads the same journal sees the same machines.
- * One tag has at most one live machine: of two creates for a tag the first in the journal counts.
+ * One tag has at most one live machine: of two creates for a tag the first in the journal counts, unless the cloud repeats creates.
  */
 export class Servers {
   readonly #entries = new Map<string, Entry>();
@@ -44,7 +50,7 @@ export class Servers {
   #used: Resources = {};
 
   apply(event: CloudEvent): void {
-    if (event.op === "create") this.#create(event.server);
+    if (event.op === "create") this.#create(event.server, event.again === true);
     else this.#delete(event.id, event.at, event.keepsRecord);
   }
 
@@ -100,15 +106,15 @@ export class Servers {
     }
   }
 
-  #create(server: FakeServer): void {
+  #create(server: FakeServer, again: boolean): void {
     const key = server.tag === null ? undefined : tagKey(server.tag);
-    if (this.#entries.has(server.id) || (key !== undefined && this.#byTag.has(key))) return;
+    if (this.#entries.has(server.id) || (!again && key !== undefined && this.#byTag.has(key))) return;
     const entry: Entry = { server, deletedAt: undefined, keepsRecord: false };
     this.#entries.set(server.id, entry);
     this.#live.add(entry);
     this.#used = add(this.#used, server.resources);
     this.#zones.set(server.az, this.inZone(server.az) + 1);
-    if (key !== undefined) this.#byTag.set(key, entry);
+    if (key !== undefined && !this.#byTag.has(key)) this.#byTag.set(key, entry);
   }
 
   #delete(id: string, at: number, keepsRecord: boolean): void {
@@ -119,8 +125,19 @@ export class Servers {
     this.#live.delete(entry);
     this.#used = subtract(this.#used, entry.server.resources);
     this.#zones.set(entry.server.az, this.inZone(entry.server.az) - 1);
-    if (entry.server.tag !== null) this.#byTag.delete(tagKey(entry.server.tag));
+    if (entry.server.tag !== null) this.#untag(entry, tagKey(entry.server.tag));
     if (!keepsRecord && entry.server.lagMs === 0) this.#entries.delete(id);
+  }
+
+  /** Another machine of the tag, where there is one, is the tag's from now on. */
+  #untag(entry: Entry, key: string): void {
+    if (this.#byTag.get(key) !== entry) return;
+    this.#byTag.delete(key);
+    for (const other of this.#live) {
+      if (other.server.tag === null || tagKey(other.server.tag) !== key) continue;
+      this.#byTag.set(key, other);
+      return;
+    }
   }
 }
 

@@ -24,6 +24,7 @@ export function readKnobs(provider: Reader): FakeKnobs {
       delete: readLatency(latency, "delete"),
       read: readLatency(latency, "read"),
     },
+    repeatsCreates: INSTANT.repeatsCreates,
     errors: {
       create: errors.number("create", 0),
       delete: errors.number("delete", 0),
