@@ -1,6 +1,8 @@
+import { hostVerdict } from "./explain.ts";
+import { onTenantTook } from "./host-line.ts";
 import { waitForImage } from "./images.ts";
 import { tries, waitForOffering } from "./offerings.ts";
-import { looksAtRequests, type Plan, planFor, YIELD_MS } from "./plan.ts";
+import { looksAtRequests, type Plan, planFor, reuseAll, YIELD_MS } from "./plan.ts";
 import { probeQuota, wantQuota } from "./refusals.ts";
 import { decline } from "./requests.ts";
 import { clearVerdict, type PoolState, type State, setVerdict, type Turn, type Waiting } from "./state.ts";
@@ -10,6 +12,7 @@ import {
   dirtyProvider,
   enqueue,
   leaveQueue,
+  parkForHosts,
   parkForLabel,
   parkForQuota,
   parkForTenant,
@@ -73,10 +76,14 @@ function carryOut(
       return decline(state, turn, id, [pool.policy.id], plan.reason);
     case "yield":
       return giveWay(state, turn, pool, waiting, plan);
-    case "want":
-      parkForLabel(state, pool, waiting, plan.label);
-      setVerdict(state, turn, id, "nodes.none-free", { pool: pool.policy.key, label: plan.label });
+    case "want": {
+      const hosts = parkForHosts(state, pool, waiting);
+      if (hosts !== undefined)
+        return accept(state, turn, pool, waiting, reuseAll(waiting.record, hosts), null);
+      const { code, facts } = hostVerdict(pool, waiting);
+      setVerdict(state, turn, id, code, facts);
       break;
+    }
     case "image": {
       // An idle node of the label serves it as well.
       parkForLabel(state, pool, waiting, plan.label);
@@ -91,13 +98,13 @@ function carryOut(
       break;
     }
     case "parked":
-      leaveQueue(pool, waiting);
+      leaveQueue(state, pool, waiting);
       parkForQuota(state, pool, waiting);
       wantQuota(state, turn, pool.policy.provider);
       setVerdict(state, turn, id, plan.code, plan.facts);
       break;
     case "tenant":
-      leaveQueue(pool, waiting);
+      leaveQueue(state, pool, waiting);
       parkForTenant(state, waiting, plan.need);
       setVerdict(state, turn, id, "capacity.tenant", plan.facts);
       break;
@@ -114,7 +121,7 @@ function giveWay(
   waiting: Waiting,
   { code, facts }: Extract<Plan, { kind: "yield" }>,
 ): void {
-  leaveQueue(pool, waiting);
+  leaveQueue(state, pool, waiting);
   pool.yielding.set(waiting.id, waiting);
   const since = state.yields.get(waiting.id) ?? turn.steady;
   state.yields.set(waiting.id, since);
@@ -130,6 +137,12 @@ function accept(
   nodes: readonly PlannedNode[],
   zone: string | null,
 ): void {
+  // Before it leaves the line: what is kept for it would go to the next one.
+  if (!pool.policy.launches)
+    pool.inventory.take(
+      waiting.id,
+      nodes.flatMap((node) => ("reuse" in node ? [node.reuse] : [])),
+    );
   dequeue(state, waiting);
   state.waiting.delete(waiting.id);
   state.incapable.delete(waiting.id);
@@ -155,6 +168,7 @@ function accept(
   }
   const launched = reserved.map(({ label }) => label);
   tries(state, policy, launched, zone, waiting.id);
+  if (tenant !== null && launched.length > 0) onTenantTook(state, tenant);
   if (launched.length > 0) probeQuota(state, policy.provider, waiting.id);
   state.handling.set(waiting.id, { pool: policy.key, reserved, claimed, starting: true });
   state.starting++;

@@ -1,5 +1,5 @@
 import { inertProviders } from "./requests.ts";
-import type { State } from "./state.ts";
+import type { PoolState, State, Waiting } from "./state.ts";
 import type { Verdict } from "./types.ts";
 
 /**
@@ -15,10 +15,37 @@ export function explain(state: State, id: string): Verdict | undefined {
   const handling = state.handling.get(id);
   if (handling !== undefined) return { code: "handling", facts: { pool: handling.pool }, since };
   const noted = state.verdicts.get(id);
-  if (noted !== undefined) return noted;
+  if (noted !== undefined) return { ...noted, facts: factsNow(state, id, noted) };
   if (record.state === "pending") return { code: "pending.elsewhere", facts: {}, since };
   if (!state.complete) return { code: "tree.incomplete", facts: {}, since };
   return inQueue(state, id, since) ?? outsideQueues(state, id, since);
+}
+
+/** What is kept for a request moves while it waits, and nothing is written down when it does. */
+function factsNow(state: State, id: string, { code, facts }: Verdict): Verdict["facts"] {
+  const waiting = state.waiting.get(id);
+  const pool = state.pools.get(String(facts.pool));
+  return code === "nodes.none-free" && waiting !== undefined && pool !== undefined
+    ? hostVerdict(pool, waiting).facts
+    : facts;
+}
+
+/** Where a request stands in the line for hosts of a pool, and how many of them are kept for it. */
+export function hostVerdict(
+  { policy, inventory, hosts }: PoolState,
+  { id, record }: Waiting,
+): Pick<Verdict, "code" | "facts"> {
+  const wanted = record.nodeTypes.length;
+  if (!hosts.doFor(record.nodeTypes)) return { code: "nodes.too-few", facts: { pool: policy.key, wanted } };
+  const line = inventory.placeOf(id);
+  const facts = {
+    pool: policy.key,
+    label: line?.label ?? record.nodeTypes[0],
+    ...(line === undefined ? {} : { place: line.place, in_line: line.of }),
+    kept: inventory.keptFor(id).length,
+    wanted,
+  };
+  return { code: "nodes.none-free", facts };
 }
 
 function inQueue(state: State, id: string, since: number): Verdict | undefined {

@@ -1,6 +1,7 @@
 import type { NodeState } from "@nodeyard/model";
 import type { NodeEntry } from "../view/index.ts";
 import { poolKey } from "../view/index.ts";
+import { hostLeft, hostThere, offerHost, onTenantTook } from "./host-line.ts";
 import { dueAt, forgetDue } from "./node-due.ts";
 import { oneInstance } from "./nodeset.ts";
 import { quotaFreed } from "./refusals.ts";
@@ -24,7 +25,13 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
   indexAllocation(state, before, after);
   indexStock(state, before, after);
   account(state, id, before, after);
+  if (before !== undefined && (after === undefined || !samePool(before, after)))
+    hostLeft(state, turn, before);
   reconsider(state, turn, id);
+}
+
+function samePool({ record: a }: NodeEntry, { record: b }: NodeEntry): boolean {
+  return a.provider === b.provider && a.pool === b.pool;
 }
 
 /** Decides anew what is to be done about a node: offered, deallocated, deleted, or looked at later. */
@@ -39,6 +46,7 @@ export function reconsider(state: State, turn: Turn, id: string): void {
   }
   const { record } = entry;
   const key = poolKey(record.provider, record.pool);
+  hostThere(state, entry, key);
   const free = record.state === "ready" && record.allocatedTo === null && entry.contenders.length === 0;
   if (free && !state.busyNodes.has(id) && !state.claimed.has(id)) offer(state, entry, key);
   else unoffer(state, id);
@@ -86,12 +94,16 @@ function offer(state: State, { id, record }: NodeEntry, key: string): void {
   for (const label of labels) state.dirtyLabels.add(label);
   const pool = state.pools.get(key);
   if (pool === undefined) return;
-  wakeForLabels(state, pool, labels);
+  if (pool.policy.launches) wakeForLabels(state, pool, labels);
+  else offerHost(state, pool, id);
   if (pool.queue.size > 0) state.dirty.add(key);
 }
 
 function unoffer(state: State, id: string): void {
-  for (const label of state.idle.remove(id)?.labels ?? []) state.dirtyLabels.add(label);
+  const place = state.idle.remove(id);
+  if (place === undefined) return;
+  state.pools.get(place.pool)?.inventory.remove(id);
+  for (const label of place.labels) state.dirtyLabels.add(label);
 }
 
 function indexAllocation(state: State, before: NodeEntry | undefined, after: NodeEntry | undefined): void {
@@ -153,6 +165,8 @@ function account(
   else {
     if (before === undefined) dropReservation(state, after);
     freed = state.usage.set(id, keys, amountOf(state, after));
+    const { tenantName, allocatedTo } = after.record;
+    if (tenantName !== null && allocatedTo !== null) onTenantTook(state, tenantName);
   }
   leaving(state, id, after);
   // A record whose launch was refused never had a machine: its end gives nothing back.

@@ -14,8 +14,8 @@ export type Plan =
   | { readonly kind: "decline"; readonly reason: string }
   /** Another pool goes first, until the registry changes. */
   | { readonly kind: "yield"; readonly code: VerdictCode; readonly facts: Facts }
-  /** No idle node of this label; only a freed one helps. */
-  | { readonly kind: "want"; readonly label: string }
+  /** Hosts lack; only those that others give back help. */
+  | { readonly kind: "want" }
   /** A launch has nothing to boot yet. */
   | { readonly kind: "image"; readonly label: string; readonly image: string; readonly facts: Facts }
   /** Launches of a label fail at the moment. */
@@ -118,10 +118,10 @@ function beyond(whose: string, limits: Resources, all: Resources): Plan | undefi
 /** The nodes themselves: ready ones, and launches where the image is there, the offering open and room enough. */
 function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiting): Plan {
   const { policy } = pool;
+  if (!policy.launches) return planHosts(pool, waiting);
   const set = chooseNodes(state, policy, waiting);
   const { nodes, launching } = set;
   if (launching.length === 0) return { kind: "serve", nodes, zone: set.zone };
-  if (!policy.launches) return { kind: "want", label: launching[0]! };
   const image = missingImage(state, policy, launching);
   if (image !== undefined) return withoutImage(waiting, image);
   const closed = closedFor(state, policy, launching, waiting.id);
@@ -134,6 +134,21 @@ function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiti
       zone: placed.zone,
     }
   );
+}
+
+/** Hosts that are kept for the request; for one that has not stood in line yet, free ones, which nobody before it can use. */
+function planHosts({ inventory }: PoolState, { id, record }: Waiting): Plan {
+  const hosts = inventory.has(id) ? inventory.whole(id) : inventory.freeFor(record.nodeTypes);
+  return hosts === undefined
+    ? { kind: "want" }
+    : { kind: "serve", nodes: reuseAll(record, hosts), zone: null };
+}
+
+export function reuseAll(
+  { nodeTypes }: { readonly nodeTypes: readonly string[] },
+  hosts: readonly string[],
+): readonly PlannedNode[] {
+  return hosts.map((reuse, index) => ({ label: nodeTypes[index]!, reuse }));
 }
 
 /** Stock is not waited for. */

@@ -1,8 +1,11 @@
 import type { Resources } from "@nodeyard/driver";
+import { offerHost } from "./host-line.ts";
+import { Hosts } from "./hosts.ts";
+import { Inventory } from "./inventory.ts";
 import { reconsider } from "./nodes.ts";
 import { PoolQueue } from "./pool-queue.ts";
 import { quotaFreed } from "./refusals.ts";
-import { compareWaiting, type State, type Turn, type Waiting } from "./state.ts";
+import { compareWaiting, type PoolState, type State, type Turn, type Waiting } from "./state.ts";
 import type { Policy } from "./types.ts";
 import { dequeue, dirtyProvider, wakeAllForPool } from "./waiting.ts";
 
@@ -32,6 +35,8 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
         yielding: new Map(),
         blocked: undefined,
         paused: false,
+        inventory: new Inventory<Waiting>(compareWaiting),
+        hosts: new Hosts<Waiting>(),
       });
     } else {
       // A new component says that it is not paused.
@@ -46,6 +51,12 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
   for (const label of new Set([...before.labels.keys(), ...policy.labels.keys()]))
     state.dirtyLabels.add(label);
   for (const id of state.nodes.keys()) reconsider(state, turn, id);
+  for (const pool of state.pools.values()) if (!pool.policy.launches) offerIdle(state, pool);
+}
+
+/** Hosts may have been idle before their pool was known. */
+function offerIdle(state: State, pool: PoolState): void {
+  for (const id of state.idle.ofPool(pool.policy.key)) offerHost(state, pool, id);
 }
 
 /** Whether a quota has more of anything than it had. */

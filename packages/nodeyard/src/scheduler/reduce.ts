@@ -1,4 +1,5 @@
 import { allocate, lookAtNewcomers } from "./allocate.ts";
+import { onHostDue } from "./host-line.ts";
 import { onBuilders, onImageDue, wakeForImage } from "./images.ts";
 import { keepReady } from "./min-ready.ts";
 import { onNode, reconsider, reconsiderAges, wakeFreed } from "./nodes.ts";
@@ -237,6 +238,9 @@ function fireTimers(state: State, turn: Turn): void {
         break;
       case "short":
         state.dirtyLabels.add(id);
+        break;
+      case "host":
+        onHostDue(state, id);
         break;
       case "image":
         onImageDue(state, turn, id);

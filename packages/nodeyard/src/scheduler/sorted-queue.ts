@@ -29,6 +29,10 @@ export class SortedQueue<T> {
     return undefined;
   }
 
+  last(): T | undefined {
+    return this.#chunks.at(-1)?.at(-1);
+  }
+
   /** False when it is in already. */
   add(item: T): boolean {
     const place = Math.min(this.#chunkOf(item), this.#chunks.length - 1);

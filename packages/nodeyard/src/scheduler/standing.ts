@@ -1,5 +1,6 @@
 import { newRequest } from "@nodeyard/model";
 import type { RequestEntry } from "../view/index.ts";
+import { hostVerdict } from "./explain.ts";
 import { type Plan, planFor, YIELD_MS } from "./plan.ts";
 import { isInert } from "./requests.ts";
 import type { SortedQueue } from "./sorted-queue.ts";
@@ -101,8 +102,10 @@ function fromPlan(state: State, at: At, pool: PoolState, waiting: Waiting, plan:
       const since = state.yields.get(waiting.id);
       return waits(plan.code, plan.facts, since === undefined ? undefined : since + YIELD_MS);
     }
-    case "want":
-      return waits("nodes.none-free", { label: plan.label });
+    case "want": {
+      const { code, facts } = hostVerdict(pool, waiting);
+      return waits(code, facts);
+    }
     case "image":
       return waits("image.waits", plan.facts);
     case "closed":
@@ -136,7 +139,8 @@ function lineOf(
     const line = state.wanting.get(`${pool.policy.key} ${label}`);
     if (line !== undefined) lines.push(line);
   }
-  const length = lines.reduce((sum, { size }) => sum + size, 0);
-  const place = lines.map((line) => line.indexOf(waiting)).find((index) => index >= 0);
-  return { position: place === undefined ? null : place + 1, length };
+  const length = lines.reduce((sum, { size }) => sum + size, pool.inventory.size);
+  const index = lines.map((line) => line.indexOf(waiting)).find((found) => found >= 0);
+  const place = index === undefined ? pool.inventory.placeOf(waiting.id)?.place : index + 1;
+  return { position: place ?? null, length };
 }

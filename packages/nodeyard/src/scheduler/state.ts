@@ -2,7 +2,9 @@ import type { Resources } from "@nodeyard/driver";
 import { compareRequestIds, type RequestRecord } from "@nodeyard/model";
 import { StoredTimes } from "@nodeyard/runtime";
 import type { ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
+import type { Hosts } from "./hosts.ts";
 import { Idle } from "./idle.ts";
+import type { Inventory } from "./inventory.ts";
 import { Leaving } from "./leaving.ts";
 import { noOfferings, type Offerings } from "./offering.ts";
 import type { PoolQueue } from "./pool-queue.ts";
@@ -63,6 +65,10 @@ export interface PoolState {
   /** The head of the queue that capacity holds up; its successors may only take what does not delay it. */
   blocked: Blocked | undefined;
   paused: boolean;
+  /** Idle hosts of a pool without launches, and the requests that wait for them. */
+  readonly inventory: Inventory<Waiting>;
+  /** All hosts of a pool without launches. */
+  readonly hosts: Hosts<Waiting>;
 }
 
 /** A request that a handler of ours works on. */
@@ -113,7 +119,7 @@ export interface State {
   readonly leaving: Leaving;
   /** Nodes by the request they are allocated to. */
   readonly allocated: Map<string, Set<string>>;
-  /** Requests that wait for an idle node of a label, by `<pool key> <label>`. */
+  /** Requests that cannot be launched now and wait for an idle node of a label as well, by `<pool key> <label>`. */
   readonly wanting: Map<string, SortedQueue<Waiting>>;
   /** Requests held back by their tenant's limit. */
   readonly tenantWaiting: Map<string, SortedQueue<TenantWaiting>>;
@@ -146,7 +152,7 @@ export interface State {
   readonly minReadyShort: Map<string, number>;
   /** Nodes to look at again, because something they depend on changed. */
   readonly recheckNodes: Set<string>;
-  /** Steady milliseconds by `node <id>`, `request <id>`, `label <name>`: when each is to be looked at again. */
+  /** Steady milliseconds by `node <id>`, `request <id>`, `label <name>`, `host <pool and host>` and others: when each is to be looked at again. */
   readonly timetable: Timetable;
   /** Since when a node in use, whose machine outlives it, has been without its user: steady milliseconds. */
   readonly deserted: Map<string, number>;

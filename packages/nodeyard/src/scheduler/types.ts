@@ -168,7 +168,9 @@ export const verdictCodes = {
   "offering.budget":
     "Too many launches of this label failed within the hour: nothing is launched for a while",
   "offering.trying": "Launches of this label failed; one request tries whether they work again",
-  "nodes.none-free": "Every node of that label is taken",
+  "nodes.none-free": "Every host of that label is taken, or kept for requests that come first",
+  "nodes.too-few":
+    "Fewer hosts of its labels are registered than it wants; nothing is kept for it until there are more",
   "yield.provider": "The request prefers another provider, which can serve it",
   "yield.priority": "A pool with a better priority can serve it",
   "yield.capable": "Another pool has all labels; this one lacks some",

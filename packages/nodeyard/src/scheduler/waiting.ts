@@ -40,6 +40,7 @@ export function dequeue(state: State, waiting: Waiting): void {
     pool.fresh.delete(waiting);
     state.quotaWaiting.get(pool.policy.provider)?.delete(waiting.id);
     if (pool.blocked?.id === waiting.id) unblock(state, pool);
+    letHostsGo(state, pool, waiting);
     for (const label of new Set(waiting.record.nodeTypes)) {
       const key = `${pool.policy.key} ${label}`;
       const wanting = state.wanting.get(key);
@@ -58,15 +59,49 @@ export function forgetTopics({ imageWaiting, quotaWaiting, offerings }: State, i
     for (const [topic, ids] of topics) if (ids.delete(id) && ids.size === 0) topics.delete(topic);
 }
 
-/** Takes a request out of one pool's queue: it waits elsewhere. */
-export function leaveQueue(pool: PoolState, waiting: Waiting): void {
+/** Takes a request out of one pool's queue and inventory: it waits elsewhere. */
+export function leaveQueue(state: State, pool: PoolState, waiting: Waiting): void {
   pool.queue.delete(waiting);
   pool.fresh.delete(waiting);
+  letHostsGo(state, pool, waiting);
+}
+
+/**
+ * Moves a request from the queue to the line for hosts of the pool, where those that it can use are kept for it. Returns the hosts
+ * when they are all there: some may have been kept for requests behind it. While too few hosts are registered, it stands in no
+ * line and nothing is kept for it.
+ */
+export function parkForHosts(state: State, pool: PoolState, waiting: Waiting): readonly string[] | undefined {
+  if (!pool.hosts.enoughFor(waiting)) {
+    pool.queue.delete(waiting);
+    passHostsOn(state, pool, waiting);
+    return undefined;
+  }
+  pool.inventory.join(waiting);
+  const hosts = pool.inventory.whole(waiting.id);
+  if (hosts === undefined) pool.queue.delete(waiting);
+  return hosts;
+}
+
+function letHostsGo(state: State, pool: PoolState, waiting: Waiting): void {
+  pool.hosts.forget(waiting);
+  passHostsOn(state, pool, waiting);
+}
+
+function passHostsOn(state: State, pool: PoolState, { id }: Waiting): void {
+  for (const next of pool.inventory.leave(id)) onHostKept(state, pool, next);
+}
+
+/** A request is planned when its nodeset is whole. Hosts are kept for nobody whom the tenant's limit holds back. */
+export function onHostKept(state: State, pool: PoolState, waiting: Waiting): void {
+  const { tenantName } = waiting.record;
+  const limited = tenantName !== null && state.policy.tenantLimits.has(tenantName);
+  if (limited || pool.inventory.whole(waiting.id) !== undefined) enqueue(state, pool, waiting);
 }
 
 /** Moves a request from the queue to the line for idle nodes of one label. */
 export function parkForLabel(state: State, pool: PoolState, waiting: Waiting, label: string): void {
-  leaveQueue(pool, waiting);
+  leaveQueue(state, pool, waiting);
   const key = `${pool.policy.key} ${label}`;
   const line = state.wanting.get(key) ?? new SortedQueue<Waiting>(compareWaiting);
   state.wanting.set(key, line);

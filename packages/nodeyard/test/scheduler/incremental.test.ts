@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { HOST_BACK_MS } from "../../src/scheduler/host-line.ts";
 import type { Action, SchedulerEvent } from "../../src/scheduler/index.ts";
 import type { ImageFacts, ImageUploadEntry } from "../../src/view/index.ts";
 import { componentOf, Desk, node, policy, pool, request } from "./world.ts";
@@ -29,8 +30,11 @@ class World {
     provider: "lab",
     name: "desk",
     launches: false,
-    labels: new Set(["board"]),
-    inventory: new Map([["board", 2]]),
+    labels: new Set(["board", "phone"]),
+    inventory: new Map([
+      ["board", 4],
+      ["phone", 3],
+    ]),
   });
   readonly pools = [this.main, this.side, this.lab];
   readonly policy = policy(this.pools, {
@@ -161,7 +165,7 @@ class World {
   }
 }
 
-const labels = fc.array(fc.constantFrom("small", "large", "board", "image", "nothing"), {
+const labels = fc.array(fc.constantFrom("small", "large", "board", "phone", "image", "nothing"), {
   minLength: 1,
   maxLength: 3,
 });
@@ -180,7 +184,22 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("lost" as const), labels }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("sweep" as const) }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("use" as const), pick: fc.nat(50) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("board" as const) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("hosts" as const),
+      labels: fc.constantFrom(["board"], ["phone"], ["board", "phone"]),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("ask" as const),
+      labels: fc.array(fc.constantFrom("board", "phone"), { minLength: 1, maxLength: 3 }),
+      tenant: fc.constantFrom(null, "t1"),
+      reuse: fc.constant(true),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("image" as const), there: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("refuse" as const) }) },
   {
@@ -225,11 +244,11 @@ function apply(world: World, taken: Step): void {
       if (next !== undefined) world.put(id, { ...found.fields, state: next[0] }, next[1]);
       return;
     }
-    case "board":
+    case "hosts":
       return world.put(world.id(), {
         provider: "lab",
         pool: "desk",
-        type: ["board"],
+        type: taken.labels,
         state: "ready",
         resources: null,
       });
@@ -255,6 +274,9 @@ describe("incremental equals from scratch", () => {
           apply(world, taken);
           expect(handledTwice(world)).toEqual([]);
         }
+        comeToRest(world);
+        // So is for how long a host that went is waited for.
+        world.wait(HOST_BACK_MS);
         comeToRest(world);
         const fresh = new Desk(world.policy, world.pools.map(componentOf));
         fresh.now = world.desk.now;
@@ -296,6 +318,7 @@ describe("incremental equals from scratch", () => {
           expect([...world.desk.state.idle.ofPool(key)]).toEqual([...fresh.state.idle.ofPool(key)]);
         }
         expect(codes(world.desk)).toEqual(codes(fresh));
+        expect(kept(world)).toEqual(kept({ desk: fresh, requests: world.requests }));
         expect([...world.desk.state.pending].sort()).toEqual([...fresh.state.pending].sort());
         expect(world.desk.state.handling.size).toBe(0);
         expect(world.desk.state.claimed.size).toBe(0);
@@ -342,6 +365,12 @@ function blockedHeads(desk: Desk): string[] {
 
 function clean(sums: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(Object.entries(sums).filter(([, amount]) => amount !== 0));
+}
+
+/** How many hosts are kept for each request. */
+function kept({ desk, requests }: Pick<World, "desk" | "requests">): readonly (readonly [string, number])[] {
+  const { inventory } = desk.state.pools.get("lab/desk")!;
+  return [...requests.keys()].map((id) => [id, inventory.keptFor(id).length]);
 }
 
 function codes(desk: Desk): string[] {

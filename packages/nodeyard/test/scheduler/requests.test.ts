@@ -225,7 +225,7 @@ describe("capacity", () => {
     const desk = new Desk(policy([lab]));
     expect(desk.request("100-0000000001", { node_types: ["board"] })).toEqual([]);
     expect(desk.request("100-0000000002", { node_types: ["board"] })).toEqual([]);
-    expect(desk.code("100-0000000001")).toBe("nodes.none-free");
+    expect(desk.code("100-0000000001")).toBe("nodes.too-few");
     const free = { provider: "lab", type: ["board"] };
     expect(accepted(desk.node("0000000001", free))).toEqual(["100-0000000001"]);
     desk.gone("node", "0000000001");

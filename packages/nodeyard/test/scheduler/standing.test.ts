@@ -40,7 +40,7 @@ describe("where a request stands in every pool", () => {
       "inert/main": "waits provider.inert",
       "other/main": "declines pool.declined",
       "busy/main": "waits capacity.pool",
-      "lab/main": "waits nodes.none-free",
+      "lab/main": "waits nodes.too-few",
     });
     expect([...desk.state.verdicts]).toEqual(before);
     expect(desk.tell({ type: "tick" })).toEqual([]);

@@ -19,7 +19,9 @@ export const nextSteps: Readonly<Record<VerdictCode, string>> = {
   "capacity.refused": "One request tries again at that time, or as soon as a machine there is gone.",
   "image.waits":
     'It is tried again as soon as an upload of the image is ready, or a node of the label is free, and declined when builders make nothing for ten minutes; "nodeyard explain image NAME" says how that stands.',
-  "nodes.none-free": "It gets the next node of that label that is returned.",
+  "nodes.none-free":
+    "Each host that is returned is kept for the first in line who can use it, until that one has all its hosts.",
+  "nodes.too-few": "It is looked at again when a host of its labels is registered.",
   "yield.provider": "The provider it prefers takes it, or declines; then this one looks again.",
   "yield.priority":
     "The better pool takes it, or declines, or says that it is full; then this one looks again.",

@@ -1,0 +1,132 @@
+import type { NodeRecord } from "@nodeyard/model";
+import { Inventory } from "./inventory.ts";
+
+/** A request, as far as it matters here. */
+interface Wanting {
+  readonly id: string;
+  readonly record: { readonly nodeTypes: readonly string[] };
+}
+
+interface Host {
+  readonly kind: string;
+  readonly labels: readonly string[];
+  /** Its records: none while it is registered anew after a use, two for a moment when the old one is seen to go later. */
+  readonly nodes: Set<string>;
+}
+
+/** Requests that want the same labels. */
+interface Demand<T> {
+  readonly labels: readonly string[];
+  readonly requests: Map<string, T>;
+  enough: boolean;
+}
+
+/**
+ * The hosts of a pool, idle or not. While fewer of them are registered than a request wants, a host that is kept for it would lie
+ * idle until somebody repairs another one.
+ */
+export class Hosts<T extends Wanting> {
+  readonly #hosts = new Map<string, Host>();
+  readonly #keys = new Map<string, string>();
+  /** How many hosts there are of each set of labels. */
+  readonly #kinds = new Map<string, { readonly labels: readonly string[]; count: number }>();
+  readonly #demands = new Map<string, Demand<T>>();
+
+  /** A host is registered. Returns the requests for which there are enough hosts now, or no longer. */
+  set(node: string, record: NodeRecord): readonly T[] {
+    const key = hostKey(node, record);
+    const labels = [...new Set(record.type)].sort();
+    const kind = labels.join("\n");
+    this.#keys.set(node, key);
+    const known = this.#hosts.get(key);
+    known?.nodes.add(node);
+    if (known?.kind === kind) return [];
+    this.#hosts.set(key, { kind, labels, nodes: known?.nodes ?? new Set([node]) });
+    if (known !== undefined) this.#count(known, -1);
+    this.#count({ kind, labels }, 1);
+    return this.#review();
+  }
+
+  /** A record went. Returns the key of its host if that has no other record. */
+  remove(node: string): string | undefined {
+    const key = this.#keys.get(node);
+    this.#keys.delete(node);
+    const host = this.#hosts.get(key ?? "");
+    host?.nodes.delete(node);
+    return host?.nodes.size === 0 ? key : undefined;
+  }
+
+  /** A host that has no record is not waited for any longer. Returns the requests for which there are not enough hosts now. */
+  lapse(key: string): readonly T[] {
+    const host = this.#hosts.get(key);
+    if (host === undefined || host.nodes.size > 0) return [];
+    this.#hosts.delete(key);
+    this.#count(host, -1);
+    return this.#review();
+  }
+
+  /** Whether all hosts together would do for a nodeset. */
+  doFor(nodeTypes: readonly string[]): boolean {
+    return this.#demands.get(demandKey(nodeTypes))?.enough ?? this.#isEnough(nodeTypes);
+  }
+
+  /** The same for a request, which is remembered until `forget`. */
+  enoughFor(waiting: T): boolean {
+    const { nodeTypes: labels } = waiting.record;
+    const key = demandKey(labels);
+    const demand = this.#demands.get(key) ?? {
+      labels,
+      requests: new Map<string, T>(),
+      enough: this.#isEnough(labels),
+    };
+    this.#demands.set(key, demand);
+    demand.requests.set(waiting.id, waiting);
+    return demand.enough;
+  }
+
+  forget({ id, record }: T): void {
+    if (this.#demands.size === 0) return;
+    const key = demandKey(record.nodeTypes);
+    const demand = this.#demands.get(key);
+    demand?.requests.delete(id);
+    if (demand?.requests.size === 0) this.#demands.delete(key);
+  }
+
+  #count({ kind, labels }: Pick<Host, "kind" | "labels">, change: 1 | -1): void {
+    const count = (this.#kinds.get(kind)?.count ?? 0) + change;
+    if (count === 0) this.#kinds.delete(kind);
+    else this.#kinds.set(kind, { labels, count });
+  }
+
+  /** Costs what there are different demands, not requests. */
+  #review(): readonly T[] {
+    const changed: T[] = [];
+    for (const demand of this.#demands.values()) {
+      const enough = this.#isEnough(demand.labels);
+      if (enough === demand.enough) continue;
+      demand.enough = enough;
+      changed.push(...demand.requests.values());
+    }
+    return changed;
+  }
+
+  #isEnough(wanted: readonly string[]): boolean {
+    const all = new Inventory<Wanting>(() => 0);
+    for (const [kind, { labels, count }] of this.#kinds) {
+      if (!labels.some((label) => wanted.includes(label))) continue;
+      for (let number = 0; number < Math.min(count, wanted.length); number++)
+        all.add(`${number} ${kind}`, labels);
+    }
+    all.join({ id: "", record: { nodeTypes: wanted } });
+    return all.whole("") !== undefined;
+  }
+}
+
+function demandKey(labels: readonly string[]): string {
+  return [...labels].sort().join("\n");
+}
+
+/** What stays the same when a host is registered anew (a static node is its address, port, user and slot). */
+function hostKey(node: string, { hostname, username, connectionPort, slot }: NodeRecord): string {
+  return hostname === null ? node : JSON.stringify([hostname, username, connectionPort, slot]);
+}

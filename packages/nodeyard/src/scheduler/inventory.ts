@@ -1,0 +1,284 @@
+import { SortedQueue } from "./sorted-queue.ts";
+
+/** A request, as far as it matters here. */
+interface Wanting {
+  readonly id: string;
+  readonly record: { readonly nodeTypes: readonly string[] };
+}
+
+/** One wanted host of a request. */
+interface Want<T> {
+  readonly owner: Waiter<T>;
+  readonly index: number;
+  readonly label: string;
+  host: string | undefined;
+}
+
+/** A request that waits for hosts, with those that are kept for it. */
+interface Waiter<T> {
+  readonly waiting: T;
+  readonly wants: readonly Want<T>[];
+}
+
+/** A label, and the label from which the search came to it; undefined for the first. */
+type Paths = Map<string, string | undefined>;
+
+/**
+ * Which idle hosts of a pool are kept for which of the requests that wait for them. The first in order keeps every host that
+ * it can use; the next one keeps what the first cannot use, and so on. So no idle host is left while a request lacks it, and
+ * no two requests wait for each other's hosts: the later one gives its hosts up to the earlier one.
+ *
+ * A host may have several labels. Hosts are exchanged among requests when one request can do with another host: the result is the
+ * maximum matching of hosts and wanted labels that is best for the first, then for the second, and so on, in whatever order
+ * hosts and requests came. A search walks over labels, not over hosts or requests, so one host costs the same however many wait.
+ */
+export class Inventory<T extends Wanting> {
+  /** Labels of each idle host. */
+  readonly #hosts = new Map<string, readonly string[]>();
+  /** Idle hosts that are kept for nobody, by label. */
+  readonly #free = new Map<string, SortedQueue<string>>();
+  readonly #waiters = new Map<string, Waiter<T>>();
+  /** What each kept host is kept for. */
+  readonly #kept = new Map<string, Want<T>>();
+  /** Wanted hosts that are there, by the wanted label: the last request last. */
+  readonly #filled = new Map<string, SortedQueue<Want<T>>>();
+  /** Requests that lack a host of a label. */
+  readonly #lines = new Map<string, SortedQueue<Waiter<T>>>();
+  /** Kept hosts that have the first label and are kept for the second, another one. */
+  readonly #spare = new Map<string, Map<string, Set<string>>>();
+  readonly #compare: (a: T, b: T) => number;
+  readonly #compareOwners = (a: Waiter<T>, b: Waiter<T>) => this.#compare(a.waiting, b.waiting);
+  readonly #compareWants = (a: Want<T>, b: Want<T>) =>
+    this.#compareOwners(a.owner, b.owner) || a.index - b.index;
+
+  /** `compare` is the order of requests; it never returns 0 for two of them. */
+  constructor(compare: (a: T, b: T) => number) {
+    this.#compare = compare;
+  }
+
+  /** Requests that wait for hosts here. */
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  has(request: string): boolean {
+    return this.#waiters.has(request);
+  }
+
+  hasHost(host: string): boolean {
+    return this.#hosts.has(host);
+  }
+
+  /** Hosts of the whole nodeset in the order of its labels; undefined when one lacks. */
+  whole(request: string): readonly string[] | undefined {
+    const hosts = this.#waiters.get(request)?.wants.map(({ host }) => host);
+    return hosts?.every((host) => host !== undefined) ? hosts : undefined;
+  }
+
+  keptFor(request: string): readonly string[] {
+    const wants = this.#waiters.get(request)?.wants ?? [];
+    return wants.flatMap(({ host }) => (host === undefined ? [] : [host]));
+  }
+
+  /** Requests for which hosts are kept. */
+  keepers(): ReadonlySet<T> {
+    return new Set([...this.#kept.values()].map(({ owner }) => owner.waiting));
+  }
+
+  /** The label that a request lacks first, and its place among those that lack it, from 1; undefined when it lacks none. */
+  placeOf(
+    request: string,
+  ): { readonly label: string; readonly place: number; readonly of: number } | undefined {
+    const waiter = this.#waiters.get(request);
+    const label = waiter?.wants.find(({ host }) => host === undefined)?.label;
+    const line = label === undefined ? undefined : this.#lines.get(label);
+    if (waiter === undefined || label === undefined || line === undefined) return undefined;
+    return { label, place: line.indexOf(waiter) + 1, of: line.size };
+  }
+
+  /** Free hosts for these labels, without exchanges; undefined when one lacks. Changes nothing. */
+  freeFor(labels: readonly string[]): readonly string[] | undefined {
+    const taken = new Set<string>();
+    for (const label of labels) {
+      const host = this.#free.get(label)?.find((id) => !taken.has(id));
+      if (host === undefined) return undefined;
+      taken.add(host);
+    }
+    return [...taken];
+  }
+
+  /** A host became idle. Returns the request that has one host more now. */
+  add(host: string, labels: readonly string[]): T | undefined {
+    if (this.#hosts.has(host)) return undefined;
+    this.#hosts.set(host, [...new Set(labels)]);
+    return this.#give(host);
+  }
+
+  /** A host is no longer idle. Who loses it gets another one, if need be from a later request. */
+  remove(host: string): void {
+    const want = this.#kept.get(host);
+    if (want === undefined) this.#unfree(host);
+    else this.#unbind(want);
+    this.#hosts.delete(host);
+    if (want !== undefined) this.#fill(want);
+  }
+
+  /** A request takes its place in line and keeps what it can use, if need be from later requests. */
+  join(waiting: T): void {
+    if (this.#waiters.has(waiting.id)) return;
+    const wants: Want<T>[] = [];
+    const owner: Waiter<T> = { waiting, wants };
+    this.#waiters.set(waiting.id, owner);
+    for (const [index, label] of waiting.record.nodeTypes.entries())
+      wants.push({ owner, index, label, host: undefined });
+    for (const want of wants) this.#fill(want);
+  }
+
+  /** A request gets these hosts, which are kept for it or free: they are idle no more. */
+  take(request: string, hosts: readonly string[]): void {
+    const waiter = this.#waiters.get(request);
+    this.#waiters.delete(request);
+    if (waiter !== undefined) this.#withdraw(waiter);
+    for (const host of hosts) {
+      this.#unfree(host);
+      this.#hosts.delete(host);
+    }
+  }
+
+  /** A request waits here no more. Returns the requests that have one host more now. */
+  leave(request: string): readonly T[] {
+    const waiter = this.#waiters.get(request);
+    if (waiter === undefined) return [];
+    this.#waiters.delete(request);
+    const hosts = this.#withdraw(waiter);
+    return hosts.map((host) => this.#give(host)).filter((waiting) => waiting !== undefined);
+  }
+
+  /** Takes a request out of all lines. Its hosts are nobody's yet when this returns. */
+  #withdraw({ wants }: Waiter<T>): readonly string[] {
+    const hosts = wants.flatMap(({ host }) => (host === undefined ? [] : [host]));
+    for (const want of wants) if (want.host !== undefined) this.#unbind(want);
+    for (const want of wants) remove(this.#lines, want.label, want.owner);
+    return hosts;
+  }
+
+  /** Gives a host that is nobody's to the first who can use it; without one it is free. */
+  #give(host: string): T | undefined {
+    this.#setFree(host);
+    const first = this.#firstFor(host);
+    if (first === undefined) return undefined;
+    this.#fill(first);
+    return first.owner.waiting;
+  }
+
+  /** The first wanted host that lacks and that this host could be, itself or by exchange. */
+  #firstFor(host: string): Want<T> | undefined {
+    if (this.#lines.size === 0) return undefined;
+    const reached = new Set(this.#hosts.get(host));
+    for (const label of reached)
+      for (const [other, filling] of this.#spare) if (filling.has(label)) reached.add(other);
+    let best: { readonly owner: Waiter<T>; readonly label: string } | undefined;
+    for (const label of reached) {
+      const owner = this.#lines.get(label)?.at(0);
+      if (owner !== undefined && (best === undefined || this.#compareOwners(owner, best.owner) < 0))
+        best = { owner, label };
+    }
+    return best?.owner.wants.find((want) => want.host === undefined && want.label === best.label);
+  }
+
+  /** Finds a wanted host: a free one, else one that is kept for the last request behind this one. Without either the request stands in line. */
+  #fill(want: Want<T>): void {
+    const paths: Paths = new Map([[want.label, undefined]]);
+    let last: Want<T> | undefined;
+    for (const label of paths.keys()) {
+      const free = this.#free.get(label)?.at(0);
+      if (free !== undefined) return this.#pass(free, label, paths, want);
+      const filled = this.#filled.get(label)?.last();
+      if (filled !== undefined && this.#compareWants(filled, last ?? want) > 0) last = filled;
+      for (const next of this.#spare.get(label)?.keys() ?? []) if (!paths.has(next)) paths.set(next, label);
+    }
+    if (last === undefined || last.owner === want.owner)
+      return insert(this.#lines, want.label, want.owner, this.#compareOwners);
+    const host = last.host!;
+    this.#unbind(last);
+    insert(this.#lines, last.label, last.owner, this.#compareOwners);
+    this.#setFree(host);
+    this.#pass(host, last.label, paths, want);
+  }
+
+  /** Keeps a free host for a request; where the host lacks the wanted label, hosts on the way are exchanged. */
+  #pass(free: string, from: string, paths: Paths, want: Want<T>): void {
+    let host = free;
+    this.#unfree(host);
+    for (
+      let label = from, next = paths.get(label);
+      next !== undefined;
+      label = next, next = paths.get(label)
+    ) {
+      if (this.#hosts.get(host)!.includes(next)) continue;
+      const [other] = this.#spare.get(next)!.get(label)!;
+      const exchanged = this.#kept.get(other!)!;
+      this.#unbind(exchanged);
+      this.#bind(host, exchanged);
+      host = other!;
+    }
+    this.#bind(host, want);
+    const lacks = want.owner.wants.some((each) => each.host === undefined && each.label === want.label);
+    if (!lacks) remove(this.#lines, want.label, want.owner);
+  }
+
+  #bind(host: string, want: Want<T>): void {
+    want.host = host;
+    this.#kept.set(host, want);
+    insert(this.#filled, want.label, want, this.#compareWants);
+    for (const label of this.#hosts.get(host)!) {
+      if (label === want.label) continue;
+      const filling = this.#spare.get(label) ?? new Map<string, Set<string>>();
+      this.#spare.set(label, filling);
+      filling.set(want.label, (filling.get(want.label) ?? new Set()).add(host));
+    }
+  }
+
+  #unbind(want: Want<T>): void {
+    const host = want.host!;
+    want.host = undefined;
+    this.#kept.delete(host);
+    remove(this.#filled, want.label, want);
+    for (const label of this.#hosts.get(host)!) {
+      const filling = this.#spare.get(label);
+      const hosts = filling?.get(want.label);
+      hosts?.delete(host);
+      if (hosts?.size === 0) filling!.delete(want.label);
+      if (filling?.size === 0) this.#spare.delete(label);
+    }
+  }
+
+  #setFree(host: string): void {
+    for (const label of this.#hosts.get(host)!) insert(this.#free, label, host, compareText);
+  }
+
+  #unfree(host: string): void {
+    for (const label of this.#hosts.get(host) ?? []) remove(this.#free, label, host);
+  }
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+function insert<T>(
+  queues: Map<string, SortedQueue<T>>,
+  key: string,
+  item: T,
+  compare: (a: T, b: T) => number,
+): void {
+  const queue = queues.get(key) ?? new SortedQueue<T>(compare);
+  queues.set(key, queue);
+  queue.add(item);
+}
+
+function remove<T>(queues: Map<string, SortedQueue<T>>, key: string, item: T): void {
+  const queue = queues.get(key);
+  if (queue?.delete(item) === true && queue.size === 0) queues.delete(key);
+}
