@@ -70,6 +70,13 @@ export class NotAllowed extends TreeError {
   }
 }
 
+/** An access list that this tree does not keep, so that nobody believes in a protection that is not there. */
+export class InvalidAccessList extends TreeError {
+  constructor(path: string, why: string) {
+    super("tree.invalid_access_list", `the access list of ${path} is refused: ${why}`);
+  }
+}
+
 /** The connection went before the reply came; a write may have happened. */
 export class ConnectionLost extends TreeError {
   constructor(what: string, cause?: unknown, outcome: Outcome = "unknown") {

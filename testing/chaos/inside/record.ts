@@ -1,5 +1,5 @@
 import { openSync, writeSync } from "node:fs";
-import type { EmbeddedTree } from "@nodeyard/tree";
+import type { EmbeddedTree, Op } from "@nodeyard/tree";
 import { encodeWrite } from "../raw-log/lines.ts";
 
 /**
@@ -13,9 +13,9 @@ export function recordCore(core: EmbeddedTree["core"]): void {
   const append = (line: string) => writeSync(file, `${line}\n`);
 
   const { commit, closeSession } = core;
-  core.commit = (session, ops) => {
+  core.commit = (session, ops, caller) => {
     const before = core.zxid;
-    const outcome = commit.call(core, session, ops);
+    const outcome = commit.call(core, session, ops, caller);
     if (outcome.error === undefined && core.zxid !== before)
       append(
         encodeWrite({
@@ -23,7 +23,7 @@ export function recordCore(core: EmbeddedTree["core"]): void {
           at: Date.now(),
           client: String(session),
           session,
-          ops,
+          ops: ops.flatMap(contractOp),
           results: outcome.results,
         }),
       );
@@ -44,4 +44,13 @@ export function recordCore(core: EmbeddedTree["core"]): void {
       }),
     );
   };
+}
+
+type Asked = Parameters<EmbeddedTree["core"]["commit"]>[1][number];
+
+/** Access lists are no matter of the log, and to its reader null data is empty. A setAcl comes alone, never in a multi. */
+function contractOp(op: Asked): Op[] {
+  if (op.op === "setAcl") return [];
+  if (op.op !== "create" && op.op !== "set") return [op];
+  return [{ ...op, data: op.data ?? new Uint8Array(0) }];
 }

@@ -1,6 +1,6 @@
 import { type Clock, hexId, type Random } from "@nodeyard/runtime";
-import type { Op, OpResult, Stat } from "../contract.ts";
-import { DataTree, type TreeEvent } from "../engine/index.ts";
+import type { OpResult, Stat } from "../contract.ts";
+import { type AccessList, type Caller, DataTree, type TreeEvent, type TreeOp } from "../engine/index.ts";
 import { SessionExpired, type TreeError } from "../errors.ts";
 import { Committer, type Released } from "./committer.ts";
 import { Expiry } from "./expiry.ts";
@@ -71,6 +71,16 @@ export class TreeCore {
     return this.#tree.data(path) ?? NOTHING;
   }
 
+  /** The same as the wire tells it: null is not the same as empty. */
+  content(path: string): Uint8Array | null {
+    return this.#tree.content(path) ?? null;
+  }
+
+  /** The access list of a znode, which the caller of a read must obey; undefined also where there is none. */
+  acl(path: string): AccessList {
+    return this.#tree.acl(path);
+  }
+
   /** Names of a znode's children. */
   children(path: string): string[] {
     return this.#tree.children(path) ?? [];
@@ -82,12 +92,12 @@ export class TreeCore {
   }
 
   /** Carries out all of `ops` for a session, or none. Events are told before this returns. */
-  commit(session: bigint, ops: readonly Op[]): Outcome {
+  commit(session: bigint, ops: readonly TreeOp[], caller: Caller): Outcome {
     const failure = this.#committer.failure;
     if (failure !== undefined) return { error: failure };
     if (!this.#sessions.has(session)) return { error: new SessionExpired("a write") };
     const before = this.#tree.zxid;
-    const applied = this.#tree.apply(ops, session, this.#clock.now());
+    const applied = this.#tree.apply(ops, session, this.#clock.now(), caller);
     if (applied.error !== undefined || this.#tree.zxid === before) return applied;
     this.#changed(applied.touched, applied.events);
     return applied;

@@ -13,7 +13,7 @@ import type {
   TreeCapabilities,
   TreeCounters,
 } from "../contract.ts";
-import { checkPath } from "../engine/index.ts";
+import { checkPath, TRUSTED } from "../engine/index.ts";
 import { CallEnded, CommitFailed, NoNode, TreeClosed, type TreeError } from "../errors.ts";
 import { checkSize, MAX_REQUEST_BYTES } from "../request-size.ts";
 import { CallsUnderWay } from "../under-way.ts";
@@ -127,7 +127,7 @@ export class SessionTree implements Tree {
     return this.#call({ ops }, "unknown", options, () => {
       ops.forEach(checkOpAt);
       checkSize(ops, MAX_REQUEST_BYTES);
-      const outcome = this.core.commit(this.#id, ops.map(owned));
+      const outcome = this.core.commit(this.#id, ops.map(owned), TRUSTED);
       if (outcome.error !== undefined) throw outcome.error;
       return outcome.results as CommitResult<T>;
     });
@@ -175,7 +175,7 @@ export class SessionTree implements Tree {
     return this.#call({ ops: [op] }, "unknown", options, () => {
       checkOp(op);
       checkSize([op], MAX_REQUEST_BYTES);
-      const outcome = this.core.commit(this.#id, [owned(op)]);
+      const outcome = this.core.commit(this.#id, [owned(op)], TRUSTED);
       const { error } = outcome;
       if (error !== undefined) throw error instanceof CommitFailed ? error.reason : error;
       return outcome.results[0]!;

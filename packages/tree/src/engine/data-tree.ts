@@ -1,4 +1,4 @@
-import type { CreateOp, DeleteOp, Op, OpResult, SetOp, Stat } from "../contract.ts";
+import type { DeleteOp, OpResult, Stat } from "../contract.ts";
 import {
   BadArguments,
   BadVersion,
@@ -6,17 +6,24 @@ import {
   NoChildrenForEphemerals,
   NodeExists,
   NoNode,
+  NotAllowed,
   NotEmpty,
   SessionExpired,
   TreeError,
 } from "../errors.ts";
+import { type AccessList, type Caller, Permission, permits, resolveAccess, TRUSTED } from "./access.ts";
+import type { TreeOp } from "./operations.ts";
 import { checkPath, parentOf } from "./paths.ts";
 import { fromRow, newZnode, statOf, toRow, type Znode, type ZnodeRow } from "./znode.ts";
 
 export interface TreeEvent {
   readonly type: "created" | "changed" | "deleted" | "childrenChanged";
   readonly path: string;
+  /** The access list of the path at that moment: who may not read it is not told. */
+  readonly acl: AccessList;
 }
+
+type OpOf<K extends TreeOp["op"]> = Extract<TreeOp, { readonly op: K }>;
 
 export type Applied =
   | {
@@ -38,7 +45,7 @@ const SEQUENCE_DIGITS = 10;
  * in a Stat counts creations and deletions (2 * created - present), a deletion moves the parent's pzxid as well.
  */
 export class DataTree {
-  readonly #znodes = new Map<string, Znode>([["/", newZnode(NOTHING, 0n, 0, 0n)]]);
+  readonly #znodes = new Map<string, Znode>([["/", newZnode(NOTHING, 0n, 0, 0n, undefined)]]);
   readonly #owned = new Map<bigint, Set<string>>();
   #zxid = 0n;
   /** What the running change altered, as it was before; undefined: it was not there. */
@@ -70,8 +77,19 @@ export class DataTree {
     return node === undefined ? undefined : statOf(node);
   }
 
+  /** Empty where it is null. */
   data(path: string): Uint8Array | undefined {
+    const node = this.#znodes.get(path);
+    return node === undefined ? undefined : (node.data ?? NOTHING);
+  }
+
+  /** Data as the wire tells it, null included. */
+  content(path: string): Uint8Array | null | undefined {
     return this.#znodes.get(path)?.data;
+  }
+
+  acl(path: string): AccessList {
+    return this.#znodes.get(path)?.acl;
   }
 
   children(path: string): string[] | undefined {
@@ -95,12 +113,12 @@ export class DataTree {
   }
 
   /** All of `ops` in order, or none, with `CommitFailed`; `now` in ms becomes ctime and mtime. A refusal costs no zxid. */
-  apply(ops: readonly Op[], session: bigint, now: number): Applied {
+  apply(ops: readonly TreeOp[], session: bigint, now: number, caller: Caller = TRUSTED): Applied {
     const zxid = this.#zxid + 1n;
     const results: OpResult[] = [];
     for (const op of ops) {
       try {
-        results.push(this.#one(op, session, zxid, now));
+        results.push(this.#one(op, session, zxid, now, caller));
       } catch (error) {
         this.#rollBack();
         if (!(error instanceof TreeError)) throw error;
@@ -127,58 +145,82 @@ export class DataTree {
     return taken;
   }
 
-  #one(op: Op, session: bigint, zxid: bigint, now: number): OpResult {
+  #one(op: TreeOp, session: bigint, zxid: bigint, now: number, caller: Caller): OpResult {
     switch (op.op) {
       case "create":
-        return this.#create(op, session, zxid, now);
+        return this.#create(op, session, zxid, now, caller);
       case "set":
-        return this.#set(op, zxid, now);
+        return this.#set(op, zxid, now, caller);
+      case "setAcl":
+        return this.#setAcl(op, caller);
       case "delete":
-        return this.#delete(op, zxid);
+        return this.#delete(op, zxid, caller);
       case "check":
-        this.#demand(op.path, op.version);
+        checkVersion(op, this.#demand(op.path, Permission.read, caller).version);
         return { op: "check" };
     }
   }
 
-  #create(op: CreateOp, session: bigint, zxid: bigint, now: number): OpResult {
+  #create(op: OpOf<"create">, session: bigint, zxid: bigint, now: number, caller: Caller): OpResult {
     // The finished name counts: "/." is no path, "/.0000000000" is one.
     checkPath(op.sequential ? op.path + digits(0) : op.path, false);
-    const data = op.data ?? NOTHING;
+    const data = op.data === undefined ? NOTHING : op.data;
+    const acl = op.acl && resolveAccess(op.path, op.acl, caller);
     const parentPath = parentOf(op.path);
     const parent = this.#znodes.get(parentPath);
     if (parent === undefined) throw new NoNode(parentPath);
+    if (!permits(parent.acl, Permission.create, caller)) throw new NotAllowed(op.path);
     const path = op.sequential ? op.path + digits(parent.created) : op.path;
     if (this.#znodes.has(path)) throw new NodeExists(path);
     if (parent.owner !== 0n) throw new NoChildrenForEphemerals(path);
     if (op.ephemeral && session === 0n) throw new SessionExpired(`create ${path}`);
     this.#touch(parentPath);
     this.#touch(path);
-    const made = newZnode(data, zxid, now, op.ephemeral ? session : 0n);
+    const made = newZnode(data, zxid, now, op.ephemeral ? session : 0n, acl);
     this.#znodes.set(path, made);
     const changed = this.#znodes.get(parentPath)!;
     changed.children.add(nameOf(path));
     changed.created++;
     changed.pzxid = zxid;
     if (op.ephemeral) this.#own(session, path);
-    this.#events.push({ type: "created", path }, { type: "childrenChanged", path: parentPath });
+    this.#events.push(
+      { type: "created", path, acl },
+      { type: "childrenChanged", path: parentPath, acl: parent.acl },
+    );
     return { op: "create", path, stat: statOf(made) };
   }
 
-  #set(op: SetOp, zxid: bigint, now: number): OpResult {
-    const node = this.#demand(op.path, op.version);
+  #set(op: OpOf<"set">, zxid: bigint, now: number, caller: Caller): OpResult {
+    const node = this.#demand(op.path, Permission.write, caller);
+    checkVersion(op, node.version);
     this.#touch(op.path);
     node.data = op.data;
     node.version++;
     node.mzxid = zxid;
     node.mtime = now;
-    this.#events.push({ type: "changed", path: op.path });
+    this.#events.push({ type: "changed", path: op.path, acl: node.acl });
     return { op: "set", stat: statOf(node) };
   }
 
-  #delete(op: DeleteOp, zxid: bigint): OpResult {
+  /** Takes a zxid that no Stat shows, and is told to nobody, as in ZooKeeper. */
+  #setAcl(op: OpOf<"setAcl">, caller: Caller): OpResult {
+    checkPath(op.path, false);
+    const acl = resolveAccess(op.path, op.acl, caller);
+    const node = this.#demand(op.path, Permission.admin, caller);
+    checkVersion(op, node.aversion);
+    this.#touch(op.path);
+    node.acl = acl;
+    node.aversion++;
+    return { op: "set", stat: statOf(node) };
+  }
+
+  /** The right to delete a znode is its parent's to give. */
+  #delete(op: DeleteOp, zxid: bigint, caller: Caller): OpResult {
+    checkPath(op.path, false);
     if (op.path === "/") throw new BadArguments(op.path, "the root cannot be deleted");
-    const node = this.#demand(op.path, op.version);
+    if (!permits(this.acl(parentOf(op.path)), Permission.delete, caller)) throw new NotAllowed(op.path);
+    const node = this.#demand(op.path, 0, TRUSTED);
+    checkVersion(op, node.version);
     if (node.children.size > 0) throw new NotEmpty(op.path);
     this.#remove(op.path, zxid);
     return { op: "delete" };
@@ -194,14 +236,17 @@ export class DataTree {
     const parent = this.#znodes.get(parentPath)!;
     parent.children.delete(nameOf(path));
     parent.pzxid = zxid;
-    this.#events.push({ type: "deleted", path }, { type: "childrenChanged", path: parentPath });
+    this.#events.push(
+      { type: "deleted", path, acl: node.acl },
+      { type: "childrenChanged", path: parentPath, acl: parent.acl },
+    );
   }
 
-  #demand(path: string, version: number | undefined): Znode {
+  #demand(path: string, permission: number, caller: Caller): Znode {
     checkPath(path, false);
     const node = this.#znodes.get(path);
     if (node === undefined) throw new NoNode(path);
-    if (version !== undefined && version !== node.version) throw new BadVersion(path);
+    if (!permits(node.acl, permission, caller)) throw new NotAllowed(path);
     return node;
   }
 
@@ -238,6 +283,10 @@ export class DataTree {
     this.#before = new Map();
     this.#events = [];
   }
+}
+
+function checkVersion(op: { readonly path: string; readonly version?: number }, version: number): void {
+  if (op.version !== undefined && op.version !== version) throw new BadVersion(op.path);
 }
 
 function digits(count: number): string {

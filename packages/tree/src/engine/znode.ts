@@ -1,9 +1,11 @@
 import type { Stat } from "../contract.ts";
+import type { AccessEntry, AccessList } from "./access.ts";
 
 /** A znode as a store holds it. Times are milliseconds of the tree's own clock. */
 export interface ZnodeRow {
   readonly path: string;
-  readonly data: Uint8Array;
+  /** Null is what clients of the wire may write; it is not the same to them as empty. */
+  readonly data: Uint8Array | null;
   readonly czxid: bigint;
   readonly mzxid: bigint;
   readonly pzxid: bigint;
@@ -15,11 +17,13 @@ export interface ZnodeRow {
   readonly aversion: number;
   /** Session that owns the znode; 0n for a durable one. */
   readonly ephemeralOwner: bigint;
+  /** The access list as JSON, `[[perms, scheme, id], ...]`; null: everybody may do everything. */
+  readonly acl: string | null;
 }
 
 /** A znode in memory. */
 export interface Znode {
-  data: Uint8Array;
+  data: Uint8Array | null;
   czxid: bigint;
   mzxid: bigint;
   pzxid: bigint;
@@ -28,11 +32,20 @@ export interface Znode {
   version: number;
   /** Children ever created: what sequence numbers are taken from. */
   created: number;
+  /** Changes of the access list. */
+  aversion: number;
+  acl: AccessList;
   owner: bigint;
   readonly children: Set<string>;
 }
 
-export function newZnode(data: Uint8Array, zxid: bigint, now: number, owner: bigint): Znode {
+export function newZnode(
+  data: Uint8Array | null,
+  zxid: bigint,
+  now: number,
+  owner: bigint,
+  acl: AccessList,
+): Znode {
   return {
     data,
     czxid: zxid,
@@ -42,13 +55,15 @@ export function newZnode(data: Uint8Array, zxid: bigint, now: number, owner: big
     mtime: now,
     version: 0,
     created: 0,
+    aversion: 0,
+    acl,
     owner,
     children: new Set(),
   };
 }
 
 export function fromRow(row: ZnodeRow): Znode {
-  const { data, czxid, mzxid, pzxid, ctime, mtime, version, cversion, ephemeralOwner } = row;
+  const { data, czxid, mzxid, pzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner } = row;
   const owner = ephemeralOwner;
   return {
     data,
@@ -59,13 +74,15 @@ export function fromRow(row: ZnodeRow): Znode {
     mtime,
     version,
     created: cversion,
+    aversion,
+    acl: row.acl === null ? undefined : parseAcl(row.acl),
     owner,
     children: new Set(),
   };
 }
 
 export function toRow(path: string, node: Znode): ZnodeRow {
-  const { data, czxid, mzxid, pzxid, ctime, mtime, version, created, owner } = node;
+  const { data, czxid, mzxid, pzxid, ctime, mtime, version, created, aversion, acl, owner } = node;
   return {
     path,
     data,
@@ -76,9 +93,15 @@ export function toRow(path: string, node: Znode): ZnodeRow {
     mtime,
     version,
     cversion: created,
-    aversion: 0,
+    aversion,
     ephemeralOwner: owner,
+    acl: acl === undefined ? null : JSON.stringify(acl.map(({ perms, scheme, id }) => [perms, scheme, id])),
   };
+}
+
+function parseAcl(text: string): AccessEntry[] {
+  const entries = JSON.parse(text) as [number, string, string][];
+  return entries.map(([perms, scheme, id]) => ({ perms, scheme, id }));
 }
 
 /** ZooKeeper's cversion counts creations and deletions of children: 2 * created - present. */
@@ -92,9 +115,9 @@ export function statOf(node: Znode): Stat {
     mtime: node.mtime,
     version: node.version,
     cversion: 2 * node.created - numChildren,
-    aversion: 0,
+    aversion: node.aversion,
     ephemeralOwner: node.owner,
-    dataLength: node.data.length,
+    dataLength: node.data?.length ?? 0,
     numChildren,
   };
 }

@@ -13,6 +13,7 @@ const WIRE_CODES: Readonly<Record<string, number>> = {
   "tree.no_children_for_ephemerals": ErrorCode.noChildrenForEphemerals,
   "tree.bad_arguments": ErrorCode.badArguments,
   "tree.not_allowed": ErrorCode.noAuth,
+  "tree.invalid_access_list": ErrorCode.invalidAcl,
   "tree.session_expired": ErrorCode.sessionExpired,
 };
 

@@ -1,5 +1,6 @@
 import { ProtocolError, wire } from "@nodeyard/zookeeper";
 import type { SessionRow } from "../embedded/store.ts";
+import { type AccessList, type Caller, type Identity, Permission, permits } from "../engine/index.ts";
 import { WIRE_EVENTS } from "./codes.ts";
 import type { Hub } from "./hub.ts";
 import type { Peer, PeerHandlers } from "./peer.ts";
@@ -10,6 +11,8 @@ const { ErrorCode, JuteReader, KeeperState, OpCode, Xid } = wire;
 
 /** Share of its outstanding requests that a paused connection has left when it is read from again. */
 const RESUME_SHARE = 0.5;
+/** What one connection may prove to be; each more makes every look at an access list longer. */
+const MAX_IDENTITIES = 100;
 const KNOWN_TYPES: ReadonlySet<number> = new Set(Object.values(OpCode));
 
 type Body = (writer: wire.JuteWriter) => void;
@@ -20,7 +23,7 @@ type Body = (writer: wire.JuteWriter) => void;
  * Everything that leaves goes through the core's gate in the order in which it was computed, pings included: a reply's
  * zxid tells the client what it has seen, so it must not overtake an event.
  */
-export class Connection implements Watcher, PeerHandlers {
+export class Connection implements Watcher, PeerHandlers, Caller {
   readonly peer: Peer;
   /** What the client has not taken, bytes, as last looked at. */
   queuedBytes = 0;
@@ -29,6 +32,9 @@ export class Connection implements Watcher, PeerHandlers {
   sent = 0;
   /** Wall time of its arrival, ms. */
   readonly since: number;
+  /** The Unix socket's clients are processes of the user who owns the tree's file. */
+  readonly trusted: boolean;
+  readonly #identities: Identity[] = [];
   readonly #hub: Hub;
   readonly #splitter: wire.FrameSplitter;
   readonly #reader = new JuteReader();
@@ -46,6 +52,7 @@ export class Connection implements Watcher, PeerHandlers {
     this.#hub = hub;
     const { limits, clock } = hub;
     this.since = clock.now();
+    this.trusted = peer.local;
     this.#splitter = new wire.FrameSplitter(limits.maxFrameBytes, (bytes, start, end) => {
       if (this.#paused) this.#backlog.push(Buffer.from(bytes.subarray(start, end)));
       else this.#onFrame(bytes, start, end);
@@ -55,6 +62,18 @@ export class Connection implements Watcher, PeerHandlers {
 
   get session(): SessionRow | undefined {
     return this.#session;
+  }
+
+  /** What the client has proved to be on this connection; the next one begins with nothing, as in ZooKeeper. */
+  get identities(): readonly Identity[] {
+    return this.#identities;
+  }
+
+  /** False: the client has as many as it may have. */
+  identify(identity: Identity): boolean {
+    if (this.#identities.some(({ scheme, id }) => scheme === identity.scheme && id === identity.id))
+      return true;
+    return this.#identities.length < MAX_IDENTITIES && this.#identities.push(identity) > 0;
   }
 
   /** Answers and events that are not written yet. */
@@ -101,8 +120,9 @@ export class Connection implements Watcher, PeerHandlers {
     return this.queuedBytes;
   }
 
-  /** A watch fired. */
-  notify(type: WatchEventType, path: string): void {
+  /** A watch fired. Who may not read a path is not told what happens to it (CVE-2024-23944). */
+  notify(type: WatchEventType, path: string, acl: AccessList): void {
+    if (!permits(acl, Permission.read, this)) return;
     const event = { type: WIRE_EVENTS[type], state: KeeperState.syncConnected, path };
     this.#send(Xid.event, -1n, ErrorCode.ok, (writer) => wire.writeWatcherEvent(writer, event));
   }

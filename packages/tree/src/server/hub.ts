@@ -39,7 +39,7 @@ export class Hub {
     this.limits = limits;
     this.#unsubscribe = [
       core.onEvents((events) => {
-        for (const event of events) this.watches.trigger(event.type, event.path);
+        for (const event of events) this.watches.trigger(event.type, event.path, event.acl);
       }),
       core.onFailure(() => this.#cutAll("store")),
       core.onSessionClosed((id) => this.#attached.get(id)?.cut("expired")),

@@ -1,7 +1,9 @@
 import { wire } from "@nodeyard/zookeeper";
-import type { Op, OpResult } from "../contract.ts";
+import type { OpResult } from "../contract.ts";
 import type { SessionRow } from "../embedded/store.ts";
+import { Permission, permits, type TreeOp } from "../engine/index.ts";
 import { CommitFailed, type TreeError } from "../errors.ts";
+import { answerAcl, authenticate, clientInfoOf } from "./access.ts";
 import { wireCode } from "./codes.ts";
 import type { Connection } from "./connection.ts";
 import type { Hub } from "./hub.ts";
@@ -9,8 +11,6 @@ import { setWatches, unwatch, watch } from "./watching.ts";
 
 const { AddWatchMode, ErrorCode, OpCode } = wire;
 
-/** The one access list there is: everybody may do everything. Another is refused rather than quietly ignored. */
-const OPEN_ACL: readonly wire.Acl[] = [{ perms: 31, scheme: "world", id: "anyone" }];
 /** Create flags 0 to 3 are the sums of these two; higher ones are containers and TTL znodes, which we don't have. */
 const EPHEMERAL = 1;
 const SEQUENTIAL = 2;
@@ -30,6 +30,7 @@ export function answer(
     case OpCode.create2:
     case OpCode.delete:
     case OpCode.setData:
+    case OpCode.setAcl:
     case OpCode.check:
       write(hub, client, session, xid, request);
       return;
@@ -85,29 +86,22 @@ function readOther(
 ): void {
   const { core } = hub;
   if (request.type === OpCode.getAcl) {
-    const stat = core.stat(request.path);
-    if (stat === undefined) client.reply(xid, ErrorCode.noNode);
-    else client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, request.type, { acl: OPEN_ACL, stat }));
+    answerAcl(hub, client, xid, request.path);
   } else if (request.type === OpCode.getEphemerals) {
     const ephemerals = core.ephemerals(session.id).filter((path) => path.startsWith(request.path));
     client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, request.type, { ephemerals }));
   } else if (request.type === OpCode.whoAmI) {
-    const clientInfo = [{ authScheme: "ip", user: client.peer.name }];
+    const clientInfo = clientInfoOf(client);
     client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, request.type, { clientInfo }));
   } else client.reply(xid, ErrorCode.unimplemented);
 }
 
-/** Every znode is open to everybody, so credentials change nothing: well-formed ones are taken, others refused. */
-function authenticate(client: Connection, xid: number, request: wire.AuthRequest): void {
-  if (request.scheme === "digest") {
-    client.reply(xid, ErrorCode.ok);
-    return;
-  }
-  client.reply(xid, ErrorCode.authFailed);
-  client.finish();
-}
-
-type WriteRequest = wire.CreateRequest | wire.DeleteRequest | wire.SetDataRequest | wire.CheckRequest;
+type WriteRequest =
+  | wire.CreateRequest
+  | wire.DeleteRequest
+  | wire.SetDataRequest
+  | wire.SetAclRequest
+  | wire.CheckRequest;
 
 function write(hub: Hub, client: Connection, session: SessionRow, xid: number, request: WriteRequest): void {
   const op = opOf(request);
@@ -115,7 +109,7 @@ function write(hub: Hub, client: Connection, session: SessionRow, xid: number, r
     client.reply(xid, op);
     return;
   }
-  const outcome = hub.core.commit(session.id, [op]);
+  const outcome = hub.core.commit(session.id, [op], client);
   if (outcome.error !== undefined) {
     client.reply(xid, wireCode(reasonOf(outcome.error)));
     return;
@@ -132,7 +126,7 @@ function commit(
   xid: number,
   request: wire.MultiRequest,
 ): void {
-  const ops: Op[] = [];
+  const ops: TreeOp[] = [];
   for (const [index, wanted] of request.ops.entries()) {
     const op = opOf(wanted);
     if (typeof op === "number") {
@@ -141,7 +135,7 @@ function commit(
     }
     ops.push(op);
   }
-  const outcome = hub.core.commit(session.id, ops);
+  const outcome = hub.core.commit(session.id, ops, client);
   if (outcome.error instanceof CommitFailed) {
     const { index, reason } = outcome.error;
     replyRefused(client, xid, ops.length, index, wireCode(reason));
@@ -173,21 +167,23 @@ function reasonOf(error: TreeError): TreeError {
 }
 
 /** The operation that a request asks for, or the error code that refuses it. */
-function opOf(request: wire.MultiOpRequest): Op | number {
+function opOf(request: wire.MultiOpRequest | wire.SetAclRequest): TreeOp | number {
   switch (request.type) {
     case OpCode.create:
     case OpCode.create2:
       if (request.flags < 0 || request.flags > (EPHEMERAL | SEQUENTIAL)) return ErrorCode.unimplemented;
-      if (!isOpen(request.acl)) return ErrorCode.invalidAcl;
       return {
         op: "create",
         path: request.path,
         data: request.data,
+        acl: request.acl,
         ephemeral: (request.flags & EPHEMERAL) !== 0,
         sequential: (request.flags & SEQUENTIAL) !== 0,
       };
     case OpCode.setData:
       return { op: "set", path: request.path, data: request.data, ...versionOf(request.version) };
+    case OpCode.setAcl:
+      return { op: "setAcl", path: request.path, acl: request.acl, ...versionOf(request.version) };
     case OpCode.delete:
       return { op: "delete", path: request.path, ...versionOf(request.version) };
     case OpCode.check:
@@ -202,11 +198,6 @@ function versionOf(version: number): { version?: number } {
   return version === -1 ? {} : { version };
 }
 
-function isOpen(acl: readonly wire.Acl[]): boolean {
-  const only = acl[0];
-  return acl.length === 1 && only?.perms === 31 && only.scheme === "world" && only.id === "anyone";
-}
-
 function responseOf(type: wire.Request["type"], result: OpResult): object {
   if (result.op === "create")
     return type === OpCode.create ? { path: result.path } : { path: result.path, stat: result.stat };
@@ -218,6 +209,11 @@ function read(hub: Hub, client: Connection, xid: number, request: wire.ReadReque
   const { core } = hub;
   const { path, type } = request;
   const stat = core.stat(path);
+  // Whether a znode exists, anybody may know.
+  if (type !== OpCode.exists && !permits(core.acl(path), Permission.read, client)) {
+    client.reply(xid, ErrorCode.noAuth);
+    return;
+  }
   // Only `exists` leaves a watch on what is not there.
   if (request.watch && (stat !== undefined || type === OpCode.exists)) {
     const kind = type === OpCode.exists || type === OpCode.getData ? "data" : "child";
@@ -234,7 +230,7 @@ function read(hub: Hub, client: Connection, xid: number, request: wire.ReadReque
     type === OpCode.exists
       ? { stat }
       : type === OpCode.getData
-        ? { data: core.data(path), stat }
+        ? { data: core.content(path), stat }
         : { children: core.children(path), stat };
   client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, type, response as never));
 }
@@ -244,8 +240,8 @@ function readMany(hub: Hub, client: Connection, xid: number, request: wire.Multi
   const results: wire.MultiResult[] = [];
   let bytes = 0;
   for (const op of request.ops) {
-    const result = readOne(hub, op);
-    if ("data" in result) bytes += result.data.length;
+    const result = readOne(hub, client, op);
+    if ("data" in result) bytes += result.stat.dataLength;
     else if ("children" in result) for (const name of result.children) bytes += NAME_OVERHEAD + name.length;
     if (bytes > hub.limits.maxQueuedBytes) {
       client.reply(xid, ErrorCode.quotaExceeded);
@@ -256,13 +252,14 @@ function readMany(hub: Hub, client: Connection, xid: number, request: wire.Multi
   client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, OpCode.multiRead, { results }));
 }
 
-function readOne({ core }: Hub, op: wire.MultiOpRequest): wire.MultiResult {
+function readOne({ core }: Hub, client: Connection, op: wire.MultiOpRequest): wire.MultiResult {
   if (op.type !== OpCode.getData && op.type !== OpCode.getChildren)
     return { type: "error", err: ErrorCode.unimplemented };
   const stat = core.stat(op.path);
   if (stat === undefined) return { type: "error", err: ErrorCode.noNode };
+  if (!permits(core.acl(op.path), Permission.read, client)) return { type: "error", err: ErrorCode.noAuth };
   if (op.type === OpCode.getChildren) return { type: op.type, children: core.children(op.path) };
-  return { type: op.type, data: core.data(op.path) as Buffer, stat };
+  return { type: op.type, data: core.content(op.path) as Buffer, stat };
 }
 
 function addWatch(hub: Hub, client: Connection, xid: number, request: wire.AddWatchRequest): void {

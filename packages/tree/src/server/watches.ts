@@ -1,3 +1,5 @@
+import type { AccessList } from "../engine/index.ts";
+
 /** What a znode went through, as watchers are told. */
 export type WatchEventType = "created" | "deleted" | "changed" | "childrenChanged";
 
@@ -8,7 +10,8 @@ const KINDS: readonly WatchKind[] = ["data", "child", "persistent", "recursive"]
 
 /** One connection, as the table sees it. */
 export interface Watcher {
-  notify(type: WatchEventType, path: string): void;
+  /** `acl`: the path's access list at that moment. */
+  notify(type: WatchEventType, path: string, acl: AccessList): void;
 }
 
 /**
@@ -80,14 +83,14 @@ export class WatchTable {
   }
 
   /** Tells whoever watches; one-shot watches that fire are gone before anyone is told. */
-  trigger(type: WatchEventType, path: string): void {
+  trigger(type: WatchEventType, path: string, acl: AccessList): void {
     if (this.#size === 0) return;
     const told = new Set<Watcher>();
     if (type !== "childrenChanged") this.#take("data", path, told);
     if (type === "childrenChanged" || type === "deleted") this.#take("child", path, told);
     for (const watcher of this.#tables.persistent.get(path) ?? []) told.add(watcher);
     if (type !== "childrenChanged" && this.#tables.recursive.size > 0) this.#recursive(path, told);
-    for (const watcher of told) watcher.notify(type, path);
+    for (const watcher of told) watcher.notify(type, path, acl);
   }
 
   #take(kind: "data" | "child", path: string, told: Set<Watcher>): void {

@@ -40,18 +40,18 @@ export function setWatches(hub: Hub, client: Connection, request: wire.SetWatche
   const seen = request.relativeZxid;
   for (const path of request.dataWatches) {
     const stat = core.stat(path);
-    if (stat === undefined) client.notify("deleted", path);
-    else if (stat.mzxid > seen) client.notify("changed", path);
+    if (stat === undefined) client.notify("deleted", path, undefined);
+    else if (stat.mzxid > seen) client.notify("changed", path, core.acl(path));
     else if (!watch(hub, client, "data", path)) return false;
   }
   for (const path of request.existWatches) {
-    if (core.stat(path) !== undefined) client.notify("created", path);
+    if (core.stat(path) !== undefined) client.notify("created", path, core.acl(path));
     else if (!watch(hub, client, "data", path)) return false;
   }
   for (const path of request.childWatches) {
     const stat = core.stat(path);
-    if (stat === undefined) client.notify("deleted", path);
-    else if (stat.pzxid > seen) client.notify("childrenChanged", path);
+    if (stat === undefined) client.notify("deleted", path, undefined);
+    else if (stat.pzxid > seen) client.notify("childrenChanged", path, core.acl(path));
     else if (!watch(hub, client, "child", path)) return false;
   }
   return (

@@ -34,6 +34,7 @@ function row(path: string, text: string): ZnodeRow {
     cversion: 5,
     aversion: 6,
     ephemeralOwner: 0x7fff_ffff_ffff_fff1n,
+    acl: null,
   };
 }
 
@@ -61,6 +62,55 @@ test("what was committed is read back, each column as it was", async () => {
   expect(second.snapshot.znodes).toEqual([row("/a", "z")]);
   expect(second.snapshot.sessions).toEqual([session]);
   await second.store.close();
+});
+
+test("null data and access lists are read back, and null is not empty", async () => {
+  const rows = [
+    { ...row("/null", ""), data: null },
+    { ...row("/locked", ""), acl: '[[31,"digest","me:hash"]]' },
+  ];
+  const first = await open();
+  await first.store.commit(batch(7n, [row("/null", "x"), ...rows]));
+  await first.store.close();
+  const second = await open();
+  expect(second.snapshot.znodes).toEqual(expect.arrayContaining(rows));
+  await second.store.close();
+});
+
+/** The first layout, as it was released. */
+const LAYOUT_1 = `
+  CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE znode (
+    path TEXT PRIMARY KEY, data BLOB NOT NULL,
+    czxid INTEGER NOT NULL, mzxid INTEGER NOT NULL, pzxid INTEGER NOT NULL,
+    ctime INTEGER NOT NULL, mtime INTEGER NOT NULL,
+    version INTEGER NOT NULL, cversion INTEGER NOT NULL, aversion INTEGER NOT NULL,
+    owner INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE session (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, timeout_ms INTEGER NOT NULL, password BLOB NOT NULL
+  ) STRICT;
+  INSERT INTO meta VALUES ('zxid', 41), ('boot', 3), ('file', 0), ('copied', 0);
+  PRAGMA application_id = 0x4e645964; PRAGMA user_version = 1`;
+
+test("a file of the first layout is brought to today's, each znode as it was", async () => {
+  const db = new DatabaseSync(file);
+  db.exec(LAYOUT_1);
+  const { path, data, czxid, mzxid, pzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner } = row(
+    "/a",
+    "x",
+  );
+  db.prepare("INSERT INTO znode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").run(
+    ...[path, data, czxid, mzxid, pzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner],
+  );
+  db.close();
+  const { store, snapshot } = await open();
+  expect(snapshot).toMatchObject({ zxid: 41n, boot: 4, znodes: [row("/a", "x")] });
+  await store.commit(batch(42n, [{ ...row("/b", ""), data: null, acl: '[[1,"world","anyone"]]' }], ["/a"]));
+  await store.close();
+  const again = await open();
+  expect(again.snapshot.znodes).toEqual([{ ...row("/b", ""), data: null, acl: '[[1,"world","anyone"]]' }]);
+  await again.store.close();
 });
 
 test("the folder and the files in it are closed to others", async () => {

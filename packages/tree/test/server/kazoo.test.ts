@@ -210,16 +210,4 @@ say(zk.exists('/again-e') is not None)
 `);
     expect(said).toEqual([true, true]);
   });
-
-  test("access lists that would not be kept are refused", async () => {
-    const said = await run(`
-from kazoo.security import READ_ACL_UNSAFE
-zk.add_auth('digest', 'me:secret')
-try:
-    zk.create('/acl', b'', acl=READ_ACL_UNSAFE)
-except InvalidACLError:
-    say('refused')
-`);
-    expect(said).toEqual(["refused"]);
-  });
 });

@@ -68,7 +68,7 @@ type Code = typeof OpCode;
 export interface CreateRequest {
   readonly type: Code["create"] | Code["create2"] | Code["createContainer"];
   readonly path: string;
-  readonly data: Uint8Array;
+  readonly data: Uint8Array | null;
   readonly acl: readonly Acl[];
   readonly flags: number;
 }
@@ -76,7 +76,7 @@ export interface CreateRequest {
 export interface CreateTtlRequest {
   readonly type: Code["createTtl"];
   readonly path: string;
-  readonly data: Uint8Array;
+  readonly data: Uint8Array | null;
   readonly acl: readonly Acl[];
   readonly flags: number;
   /** Milliseconds. */
@@ -92,7 +92,7 @@ export interface DeleteRequest {
 export interface SetDataRequest {
   readonly type: Code["setData"];
   readonly path: string;
-  readonly data: Uint8Array;
+  readonly data: Uint8Array | null;
   readonly version: number;
 }
 

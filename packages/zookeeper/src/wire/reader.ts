@@ -55,11 +55,14 @@ export class JuteReader {
 
   /** A copy; empty for the protocol's null. */
   buffer(): Buffer {
+    return this.nullableBuffer() ?? Buffer.alloc(0);
+  }
+
+  /** A copy; null for the protocol's null. */
+  nullableBuffer(): Buffer | null {
     const size = this.int();
-    if (size <= 0) {
-      if (size < -1) throw new ProtocolError(`a buffer of length ${size}`);
-      return Buffer.alloc(0);
-    }
+    if (size < -1) throw new ProtocolError(`a buffer of length ${size}`);
+    if (size === -1) return null;
     const at = this.#take(size);
     const copy = Buffer.allocUnsafe(size);
     copy.set(this.bytes.subarray(at, at + size));

@@ -106,12 +106,12 @@ export function readRequest(r: JuteReader, type: number): Request {
     case OpCode.create:
     case OpCode.create2:
     case OpCode.createContainer:
-      return { type, path: r.string(), data: r.buffer(), acl: readAcl(r), flags: r.int() };
+      return { type, path: r.string(), data: r.nullableBuffer(), acl: readAcl(r), flags: r.int() };
     case OpCode.createTtl:
       return {
         type,
         path: r.string(),
-        data: r.buffer(),
+        data: r.nullableBuffer(),
         acl: readAcl(r),
         flags: r.int(),
         ttl: r.longNumber(),
@@ -125,7 +125,7 @@ export function readRequest(r: JuteReader, type: number): Request {
     case OpCode.getChildren2:
       return { type, path: r.string(), watch: r.bool() };
     case OpCode.setData:
-      return { type, path: r.string(), data: r.buffer(), version: r.int() };
+      return { type, path: r.string(), data: r.nullableBuffer(), version: r.int() };
     case OpCode.getAcl:
     case OpCode.sync:
     case OpCode.getAllChildrenNumber:

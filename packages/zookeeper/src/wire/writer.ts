@@ -77,7 +77,11 @@ export class JuteWriter {
     this.bytes[this.length++] = value ? 1 : 0;
   }
 
-  buffer(value: Uint8Array): void {
+  buffer(value: Uint8Array | null): void {
+    if (value === null) {
+      this.int(-1);
+      return;
+    }
     const size = value.length;
     this.#reserve(4 + size);
     this.view.setInt32(this.length, size);

@@ -18,6 +18,17 @@ const MIGRATIONS: readonly string[] = [
      id INTEGER PRIMARY KEY, kind TEXT NOT NULL, timeout_ms INTEGER NOT NULL, password BLOB NOT NULL
    ) STRICT;
    INSERT INTO meta VALUES ('zxid', 0), ('boot', 0), ('file', 0), ('copied', 0);`,
+  // Data may be null, and a znode may have an access list. SQLite drops a NOT NULL only with the table.
+  `CREATE TABLE znode_with_acl (
+     path TEXT PRIMARY KEY, data BLOB,
+     czxid INTEGER NOT NULL, mzxid INTEGER NOT NULL, pzxid INTEGER NOT NULL,
+     ctime INTEGER NOT NULL, mtime INTEGER NOT NULL,
+     version INTEGER NOT NULL, cversion INTEGER NOT NULL, aversion INTEGER NOT NULL,
+     owner INTEGER NOT NULL, acl TEXT
+   ) STRICT;
+   INSERT INTO znode_with_acl SELECT *, NULL FROM znode;
+   DROP TABLE znode;
+   ALTER TABLE znode_with_acl RENAME TO znode;`,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

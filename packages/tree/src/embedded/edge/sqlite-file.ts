@@ -34,10 +34,11 @@ export class SqliteFile {
     this.#path = path;
     this.#inode = statSync(path, { bigint: true }).ino & 0x7fff_ffff_ffff_ffffn;
     this.#put = db.prepare(
-      `INSERT INTO znode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET
+      `INSERT INTO znode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET
          data = excluded.data, czxid = excluded.czxid, mzxid = excluded.mzxid, pzxid = excluded.pzxid,
          ctime = excluded.ctime, mtime = excluded.mtime, version = excluded.version,
-         cversion = excluded.cversion, aversion = excluded.aversion, owner = excluded.owner`,
+         cversion = excluded.cversion, aversion = excluded.aversion, owner = excluded.owner,
+         acl = excluded.acl`,
     );
     this.#delete = db.prepare("DELETE FROM znode WHERE path = ?");
     this.#putSession = db.prepare("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)");
@@ -145,6 +146,7 @@ export class SqliteFile {
       row.cversion,
       row.aversion,
       row.ephemeralOwner,
+      row.acl,
     );
   }
 
@@ -173,7 +175,7 @@ export class SqliteFile {
     for (const row of statement.iterate()) {
       rows.push({
         path: row.path as string,
-        data: row.data as Uint8Array,
+        data: row.data as Uint8Array | null,
         czxid: row.czxid as bigint,
         mzxid: row.mzxid as bigint,
         pzxid: row.pzxid as bigint,
@@ -183,6 +185,7 @@ export class SqliteFile {
         cversion: Number(row.cversion),
         aversion: Number(row.aversion),
         ephemeralOwner: row.owner as bigint,
+        acl: row.acl as string | null,
       });
     }
     return rows;
