@@ -318,3 +318,17 @@ describe("what a launch is given", () => {
     expect(declined()?.facts.reason).toMatch(/does not list diskimage noble/);
   });
 });
+
+test("a node whose record is too long for the tree fails its request, with the reason", async () => {
+  const world = new World();
+  const attributes = { text: "x".repeat(1_100_000) };
+  const config = launcherConfig([
+    fakeProvider("cloud", {}, { "max-servers": 2, "node-attributes": attributes }),
+  ]);
+  const { journal } = await world.start("a", config);
+  const id = await world.ask();
+  await world.until("it failed", () => world.request(id)?.state === "failed");
+  const declined = () => journal.events.find(({ event }) => event === "request.declined");
+  await world.until("it says so", () => declined() !== undefined);
+  expect(declined()?.facts.reason).toMatch(/bytes are more than the 1048575/);
+});

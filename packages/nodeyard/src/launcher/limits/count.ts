@@ -27,6 +27,14 @@ export class Count {
     if (may.length === 0) return undefined;
     return may.reduce((sum: Resources, { resources }) => add(sum, { instances: 1, ...resources }), {});
   }
+
+  /** What a ledger should say that says `sum`. */
+  rightFor(sum: Resources, scope: ScopeKey): Resources {
+    const least = this.least(scope);
+    if (this.more(scope) === undefined) return least;
+    const names = [...Object.keys(sum), ...Object.keys(least)];
+    return Object.fromEntries(names.map((name) => [name, Math.max(sum[name] ?? 0, least[name] ?? 0)]));
+  }
 }
 
 function mayCount(known: Known, scope: ScopeKey): boolean {

@@ -61,7 +61,8 @@ export function sumsOf(records: Iterable<Counted>): ReadonlyMap<ScopeKey, Resour
 
 const nothing: ReadonlyMap<ScopeKey, Resources> = new Map();
 
-function difference(now: Resources, old: Resources): Resources {
+/** What has to be added to `old` to have `now`; resources of which nothing changes are left out. */
+export function difference(now: Resources, old: Resources): Resources {
   const rest: { [name: string]: number } = {};
   for (const name of new Set([...Object.keys(now), ...Object.keys(old)])) {
     const amount = (now[name] ?? 0) - (old[name] ?? 0);

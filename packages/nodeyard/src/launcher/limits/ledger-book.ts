@@ -6,8 +6,15 @@ import { encodeLedger, type Ledger, ledgerPath } from "./ledger-znode.ts";
 
 /** A limit is used up by what all Nodeyard launchers made or gave away. */
 export class LimitReached extends NodeyardError {
+  readonly scope: ScopeKey;
+  readonly resource: string;
+  readonly used: number;
+
   constructor(scope: ScopeKey, resource: string, limit: number, used: number) {
     super("launcher.limit_reached", `${scope}: ${used} of ${limit} ${resource} are taken`);
+    this.scope = scope;
+    this.resource = resource;
+    this.used = used;
   }
 }
 
@@ -65,11 +72,6 @@ export class LedgerBook {
     this.#queue.push({ postings, ops, settle, attempts: 0 });
     if (!this.#busy) void this.#work();
     return settle.promise;
-  }
-
-  /** Somebody else wrote it: the next commit reads it. */
-  forget(scope: ScopeKey): void {
-    this.#known.delete(scope);
   }
 
   async #work(): Promise<void> {

@@ -1,10 +1,21 @@
 import type { Resources } from "@nodeyard/driver";
-import { ensurePath, type Tree, TreeError } from "@nodeyard/tree";
+import { CommitFailed, ensurePath, type SetOp, type Tree, TreeError } from "@nodeyard/tree";
 import { poolOf } from "../../view/index.ts";
 import type { ScopeKey } from "./holdings.ts";
 
 const ROOT = "/nodeyard/limits";
+/**
+ * Its version counts corrections: every write that changes a ledger and no record sets it, so that a correction that was measured before
+ * another one is refused.
+ */
+export const REPAIRS = ROOT;
 const VERSION = 1;
+/** Part of each such write. */
+export const REPAIRED: SetOp = {
+  op: "set",
+  path: REPAIRS,
+  data: Buffer.from(JSON.stringify({ v: VERSION })),
+};
 
 /** What a ledger says, and the version under which it may be changed. */
 export interface Ledger {
@@ -62,17 +73,20 @@ export async function readLedger(
       const found = await tree.get(path);
       const sum = decodeLedger(found.data, names);
       if (sum !== undefined) return { sum, version: found.stat.version };
-      await tree.set(path, encodeLedger(await count(true)), { version: found.stat.version });
+      const data = encodeLedger(await count(true));
+      await tree.commit([{ op: "set", path, data, version: found.stat.version }, REPAIRED]);
     } catch (error) {
       if (!(error instanceof TreeError)) throw error;
-      if (error.code === "tree.bad_version") continue;
-      if (error.code !== "tree.no_node") throw error;
+      const { code } = error instanceof CommitFailed ? error.reason : error;
+      if (code === "tree.bad_version") continue;
+      if (code !== "tree.no_node") throw error;
       await ensurePath(tree, path.slice(0, path.lastIndexOf("/")));
-      await tree.create(path, encodeLedger(await count(false))).catch(ignoreExisting);
+      const data = encodeLedger(await count(false));
+      await tree.commit([{ op: "create", path, data }, REPAIRED]).catch(ignoreExisting);
     }
   }
 }
 
 function ignoreExisting(error: unknown): void {
-  if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
+  if (!(error instanceof CommitFailed) || error.reason.code !== "tree.node_exists") throw error;
 }

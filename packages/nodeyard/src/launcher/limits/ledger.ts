@@ -1,20 +1,15 @@
 import { add, type Resources } from "@nodeyard/driver";
-import {
-  decodeNode,
-  type NodeFields,
-  type NodeRecord,
-  paths,
-  RecordError,
-  readableNode,
-} from "@nodeyard/model";
+import type { NodeRecord } from "@nodeyard/model";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
-import { type CreateOp, type Op, type OpResult, type Tree, TreeError } from "@nodeyard/tree";
+import { CommitFailed, type CreateOp, type Op, type OpResult, type Tree, TreeError } from "@nodeyard/tree";
 import type { Log } from "../../telemetry/index.ts";
 import type { View } from "../../view/index.ts";
 import { Count } from "./count.ts";
+import { countRecords, nodeIds } from "./count-records.ts";
+import { measureDrift } from "./drift.ts";
 import { isGiven, type ScopeKey, scopeOf, shiftsOf } from "./holdings.ts";
-import { LedgerBook, type Posting } from "./ledger-book.ts";
-import { decodeLedger, encodeLedger, type Ledger, ledgerPath, readLedger } from "./ledger-znode.ts";
+import { LedgerBook, LimitReached, type Posting } from "./ledger-book.ts";
+import { decodeLedger, type Ledger, ledgerPath, readLedger } from "./ledger-znode.ts";
 
 export interface LedgerHandles {
   readonly tree: Tree;
@@ -24,16 +19,21 @@ export interface LedgerHandles {
   readonly log: Log;
 }
 
+/** How long a ledger that was found right is not measured again for another refusal. */
+const BELIEVED_MS = 1_000;
+
 /**
  * Limits that several launchers share, exact among Nodeyard's (design, rule 3): pools, clouds' quotas, tenants. A scope
- * without a limit has no ledger and costs nothing. What Python launchers do is only seen: `audit` sets a ledger right when
- * it was off twice in a row. While a node cannot be read that may count for a scope, its ledger is set no lower: the node was counted
- * when its record was made.
+ * without a limit has no ledger and costs nothing. What Python launchers do is only seen: a ledger that is off is corrected when it
+ * refuses what the view has room for, and by `audit`. While a node cannot be read that may count for a scope, its ledger is set no
+ * lower: the node was counted when its record was made.
  */
 export class Ledgers {
   readonly #handles: LedgerHandles;
   readonly #limits = new Map<ScopeKey, Resources>();
-  readonly #off = new Set<ScopeKey>();
+  /** When a ledger was last found to say what exists, monotonic ms. */
+  readonly #right = new Map<ScopeKey, number>();
+  readonly #repairing = new Map<ScopeKey, Promise<ReadonlySet<ScopeKey>>>();
   readonly #book: LedgerBook;
 
   constructor(handles: LedgerHandles) {
@@ -68,7 +68,7 @@ export class Ledgers {
     if (postings.length === 0) {
       return (await this.#handles.tree.create(create.path, create.data, { sequential: true })).path;
     }
-    const [result] = await this.#book.commit(postings, [create]);
+    const [result] = await this.#commit(postings, [create]);
     return (result as Extract<OpResult, { op: "create" }>).path;
   }
 
@@ -78,11 +78,11 @@ export class Ledgers {
    */
   async change(before: NodeRecord, after: NodeRecord | undefined, ops: readonly Op[]): Promise<void> {
     const postings = this.#postings(before, after, true);
-    if (postings.length > 0) await this.#book.commit(postings, ops);
+    if (postings.length > 0) await this.#commit(postings, ops);
     else await this.#handles.tree.commit(ops);
   }
 
-  /** Compares every ledger with the view; one that is off twice in a row is counted anew. To be called at each resync. */
+  /** Compares every ledger with the view, and corrects those that are off. To be called at each resync. */
   async audit(): Promise<void> {
     const { tree, view } = this.#handles;
     if (!view.complete || this.#limits.size === 0) return;
@@ -92,25 +92,27 @@ export class Ledgers {
         return { scope, sum: data === undefined ? undefined : decodeLedger(data, []) };
       }),
     );
-    // After the reads: what the view lacks then is put right by the second look.
-    const count = new Count(
-      [...view.nodes.byId.values()].map(({ record }) => record),
-      [...view.unreadable.nodes.values()].map(({ known }) => known),
+    const count = this.#seen();
+    const off = found.flatMap(({ scope, sum }) =>
+      sum === undefined || same(sum, count.rightFor(sum, scope), this.#names(scope)) ? [] : [scope],
     );
-    const twice: ScopeKey[] = [];
-    for (const { scope, sum } of found) {
-      const off = sum !== undefined && !same(sum, rightFor(sum, count, scope), this.#names(scope));
-      if (off && this.#off.delete(scope)) twice.push(scope);
-      else if (off) this.#off.add(scope);
-      else this.#off.delete(scope);
-    }
-    for (const scope of twice) await this.#recount(scope);
+    // The view may be behind; what is off is measured in the tree.
+    if (off.length > 0) await this.#repair(off);
   }
 
   #set(scope: ScopeKey, limits: Resources): void {
     const finite = Object.entries(limits).filter(([, limit]) => Number.isFinite(limit));
     if (finite.length > 0) this.#limits.set(scope, Object.fromEntries(finite));
     else this.#limits.delete(scope);
+  }
+
+  /** What the view says that is taken. */
+  #seen(): Count {
+    const { nodes, unreadable } = this.#handles.view;
+    return new Count(
+      [...nodes.byId.values()].map(({ record }) => record),
+      [...unreadable.nodes.values()].map(({ known }) => known),
+    );
   }
 
   #names(scope: ScopeKey): readonly string[] {
@@ -138,9 +140,10 @@ export class Ledgers {
   async #read(scopes: readonly ScopeKey[]): Promise<readonly Ledger[]> {
     const { tree } = this.#handles;
     let counted: Promise<Count> | undefined;
+    const all = async () => countRecords(tree, await nodeIds(tree));
     const count = (alone: boolean) => {
-      if (alone) return countRecords(tree);
-      counted ??= countRecords(tree);
+      if (alone) return all();
+      counted ??= all();
       return counted;
     };
     return Promise.all(
@@ -153,24 +156,54 @@ export class Ledgers {
     );
   }
 
-  /** Exact: the set is refused when any Nodeyard launcher wrote the ledger since it was read. */
-  async #recount(scope: ScopeKey): Promise<void> {
-    const { tree, log } = this.#handles;
+  /** Commits; a refusal is believed only when the view agrees, or when the ledger was found to be right. */
+  async #commit(postings: readonly Posting[], ops: readonly Op[]): Promise<readonly OpResult[]> {
     try {
-      const path = ledgerPath(scope);
-      const { stat, data } = await tree.get(path);
-      const before = decodeLedger(data, []);
-      const sum = rightFor(before ?? {}, await countRecords(tree), scope);
-      if (before !== undefined && same(before, sum, this.#names(scope))) return;
-      await tree.set(path, encodeLedger(sum), { version: stat.version });
-      this.#book.forget(scope);
-      log.warn({ scope, before, now: sum }, "a ledger was off and is set to what exists");
+      return await this.#book.commit(postings, ops);
     } catch (error) {
-      if (error instanceof TreeError && error.code === "tree.bad_version") return;
-      log.warn(
-        { scope, error: messageOf(error) },
-        "could not set a ledger right; the next sweep tries again",
-      );
+      if (!(error instanceof LimitReached) || !(await this.#freed(error))) throw error;
+      return this.#book.commit(postings, ops);
+    }
+  }
+
+  /** Whether the ledger that refused said more than there is, and was corrected. */
+  async #freed({ scope, resource, used }: LimitReached): Promise<boolean> {
+    const { tree, clock } = this.#handles;
+    const said = { [resource]: used };
+    const hasRoom = () => (this.#seen().rightFor(said, scope)[resource] ?? 0) < used;
+    if (!hasRoom()) return false;
+    const found = this.#right.get(scope);
+    if (found !== undefined && clock.monotonic() - found < BELIEVED_MS) return false;
+    // The view may be behind. Events come before the answer of a sync, and the reads that they cause before that of a later read.
+    await tree.sync(ledgerPath(scope));
+    await tree.stat(ledgerPath(scope));
+    if (!hasRoom()) return false;
+    let repair = this.#repairing.get(scope);
+    if (repair === undefined) {
+      repair = this.#repair([scope]).finally(() => this.#repairing.delete(scope));
+      this.#repairing.set(scope, repair);
+    }
+    return (await repair).has(scope);
+  }
+
+  /** Corrects those of `scopes` whose ledgers are off; returns which they were. */
+  async #repair(scopes: readonly ScopeKey[]): Promise<ReadonlySet<ScopeKey>> {
+    const { tree, view, clock, log } = this.#handles;
+    try {
+      const { amounts, fence } = await measureDrift(tree, scopes, view.nodes.byId.keys());
+      for (const scope of scopes) if (!amounts.has(scope)) this.#right.set(scope, clock.monotonic());
+      if (amounts.size === 0) return new Set();
+      const postings = [...amounts].map(([scope, amount]) => ({ scope, amount, limit: undefined }));
+      await this.#book.commit(postings, [fence]);
+      log.warn({ corrected: Object.fromEntries(amounts) }, "ledgers were off and say what exists now");
+      return new Set(amounts.keys());
+    } catch (error) {
+      if (!(error instanceof TreeError)) throw error;
+      // Another launcher may have corrected them first.
+      const { code } = error instanceof CommitFailed ? error.reason : error;
+      if (code === "tree.bad_version") return new Set(scopes);
+      log.warn({ scopes, error: messageOf(error) }, "could not correct ledgers; the next sweep tries again");
+      return new Set();
     }
   }
 }
@@ -179,40 +212,4 @@ const none: readonly Posting[] = [];
 
 function same(a: Resources, b: Resources, names: readonly string[]): boolean {
   return names.every((name) => (a[name] ?? 0) === (b[name] ?? 0));
-}
-
-/** What a ledger should say that says `sum`. */
-function rightFor(sum: Resources, count: Count, scope: ScopeKey): Resources {
-  const least = count.least(scope);
-  if (count.more(scope) === undefined) return least;
-  const names = [...Object.keys(sum), ...Object.keys(least)];
-  return Object.fromEntries(names.map((name) => [name, Math.max(sum[name] ?? 0, least[name] ?? 0)]));
-}
-
-/** What all records take, read from the tree itself: the view may be behind. */
-async function countRecords(tree: Tree): Promise<Count> {
-  const ids = await tree.children(paths.nodes).catch((error: unknown): readonly string[] => {
-    if (error instanceof TreeError && error.code === "tree.no_node") return [];
-    throw error;
-  });
-  const records: NodeRecord[] = [];
-  const unreadable: Partial<NodeFields>[] = [];
-  await Promise.all(
-    ids.map(async (id) => {
-      const found = await tree.get(paths.node(id)).catch(undefinedWhenMissing);
-      // A path that never had data is left by a locker that came too late.
-      if (found === undefined || (found.data.length === 0 && found.stat.version === 0)) return;
-      try {
-        records.push(decodeNode(id, found.data));
-      } catch (error) {
-        if (!(error instanceof RecordError)) throw error;
-        unreadable.push(readableNode(found.data));
-      }
-    }),
-  );
-  return new Count(records, unreadable);
-}
-
-function undefinedWhenMissing(error: unknown): undefined {
-  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
 }

@@ -164,7 +164,8 @@ async function conclude(
 function isReplannable(error: unknown): boolean {
   return (
     error instanceof FenceLost ||
-    error instanceof TreeError ||
+    // A record that is too long for the tree is so in every plan.
+    (error instanceof TreeError && error.code !== "tree.too_large") ||
     error instanceof LimitReached ||
     error instanceof ImageGone
   );
