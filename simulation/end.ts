@@ -38,6 +38,7 @@ export function checkEnd(scene: Scene, linesBefore: readonly number[]): void {
   const boards = [...check.nodes.values()].filter(({ data }) => data.provider === "lab").length;
   if (boards !== BOARDS)
     throw new Broken("every slot is registered once", undefined, `${boards} of ${BOARDS}`);
+  checkMinReady(scene);
   checkLedgers(scene);
   const letters = [...(cluster.znodes.children("/nodeyard/dead-letters") ?? [])];
   if (letters.length > 0) throw new Broken("no dead letter outlives its node", undefined, `${letters}`);
@@ -104,6 +105,21 @@ function checkChatter(processes: Scene["processes"], linesBefore: readonly numbe
     const unexpected = counters.list().filter((counter) => counter.name === "launcher.unexpected");
     if (unexpected.length > 0)
       throw new Broken("no error comes unexpected", undefined, `${name}: ${JSON.stringify(unexpected)}`);
+  }
+}
+
+/** As many nodes stand idle as `min-ready` says, at least. */
+function checkMinReady({ check, config }: Scene): void {
+  for (const { name, minReady } of config.labels.values()) {
+    const idle = [...check.nodes.values()].filter(({ data }) =>
+      (data.type as string[]).includes(name),
+    ).length;
+    if (idle < minReady)
+      throw new Broken(
+        "min-ready is reached when all is quiet",
+        undefined,
+        `${name}: ${idle} of ${minReady}`,
+      );
   }
 }
 

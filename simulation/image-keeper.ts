@@ -156,6 +156,8 @@ export class ImageKeeper {
       external_id: `${bad ? BAD : "image-"}${build}`,
       external_name: this.#image,
       format: "raw",
+      username: made.username,
+      python_path: made.python_path,
     };
     const up = await this.#create(
       `${path}/providers/${this.#provider}/images/`,

@@ -1,6 +1,12 @@
 import { type Clock, type Random, sleep } from "@nodeyard/runtime";
 import type { MemoryTree } from "@nodeyard/tree";
 import { askForNodes, readLease, releaseLease } from "nodeyard";
+import { between } from "./streams.ts";
+
+/** Some leases and jobs outlast three sweeps of a launcher, milliseconds. */
+export const LONG_MS = [190_000, 260_000] as const;
+/** Their share. */
+export const LONG = 0.04;
 
 /** What the CLI does: asks for a lease, uses what it gets, and gives it back or forgets to. */
 export class LeaseClient {
@@ -10,18 +16,24 @@ export class LeaseClient {
   ended = 0;
   readonly #handles: { readonly tree: MemoryTree; readonly clock: Clock; readonly random: Random };
 
+  readonly #long: Random;
   readonly #onForgotten: () => void;
 
-  constructor(tree: MemoryTree, clock: Clock, random: Random, onForgotten: () => void) {
+  /** `long`: chance of leases that outlast sweeps. */
+  constructor(tree: MemoryTree, clock: Clock, random: Random, long: Random, onForgotten: () => void) {
     this.#handles = { tree, clock, random };
+    this.#long = long;
     this.#onForgotten = onForgotten;
   }
 
   async live(labels: readonly string[]): Promise<void> {
     const { clock, random } = this.#handles;
+    const long = this.#long;
     this.open++;
-    const forMs = 5_000 + random.float() * 60_000;
-    const lease = await askForNodes(this.#handles, { labels, owner: "cli@here", forMs });
+    const isLong = long.float() < LONG;
+    const forMs = Math.round(isLong ? between(long, ...LONG_MS) : 5_000 + random.float() * 60_000);
+    // The checks read there what was asked for (checks/leases.ts).
+    const lease = await askForNodes(this.#handles, { labels, owner: `cli@for-${forMs}`, forMs });
     const patience = random.float() < 0.2 ? 300 : Number.POSITIVE_INFINITY;
     for (let waited = 0; ; waited += 100) {
       await sleep(clock, 100);
@@ -29,7 +41,7 @@ export class LeaseClient {
       if (now === undefined) break;
       if (now.state === "granted") {
         this.granted++;
-        await sleep(clock, random.float() * 3_000);
+        await sleep(clock, isLong ? forMs * 0.9 : random.float() * 3_000);
         if (random.float() < 0.7) await releaseLease(this.#handles, lease.id);
         else this.#onForgotten();
         break;

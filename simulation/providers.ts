@@ -22,10 +22,20 @@ export const KNOWN: ReadonlySet<string> = new Set(
   "small large board rare extra doomed metal slice zoned imaged".split(" "),
 );
 
+/** How the cloud image is logged in to. */
+const CLOUD_IMAGE = { username: "ci", "python-path": "/usr/bin/python3", "connection-port": 2022 };
+/** Of all nodes of clouds; slots add theirs. */
+export const ATTRIBUTES = { executor: "east" };
+export const SLOT_ATTRIBUTES = { sliced: true };
+
 const HOSTS = ["10.0.0.1", "10.0.0.2"];
 
 /** Machines of the label `doomed` can never be made, as of an image that does not boot. */
-export function fake(name: string, pools: readonly FakePool[]): ProviderConfig {
+export function fake(
+  name: string,
+  concurrency: number | undefined,
+  pools: readonly FakePool[],
+): ProviderConfig {
   const config = compiled(
     fakeConfig.load(
       {
@@ -33,11 +43,13 @@ export function fake(name: string, pools: readonly FakePool[]): ProviderConfig {
         driver: "fake",
         "launch-retries": 3,
         "launch-timeout": 30,
-        "cloud-images": [{ name: "image" }],
+        ...(concurrency === undefined ? {} : { "max-concurrency": concurrency }),
+        "cloud-images": [{ name: "image", ...CLOUD_IMAGE }],
         diskimages: [{ name: IMAGE }],
         pools: pools.map(({ limits, labels, zones, ...pool }) => ({
           ...pool,
           "max-servers": limits.instances,
+          "node-attributes": ATTRIBUTES,
           ...(limits.cores === undefined ? {} : { "max-cores": limits.cores }),
           ...(zones === undefined ? {} : { "availability-zones": zones }),
           labels: labels.map((label) => ({
@@ -80,7 +92,9 @@ export function slicer(name: string, limits: Limits, slots: number): ProviderCon
     "grace-time": 5,
     "max-age": 90,
   };
-  const pools = [{ name: "main", "max-servers": limits.instances, labels: [label] }];
+  const pools = [
+    { name: "main", "max-servers": limits.instances, labels: [label], "node-attributes": SLOT_ATTRIBUTES },
+  ];
   const fields = { "launch-timeout": 120, "launch-retries": 3 };
   return compiled(metastaticDriver.config.load({ name, driver: "metastatic", ...fields, pools }, context));
 }

@@ -23,7 +23,7 @@ async function idle() {
     }
   };
   scene.troubled = false;
-  const record = encodeNode(newNode({ state: "ready", provider: "elsewhere", type: ["small"] }, 0));
+  const record = encodeNode(newNode({ state: "ready", provider: "elsewhere", type: ["any"] }, 0));
   await does(tree.create(paths.nodes));
   await does(tree.create(`${paths.nodes}/`, record, { sequential: true }));
   return { scene, tree, does };

@@ -2,6 +2,7 @@ import { paths } from "@nodeyard/model";
 import type { Clock, Random } from "@nodeyard/runtime";
 import { sleep } from "@nodeyard/runtime";
 import { type MemoryTree, TreeError } from "@nodeyard/tree";
+import { LONG, LONG_MS } from "./lease-client.ts";
 import { between } from "./streams.ts";
 
 const decoder = new TextDecoder();
@@ -16,6 +17,8 @@ export interface RequestorOptions {
   readonly tree: MemoryTree;
   readonly clock: Clock;
   readonly random: Random;
+  /** Chance of jobs that outlast sweeps. */
+  readonly long: Random;
   /** An executor of its own, with a session that can die. */
   readonly executor: () => MemoryTree;
   /** Whether somebody changed the node by hand. */
@@ -112,11 +115,22 @@ export class Requestor {
     if (this.#random.float() < 0.1 && dies === undefined) return this.#giveBackUnused(nodes, locks);
     for (const id of nodes) await this.#write(id, "in-use", {}, tree);
     if (dies !== undefined) return this.#die(tree, request);
+    await this.#work();
+    return this.#end(nodes, locks);
+  }
+
+  async #end(nodes: readonly string[], locks: readonly string[]): Promise<"used"> {
     if (this.#random.float() < 0.08) return this.#autohold(nodes, locks);
     const returned = this.#random.float() < 0.9;
     for (const id of nodes) if (returned) await this.#write(id, "used");
     for (const path of locks) await this.#delete(path);
     return "used";
+  }
+
+  /** Some jobs outlast sweeps. */
+  async #work(): Promise<void> {
+    const { long } = this.#options;
+    if (long.float() < LONG) await sleep(this.#clock, between(long, ...LONG_MS));
   }
 
   /** The executor is gone, and its locks when its session ends; what it left the scheduler clears away. */

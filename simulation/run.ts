@@ -102,6 +102,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   scene.troubled = false;
   trouble.end();
   scene.images.stop();
+  check.calm();
   const began = clock.monotonic();
   while (!isQuiet(scene)) {
     if (clock.monotonic() - began > PATIENCE_MS)

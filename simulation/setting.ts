@@ -1,4 +1,6 @@
 import type { LauncherConfig } from "nodeyard";
+import type { Setting } from "./checks/index.ts";
+import { PROMISED } from "./promised.ts";
 import { fake, type Limits, lab, slicer } from "./providers.ts";
 
 export { IMAGE } from "./providers.ts";
@@ -26,6 +28,39 @@ export const LIMITS: ReadonlyMap<string, Limits> = new Map([
 /** What the nodes that a tenant was given may take, at most. */
 export const TENANT_LIMITS: ReadonlyMap<string, Limits> = new Map([["t1", { instances: 4, cores: 12 }]]);
 
+/** Machines of others at each cloud, which count against its quota. */
+export const STRANGERS = 2;
+/** What a cloud gives us in all: less than its pools may take together. */
+export const QUOTAS: ReadonlyMap<string, Limits> = new Map([["cloud", { instances: 7 }]]);
+
+/** What the cloud itself allows. */
+export function quotaOf(cloud: string): { readonly instances?: number } {
+  const ours = QUOTAS.get(cloud)?.instances;
+  return ours === undefined ? {} : { instances: ours + STRANGERS };
+}
+
+/** Nodes that a provider launches at once. */
+const CONCURRENCY: ReadonlyMap<string, Limits> = new Map([["east", { instances: 3 }]]);
+
+/** Idle nodes that are kept, by label. */
+const MIN_READY: ReadonlyMap<string, number> = new Map([
+  ["small", 1],
+  ["large", 1],
+]);
+
+/** What the checks know of all this. */
+export const CHECKED: Setting = {
+  pools: LIMITS,
+  tenants: TENANT_LIMITS,
+  providers: QUOTAS,
+  launching: CONCURRENCY,
+  slicer: SLICER,
+  zoned: ZONED,
+  hosts: "lab",
+  promised: PROMISED,
+  minReady: MIN_READY,
+};
+
 /** Labels that requests ask for, likelier ones more often; `nowhere` is nobody's. */
 export const WANTED = [
   "small",
@@ -51,7 +86,9 @@ export const WANTED = [
 export const BOARDS = 4;
 
 const east = () =>
-  fake("east", [{ name: "main", limits: LIMITS.get("east/main")!, labels: ["rare", "large", "doomed"] }]);
+  fake("east", CONCURRENCY.get("east")?.instances, [
+    { name: "main", limits: LIMITS.get("east/main")!, labels: ["rare", "large", "doomed"] },
+  ]);
 
 interface Variant {
   readonly east?: boolean;
@@ -89,12 +126,12 @@ function variant({
 }: Variant): LauncherConfig {
   const of = (pool: string) => LIMITS.get(pool)!;
   const providers = [
-    fake("cloud", [
+    fake("cloud", undefined, [
       { name: "main", limits: of("cloud/main"), labels: ["small", "large", ...(extra ? ["extra"] : [])] },
       { name: "spare", limits: of("cloud/spare"), labels: ["small"], priority: 200 },
     ]),
     lab(),
-    fake("west", [
+    fake("west", undefined, [
       { name: "main", limits: of(ZONED), labels: ["zoned", "imaged"], zones },
       { name: "metal", limits: of("west/metal"), labels: ["metal"] },
     ]),
@@ -102,7 +139,7 @@ function variant({
     ...(slices ? [slicer(SLICER, of(`${SLICER}/main`), SLOTS)] : []),
   ];
   const labels = new Map(
-    ["small", "large"].map((name) => [name, { name, minReady: 1, maxReadyAgeMs: 600_000 }] as const),
+    [...MIN_READY].map(([name, minReady]) => [name, { name, minReady, maxReadyAgeMs: 600_000 }] as const),
   );
   return installation(providers, labels);
 }

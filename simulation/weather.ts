@@ -6,7 +6,7 @@ import { between } from "./streams.ts";
 type Knobs = FakeCloud["knobs"];
 
 /** A cloud as it is on most days: calls take their time, some fail, listings are a little late. */
-export function fairWeather(seed: number): Knobs {
+export function fairWeather(seed: number, quota: Knobs["quota"]): Knobs {
   const latency = {
     create: { minMs: 10, maxMs: 300 },
     boot: { minMs: 0, maxMs: 2_000 },
@@ -14,7 +14,7 @@ export function fairWeather(seed: number): Knobs {
     read: { minMs: 1, maxMs: 100 },
   };
   const errors = { create: 0.1, delete: 0.1, find: 0.05, list: 0.05 };
-  return { ...INSTANT, seed, quota: {}, latency, errors, consistencyDelayMs: 500 };
+  return { ...INSTANT, seed, quota, latency, errors, consistencyDelayMs: 500 };
 }
 
 type Spell = (knobs: Knobs, cloud: FakeCloud) => Knobs;

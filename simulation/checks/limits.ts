@@ -12,26 +12,34 @@ export interface Limits {
   /** By `<provider>/<pool>`. */
   readonly pools?: ReadonlyMap<string, Amounts>;
   readonly tenants?: ReadonlyMap<string, Amounts>;
+  /** What a cloud gives us in all, by provider. */
+  readonly providers?: ReadonlyMap<string, Amounts>;
+  /** Nodes that each launcher may launch at once, by provider. */
+  readonly launching?: ReadonlyMap<string, Amounts>;
 }
 
-/** What the records take, by pool and by tenant. A node that is nobody's keeps the name of its last tenant. */
-export function takenOf(nodes: ReadonlyMap<string, Znode>): {
-  readonly pools: ReadonlyMap<string, Required<Amounts>>;
-  readonly tenants: ReadonlyMap<string, Required<Amounts>>;
-} {
-  const pools = new Map<string, Required<Amounts>>();
-  const tenants = new Map<string, Required<Amounts>>();
+type Kind = keyof Limits;
+type Sums = Readonly<Record<Kind, ReadonlyMap<string, Required<Amounts>>>>;
+
+/** What the records take, of each kind of limit. A node that is nobody's keeps the name of its last tenant. */
+export function takenOf(nodes: ReadonlyMap<string, Znode>): Sums {
+  const sum = () => new Map<string, Required<Amounts>>();
+  const [pools, tenants, providers, launching] = [sum(), sum(), sum(), sum()];
   for (const { data } of nodes.values()) {
     if (data.provider === "py") continue;
     const cores = (data.resources as { cores?: number } | null)?.cores ?? 0;
     add(pools, `${data.provider}/${data.pool}`, cores);
+    add(providers, String(data.provider), cores);
+    // Of each launcher alone: what they may launch together is not reserved among them.
+    if (data.state === "init" || data.state === "building")
+      add(launching, `${data.provider} ${data.launcher}`, cores);
     const given = (data.allocated_to ?? null) !== null;
     if (given && typeof data.tenant_name === "string") add(tenants, data.tenant_name, cores);
   }
-  return { pools, tenants };
+  return { pools, tenants, providers, launching };
 }
 
-/** Rule 3: what the records take never exceeds a limit of their pool or tenant. */
+/** Rule 3: what the records take never exceeds a limit of their pool, provider or tenant, nor what may be launched at once. */
 export class LimitsHold implements Rule {
   readonly #limits: Limits;
 
@@ -45,11 +53,16 @@ export class LimitsHold implements Rule {
     );
     if (!changes) return;
     const taken = takenOf(nodes);
-    for (const kind of ["pools", "tenants"] as const)
+    for (const [name, used] of taken.launching) {
+      const most = this.#limits.launching?.get(name.split(" ")[0]!)?.instances ?? Number.POSITIVE_INFINITY;
+      if (used.instances > most)
+        throw new Broken("limits are never exceeded", write, `launching ${name}: ${JSON.stringify(used)}`);
+    }
+    for (const kind of ["pools", "tenants", "providers"] as const)
       for (const [name, { instances, cores = Number.POSITIVE_INFINITY }] of this.#limits[kind] ?? []) {
         const used = taken[kind].get(name);
         if (used !== undefined && (used.instances > instances || used.cores > cores))
-          throw new Broken("limits are never exceeded", write, `${name}: ${JSON.stringify(used)}`);
+          throw new Broken("limits are never exceeded", write, `${kind} ${name}: ${JSON.stringify(used)}`);
       }
   }
 }

@@ -1,15 +1,21 @@
 import type { AppliedWrite } from "@nodeyard/tree";
+import { AskedFor } from "./asked.ts";
 import { Changes } from "./changes.ts";
 import { Commits } from "./commits.ts";
 import { Delivery } from "./delivery.ts";
 import type { Effect } from "./effect.ts";
+import { HoldLengths } from "./holds.ts";
 import { Images } from "./images.ts";
+import { LeaseLengths } from "./leases.ts";
 import { type Limits, LimitsHold } from "./limits.ts";
 import { Machines } from "./machines.ts";
+import { MinReady } from "./min-ready.ts";
 import { Registry } from "./registry.ts";
 import { Replay, type Znode } from "./replay.ts";
+import { HostsRest } from "./rest.ts";
 import { type Change, type Rule, stateOf } from "./rule.ts";
 import { Slots } from "./slots.ts";
+import { type Promised, Usable } from "./usable.ts";
 
 /** What the checks must know of the configuration. */
 export interface Setting extends Limits {
@@ -17,6 +23,12 @@ export interface Setting extends Limits {
   readonly slicer?: string;
   /** The pool whose nodesets are of one zone each. */
   readonly zoned?: string;
+  /** The provider whose nodes are hosts that exist on their own. */
+  readonly hosts?: string;
+  /** What a ready node says, by label. */
+  readonly promised?: ReadonlyMap<string, Promised>;
+  /** By label. */
+  readonly minReady?: ReadonlyMap<string, number>;
 }
 
 export type Moved = (kind: "node" | "request", id: string, from: string | null, to: string | null) => void;
@@ -39,6 +51,12 @@ export class LogCheck {
       new Slots(setting.slicer),
       new LimitsHold(setting),
       new Machines(),
+      new AskedFor(),
+      new Usable(setting.promised),
+      new HostsRest(setting.hosts),
+      new LeaseLengths(),
+      new HoldLengths(),
+      ...(setting.minReady === undefined ? [] : [new MinReady(setting.minReady)]),
     ];
   }
 

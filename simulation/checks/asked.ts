@@ -1,0 +1,38 @@
+import { Broken } from "./broken.ts";
+import { type Change, isLauncher, type Rule } from "./rule.ts";
+
+/** What the check itself remembers of a request. */
+interface Asked {
+  readonly tenant_name: unknown;
+  readonly requestor: unknown;
+}
+
+/**
+ * The client's promise: a node says whose it is. What was asked is what the client wrote, and not what a launcher says of it later.
+ */
+export class AskedFor implements Rule {
+  readonly #asked = new Map<string, Asked>();
+
+  onRequest({ id, before, after }: Change): void {
+    if (before === undefined && after !== undefined) {
+      const { tenant_name = null, requestor = null } = after.data;
+      this.#asked.set(id, { tenant_name, requestor });
+    }
+  }
+
+  onNode({ id, after, write }: Change): void {
+    const request = after?.data.allocated_to;
+    if (typeof request !== "string" || !isLauncher(write.client)) return;
+    const asked = this.#asked.get(request);
+    if (asked === undefined) return;
+    for (const field of ["tenant_name", "requestor"] as const) {
+      const says = after!.data[field] ?? null;
+      if (says !== asked[field])
+        throw new Broken(
+          "a node says whose it is",
+          write,
+          `${id} of ${request}: ${field} is ${JSON.stringify(says)}, not ${JSON.stringify(asked[field])}`,
+        );
+    }
+  }
+}

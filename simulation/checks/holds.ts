@@ -1,0 +1,48 @@
+import type { AppliedWrite } from "@nodeyard/tree";
+import { Broken } from "./broken.ts";
+import type { Replay } from "./replay.ts";
+import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
+import { LATE_MS, type Moment, momentOf, passed } from "./time.ts";
+
+interface Held {
+  /** Undefined: until somebody ends it. */
+  readonly forMs: number | undefined;
+  readonly since: Moment;
+}
+
+/** The operator's promise: a launcher takes a held node away when its hold expires, and neither before nor long after. */
+export class HoldLengths implements Rule {
+  readonly #held = new Map<string, Held>();
+  #calmSince = Number.POSITIVE_INFINITY;
+
+  onCalm({ now }: Replay): void {
+    this.#calmSince = now;
+  }
+
+  onNode({ id, after, write }: Change, replay: Replay): void {
+    const held = this.#held.get(id);
+    const now = momentOf(write, replay);
+    if (stateOf(after) === "hold" && !isLauncher(write.client)) {
+      const seconds = (after!.data.hold_expiration as number | null) ?? 0;
+      this.#held.set(id, { forMs: seconds > 0 ? seconds * 1000 : undefined, since: now });
+    } else if (held !== undefined && stateOf(after) !== "hold") {
+      this.#held.delete(id);
+      if (!isLauncher(write.client)) return;
+      const ms = passed(held.since, now);
+      if (held.forMs === undefined || Math.ceil(ms) < held.forMs)
+        throw new Broken(
+          "a hold lasts its time",
+          write,
+          `${id}: ended after ${ms} ms of ${held.forMs ?? "any"}`,
+        );
+    }
+  }
+
+  onWrite(write: AppliedWrite, { now }: Replay): void {
+    for (const [id, { since, forMs = Number.POSITIVE_INFINITY }] of this.#held) {
+      const late = now - Math.max(since.steady + forMs, this.#calmSince);
+      if (late > LATE_MS)
+        throw new Broken("a hold ends when its time is over", write, `${id}: ${late} ms late`);
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import type { AppliedWrite } from "@nodeyard/tree";
+import { Broken } from "./broken.ts";
+import type { Replay } from "./replay.ts";
+import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
+
+/** A lost event is made good by a resync, and a clock that jumped is believed, milliseconds. */
+const SETTLED_MS = 120_000;
+/** An idle node that goes to make room for others is asked for anew at once, and locked a moment later, milliseconds. */
+const GOING_MS = 5_000;
+
+interface Asked {
+  readonly label: string;
+  readonly at: number;
+  /** Those that were enough without it. */
+  readonly idle: readonly string[];
+}
+
+/** The operator's promise: no more nodes are made ready ahead of requests than `min-ready` says, once all is calm. */
+export class MinReady implements Rule {
+  /** By label. */
+  readonly #wanted: ReadonlyMap<string, number>;
+  #settledAt = Number.POSITIVE_INFINITY;
+  /** Requests that seem to be too many, by id. */
+  readonly #doubtful = new Map<string, Asked>();
+
+  constructor(wanted: ReadonlyMap<string, number>) {
+    this.#wanted = wanted;
+  }
+
+  onCalm({ now }: Replay): void {
+    this.#settledAt = now + SETTLED_MS;
+  }
+
+  onRequest({ id, before, after, write }: Change, replay: Replay): void {
+    if (before !== undefined || !id.startsWith("900-") || !isLauncher(write.client)) return;
+    const [label] = after!.data.node_types as [string];
+    const wanted = this.#wanted.get(label);
+    if (wanted === undefined)
+      throw new Broken("only labels with min-ready are kept ready", write, `${id}: ${label}`);
+    if (replay.now < this.#settledAt) return;
+    const idle = [...replay.nodes.keys()].filter((node) => isIdle(replay, node, label));
+    const asked = [...replay.requests].filter(
+      ([other, { data }]) => other.startsWith("900-") && (data.node_types as string[])[0] === label,
+    ).length;
+    if (idle.length + asked > wanted) this.#doubtful.set(id, { label, at: replay.now, idle });
+  }
+
+  onWrite(write: AppliedWrite, replay: Replay): void {
+    for (const [id, { label, at, idle }] of this.#doubtful) {
+      if (!idle.every((node) => isIdle(replay, node, label))) this.#doubtful.delete(id);
+      else if (replay.now - at > GOING_MS)
+        throw new Broken("no more is kept ready than min-ready", write, `${label}: ${id}, beside ${idle}`);
+    }
+  }
+}
+
+function isIdle({ nodes, nodeLocks }: Replay, id: string, label: string): boolean {
+  const node = nodes.get(id);
+  const free = stateOf(node) === "ready" && (node!.data.allocated_to ?? null) === null;
+  // One that is locked is about to be given away, or replaced.
+  return free && nodeLocks.holder(id) === undefined && (node!.data.type as string[]).includes(label);
+}

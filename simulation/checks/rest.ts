@@ -1,0 +1,34 @@
+import type { AppliedWrite } from "@nodeyard/tree";
+import { Broken } from "./broken.ts";
+import type { Replay } from "./replay.ts";
+import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
+
+/** What a static host is not offered for after its user went without a word (design, rule 1), milliseconds. */
+const REST_MS = 60_000;
+
+/** Rule 1, of static hosts: one whose user vanished rests until the user's sessions have surely ended. Slots: `slots.ts`. */
+export class HostsRest implements Rule {
+  readonly #provider: string | undefined;
+  /** When the last user of a node in use went, by node. */
+  readonly #deserted = new Map<string, number>();
+
+  constructor(provider: string | undefined) {
+    this.#provider = provider;
+  }
+
+  onNode({ id, before, after, write }: Change, { now }: Replay): void {
+    const since = this.#deserted.get(id);
+    if (since === undefined || stateOf(after) === "in-use") return;
+    this.#deserted.delete(id);
+    const state = stateOf(before);
+    if (state === "in-use" && isLauncher(write.client) && now - since < REST_MS)
+      throw new Broken("a deserted host rests", write, `${id}: after ${Math.round(now - since)} ms`);
+  }
+
+  onWrite(_: AppliedWrite, { nodes, left, now }: Replay): void {
+    for (const id of left) {
+      const { provider, state } = nodes.get(id)?.data ?? {};
+      if (provider === this.#provider && state === "in-use") this.#deserted.set(id, now);
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import { Broken } from "./broken.ts";
+import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
+
+/** What every ready record of a label or provider says; a function says whether a value will do. */
+export type Promised = Readonly<Record<string, unknown>>;
+
+/** The client's promise: who is given a ready node can use it, and as the configuration says. */
+export class Usable implements Rule {
+  readonly #promised: ReadonlyMap<string, Promised>;
+
+  /** By label. */
+  constructor(promised: ReadonlyMap<string, Promised> = new Map()) {
+    this.#promised = promised;
+  }
+
+  onNode({ id, after, write }: Change): void {
+    if (stateOf(after) !== "ready" || !isLauncher(write.client)) return;
+    const { data } = after!;
+    // Made by a launcher of the older kind: ours only gives it away.
+    if (data.provider === "py") return;
+    for (const label of (data.type ?? []) as string[])
+      for (const [field, wanted] of Object.entries(this.#promised.get(label) ?? {})) {
+        const says = data[field];
+        const right =
+          typeof wanted === "function" ? wanted(says) : JSON.stringify(says) === JSON.stringify(wanted);
+        if (!right)
+          throw new Broken(
+            "a ready node can be used",
+            write,
+            `${id} (${label}): ${field} is ${JSON.stringify(says)}`,
+          );
+      }
+  }
+}
