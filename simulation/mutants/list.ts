@@ -1,5 +1,6 @@
 import { CAPACITY } from "./list/capacity.ts";
 import { CLIENTS } from "./list/clients.ts";
+import { DOUBT } from "./list/doubt.ts";
 import { FENCES } from "./list/fences.ts";
 import { NODES } from "./list/nodes.ts";
 import { REQUESTS } from "./list/requests.ts";
@@ -20,6 +21,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...SLOTS,
   ...SWEEPS,
   ...TREE_FAULTS,
+  ...DOUBT,
 ];
 
 export function mutantOf(name: string): Mutant {

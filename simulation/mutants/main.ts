@@ -20,7 +20,7 @@ Applies small faults to the product, one at a time, and tells which of them the 
   --workers N       mutants at once (default: the number of cores)
   --limit SECONDS   for one seed or test file, at most (default 180): a run that takes longer catches nothing
   --state FILE      what is known of each mutant (default docs/reference/mutants.json)
-  --keep            write what was found to the state, and to the page docs/reference/simulation.md
+  --keep            write what was found to the state and, of the default one, to docs/reference/simulation.md
   --list            name all mutants and what catches them, and run nothing
   --json            one line of JSON at the end, none before
 
@@ -179,7 +179,7 @@ function keep(state: MutantState): void {
 
 function conclude(state: MutantState, lost: readonly string[], broken: readonly string[]): void {
   const score = scoreOf(state);
-  if (values.keep && existsSync(SEEDS))
+  if (values.keep && values.state === STATE && existsSync(SEEDS))
     writePage(PAGE, { tally: readState(readFileSync(SEEDS, "utf8")), mutants: state });
   if (values.json) console.log(JSON.stringify({ score, lost, broken, mutants: state }));
   else {

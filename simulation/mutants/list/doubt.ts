@@ -1,0 +1,117 @@
+import { faultsIn, type Mutant } from "../mutant.ts";
+
+const SRC = "packages/nodeyard/src";
+const TESTS = "packages/nodeyard/test";
+const UNREADABLE = [`${TESTS}/rules/rule-06-unreadable`];
+const LAGGING = [`${TESTS}/launcher/lagging-server`];
+const CLOCKS = [`${TESTS}/launcher/clock-jumps`];
+
+/** Records that cannot be read, servers that are behind, and clocks that jump. */
+export const DOUBT: readonly Mutant[] = [
+  ...faultsIn(`${SRC}/view/view.ts`, [
+    {
+      name: "unreadable-records-are-absent",
+      breaks: "rule 6",
+      find: "const event = this.unreadable.put(entry);",
+      put: "const event = entry.path === path ? undefined : this.unreadable.put(entry);",
+      tests: UNREADABLE,
+    },
+  ]),
+  ...faultsIn(`${SRC}/launcher/providers/leaks.ts`, [
+    {
+      name: "sweeps-beside-unreadable-records",
+      breaks: "rule 5",
+      find: "if (unreadable.length > 0) return this.#suspend(unreadable);",
+      put: "void [unreadable, this.#suspend];",
+      tests: UNREADABLE,
+    },
+  ]),
+  ...faultsIn(`${SRC}/launcher/providers/slots.ts`, [
+    {
+      name: "hosts-of-unreadable-records-are-registered-again",
+      breaks: "rule 1",
+      find: "return node === undefined && taken.length === 0 ? [slot] : [];",
+      put: "return node === undefined ? [slot] : [];",
+      tests: UNREADABLE,
+    },
+  ]),
+  ...faultsIn(`${SRC}/launcher/limits/count.ts`, [
+    {
+      name: "ledgers-forget-unreadable-records",
+      breaks: "rule 3",
+      find: "if (may.length === 0) return undefined;",
+      put: "if (may.length >= 0) return undefined;",
+      tests: UNREADABLE,
+    },
+  ]),
+  ...faultsIn(`${SRC}/scheduler/used.ts`, [
+    {
+      name: "limits-forget-unreadable-records",
+      breaks: "rule 3",
+      find: "return wider.reduce((all, other) => add(all, state.usage.of(other)), sum);",
+      put: "return wider.slice(0, 0).reduce((all, other) => add(all, state.usage.of(other)), sum);",
+      tests: UNREADABLE,
+    },
+  ]),
+  ...faultsIn(`${SRC}/launcher/requests/lock-parents.ts`, [
+    {
+      name: "locks-of-unreadable-requests-go",
+      breaks: "rule 1",
+      find: "&& !view.unreadable.has(paths.request(name)))",
+      put: ")",
+      tests: UNREADABLE,
+    },
+  ]),
+  ...faultsIn(`${SRC}/coordination/fence.ts`, [
+    {
+      name: "lost-contender-is-looked-for-on-a-server-behind",
+      breaks: "protocol: lost replies",
+      find: "await this.#tree.sync(parent);",
+      put: "",
+      tests: LAGGING,
+    },
+  ]),
+  ...faultsIn(`${SRC}/coordination/election.ts`, [
+    {
+      name: "leaves-an-election-on-a-server-behind",
+      breaks: "protocol: lost replies",
+      find: "await tree.sync(this.#parent);",
+      put: "",
+      tests: LAGGING,
+    },
+  ]),
+  ...faultsIn(`${SRC}/coordination/registration.ts`, [
+    {
+      name: "component-is-looked-for-on-a-server-behind",
+      breaks: "protocol: lost replies",
+      find: "await tree.sync(parent);",
+      put: "",
+      tests: LAGGING,
+    },
+  ]),
+  ...faultsIn("packages/runtime/src/stored-times.ts", [
+    {
+      name: "stored-times-of-days-ahead-are-believed",
+      breaks: "rule 8",
+      find: "Math.min(instant - now, aheadMs)",
+      put: "Math.min(instant - now, aheadMs * 1e6)",
+      tests: CLOCKS,
+    },
+    {
+      name: "stored-times-move-with-the-clock",
+      breaks: "rule 8",
+      find: "if (known !== undefined && known.instant === instant) return known.steady;",
+      put: "",
+      tests: CLOCKS,
+    },
+  ]),
+  ...faultsIn(`${SRC}/scheduler/offering.ts`, [
+    {
+      name: "closed-offerings-may-be-tried-at-once",
+      breaks: "rule 8",
+      find: "return until <= steady;",
+      put: "return until <= steady || until > 0;",
+      tests: [`${TESTS}/scheduler/offerings`, `${TESTS}/launcher/breakers`],
+    },
+  ]),
+];
