@@ -18,6 +18,9 @@ export const FAULTS = {
   suspended: "a launcher's machine sleeps: its monotonic clock stands still, its wall clock jumps",
   "clock jump of one": "the wall clock of one launcher jumps by up to 5 minutes",
   "clock jump of all": "the wall clock of all jumps by up to 5 minutes, the tree's too",
+  "clock of one set by days": "the wall clock of one launcher is put back or forward by up to three days",
+  "clock of all set by days":
+    "the wall clock of all is put back or forward by up to three days, the tree's too",
   reload: "the configuration changes under all launchers",
   "tree restart": "the tree's servers restart: every connection is gone for up to 6 s",
   "followers lag": "the tree's followers are up to 3 s behind its leader for a while",

@@ -24,6 +24,8 @@ const DECK: Readonly<Partial<Record<Fault, number>>> = {
   suspended: 2,
   "clock jump of one": 2,
   "clock jump of all": 1,
+  "clock of one set by days": 1,
+  "clock of all set by days": 1,
   reload: 2,
   "tree restart": 1,
   "followers lag": 4,
@@ -35,6 +37,8 @@ const DECK: Readonly<Partial<Record<Fault, number>>> = {
   "cloud capacity": 2,
   "zone without room": 2,
 };
+
+const SIX_DAYS_MS = 6 * 86_400_000;
 
 /** Where nobody comes by for this long, nobody dies, milliseconds. */
 const TRAP_MS = 60_000;
@@ -141,6 +145,10 @@ export class Troubles {
         return victim.life.jump((this.#random.float() - 0.5) * 600_000);
       case "clock jump of all":
         return this.#jump((this.#random.float() - 0.5) * 600_000);
+      case "clock of one set by days":
+        return victim.life.jump((this.#random.float() - 0.5) * SIX_DAYS_MS);
+      case "clock of all set by days":
+        return this.#jump((this.#random.float() - 0.5) * SIX_DAYS_MS);
       case "reload":
         return this.reload(pick(this.#random, VARIANTS));
       case "tree restart":

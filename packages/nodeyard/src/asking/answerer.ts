@@ -82,7 +82,7 @@ export class Answerer {
   async #answer(ask: string, about: About, until: number): Promise<void> {
     const { tree, clock, now, testify, hostname, version } = this.#options;
     const late = () => new NodeyardError("asking.too_late", "the answer was not ready in time");
-    const testimony = await inTime(clock, until - now(), testify(about), late);
+    const testimony = await inTime(clock, Math.min(until - now(), LONGEST_MS), testify(about), late);
     if (now() >= until) return;
     const member = this.#options.member();
     const path = `${ANSWERS}/${ask.slice(ASKS.length + 1)}-${member}`;
@@ -97,9 +97,13 @@ export class Answerer {
       throw error;
     }
     this.#lying.set(ask, path);
-    clock.setTimer(Math.max(0, until - now()) + LINGER_MS, () => void this.#withdraw(ask), {
-      background: true,
-    });
+    clock.setTimer(
+      Math.max(0, Math.min(until - now(), LONGEST_MS)) + LINGER_MS,
+      () => void this.#withdraw(ask),
+      {
+        background: true,
+      },
+    );
     // It may have gone while the answer was on its way: then its event came before there was anything to take back.
     if ((await tree.stat(ask)) === undefined) await this.#withdraw(ask);
   }

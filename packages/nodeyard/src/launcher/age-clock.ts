@@ -45,6 +45,17 @@ export class AgeClock {
     return this.#stored.read(key, instant, this.moment(), aheadMs);
   }
 
+  /** How long ago an instant in the record of a node or request was, by id: as long as either clock says, milliseconds. */
+  age(id: string, instant: number): number {
+    const { now, steady } = this.moment();
+    return Math.max(steady - this.stored(`age ${id}`, instant, 0), now - instant);
+  }
+
+  /** The node or request has gone. */
+  forgetAge(id: string): void {
+    this.forget(`age ${id}`);
+  }
+
   /** What was stored under `key` has gone. */
   forget(key: string): void {
     this.#stored.forget(key);

@@ -156,6 +156,8 @@ export class Launcher {
     const { loop, leases, minReady, admission, deletions, serving } = this.#parts;
     if (event.type === "complete") this.#tellComplete();
     else loop.pushView(event);
+    if ((event.type === "node" || event.type === "request") && event.after === undefined)
+      this.#parts.ages.forgetAge(event.id);
     leases.onEvent(event);
     minReady.onEvent(event);
     admission.onEvent(event);

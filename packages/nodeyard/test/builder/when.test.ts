@@ -129,3 +129,21 @@ describe("when an image is built (spec builder.md section 4)", () => {
     );
   });
 });
+
+describe("a clock that was put back by two days", () => {
+  const failed = (id: string, at: number) => build(id, "failed", at);
+  const whenTold = (builds: ImageBuildRecord[]) => whenToBuild({ ...base, builds });
+
+  test("failures from before hold nothing up, and count for the wait after the next one", () => {
+    const before = [failed("a", 148 * HOUR), failed("b", 148.1 * HOUR)];
+    expect(whenTold(before)).toEqual({ build: true, cause: "first" });
+    const after = [...before, failed("c", base.now - 1_000)];
+    expect(whenTold(after)).toEqual({ build: false, why: "back-off", at: base.now - 1_000 + delayAfter(3) });
+  });
+
+  test("a ready build from before does not hide the failures after it", () => {
+    const builds = [build("a", "ready", 148 * HOUR), failed("b", base.now - 1_000)];
+    const choice = whenToBuild({ ...base, builds, formats: ["qcow2", "raw"] });
+    expect(choice).toEqual({ build: false, why: "back-off", at: base.now - 1_000 + delayAfter(1) });
+  });
+});

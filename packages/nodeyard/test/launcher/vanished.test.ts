@@ -45,11 +45,17 @@ describe("nodes whose machine is gone", () => {
       entry("0000000004", {}, ["locked"]),
       entry("0000000005", { external_id: null }),
       entry("0000000006", { state_time: ASKED / 1000 }),
+      // By a clock that was put back since.
+      entry("0000000007", { state_time: ASKED / 1000 + 172_800 }),
     ];
     const first = look(nodes, []);
     expect(first.nodes).toEqual([]);
-    expect(look(nodes, [], new Set(first.suspects)).nodes.map(({ id }) => id)).toEqual(["0000000001"]);
-    expect(look(nodes, [machine("0000000001")], new Set(first.suspects)).nodes).toEqual([]);
+    expect(look(nodes, [], new Set(first.suspects)).nodes.map(({ id }) => id)).toEqual([
+      "0000000001",
+      "0000000007",
+    ]);
+    const both = [machine("0000000001"), machine("0000000007")];
+    expect(look(nodes, both, new Set(first.suspects)).nodes).toEqual([]);
   });
 
   test("are there by their tag or by their id; another installation's tag is not theirs", () => {

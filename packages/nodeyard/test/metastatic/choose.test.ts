@@ -35,7 +35,7 @@ test("a claim demands its backing node as it was when the slot was chosen, whate
   book.take({ type: "own", path, after: folder });
   book.take(told(4, false));
   const own = { slots: 2, maxAgeMs: Number.POSITIVE_INFINITY } as MetastaticLabelOwn;
-  const choose = () => chooseSlot(book, "slice", own, 2_000, new Set());
+  const choose = () => chooseSlot(book, "slice", own, (_, instant) => 2_000 - instant, new Set());
   const chosen = choose()!;
   expect(chosen).toMatchObject({ backing: BACKING, slot: 0 });
 

@@ -157,6 +157,19 @@ describe("slots of backing nodes", () => {
     lab.check();
   });
 
+  test.each([
+    ["an empty one", { "min-retention-time": 300 }, 320_000],
+    ["an old one", { "max-age": 300, "grace-time": 3_600 }, 320_000],
+  ])("the clock of all is put back by two days: %s goes as if nothing had happened", async (_, label, ms) => {
+    const lab = new Lab();
+    await lab.start("a", config(label));
+    const node = await lab.get();
+    const { backing } = lab.place(node);
+    lab.clock.jump(-172_800_000);
+    await lab.giveBack(node);
+    await lab.gone(backing, ms);
+  });
+
   test("28: a label that nobody serves: the request fails after its attempts, and leaves no request behind", async () => {
     const lab = new Lab();
     await lab.start("a", config({}, {}, []));

@@ -77,7 +77,7 @@ function buildSaid(
       return { code: "image.fresh", facts, nextTry };
     }
     case "back-off": {
-      const failures = failuresInARow(builds);
+      const failures = failuresInARow(builds, now);
       const facts = { failures: failures.length, failed_at: failures[0] && timeOf(failures[0]) };
       return { code: "image.back-off", facts, nextTry };
     }

@@ -27,8 +27,8 @@ export class Workers {
   readonly #options: WorkersOptions;
   readonly #builds = new Map<string, Promise<void>>();
   readonly #uploads = new Map<string, { readonly build: string; readonly done: Promise<void> }>();
-  /** By image, or by image and provider. */
-  readonly #putOff = new Map<string, PutOff>();
+  /** By image, or by image and provider, until when by the clock that never jumps. */
+  readonly #putOff = new Map<string, { readonly until: number; readonly why: string }>();
   #timer: Timer | undefined;
   #isOpen = false;
   #again = false;
@@ -71,7 +71,12 @@ export class Workers {
   /** Why an image, or an upload of it (`<image>/<provider>`), that is due is not begun now. */
   putOff(key: string): PutOff | undefined {
     const found = this.#putOff.get(key);
-    return found !== undefined && found.at > this.#now() ? found : undefined;
+    const left = (found?.until ?? 0) - this.#context.clock.monotonic();
+    return found !== undefined && left > 0 ? { at: this.#now() + left, why: found.why } : undefined;
+  }
+
+  #setAside(key: string, ms: number, why: string): void {
+    this.#putOff.set(key, { until: this.#context.clock.monotonic() + ms, why });
   }
 
   /** Looks at every image soon, once for any number of calls. */
@@ -102,9 +107,9 @@ export class Workers {
 
   /** When to look again, milliseconds of tree time. */
   #lookAtBuild(name: string): number {
-    const held = this.#putOff.get(name)?.at ?? 0;
+    const held = this.putOff(name);
     const now = this.#now();
-    if (held > now) return held;
+    if (held !== undefined) return held.at;
     if (this.#builds.has(name)) return Number.POSITIVE_INFINITY;
     const choice = buildChoice(this.#context, name, now);
     if (!choice.build) return choice.at ?? Number.POSITIVE_INFINITY;
@@ -117,8 +122,8 @@ export class Workers {
     const work = buildImage(this.#context, image, this.#options.signal).then(
       (outcome: BuildOutcome) => {
         if (outcome.ended !== "not-now") return;
-        const { at = this.#now() + TROUBLE_MS, why } = outcome;
-        this.#putOff.set(name, { at, why });
+        const { at, why } = outcome;
+        this.#setAside(name, at === undefined ? TROUBLE_MS : at - this.#now(), why);
       },
       (error: unknown) => this.#failed("build", name, error),
     );
@@ -132,9 +137,9 @@ export class Workers {
     const { settings, providers } = this.#context;
     const [open, upload] = [providers.get(provider), settings.uploads.get(provider)!];
     const key = `${image}/${provider}`;
-    const held = this.#putOff.get(key)?.at ?? 0;
+    const held = this.putOff(key);
     const now = this.#now();
-    if (held > now) return held;
+    if (held !== undefined) return held.at;
     if (open === undefined || this.#uploads.has(key)) return Number.POSITIVE_INFINITY;
     const choice = uploadChoice(this.#context, provider, image, all, now);
     if (choice === undefined) return Number.POSITIVE_INFINITY;
@@ -144,7 +149,7 @@ export class Workers {
     const job = { image, build, format, provider: open, settings: upload };
     const done = uploadImage(this.#context, job, this.#options.signal).then(
       (outcome) => {
-        if (outcome === "busy") this.#putOff.set(key, { at: this.#now() + BUSY_MS, why: outcome });
+        if (outcome === "busy") this.#setAside(key, BUSY_MS, outcome);
       },
       (error: unknown) => this.#failed("upload", key, error),
     );
@@ -163,7 +168,7 @@ export class Workers {
       counters.add("builder.unexpected", 1, { place: what });
       log.error(about, `the ${what} broke off`);
     }
-    this.#putOff.set(key, { at: this.#now() + jitter(random, TROUBLE_MS), why: messageOf(error) });
+    this.#setAside(key, jitter(random, TROUBLE_MS), messageOf(error));
   }
 
   #ended(forget: () => void): void {

@@ -111,7 +111,7 @@ function keptBuilds({ configured, builds, now, unproven }: RetireFacts): readonl
   if (!configured) return [];
   const all = newestFirst(builds).filter(({ state }) => state === "ready");
   const ready = all.filter(({ id }) => !unproven.has(id));
-  const failed = failuresInARow(builds).filter((build) => now - timeOf(build) < FAILED_MS);
+  const failed = failuresInARow(builds, now).filter((build) => now - timeOf(build) < FAILED_MS);
   // The newest whatever it is worth: the next build is due by its age.
   return [...all.slice(0, 1), ...ready.slice(0, KEEP), ...failed.slice(0, KEEP_FAILED)].map(({ id }) => id);
 }

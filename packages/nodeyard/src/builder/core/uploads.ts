@@ -1,5 +1,5 @@
 import type { ImageBuildRecord, ImageUploadRecord } from "@nodeyard/model";
-import { delayAfter, newestFirst, timeOf } from "./when.ts";
+import { newestFirst, timeOf, tryAgainAt } from "./when.ts";
 
 /** An upload with where it stands. */
 export interface UploadAtBuild {
@@ -60,7 +60,7 @@ export function whatToUpload(facts: UploadFacts): UploadChoice {
       .filter(({ build, record }) => build === here.id && record.state === "failed")
       .map(({ record }) => record),
   );
-  const at = failed[0] === undefined ? now : timeOf(failed[0]) + delayAfter(failed.length);
-  if (at > now) return { upload: false, why: "back-off", at: Math.min(at, now + delayAfter(20)) };
+  const at = tryAgainAt(failed, now);
+  if (at > now) return { upload: false, why: "back-off", at };
   return { upload: true, build: here.id, format };
 }

@@ -38,6 +38,20 @@ export function timeOf({ stateTime }: { readonly stateTime: number | null }): nu
   return (stateTime ?? 0) * 1000;
 }
 
+/** Hosts agree on the time no better than this, milliseconds. */
+const SKEW_MS = 30_000;
+
+/** Written by a clock that has been put back since: it says nothing of when. */
+function isAhead(item: { readonly stateTime: number | null }, now: number): boolean {
+  return timeOf(item) > now + SKEW_MS;
+}
+
+/** When to try again after these failures, the newest first: a clock that was put back holds nothing up, and the next failure tells the time. */
+export function tryAgainAt(failures: readonly { readonly stateTime: number | null }[], now: number): number {
+  const last = failures.find((failure) => !isAhead(failure, now));
+  return last === undefined ? now : timeOf(last) + delayAfter(failures.length);
+}
+
 /** Newest first; two of one moment by id, so that everyone agrees. */
 export function newestFirst<T extends { readonly stateTime: number | null; readonly id: string }>(
   items: Iterable<T>,
@@ -46,9 +60,9 @@ export function newestFirst<T extends { readonly stateTime: number | null; reado
 }
 
 /** Failures since the last success: records of failed builds are kept as the memory of it, for all builders. */
-export function failuresInARow(builds: Iterable<ImageBuildRecord>): readonly ImageBuildRecord[] {
+export function failuresInARow(builds: Iterable<ImageBuildRecord>, now: number): readonly ImageBuildRecord[] {
   const all = newestFirst(builds);
-  const ready = all.find(({ state }) => state === "ready");
+  const ready = all.find((build) => build.state === "ready" && !isAhead(build, now));
   const since = ready === undefined ? Number.NEGATIVE_INFINITY : timeOf(ready);
   return all.filter((build) => build.state === "failed" && timeOf(build) >= since);
 }
@@ -64,12 +78,11 @@ export function whenToBuild(facts: BuildFacts): BuildChoice {
   const all = [...facts.builds];
   const cause = causeOf(facts, all);
   if (typeof cause === "number") return { build: false, why: "fresh", at: cause };
-  const failures = failuresInARow(all);
+  const failures = failuresInARow(all, now);
   const last = failures[0];
   const asked = requestedAt !== undefined && (last === undefined || requestedAt > timeOf(last));
-  const at = last === undefined ? now : timeOf(last) + delayAfter(failures.length);
-  // A record of the future (a clock that was wrong) holds nothing up for longer than the longest delay.
-  if (!asked && at > now) return { build: false, why: "back-off", at: Math.min(at, now + LAST_DELAY_MS) };
+  const at = tryAgainAt(failures, now);
+  if (!asked && at > now) return { build: false, why: "back-off", at };
   return { build: true, cause };
 }
 

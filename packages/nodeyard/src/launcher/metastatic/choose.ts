@@ -9,17 +9,20 @@ export interface ChosenSlot extends SlotPlace {
   readonly node: NodeEntry;
 }
 
+/** How long ago an instant in the record of a node or request was, by id, milliseconds. */
+export type AgeOf = (id: string, instant: number) => number;
+
 /** Why a backing node takes no more slots, though those that it has go on; undefined: it takes some. */
 export function closedBecause(
   book: Book,
   backing: Backing,
   settings: MetastaticLabelOwn | undefined,
-  nowMs: number,
+  ageOf: AgeOf,
 ): string | undefined {
   if (backing.data.failed) return "it has failed";
   if (book.claims.retired.has(backing.id)) return "it is retired";
   if (settings === undefined) return `label ${backing.data.label} is no longer in the configuration`;
-  if (nowMs - backing.data.launched * 1000 > settings.maxAgeMs) return "it is older than max-age";
+  if (ageOf(backing.id, backing.data.launched * 1000) > settings.maxAgeMs) return "it is older than max-age";
   return undefined;
 }
 
@@ -36,11 +39,11 @@ export function chooseSlot(
   book: Book,
   label: string,
   settings: MetastaticLabelOwn,
-  nowMs: number,
+  ageOf: AgeOf,
   taken: ReadonlySet<string>,
 ): ChosenSlot | undefined {
   for (const backing of book.ofLabel(label)) {
-    if (!takesSlots(book, backing, settings, nowMs)) continue;
+    if (!takesSlots(book, backing, settings, ageOf)) continue;
     const slots = offered(backing, settings);
     if (book.claims.of(backing.id).size >= slots) continue;
     for (let slot = 0; slot < slots; slot++) {
@@ -52,12 +55,12 @@ export function chooseSlot(
 }
 
 /** Free slots of a label, those being claimed included. */
-export function freeSlots(book: Book, label: string, settings: MetastaticLabelOwn, nowMs: number): number {
+export function freeSlots(book: Book, label: string, settings: MetastaticLabelOwn, ageOf: AgeOf): number {
   let free = 0;
   for (const backing of book.ofLabel(label)) {
     if (
       backing.entry.record.state !== "in-use" ||
-      closedBecause(book, backing, settings, nowMs) !== undefined
+      closedBecause(book, backing, settings, ageOf) !== undefined
     )
       continue;
     for (let slot = 0; slot < offered(backing, settings); slot++)
@@ -67,12 +70,12 @@ export function freeSlots(book: Book, label: string, settings: MetastaticLabelOw
 }
 
 /** Its folder is made once its lock was seen to be ours: a record that only says so takes nothing. */
-function takesSlots(book: Book, backing: Backing, settings: MetastaticLabelOwn, nowMs: number): boolean {
+function takesSlots(book: Book, backing: Backing, settings: MetastaticLabelOwn, ageOf: AgeOf): boolean {
   const { record, contenders } = backing.entry;
   return (
     record.state === "in-use" &&
     contenders.length > 0 &&
     book.claims.folders.has(backing.id) &&
-    closedBecause(book, backing, settings, nowMs) === undefined
+    closedBecause(book, backing, settings, ageOf) === undefined
   );
 }

@@ -1,5 +1,6 @@
 import type { RequestEntry } from "../../view/index.ts";
 import type { Backing, Book } from "./book.ts";
+import type { AgeOf } from "./choose.ts";
 import type { Claim } from "./claims.ts";
 import type { MetastaticLabelOwn } from "./config/own.ts";
 
@@ -52,14 +53,15 @@ export interface OwnerFacts {
   readonly labels: ReadonlyMap<string, MetastaticLabelOwn>;
   /** Requests of this owner. */
   readonly requests: readonly RequestEntry[];
-  /** When the last slot of a backing node became free, or it was first seen; milliseconds of tree time. */
+  /** When the last slot of a backing node became free, or it was first seen; steady milliseconds. */
   readonly lastUsed: (backing: string) => number;
-  /** Not to be asked for before, by label; milliseconds of tree time. */
+  /** Not to be asked for before, by label; steady milliseconds. */
   readonly askAfter: ReadonlyMap<string, number>;
   /** Whether to compare all claims with all records: at the start, now and then, and when a node went without freeing its slot. */
   readonly compare: boolean;
-  /** Tree time, milliseconds. */
+  /** Steady milliseconds. */
   readonly now: number;
+  readonly ageOf: AgeOf;
   /** Whether anything may go because of its age. */
   readonly agesTrusted: boolean;
 }
@@ -77,6 +79,6 @@ export function lookAt(draft: Draft, at: number): void {
 
 export interface OwnerPlan {
   readonly actions: readonly OwnerAction[];
-  /** When to look again though nothing happens; Infinity: no need. Milliseconds of tree time. */
+  /** When to look again though nothing happens; Infinity: no need. Steady milliseconds. */
   readonly nextAt: number;
 }

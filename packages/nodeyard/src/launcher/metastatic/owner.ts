@@ -92,7 +92,7 @@ export class Owner {
   onEvent(event: ViewEvent): void {
     if (event.type === "own" && event.after === undefined) {
       const place = slotsPath(event.path);
-      if (place?.kind === "claim") this.#lastUsed.set(place.backing, this.#context.ages.now());
+      if (place?.kind === "claim") this.#lastUsed.set(place.backing, this.#context.clock.monotonic());
       if (place?.kind === "folder") this.#lastUsed.delete(place.backing);
     }
     if (this.#isOthers(event)) this.#compare = true;
@@ -123,7 +123,7 @@ export class Owner {
     const failures = this.#failures.get(label) ?? 0;
     this.#failures.set(label, failures + 1);
     const pause = backoff(this.#context.random, failures, ASK_AGAIN_MS, RESYNC_MS);
-    this.#askAfter.set(label, this.#context.ages.now() + pause);
+    this.#askAfter.set(label, this.#context.clock.monotonic() + pause);
     const facts = { provider: this.#provider, label, request: after.id, retryMs: Math.round(pause) };
     this.#context.log.warn(facts, "nobody could deliver a backing node");
   }
@@ -160,7 +160,7 @@ export class Owner {
 
   /** Does what is due. Resolves with after how many milliseconds to look again by time. */
   async #reconcile(): Promise<number> {
-    const { view, ages, random } = this.#context;
+    const { view, ages, clock, random } = this.#context;
     if (view.complete && this.#isDrained()) this.#drained?.();
     if (!view.complete || !this.#election.leading) return jitter(random, RESYNC_MS);
     const compare = this.#compare;
@@ -175,7 +175,8 @@ export class Owner {
       lastUsed: (id) => this.#usedAt(id),
       askAfter: this.#askAfter,
       compare,
-      now: ages.now(),
+      now: clock.monotonic(),
+      ageOf: (id, instant) => ages.age(id, instant),
       agesTrusted: ages.trusted,
     });
     const due = this.#due(actions);
@@ -187,8 +188,8 @@ export class Owner {
     }
     const changed = due.some(({ type }) => type === "drop" || type === "reclaim");
     // Now and then what only a lost event would show.
-    if (compare ? changed : nextAt - ages.now() > RESYNC_MS) this.#compare = true;
-    return Math.min(jitter(random, RESYNC_MS), nextAt - ages.now(), this.#nextRetry());
+    if (compare ? changed : nextAt - clock.monotonic() > RESYNC_MS) this.#compare = true;
+    return Math.min(jitter(random, RESYNC_MS), nextAt - clock.monotonic(), this.#nextRetry());
   }
 
   /** Once for each: a slot less is offered for as long as such a claim stands. */
@@ -243,7 +244,7 @@ export class Owner {
   #usedAt(backing: string): number {
     const known = this.#lastUsed.get(backing);
     if (known !== undefined) return known;
-    const now = this.#context.ages.now();
+    const now = this.#context.clock.monotonic();
     this.#lastUsed.set(backing, now);
     return now;
   }

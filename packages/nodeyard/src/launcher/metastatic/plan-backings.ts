@@ -1,6 +1,5 @@
 import type { Backing } from "./book.ts";
 import { closedBecause } from "./choose.ts";
-import type { MetastaticLabelOwn } from "./config/own.ts";
 import { type Draft, lookAt, type OwnerFacts } from "./draft.ts";
 
 /** Opens, fails, drains and gives back backing nodes, and clears away after those that are gone. */
@@ -23,7 +22,7 @@ export function planBackings(facts: OwnerFacts, draft: Draft): void {
 }
 
 function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
-  const { book, labels, now, agesTrusted } = facts;
+  const { book, labels, now, ageOf, agesTrusted } = facts;
   const { id, data, entry } = backing;
   const { state } = entry.record;
   if (state !== "in-use") {
@@ -36,8 +35,9 @@ function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
     return;
   }
   const settings = labels.get(data.label);
-  const closed = closedBecause(book, backing, settings, now);
-  if (closed === undefined && settings !== undefined) noteAge(backing, settings, now, draft);
+  const closed = closedBecause(book, backing, settings, ageOf);
+  const launched = now - ageOf(id, data.launched * 1000);
+  if (closed === undefined && settings !== undefined) noteAge(launched + settings.maxAgeMs + 1, now, draft);
   if (!book.isEmpty(id)) {
     if (closed !== undefined) recycle(facts, id, `its backing node ${id} takes no more: ${closed}`, draft);
     return;
@@ -47,17 +47,13 @@ function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
     draft.actions.push({ type: "release", backing, why: closed });
     return;
   }
-  const at = Math.max(
-    facts.lastUsed(id) + settings!.graceMs,
-    data.launched * 1000 + settings!.minRetentionMs,
-  );
+  const at = Math.max(facts.lastUsed(id) + settings!.graceMs, launched + settings!.minRetentionMs);
   if (at > now) lookAt(draft, at);
   else if (agesTrusted)
     draft.actions.push({ type: "release", backing, why: "it is empty and grace-time is over" });
 }
 
-function noteAge({ data }: Backing, settings: MetastaticLabelOwn, now: number, draft: Draft): void {
-  const at = data.launched * 1000 + settings.maxAgeMs + 1;
+function noteAge(at: number, now: number, draft: Draft): void {
   if (Number.isFinite(at) && at > now) lookAt(draft, at);
 }
 

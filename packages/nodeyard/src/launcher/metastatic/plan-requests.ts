@@ -37,8 +37,8 @@ export function planRequests(facts: OwnerFacts, draft: Draft): void {
   }
 }
 
-function endFailed({ now }: OwnerFacts, request: RequestEntry, draft: Draft): void {
-  const at = (request.record.stateTime ?? 0) * 1000 + SHOW_FAILED_MS;
+function endFailed({ now, ageOf }: OwnerFacts, request: RequestEntry, draft: Draft): void {
+  const at = now - ageOf(request.id, (request.record.stateTime ?? 0) * 1000) + SHOW_FAILED_MS;
   if (at > now) lookAt(draft, at);
   else draft.actions.push({ type: "withdraw", request, why: "it failed" });
 }
@@ -60,7 +60,7 @@ function balance(
   const wanted = facts.book.wanting(label);
   if (wanted === 0 && asked.length === 0) return;
   const coming = asked.length * settings.slots;
-  const free = freeSlots(facts.book, label, settings, facts.now);
+  const free = freeSlots(facts.book, label, settings, facts.ageOf);
   const lacking = wanted - free - coming;
   if (lacking <= 0)
     return withdrawSpare(facts, asked, settings, Math.floor(-lacking / settings.slots), draft);
@@ -72,7 +72,7 @@ function balance(
 
 /** One that is being answered is let: its node is adopted, and kept for the grace time as any empty one. */
 function withdrawSpare(
-  { now, agesTrusted }: OwnerFacts,
+  { now, ageOf, agesTrusted }: OwnerFacts,
   asked: readonly RequestEntry[],
   settings: MetastaticLabelOwn,
   spare: number,
@@ -83,7 +83,7 @@ function withdrawSpare(
     if (left <= 0) return;
     if (request.record.state !== "requested") continue;
     left--;
-    const at = (request.record.stateTime ?? 0) * 1000 + settings.graceMs;
+    const at = now - ageOf(request.id, (request.record.stateTime ?? 0) * 1000) + settings.graceMs;
     if (at <= now && agesTrusted)
       draft.actions.push({ type: "withdraw", request, why: "nobody needs it any more" });
     else if (at > now) lookAt(draft, at);

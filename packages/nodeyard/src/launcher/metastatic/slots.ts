@@ -103,7 +103,13 @@ export class Slots {
 
   #choose(label: MetastaticLabel): ChosenSlot | undefined {
     const { ages } = this.#context;
-    const place = chooseSlot(this.#book, label.name, label.own, ages.now(), this.#taken);
+    const place = chooseSlot(
+      this.#book,
+      label.name,
+      label.own,
+      (id, instant) => ages.age(id, instant),
+      this.#taken,
+    );
     if (place !== undefined) this.#taken.add(claimPath(place.backing, place.slot));
     return place;
   }

@@ -1,6 +1,12 @@
 import { type ExternalId, idText, type Resource } from "@nodeyard/driver";
 import type { NodeEntry } from "../../view/index.ts";
 
+/**
+ * No list takes this long, milliseconds: a record of a later time than that was written by a clock that has been put back since, and says
+ * nothing of whether the machine was there when the list was asked for. Two looks and a question of its own stand before it is taken out.
+ */
+const LISTED_MS = 150_000;
+
 export interface VanishedContext {
   readonly installation: string;
   readonly provider: string;
@@ -42,7 +48,8 @@ export function vanished(
     const { id, record, contenders } = entry;
     const { externalId } = record;
     const offered = record.state === "ready" && record.allocatedTo === null && contenders.length === 0;
-    if (!offered || externalId === null || (record.stateTime ?? 0) * 1000 >= asked) continue;
+    const ready = (record.stateTime ?? 0) * 1000;
+    if (!offered || externalId === null || (ready >= asked && ready <= asked + LISTED_MS)) continue;
     if (tags.has(id) || ids.has(idText(externalId))) continue;
     if (shapes.size > 0 && !shapes.has(shapeOf(externalId))) continue;
     const key = `${id} ${record.stateTime} ${idText(externalId)}`;
