@@ -10,6 +10,22 @@ import { type Bench, startBench } from "./bench.ts";
 
 const { CreateFlag, OpCode } = wire;
 const OPEN = [{ perms: 31, scheme: "world", id: "anyone" }];
+/** Each client has a password of its own. The first list is the usual one; the last is refused. */
+const AUTH = ["one:secret", "two:secret"] as const;
+const LISTS: readonly (readonly wire.Acl[])[] = [
+  OPEN,
+  [{ perms: 31, scheme: "auth", id: "" }],
+  [
+    { perms: 1, scheme: "world", id: "anyone" },
+    { perms: 30, scheme: "auth", id: "" },
+  ],
+  [
+    { perms: 14, scheme: "world", id: "anyone" },
+    { perms: 14, scheme: "world", id: "anyone" },
+    { perms: 17, scheme: "auth", id: "" },
+  ],
+  [{ perms: 31, scheme: "digest", id: "nohash" }],
+];
 const NAMES = ["a", "b", "a/c", "a/d", "b/e", "a/c/f"];
 /** What is no path. A real server misses its parent first, and says NoNode when asked to delete it; ours always BadArguments. */
 const ODD_NAMES = [".", ".."];
@@ -32,7 +48,7 @@ describe.skipIf(requireZooKeeper())("beside a real ZooKeeper", () => {
     await Promise.all([real.stop(), bench.close()]);
   });
 
-  test.each([1, 2, 3])("requests at random, seed %i", async (seed) => {
+  test.each([1, 2, 3, 4])("requests at random, seed %i", async (seed) => {
     const root = `/seed${seed}`;
     const steps = script(seed, root);
     const theirs = await play(`${real.host}:${real.port}`, root, steps);
@@ -50,6 +66,8 @@ function script(seed: number, root: string): Step[] {
   const good = () => `${root}/${pick(NAMES)}`;
   const path = () => (random.float() < 0.05 ? `${root}/${pick(ODD_NAMES)}` : good());
   const version = () => pick([-1, -1, 0, 1]);
+  const acl = () => (random.float() < 0.8 ? OPEN : pick(LISTS));
+  const bytes = () => (random.float() < 0.1 ? null : new Uint8Array(Math.floor(random.float() * 4)));
   const write = (): wire.MultiOpRequest => {
     const what = random.float();
     if (what < 0.45) {
@@ -57,11 +75,12 @@ function script(seed: number, root: string): Step[] {
       const flags = sequential
         ? pick([CreateFlag.persistentSequential, CreateFlag.ephemeralSequential])
         : pick([CreateFlag.persistent, CreateFlag.persistent, CreateFlag.ephemeral]);
-      const data = new Uint8Array(Math.floor(random.float() * 4));
-      return { type: pick([OpCode.create, OpCode.create2]), path: path(), data, acl: OPEN, flags };
+      const at = path();
+      // What is no path is refused for that, whatever else is wrong; a real server looks at the list first.
+      const list = ODD_NAMES.some((name) => at === `${root}/${name}`) ? OPEN : acl();
+      return { type: pick([OpCode.create, OpCode.create2]), path: at, data: bytes(), acl: list, flags };
     }
-    if (what < 0.65)
-      return { type: OpCode.setData, path: path(), data: new Uint8Array(2), version: version() };
+    if (what < 0.65) return { type: OpCode.setData, path: path(), data: bytes(), version: version() };
     if (what < 0.9) return { type: OpCode.delete, path: good(), version: version() };
     return { type: OpCode.check, path: path(), version: version() };
   };
@@ -77,6 +96,8 @@ function script(seed: number, root: string): Step[] {
       const at = path();
       return { type: OpCode.addWatch, path: at, mode: at.length % 2 };
     }
+    if (what < 0.75) return { type: OpCode.setAcl, path: path(), acl: pick(LISTS), version: version() };
+    if (what < 0.8) return { type: OpCode.getAcl, path: path() };
     const type = pick([OpCode.exists, OpCode.getData, OpCode.getChildren, OpCode.getChildren2]);
     return { type, path: path(), watch: random.float() < 0.6 };
   };
@@ -91,7 +112,8 @@ function script(seed: number, root: string): Step[] {
 
 /** What each step answered and which events each client got by then, zxids replaced by their rank. */
 async function play(hosts: string, root: string, steps: readonly Step[]): Promise<unknown[]> {
-  const clients = await Promise.all([connect(hosts), connect(hosts)]);
+  const connected = (auth: string) => connect(hosts, { auth: [{ scheme: "digest", auth }] });
+  const clients = await Promise.all([connected(AUTH[0]), connected(AUTH[1])]);
   const events: [string[], string[]] = [[], []];
   for (const [index, client] of clients.entries())
     client.onWatchEvent((event: WatchEvent) => events[index as 0 | 1].push(`${event.type} ${event.path}`));
