@@ -42,6 +42,8 @@ export interface SlotSource {
   recall(node: HeldNode, signal: AbortSignal): Promise<void>;
   /** Its pools are registered: it may ask for backing nodes from now on. */
   serve(): void;
+  /** Nothing is claimed from now on: each launch fails with `why`. */
+  refuse(why: Error): void;
   /**
    * It has left the configuration and the registry: what it has is given back as it becomes free, and `ended` is called when nothing is
    * left to do. False: others serve it, and nothing is to be done here.

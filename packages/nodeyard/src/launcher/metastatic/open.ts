@@ -1,39 +1,29 @@
 import type { ProviderConfig } from "@nodeyard/driver";
-import { messageOf, type Timer } from "@nodeyard/runtime";
 import { backingOwner } from "../../operations/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
 import type { Context, OpenProvider, SlotSource } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
+import { isServed } from "../providers/foreign.ts";
 import { Book } from "./book.ts";
 import type { MetastaticLabelOwn, MetastaticProvider } from "./config/own.ts";
 import { METASTATIC, metastaticDriver } from "./driver.ts";
-import { foreignError, foreignPools, isServed } from "./foreign.ts";
 import { Isolation } from "./isolation.ts";
 import { Owner } from "./owner.ts";
 import { labelOf } from "./plan-requests.ts";
 import { SlotProvider } from "./provider.ts";
 import { Slots } from "./slots.ts";
 
-/** A launcher that has just registered is known for one of ours only with its member znode: look twice. */
-const LOOK_AGAIN_MS = 3_000;
-
 export function isMetastatic(config: ProviderConfig): boolean {
   return config.driver === METASTATIC;
 }
 
-/**
- * Opens a metastatic provider on the tree. Rejects while launchers of another kind serve it; `onForeign` is called when one comes
- * later, and nothing is claimed from then on.
- */
-export async function openMetastatic(
+/** Opens a metastatic provider on the tree. */
+export function openMetastatic(
   context: Context,
   given: ProviderConfig,
-  onForeign: (why: Error) => void,
-): Promise<OpenProvider & { readonly slots: SlotSource }> {
+): OpenProvider & { readonly slots: SlotSource } {
   const config = given as MetastaticProvider;
-  const foreign = await foreignPools(context, config.name);
-  if (foreign.length > 0) throw foreignError(config.name, foreign);
-  const room = new Room(context, config, onForeign);
+  const room = new Room(context, config);
   const provider = new SlotProvider(config, room.slots, () => room.close());
   return {
     config,
@@ -45,6 +35,7 @@ export async function openMetastatic(
       free: provider.free.bind(provider),
       recall: (node, signal) => room.recall(node, signal),
       serve: () => room.serve(),
+      refuse: (why) => room.slots.refuse(why),
       drain: (ended) => room.drain(ended),
       retire: () => room.retire(),
     },
@@ -60,16 +51,13 @@ class Room {
   readonly #book: Book;
   readonly #owner: Owner;
   readonly #isolation: Isolation;
-  readonly #onForeign: (why: Error) => void;
   readonly #unsubscribe: () => void;
-  #look: Timer | undefined;
   /** Set while it drains. */
   #drained: (() => void) | undefined;
 
-  constructor(context: Context, config: MetastaticProvider, onForeign: (why: Error) => void) {
+  constructor(context: Context, config: MetastaticProvider) {
     this.#context = context;
     this.#config = config;
-    this.#onForeign = onForeign;
     this.#labels = labelsOf(config);
     this.#book = new Book(config.name);
     this.#book.seed(context.view);
@@ -100,7 +88,6 @@ class Room {
    * `ended` when nothing is left or somebody serves it again.
    */
   async drain(ended: () => void): Promise<boolean> {
-    this.#look?.cancel();
     if (await isServed(this.#context, this.#config.name)) return false;
     this.#drained = ended;
     this.slots.refuse(new Error(`provider ${this.#config.name} left the configuration`));
@@ -110,7 +97,6 @@ class Room {
 
   /** Another takes its place, or it goes: launches under way end with it, and nothing else is begun. */
   retire(): Promise<void> {
-    this.#look?.cancel();
     return this.#owner.close();
   }
 
@@ -143,25 +129,7 @@ class Room {
 
   #onComponent({ after }: Extract<ViewEvent, { type: "component" }>): void {
     if (after?.kind !== "pool" || after.record.providerName !== this.#config.name) return;
-    if (this.#drained !== undefined) return this.#drained();
-    this.#look?.cancel();
-    const look = () => void this.#refuseForeign();
-    this.#look = this.#context.clock.setTimer(LOOK_AGAIN_MS, look, { background: true });
-  }
-
-  async #refuseForeign(): Promise<void> {
-    try {
-      const foreign = await foreignPools(this.#context, this.#config.name);
-      if (foreign.length === 0) return;
-      const why = foreignError(this.#config.name, foreign);
-      this.slots.refuse(why);
-      this.#onForeign(why);
-    } catch (error) {
-      const facts = { provider: this.#config.name, error: messageOf(error) };
-      this.#context.log.warn(facts, "could not see who else serves this provider; looks again");
-      const look = () => void this.#refuseForeign();
-      this.#look = this.#context.clock.setTimer(LOOK_AGAIN_MS, look, { background: true });
-    }
+    this.#drained?.();
   }
 }
 

@@ -1,5 +1,8 @@
+import type { Driver } from "@nodeyard/driver";
 import { closeQuietly, type Registration, settledWithin } from "../../coordination/index.ts";
 import type { Context, OpenProvider } from "../context.ts";
+import { METASTATIC } from "../metastatic/index.ts";
+import { ForeignWatch } from "./foreign.ts";
 import { InventoryKeeper } from "./inventory.ts";
 import { LeakSweep } from "./leaks.ts";
 import { unregisterPools } from "./register-pools.ts";
@@ -9,7 +12,13 @@ import type { Served } from "./served.ts";
 export const RETIRE_MS = 3_600_000;
 
 /** What goes on with a provider from the moment that its pools are registered. */
-export function begin(context: Context, served: Served, open: OpenProvider): void {
+export function begin(
+  context: Context,
+  served: Served,
+  open: OpenProvider,
+  onForeign: (why: Error) => void,
+): void {
+  if (isExclusive(open.driver)) served.foreign = new ForeignWatch(context, open.config.name, onForeign);
   if (open.driver.capabilities.inventory) {
     served.inventory = new InventoryKeeper(context, open);
     served.inventory.start();
@@ -17,6 +26,11 @@ export function begin(context: Context, served: Served, open: OpenProvider): voi
   served.leaks = new LeakSweep(context, open);
   served.leaks.start();
   open.slots?.serve();
+}
+
+/** Whether launchers of one kind alone may serve a provider of this driver: its nodes are slots of what exists. */
+export function isExclusive({ name, capabilities }: Pick<Driver, "name" | "capabilities">): boolean {
+  return capabilities.inventory || name === METASTATIC;
 }
 
 /** Takes its pools out of the registry, and closes it when the work under way has ended, or after `graceMs` under it. */
@@ -27,6 +41,7 @@ export async function leave(
   open: OpenProvider | undefined,
   graceMs: number,
 ): Promise<void> {
+  served.foreign?.close();
   await unregisterPools(registration, served);
   await served.inventory?.close();
   await open?.slots?.retire();

@@ -2,6 +2,7 @@ import type { ProviderConfig } from "@nodeyard/driver";
 import type { Timer } from "@nodeyard/runtime";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
 import type { OpenProvider, ServingPool } from "../context.ts";
+import type { ForeignWatch } from "./foreign.ts";
 import type { InventoryKeeper } from "./inventory.ts";
 import type { LeakSweep } from "./leaks.ts";
 import type { ProviderFacts } from "./providers.ts";
@@ -16,6 +17,7 @@ export interface Served {
   facts: ProviderFacts | undefined;
   inventory: InventoryKeeper | undefined;
   leaks: LeakSweep | undefined;
+  foreign: ForeignWatch | undefined;
   timer: Timer | undefined;
   attempt: number;
   /** Its facts are about to be learnt anew. */
@@ -35,6 +37,7 @@ export function newServed(config: ProviderConfig): Served {
     facts: undefined,
     inventory: undefined,
     leaks: undefined,
+    foreign: undefined,
     timer: undefined,
     attempt: 0,
     asked: false,

@@ -3,9 +3,10 @@ import type { Driver, ProviderConfig } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import { closeQuietly, type Registration } from "../../coordination/index.ts";
 import type { Context, OpenProvider, ServingPool } from "../context.ts";
-import { isMetastatic, openMetastatic, withoutPools } from "../metastatic/index.ts";
-import { begin, leave, RETIRE_MS } from "./begin-and-leave.ts";
+import { isMetastatic, metastaticDriver, openMetastatic, withoutPools } from "../metastatic/index.ts";
+import { begin, isExclusive, leave, RETIRE_MS } from "./begin-and-leave.ts";
 import { FactsKeeper } from "./facts-keeper.ts";
+import { refuseForeign } from "./foreign.ts";
 import { giveBack } from "./give-back.ts";
 import { LeftProviders } from "./left-providers.ts";
 import { learnFacts, openPause, openProvider, type ProviderFacts } from "./providers.ts";
@@ -173,9 +174,7 @@ export class Serving {
     const context = this.#context;
     let before: Served | undefined;
     try {
-      const open = isMetastatic(config)
-        ? await openMetastatic(context, config, (why) => void this.#suspend(served, why))
-        : await openProvider(await this.#driverOf(config.driver), config, context, stop.signal);
+      const open = await this.#open(config, stop.signal);
       try {
         const facts = await learnFacts(open, context, stop.signal);
         stop.signal.throwIfAborted();
@@ -191,6 +190,13 @@ export class Serving {
     this.#onChange();
     this.#facts.later(served);
     if (before !== undefined) await this.#retire(before);
+  }
+
+  async #open(config: ProviderConfig, signal: AbortSignal): Promise<OpenProvider> {
+    const driver = isMetastatic(config) ? undefined : await this.#driverOf(config.driver);
+    if (isExclusive(driver ?? metastaticDriver)) await refuseForeign(this.#context, config.name);
+    if (driver === undefined) return openMetastatic(this.#context, config);
+    return openProvider(driver, config, this.#context, signal);
   }
 
   #tryLater(served: Served, error: unknown): void {
@@ -219,6 +225,7 @@ export class Serving {
       this.#served.set(config.name, next);
       return this.#retire(served);
     }
+    open.slots?.refuse(why);
     this.#withdraw(served);
     served.open = undefined;
     served.facts = undefined;
@@ -243,7 +250,7 @@ export class Serving {
       context.ledgers.setPool(key, launches ? limits : {});
     this.providers.set(config.name, open);
     for (const pool of pools) this.pools.set(pool.key, pool);
-    begin(context, served, open);
+    begin(context, served, open, (why) => void this.#suspend(served, why));
     return before === served ? undefined : before;
   }
 
@@ -266,7 +273,8 @@ export class Serving {
   async #drainLeft(provider: string): Promise<void> {
     if (this.#stopped || this.#served.has(provider) || this.#draining.has(provider)) return;
     const served = newServed(withoutPools(provider));
-    const open = await openMetastatic(this.#context, served.config, () => {});
+    await refuseForeign(this.#context, provider);
+    const open = openMetastatic(this.#context, served.config);
     served.open = open;
     served.facts = await learnFacts(open, this.#context, served.stop.signal);
     this.#draining.set(provider, served);

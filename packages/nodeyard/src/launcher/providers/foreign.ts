@@ -1,0 +1,124 @@
+import { DriverError } from "@nodeyard/driver";
+import { decodeComponent, paths, RecordError } from "@nodeyard/model";
+import { messageOf, type Timer } from "@nodeyard/runtime";
+import { TreeError } from "@nodeyard/tree";
+import type { ViewEvent } from "../../view/index.ts";
+import type { Context } from "../context.ts";
+
+const MEMBERS = "/nodeyard/members";
+/** A launcher that has just registered is known for one of ours only with its member znode: look a moment later. */
+const LOOK_MS = 3_000;
+
+type Handles = Pick<Context, "tree" | "view">;
+
+/**
+ * Rejects when launchers of another kind serve a provider whose nodes are slots of what exists: they keep slots of backing nodes in their
+ * own memory, and register static hosts without the lock of ours, so that the two would give one slot or host twice.
+ */
+export async function refuseForeign(handles: Handles, provider: string): Promise<void> {
+  const foreign = await foreignPools(handles, provider);
+  if (foreign.length > 0) throw foreignError(provider, foreign);
+}
+
+/** Calls `onForeign` when a launcher of another kind begins to serve a provider of ours. */
+export class ForeignWatch {
+  readonly #context: Context;
+  readonly #provider: string;
+  readonly #onForeign: (why: Error) => void;
+  readonly #unsubscribe: () => void;
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(context: Context, provider: string, onForeign: (why: Error) => void) {
+    this.#context = context;
+    this.#provider = provider;
+    this.#onForeign = onForeign;
+    this.#unsubscribe = context.view.onEvent((event) => this.#onEvent(event));
+    // One may have come since the provider was opened.
+    this.#lookSoon();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#unsubscribe();
+  }
+
+  #onEvent(event: ViewEvent): void {
+    if (event.type !== "component" || event.after?.kind !== "pool") return;
+    if (event.after.record.providerName === this.#provider) this.#lookSoon();
+  }
+
+  #lookSoon(): void {
+    if (this.#closed) return;
+    this.#timer?.cancel();
+    this.#timer = this.#context.clock.setTimer(LOOK_MS, () => void this.#look(), { background: true });
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const foreign = await foreignPools(this.#context, this.#provider);
+      if (foreign.length > 0 && !this.#closed) this.#onForeign(foreignError(this.#provider, foreign));
+    } catch (error) {
+      const facts = { provider: this.#provider, error: messageOf(error) };
+      this.#context.log.warn(facts, "could not see who else serves this provider; looks again");
+      this.#lookSoon();
+    }
+  }
+}
+
+/** Registered pools of a provider whose session no Nodeyard member has. */
+async function foreignPools({ tree, view }: Handles, provider: string): Promise<readonly string[]> {
+  const pools = [...view.components.values()].filter(
+    ({ kind, record }) => kind === "pool" && record.providerName === provider && record.state !== "stopped",
+  );
+  if (pools.length === 0) return [];
+  const [members, owners] = await Promise.all([
+    tree.children(MEMBERS).catch(noneWhenMissing),
+    Promise.all(pools.map(({ key }) => tree.stat(`${paths.components}/${key}`))),
+  ]);
+  return pools.flatMap(({ record }, index) => {
+    const owner = owners[index]?.ephemeralOwner;
+    // One without a session is debris that nobody serves.
+    if (owner === undefined || owner === 0n) return [];
+    const suffix = `-${owner.toString(16)}`;
+    return members.some((name) => name.endsWith(suffix)) ? [] : [record.id ?? record.hostname];
+  });
+}
+
+function foreignError(provider: string, pools: readonly string[]): DriverError {
+  return new DriverError(
+    "configuration",
+    `provider ${provider} is served by a launcher of another kind too (${pools.join(", ")}): stop that launcher, or take the provider out of one of the two configurations`,
+  );
+}
+
+/** Whether anyone serves a provider: asked of the tree, so that of several who leave at once the last one knows that it is. */
+export async function isServed({ tree }: Pick<Handles, "tree">, provider: string): Promise<boolean> {
+  const parent = paths.component("pool");
+  await tree.sync(parent);
+  const names = await tree.children(parent).catch(noneWhenMissing);
+  const served = await Promise.all(
+    names.map(async (name) => {
+      try {
+        const { data } = await tree.get(`${parent}/${name}`);
+        const { providerName, state } = decodeComponent(data);
+        return providerName === provider && state !== "stopped";
+      } catch (error) {
+        // It left meanwhile, or makes no sense: whoever wrote that is no launcher of ours.
+        if (error instanceof RecordError || isMissing(error)) return false;
+        throw error;
+      }
+    }),
+  );
+  return served.includes(true);
+}
+
+function noneWhenMissing(error: unknown): readonly string[] {
+  if (isMissing(error)) return [];
+  throw error;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof TreeError && error.code === "tree.no_node";
+}
