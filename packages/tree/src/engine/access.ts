@@ -28,6 +28,8 @@ export interface Caller {
 export const TRUSTED: Caller = { trusted: true, identities: [] };
 
 const ALL = 31;
+/** Entries of one list. Without a bound a short request could ask for one entry of each identity thousands of times. */
+const MAX_ENTRIES = 100;
 const WORLD = "world";
 const ANYONE = "anyone";
 
@@ -65,6 +67,8 @@ export function resolveAccess(path: string, wanted: readonly AccessEntry[], call
         );
       kept.push({ perms, scheme, id });
     }
+    if (kept.length > MAX_ENTRIES)
+      throw new InvalidAccessList(path, `it has more than ${MAX_ENTRIES} entries`);
   }
   const [first] = kept;
   if (first === undefined) throw new InvalidAccessList(path, "it is empty");

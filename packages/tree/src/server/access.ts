@@ -6,12 +6,16 @@ import type { Hub } from "./hub.ts";
 
 const { ErrorCode, OpCode } = wire;
 
+/** Longest credentials, bytes: they are kept for as long as the connection lasts, and copied into access lists. */
+const MAX_CREDENTIALS = 256;
+
 /**
  * `addauth`: the client proves to be somebody on this connection. Of the schemes only `digest` is there; whoever sends
  * another one is told so and loses the connection, as ZooKeeper's clients expect.
  */
 export function authenticate(client: Connection, xid: number, request: wire.AuthRequest): void {
-  if (request.scheme === "digest" && client.identify(digestIdentity(request.auth))) {
+  const { scheme, auth } = request;
+  if (scheme === "digest" && auth.length <= MAX_CREDENTIALS && client.identify(digestIdentity(auth))) {
     client.reply(xid, ErrorCode.ok);
     return;
   }

@@ -11,8 +11,8 @@ const { ErrorCode, JuteReader, KeeperState, OpCode, Xid } = wire;
 
 /** Share of its outstanding requests that a paused connection has left when it is read from again. */
 const RESUME_SHARE = 0.5;
-/** What one connection may prove to be; each more makes every look at an access list longer. */
-const MAX_IDENTITIES = 100;
+/** What one connection may prove to be. An `auth` entry is kept once for each, so this bounds what a short request makes us keep. */
+const MAX_IDENTITIES = 16;
 const KNOWN_TYPES: ReadonlySet<number> = new Set(Object.values(OpCode));
 
 type Body = (writer: wire.JuteWriter) => void;

@@ -80,12 +80,25 @@ test("the server tells a client whom it takes it for", async () => {
   ]);
 });
 
-test("a connection may prove to be a hundred, and no more", async () => {
+test("credentials and access lists that are too long are refused", async () => {
+  const zk = await client({ auth: [ME] });
+  const entries = (count: number) =>
+    Array.from({ length: count }, (_, perms) => ({ perms, scheme: "auth", id: "" }));
+  await zk.create("/many", undefined, { acl: entries(100) });
+  await expect(zk.create("/more", undefined, { acl: entries(101) })).rejects.toMatchObject({
+    code: "zookeeper.invalid_acl",
+  });
+  await zk.addAuth({ scheme: "digest", auth: `user:${"x".repeat(251)}` });
+  await expect(zk.addAuth({ scheme: "digest", auth: `user:${"x".repeat(252)}` })).rejects.toMatchObject({
+    code: "zookeeper.auth_failed",
+  });
+});
+
+test("a connection may prove to be sixteen, and no more", async () => {
   const zk = await client();
-  for (let number = 0; number < 100; number++)
-    await zk.addAuth({ scheme: "digest", auth: `user${number}:x` });
+  for (let number = 0; number < 16; number++) await zk.addAuth({ scheme: "digest", auth: `user${number}:x` });
   await zk.addAuth({ scheme: "digest", auth: "user7:x" });
-  await expect(zk.addAuth({ scheme: "digest", auth: "user100:x" })).rejects.toMatchObject({
+  await expect(zk.addAuth({ scheme: "digest", auth: "user16:x" })).rejects.toMatchObject({
     code: "zookeeper.auth_failed",
   });
 });
