@@ -47,6 +47,8 @@ export const FAULTS = {
   "operator deletes": "an operator deletes a node by hand",
   "operator retires": "an operator has a backing node take no more slots",
   "operator retries": "an operator has a node deleted again that could not be deleted",
+  "record damaged":
+    "another program writes over a node's record what cannot be read; later it is repaired, or removed by an operator",
   "image uploaded": "a diskimage that was missing at a provider is built and uploaded",
   "image replaced": "a newer build of a diskimage takes the older one's place",
   "image gone": "the only upload of a diskimage goes",

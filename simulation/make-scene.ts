@@ -5,6 +5,7 @@ import { type CallInfo, createMemoryTree, type Fault, type MemoryTree } from "@n
 import { Ambush } from "./ambush.ts";
 import { LogCheck } from "./checks/index.ts";
 import { count, noCoverage, transition } from "./coverage.ts";
+import { DamagedRecords } from "./damaged-records.ts";
 import type { Fault as FaultName } from "./faults.ts";
 import { ImageKeeper } from "./image-keeper.ts";
 import { LeaseClient } from "./lease-client.ts";
@@ -67,6 +68,12 @@ export function makeScene(
     (fault) => scene.count(fault),
     failed,
   );
+  const damaged = new DamagedRecords(
+    { tree: connect("another program"), clock, random: stream("damaged records") },
+    check,
+    (node) => void operator.touched.add(node),
+    failed,
+  );
   const images = new ImageKeeper(
     { tree: connect("builder"), clock, random: stream("images"), count: (fault) => scene.count(fault) },
     IMAGE,
@@ -120,6 +127,7 @@ export function makeScene(
       scene.count("lease forgotten"),
     ),
     operator,
+    damaged,
     images,
     coverage,
     slow: new Map(),

@@ -206,6 +206,8 @@ export class PythonLauncher {
       const { data } = await this.#tree.get(path);
       return data.length === 0 ? undefined : (JSON.parse(decoder.decode(data)) as Json);
     } catch (error) {
+      // As Nodepool does, it skips what is no JSON.
+      if (error instanceof SyntaxError) return undefined;
       missing(error);
       return undefined;
     }

@@ -2,13 +2,14 @@ import { paths } from "@nodeyard/model";
 import type { Scene } from "./scene.ts";
 
 /** No request, lease or slot is open, and nobody has a node or makes one. */
-export function isQuiet({ check, zuul, cli, cluster, processes }: Scene): boolean {
+export function isQuiet({ check, zuul, cli, cluster, processes, damaged }: Scene): boolean {
   const going = [...check.nodes.values()].some(
     ({ data }) => data.state !== "ready" || (data.allocated_to ?? null) !== null,
   );
   const leases = cluster.znodes.children("/nodeyard/leases")?.length ?? 0;
   const slots = cluster.znodes.children("/nodeyard/slots")?.length ?? 0;
-  const busy = zuul.open.size + zuul.holds + cli.open + leases + slots + check.requests.size;
+  const busy =
+    zuul.open.size + zuul.holds + cli.open + damaged.open.size + leases + slots + check.requests.size;
   return busy === 0 && !going && processes.every((each) => each.dead || each.awake);
 }
 

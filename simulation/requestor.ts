@@ -35,6 +35,8 @@ export class Requestor {
   readonly #random: Random;
 
   readonly #options: RequestorOptions;
+  /** Records as they were read last: Zuul keeps them, and writes them over what cannot be read. */
+  readonly #seen = new Map<string, Record<string, unknown>>();
   /** Autoholds that somebody is to end. */
   holds = 0;
 
@@ -235,7 +237,9 @@ export class Requestor {
 
   async #read(path: string): Promise<Record<string, unknown> | undefined> {
     try {
-      return JSON.parse(decoder.decode((await this.#tree.get(path)).data)) as Record<string, unknown>;
+      const record = parsed((await this.#tree.get(path)).data);
+      if (record !== undefined) this.#seen.set(path, record);
+      return record ?? this.#seen.get(path) ?? {};
     } catch (error) {
       if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
       throw error;
@@ -246,5 +250,17 @@ export class Requestor {
     await this.#tree.delete(path).catch((error: unknown) => {
       if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
     });
+  }
+}
+
+/** Undefined for what is no record. */
+function parsed(data: Uint8Array): Record<string, unknown> | undefined {
+  try {
+    const record = JSON.parse(decoder.decode(data)) as Record<string, unknown>;
+    return typeof record.state === "string" && typeof (record.provider ?? "") === "string"
+      ? record
+      : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -5,6 +5,7 @@ import type { LauncherConfig } from "nodeyard";
 import type { Ambush } from "./ambush.ts";
 import type { Effect, LogCheck } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
+import type { DamagedRecords } from "./damaged-records.ts";
 import type { Fault } from "./faults.ts";
 import type { ImageKeeper } from "./image-keeper.ts";
 import type { LeaseClient } from "./lease-client.ts";
@@ -34,6 +35,7 @@ export interface Scene {
   readonly zuul: Requestor;
   readonly cli: LeaseClient;
   readonly operator: Operator;
+  readonly damaged: DamagedRecords;
   readonly images: ImageKeeper;
   readonly coverage: Coverage;
   /** Clients whose calls are slow, with the monotonic time at which that ends. */

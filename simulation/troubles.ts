@@ -32,6 +32,7 @@ const DECK: Readonly<Partial<Record<Fault, number>>> = {
   "operator holds": 2,
   "operator deletes": 1,
   "operator retires": 2,
+  "record damaged": 3,
   ...Object.fromEntries(CLOUD_FAULTS.map((fault) => [fault, 1])),
   "cloud makes nothing": 4,
   "cloud capacity": 2,
@@ -160,6 +161,8 @@ export class Troubles {
         return this.#scene.operator.hold();
       case "operator deletes":
         return this.#scene.operator.delete();
+      case "record damaged":
+        return this.#scene.damaged.damage();
       case "operator retires":
         return this.#scene.operator.retire();
     }

@@ -76,7 +76,9 @@ export class LogCheck {
         if (kind === "node") rule.onNode?.(change, replay);
         else rule.onRequest?.(change, replay);
       const [from, to] = [stateOf(change.before), stateOf(change.after)];
-      if (from !== to) this.#moved(kind, change.id, from, to);
+      // An operator may remove what cannot be read, in whatever state it was.
+      const isRemoval = change.before?.damaged === true && change.after === undefined;
+      if (from !== to && !isRemoval) this.#moved(kind, change.id, from, to);
     };
     replay.take(write, at, {
       node: (change) => tell("node", change),

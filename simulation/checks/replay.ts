@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+import { nodeStates, requestStates } from "@nodeyard/model";
 import type { AppliedWrite, Op } from "@nodeyard/tree";
 import { DURABLE, isUser, Locks } from "./locks.ts";
 import type { Change } from "./rule.ts";
@@ -5,12 +7,17 @@ import type { Change } from "./rule.ts";
 export interface Znode {
   readonly data: Record<string, unknown>;
   readonly version: number;
+  /** Somebody wrote over it what cannot be read: `data` is what it said before, which goes on to count. */
+  readonly damaged?: true;
 }
 
 const NODE = /^\/nodepool\/nodes\/(\d{10})$/;
 const NODE_LOCK = /^\/nodepool\/nodes\/(\d{10})\/lock\/(.+)$/;
 const REQUEST = /^\/nodepool\/requests\/([^/]+)$/;
 const REQUEST_LOCK = /^\/nodepool\/requests-lock\/([^/]+)\/(.+)$/;
+
+const STATES: ReadonlySet<unknown> = new Set([...nodeStates, ...requestStates]);
+const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 interface Listener {
   readonly node: (change: Change) => void;
@@ -62,8 +69,13 @@ export class Replay {
       const id = pattern.exec(path)?.[1];
       if (id === undefined) continue;
       const before = records.get(id);
-      const after =
-        op.op === "delete" ? undefined : { data: dataOf(op), version: (before?.version ?? -1) + 1 };
+      const version = (before?.version ?? -1) + 1;
+      const data = op.op === "delete" ? undefined : dataOf(op);
+      if (before !== undefined && op.op !== "delete" && (data === undefined || isRepair(before, data))) {
+        records.set(id, { data: before.data, version, ...(data === undefined && { damaged: true }) });
+        continue;
+      }
+      const after = data === undefined ? undefined : { data, version };
       if (after === undefined) records.delete(id);
       else records.set(id, after);
       listener[kind]({ id, before, after, op, write, held: held.has(path) });
@@ -101,6 +113,16 @@ export class Replay {
   }
 }
 
-function dataOf(op: Extract<Op, { op: "create" | "set" }>): Znode["data"] {
-  return JSON.parse(Buffer.from(op.data ?? "").toString()) as Znode["data"];
+/** Undefined for what cannot be read. */
+function dataOf(op: Extract<Op, { op: "create" | "set" }>): Znode["data"] | undefined {
+  try {
+    const data = JSON.parse(utf8.decode(op.data)) as Znode["data"];
+    return STATES.has(data.state) && typeof (data.provider ?? "") === "string" ? data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRepair({ data, damaged }: Znode, after: Znode["data"]): boolean {
+  return damaged === true && isDeepStrictEqual(data, after);
 }

@@ -43,7 +43,7 @@ export async function holdNode(
       comment: facts.comment,
       holdExpiration: facts.forSeconds > 0 ? facts.forSeconds : null,
     },
-    (_held, _version, error) => Promise.reject(unreadable(id, error)),
+    (_held, _version, error) => Promise.reject(unreadableNode(id, error)),
   );
 }
 
@@ -133,7 +133,8 @@ function nodeBusy(id: string, cause: unknown): NodeOperationError {
   );
 }
 
-function unreadable(id: string, cause: RecordError): NodeOperationError {
+/** What an operation on a node says when its record cannot be read. */
+export function unreadableNode(id: string, cause: RecordError): NodeOperationError {
   return new NodeOperationError(
     "operation.unreadable_node",
     `the record of node ${id} cannot be read (${cause.message}): repair it, or remove it with "nodeyard delete ${id}"`,

@@ -1,14 +1,18 @@
+import { RecordError } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
 import { type Tree, TreeError } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 import { readNode } from "./listing.ts";
+import { unreadableNode } from "./node-state.ts";
 import { backingData, RETIRED, slotPlace, slotsFolder } from "./slots.ts";
 
 export class SlotError extends NodeyardError {}
 
 /** Retires the backing node that a node lives on, or the node itself when it is one. Returns the backing node's id. */
 export async function retireNode(handles: OperationHandles, id: string, why: string): Promise<string> {
-  const record = await readNode(handles, id);
+  const record = await readNode(handles, id).catch((error: unknown) => {
+    throw error instanceof RecordError ? unreadableNode(id, error) : error;
+  });
   if (record === undefined)
     throw new SlotError("slot.no_such_node", `node ${id} does not exist: see nodeyard list`);
   const backing = backingData(record) === undefined ? slotPlace(record)?.backing : id;
