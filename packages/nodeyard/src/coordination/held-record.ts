@@ -93,6 +93,21 @@ export class HeldRecord<R, P> {
     }
   }
 
+  /**
+   * Writes nothing, and rejects with FenceLost unless lock and record are as we know them: for an effect that no write of ours comes
+   * before.
+   */
+  async confirm(): Promise<void> {
+    try {
+      await this.#tree.commit([
+        { op: "check", path: this.held.contender },
+        { op: "check", path: this.path, version: this.#version },
+      ]);
+    } catch (error) {
+      throw asFenceLost(error, this.path);
+    }
+  }
+
   #now(): number {
     return (this.#clock.now() + this.#tree.clockOffset()) / 1000;
   }

@@ -45,13 +45,19 @@ test("a node is made `init` alone; lock parent, contender and `building` at vers
   const made = world.cluster.log.findIndex((write) =>
     write.results.some((result) => result.op === "create" && result.path === paths.node(id!)),
   );
-  expect(world.cluster.log[made]!.ops.map((op) => op.path)).toEqual([`${paths.nodes}/`]);
+  // The request must still be ours.
+  const lock = expect.stringContaining(paths.requestLock("100-0000000000"));
+  expect(world.cluster.log[made]!.ops).toMatchObject([
+    { op: "create", path: `${paths.nodes}/` },
+    { op: "check", path: lock },
+  ]);
   const next = world.cluster.log
     .slice(made + 1)
     .find((write) => write.ops.some((op) => op.path.startsWith(paths.node(id!))))!;
-  expect(next.ops.map(({ op }) => op)).toEqual(["create", "create", "set"]);
+  expect(next.ops.map(({ op }) => op)).toEqual(["create", "create", "set", "check"]);
   expect(next.ops[0]!.path).toBe(paths.nodeLock(id!));
   expect(next.ops[2]).toMatchObject({ op: "set", path: paths.node(id!), version: 0 });
+  expect(next.ops[3]!.path).toEqual(lock);
 });
 
 test("the finish is one commit: node contenders, request `fulfilled`, request contender, and one request only", async () => {

@@ -51,12 +51,23 @@ export class Tries {
     }
   }
 
-  /** The launch is over, however it ended: another may try. */
+  /**
+   * The launch is over, however it ended: another may try. Only what is of our session goes, since another launcher may try for the same
+   * request by now. A session that ends between the look and the deletion would let that go wrong: the version of an ephemeral znode
+   * tells no owner, and two tries at once do no harm.
+   */
   async end(ticket: Ticket): Promise<void> {
     const { offering, request } = ticket;
     this.#tickets.delete(ticket);
     const key = offeringKey(offering);
-    if (this.of(key) === request) await quiet(this.#handles.tree.delete(probePath(key)));
+    if (this.of(key) === request && (await this.#isOurs(key)))
+      await quiet(this.#handles.tree.delete(probePath(key)));
+  }
+
+  async #isOurs(key: string): Promise<boolean> {
+    const { tree } = this.#handles;
+    const stat = await quiet(tree.stat(probePath(key)));
+    return stat !== undefined && stat.ephemeralOwner === tree.session().id;
   }
 
   /**
@@ -68,8 +79,7 @@ export class Tries {
     const request = this.of(key);
     for (const ticket of this.#tickets)
       if (ticket.request === request && offeringKey(ticket.offering) === key) return;
-    const stat = await quiet(tree.stat(probePath(key)));
-    if (stat?.ephemeralOwner !== tree.session().id) return;
+    if (!(await this.#isOurs(key))) return;
     log.info({ offering: key, request }, "ends a try of an offering that no launch is at");
     await quiet(tree.delete(probePath(key)));
   }

@@ -1,7 +1,15 @@
 import { add, type Resources } from "@nodeyard/driver";
 import type { NodeRecord } from "@nodeyard/model";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
-import { CommitFailed, type CreateOp, type Op, type OpResult, type Tree, TreeError } from "@nodeyard/tree";
+import {
+  type CheckOp,
+  CommitFailed,
+  type CreateOp,
+  type Op,
+  type OpResult,
+  type Tree,
+  TreeError,
+} from "@nodeyard/tree";
 import type { Log } from "../../telemetry/index.ts";
 import type { View } from "../../view/index.ts";
 import { Count } from "./count.ts";
@@ -60,15 +68,16 @@ export class Ledgers {
   }
 
   /**
-   * Creates a node record, counted. `ignoresQuota`: what the cloud lets us have is no limit to it. Rejects with LimitReached.
-   * Returns the path.
+   * Creates a node record, counted, if `fence` holds. `ignoresQuota`: what the cloud lets us have is no limit to it. Rejects with
+   * LimitReached. Returns the path.
    */
-  async create(record: NodeRecord, create: CreateOp, ignoresQuota: boolean): Promise<string> {
+  async create(record: NodeRecord, create: CreateOp, fence: CheckOp, ignoresQuota: boolean): Promise<string> {
     const postings = this.#postings(undefined, record, ignoresQuota);
-    if (postings.length === 0) {
-      return (await this.#handles.tree.create(create.path, create.data, { sequential: true })).path;
-    }
-    const [result] = await this.#commit(postings, [create]);
+    const ops = [create, fence];
+    const [result] =
+      postings.length > 0
+        ? await this.#commit(postings, ops)
+        : await this.#handles.tree.commit<readonly Op[]>(ops);
     return (result as Extract<OpResult, { op: "create" }>).path;
   }
 

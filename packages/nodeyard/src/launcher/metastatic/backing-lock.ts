@@ -82,20 +82,25 @@ export async function openBacking(
   return true;
 }
 
-/** Writes down that a backing node takes no more slots. */
+/** Writes down that a backing node takes no more slots. False when its lock is not ours. */
 export async function markFailed(
   context: Context,
+  provider: string,
   { id, data, entry }: Backing,
   fence: CheckOp,
-): Promise<void> {
+): Promise<boolean> {
+  const contender = await ownContender(context, provider, id);
+  if (contender === undefined) return false;
   const userData = encodeBacking({ ...data, failed: true }, entry.record.userData);
   const record = changeNode(entry.record, { userData }, treeSeconds(context));
   await context.tree.commit([
+    { op: "check", path: contender },
     { op: "set", path: paths.node(id), data: encodeNode(record), version: entry.version },
     fence,
   ]);
   context.log.warn({ backing: id, label: data.label }, "a backing node has failed: it takes no more slots");
   context.journal.write({ event: "backing.failed", node: id, facts: { label: data.label } });
+  return true;
 }
 
 /**

@@ -48,11 +48,11 @@ export async function carryOut(
       await open(parts, action.backing, fence);
       return "done";
     case "fail":
-      await markFailed(context, action.backing, fence);
-      count("failed");
+      if (await markFailed(context, provider, action.backing, fence)) count("failed");
+      else disown(parts, action.backing);
       return "done";
     case "reclaim":
-      await reclaim(context, book, action.node);
+      await reclaim(context, book, action.node, fence);
       return "done";
     case "drop":
       await dropClaim(context, action.claim, fence);
@@ -80,12 +80,12 @@ async function askAll(
   await Promise.all(Array.from({ length: count }, ask));
 }
 
-async function open(
-  { context, provider, book }: OwnerParts,
-  backing: Backing,
-  fence: CheckOp,
-): Promise<void> {
-  if (await openBacking(context, provider, book, backing, fence)) return;
+async function open(parts: OwnerParts, backing: Backing, fence: CheckOp): Promise<void> {
+  const { context, provider, book } = parts;
+  if (!(await openBacking(context, provider, book, backing, fence))) disown(parts, backing);
+}
+
+function disown({ context, provider, book }: OwnerParts, backing: Backing): void {
   book.disown(backing.id, backing.entry.version);
   const facts = { provider, node: backing.id };
   context.log.warn(facts, "a node says to be a backing node of ours, and its lock does not");

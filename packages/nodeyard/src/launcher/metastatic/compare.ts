@@ -6,8 +6,8 @@ import type { Book } from "./book.ts";
 import { type Claim, claimPath, spareName } from "./claims.ts";
 import { agrees } from "./plan-claims.ts";
 
-/** Makes the claim that a node's record speaks of: an older launcher made the one without the other. */
-export async function reclaim(context: Context, book: Book, id: string): Promise<void> {
+/** Makes the claim that a node's record speaks of: an older launcher made the one without the other. `fence` demands that we own the provider. */
+export async function reclaim(context: Context, book: Book, id: string, fence: CheckOp): Promise<void> {
   const end = book.ends.get(id);
   if (end?.place === undefined) return;
   const { backing, slot } = end.place;
@@ -15,6 +15,7 @@ export async function reclaim(context: Context, book: Book, id: string): Promise
   await context.tree.commit([
     { op: "check", path: paths.node(id), version: end.entry.version },
     { op: "create", path: claimPath(backing, name), data: encodeClaim(id) },
+    fence,
   ]);
   context.log.info({ node: id, backing, slot, name }, "claimed the slot that a node has");
 }

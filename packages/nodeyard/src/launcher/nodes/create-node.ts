@@ -1,7 +1,7 @@
 import { DriverError, type LabelConfig, type PoolConfig, type Resources } from "@nodeyard/driver";
 import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
 import { hexId, sleep } from "@nodeyard/runtime";
-import { type OpResult, TreeError } from "@nodeyard/tree";
+import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
 import { FenceLost, withRoot } from "../../coordination/index.ts";
 import { type Context, type ServingPool, treeSeconds } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../fence/records.ts";
@@ -55,7 +55,8 @@ export async function createNode(
   const facts = { request: request.id, provider, pool: pool.name, label: label.name, az };
   context.journal.write({ event: "node.created", node: id, facts });
   // The tree may have taken long to answer: what boots is what is there now.
-  return lockBuilding(context, id, init, label, bootImage(context, pool, label, { nodeId: id, attempt: 1 }));
+  const boot = bootImage(context, pool, label, { nodeId: id, attempt: 1 });
+  return lockBuilding(context, request, id, init, label, boot);
 }
 
 /** What the driver says of the node, and over it what the configuration does. */
@@ -105,11 +106,14 @@ async function createRecord(
       context.ledgers.create(
         init,
         { op: "create", path: `${paths.nodes}/`, data, sequential: true },
+        // A call that waits for a connection may be carried out in the next session, in which the request is not ours.
+        { op: "check", path: request.held.contender },
         ignoresQuota,
       ),
     );
     return path.slice(path.lastIndexOf("/") + 1);
   } catch (error) {
+    if (isRequestLost(error, 1)) throw new FenceLost(`lock ${request.held.contender}`, error);
     if (!(error instanceof TreeError) || error.outcome !== "unknown") throw error;
     for (let look = 0; look < LOOKS && context.tree.session().epoch === epoch; look++) {
       await sleep(context.clock, Math.min(5_000, 100 * 2 ** look));
@@ -134,8 +138,14 @@ function findByToken(context: Context, request: string, token: string): string |
   return undefined;
 }
 
+/** Whether a commit was refused because the request's contender, which the operation at `index` checks, is gone. */
+function isRequestLost(error: unknown, index: number): boolean {
+  return error instanceof CommitFailed && error.index === index && error.reason.code === "tree.no_node";
+}
+
 async function lockBuilding(
   context: Context,
+  request: HeldRequest,
   id: string,
   init: NodeRecord,
   { connection }: LabelConfig,
@@ -152,7 +162,10 @@ async function lockBuilding(
     treeSeconds(context),
   );
   const set = { op: "set", path: paths.node(id), data: encodeNode(building), version: 0 } as const;
-  const locked = await context.fence.lockFresh(paths.nodeLock(id), [set]);
+  const check = { op: "check", path: request.held.contender } as const;
+  const locked = await context.fence.lockFresh(paths.nodeLock(id), [set, check]).catch((error: unknown) => {
+    throw isRequestLost(error, 3) ? new FenceLost(`lock ${request.held.contender}`, error) : error;
+  });
   if (locked === "exists") throw new FenceLost(`node ${id}: someone else locked it first`);
   const version = (locked.results[0] as Extract<OpResult, { op: "set" }>).stat.version;
   return heldNode(context, locked.held, id, building, version);

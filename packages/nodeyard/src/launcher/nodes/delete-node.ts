@@ -55,7 +55,9 @@ export async function deleteNode(
     return { result: "skipped" };
   }
   try {
+    // What was read may be behind: before its machine goes the record must be as we know it, whether or not there is a write to say so.
     if (record.state !== "deleting" && record.state !== "deleted") await node.write({ state: "deleting" });
+    else if (record.state === "deleting") await node.confirm();
     if (record.state !== "deleted" && record.provider !== null) await unmake(context, node, attempt, signal);
     live.at("removes the record");
     await removeRecord(context, node);
@@ -122,19 +124,26 @@ async function removeRecord(context: Context, node: HeldNode): Promise<void> {
       const notEmpty = error instanceof CommitFailed && error.reason.code === "tree.not_empty";
       if (round >= CLEAR_ROUNDS || !(notEmpty || (error instanceof TreeError && error.outcome === "unknown")))
         throw error;
-      context.fence.demand(node.held);
       const others = (await context.tree.children(parent))
         .map((name) => `${parent}/${name}`)
         .filter((path) => path !== node.held.contender);
-      await Promise.all(others.map((path) => context.tree.delete(path).catch(ignoreMissing)));
-      const strays = (await context.tree.children(paths.node(node.id))).filter((name) => name !== "lock");
-      await Promise.all(
-        strays.map((name) => context.tree.delete(`${node.path}/${name}`).catch(ignoreMissing)),
-      );
+      const strays = (await context.tree.children(paths.node(node.id)))
+        .filter((name) => name !== "lock")
+        .map((name) => `${node.path}/${name}`);
+      await Promise.all([...others, ...strays].map((path) => clearAway(context, node, path)));
     }
   }
 }
 
-function ignoreMissing(error: unknown): void {
-  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
+/** Only while the lock is ours: who has it after us may be one of those that stand in line. */
+async function clearAway(context: Context, { held }: HeldNode, path: string): Promise<void> {
+  try {
+    await context.tree.commit([
+      { op: "check", path: held.contender },
+      { op: "delete", path },
+    ]);
+  } catch (error) {
+    const isGone = error instanceof CommitFailed && error.index === 1 && error.reason.code === "tree.no_node";
+    if (!isGone) throw error;
+  }
 }

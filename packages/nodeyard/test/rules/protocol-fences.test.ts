@@ -1,0 +1,217 @@
+import { newNode, paths } from "@nodeyard/model";
+import { describe, expect, test } from "vitest";
+import { Tries } from "../../src/launcher/breakers/tries.ts";
+import type { Context } from "../../src/launcher/context.ts";
+import { markFailed } from "../../src/launcher/metastatic/backing-lock.ts";
+import { Book } from "../../src/launcher/metastatic/book.ts";
+import { reclaim } from "../../src/launcher/metastatic/compare.ts";
+import {
+  backingData,
+  backingOwner,
+  encodeBacking,
+  encodeProbe,
+  probePath,
+} from "../../src/operations/index.ts";
+import { offeringKey } from "../../src/scheduler/index.ts";
+import { memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
+import { fakeProvider, type Json, launcherConfig, World } from "./world.ts";
+
+type Call = Parameters<World["fault"]>[0];
+
+/** Does something just before the first write of a launcher that `which` tells. */
+function before(world: World, which: (call: Call) => boolean, what: (call: Call) => void): () => boolean {
+  let done = false;
+  world.fault = (call) => {
+    if (!done && call.kind === "write" && which(call)) {
+      done = true;
+      what(call);
+    }
+    return undefined;
+  };
+  return () => done;
+}
+
+const touches = (path: string) => (call: Call) => call.ops.some((op) => op.path.startsWith(path));
+
+describe("a launch whose request is lost", () => {
+  const lose = (world: World) => {
+    const parent = paths.requestLock("100-0000000000");
+    for (const name of world.children(parent)) void world.other.delete(`${parent}/${name}`);
+  };
+
+  for (const limits of [{}, { "max-servers": 3 }])
+    test(`before its node's record: none is made (${JSON.stringify(limits)})`, async () => {
+      const world = new World();
+      const isNode = (call: Call) =>
+        call.ops.some(({ op, path }) => op === "create" && path === `${paths.nodes}/`);
+      const done = before(world, isNode, () => lose(world));
+      await world.folder(paths.nodes);
+      await world.start("a", launcherConfig([fakeProvider("cloud", {}, limits)]));
+      await world.ask();
+      await world.until("its lock is lost", done);
+      await world.run(100);
+      const states = world.cluster.log.flatMap(({ ops }) =>
+        ops.filter(({ op, path }) => op === "create" && path === `${paths.nodes}/`),
+      );
+      expect(states).toEqual([]);
+      await world.fulfilled("100-0000000000", 120_000);
+    });
+
+  test("before its node is locked: no machine is made", async () => {
+    const world = new World();
+    const isLock = touches(paths.nodeLock("0000000000"));
+    const done = before(world, isLock, () => lose(world));
+    await world.start("a", launcherConfig([fakeProvider()]));
+    await world.ask();
+    await world.until("its lock is lost", done);
+    await world.run(100);
+    const set = world.cluster.log.flatMap(({ ops }) =>
+      ops.filter(({ op, path }) => op === "set" && path === paths.node("0000000000")),
+    );
+    expect(
+      set.map((op) => ("data" in op ? (JSON.parse(Buffer.from(op.data!).toString()) as Json).state : "")),
+    ).not.toContain("building");
+    const { nodes } = await world.fulfilled("100-0000000000", 120_000);
+    expect(nodes).not.toContain("0000000000");
+  });
+});
+
+describe("a deletion", () => {
+  test("asks for the record as it is before it touches the machine of a node that was said to be going", async () => {
+    const world = new World();
+    const { launcher } = await world.start("a", launcherConfig([fakeProvider()]));
+    const request = await world.ask();
+    const [id] = (await world.fulfilled(request)).nodes as string[];
+    const lock = await world.lock(paths.nodeLock(id!));
+    await world.settle(world.other.delete(paths.request(request)));
+    await world.put(paths.node(id!), { ...world.node(id!), state: "deleting" });
+    await world.until("it is seen", () => launcher.view.nodes.byId.get(id!)?.record.state === "deleting");
+    const held = { ...world.node(id!), state: "hold" };
+    // Somebody without a fence, whose write this launcher has not seen.
+    const done = before(world, touches(paths.nodeLock(id!)), () => {
+      void world.other.set(paths.node(id!), Buffer.from(JSON.stringify(held)));
+    });
+    await world.settle(world.other.delete(lock));
+    await world.until("it is being deleted", done);
+    await world.run(10_000);
+    expect(world.cloud.inspect().map((machine) => machine.tag?.nodeId)).toEqual([id]);
+    expect(world.node(id!)?.state).toBe("hold");
+  });
+
+  test("clears nobody out of a line that it does not head any more", async () => {
+    const world = new World();
+    await world.start("a", launcherConfig([fakeProvider()]));
+    const request = await world.ask();
+    const [id] = (await world.fulfilled(request)).nodes as string[];
+    const lock = paths.nodeLock(id!);
+    const mine = await world.lock(lock);
+    await world.settle(world.other.delete(paths.request(request)));
+    await world.put(paths.node(id!), { ...world.node(id!), state: "used" });
+    // A late comer stands behind the launcher; then the launcher's own contender goes.
+    let late = "";
+    const first = before(
+      world,
+      (call) => call.ops.some(({ op, path }) => op === "set" && path === paths.node(id!)),
+      () => {
+        void world.contend(lock).then((path) => {
+          late = path;
+        });
+      },
+    );
+    await world.settle(world.other.delete(mine));
+    await world.until("somebody stands behind it", () => first() && late !== "");
+    const clears = (call: Call) => call.ops.some(({ op, path }) => op === "delete" && path === late);
+    const second = before(world, clears, () => {
+      for (const name of world.children(lock))
+        if (!late.endsWith(name)) void world.other.delete(`${lock}/${name}`);
+    });
+    await world.until("the late comer is to be cleared away", second);
+    await world.run(500);
+    expect(world.children(lock).map((name) => `${lock}/${name}`)).toContain(late);
+  });
+});
+
+describe("the owner of backing nodes", () => {
+  const owner = backingOwner("slices");
+  const fence = { op: "check", path: "/nodepool" } as const;
+
+  async function carrier() {
+    const world = new World();
+    const userData = encodeBacking({ owner, label: "slice", slots: 2, failed: false, launched: 1 });
+    const id = await world.makeNode({
+      ...(JSON.parse(newNode({}, 1).source) as Json),
+      state: "in-use",
+      provider: "cloud",
+      pool: "main",
+      user_data: userData,
+    });
+    const member = await world.start("a", launcherConfig([fakeProvider()]));
+    const { view } = member.launcher;
+    const context = {
+      tree: world.other,
+      clock: world.clock,
+      view,
+      log: memoryLog(),
+      journal: memoryJournal(),
+    } as unknown as Context;
+    return { world, id, context, entry: () => view.nodes.byId.get(id)! };
+  }
+
+  test("says of none that it has failed whose lock is another's", async () => {
+    const { world, id, context, entry } = await carrier();
+    const theirs = await world.contend(paths.nodeLock(id), Buffer.from("somebody"));
+    const backing = { id, data: backingData(entry().record)!, entry: entry() };
+    expect(await world.settle(markFailed(context, "slices", backing, fence))).toBe(false);
+    expect(String(world.node(id)?.user_data)).toContain('"failed":false');
+    await world.settle(world.other.delete(theirs));
+    await world.contend(paths.nodeLock(id), Buffer.from(owner));
+    expect(await world.settle(markFailed(context, "slices", { ...backing, entry: entry() }, fence))).toBe(
+      true,
+    );
+    expect(String(world.node(id)?.user_data)).toContain('"failed":true');
+  });
+
+  test("claims nothing when it is the owner no more", async () => {
+    const { world, id, context } = await carrier();
+    await world.folder(`/nodeyard/slots/${id}`);
+    const end = await world.makeNode({
+      state: "ready",
+      provider: "slices",
+      pool: "main",
+      type: ["slice"],
+      driver_data: { backing_node: id, slot: 0 },
+    });
+    await world.run(100);
+    const book = new Book("slices");
+    book.seed(context.view);
+    const left = { op: "check", path: "/nodeyard/elections/left" } as const;
+    await expect(world.settle(reclaim(context, book, end, left))).rejects.toThrow();
+    expect(world.children(`/nodeyard/slots/${id}`)).toEqual([]);
+    await world.settle(reclaim(context, book, end, fence));
+    expect(world.children(`/nodeyard/slots/${id}`)).toEqual(["0"]);
+  });
+});
+
+test("the end of a launch ends no try of another launcher for the same request", async () => {
+  const world = new World();
+  const offering = { provider: "cloud", az: null, type: "small" };
+  const key = offeringKey(offering);
+  const path = probePath(key);
+  await world.folder(path.slice(0, path.lastIndexOf("/")));
+  const [ours, theirs] = ["ours", "theirs"].map((name) =>
+    world.cluster.connect({ name, sessionTimeoutMs: 10_000 }),
+  );
+  const data = encodeProbe("100-0000000000");
+  const view = { own: new Map([[path, { data }]]) };
+  const tries = new Tries({ tree: ours, view, log: memoryLog() } as unknown as ConstructorParameters<
+    typeof Tries
+  >[0]);
+  const ticket = { offering, request: "100-0000000000", began: 0 };
+  await world.settle(theirs!.create(path, data, { ephemeral: true }));
+  await world.settle(tries.end(ticket));
+  expect(world.text(path)).toBeDefined();
+  await world.settle(theirs!.delete(path));
+  await world.settle(ours!.create(path, data, { ephemeral: true }));
+  await world.settle(tries.end(ticket));
+  expect(world.text(path)).toBeUndefined();
+});
