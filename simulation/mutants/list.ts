@@ -8,6 +8,7 @@ import { SCHEDULER_FAULTS } from "./list/scheduler.ts";
 import { SLOTS } from "./list/slots.ts";
 import { SWEEPS } from "./list/sweeps.ts";
 import { TREE_FAULTS } from "./list/tree.ts";
+import { UNREADABLES } from "./list/unreadable.ts";
 import type { Mutant } from "./mutant.ts";
 
 /** One for each promise and each fence: a new one of these brings its mutant along. */
@@ -22,6 +23,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...SWEEPS,
   ...TREE_FAULTS,
   ...DOUBT,
+  ...UNREADABLES,
 ];
 
 export function mutantOf(name: string): Mutant {

@@ -178,8 +178,8 @@ export const SWEEPS: readonly Mutant[] = [
     {
       name: "tries-never-end",
       breaks: "rule 4",
-      find: "if (this.of(key) === request) await quiet(this.#handles.tree.delete(probePath(key)));",
-      put: "void [key, request];",
+      find: "if (this.of(key) === request && (await this.#isOurs(key)))",
+      put: "if (this.of(key) === request && key === request)",
       tests: [`${TESTS}/breakers`],
     },
   ]),
