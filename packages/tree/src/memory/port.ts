@@ -43,6 +43,8 @@ export class MemoryPort implements Port {
   #silent = false;
   /** While frozen: what waits to be read. */
   #arrived: (() => void)[] | undefined;
+  /** What befell the connection while the process stood still: the process learns of it when it goes on. */
+  #later: "connect" | "disconnect" | "disconnect, held" | undefined;
   #offset = 0;
 
   constructor(options: MemoryPortOptions) {
@@ -149,6 +151,10 @@ export class MemoryPort implements Port {
   /** Breaks the connection. It comes back by itself, unless it is `held` until `connect`. */
   disconnect(held = false): void {
     if (this.#dead || this.#state === "closed") return;
+    if (this.#arrived !== undefined) {
+      this.#later = held ? "disconnect, held" : "disconnect";
+      return;
+    }
     this.#held = held;
     this.#reconnect?.cancel();
     const lost = this.#sever();
@@ -166,6 +172,11 @@ export class MemoryPort implements Port {
 
   /** Connects now, with the old session if the server still has it. */
   connect(): void {
+    if (this.#arrived !== undefined) {
+      if (this.#state !== "connected") this.#later = "connect";
+      else if (this.#later !== undefined) this.#later = "disconnect";
+      return;
+    }
     if (this.#dead || this.#state === "connected" || this.#state === "closed") return;
     const { server, client, sessionTimeoutMs, clock } = this.#options;
     this.#held = false;
@@ -210,11 +221,12 @@ export class MemoryPort implements Port {
 
   /** The process stands still: what arrives waits, and the server hears no ping. */
   freeze(): void {
-    if (this.#dead || this.#state !== "connected") return;
+    if (this.#dead || this.#state === "closed") return;
+    this.#arrived ??= [];
+    if (this.#state !== "connected") return;
     const { clock, sessionTimeoutMs, server } = this.#options;
     this.#heardAt = Math.max(this.#heardAt, clock.monotonic() - sessionTimeoutMs / 3);
     this.#silent = true;
-    this.#arrived = [];
     server.detach(this.#id);
   }
 
@@ -222,9 +234,14 @@ export class MemoryPort implements Port {
   thaw(): void {
     const { server } = this.#options;
     const arrived = this.#arrived ?? [];
+    const later = this.#later;
     this.#arrived = undefined;
-    if (this.#dead || this.#state !== "connected") return;
+    this.#later = undefined;
+    if (this.#dead) return;
+    if (later === "connect") return this.connect();
+    if (this.#state !== "connected") return;
     for (const arrive of arrived) arrive();
+    if (later !== undefined) return this.disconnect(later === "disconnect, held");
     if (!server.has(this.#id)) return this.disconnect();
     server.attach(this.#id);
     this.sync("/", () => {});

@@ -225,6 +225,28 @@ describe("a process that stands still", () => {
     await clock.advance(1_000);
     expect(tree.session()).toMatchObject({ state: "connected", epoch: epoch + 1 });
   });
+
+  test("learns of its connection's end, and of the next one, when it goes on", async () => {
+    const { clock, tree } = setup(undefined, [5, 5]);
+    await clock.advance(100);
+    const states: string[] = [];
+    tree.onSession(({ state }) => states.push(state));
+    tree.freeze();
+    tree.disconnect(true);
+    tree.reconnect();
+    await clock.advance(1_000);
+    expect(states).toEqual([]);
+    tree.thaw();
+    await clock.advance(1_000);
+    expect(states).toEqual(["suspended", "connected"]);
+    tree.disconnect(true);
+    tree.freeze();
+    tree.reconnect();
+    await clock.advance(1_000);
+    expect(states.at(-1)).toBe("suspended");
+    tree.thaw();
+    expect(states.at(-1)).toBe("connected");
+  });
 });
 
 test("an event that is lost is made good by the next comparison", async () => {
