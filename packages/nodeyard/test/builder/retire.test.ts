@@ -12,7 +12,8 @@ const facts = (fields: Partial<RetireFacts>): RetireFacts => ({
   builds: [],
   uploads: [],
   providers: new Map([["p", true]]),
-  unproven: new Set(),
+  candidate: null,
+  rejected: new Set(),
   used: new Set(),
   ...fields,
 });
@@ -40,10 +41,18 @@ describe("what is taken away (spec builder.md section 10)", () => {
     const four = [...three, build("d", "ready", 4)];
     const all = ["a", "b", "c", "d"].map((id, index) => upload(id, "p", 1, "ready", index));
     // c failed its trial, d has one: a and b are what launchers fall back to, and d is the newest.
-    expect(retire(facts({ builds: four, uploads: all, unproven: new Set(["c", "d"]) }))).toEqual([
+    expect(retire(facts({ builds: four, uploads: all, candidate: "d", rejected: new Set(["c"]) }))).toEqual([
       { do: "delete-upload", build: "c", provider: "p", upload: "0000000001" },
     ]);
-    expect(retire(facts({ builds: three, uploads: all.slice(0, 3), unproven: new Set(["c"]) }))).toEqual([]);
+    expect(retire(facts({ builds: three, uploads: all.slice(0, 3), rejected: new Set(["c"]) }))).toEqual([]);
+  });
+
+  test("the upload of a build on trial stays while no proven build has one there", () => {
+    // Simulated, seed 28: the proven build was deleted by hand, and a newer one is not uploaded yet.
+    const builds = [build("b", "ready", 2), build("c", "ready", 3)];
+    const uploads = [upload("b", "p", 1, "ready", 2)];
+    expect(retire(facts({ builds, uploads, candidate: "b" }))).toEqual([]);
+    expect(retire(facts({ builds, uploads, rejected: new Set(["b"]) }))).toHaveLength(1);
   });
 
   test("what a provider boots stays while it has nothing newer; so does what a node boots from", () => {

@@ -9,7 +9,7 @@ import type { Intent } from "../runs/disk.ts";
 import { beginTrial } from "./canary.ts";
 import { type BuilderContext, formatsWanted, treeSeconds } from "./context.ts";
 import { type ImageInTree, orNothing, type Request, readImage } from "./facts.ts";
-import { BUSY_MS, type HeldBuild, heldBuild, underLock } from "./records.ts";
+import { BUSY_MS, createUnder, type HeldBuild, heldBuild, underLock } from "./records.ts";
 import { runBuild } from "./run-build.ts";
 
 /** For a second try where the disk was full, milliseconds. */
@@ -170,10 +170,7 @@ async function createRecord(
   const record = newImageBuild(build, { builder: fqdn, builderId, formats }, treeSeconds(context));
   const path = paths.imageBuild(image.name, build);
   try {
-    await tree.commit([
-      { op: "check", path: held.contender },
-      { op: "create", path, data: encodeImageBuild(record) },
-    ]);
+    await createUnder(context, held, { op: "create", path, data: encodeImageBuild(record) });
   } catch (error) {
     if (!isInterrupted(error)) throw error;
     await tree.sync(path);

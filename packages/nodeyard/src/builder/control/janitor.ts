@@ -33,7 +33,7 @@ export async function sweepImages(
           settings.uploads.get(name)?.images.has(image) ?? false,
         ]),
       ),
-      unproven: unprovenBuilds(context, image),
+      ...trialOf(context, image),
       used: used.get(image) ?? new Set<string>(),
     };
     const ends = retire(facts);
@@ -69,12 +69,11 @@ export function imageUploadOf(imageId: string | null): string | undefined {
   return parts.length === 10 ? `${image}/${uploadKey(build!, provider!, upload!)}` : undefined;
 }
 
-/** The one on trial, and those that failed theirs. */
-function unprovenBuilds({ view }: BuilderContext, image: string): ReadonlySet<string> {
+function trialOf({ view }: BuilderContext, image: string): Pick<RetireFacts, "candidate" | "rejected"> {
   const entry = view.own.get(canaryPath(image));
-  if (entry === undefined) return new Set();
+  if (entry === undefined) return { candidate: null, rejected: new Set() };
   const { candidate, rejected } = decodeCanary(image, entry.data);
-  return new Set(candidate === null ? rejected : [...rejected, candidate]);
+  return { candidate, rejected: new Set(rejected) };
 }
 
 /** Uploads that nodes boot from, by image: as the nodes' records name them. */

@@ -11,8 +11,14 @@ import {
   type ImageUploadRecord,
   paths,
 } from "@nodeyard/model";
-import { CommitFailed, TreeError } from "@nodeyard/tree";
-import { type Held, HeldRecord, isInterrupted, type RecordKind } from "../../coordination/index.ts";
+import { CommitFailed, type CreateOp, TreeError } from "@nodeyard/tree";
+import {
+  FenceLost,
+  type Held,
+  HeldRecord,
+  isInterrupted,
+  type RecordKind,
+} from "../../coordination/index.ts";
 import type { BuilderContext } from "./context.ts";
 
 export type HeldBuild = HeldRecord<ImageBuildRecord, ImageBuildPatch>;
@@ -59,6 +65,22 @@ export function heldUpload(
   version: number,
 ): HeldUpload {
   return new HeldRecord(tree, clock, uploadKind, { id: record.id, path, held, record, version });
+}
+
+/** Makes a record under a lock and resolves with its path. Rejects with FenceLost when the lock went with its session. */
+export async function createUnder(
+  { tree }: Pick<BuilderContext, "tree">,
+  held: Held,
+  record: CreateOp,
+): Promise<string> {
+  try {
+    const [, made] = await tree.commit([{ op: "check", path: held.contender }, record]);
+    return made.path;
+  } catch (error) {
+    if (error instanceof CommitFailed && error.index === 0)
+      throw new FenceLost(`lock ${held.contender}`, error);
+    throw error;
+  }
 }
 
 /**

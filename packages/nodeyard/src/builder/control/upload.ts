@@ -16,7 +16,7 @@ import type { FileFacts } from "../runs/disk.ts";
 import { type BuilderContext, type ImageProvider, treeSeconds } from "./context.ts";
 import { orNothing } from "./facts.ts";
 import type { Page } from "./progress.ts";
-import { type HeldUpload, heldUpload, underLock } from "./records.ts";
+import { createUnder, type HeldUpload, heldUpload, underLock } from "./records.ts";
 import { externalIdOf, removeFromCloud } from "./remove-upload.ts";
 
 /** A hook that takes longer has hung, milliseconds. */
@@ -100,12 +100,9 @@ async function createRecord(
 ): Promise<HeldUpload> {
   const { username, pythonPath, shellType } = build;
   const record = newImageUpload({ username, pythonPath, shellType }, treeSeconds(context));
-  const [, made] = await context.tree.commit([
-    { op: "check", path: held.contender },
-    { op: "create", path: `${folder}/`, data: encodeImageUpload(record), sequential: true },
-  ]);
-  const id = made.path.slice(folder.length + 1);
-  return heldUpload(context, held, made.path, { ...record, id }, 0);
+  const data = encodeImageUpload(record);
+  const path = await createUnder(context, held, { op: "create", path: `${folder}/`, data, sequential: true });
+  return heldUpload(context, held, path, { ...record, id: path.slice(folder.length + 1) }, 0);
 }
 
 async function carryOut(

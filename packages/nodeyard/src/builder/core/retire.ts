@@ -18,8 +18,10 @@ export interface RetireFacts {
   readonly uploads: readonly (UploadAtBuild & { readonly provider: string })[];
   /** Providers of this builder that manage images, and whether they list this one. Others' uploads are left alone. */
   readonly providers: ReadonlyMap<string, boolean>;
-  /** Builds of which launches are few or none: none of them stands for one that is proven. */
-  readonly unproven: ReadonlySet<string>;
+  /** The build on trial: it stands for no proven one, and serves where there is no other. */
+  readonly candidate: string | null;
+  /** Builds that failed their trial: nothing is launched of them. */
+  readonly rejected: ReadonlySet<string>;
   /** Uploads that a node boots or booted from, by `<build>/<provider>/<number>`. */
   readonly used: ReadonlySet<string>;
 }
@@ -107,25 +109,35 @@ function endOfBuild(keep: Keep, build: ImageBuildRecord, own: RetireFacts["uploa
 }
 
 /** The newest ready ones, and what is remembered of failures. */
-function keptBuilds({ configured, builds, now, unproven }: RetireFacts): readonly string[] {
+function keptBuilds({ configured, builds, now, candidate, rejected }: RetireFacts): readonly string[] {
   if (!configured) return [];
   const all = newestFirst(builds).filter(({ state }) => state === "ready");
-  const ready = all.filter(({ id }) => !unproven.has(id));
+  const ready = all.filter(({ id }) => id !== candidate && !rejected.has(id));
   const failed = failuresInARow(builds, now).filter((build) => now - timeOf(build) < FAILED_MS);
   // The newest whatever it is worth: the next build is due by its age.
   return [...all.slice(0, 1), ...ready.slice(0, KEEP), ...failed.slice(0, KEEP_FAILED)].map(({ id }) => id);
 }
 
-/** The newest ready uploads at each provider, of whatever build: what a provider boots is not taken away from it. */
-function recentUploads({ builds, uploads, providers, unproven }: RetireFacts): ReadonlySet<string> {
-  const proven = builds.filter(({ state, id }) => state === "ready" && !unproven.has(id));
-  const ready = new Set(proven.map(({ id }) => id));
+/**
+ * The newest ready uploads at each provider, of whatever build: what a provider boots is not taken away from it. Where no proven
+ * build has one, it boots the one on trial.
+ */
+function recentUploads({
+  builds,
+  uploads,
+  providers,
+  candidate,
+  rejected,
+}: RetireFacts): ReadonlySet<string> {
+  const serving = builds.filter(({ state, id }) => state === "ready" && !rejected.has(id));
+  const ready = new Set(serving.map(({ id }) => id));
   const keys: string[] = [];
   for (const provider of providers.keys()) {
     const own = uploads.filter(
       (at) => at.provider === provider && at.record.state === "ready" && ready.has(at.build),
     );
-    const newest = own.sort(
+    const proven = own.filter(({ build }) => build !== candidate);
+    const newest = (proven.length > 0 ? proven : own).sort(
       (a, b) =>
         timeOf(b.record) - timeOf(a.record) || (a.build + a.record.id < b.build + b.record.id ? 1 : -1),
     );
