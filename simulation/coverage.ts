@@ -1,5 +1,5 @@
 import { nodeTransitions, requestTransitions } from "@nodeyard/model";
-import { CRASH_POINTS, pointName } from "./effects.ts";
+import { BUILDER_POINTS, CRASH_POINTS, pointName } from "./effects.ts";
 import { FAULTS } from "./faults.ts";
 import { SIGHTINGS } from "./sightings.ts";
 
@@ -39,7 +39,7 @@ export function noCoverage(): Coverage {
   return {
     faults: zero(Object.keys(FAULTS)),
     transitions: zero(transitions.filter((name) => NOT_MADE[name] === undefined)),
-    crashes: zero(CRASH_POINTS.map(pointName)),
+    crashes: zero([...CRASH_POINTS, ...BUILDER_POINTS].map(pointName)),
     sightings: zero(Object.keys(SIGHTINGS).filter((name) => NOT_MADE[name] === undefined)),
   };
 }

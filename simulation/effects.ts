@@ -28,9 +28,22 @@ const MORE = [
   "budget.clear",
 ] as const;
 
+/** What a builder does to the world outside. */
+const BUILDER = [
+  "build.begin",
+  "build.end",
+  "build.remove",
+  "upload.begin",
+  "upload.end",
+  "upload.remove",
+  "image.create",
+  "image.fill",
+  "image.delete",
+] as const;
+
 /** What a launcher does to the world outside: the effects of `testing/chaos`, and more. */
 export const EFFECTS = [...CHAOS, ...MORE] as const;
-export type Effect = ChaosEffect | (typeof MORE)[number];
+export type Effect = ChaosEffect | (typeof MORE)[number] | (typeof BUILDER)[number];
 
 export interface CrashPoint {
   readonly effect: Effect;
@@ -38,6 +51,10 @@ export interface CrashPoint {
 }
 
 export const CRASH_POINTS: readonly CrashPoint[] = EFFECTS.flatMap((effect) =>
+  MOMENTS.map((moment) => ({ effect, moment })),
+);
+
+export const BUILDER_POINTS: readonly CrashPoint[] = BUILDER.flatMap((effect) =>
   MOMENTS.map((moment) => ({ effect, moment })),
 );
 
@@ -77,11 +94,23 @@ function more(op: Op): Effect | undefined {
     if (op.op === "create") return "min-ready.ask";
     if (op.op === "delete") return "min-ready.retire";
   }
+  if (BUILD.test(op.path)) return lifeOf("build", op);
+  if (UPLOAD.test(op.path)) return lifeOf("upload", op);
   const fails =
     op.op === "set" &&
     op.path.startsWith("/nodepool/requests/") &&
     Buffer.from(op.data).includes('"state": "failed"');
   return fails ? "request.fail" : undefined;
+}
+
+const BUILD = /^\/nodepool\/images\/[^/]+\/builds\/[0-9a-f]{32}$/;
+const UPLOAD = /^\/nodepool\/images\/[^/]+\/builds\/[^/]+\/providers\/[^/]+\/images\/\d*$/;
+
+/** Records of images begin, change once more when the work has ended, and go. */
+function lifeOf(what: "build" | "upload", { op }: Op): Effect | undefined {
+  const moments = { create: "begin", set: "end", delete: "remove", check: undefined } as const;
+  const moment = moments[op];
+  return moment === undefined ? undefined : `${what}.${moment}`;
 }
 
 /** Where a process is to die, with what is to be told then. */
@@ -99,6 +128,10 @@ export class Traps {
 
   clear(point: CrashPoint): void {
     this.#open.delete(point);
+  }
+
+  clearAll(): void {
+    this.#open.clear();
   }
 
   /** Whether the process dies here; it is dead then. */

@@ -52,7 +52,11 @@ export const FAULTS = {
   "image uploaded": "a diskimage that was missing at a provider is built and uploaded",
   "image replaced": "a newer build of a diskimage takes the older one's place",
   "image gone": "the only upload of a diskimage goes",
-  "builder gone": "no builder is registered for a while, and its image is missing",
+  "builder gone": "all builders stop or die, and come back later",
+  "builder's session ends": "the tree ends a builder's session while it is connected",
+  "builder stands still": "a builder stands still, or its machine sleeps",
+  "builder is cut off": "a builder has no connection for a while",
+  "build fails": "the command of a build ends with an error",
 } as const;
 
 export type Fault = keyof typeof FAULTS;

@@ -55,6 +55,9 @@ export function watchedCloud(
   const effects: Readonly<Record<string, readonly Effect[]>> = {
     create: ["driver.create"],
     delete: ["driver.remove"],
+    createImage: ["image.create"],
+    fillImage: ["image.fill"],
+    deleteImage: ["image.delete"],
   };
   return new Proxy(cloud, {
     get(target, name) {

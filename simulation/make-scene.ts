@@ -3,16 +3,16 @@ import { paths } from "@nodeyard/model";
 import { type Clock, VirtualClock } from "@nodeyard/runtime";
 import { type CallInfo, createMemoryTree, type Fault, type MemoryTree } from "@nodeyard/tree";
 import { Ambush } from "./ambush.ts";
+import { Builders, ImageCheck } from "./builder/index.ts";
 import { LogCheck } from "./checks/index.ts";
 import { count, noCoverage, transition } from "./coverage.ts";
 import { DamagedRecords } from "./damaged-records.ts";
 import type { Fault as FaultName } from "./faults.ts";
-import { ImageKeeper } from "./image-keeper.ts";
 import { LeaseClient } from "./lease-client.ts";
 import { Operator } from "./operator.ts";
 import { Requestor } from "./requestor.ts";
 import type { Scene } from "./scene.ts";
-import { CHECKED, CLOUDS, IMAGE, quotaOf, STRANGERS, VARIANTS, ZONED } from "./setting.ts";
+import { builderConfig, CHECKED, CLOUDS, IMAGE, quotaOf, STRANGERS, VARIANTS } from "./setting.ts";
 import { streams } from "./streams.ts";
 import { fairWeather } from "./weather.ts";
 import { FOREIGN, Witness } from "./witness.ts";
@@ -51,7 +51,7 @@ export function makeScene(
     },
     faults: (call) => faultOf(scene, network.float(), network.float(), call),
     losesEvent: (client) => {
-      const lost = scene.troubled && client.startsWith("launcher") && network.float() < LOST / 5;
+      const lost = scene.troubled && client.startsWith("launcher-") && network.float() < LOST / 5;
       if (lost) scene.count("lost event");
       return lost;
     },
@@ -74,40 +74,55 @@ export function makeScene(
     (node) => void operator.touched.add(node),
     failed,
   );
-  const images = new ImageKeeper(
-    { tree: connect("builder"), clock, random: stream("images"), count: (fault) => scene.count(fault) },
-    IMAGE,
-    ZONED.split("/")[0]!,
-  );
-  let executors = 0;
+  const images = new ImageCheck((fault) => scene.count(fault));
   const effects: Scene["effects"] = [];
   const witnesses = new Map(
     CLOUDS.map((name) => [
       name,
-      new Witness(name, (effect) => void effects.push({ writes: cluster.log.length, effect })),
+      new Witness(
+        name,
+        (effect) => void effects.push({ writes: cluster.log.length, effect }),
+        (event) => images.note(cluster.log.length, event),
+      ),
     ]),
   );
+  const clouds = new Map(
+    CLOUDS.map((name, index): [string, FakeCloud] => {
+      const witness = witnesses.get(name)!;
+      const cloud: FakeCloud = new FakeCloud({
+        clock: witness.clock(cloudClock),
+        random: stream(`ids of ${name}`),
+        // One of them knows a machine by its tag only when it is asked for it.
+        knobs: {
+          ...fairWeather(seed + index, quotaOf(name)),
+          repeatsCreates: index === seed % CLOUDS.length,
+        },
+        journal: witness.journal(() => cloud),
+      });
+      return [name, cloud];
+    }),
+  );
+  const builders = new Builders({
+    seed,
+    cluster,
+    clouds,
+    clock,
+    check: images,
+    image: IMAGE,
+    config: builderConfig,
+    tree: connect("image-operator"),
+    random: stream("images"),
+    count: (fault) => scene.count(fault),
+    countCrash: (point) => scene.countCrash(point),
+    failed,
+  });
+  let executors = 0;
   const scene: Scene = {
     seed,
     stream,
     cluster,
     clock,
-    clouds: new Map(
-      CLOUDS.map((name, index): [string, FakeCloud] => {
-        const witness = witnesses.get(name)!;
-        const cloud: FakeCloud = new FakeCloud({
-          clock: witness.clock(cloudClock),
-          random: stream(`ids of ${name}`),
-          // One of them knows a machine by its tag only when it is asked for it.
-          knobs: {
-            ...fairWeather(seed + index, quotaOf(name)),
-            repeatsCreates: index === seed % CLOUDS.length,
-          },
-          journal: witness.journal(() => cloud),
-        });
-        return [name, cloud];
-      }),
-    ),
+    clouds,
     witnesses,
     effects,
     foreign: new Map(),
@@ -128,6 +143,7 @@ export function makeScene(
     ),
     operator,
     damaged,
+    builders,
     images,
     coverage,
     slow: new Map(),
@@ -197,7 +213,7 @@ async function strangers(cloud: FakeCloud, provider: string): Promise<readonly s
 
 function faultOf(scene: Scene, chance: number, size: number, { client }: CallInfo): Fault {
   const now = scene.clock.monotonic();
-  if (!client.startsWith("launcher"))
+  if (!/^(launcher|builder)-/.test(client))
     return now < scene.treeIsBackAt ? { delayMs: scene.treeIsBackAt - now } : undefined;
   if (!scene.troubled) return undefined;
   if ((scene.slow.get(client) ?? 0) > now) return { delayMs: size * 1_500 };

@@ -12,8 +12,8 @@ import {
   metastaticDriver,
 } from "nodeyard";
 import type { Ambush } from "./ambush.ts";
+import { isBadSum } from "./builder/index.ts";
 import { Traps } from "./effects.ts";
-import { isBad } from "./image-keeper.ts";
 import { watchedCloud, watchedTree } from "./instruments.ts";
 import { Life } from "./mortal.ts";
 import type { Caller, Witness } from "./witness.ts";
@@ -36,11 +36,13 @@ const SESSION_MS = 4_000;
 const JUMP_MS = 2_000;
 
 /** Machines of images that do not boot are made like others, and never answer. */
-function bootless(provider: Provider): Provider {
+function bootless(provider: Provider, cloud: FakeCloud): Provider {
   const create = provider.create.bind(provider);
   provider.create = async function* (order, context) {
     const machine = yield* create(order, context);
-    if (isBad(order.imageExternalId)) throw new DriverError("timeout", "the machine does not answer");
+    const image = cloud.inspectImages().find(({ id }) => id === order.imageExternalId);
+    if (image !== undefined && isBadSum(image.sha256))
+      throw new DriverError("timeout", "the machine does not answer");
     return machine;
   };
   return provider;
@@ -89,7 +91,8 @@ export class LauncherProcess {
       }) as unknown as Driver;
     const driver: Driver = {
       ...fake("cloud"),
-      open: async (config, context) => bootless(await fake(config.name).open(config as never, context)),
+      open: async (config, context) =>
+        bootless(await fake(config.name).open(config as never, context), clouds.get(config.name)!),
     };
     const drivers = new Map(
       [staticDriver, metastaticDriver].map((each) => [each.name, each as unknown as Driver]),

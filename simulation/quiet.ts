@@ -2,7 +2,7 @@ import { paths } from "@nodeyard/model";
 import type { Scene } from "./scene.ts";
 
 /** No request, lease or slot is open, and nobody has a node or makes one. */
-export function isQuiet({ check, zuul, cli, cluster, processes, damaged }: Scene): boolean {
+export function isQuiet({ check, zuul, cli, cluster, processes, damaged, builders }: Scene): boolean {
   const going = [...check.nodes.values()].some(
     ({ data }) => data.state !== "ready" || (data.allocated_to ?? null) !== null,
   );
@@ -10,7 +10,7 @@ export function isQuiet({ check, zuul, cli, cluster, processes, damaged }: Scene
   const slots = cluster.znodes.children("/nodeyard/slots")?.length ?? 0;
   const busy =
     zuul.open.size + zuul.holds + cli.open + damaged.open.size + leases + slots + check.requests.size;
-  return busy === 0 && !going && processes.every((each) => each.dead || each.awake);
+  return busy === 0 && !going && builders.quiet && processes.every((each) => each.dead || each.awake);
 }
 
 /** All is quiet, and nobody stands in a node's line: an idle node is locked before its record tells that it is replaced. */

@@ -1,3 +1,4 @@
+import { checkImages, imagesWithoutRecord } from "./builder/index.ts";
 import { Broken } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
 import { checkEnd, checkVerdicts, describe } from "./end.ts";
@@ -49,6 +50,8 @@ const STORM_MS = 105_000;
 const PATIENCE_MS = 3_600_000;
 /** Two sweeps and more: what leaked is found and deleted by then. */
 const QUIET_MS = 200_000;
+/** A cloud's images are listed every five minutes, and what two listings in a row show without a record goes. */
+const IMAGE_LEAKS_MS = 700_000;
 /** A launch in a cloud without troubles, virtual milliseconds. */
 const REPLACED_MS = 30_000;
 
@@ -67,6 +70,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       options.onWrite?.(write, clock.monotonic());
       // Jumps happen between two steps, never within one.
       check.take(write, write.at - scene.jumped);
+      scene.images.take(write, write.at - scene.jumped);
       note(scene, write);
     }
     takeEffects(scene, checked);
@@ -83,7 +87,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   await advance(ALONE_MS);
   trouble.reload(VARIANTS[0]!);
   trouble.trapRare();
-  scene.images.run().catch((error) => failures.push(error));
+  scene.builders.run().catch((error) => failures.push(error));
   for (let number = 1; number < LAUNCHERS; number++) trouble.start();
   const random = scene.stream("course");
   if (options.seed % DELETES_NOTHING === 0) trouble.deleteNothing();
@@ -101,7 +105,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   }
   scene.troubled = false;
   trouble.end();
-  scene.images.stop();
+  scene.builders.stop();
   check.calm();
   const began = clock.monotonic();
   while (!isQuiet(scene)) {
@@ -114,6 +118,9 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   // An idle node may have come of age just now, and be locked or replaced.
   for (let waited = 0; !isSettled(scene) && waited < REPLACED_MS; waited += 1_000) await advance(1_000);
   checkEnd(scene, lines);
+  for (let waited = 0; imagesWithoutRecord(scene).length > 0 && waited < IMAGE_LEAKS_MS; waited += 10_000)
+    await advance(10_000);
+  checkImages(scene);
   const of = (result: Outcome["result"]) =>
     zuul.outcomes.filter((outcome) => outcome.result === result).length;
   return {

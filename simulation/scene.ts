@@ -3,11 +3,11 @@ import type { Random, VirtualClock } from "@nodeyard/runtime";
 import type { MemoryCluster } from "@nodeyard/tree";
 import type { LauncherConfig } from "nodeyard";
 import type { Ambush } from "./ambush.ts";
+import type { Builders, ImageCheck } from "./builder/index.ts";
 import type { Effect, LogCheck } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
 import type { DamagedRecords } from "./damaged-records.ts";
 import type { Fault } from "./faults.ts";
-import type { ImageKeeper } from "./image-keeper.ts";
 import type { LeaseClient } from "./lease-client.ts";
 import type { Operator } from "./operator.ts";
 import type { LauncherProcess } from "./process.ts";
@@ -36,7 +36,8 @@ export interface Scene {
   readonly cli: LeaseClient;
   readonly operator: Operator;
   readonly damaged: DamagedRecords;
-  readonly images: ImageKeeper;
+  readonly builders: Builders;
+  readonly images: ImageCheck;
   readonly coverage: Coverage;
   /** Clients whose calls are slow, with the monotonic time at which that ends. */
   readonly slow: Map<string, number>;

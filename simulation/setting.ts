@@ -1,7 +1,7 @@
-import type { LauncherConfig } from "nodeyard";
+import type { BuilderConfig, LauncherConfig } from "nodeyard";
 import type { Setting } from "./checks/index.ts";
 import { PROMISED } from "./promised.ts";
-import { fake, type Limits, lab, slicer } from "./providers.ts";
+import { fake, IMAGE, type Limits, lab, slicer } from "./providers.ts";
 
 export { IMAGE } from "./providers.ts";
 
@@ -153,5 +153,51 @@ function installation(
     labels,
     tenantLimits: new Map([...TENANT_LIMITS].map(([tenant, limits]) => [tenant, { ...limits }])),
     maxHoldAgeMs: Number.POSITIVE_INFINITY,
+  };
+}
+
+/** Two of three builds are due by their age while a run has troubles; most trials end by their time. */
+const REBUILD_MS = 20_000;
+const TRIAL = { share: 0.5, launches: 4, maxAgeMs: 60_000 };
+
+/** One image for the provider of the label `imaged`. `lasting`: no build is due by its age. */
+export function builderConfig(lasting: boolean): BuilderConfig {
+  const image = {
+    name: IMAGE,
+    username: "zuul",
+    pythonPath: "auto",
+    shellType: null,
+    formats: [],
+    keepFormats: [],
+    deleteAfterUpload: false,
+    elements: [],
+    env: {},
+    release: "",
+    rebuildAgeMs: lasting ? Number.POSITIVE_INFINITY : REBUILD_MS,
+    rebuildOnChange: false,
+    canary: TRIAL,
+    buildTimeoutMs: 60_000,
+    paused: false,
+    dibCommand: [],
+    command: ["build"],
+    metadata: {},
+  };
+  const listed = { paused: false, metadata: {}, own: {} };
+  const upload = {
+    nameFormat: "{image_name}-{timestamp}",
+    postUploadHook: null,
+    images: new Map([[IMAGE, listed]]),
+  };
+  const [provider] = ZONED.split("/");
+  return {
+    providers: VARIANTS[0]!.providers.filter(({ name }) => name === provider),
+    builder: {
+      imagesDir: "/images",
+      elementsDir: null,
+      logDir: "/logs",
+      logRetention: 1,
+      images: new Map([[IMAGE, image]]),
+      uploads: new Map([[provider!, upload]]),
+    },
   };
 }

@@ -1,4 +1,4 @@
-import type { CloudEvent, FakeCloud, Journal } from "@nodeyard/driver-fake";
+import type { CloudEvent, FakeCloud, ImageEvent, Journal } from "@nodeyard/driver-fake";
 import type { Clock } from "@nodeyard/runtime";
 import type { Effect } from "./checks/index.ts";
 
@@ -12,6 +12,7 @@ export interface Caller {
 }
 
 type Note = (effect: Effect) => void;
+type NoteImage = (event: ImageEvent) => void;
 
 /**
  * Sees each create and delete of one cloud twice, with the process that asked for it: when it is sent, and when the cloud carries it
@@ -20,12 +21,15 @@ type Note = (effect: Effect) => void;
 export class Witness {
   readonly #provider: string;
   readonly #note: Note;
+  readonly #noteImage: NoteImage;
   /** Whose call goes on at this moment; undefined: one of the setting itself. */
   #caller: (() => Caller) | undefined;
 
-  constructor(provider: string, note: Note) {
+  /** `noteImage` is told of images where a call takes effect, whoever made it. */
+  constructor(provider: string, note: Note, noteImage: NoteImage) {
     this.#provider = provider;
     this.#note = note;
+    this.#noteImage = noteImage;
   }
 
   /** The clock to make the cloud with. */
@@ -45,10 +49,11 @@ export class Witness {
     let unread: string[] = [];
     return {
       append: (line) => {
-        const event = JSON.parse(line) as CloudEvent;
+        const event = JSON.parse(line) as CloudEvent | ImageEvent;
         if (event.op === "create")
           this.#tell("create", "done", machines(), event.server.id, event.server.tag);
         if (event.op === "delete") this.#tell("delete", "done", machines(), event.id);
+        if (event.op !== "create" && event.op !== "delete") this.#noteImage(event);
         unread.push(line);
       },
       unread: () => {

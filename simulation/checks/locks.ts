@@ -39,6 +39,11 @@ export class Locks {
     return line.get(head ?? "")?.client;
   }
 
+  /** What somebody has, or stands in line for. */
+  ids(): readonly string[] {
+    return [...this.#lines.keys()];
+  }
+
   line(id: string): readonly (Contender & { readonly name: string })[] {
     return [...(this.#lines.get(id) ?? [])].map(([name, contender]) => ({ name, ...contender }));
   }

@@ -1,4 +1,12 @@
-export { judgeCanary } from "./builder/index.ts";
+export {
+  Builder,
+  type BuilderConfig,
+  type Disk,
+  type FileFacts,
+  type Intent,
+  type LocalBuild,
+  type Running,
+} from "./builder/index.ts";
 export * from "./launcher/index.ts";
 export { allKeys, gaugeNames, promName } from "./metrics/index.ts";
 export * from "./operations/index.ts";
