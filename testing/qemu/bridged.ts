@@ -42,7 +42,8 @@ async function tried(network: string, ids: readonly string[], beyond: Beyond) {
     const nc = (host: string | null | undefined, port: number) =>
       say(`nc -w 3 ${host} ${port} </dev/null 2>/dev/null; true`);
     const facts = {
-      addresses: machines.map(({ interfaceIp }) => interfaceIp),
+      // Who asks first gets the first one: the machines are made at the same time.
+      addresses: machines.map(({ interfaceIp }) => interfaceIp).sort(),
       forwarded: machines.some(({ connection }) => connection !== undefined),
       name: (await say("hostname")).trim(),
       host: await reached(say),

@@ -6,8 +6,11 @@ import { createScanner, type ScanTarget } from "../src/index.ts";
 import { serve } from "./servers.ts";
 
 const clock = systemClock;
+/** Room for two tries, or for one connection, on a machine that is busy with other things. */
+const PATIENCE_MS = 1_500;
+
 const scan = (port: number, more: Partial<ScanTarget> = {}) =>
-  createScanner({ clock }).scan({ host: "127.0.0.1", port, keys: true, timeoutMs: 700, ...more });
+  createScanner({ clock }).scan({ host: "127.0.0.1", port, keys: true, timeoutMs: PATIENCE_MS, ...more });
 
 describe("peers that are no SSH server", () => {
   test("a silent one ends as a time-out, an open port is enough where no keys are wanted", async () => {
@@ -70,11 +73,11 @@ describe("cancellation and bounds", () => {
     const blocker = new AbortController();
     const to = { host: "127.0.0.1", port: silent.port };
     const active = scanner.scan({ ...to, keys: true, timeoutMs: 60_000, signal: blocker.signal });
-    const queued = scanner.scan({ ...to, keys: false, timeoutMs: 500 });
-    await expect(scanner.scan({ ...to, keys: false, timeoutMs: 500 })).rejects.toMatchObject({
+    const queued = scanner.scan({ ...to, keys: false, timeoutMs: PATIENCE_MS });
+    await expect(scanner.scan({ ...to, keys: false, timeoutMs: PATIENCE_MS })).rejects.toMatchObject({
       code: "keyscan.queue_full",
     });
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    await new Promise((resolve) => setTimeout(resolve, PATIENCE_MS + 200));
     blocker.abort(new Error("done"));
     await expect(active).rejects.toThrow("done");
     await expect(queued).resolves.toMatchObject({ address: "127.0.0.1" });

@@ -4,6 +4,9 @@ import type { Tree } from "../../src/contract.ts";
 import type { Target } from "../../src/testing/index.ts";
 import { connectZooKeeperTree } from "../../src/zookeeper/index.ts";
 
+/** A busy machine keeps the client or the server from running for seconds; no session may end by that. */
+const SESSION_MS = 4_000;
+
 /** Sessions with a real server, each behind a proxy of its own so that its connection can be cut. */
 export async function zooKeeperTarget(
   start: () => Promise<Pick<ZooKeeperServer, "host" | "port" | "stop">>,
@@ -19,7 +22,7 @@ export async function zooKeeperTarget(
         servers: `${proxy.host}:${proxy.port}`,
         clock: systemClock,
         random,
-        sessionTimeoutMs: 1_500,
+        sessionTimeoutMs: SESSION_MS,
         resyncSpreadMs: 0,
       });
       proxies.set(tree, proxy);
@@ -38,7 +41,7 @@ export async function zooKeeperTarget(
       proxy?.refuse(true);
       proxy?.cut();
       // The server alone ends a session: wait until it has, with room to spare.
-      await new Promise((resolve) => setTimeout(resolve, 3_000));
+      await new Promise((resolve) => setTimeout(resolve, 2 * SESSION_MS));
       proxy?.refuse(false);
       while (tree.session().epoch === epoch) await new Promise((resolve) => setTimeout(resolve, 10));
     },
