@@ -6,6 +6,7 @@ import { makeScene, prepare } from "./make-scene.ts";
 import { PythonLauncher } from "./python.ts";
 import { isQuiet, isSettled } from "./quiet.ts";
 import type { Outcome } from "./requestor.ts";
+import { rush } from "./rush.ts";
 import type { Scene } from "./scene.ts";
 import { ONE_POOL, VARIANTS, WANTED } from "./setting.ts";
 import { sightingsOf } from "./sightings.ts";
@@ -44,6 +45,8 @@ const ALONE_MS = 10_000;
 const ONE_POOL_IN = 4;
 /** One seed of so many has a cloud that deletes nothing for long. */
 const DELETES_NOTHING = 8;
+/** One seed of so many has a pool that is asked for more than it has. */
+const RUSH_IN = 4;
 /** Troubles go on for at least this long, virtual milliseconds; quiet lasts another 200 s. */
 const STORM_MS = 105_000;
 /** Nothing may take longer than this once the troubles are over, virtual milliseconds. */
@@ -108,7 +111,14 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   scene.builders.stop();
   check.calm();
   const began = clock.monotonic();
-  while (!isQuiet(scene)) {
+  let rushing = options.seed % RUSH_IN === 3;
+  if (rushing)
+    rush(scene)
+      .catch((error) => failures.push(error))
+      .finally(() => {
+        rushing = false;
+      });
+  while (rushing || !isQuiet(scene)) {
     if (clock.monotonic() - began > PATIENCE_MS)
       throw new Broken("every request ends", undefined, describe(scene));
     await advance(1_000);

@@ -215,6 +215,8 @@ export class Troubles {
 
   #freeze(victim: LauncherProcess, slept: boolean): void {
     const ms = between(this.#random, 1_000, 12_000);
+    // One that reconnected while it stands still would be told of what comes, by a clock that does not go.
+    victim.tree.reconnect();
     victim.freeze();
     this.#clock.setTimer(ms, () => {
       // Whoever was asleep sees the time that passed on the wall clock at once, and not on the monotonic one.

@@ -10,6 +10,7 @@ import { LeaseLengths } from "./leases.ts";
 import { type Limits, LimitsHold } from "./limits.ts";
 import { Machines } from "./machines.ts";
 import { MinReady } from "./min-ready.ts";
+import { Order } from "./order.ts";
 import { Registry } from "./registry.ts";
 import { Replay, type Znode } from "./replay.ts";
 import { HostsRest } from "./rest.ts";
@@ -55,6 +56,7 @@ export class LogCheck {
       new Usable(setting.promised),
       new HostsRest(setting.hosts),
       new LeaseLengths(),
+      new Order(),
       new HoldLengths(),
       ...(setting.minReady === undefined ? [] : [new MinReady(setting.minReady)]),
     ];

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { handMade, makes, sets } from "./hand-made.ts";
+
+const path = (number: number, priority = "200") =>
+  `/nodepool/requests/${priority}-${String(number).padStart(10, "0")}`;
+const wants = (count: number, state = "requested") => ({ state, node_types: Array(count).fill("small") });
+
+/** One who wants several, and so many later ones, each of `count`, that are accepted first. */
+function passed(times: number, count: number, priority?: string) {
+  const { does } = handMade();
+  const register = { supported_labels: ["small"] };
+  does(0, "launcher-0", makes("/nodepool/components/pool/p", register));
+  does(1, "zuul", makes(path(1), wants(3)));
+  for (let number = 2; number < times + 2; number++) {
+    does(number, "zuul", makes(path(number, priority), wants(count)));
+    const lock = path(number, priority).replace("requests/", "requests-lock/");
+    does(number, "launcher-0", { op: "create", path: `${lock}/l__lock__0000000000` });
+    does(number, "launcher-0", sets(path(number, priority), wants(count, "pending")));
+  }
+}
+
+test("who waits is passed now and then, and not again and again", () => {
+  passed(6, 3);
+  expect(() => passed(7, 3)).toThrow("nobody is passed again and again");
+  passed(20, 1);
+  expect(() => passed(21, 1)).toThrow("nobody is passed again and again");
+});
+
+test("those of a higher priority pass", () => {
+  passed(30, 3, "100");
+});
