@@ -24,7 +24,7 @@ Applies small faults to the product, one at a time, and tells which of them the 
   --list            name all mutants and what catches them, and run nothing
   --json            one line of JSON at the end, none before
 
-Exit code 0: 90 % of the list or more are caught, and no mutant survived that was caught before; 1: not so, or a mutant
+Exit code 0: 90 % or more of all that were ever tried are caught, and no mutant survived that was caught before; 1: not so, or a mutant
 does not fit the source any more; 2: wrong options.
 `;
 
@@ -153,10 +153,8 @@ async function run(): Promise<void> {
       done++;
       keep(state);
       const minutes = ((performance.now() - began) / 60_000).toFixed(1);
-      const caught = Object.values(state).filter(isCaught).length;
-      say(
-        `  ${done} of ${all} tried in ${minutes} min; of the whole list ${caught} of ${MUTANTS.length} are caught`,
-      );
+      const { tried, caught } = scoreOf(state);
+      say(`  ${done} of ${all} in ${minutes} min; of ${tried} that were ever tried ${caught} are caught`);
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, number(values.workers)) }, work));
@@ -178,16 +176,15 @@ function keep(state: MutantState): void {
 }
 
 function conclude(state: MutantState, lost: readonly string[], broken: readonly string[]): void {
-  const score = scoreOf(state);
+  const { tried, caught, share } = scoreOf(state);
   if (values.keep && values.state === STATE && existsSync(SEEDS))
     writePage(PAGE, { tally: readState(readFileSync(SEEDS, "utf8")), mutants: state });
-  if (values.json) console.log(JSON.stringify({ score, lost, broken, mutants: state }));
+  if (values.json) console.log(JSON.stringify({ score: share, tried, caught, lost, broken, mutants: state }));
   else {
     for (const name of lost) console.log(`${name} was caught before, and survives now`);
     for (const why of broken) console.log(why);
-    console.log(
-      `score ${(100 * score).toFixed(1)} % of ${MUTANTS.length} mutants, wanted ${100 * WANTED_SCORE} %`,
-    );
+    const of = `${caught} of ${tried} mutants that were tried (${MUTANTS.length} in the list)`;
+    console.log(`score ${(100 * share).toFixed(1)} %, wanted ${100 * WANTED_SCORE} %: ${of}`);
   }
-  if (score < WANTED_SCORE || lost.length > 0 || broken.length > 0) process.exitCode = 1;
+  if (share < WANTED_SCORE || lost.length > 0 || broken.length > 0) process.exitCode = 1;
 }

@@ -37,7 +37,7 @@ test("the page tells the score, what caught each mutant, and who survives", () =
     [first!.name]: { ...verdict, seed: { number: 3, rule: "a slot has one node" } },
     [second!.name]: verdict,
   });
-  expect(page).toContain(`1 of ${MUTANTS.length} are caught`);
+  expect(page).toContain(`Tried: 2 of ${MUTANTS.length}. Caught:\n1 (50.0 % of those tried), 1 by seeds`);
   expect(page).toContain(`| ${first!.name} | ${first!.breaks} | seed 3: a slot has one node | 3 | abc |`);
   expect(page).toContain(`- ${second!.name}: `);
 });

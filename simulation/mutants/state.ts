@@ -27,21 +27,27 @@ export function readMutants(file: string): MutantState {
   return Object.fromEntries(MUTANTS.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])));
 }
 
-/** Share of the list that was caught. */
-export function scoreOf(state: MutantState): number {
-  return MUTANTS.filter(({ name }) => isCaught(state[name])).length / MUTANTS.length;
+/** Mutants of the list that were tried, and how many of them were caught. One that is new says nothing before it is tried. */
+export function scoreOf(state: MutantState): {
+  readonly tried: number;
+  readonly caught: number;
+  readonly share: number;
+} {
+  const tried = MUTANTS.filter(({ name }) => state[name] !== undefined).length;
+  const caught = MUTANTS.filter(({ name }) => isCaught(state[name])).length;
+  return { tried, caught, share: tried === 0 ? 0 : caught / tried };
 }
 
 /** The part of docs/reference/simulation.md that says how strong the net is. */
 export function mutantsSection(state: MutantState): string {
-  const caught = MUTANTS.filter(({ name }) => isCaught(state[name]));
-  const bySeed = caught.filter(({ name }) => state[name]?.seed !== undefined);
-  const survivors = MUTANTS.filter(({ name }) => !isCaught(state[name]));
+  const { tried, caught, share } = scoreOf(state);
+  const bySeed = MUTANTS.filter(({ name }) => state[name]?.seed !== undefined).length;
+  const survivors = MUTANTS.filter(({ name }) => state[name] !== undefined && !isCaught(state[name]));
   const why = survivors.map(({ name, survives }) => `- ${name}: ${survives ?? "nothing catches it yet"}\n`);
   return `## Mutants
 
-Small faults of the product, of which the net must catch 90 % (\`npm run mutate\`): ${caught.length} of ${MUTANTS.length} are caught
-(${(100 * scoreOf(state)).toFixed(1)} %), ${bySeed.length} by seeds and ${caught.length - bySeed.length} by tests.
+Small faults of the product, of which the net must catch 90 % (\`npm run mutate\`). Tried: ${tried} of ${MUTANTS.length}. Caught:
+${caught} (${(100 * share).toFixed(1)} % of those tried), ${bySeed} by seeds and ${caught - bySeed} by tests.
 
 ${survivors.length === 0 ? "" : `Survivors:\n\n${why.join("")}\n`}| Mutant | Breaks | Caught by | Seeds tried | Revision |
 |---|---|---|---|---|
@@ -55,6 +61,8 @@ function row({ name, breaks }: (typeof MUTANTS)[number], verdict: Verdict | unde
       ? `seed ${seed.number}: ${seed.rule}`
       : test !== undefined
         ? `${test.file}: ${test.name}`
-        : `nobody${endless > 0 ? `; ${endless} runs came to no end` : ""}`;
+        : verdict === undefined
+          ? "not tried yet"
+          : `nobody${endless > 0 ? `; ${endless} runs came to no end` : ""}`;
   return `| ${name} | ${breaks} | ${by.replaceAll("|", "\\|")} | ${tried} | ${revision} |\n`;
 }

@@ -80,3 +80,21 @@ test("a commit that is refused for its size is halved until it passes", async ()
   expect(await ledger()).toMatchObject({ instances: 64 });
   expect(refused.length).toBeLessThan(30);
 });
+
+test("what does not fit by an old sum is refused only by the ledger as it is", async () => {
+  const bookOf = () =>
+    new LedgerBook(tree, handles, (scopes) =>
+      Promise.all(scopes.map((one) => readLedger(tree, one, ["instances"], async () => ({})))),
+    );
+  const [own, others] = [bookOf(), bookOf()];
+  const take = (book: LedgerBook, instances: number) =>
+    book.commit(
+      [{ scope, amount: { instances }, limit: { instances: 1 } }],
+      [{ op: "check", path: paths.nodes }],
+    );
+  await take(own, 1);
+  await take(others, -1);
+  await take(own, 1);
+  expect(await ledger()).toMatchObject({ instances: 1 });
+  await expect(take(own, 1)).rejects.toMatchObject({ code: "launcher.limit_reached" });
+});
