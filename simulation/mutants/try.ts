@@ -102,20 +102,21 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
   }
 
   async function byTests(files: readonly string[]): Promise<Verdict["test"]> {
+    let idle: string | undefined;
     for (const file of files) {
       const outcome = await runTests(mutant.name, file, options.limitMs);
       if (outcome === undefined) {
         sum.endless++;
         continue;
       }
-      if (!outcome.loaded)
-        throw new NetBroken(`mutant ${mutant.name}: ${file} never loads ${mutant.file}; name another test`);
+      if (!outcome.loaded) idle = file;
       const [failed] = outcome.failed;
       if (failed === undefined) continue;
       await baseline.test(file);
       return { file, name: failed };
     }
-    return undefined;
+    if (idle === undefined) return undefined;
+    throw new NetBroken(`mutant ${mutant.name}: ${idle} never loads ${mutant.file}; name another test`);
   }
 }
 

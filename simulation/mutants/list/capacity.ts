@@ -220,12 +220,5 @@ export const CAPACITY: readonly Mutant[] = [
       put: "if (record.tenantName !== null)",
       tests: [`${RULES}/rule-03-shared`],
     },
-    {
-      name: "deletions-may-be-refused",
-      breaks: "rule 3",
-      find: "return after !== undefined && after.allocatedTo !== null && before?.allocatedTo !== after.allocatedTo;",
-      put: "return after !== undefined && (before === undefined || after !== undefined);",
-      tests: [`${RULES}/rule-03-shared`],
-    },
   ]),
 ];

@@ -27,7 +27,7 @@ export const CLIENTS: readonly Mutant[] = [
       breaks: "rule 8",
       find: "if (left <= 0 && ages.trusted)",
       put: "if (left <= 0)",
-      tests: [`${RULES}/rule-01-leases`, `${RULES}/rule-08-ages`],
+      tests: [`${TESTS}/launcher/clock-jumps`, `${RULES}/rule-01-leases`],
     },
     {
       name: "ended-leases-keep-their-nodes",

@@ -8,51 +8,6 @@ const CLOCKS = [`${TESTS}/launcher/clock-jumps`];
 
 /** Records that cannot be read, servers that are behind, and clocks that jump. */
 export const DOUBT: readonly Mutant[] = [
-  ...faultsIn(`${SRC}/view/view.ts`, [
-    {
-      name: "unreadable-records-are-absent",
-      breaks: "rule 6",
-      find: "const event = this.unreadable.put(entry);",
-      put: "const event = entry.path === path ? undefined : this.unreadable.put(entry);",
-      tests: UNREADABLE,
-    },
-  ]),
-  ...faultsIn(`${SRC}/launcher/providers/leaks.ts`, [
-    {
-      name: "sweeps-beside-unreadable-records",
-      breaks: "rule 5",
-      find: "if (unreadable.length > 0) return this.#suspend(unreadable);",
-      put: "void [unreadable, this.#suspend];",
-      tests: UNREADABLE,
-    },
-  ]),
-  ...faultsIn(`${SRC}/launcher/providers/slots.ts`, [
-    {
-      name: "hosts-of-unreadable-records-are-registered-again",
-      breaks: "rule 1",
-      find: "return node === undefined && taken.length === 0 ? [slot] : [];",
-      put: "return node === undefined ? [slot] : [];",
-      tests: UNREADABLE,
-    },
-  ]),
-  ...faultsIn(`${SRC}/launcher/limits/count.ts`, [
-    {
-      name: "ledgers-forget-unreadable-records",
-      breaks: "rule 3",
-      find: "if (may.length === 0) return undefined;",
-      put: "if (may.length >= 0) return undefined;",
-      tests: UNREADABLE,
-    },
-  ]),
-  ...faultsIn(`${SRC}/scheduler/used.ts`, [
-    {
-      name: "limits-forget-unreadable-records",
-      breaks: "rule 3",
-      find: "return wider.reduce((all, other) => add(all, state.usage.of(other)), sum);",
-      put: "return wider.slice(0, 0).reduce((all, other) => add(all, state.usage.of(other)), sum);",
-      tests: UNREADABLE,
-    },
-  ]),
   ...faultsIn(`${SRC}/launcher/requests/lock-parents.ts`, [
     {
       name: "locks-of-unreadable-requests-go",

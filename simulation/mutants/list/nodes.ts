@@ -32,13 +32,6 @@ export const NODES: readonly Mutant[] = [
       put: "void token;",
       tests: [`${RULES}/protocol-lost-replies`],
     },
-    {
-      name: "builds-over-another-lock",
-      breaks: "protocol: locks",
-      find: "data: encodeNode(building), version: 0 } as const;",
-      put: "data: encodeNode(building) } as const;",
-      tests: [`${RULES}/protocol-building`],
-    },
   ]),
   ...faultsIn(`${LAUNCHER}/nodes/attempt.ts`, [
     {

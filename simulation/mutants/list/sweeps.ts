@@ -77,8 +77,8 @@ export const SWEEPS: readonly Mutant[] = [
     {
       name: "vanished-though-newer-than-the-list",
       breaks: "rule 5",
-      find: "|| (record.stateTime ?? 0) * 1000 >= asked) continue;",
-      put: "|| asked < 0) continue;",
+      find: "|| (ready >= asked && ready <= asked + LISTED_MS)) continue;",
+      put: "|| (ready > asked + LISTED_MS && asked < 0)) continue;",
       tests: [`${TESTS}/vanished`],
     },
   ]),
