@@ -1,5 +1,5 @@
 import type { NodeUse } from "@nodeyard/driver";
-import { decodeNode, paths } from "@nodeyard/model";
+import { decodeNode, paths, RecordError } from "@nodeyard/model";
 import { type Tree, TreeError } from "@nodeyard/tree";
 
 /** States of a node that somebody has, or may look at. */
@@ -12,6 +12,8 @@ export async function nodeUse(tree: Tree, id: string): Promise<NodeUse> {
     if (state === "ready") return allocatedTo === null ? "unused" : "between";
     return IN_USE.has(state) ? "used" : "between";
   } catch (error) {
+    // Somebody may have it, and the other nodes of the provider are told of all the same.
+    if (error instanceof RecordError) return "used";
     if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
     return "between";
   }
