@@ -1,7 +1,7 @@
 import type { FakeCloud } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { Broken, takenOf } from "./checks/index.ts";
-import { contenders } from "./quiet.ts";
+import { contenders, lacking } from "./quiet.ts";
 import type { Scene } from "./scene.ts";
 import { BOARDS, LIMITS, TENANT_LIMITS } from "./setting.ts";
 import { sightingOfVerdict } from "./sightings.ts";
@@ -109,18 +109,13 @@ function checkChatter(processes: Scene["processes"], linesBefore: readonly numbe
 }
 
 /** As many nodes stand idle as `min-ready` says, at least. */
-function checkMinReady({ check, config }: Scene): void {
-  for (const { name, minReady } of config.labels.values()) {
-    const idle = [...check.nodes.values()].filter(({ data }) =>
-      (data.type as string[]).includes(name),
-    ).length;
-    if (idle < minReady)
-      throw new Broken(
-        "min-ready is reached when all is quiet",
-        undefined,
-        `${name}: ${idle} of ${minReady}`,
-      );
-  }
+function checkMinReady(scene: Scene): void {
+  for (const { label, nodes, minReady } of lacking(scene))
+    throw new Broken(
+      "min-ready is reached when all is quiet",
+      undefined,
+      `${label}: ${nodes} of ${minReady}`,
+    );
 }
 
 /** A ledger that nobody needed is not there. */

@@ -2,7 +2,7 @@ import { encodeNode, newNode, paths } from "@nodeyard/model";
 import { expect, test } from "vitest";
 import { checkEnd } from "./end.ts";
 import { makeScene, prepare } from "./make-scene.ts";
-import { isQuiet, isSettled } from "./quiet.ts";
+import { isQuiet, isSettled, lacking } from "./quiet.ts";
 
 const NODE = "0000000000";
 
@@ -23,6 +23,8 @@ async function idle() {
     }
   };
   scene.troubled = false;
+  const kept = { name: "any", minReady: 1, maxReadyAgeMs: 600_000 };
+  scene.config = { ...scene.config, labels: new Map([["any", kept]]) };
   const record = encodeNode(newNode({ state: "ready", provider: "elsewhere", type: ["any"] }, 0));
   await does(tree.create(paths.nodes));
   await does(tree.create(`${paths.nodes}/`, record, { sequential: true }));
@@ -41,4 +43,12 @@ test("a lock on an idle node is waited for, and what stays is a leftover", async
   expect(() => checkEnd(scene, [])).toThrow(`a free node is not locked: ${NODE}: replaces`);
   await does(tree.delete(contender));
   expect(isSettled(scene)).toBe(true);
+});
+
+test("an idle node that has gone is waited for until another stands in its place", async () => {
+  const { scene, tree, does } = await idle();
+  await does(tree.delete(`${paths.nodes}/${NODE}`));
+  expect(isQuiet(scene)).toBe(true);
+  expect(isSettled(scene)).toBe(false);
+  expect(lacking(scene)).toEqual([{ label: "any", nodes: 0, minReady: 1 }]);
 });

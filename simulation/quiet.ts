@@ -13,9 +13,27 @@ export function isQuiet({ check, zuul, cli, cluster, processes, damaged, builder
   return busy === 0 && !going && builders.quiet && processes.every((each) => each.dead || each.awake);
 }
 
-/** All is quiet, and nobody stands in a node's line: an idle node is locked before its record tells that it is replaced. */
+/**
+ * All is quiet, and nobody stands in a node's line: an idle node is locked before its record tells that it is replaced, and has gone
+ * before its replacement is asked for.
+ */
 export function isSettled(scene: Scene): boolean {
-  return isQuiet(scene) && contenders(scene).length === 0;
+  return isQuiet(scene) && contenders(scene).length === 0 && lacking(scene).length === 0;
+}
+
+/** Labels of which fewer nodes are there than `min-ready` says. */
+export function lacking({
+  check,
+  config,
+}: Scene): readonly { label: string; nodes: number; minReady: number }[] {
+  const types = [...check.nodes.values()].map(({ data }) => data.type as string[]);
+  return [...config.labels.values()]
+    .map(({ name, minReady }) => ({
+      label: name,
+      nodes: types.filter((labels) => labels.includes(name)).length,
+      minReady,
+    }))
+    .filter(({ nodes, minReady }) => nodes < minReady);
 }
 
 /** Who stands in the lines of nodes. */

@@ -8,12 +8,19 @@ export interface Moment {
   readonly trusted: boolean;
 }
 
+interface Known {
+  readonly instant: number | null;
+  readonly steady: number;
+  /** Of the clock that may jump; Infinity: it is not known what that showed. */
+  readonly now: number;
+}
+
 /**
  * Stored instants as moments of the steady clock. Each is translated once, when it is first read: whatever `now` does
  * afterwards, what was ten minutes away stays ten minutes away.
  */
 export class StoredTimes {
-  readonly #known = new Map<string, { readonly instant: number | null; readonly steady: number }>();
+  readonly #known = new Map<string, Known>();
 
   /**
    * The steady moment of `instant`, which is stored under the name `key`. No rule sets it further ahead than `aheadMs` (0 for what
@@ -24,8 +31,22 @@ export class StoredTimes {
     const known = this.#known.get(key);
     if (known !== undefined && known.instant === instant) return known.steady;
     const found = steady + (instant === null ? 0 : Math.min(instant - now, aheadMs));
-    if (trusted || instant === null) this.#known.set(key, { instant, steady: found });
+    if (trusted || instant === null)
+      this.#known.set(key, { instant, steady: found, now: instant ?? Number.POSITIVE_INFINITY });
     return found;
+  }
+
+  /** What is stored as `instant` has just happened before our eyes, whatever time it is to its writer. */
+  saw(key: string, instant: number | null, { now, steady, trusted }: Moment): void {
+    this.#known.set(key, { instant, steady, now: trusted ? now : Number.POSITIVE_INFINITY });
+  }
+
+  /** How long ago that was, milliseconds: as long as either clock says. */
+  age(key: string, instant: number | null, moment: Moment): number {
+    const since = this.read(key, instant, moment, 0);
+    const known = this.#known.get(key);
+    const told = known !== undefined && known.instant === instant ? known.now : (instant ?? moment.now);
+    return Math.max(moment.steady - since, moment.now - told);
   }
 
   /** To be called when what is stored under `key` has gone. */

@@ -47,8 +47,7 @@ export class AgeClock {
 
   /** How long ago an instant in the record of a node or request was, by id: as long as either clock says, milliseconds. */
   age(id: string, instant: number): number {
-    const { now, steady } = this.moment();
-    return Math.max(steady - this.stored(`age ${id}`, instant, 0), now - instant);
+    return this.#stored.age(`age ${id}`, instant, this.moment());
   }
 
   /** The node or request has gone. */

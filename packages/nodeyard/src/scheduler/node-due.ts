@@ -80,13 +80,19 @@ export function forgetDue(state: State, id: string): void {
 
 /**
  * Steady milliseconds. A node is as old as either clock says: tree time knows of the time before we saw it and of a machine that slept,
- * and the clock that never jumps goes on where tree time was put back. A record that gives no time is as old as we have known it: what
- * cannot be read must not make a node look fifty years old.
+ * and the clock that never jumps goes on where tree time was put back. What changed before our eyes is as old as that, whatever time it
+ * is to who changed it. A record that gives no time is as old as we have known it: what cannot be read must not make a node look fifty
+ * years old.
  */
 function sinceOf(state: State, { now, steady }: Turn, id: string, stateTime: number | null): number {
   const instant = stateTime === null ? null : stateTime * 1000;
-  const first = state.stateTimes.read(id, instant, { now, steady, trusted: state.agesTrusted }, 0);
-  return instant === null ? first : Math.min(first, steady + instant - now);
+  return steady - state.stateTimes.age(id, instant, { now, steady, trusted: state.agesTrusted });
+}
+
+/** A node was given this state, or its time anew, a moment ago. */
+export function noteState(state: State, { now, steady }: Turn, { id, record }: NodeEntry): void {
+  const instant = record.stateTime === null ? null : record.stateTime * 1000;
+  state.stateTimes.saw(id, instant, { now, steady, trusted: state.agesTrusted });
 }
 
 function maxReadyAge(state: State, labels: readonly string[]): number {

@@ -2,7 +2,7 @@ import type { NodeState } from "@nodeyard/model";
 import type { NodeEntry } from "../view/index.ts";
 import { poolKey } from "../view/index.ts";
 import { hostLeft, hostThere, offerHost, onTenantTook } from "./host-line.ts";
-import { dueAt, forgetDue } from "./node-due.ts";
+import { dueAt, forgetDue, noteState } from "./node-due.ts";
 import { oneInstance } from "./nodeset.ts";
 import { quotaFreed } from "./refusals.ts";
 import { MIN_READY } from "./requests.ts";
@@ -18,10 +18,11 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
   if (after === undefined) state.nodes.delete(id);
   else state.nodes.set(id, after);
   // What was due of it in another state is no measure for this one: states in between may never have been seen.
-  if (before?.record.state !== after?.record.state) {
-    forgetDue(state, id);
-    state.stateTimes.forget(id);
-  }
+  const changed = before?.record.state !== after?.record.state;
+  if (changed) forgetDue(state, id);
+  if (after === undefined) state.stateTimes.forget(id);
+  else if (before !== undefined && (changed || before.record.stateTime !== after.record.stateTime))
+    noteState(state, turn, after);
   indexAllocation(state, before, after);
   indexStock(state, before, after);
   account(state, id, before, after);

@@ -72,3 +72,15 @@ test("rule 8: while ages are not trusted nothing is deleted by age, and all of i
     "0000000003",
   ]);
 });
+
+test("rule 8: a state that somebody whose clock is days off gives a node before our eyes lasts its time", () => {
+  for (const off of [-2 * DAY, 2 * DAY]) {
+    const desk = new Desk(policy([pool()]));
+    desk.now = 10 * DAY;
+    desk.node("0000000001", { state: "in-use", state_time: 864_000 }, ["c"]);
+    const held = { state: "hold", state_time: (desk.now + off) / 1_000, hold_expiration: 300 };
+    expect(desk.node("0000000001", held)).toEqual([]);
+    expect(desk.wait(299_000)).toEqual([]);
+    expect(desk.wait(1_000)).toMatchObject([{ type: "delete", node: "0000000001" }]);
+  }
+});
