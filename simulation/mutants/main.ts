@@ -6,7 +6,7 @@ import { revision } from "../revision.ts";
 import { MUTANTS } from "./list.ts";
 import { fileOf } from "./load.ts";
 import { type Mutant, mutated, StaleMutant } from "./mutant.ts";
-import { isCaught, type MutantState, readMutants, scoreOf, type Verdict } from "./state.ts";
+import { ENOUGH, isCaught, type MutantState, readMutants, scoreOf, type Verdict } from "./state.ts";
 import { Baseline, NetBroken, tryMutant } from "./try.ts";
 
 const HELP = `npm run mutate -- [options]
@@ -16,7 +16,7 @@ Applies small faults to the product, one at a time, and tells which of them the 
   --mutant NAME     only this one; may be given several times
   --tenth N         only those of a tenth of the list: N modulo 10, for instance the number of commits
   --new             only those that the state says nothing of, and those that survived
-  --seeds N         seeds for each mutant, at most (default 40)
+  --seeds N         seeds for each mutant, at most (default ${ENOUGH})
   --workers N       mutants at once (default: the number of cores)
   --limit SECONDS   for one seed or test file, at most (default 180): a run that takes longer catches nothing
   --state FILE      what is known of each mutant (default docs/reference/mutants.json)
@@ -24,7 +24,7 @@ Applies small faults to the product, one at a time, and tells which of them the 
   --list            name all mutants and what catches them, and run nothing
   --json            one line of JSON at the end, none before
 
-Exit code 0: 90 % or more of all that were ever tried are caught, and no mutant survived that was caught before; 1: not so, or a mutant
+Exit code 0: 90 % or more of all that were ever tried to the end are caught, and no mutant survived that was caught before; 1: not so, or a mutant
 does not fit the source any more; 2: wrong options.
 `;
 
@@ -49,7 +49,7 @@ function options() {
         mutant: { type: "string", multiple: true },
         tenth: { type: "string" },
         new: { type: "boolean", default: false },
-        seeds: { type: "string", default: "40" },
+        seeds: { type: "string", default: String(ENOUGH) },
         workers: { type: "string", default: String(availableParallelism()) },
         limit: { type: "string", default: "180" },
         state: { type: "string", default: STATE },

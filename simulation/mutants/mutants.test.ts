@@ -32,12 +32,15 @@ test("names are in kebab-case and each stands once; the tests that a mutant name
 
 test("the page tells the score, what caught each mutant, and who survives", () => {
   const [first, second] = MUTANTS;
-  const verdict = { tried: 3, endless: 0, revision: "abc" };
+  const verdict = { tried: 40, endless: 0, revision: "abc" };
   const page = mutantsSection({
     [first!.name]: { ...verdict, seed: { number: 3, rule: "a slot has one node" } },
     [second!.name]: verdict,
   });
-  expect(page).toContain(`Tried: 2 of ${MUTANTS.length}. Caught:\n1 (50.0 % of those tried), 1 by seeds`);
-  expect(page).toContain(`| ${first!.name} | ${first!.breaks} | seed 3: a slot has one node | 3 | abc |`);
+  expect(page).toContain(
+    `Tried to the end: 2 of ${MUTANTS.length}. Caught:\n1 (50.0 % of those tried), 1 by seeds`,
+  );
+  expect(page).toContain(`| ${first!.name} | ${first!.breaks} | seed 3: a slot has one node | 40 | abc |`);
   expect(page).toContain(`- ${second!.name}: `);
+  expect(mutantsSection({ [second!.name]: { ...verdict, tried: 1 } })).toContain("Tried to the end: 0 of");
 });

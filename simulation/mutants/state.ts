@@ -10,6 +10,8 @@ export interface Verdict {
   readonly tried: number;
   /** Seeds or tests that came to no end in time: they catch nothing. */
   readonly endless: number;
+  /** The simulation does not load what it changes: no seed can tell. */
+  readonly outside?: boolean;
   readonly revision: string;
 }
 
@@ -20,6 +22,15 @@ export function isCaught(verdict: Verdict | undefined): boolean {
   return verdict?.seed !== undefined || verdict?.test !== undefined;
 }
 
+/** Seeds that a mutant must have survived before it counts as a survivor. */
+export const ENOUGH = 40;
+
+/** Whether it is known what becomes of it: caught, or tried by all that might catch it. */
+export function isDecided(verdict: Verdict | undefined): boolean {
+  if (verdict === undefined) return false;
+  return isCaught(verdict) || verdict.tried >= ENOUGH || verdict.outside === true;
+}
+
 /** What a state file says of mutants that are still in the list; nothing when there is no file. */
 export function readMutants(file: string): MutantState {
   if (!existsSync(file)) return {};
@@ -27,13 +38,13 @@ export function readMutants(file: string): MutantState {
   return Object.fromEntries(MUTANTS.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])));
 }
 
-/** Mutants of the list that were tried, and how many of them were caught. One that is new says nothing before it is tried. */
+/** Mutants of the list that were tried to the end, and how many of them were caught. One that is new says nothing before that. */
 export function scoreOf(state: MutantState): {
   readonly tried: number;
   readonly caught: number;
   readonly share: number;
 } {
-  const tried = MUTANTS.filter(({ name }) => state[name] !== undefined).length;
+  const tried = MUTANTS.filter(({ name }) => isDecided(state[name])).length;
   const caught = MUTANTS.filter(({ name }) => isCaught(state[name])).length;
   return { tried, caught, share: tried === 0 ? 0 : caught / tried };
 }
@@ -43,10 +54,14 @@ export function mutantsSection(state: MutantState): string {
   const { tried, caught, share } = scoreOf(state);
   const bySeed = MUTANTS.filter(({ name }) => state[name]?.seed !== undefined).length;
   const survivors = MUTANTS.filter(({ name }) => state[name] !== undefined && !isCaught(state[name]));
-  const why = survivors.map(({ name, survives }) => `- ${name}: ${survives ?? "nothing catches it yet"}\n`);
+  const open = (name: string) =>
+    isDecided(state[name]) ? "" : `, after ${state[name]?.tried} of ${ENOUGH} seeds`;
+  const why = survivors.map(
+    ({ name, survives }) => `- ${name}: ${survives ?? "nothing catches it yet"}${open(name)}\n`,
+  );
   return `## Mutants
 
-Small faults of the product, of which the net must catch 90 % (\`npm run mutate\`). Tried: ${tried} of ${MUTANTS.length}. Caught:
+Small faults of the product, of which the net must catch 90 % (\`npm run mutate\`). Tried to the end: ${tried} of ${MUTANTS.length}. Caught:
 ${caught} (${(100 * share).toFixed(1)} % of those tried), ${bySeed} by seeds and ${caught - bySeed} by tests.
 
 ${survivors.length === 0 ? "" : `Survivors:\n\n${why.join("")}\n`}| Mutant | Breaks | Caught by | Seeds tried | Revision |

@@ -61,7 +61,11 @@ function once<K>(asked: Map<K, Promise<void>>, key: K, ask: () => Promise<void>)
 /** Tries what may catch a mutant until something does: what did so before, then seeds, then its tests. */
 export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: Baseline): Promise<Verdict> {
   const { before, revision } = options;
-  const sum = { tried: 0, endless: 0, revision };
+  const sum: { tried: number; endless: number; revision: string; outside?: true } = {
+    tried: 0,
+    endless: 0,
+    revision,
+  };
   const first = before?.seed?.number;
   const numbers = Array.from({ length: options.seeds }, (_, index) => index + 1);
   const tests = mutant.tests ?? [];
@@ -88,7 +92,10 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
           continue;
         }
         // A file that the simulation does not load: no seed will ever tell.
-        if (outcome.isMutated !== true) return undefined;
+        if (outcome.isMutated !== true) {
+          sum.outside = true;
+          return undefined;
+        }
         const { failure } = outcome;
         if (failure === undefined) continue;
         refuseNonsense(mutant, failure.message);

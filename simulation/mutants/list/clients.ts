@@ -122,7 +122,7 @@ export const CLIENTS: readonly Mutant[] = [
       breaks: "rule 1",
       find: 'if (node === undefined || node.record.allocatedTo !== entry.id || node.record.state !== "ready") continue;',
       put: 'if (node === undefined || node.record.state !== "ready") continue;',
-      tests: [`${TESTS}/scheduler/planning`],
+      tests: [`${TESTS}/launcher/stale-records`],
     },
     {
       name: "min-ready-frees-over-another-write",

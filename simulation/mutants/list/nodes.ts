@@ -67,7 +67,7 @@ export const NODES: readonly Mutant[] = [
       breaks: "protocol: what boots is ready",
       find: "if (patch.imageId !== node.record.imageId) await node.write(patch);",
       put: "void patch;",
-      tests: [`${TESTS}/choose-upload`, `${TESTS}/canary`],
+      tests: [`${TESTS}/canary`],
     },
     {
       name: "machines-without-our-tag",
@@ -140,7 +140,7 @@ export const NODES: readonly Mutant[] = [
       breaks: "promise: a host answers when it is given",
       find: "if (verdict.alive) return true;",
       put: "return true;",
-      tests: [`${TESTS}/static`],
+      tests: [`${TESTS}/static-dead`],
     },
   ]),
   ...faultsIn(`${LAUNCHER}/nodes/deallocate.ts`, [

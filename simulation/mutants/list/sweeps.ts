@@ -98,18 +98,11 @@ export const SWEEPS: readonly Mutant[] = [
       tests: [`${TESTS}/static-lead`],
     },
     {
-      name: "dead-hosts-are-registered",
-      breaks: "promise: a host answers when it is given",
-      find: "if (!verdict.alive) {",
-      put: "if (!verdict.alive && slots.length === 0) {",
-      tests: [`${TESTS}/static`],
-    },
-    {
       name: "hosts-that-answer-again-stay-away",
       breaks: "rule 4",
       find: "return retry === undefined || retry.at <= this.#context.clock.monotonic();",
       put: "return retry === undefined;",
-      tests: [`${TESTS}/static`],
+      tests: [`${TESTS}/static-dead`],
     },
   ]),
   ...faultsIn(`${LAUNCHER}/providers/slots.ts`, [
