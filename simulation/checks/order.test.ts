@@ -16,6 +16,8 @@ function passed(times: number, count: number, priority?: string) {
     const lock = path(number, priority).replace("requests/", "requests-lock/");
     does(number, "launcher-0", { op: "create", path: `${lock}/l__lock__0000000000` });
     does(number, "launcher-0", sets(path(number, priority), wants(count, "pending")));
+    const fulfilled = { ...wants(count, "fulfilled"), node_types: [], nodes: [] };
+    does(number, "launcher-0", sets(path(number, priority), fulfilled));
   }
 }
 

@@ -2,7 +2,7 @@ import { Broken } from "./broken.ts";
 import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
 
 /**
- * Of later requests so many may be accepted first while an earlier one waits to be, by how many nodes they want. A few are: launchers see
+ * Of later requests so many may be served first while an earlier one waits to be, by how many nodes they want. A few are: launchers see
  * paths at different moments, an operator has a backing node go, and what is free is of no use to who wants more. The
  * most that was seen is 2 and 7; without a reservation for the head of a queue a rush (`rush.ts`) lets 39 and more pass.
  */
@@ -13,8 +13,9 @@ interface Waiting {
   readonly tenant: unknown;
   /** In the order in which requests are to be served. */
   readonly key: string;
-  /** Later ones that were accepted meanwhile. */
+  /** Later ones that were accepted and served meanwhile: one that is put back has taken nothing. */
   readonly passed: { same: number; fewer: number };
+  readonly accepted: Map<string, "same" | "fewer">;
 }
 
 /** Rule 4, of the order: who asks later, with the same priority or a lower one, is not served first again and again. */
@@ -25,18 +26,26 @@ export class Order implements Rule {
     if (stateOf(after) === "requested") return this.#note(id, after!.data);
     const mine = this.#waiting.get(id);
     this.#waiting.delete(id);
+    if (stateOf(after) === "fulfilled") return this.#served(id, write);
     const accepted = stateOf(before) === "requested" && stateOf(after) === "pending";
     if (mine === undefined || !accepted || !isLauncher(write.client)) return;
-    for (const [other, theirs] of this.#waiting) {
+    for (const theirs of this.#waiting.values()) {
       const more = theirs.labels.length - mine.labels.length;
       if (theirs.key >= mine.key || theirs.tenant !== mine.tenant || more < 0) continue;
-      if (!mine.labels.every((label) => theirs.labels.includes(label))) continue;
-      const kind = more > 0 ? "fewer" : "same";
-      if (++theirs.passed[kind] > MOST[kind])
+      if (mine.labels.every((label) => theirs.labels.includes(label)))
+        theirs.accepted.set(id, more > 0 ? "fewer" : "same");
+    }
+  }
+
+  #served(id: string, write: Change["write"]): void {
+    for (const [other, { labels, passed, accepted }] of this.#waiting) {
+      const kind = accepted.get(id);
+      accepted.delete(id);
+      if (kind !== undefined && ++passed[kind] > MOST[kind])
         throw new Broken(
           "nobody is passed again and again",
           write,
-          `${other} waits for ${theirs.labels}; ${id} is later, wants ${mine.labels}, and is the ${theirs.passed[kind]}th accepted`,
+          `${other} waits for ${labels}; ${id} is the ${passed[kind]}th later one that is served (${kind})`,
         );
     }
   }
@@ -45,9 +54,10 @@ export class Order implements Rule {
     // Those for min-ready are served when nobody else waits.
     if (id.startsWith("900-")) return;
     const labels = data.node_types as string[];
-    const { passed = { same: 0, fewer: 0 } } = this.#waiting.get(id) ?? {};
+    for (const { accepted } of this.#waiting.values()) accepted.delete(id);
+    const { passed = { same: 0, fewer: 0 }, accepted = new Map() } = this.#waiting.get(id) ?? {};
     const relative = String(data.relative_priority ?? 0).padStart(6, "0");
     const key = `${id.slice(0, 3)} ${relative} ${id.slice(4)}`;
-    this.#waiting.set(id, { labels, tenant: data.tenant_name ?? null, key, passed });
+    this.#waiting.set(id, { labels, tenant: data.tenant_name ?? null, key, passed, accepted });
   }
 }
