@@ -1,10 +1,14 @@
 import type { Op } from "@nodeyard/tree";
 
 /** Where a launcher has looked whether it may, and what it does then is still to come. */
-export const AMBUSHES = ["session expired at a check", "session expired at a create"] as const;
+export const AMBUSHES = [
+  "session expired at a check",
+  "session expired at a create",
+  "lost reply, server behind",
+] as const;
 export type AmbushAt = (typeof AMBUSHES)[number];
 
-/** Moments at which the next launcher that comes there loses its session: it looked at its lock, and has not acted yet. */
+/** What is to befall the next launcher that comes to a moment: it has looked at its lock, and its write or machine is under way. */
 export class Ambush {
   readonly #armed = new Map<AmbushAt, number>();
   readonly #count: (at: AmbushAt) => void;
@@ -31,7 +35,7 @@ export class Ambush {
   }
 }
 
-/** Whether a commit checks a lock, or takes it: what it writes is right only while the session lives. */
+/** Whether a commit takes, checks or gives back a lock, and writes besides: what it writes is right only while the session lives. */
 export function isFenced(ops: readonly Op[]): boolean {
-  return ops.length > 1 && ops.some(({ op, path }) => op === "check" && path.includes("__lock__"));
+  return ops.length > 1 && ops.some(({ path }) => path.includes("__lock__"));
 }

@@ -12,6 +12,10 @@ export const FAULTS = {
   "slow network": "a launcher's calls take up to 1.5 s",
   "lost request": "the connection breaks before a call is carried out",
   "lost reply": "the connection breaks after a call is carried out",
+  "lost reply, server behind":
+    "a fenced write loses its reply, and the next server does not have the write yet",
+  "lost call of a client":
+    "the connection of Zuul, an executor, a lease's client, an operator or a Python launcher breaks at a call",
   "late reply": "a call takes up to 200 ms",
   "lost event": "a watch event never arrives, though the connection stands",
   frozen: "a launcher stands still, as with SIGSTOP: its monotonic clock goes on",
@@ -21,6 +25,7 @@ export const FAULTS = {
   "clock of one set by days": "the wall clock of one launcher is put back or forward by up to three days",
   "clock of all set by days":
     "the wall clock of all is put back or forward by up to three days, the tree's too",
+  "batch too large": "the tree refuses a commit of several nodes for its size",
   reload: "the configuration changes under all launchers",
   "tree restart": "the tree's servers restart: every connection is gone for up to 6 s",
   "followers lag": "the tree's followers are up to 3 s behind its leader for a while",

@@ -1,6 +1,6 @@
 import type { FakeCloud } from "@nodeyard/driver-fake";
 import type { Clock, Random } from "@nodeyard/runtime";
-import type { Op, Tree } from "@nodeyard/tree";
+import { type Op, requestBytes, TooLarge, type Tree } from "@nodeyard/tree";
 import { type Ambush, isFenced } from "./ambush.ts";
 import { type Effect, EffectNames, type Traps } from "./effects.ts";
 
@@ -10,6 +10,8 @@ export interface Instruments {
   readonly clock: Clock;
   readonly random: Random;
   readonly ambush: Ambush;
+  /** The tree refused a commit for its size. */
+  readonly onTooLarge: () => void;
   /** The tree ends the process's session, if it can have one now. */
   readonly expire: () => void;
 }
@@ -34,7 +36,13 @@ export function watchedTree(tree: Tree, instruments: Instruments): Tree {
       perform([{ op: "create", path, data }], () => tree.create(path, data, options)),
     set: (path, data, options) => perform([{ op: "set", path, data }], () => tree.set(path, data, options)),
     delete: (path, options) => perform([{ op: "delete", path }], () => tree.delete(path, options)),
-    commit: (ops, options) => perform(ops, () => tree.commit(ops, options)),
+    commit: async (ops, options) => {
+      if (isTooLarge(ops)) {
+        instruments.onTooLarge();
+        throw new TooLarge(`a commit of ${ops.length} operations`, requestBytes(ops), BATCH_BYTES);
+      }
+      return perform(ops, () => tree.commit(ops, options));
+    },
   };
   return new Proxy(tree, {
     get(target, name) {
@@ -82,6 +90,19 @@ export function watchedCloud(
       };
     },
   });
+}
+
+/** What commits of several nodes may take, bytes: less than the tree says, as where a server's limit is lower than its clients know. */
+const BATCH_BYTES = 2_500;
+const NODE = /^\/nodepool\/nodes\/\d*$/;
+
+function isTooLarge(ops: readonly Op[]): boolean {
+  const nodes = ops.filter(({ op, path }) => (op === "create" || op === "set") && NODE.test(path));
+  return nodes.length > 1 && ops.some(isLedger) && requestBytes(ops) > BATCH_BYTES;
+}
+
+function isLedger({ path }: Op): boolean {
+  return path.startsWith("/nodeyard/limits/");
 }
 
 /** The session ends before the write is sent, or while it is on its way. */

@@ -1,6 +1,7 @@
 import { type Clock, type Random, sleep } from "@nodeyard/runtime";
 import type { MemoryTree } from "@nodeyard/tree";
 import { askForNodes, readLease, releaseLease } from "nodeyard";
+import { again, isLost } from "./retried.ts";
 import { between } from "./streams.ts";
 
 /** Some leases and jobs outlast three sweeps of a launcher, milliseconds. */
@@ -27,31 +28,47 @@ export class LeaseClient {
   }
 
   async live(labels: readonly string[]): Promise<void> {
-    const { clock, random } = this.#handles;
+    const { random } = this.#handles;
     const long = this.#long;
     this.open++;
     const isLong = long.float() < LONG;
     const forMs = Math.round(isLong ? between(long, ...LONG_MS) : 5_000 + random.float() * 60_000);
-    // The checks read there what was asked for (checks/leases.ts).
-    const lease = await askForNodes(this.#handles, { labels, owner: `cli@for-${forMs}`, forMs });
+    const lease = await this.#ask(labels, forMs);
+    if (lease !== undefined) await this.#use(lease, isLong ? forMs * 0.9 : undefined);
+    this.open--;
+    this.ended++;
+  }
+
+  /** Undefined when the command failed, for the connection: what it left ends by itself. */
+  async #ask(labels: readonly string[], forMs: number): Promise<string | undefined> {
+    try {
+      // The checks read there what was asked for (checks/leases.ts).
+      return (await askForNodes(this.#handles, { labels, owner: `cli@for-${forMs}`, forMs })).id;
+    } catch (error) {
+      if (!isLost(error)) throw error;
+      return undefined;
+    }
+  }
+
+  async #use(lease: string, usedFor: number | undefined): Promise<void> {
+    const { clock, random } = this.#handles;
+    const release = () => again(clock, random, () => releaseLease(this.#handles, lease));
     const patience = random.float() < 0.2 ? 300 : Number.POSITIVE_INFINITY;
     for (let waited = 0; ; waited += 100) {
       await sleep(clock, 100);
-      const now = await readLease(this.#handles, lease.id);
+      const now = await again(clock, random, () => readLease(this.#handles, lease));
       if (now === undefined) break;
       if (now.state === "granted") {
         this.granted++;
-        await sleep(clock, isLong ? forMs * 0.9 : random.float() * 3_000);
-        if (random.float() < 0.7) await releaseLease(this.#handles, lease.id);
+        await sleep(clock, usedFor ?? random.float() * 3_000);
+        if (random.float() < 0.7) await release();
         else this.#onForgotten();
         break;
       }
       if (now.state === "failed" || waited > patience) {
-        await releaseLease(this.#handles, lease.id);
+        await release();
         break;
       }
     }
-    this.open--;
-    this.ended++;
   }
 }

@@ -31,6 +31,7 @@ async function site() {
     ambush: new Ambush(() => {}),
     config: VARIANTS[0]!,
     onCloudError: () => {},
+    onTooLarge: () => {},
   };
   const start = (name: string) => new LauncherProcess(name, 5, surroundings);
   const made = (async () => {

@@ -2,7 +2,7 @@ import { FakeCloud } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { type Clock, VirtualClock } from "@nodeyard/runtime";
 import { type CallInfo, createMemoryTree, type Fault, type MemoryTree } from "@nodeyard/tree";
-import { Ambush } from "./ambush.ts";
+import { Ambush, isFenced } from "./ambush.ts";
 import { Builders, ImageCheck } from "./builder/index.ts";
 import { LogCheck } from "./checks/index.ts";
 import { count, noCoverage, transition } from "./coverage.ts";
@@ -11,6 +11,7 @@ import type { Fault as FaultName } from "./faults.ts";
 import { LeaseClient } from "./lease-client.ts";
 import { Operator } from "./operator.ts";
 import { Requestor } from "./requestor.ts";
+import { retried } from "./retried.ts";
 import type { Scene } from "./scene.ts";
 import { builderConfig, CHECKED, CLOUDS, IMAGE, quotaOf, STRANGERS, VARIANTS } from "./setting.ts";
 import { streams } from "./streams.ts";
@@ -23,6 +24,8 @@ const LOST = 0.01;
 /** How far the tree's followers are behind its leader at most, while they lag and at other times, milliseconds. */
 const LAG_MS = 3_000;
 const BEHIND_MS = 4;
+/** Who lost a reply comes back within this time. */
+const BEHIND_AFTER_MS = 200;
 
 export function makeScene(
   {
@@ -51,7 +54,10 @@ export function makeScene(
     },
     faults: (call) => faultOf(scene, network.float(), network.float(), call),
     losesEvent: (client) => {
-      const lost = scene.troubled && client.startsWith("launcher-") && network.float() < LOST / 5;
+      const lost =
+        scene.troubled &&
+        (client.startsWith("launcher-") || LOSES.test(client)) &&
+        network.float() < LOST / 5;
       if (lost) scene.count("lost event");
       return lost;
     },
@@ -130,11 +136,16 @@ export function makeScene(
     processes: [],
     check,
     zuul: new Requestor({
-      tree: connect("zuul"),
+      tree: retried(connect("zuul"), clock, stream("retries of zuul")),
       clock,
       random: stream("zuul"),
       long: stream("long jobs"),
-      executor: () => connect(`executor-${executors++}`, 10_000),
+      executor: () =>
+        retried(
+          connect(`executor-${executors++}`, 10_000),
+          clock,
+          stream(`retries of executor ${executors}`),
+        ),
       touched: (node) => operator.touched.has(node),
       onDeath: () => scene.count("executor dies"),
     }),
@@ -164,6 +175,7 @@ export function makeScene(
       count(coverage.crashes, point);
       onFault(clock.monotonic(), `crash ${point}`);
     },
+    onTooLarge: () => scene.count("batch too large"),
     onCloudError: (status) => {
       const fault = CLOUD_STATUS[status];
       if (fault !== undefined) scene.count(fault);
@@ -211,12 +223,15 @@ async function strangers(cloud: FakeCloud, provider: string): Promise<readonly s
   return ids;
 }
 
-function faultOf(scene: Scene, chance: number, size: number, { client }: CallInfo): Fault {
+function faultOf(scene: Scene, chance: number, size: number, { client, ops }: CallInfo): Fault {
   const now = scene.clock.monotonic();
-  if (!/^(launcher|builder)-/.test(client))
-    return now < scene.treeIsBackAt ? { delayMs: scene.treeIsBackAt - now } : undefined;
+  if (!/^(launcher|builder)-/.test(client)) return faultOfClient(scene, chance, client);
   if (!scene.troubled) return undefined;
   if ((scene.slow.get(client) ?? 0) > now) return { delayMs: size * 1_500 };
+  if (isFenced(ops) && scene.ambush.strikes("lost reply, server behind")) {
+    scene.followers.lagUntil = Math.max(scene.followers.lagUntil, now + BEHIND_AFTER_MS);
+    return "lose-reply";
+  }
   if (chance < LOST / 2) {
     scene.count("lost reply");
     return "lose-reply";
@@ -228,6 +243,18 @@ function faultOf(scene: Scene, chance: number, size: number, { client }: CallInf
   if (chance >= LOST * 3) return undefined;
   scene.count("late reply");
   return { delayMs: size * 200 };
+}
+
+/** Clients that lose calls and events as launchers do; the others only set the scene. */
+const LOSES = /^(zuul|executor|cli|operator|python)/;
+
+/** Their servers restart at the same time as those of launchers; their sessions outlive that. */
+function faultOfClient(scene: Scene, chance: number, client: string): Fault {
+  const now = scene.clock.monotonic();
+  if (now < scene.treeIsBackAt) return { delayMs: scene.treeIsBackAt - now };
+  if (!scene.troubled || chance >= LOST || !LOSES.test(client)) return undefined;
+  scene.count("lost call of a client");
+  return chance < LOST / 2 ? "lose-reply" : "lose-request";
 }
 
 /** A cloud has a clock of its own, that of another machine. */

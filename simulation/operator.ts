@@ -2,6 +2,7 @@ import { type Clock, NodeyardError, type Random } from "@nodeyard/runtime";
 import type { MemoryTree } from "@nodeyard/tree";
 import { deleteNode, holdNode, retireNode, retryDeletion } from "nodeyard";
 import type { LogCheck } from "./checks/index.ts";
+import { again } from "./retried.ts";
 import { between, pick } from "./streams.ts";
 
 /** Held nodes go on their own in the end, seconds. */
@@ -61,7 +62,7 @@ export class Operator {
     clock.setTimer(between(random, ...READ_MS), () => {
       this.onDeadLetter();
       this.#count("operator retries");
-      retryDeletion(this.#handles, node).catch(this.#failed);
+      again(clock, random, () => retryDeletion(this.#handles, node)).catch(this.#failed);
     });
   }
 

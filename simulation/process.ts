@@ -29,6 +29,7 @@ export interface Surroundings {
   readonly config: LauncherConfig;
   /** A cloud did not do what it was asked to, with the status that it answered. */
   readonly onCloudError: (status: number) => void;
+  readonly onTooLarge: () => void;
 }
 
 const SESSION_MS = 4_000;
@@ -66,7 +67,7 @@ export class LauncherProcess {
   readonly #clock: Clock;
 
   constructor(name: string, seed: number, surroundings: Surroundings) {
-    const { cluster, clouds, witnesses, clock, ambush, config, onCloudError } = surroundings;
+    const { cluster, clouds, witnesses, clock, ambush, config, onCloudError, onTooLarge } = surroundings;
     this.name = name;
     this.#clock = clock;
     const random: Random = seededRandom(seed);
@@ -76,7 +77,14 @@ export class LauncherProcess {
     const expire = () => {
       if (this.awake) this.tree.expire();
     };
-    const instruments = { traps: this.traps, clock, random: seededRandom(seed + 1), ambush, expire };
+    const instruments = {
+      traps: this.traps,
+      clock,
+      random: seededRandom(seed + 1),
+      ambush,
+      onTooLarge,
+      expire,
+    };
     const guarded = new Map(
       [...clouds].map(([provider, cloud]) => {
         const seen = witnesses.get(provider)?.as(() => this.#caller(), cloud);

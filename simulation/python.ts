@@ -1,10 +1,17 @@
 import { paths } from "@nodeyard/model";
-import { type Clock, type Random, sleep } from "@nodeyard/runtime";
+import { type Clock, hexId, type Random, sleep } from "@nodeyard/runtime";
 import { type MemoryTree, TreeError } from "@nodeyard/tree";
+import { isLost } from "./retried.ts";
 
 const decoder = new TextDecoder();
 
 type Json = Record<string, unknown>;
+
+interface Node {
+  readonly id: string;
+  readonly lock: string;
+  readonly data: Json;
+}
 
 const LABELS = ["python", "small"];
 const AT_MOST = 3;
@@ -84,10 +91,22 @@ export class PythonLauncher {
     return record?.state === "requested" && !((record.declined_by as string[]) ?? []).includes(this.id);
   }
 
+  /** A node whose making was not answered ends the work: the others are let go of and reaped, and the request is declined. */
   async #serve(id: string, record: Json, wanted: readonly string[]): Promise<void> {
     const pending = { ...record, state: "pending", state_time: this.#seconds() };
     if (!(await this.#write(paths.request(id), pending))) return;
-    const nodes: { id: string; lock: string; data: Json }[] = [];
+    const nodes: Node[] = [];
+    try {
+      await this.#make(id, record, wanted, nodes);
+    } catch (error) {
+      if (!isLost(error)) throw error;
+      for (const { lock } of nodes) await this.#tree.delete(lock).catch(missing);
+      return this.#decline(id, record);
+    }
+    await this.#handOver(id, pending, nodes);
+  }
+
+  async #make(id: string, record: Json, wanted: readonly string[], nodes: Node[]): Promise<void> {
     for (const label of wanted) {
       const data: Json = {
         state: "init",
@@ -108,6 +127,9 @@ export class PythonLauncher {
       await this.#write(path, nodes.at(-1)!.data);
     }
     await sleep(this.#clock, this.#random.float() * 1_000);
+  }
+
+  async #handOver(id: string, pending: Json, nodes: readonly Node[]): Promise<void> {
     const vanished = (await this.#read(paths.request(id))) === undefined;
     for (const node of nodes) {
       const ready = { ...node.data, state: "ready", interface_ip: "192.0.2.9", state_time: this.#seconds() };
@@ -174,7 +196,11 @@ export class PythonLauncher {
     try {
       await this.#tree.create(parent).catch(existing);
       const options = { ephemeral: true, sequential: true };
-      const { path } = await this.#tree.create(`${parent}/${"c".repeat(32)}__lock__`, undefined, options);
+      const { path } = await this.#tree.create(
+        `${parent}/${hexId(this.#random)}__lock__`,
+        undefined,
+        options,
+      );
       const line = [...(await this.#tree.children(parent))].sort((a, b) =>
         a.slice(-10) < b.slice(-10) ? -1 : 1,
       );

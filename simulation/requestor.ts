@@ -3,6 +3,7 @@ import type { Clock, Random } from "@nodeyard/runtime";
 import { sleep } from "@nodeyard/runtime";
 import { type MemoryTree, TreeError } from "@nodeyard/tree";
 import { LONG, LONG_MS } from "./lease-client.ts";
+import { isLost } from "./retried.ts";
 import { between } from "./streams.ts";
 
 const decoder = new TextDecoder();
@@ -57,21 +58,37 @@ export class Requestor {
       requestor: "zuul",
       requestor_data: { job: "unit" },
       provider: this.#random.float() < 0.2 ? (this.#random.float() < 0.7 ? "east" : "gone") : null,
-      event_id: "e",
+      event_id: this.#hex(),
       relative_priority: Math.floor(this.#random.float() * 3),
       tenant_name: this.#random.float() < 0.5 ? "t1" : null,
       created_time: this.#clock.now() / 1000,
     };
-    const made = await this.#tree.create(
-      `${paths.requests}/${priority}-`,
-      Buffer.from(JSON.stringify(data)),
-      { sequential: true },
-    );
-    const id = made.path.slice(made.path.lastIndexOf("/") + 1);
+    const id = await this.#create(`${paths.requests}/${priority}-`, data);
+    if (id === undefined) return;
     this.open.add(id);
     const result = await this.#follow(id);
     this.open.delete(id);
     this.outcomes.push({ request: id, result });
+  }
+
+  /** Undefined when the answer was lost: nobody waits for the request, which is deleted when somebody looks for such ones. */
+  async #create(prefix: string, data: { readonly event_id: string }): Promise<string | undefined> {
+    const bytes = Buffer.from(JSON.stringify(data));
+    try {
+      const { path } = await this.#tree.create(prefix, bytes, { sequential: true });
+      return path.slice(path.lastIndexOf("/") + 1);
+    } catch (error) {
+      if (!isLost(error)) throw error;
+    }
+    await sleep(this.#clock, between(this.#random, 1_000, 20_000));
+    let request = "none";
+    for (const id of await this.#tree.children(paths.requests)) {
+      if ((await this.#read(paths.request(id)))?.event_id !== data.event_id) continue;
+      request = id;
+      await this.#delete(paths.request(id));
+    }
+    this.outcomes.push({ request, result: "cancelled" });
+    return undefined;
   }
 
   async #follow(id: string): Promise<Outcome["result"]> {
@@ -144,6 +161,13 @@ export class Requestor {
     return "died";
   }
 
+  /** 32 hex digits: the name of a contender, or of an event. */
+  #hex(): string {
+    return Math.floor(this.#random.float() * 2 ** 52)
+      .toString(16)
+      .padStart(32, "0");
+  }
+
   async #giveBackUnused(nodes: readonly string[], locks: readonly string[]): Promise<"used"> {
     for (const id of nodes) await this.#write(id, "used");
     for (const path of locks) await this.#delete(path);
@@ -207,7 +231,7 @@ export class Requestor {
     const parent = paths.nodeLock(id);
     try {
       const options = { ephemeral: true, sequential: true };
-      const { path } = await tree.create(`${parent}/${"a".repeat(32)}__lock__`, undefined, options);
+      const { path } = await tree.create(`${parent}/${this.#hex()}__lock__`, undefined, options);
       for (let look = 0; look < 600; look++) {
         const line = [...(await tree.children(parent))].sort((a, b) =>
           a.slice(-10) < b.slice(-10) ? -1 : 1,

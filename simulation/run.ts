@@ -6,6 +6,7 @@ import { makeScene, prepare } from "./make-scene.ts";
 import { PythonLauncher } from "./python.ts";
 import { isQuiet, isSettled } from "./quiet.ts";
 import type { Outcome } from "./requestor.ts";
+import { retried } from "./retried.ts";
 import { rush } from "./rush.ts";
 import type { Scene } from "./scene.ts";
 import { ONE_POOL, VARIANTS, WANTED } from "./setting.ts";
@@ -168,7 +169,8 @@ function note(scene: Scene, write: Scene["cluster"]["log"][number]): void {
 function startPython(scene: Scene, failures: unknown[]): void {
   scene.count("python launcher");
   const tree = scene.cluster.connect({ name: "python", sessionTimeoutMs: 600_000, latencyMs: [0, 3] });
-  const python = new PythonLauncher(tree, scene.clock, scene.stream("python"));
+  const random = scene.stream("python");
+  const python = new PythonLauncher(retried(tree, scene.clock, random), scene.clock, random);
   python.run().catch((error) => failures.push(error));
 }
 

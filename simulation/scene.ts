@@ -55,4 +55,5 @@ export interface Scene {
   readonly see: (sighting: Sighting) => void;
   readonly countCrash: (point: string) => void;
   readonly onCloudError: (status: number) => void;
+  readonly onTooLarge: () => void;
 }

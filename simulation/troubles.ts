@@ -16,6 +16,7 @@ const DECK: Readonly<Partial<Record<Fault, number>>> = {
   "session expired": 2,
   "session expired at a check": 3,
   "session expired at a create": 3,
+  "lost reply, server behind": 8,
   disconnected: 2,
   "partition, short": 2,
   "partition, long": 2,
@@ -127,6 +128,7 @@ export class Troubles {
         return victim.tree.expire();
       case "session expired at a check":
       case "session expired at a create":
+      case "lost reply, server behind":
         return this.#scene.ambush.arm(fault);
       case "disconnected":
         return victim.tree.disconnect();
@@ -143,7 +145,7 @@ export class Troubles {
       case "suspended":
         return this.#freeze(victim, fault === "suspended");
       case "clock jump of one":
-        return victim.life.jump((this.#random.float() - 0.5) * 600_000);
+        return this.#jumpOne(victim, (this.#random.float() - 0.5) * 600_000);
       case "clock jump of all":
         return this.#jump((this.#random.float() - 0.5) * 600_000);
       case "clock of one set by days":
@@ -171,6 +173,11 @@ export class Troubles {
   #jump(ms: number): void {
     this.#scene.jumped += ms;
     this.#scene.clock.jump(ms);
+  }
+
+  #jumpOne(victim: LauncherProcess, ms: number): void {
+    this.#scene.check.jumped(victim.name, ms);
+    victim.life.jump(ms);
   }
 
   #kill(victim: LauncherProcess): void {

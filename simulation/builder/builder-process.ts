@@ -45,6 +45,8 @@ export class BuilderProcess {
       // Its sessions end by themselves often enough.
       ambush: new Ambush(() => {}),
       expire: () => this.tree.expire(),
+      // It has no ledgers.
+      onTooLarge: () => {},
       clock,
       random: seededRandom(seed + 1),
     };

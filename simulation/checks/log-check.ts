@@ -32,6 +32,9 @@ export interface Setting extends Limits {
   readonly minReady?: ReadonlyMap<string, number>;
 }
 
+/** A jump of a clock that is larger is noticed (design, rule 8), milliseconds. */
+const NOTICED_MS = 30_000;
+
 export type Moved = (kind: "node" | "request", id: string, from: string | null, to: string | null) => void;
 
 /** Replays every applied write of a run, and what clouds did between them, and holds each against the rules: one file each. */
@@ -60,6 +63,13 @@ export class LogCheck {
       new HoldLengths(),
       ...(setting.minReady === undefined ? [] : [new MinReady(setting.minReady)]),
     ];
+  }
+
+  /** The wall clock of one launcher jumped, milliseconds. */
+  jumped(client: string, ms: number): void {
+    const size = Math.abs(ms);
+    const { believed } = this.#replay;
+    if (size <= NOTICED_MS) believed.set(client, (believed.get(client) ?? 0) + size);
   }
 
   get nodes(): ReadonlyMap<string, Znode> {

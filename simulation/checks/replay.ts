@@ -32,6 +32,11 @@ export class Replay {
   readonly requestLocks = new Locks();
   /** When the write that is looked at was made, by a clock that never jumps, milliseconds. */
   now = 0;
+  /**
+   * How far a launcher's wall clock may be off at most without being distrusted, by client, milliseconds: what it reads between the jump
+   * and its next write is off by as much (design, rule 8: jumps above 30 s are noticed).
+   */
+  readonly believed = new Map<string, number>();
   /** Nodes whose last user went with the write that is looked at. */
   readonly left = new Set<string>();
   /** Nodes whose locks a session held as it ended, by session. */

@@ -35,6 +35,15 @@ export const DOUBT: readonly Mutant[] = [
       tests: LAGGING,
     },
   ]),
+  ...faultsIn("packages/tree/src/lock/contender.ts", [
+    {
+      name: "contender-is-adopted-on-a-server-behind",
+      breaks: "protocol: lost replies",
+      find: "await tree.sync(parent, call);",
+      put: "",
+      tests: ["packages/tree/test/lock/lock"],
+    },
+  ]),
   ...faultsIn(`${SRC}/coordination/registration.ts`, [
     {
       name: "component-is-looked-for-on-a-server-behind",

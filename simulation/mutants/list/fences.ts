@@ -47,7 +47,7 @@ export const FENCES: readonly Mutant[] = [
       breaks: "protocol: lost replies",
       find: "await this.#tree.sync(this.path);",
       put: "",
-      tests: [`${RULES}/protocol-lost-replies`, `${RULES}/protocol-fenced-writes`],
+      tests: ["packages/nodeyard/test/launcher/lagging-server"],
     },
     {
       name: "lost-reply-of-an-unlock",

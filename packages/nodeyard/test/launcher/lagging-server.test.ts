@@ -2,7 +2,7 @@ import { newComponent } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { type CallInfo, createMemoryTree } from "@nodeyard/tree";
 import { expect, test } from "vitest";
-import { Election, Fence, Registration } from "../../src/coordination/index.ts";
+import { Election, Fence, HeldRecord, type RecordKind, Registration } from "../../src/coordination/index.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 
 /** Longer than an election waits before it tries again; ZooKeeper lets a follower be behind by its syncLimit, 10 s by default. */
@@ -77,3 +77,34 @@ test("a component stands once, though the next server does not show the one whos
   await settle(new Registration(handles, "host").register("launcher", record));
   expect(children("/nodepool/components/launcher")).toHaveLength(1);
 });
+
+const TEXT: RecordKind<string, string> = {
+  decode: (_id, data) => Buffer.from(data).toString(),
+  encode: (record) => Buffer.from(record),
+  change: (_record, patch) => patch,
+  sameGround: (ours, theirs) => ours === theirs,
+};
+
+/** A write that happened and is made again finds its lock or its record gone, and the work is given up that went well. */
+test.each([false, true])(
+  "a held record that was written is known to be, though the next server does not show it (unlocking: %s)",
+  async (unlocks) => {
+    const { clock, tree, losing, settle, children, fence } = await site();
+    await tree.create("/object/lock");
+    const held = await fence.lockExisting("/object/lock");
+    if (typeof held === "string") throw new Error(`the lock is ${held}`);
+    await clock.advance(LAG_MS);
+    losing.when = ({ ops }) => ops.some(({ op }) => op === "set");
+    const at = { id: "object", path: "/object", held, record: "", version: 0 };
+    const record = new HeldRecord(tree, clock, TEXT, at);
+    const written = unlocks
+      ? record.write("done", (set) => [set, { op: "delete", path: held.contender }])
+      : record.write("done");
+    await settle(written);
+    expect(losing.when).toBeUndefined();
+    await expect(written).resolves.toBeUndefined();
+    expect((await tree.get("/object")).stat.version).toBe(1);
+    expect(record).toMatchObject({ record: "done", version: 1 });
+    expect(children("/object/lock")).toHaveLength(unlocks ? 0 : 1);
+  },
+);
