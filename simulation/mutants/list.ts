@@ -2,6 +2,7 @@ import { CAPACITY } from "./list/capacity.ts";
 import { CLIENTS } from "./list/clients.ts";
 import { DOUBT } from "./list/doubt.ts";
 import { FENCES } from "./list/fences.ts";
+import { HOSTS } from "./list/hosts.ts";
 import { NODES } from "./list/nodes.ts";
 import { REQUESTS } from "./list/requests.ts";
 import { SCHEDULER_FAULTS } from "./list/scheduler.ts";
@@ -18,6 +19,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...NODES,
   ...CAPACITY,
   ...SCHEDULER_FAULTS,
+  ...HOSTS,
   ...CLIENTS,
   ...SLOTS,
   ...SWEEPS,

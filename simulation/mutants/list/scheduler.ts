@@ -318,8 +318,8 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "parked-lines-run-backwards",
       breaks: "promise: order within a priority",
-      find: "const first = line?.at(0);",
-      put: "const first = line?.at((line?.size ?? 1) - 1);",
+      find: "after === undefined ? line?.at(0) :",
+      put: "after === undefined ? line?.last() :",
       tests: [`${TESTS}/planning`, `${TESTS}/incremental`],
     },
     {

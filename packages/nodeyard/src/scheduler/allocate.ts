@@ -16,6 +16,8 @@ import {
   parkForLabel,
   parkForQuota,
   parkForTenant,
+  wakeNext,
+  wakeTenant,
 } from "./waiting.ts";
 import { zoneKey } from "./zones.ts";
 
@@ -109,6 +111,9 @@ function carryOut(
       setVerdict(state, turn, id, "capacity.tenant", plan.facts);
       break;
   }
+  // What was kept of the tenant's limit for one that waits for something else now is its others'.
+  if (plan.kind !== "tenant" && waiting.record.tenantName !== null)
+    wakeTenant(state, waiting.record.tenantName);
   // Pools that let this one go first need not: it has set the request aside.
   for (const other of state.pools.values()) if (other.yielding.delete(id)) enqueue(state, other, waiting);
 }
@@ -143,11 +148,6 @@ function accept(
       waiting.id,
       nodes.flatMap((node) => ("reuse" in node ? [node.reuse] : [])),
     );
-  dequeue(state, waiting);
-  state.waiting.delete(waiting.id);
-  state.incapable.delete(waiting.id);
-  state.yields.delete(waiting.id);
-  state.timetable.delete(`yield ${waiting.id}`);
   const { policy } = pool;
   const reserved: { label: string; node: string }[] = [];
   const claimed: string[] = [];
@@ -166,6 +166,11 @@ function accept(
     state.usage.set(holder, keys, { ...node.launch, instances: node.launch.instances ?? 1 });
     reserved.push({ label: node.label, node: holder });
   }
+  dequeue(state, waiting);
+  state.waiting.delete(waiting.id);
+  state.incapable.delete(waiting.id);
+  state.yields.delete(waiting.id);
+  state.timetable.delete(`yield ${waiting.id}`);
   const launched = reserved.map(({ label }) => label);
   tries(state, policy, launched, zone, waiting.id);
   if (tenant !== null && launched.length > 0) onTenantTook(state, tenant);
@@ -195,6 +200,7 @@ function block(
   setPaused(turn, pool, true);
   if (plan.blocked.scopes.has("provider")) wantQuota(state, turn, pool.policy.provider);
   makeRoom(state, turn, pool, head, plan);
+  wakeNext(state, pool, head);
   return lookBehind(state, turn, pool, head, behind(state, pool, new Set(head.record.nodeTypes)), budget);
 }
 
@@ -228,7 +234,12 @@ function lookBehind(
     }
     pool.fresh.delete(waiting);
     const next = planFor(state, turn.steady, pool, waiting);
-    if (next.kind === "blocked") continue;
+    if (next.kind === "blocked") {
+      // What it waited for before, an image or the head's place, is not what it waits for now.
+      clearVerdict(state, turn, waiting.id);
+      wakeNext(state, pool, waiting);
+      continue;
+    }
     if (next.kind !== "serve") carryOut(state, turn, pool, waiting, next);
     else if (next.nodes.every((node) => "launch" in node || !wanted.has(node.label)))
       accept(state, turn, pool, waiting, next.nodes, next.zone);

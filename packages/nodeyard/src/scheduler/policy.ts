@@ -32,6 +32,7 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
         policy: pool,
         queue: new PoolQueue<Waiting>(compareWaiting),
         fresh: new Set(),
+        woken: new Map(),
         yielding: new Map(),
         blocked: undefined,
         paused: false,

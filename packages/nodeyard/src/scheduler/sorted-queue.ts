@@ -29,6 +29,17 @@ export class SortedQueue<T> {
     return undefined;
   }
 
+  /** The first that comes after an item, which need not be in. */
+  after(item: T): T | undefined {
+    const place = this.#chunkOf(item);
+    const chunk = this.#chunks[place];
+    if (chunk === undefined) return undefined;
+    const index = this.#lowerBound(chunk, item);
+    const found = chunk[index]!;
+    if (this.#compare(found, item) > 0) return found;
+    return chunk[index + 1] ?? this.#chunks[place + 1]?.[0];
+  }
+
   last(): T | undefined {
     return this.#chunks.at(-1)?.at(-1);
   }

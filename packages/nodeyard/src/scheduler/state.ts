@@ -60,6 +60,8 @@ export interface PoolState {
   readonly queue: PoolQueue<Waiting>;
   /** Came into the queue behind a head that is held up, and nobody has looked at them yet. */
   readonly fresh: Set<Waiting>;
+  /** In the queue because a node of these labels became idle, which the next in line may use if this one does not. */
+  readonly woken: Map<Waiting, readonly string[]>;
   /** Requests that yield to another pool until the registry or the request changes. */
   readonly yielding: Map<string, Waiting>;
   /** The head of the queue that capacity holds up; its successors may only take what does not delay it. */

@@ -41,6 +41,7 @@ export function dequeue(state: State, waiting: Waiting): void {
     state.quotaWaiting.get(pool.policy.provider)?.delete(waiting.id);
     if (pool.blocked?.id === waiting.id) unblock(state, pool);
     letHostsGo(state, pool, waiting);
+    wakeNext(state, pool, waiting);
     for (const label of new Set(waiting.record.nodeTypes)) {
       const key = `${pool.policy.key} ${label}`;
       const wanting = state.wanting.get(key);
@@ -64,6 +65,7 @@ export function leaveQueue(state: State, pool: PoolState, waiting: Waiting): voi
   pool.queue.delete(waiting);
   pool.fresh.delete(waiting);
   letHostsGo(state, pool, waiting);
+  wakeNext(state, pool, waiting);
 }
 
 /**
@@ -109,16 +111,31 @@ export function parkForLabel(state: State, pool: PoolState, waiting: Waiting, la
 }
 
 /** Puts the first in the lines for these labels back into the queue: a node that they want became free. */
-export function wakeForLabels(state: State, pool: PoolState, labels: readonly string[]): void {
+export function wakeForLabels(
+  state: State,
+  pool: PoolState,
+  labels: readonly string[],
+  after?: Waiting,
+): void {
   for (const label of labels) {
     const key = `${pool.policy.key} ${label}`;
     const line = state.wanting.get(key);
-    const first = line?.at(0);
+    const first = after === undefined ? line?.at(0) : line?.after(after);
     if (line === undefined || first === undefined) continue;
     line.delete(first);
     if (line.size === 0) state.wanting.delete(key);
+    pool.woken.set(first, labels);
     enqueue(state, pool, first);
   }
+}
+
+/** A request that was woken for a node has been looked at: what it does not use may serve the next in line. */
+export function wakeNext(state: State, pool: PoolState, waiting: Waiting): void {
+  const labels = pool.woken.get(waiting);
+  if (labels === undefined) return;
+  pool.woken.delete(waiting);
+  const idle = labels.filter((label) => state.idle.of(pool.policy.key, label).size > 0);
+  wakeForLabels(state, pool, idle, waiting);
 }
 
 /** Puts everyone who waits for a label in this pool back into the queue (the pool goes). */

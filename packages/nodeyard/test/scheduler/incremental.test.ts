@@ -195,12 +195,16 @@ const step = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       kind: fc.constant("ask" as const),
-      labels: fc.array(fc.constantFrom("board", "phone"), { minLength: 1, maxLength: 3 }),
+      labels: fc.oneof(
+        fc.array(fc.constantFrom("board", "phone"), { minLength: 1, maxLength: 3 }),
+        fc.array(fc.constant("image"), { minLength: 1, maxLength: 2 }),
+      ),
       tenant: fc.constantFrom(null, "t1"),
       reuse: fc.constant(true),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("image" as const), there: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("stock" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("refuse" as const) }) },
   {
     weight: 2,
@@ -252,6 +256,9 @@ function apply(world: World, taken: Step): void {
         state: "ready",
         resources: null,
       });
+    // A node that another launcher's min-ready asked for.
+    case "stock":
+      return world.put(world.id(), { provider: "cloud", pool: "side", type: ["image"], state: "ready" });
     case "image":
       return world.setImage(taken.there ? there : making);
     case "refuse":
@@ -268,65 +275,77 @@ function apply(world: World, taken: Step): void {
 describe("incremental equals from scratch", () => {
   test("sums, idle nodes and waiting requests after any course of events", () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
-        const world = new World();
-        for (const taken of steps) {
-          apply(world, taken);
-          expect(handledTwice(world)).toEqual([]);
-        }
-        comeToRest(world);
-        // So is for how long a host that went is waited for.
-        world.wait(HOST_BACK_MS);
-        comeToRest(world);
-        const fresh = new Desk(world.policy, world.pools.map(componentOf));
-        fresh.now = world.desk.now;
-        // So is how long others were waited for.
-        for (const [id, since] of world.desk.state.yields) fresh.state.yields.set(id, since);
-        fresh.tell({ type: "image", image: "noble", after: world.image });
-        const events = [
-          ...[...world.nodes].map(([id, { fields, contenders }]) => ({
-            type: "node" as const,
-            id,
-            after: node(id, fields, contenders),
-          })),
-          ...[...world.requests].map(([id, fields]) => ({
-            type: "request" as const,
-            id,
-            after: request(id, fields),
-          })),
-        ];
-        fresh.tell({ type: "complete", complete: false });
-        const actions = fresh.tell(...events, { type: "complete", complete: true });
-        expect(actions.filter((action) => action.type !== "pause")).toEqual([]);
-        expect(blockedHeads(world.desk)).toEqual(blockedHeads(fresh));
-        for (const key of [
-          "pool cloud/main",
-          "provider cloud",
-          "provider lab",
-          "tenant t1",
-          "pool cloud/side",
-          "zone cloud/main az1",
-          "zone cloud/main az2",
-          "launching cloud",
-        ]) {
-          expect([key, clean(world.desk.state.usage.of(key))]).toEqual([
-            key,
-            clean(fresh.state.usage.of(key)),
-          ]);
-        }
-        for (const key of ["cloud/main", "cloud/side", "lab/desk"]) {
-          expect([...world.desk.state.idle.ofPool(key)]).toEqual([...fresh.state.idle.ofPool(key)]);
-        }
-        expect(codes(world.desk)).toEqual(codes(fresh));
-        expect(kept(world)).toEqual(kept({ desk: fresh, requests: world.requests }));
-        expect([...world.desk.state.pending].sort()).toEqual([...fresh.state.pending].sort());
-        expect(world.desk.state.handling.size).toBe(0);
-        expect(world.desk.state.claimed.size).toBe(0);
-      }),
+      fc.property(fc.array(step, { maxLength: 80 }), (steps) => compare(steps)),
       { numRuns: 300 },
     );
   });
+
+  // Without a tenant's limit: what is kept of it for one pool's head depends on which pool was looked at first. Behind a blocked
+  // head it depends on the past who has a note of its own and who is told its place only.
+  test("the same after long courses, whoever asks", () => {
+    const longer = fc.array(
+      step.map((taken) => (taken.kind === "ask" ? { ...taken, tenant: null } : taken)),
+      { maxLength: 80, size: "max" },
+    );
+    fc.assert(
+      fc.property(longer, (steps) => compare(steps, { notes: false })),
+      { numRuns: 100 },
+    );
+  });
 });
+
+function compare(steps: readonly Step[], { notes } = { notes: true }): void {
+  const world = new World();
+  for (const taken of steps) {
+    apply(world, taken);
+    expect(handledTwice(world)).toEqual([]);
+  }
+  comeToRest(world);
+  // So is for how long a host that went is waited for.
+  world.wait(HOST_BACK_MS);
+  comeToRest(world);
+  const fresh = new Desk(world.policy, world.pools.map(componentOf));
+  fresh.now = world.desk.now;
+  // So is how long others were waited for.
+  for (const [id, since] of world.desk.state.yields) fresh.state.yields.set(id, since);
+  fresh.tell({ type: "image", image: "noble", after: world.image });
+  const events = [
+    ...[...world.nodes].map(([id, { fields, contenders }]) => ({
+      type: "node" as const,
+      id,
+      after: node(id, fields, contenders),
+    })),
+    ...[...world.requests].map(([id, fields]) => ({
+      type: "request" as const,
+      id,
+      after: request(id, fields),
+    })),
+  ];
+  fresh.tell({ type: "complete", complete: false });
+  const actions = fresh.tell(...events, { type: "complete", complete: true });
+  expect(actions.filter((action) => action.type !== "pause")).toEqual([]);
+  expect(blockedHeads(world.desk)).toEqual(blockedHeads(fresh));
+  for (const key of [
+    "pool cloud/main",
+    "provider cloud",
+    "provider lab",
+    "tenant t1",
+    "pool cloud/side",
+    "zone cloud/main az1",
+    "zone cloud/main az2",
+    "launching cloud",
+  ]) {
+    expect([key, clean(world.desk.state.usage.of(key))]).toEqual([key, clean(fresh.state.usage.of(key))]);
+  }
+  for (const key of ["cloud/main", "cloud/side", "lab/desk"]) {
+    expect([...world.desk.state.idle.ofPool(key)]).toEqual([...fresh.state.idle.ofPool(key)]);
+  }
+  if (notes) expect(codes(world.desk)).toEqual(codes(fresh));
+  expect(kept(world)).toEqual(kept({ desk: fresh, requests: world.requests }));
+  expect([...world.desk.state.pending].sort()).toEqual([...fresh.state.pending].sort());
+  expect(world.desk.state.handling.size).toBe(0);
+  expect(world.desk.state.claimed.size).toBe(0);
+}
 
 /**
  * Carries out what is open. A refusal is known to this launcher alone, and ends before it is compared, unless nobody is held up
@@ -348,8 +367,11 @@ function performAll(world: World, most: number): void {
   }
 }
 
-/** Nobody wants a launch: a refusal then stays until somebody does. */
+/** Nobody wants a launch, or who does waits for something else and may try: a refusal then stays until somebody tries. */
 function isIdle(world: World): boolean {
+  const { now, jumped, state } = world.desk;
+  const refusals = [...state.refusals.values()];
+  if (refusals.every(({ until, probe }) => probe === undefined && until <= now - jumped)) return true;
   return [...world.desk.state.pools.values()].every(({ blocked }) => blocked === undefined);
 }
 

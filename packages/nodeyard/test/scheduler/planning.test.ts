@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { explain } from "../../src/scheduler/index.ts";
 import type { ImageFacts, ImageUploadEntry } from "../../src/view/index.ts";
 import { component, componentOf, Desk, node, policy, pool, request } from "./world.ts";
 
@@ -269,6 +270,21 @@ describe("tenants", () => {
     expect(accepted(desk.gone("node", nodeId(2)))).toEqual([id(1)]);
   });
 
+  test("what was kept for a request that waits for a host now is its others'", () => {
+    const lab = pool({
+      provider: "lab",
+      launches: false,
+      labels: new Set(["board"]),
+      inventory: new Map([["board", 2]]),
+    });
+    const desk = new Desk(policy([pool(), lab], limits));
+    busy(desk, 3);
+    desk.request(id(1), { node_types: ["board", "board"], tenant_name: "t1" });
+    desk.request(id(2), many(2));
+    expect(desk.code(id(2))).toBe("capacity.tenant");
+    expect(accepted(desk.gone("node", nodeId(1)))).toEqual([id(2)]);
+  });
+
   test("a withdrawn one gives way", () => {
     const desk = new Desk(policy([pool()], limits));
     busy(desk, 2);
@@ -416,4 +432,39 @@ test("facts of an image reach requests that were parked under another pool's lab
   desk.request(id(1));
   const free = { ...node(nodeId(1), { provider: "lab" }) };
   expect(accepted(desk.tell({ type: "node", id: nodeId(1), after: free }))).toEqual([id(1)]);
+});
+
+test("a node that the first who waits for an image cannot use is offered to the next one", () => {
+  const booting = pool({ images: new Map([["small", "noble"]]) });
+  const desk = new Desk(policy([booting]));
+  const facts = {
+    ready: new Map(),
+    uploading: new Set(["cloud"]),
+    builds: { building: 0, ready: 1, failed: 0 },
+  };
+  desk.tell({ type: "image", image: "noble", after: { ...facts, paused: false } });
+  // One wants two, one a new node; the others are served by any that is idle, in order.
+  desk.request(id(1), { node_types: ["small", "small"] });
+  desk.request(id(2), { reuse: false });
+  desk.request(id(4));
+  desk.request(id(3));
+  expect(accepted(desk.node(nodeId(1)))).toEqual([id(3)]);
+  expect(accepted(desk.node(nodeId(2)))).toEqual([id(4)]);
+});
+
+test("who waited for an image and waits behind a blocked head now is told so", () => {
+  const booting = pool({ limits: { instances: 1 }, images: new Map([["large", "noble"]]) });
+  const desk = new Desk(policy([booting]));
+  const facts = {
+    uploading: new Set(["cloud"]),
+    builds: { building: 0, ready: 1, failed: 0 },
+    paused: false,
+  };
+  desk.tell({ type: "image", image: "noble", after: { ...facts, ready: new Map() } });
+  desk.node(nodeId(1), { state: "in-use" }, ["user"]);
+  desk.request(id(2), { node_types: ["large"] });
+  desk.request(id(1));
+  const there = new Map([["cloud", {} as ImageUploadEntry]]);
+  desk.tell({ type: "image", image: "noble", after: { ...facts, ready: there } });
+  expect(explain(desk.state, id(2))).toMatchObject({ code: "queue.behind", facts: { head: id(1) } });
 });

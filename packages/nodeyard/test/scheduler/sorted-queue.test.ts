@@ -38,6 +38,8 @@ test("it is a sorted list without doubles, whatever was added and taken out befo
         ]);
         expect(queue.has(probe)).toBe(model.has(probe));
         expect(queue.indexOf(probe)).toBe(sorted.indexOf(probe));
+        expect(queue.last()).toBe(sorted.at(-1));
+        expect(queue.after(probe)).toBe(sorted.find((value) => value > probe));
         expect(queue.find((value) => value >= probe)).toBe(sorted.find((value) => value >= probe));
       }
     }),
