@@ -61,6 +61,12 @@ export const FAULTS = {
   "builder's session ends": "the tree ends a builder's session while it is connected",
   "builder stands still": "a builder stands still, or its machine sleeps",
   "builder is cut off": "a builder has no connection for a while",
+  "document server lies":
+    "who serves a sliver host's documents serves an old one, another's, a changed one, half of one, or none",
+  "sliver host without power": "a sliver host loses its power, and what its disk was not told to keep",
+  "sliver manager dies": "a sliver manager dies, and another starts on its disk and its machine",
+  "sliver step fails": "a step on a sliver host fails or hangs",
+  "signing key changes": "a launcher signs by a new key",
   "build fails": "the command of a build ends with an error",
 } as const;
 

@@ -11,6 +11,7 @@ import { rush } from "./rush.ts";
 import type { Scene } from "./scene.ts";
 import { ONE_POOL, VARIANTS, WANTED } from "./setting.ts";
 import { sightingsOf } from "./sightings.ts";
+import { simulateSliverHost } from "./sliver-host/index.ts";
 import { between, pick } from "./streams.ts";
 import { Troubles } from "./troubles.ts";
 
@@ -81,6 +82,11 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     checkVerdicts(scene);
     if (failures.length > 0) throw failures[0];
   };
+  await simulateSliverHost({
+    seed: options.seed,
+    random: scene.stream("sliver host"),
+    count: scene.count,
+  });
   await prepare(scene);
   if (options.seed % 2 === 0) startPython(scene, failures);
   const trouble = new Troubles(scene);

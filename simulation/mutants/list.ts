@@ -3,9 +3,11 @@ import { CLIENTS } from "./list/clients.ts";
 import { DOUBT } from "./list/doubt.ts";
 import { FENCES } from "./list/fences.ts";
 import { HOSTS } from "./list/hosts.ts";
+import { IMAGES } from "./list/images.ts";
 import { NODES } from "./list/nodes.ts";
 import { REQUESTS } from "./list/requests.ts";
 import { SCHEDULER_FAULTS } from "./list/scheduler.ts";
+import { SLIVER_HOST } from "./list/sliver-host.ts";
 import { SLOTS } from "./list/slots.ts";
 import { SWEEPS } from "./list/sweeps.ts";
 import { TREE_FAULTS } from "./list/tree.ts";
@@ -26,6 +28,8 @@ export const MUTANTS: readonly Mutant[] = [
   ...TREE_FAULTS,
   ...DOUBT,
   ...UNREADABLES,
+  ...IMAGES,
+  ...SLIVER_HOST,
 ];
 
 export function mutantOf(name: string): Mutant {

@@ -1,0 +1,1 @@
+export { simulateSliverHost } from "./run.ts";
