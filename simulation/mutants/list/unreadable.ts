@@ -71,8 +71,8 @@ export const UNREADABLES: readonly Mutant[] = [
     {
       name: "scheduler-forgets-the-unreadable",
       breaks: "rule 3",
-      find: "else state.usage.set(holder, keysOf(known), { instances: 1, ...known.resources });",
-      put: "else void keysOf;",
+      find: "    count(state, id, known);\n  }\n  // It happens",
+      put: "  }\n  // It happens",
       tests: UNREADABLE,
     },
   ]),

@@ -7,6 +7,7 @@ import { PoolQueue } from "./pool-queue.ts";
 import { quotaFreed } from "./refusals.ts";
 import { compareWaiting, type PoolState, type State, type Turn, type Waiting } from "./state.ts";
 import type { Policy } from "./types.ts";
+import { recountUnreadable } from "./unreadable.ts";
 import { dequeue, dirtyProvider, wakeAllForPool } from "./waiting.ts";
 
 /** Takes a new configuration or new facts of a provider. Queues are rebuilt only when the set of pools or labels moved. */
@@ -52,6 +53,7 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
   for (const label of new Set([...before.labels.keys(), ...policy.labels.keys()]))
     state.dirtyLabels.add(label);
   for (const id of state.nodes.keys()) reconsider(state, turn, id);
+  recountUnreadable(state);
   for (const pool of state.pools.values()) if (!pool.policy.launches) offerIdle(state, pool);
 }
 

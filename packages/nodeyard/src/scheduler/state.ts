@@ -1,5 +1,5 @@
 import type { Resources } from "@nodeyard/driver";
-import { compareRequestIds, type RequestRecord } from "@nodeyard/model";
+import { compareRequestIds, type NodeFields, type RequestRecord } from "@nodeyard/model";
 import { StoredTimes } from "@nodeyard/runtime";
 import type { ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
 import type { Hosts } from "./hosts.ts";
@@ -105,7 +105,10 @@ export interface State {
   readonly startBlocked: Set<string>;
   readonly nodes: Map<string, NodeEntry>;
   /** Nodes and requests that cannot be read: they are there, and nothing is done with them. */
-  readonly unreadable: { readonly nodes: Set<string>; readonly requests: Set<string> };
+  readonly unreadable: {
+    readonly nodes: Map<string, Partial<NodeFields>>;
+    readonly requests: Set<string>;
+  };
   readonly idle: Idle;
   readonly usage: Usage;
   /** One handler for each request: none of them waits in a queue, where another would begin with it. */
@@ -197,7 +200,7 @@ export function createState(): State {
     pending: new Set(),
     startBlocked: new Set(),
     nodes: new Map(),
-    unreadable: { nodes: new Set(), requests: new Set() },
+    unreadable: { nodes: new Map(), requests: new Set() },
     idle: new Idle(),
     usage: new Usage(),
     handling: new Map(),

@@ -1,3 +1,4 @@
+import type { Resources } from "@nodeyard/driver";
 import type { NodeFields } from "@nodeyard/model";
 import { poolKey } from "../view/index.ts";
 import { wakeFreed } from "./nodes.ts";
@@ -5,21 +6,26 @@ import type { State } from "./state.ts";
 import type { SchedulerEvent } from "./types.ts";
 import { ANYBODY, ANYWHERE } from "./used.ts";
 
+type Known = Partial<NodeFields>;
+
 /** A node or request became unreadable, or is no longer: a node counts wherever it may belong (rule 3). */
 export function onUnreadable(
   state: State,
   { kind, id, known }: Extract<SchedulerEvent, { type: "unreadable" }>,
 ): void {
-  const ids = kind === "node" ? state.unreadable.nodes : state.unreadable.requests;
-  if (known === undefined) ids.delete(id);
-  else ids.add(id);
   if (kind === "request") {
+    if (known === undefined) state.unreadable.requests.delete(id);
+    else state.unreadable.requests.add(id);
     for (const node of state.allocated.get(id) ?? []) state.recheckNodes.add(node);
     return;
   }
-  const holder = `unreadable ${id}`;
-  if (known === undefined) state.usage.delete(holder);
-  else state.usage.set(holder, keysOf(known), { instances: 1, ...known.resources });
+  if (known === undefined) {
+    state.unreadable.nodes.delete(id);
+    state.usage.delete(holder(id));
+  } else {
+    state.unreadable.nodes.set(id, known);
+    count(state, id, known);
+  }
   // It happens seldom, and may concern everybody.
   for (const { policy } of state.pools.values()) wakeFreed(state, [`pool ${policy.key}`]);
   wakeFreed(
@@ -28,7 +34,40 @@ export function onUnreadable(
   );
 }
 
-function keysOf({ provider, pool, tenantName, allocatedTo }: Partial<NodeFields>): string[] {
+/** Other pools, or other needs of their labels: what nodes take that do not say it is another amount. */
+export function recountUnreadable(state: State): void {
+  for (const [id, known] of state.unreadable.nodes) count(state, id, known);
+}
+
+function count(state: State, id: string, known: Known): void {
+  state.usage.set(holder(id), keysOf(known), {
+    instances: 1,
+    ...(known.resources ?? largestNeed(state, known)),
+  });
+}
+
+function holder(id: string): string {
+  return `unreadable ${id}`;
+}
+
+/**
+ * What a node takes at most that does not say it: the ledger still holds what it took when it was made, so with less the scheduler
+ * would accept requests again and again that the ledger refuses.
+ */
+function largestNeed(state: State, { provider, pool, resources }: Known): Resources {
+  const need: Record<string, number> = {};
+  // A record that was read, and says that it takes nothing but itself.
+  if (resources === null) return need;
+  for (const { policy } of state.pools.values()) {
+    if (typeof provider === "string" && policy.provider !== provider) continue;
+    if (typeof pool === "string" && policy.name !== pool) continue;
+    for (const needs of policy.needs.values())
+      for (const [name, amount] of Object.entries(needs)) need[name] = Math.max(need[name] ?? 0, amount ?? 0);
+  }
+  return { ...need, instances: 1 };
+}
+
+function keysOf({ provider, pool, tenantName, allocatedTo }: Known): string[] {
   const keys: string[] = [];
   if (typeof provider !== "string") keys.push(ANYWHERE);
   else {

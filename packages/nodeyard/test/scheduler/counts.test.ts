@@ -44,4 +44,24 @@ describe("what counts against limits (rule 3)", () => {
     expect(accepted(desk.request(id(2)))).toEqual([]);
     expect(accepted(desk.gone("node", nodeId(1)))).toEqual([id(1)]);
   });
+
+  test("a node that cannot be read takes what the largest of its pool takes, also of a pool that is known later", () => {
+    const needs = new Map([
+      ["small", { instances: 1, cores: 2 }],
+      ["large", { instances: 1, cores: 8 }],
+    ]);
+    const limited = policy([pool({ limits: { cores: 9 }, needs })]);
+    for (const [before, after] of [
+      [limited, limited],
+      [policy([]), limited],
+    ] as const) {
+      const desk = new Desk(before);
+      const unreadable = { type: "unreadable", kind: "node", id: nodeId(1) } as const;
+      desk.tell({ ...unreadable, known: { provider: "cloud", pool: "main" } });
+      desk.tell({ type: "policy", policy: after });
+      expect(accepted(desk.request(id(1)))).toEqual([]);
+      expect(desk.code(id(1))).toBe("capacity.pool");
+      expect(accepted(desk.tell(unreadable))).toEqual([id(1)]);
+    }
+  });
 });
