@@ -72,7 +72,7 @@ const COURSES: Readonly<Record<string, Course>> = {
       const id = await world.ask({ state: "pending", node_types: ["small", "small"] });
       await world.folder(paths.requestLock(id));
       for (const state of ["building", "init", "used"])
-        await world.makeNode({ ...MADE, state, allocated_to: id });
+        await world.makeNode({ ...MADE, state, allocated_to: id, requestor: "test" });
     },
     run: async (world) => {
       const [id] = world.children(paths.requests);
@@ -186,7 +186,7 @@ const KINDS = [
   "create /nodeyard/layout",
   "create /nodeyard/limits",
   "create /nodeyard/limits/cloud",
-  "create /nodeyard/limits/cloud/main",
+  "create /nodeyard/limits/cloud/main, set /nodeyard/limits",
   "create /nodeyard/members",
   "create /nodeyard/members/#",
   "create components",
