@@ -105,14 +105,22 @@ function isLedger({ path }: Op): boolean {
   return path.startsWith("/nodeyard/limits/");
 }
 
-/** The session ends before the write is sent, or while it is on its way. */
-function ambushed<T>({ ambush, random, expire }: Instruments, call: () => Promise<T>): Promise<T> {
+/**
+ * The session ends while the write is on its way, or between the moment at which it was decided and that at which it is sent. Not within
+ * one turn of the process: what a connection brings comes between two turns.
+ */
+async function ambushed<T>(
+  { ambush, clock, random, expire }: Instruments,
+  call: () => Promise<T>,
+): Promise<T> {
   if (!ambush.strikes("session expired at a check")) return call();
-  const before = random.float() < 0.5;
-  if (before) expire();
-  const result = call();
-  if (!before) expire();
-  return result;
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  clock.setTimer(0, () => {
+    expire();
+    resolve();
+  });
+  if (random.float() < 0.5) await ended;
+  return call();
 }
 
 async function passing<T>(

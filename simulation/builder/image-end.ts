@@ -52,7 +52,7 @@ export function checkImages(scene: ImageScene): void {
       throw new Broken(
         "no error comes unexpected",
         undefined,
-        `${name}: ${JSON.stringify(log.lines.filter(({ level }) => level === "error"))}`,
+        `${name}: ${JSON.stringify(log.lines.filter(({ level }) => level === "error" || level === "warn").slice(-8))}`,
       );
   }
 }

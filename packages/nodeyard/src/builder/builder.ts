@@ -308,6 +308,8 @@ export class Builder {
       await judgeTrials(this.#context);
       this.#workers.turn();
     } catch (error) {
+      // A sweep that outlasts the grace of a stop finds the tree closed.
+      if (this.#stop.signal.aborted) return;
       if (!isInterrupted(error)) counters.add("builder.unexpected", 1, { place: "sweep" });
       log.warn({ error: messageOf(error) }, "a sweep failed; the next one tries again");
     }
