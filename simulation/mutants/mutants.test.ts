@@ -38,7 +38,7 @@ test("the page tells the score, what caught each mutant, and who survives", () =
     [second!.name]: verdict,
   });
   expect(page).toContain(
-    `Tried to the end: 2 of ${MUTANTS.length}. Caught:\n1 (50.0 % of those tried), 1 by seeds`,
+    `Tried to the end: 2 of ${MUTANTS.length}; open\nafter fewer seeds: 0; the others were not tried yet. Caught:\n1 (50.0 % of those tried), 1 by seeds`,
   );
   expect(page).toContain(`| ${first!.name} | ${first!.breaks} | seed 3: a slot has one node | 40 | abc |`);
   expect(page).toContain(`- ${second!.name}: `);

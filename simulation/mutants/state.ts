@@ -61,7 +61,8 @@ export function mutantsSection(state: MutantState): string {
   );
   return `## Mutants
 
-Small faults of the product, of which the net must catch 90 % (\`npm run mutate\`). Tried to the end: ${tried} of ${MUTANTS.length}. Caught:
+Small faults of the product, of which the net must catch 90 % (\`npm run mutate\`). Tried to the end: ${tried} of ${MUTANTS.length}; open
+after fewer seeds: ${survivors.length - (tried - caught)}; the others were not tried yet. Caught:
 ${caught} (${(100 * share).toFixed(1)} % of those tried), ${bySeed} by seeds and ${caught - bySeed} by tests.
 
 ${survivors.length === 0 ? "" : `Survivors:\n\n${why.join("")}\n`}| Mutant | Breaks | Caught by | Seeds tried | Revision |
