@@ -104,7 +104,11 @@ function checkChatter(processes: Scene["processes"], linesBefore: readonly numbe
       );
     const unexpected = counters.list().filter((counter) => counter.name === "launcher.unexpected");
     if (unexpected.length > 0)
-      throw new Broken("no error comes unexpected", undefined, `${name}: ${JSON.stringify(unexpected)}`);
+      throw new Broken(
+        "no error comes unexpected",
+        undefined,
+        `${name}: ${JSON.stringify([unexpected, log.lines.filter(({ facts }) => JSON.stringify(facts).includes("unexpected"))])}`,
+      );
   }
 }
 
@@ -138,7 +142,7 @@ function checkLedgers({ cluster, check }: Scene): void {
     }
 }
 
-export function describe({ cluster, zuul, cli, check, processes }: Scene): string {
+export function describe({ cluster, zuul, cli, check, processes, builders, images }: Scene): string {
   const all = new Set([...zuul.open, ...check.requests.keys()]);
   const open = [...all].map((id) => `${id} ${JSON.stringify(check.requests.get(id)?.data)}`);
   const nodes = [...check.nodes].map(
@@ -161,6 +165,22 @@ export function describe({ cluster, zuul, cli, check, processes }: Scene): strin
   const work = alive.map(
     (each) => `${each.name} ${JSON.stringify(each.launcher?.inspect())} ${each.tree.session().state}`,
   );
+  const imageWork = [...images.builds, ...images.uploads].map(([path, { state }]) => `${path} ${state}`);
+  const builds = builders.alive.flatMap(({ name, awake, builder, log }) => [
+    `${name} ${awake ? "awake" : "not awake"} ${JSON.stringify(builder?.progress())}`,
+    ...log.lines.slice(-8).map((line) => `${name} ${line.level} ${line.text} ${JSON.stringify(line.facts)}`),
+  ]);
   const rest = [`pools ${pools}`, `leases ${leases}, clients ${cli.open}`];
-  return ["", ...rest, ...work, ...locks, ...open, ...nodes, ...verdicts, ...logs].join("\n  ");
+  return [
+    "",
+    ...rest,
+    ...work,
+    ...locks,
+    ...open,
+    ...nodes,
+    ...verdicts,
+    ...logs,
+    ...imageWork,
+    ...builds,
+  ].join("\n  ");
 }

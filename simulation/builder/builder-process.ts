@@ -68,6 +68,7 @@ export class BuilderProcess {
       config,
     }).then(
       (builder) => {
+        if (this.dead) return;
         this.builder = builder;
         if (this.#next !== undefined) void builder.reconfigure(this.#next);
       },

@@ -58,11 +58,19 @@ export class ImageCheck {
     }
   }
 
-  /** Builds and uploads on which somebody works, or that are on their way out. */
+  /** Builds and uploads on which somebody works, or that are on their way out; not what stays while a node boots or booted from it. */
   get busy(): number {
-    const busy = ["building", "uploading", "deleting"];
-    return [...this.builds.values(), ...this.uploads.values()].filter(({ state }) => busy.includes(state))
-      .length;
+    const uploads = [...this.uploads.values()].filter(
+      ({ state }) => state === "uploading" || state === "deleting",
+    );
+    const builds = [...this.builds].filter(
+      ([path, { state }]) => state === "building" || (state === "deleting" && !this.#isBooted(path)),
+    );
+    return uploads.length + builds.length;
+  }
+
+  #isBooted(build: string): boolean {
+    return [...this.#bootedSince].some(([upload, nodes]) => nodes.size > 0 && upload.startsWith(`${build}/`));
   }
 
   /** Who stands in the line of a lock of an image, build or upload. */

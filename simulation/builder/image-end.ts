@@ -46,7 +46,9 @@ export function checkImages(scene: ImageScene): void {
     throw new Broken("nothing outlives its record", undefined, `commands of ${running}`);
   const contenders = images.contenders();
   if (contenders.length > 0) throw new Broken("a lock is given back", undefined, contenders.join(", "));
-  for (const { name, counters, log } of builders.processes) {
+  for (const { name, counters, log, builder } of builders.processes) {
+    // One that was stopped while it started finds its tree closed.
+    if (builder === undefined) continue;
     const unexpected = counters.list().filter((counter) => counter.name === "builder.unexpected");
     if (unexpected.length > 0)
       throw new Broken(

@@ -25,13 +25,13 @@ type Sums = Readonly<Record<Kind, ReadonlyMap<string, Required<Amounts>>>>;
 export function takenOf(nodes: ReadonlyMap<string, Znode>): Sums {
   const sum = () => new Map<string, Required<Amounts>>();
   const [pools, tenants, providers, launching] = [sum(), sum(), sum(), sum()];
-  for (const { data } of nodes.values()) {
+  for (const { data, damaged } of nodes.values()) {
     if (data.provider === "py") continue;
     const cores = (data.resources as { cores?: number } | null)?.cores ?? 0;
     add(pools, `${data.provider}/${data.pool}`, cores);
     add(providers, String(data.provider), cores);
-    // Of each launcher alone: what they may launch together is not reserved among them.
-    if (data.state === "init" || data.state === "building")
+    // Of each launcher alone: what they may launch together is not reserved among them. One whose record cannot be read is not waited for.
+    if (damaged !== true && (data.state === "init" || data.state === "building"))
       add(launching, `${data.provider} ${data.launcher}`, cores);
     const given = (data.allocated_to ?? null) !== null;
     if (given && typeof data.tenant_name === "string") add(tenants, data.tenant_name, cores);

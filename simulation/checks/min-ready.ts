@@ -5,8 +5,13 @@ import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
 
 /** A lost event is made good by a resync, and a clock that jumped is believed, milliseconds. */
 const SETTLED_MS = 120_000;
-/** An idle node that goes to make room for others is asked for anew at once, and locked a moment later, milliseconds. */
+/**
+ * An idle node that goes to make room for others is asked for anew at once, and locked a moment later; one whose lock somebody took and
+ * gave back seemed to be going until then. Milliseconds.
+ */
 const GOING_MS = 5_000;
+
+const CONTENDER = /^\/nodepool\/nodes\/(\d{10})\/lock\/./;
 
 interface Asked {
   readonly label: string;
@@ -22,6 +27,8 @@ export class MinReady implements Rule {
   #settledAt = Number.POSITIVE_INFINITY;
   /** Requests that seem to be too many, by id. */
   readonly #doubtful = new Map<string, Asked>();
+  /** When somebody last left the line of a node's lock, by node. */
+  readonly #unlockedAt = new Map<string, number>();
 
   constructor(wanted: ReadonlyMap<string, number>) {
     this.#wanted = wanted;
@@ -38,7 +45,11 @@ export class MinReady implements Rule {
     if (wanted === undefined)
       throw new Broken("only labels with min-ready are kept ready", write, `${id}: ${label}`);
     if (replay.now < this.#settledAt) return;
-    const idle = [...replay.nodes.keys()].filter((node) => isIdle(replay, node, label));
+    const idle = [...replay.nodes.keys()].filter(
+      (node) =>
+        isIdle(replay, node, label) &&
+        replay.now - (this.#unlockedAt.get(node) ?? Number.NEGATIVE_INFINITY) > GOING_MS,
+    );
     const asked = [...replay.requests].filter(
       ([other, { data }]) => other.startsWith("900-") && (data.node_types as string[])[0] === label,
     ).length;
@@ -46,6 +57,10 @@ export class MinReady implements Rule {
   }
 
   onWrite(write: AppliedWrite, replay: Replay): void {
+    for (const { op, path } of write.ops) {
+      const node = op === "delete" ? CONTENDER.exec(path)?.[1] : undefined;
+      if (node !== undefined) this.#unlockedAt.set(node, replay.now);
+    }
     for (const [id, { label, at, idle }] of this.#doubtful) {
       if (!idle.every((node) => isIdle(replay, node, label))) this.#doubtful.delete(id);
       else if (replay.now - at > GOING_MS)

@@ -31,8 +31,8 @@ export const FENCES: readonly Mutant[] = [
     {
       name: "lost-reply-means-done",
       breaks: "protocol: lost replies",
-      find: "if (found.stat.version === this.#version) return false;",
-      put: "if (found.stat.version === this.#version) return true;",
+      find: "if (found.stat.version !== this.#version) this.#adopt(found.data, found.stat.version);",
+      put: "if (found.stat.version === this.#version) return true; this.#adopt(found.data, found.stat.version);",
       tests: [`${RULES}/protocol-lost-replies`],
     },
     {

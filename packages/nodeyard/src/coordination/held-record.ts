@@ -88,7 +88,7 @@ export class HeldRecord<R, P> {
             return;
           }
         } else if (!isMovedVersion(error) || merges >= MERGE_BUDGET) throw asFenceLost(error, this.path);
-        else await this.#rebase();
+        else await this.#rebase(error);
       }
     }
   }
@@ -119,34 +119,42 @@ export class HeldRecord<R, P> {
   async #happened(data: Uint8Array, ops: readonly Op[], lost: TreeError): Promise<boolean> {
     const { contender } = this.held;
     const unlocks = ops.some((op) => op.op === "delete" && op.path === contender);
+    return this.#look(lost, async () => {
+      // The connection may be to another server now, which is behind.
+      await this.#tree.sync(this.path);
+      const found = await this.#tree.get(this.path);
+      const left = unlocks && (await this.#tree.stat(contender)) !== undefined;
+      if (!left && sameBytes(found.data, data) && found.stat.version > this.#version) {
+        this.#version = found.stat.version;
+        return true;
+      }
+      if (found.stat.version !== this.#version) this.#adopt(found.data, found.stat.version);
+      return false;
+    });
+  }
+
+  /** Somebody wrote without a fence: reads what is there. The server that refused our write has it; another one may be behind. */
+  async #rebase(moved: TreeError): Promise<void> {
+    await this.#look(moved, async (isFirst) => {
+      if (!isFirst) await this.#tree.sync(this.path);
+      const found = await this.#tree.get(this.path);
+      this.#adopt(found.data, found.stat.version);
+    });
+  }
+
+  /** Reads, again while the connection breaks, for as long as the lock's session is the one that it was. */
+  async #look<T>(cause: TreeError, read: (isFirst: boolean) => Promise<T>): Promise<T> {
     for (let look = 0; look < LOOKS; look++) {
       if (this.#tree.session().epoch !== this.held.epoch)
-        throw new FenceLost(`session of ${this.held.contender}`, lost);
+        throw new FenceLost(`session of ${this.held.contender}`, cause);
       try {
-        // The connection may be to another server now, which is behind.
-        await this.#tree.sync(this.path);
-        const found = await this.#tree.get(this.path);
-        const left = unlocks && (await this.#tree.stat(contender)) !== undefined;
-        if (!left && sameBytes(found.data, data) && found.stat.version > this.#version) {
-          this.#version = found.stat.version;
-          return true;
-        }
-        if (found.stat.version === this.#version) return false;
-        this.#adopt(found.data, found.stat.version);
-        return false;
+        return await read(look === 0);
       } catch (error) {
         if (!isInterrupted(error)) throw asFenceLost(error, this.path);
         await sleep(this.#clock, Math.min(5_000, 100 * 2 ** look));
       }
     }
-    throw new FenceLost(`${this.path}: its last write could not be confirmed`, lost);
-  }
-
-  async #rebase(): Promise<void> {
-    const found = await this.#tree.get(this.path).catch((error: unknown) => {
-      throw asFenceLost(error, this.path);
-    });
-    this.#adopt(found.data, found.stat.version);
+    throw new FenceLost(`${this.path}: what is there could not be read`, cause);
   }
 
   #adopt(data: Uint8Array, version: number): void {

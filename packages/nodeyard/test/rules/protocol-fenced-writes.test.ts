@@ -67,6 +67,17 @@ const unlocking = (node: HeldNode) =>
   node.write({ allocatedTo: null }, (set) => [set, { op: "delete", path: node.held.contender }]);
 
 describe("a write to a record that we hold", () => {
+  test("reads again what others wrote when the connection breaks in that read", async () => {
+    // Simulated, seed 33: the launch was taken for one that failed unexpectedly.
+    const { world, node, id, meddle } = await bench();
+    await meddle({ comment: "theirs" });
+    let broken = 0;
+    world.fault = ({ kind }) => (kind === "get" && broken++ < 2 ? "lose-reply" : undefined);
+    await world.settle(node.write({ state: "in-use" }));
+    expect(broken).toBeGreaterThanOrEqual(2);
+    expect(world.node(id)).toMatchObject({ state: "in-use", comment: "theirs" });
+  });
+
   test("goes on top of what others wrote without a fence, if it is none of our business", async () => {
     const { world, id, node, meddle } = await bench();
     await meddle({ comment: "mine", extra: { deep: 1 } });
