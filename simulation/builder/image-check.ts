@@ -14,7 +14,6 @@ const LEARNS_MS = 10_000;
 interface ImageRecord {
   readonly state: string;
   readonly externalId: unknown;
-  readonly client: string;
 }
 
 /** Holds every write of builders against the rules of images (docs/design/images.md): who may write, and what may go. */
@@ -92,7 +91,7 @@ export class ImageCheck {
       const left = [...this.uploads.keys()].filter((upload) => upload.startsWith(`${path}/`));
       if (left.length > 0) throw new Broken("a build goes after its uploads", write, `${path}: ${left}`);
       this.builds.delete(path);
-    } else if ("data" in op) this.builds.set(path, recordOf(write, op.data));
+    } else if ("data" in op) this.builds.set(path, recordOf(op.data));
   }
 
   #upload(write: AppliedWrite, op: Op, path: string, held: ReadonlySet<string>, at: number): void {
@@ -105,7 +104,7 @@ export class ImageCheck {
       return;
     }
     if (!("data" in op)) return;
-    const after = recordOf(write, op.data);
+    const after = recordOf(op.data);
     if (after.state === "ready" && before?.state !== "ready") {
       this.#checkWhole(write, path, after);
       this.#count(this.#ready(provider!).length === 0 ? "image uploaded" : "image replaced");
@@ -176,9 +175,9 @@ function isBuilder({ client, sessionEnd }: AppliedWrite): boolean {
   return client.startsWith("builder-") && sessionEnd !== true;
 }
 
-function recordOf({ client }: AppliedWrite, data: Uint8Array | undefined): ImageRecord {
+function recordOf(data: Uint8Array | undefined): ImageRecord {
   const { state, external_id } = JSON.parse(Buffer.from(data ?? "{}").toString()) as Record<string, unknown>;
-  return { state: String(state), externalId: external_id ?? null, client };
+  return { state: String(state), externalId: external_id ?? null };
 }
 
 function imageOf(data: Uint8Array | undefined): string | undefined {

@@ -6,7 +6,7 @@ import { revision } from "../revision.ts";
 import { MUTANTS } from "./list.ts";
 import { fileOf } from "./load.ts";
 import { type Mutant, mutated, StaleMutant } from "./mutant.ts";
-import { ENOUGH, isCaught, type MutantState, readMutants, scoreOf, type Verdict } from "./state.ts";
+import { ENOUGH, isCaught, isDecided, type MutantState, readMutants, scoreOf, type Verdict } from "./state.ts";
 import { Baseline, NetBroken, tryMutant } from "./try.ts";
 
 const HELP = `npm run mutate -- [options]
@@ -141,7 +141,8 @@ async function run(): Promise<void> {
         const seeds = number(values.seeds);
         const verdict = await tryMutant(mutant, { seeds, limitMs, revision: at, before: known }, baseline);
         state[name] = verdict;
-        if (isCaught(known) && !isCaught(verdict)) lost.push(name);
+        // A seed that caught it may take another course by now: only what survives all that might catch it is lost.
+        if (isCaught(known) && !isCaught(verdict) && isDecided(verdict)) lost.push(name);
         say(`${name}: ${told(mutant, verdict)}`);
         if (isCaught(verdict) && mutant.survives !== undefined)
           say(`${name}: is caught by now; remove what the list says of why it survives`);

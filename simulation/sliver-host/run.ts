@@ -153,7 +153,11 @@ class SliverHost {
       const rspec = { cpuGuarantee: Math.floor(random.float() * 900), cpuShare: 16 + (version % 64) };
       // The list of a lender says whom it lends how much of its share.
       const loans = [
-        { to: NAMES[version % NAMES.length]!, resource: "cpuShare" as const, amount: version % 40 },
+        {
+          to: NAMES[version % NAMES.length]!,
+          resource: "cpuShare" as const,
+          amount: Math.floor(random.float() * 60),
+        },
       ];
       const generation = Math.floor(version / 4);
       return { name, generation, instantiation: "plc-instantiated", rspec, loans };

@@ -76,4 +76,13 @@ export const SLIVER_HOST: readonly Mutant[] = [
       tests: [`${TESTS}/manager/reconcile`],
     },
   ]),
+  ...faultsIn(`${SLIVER}/core/loans/compute.ts`, [
+    {
+      name: "loans-go-below-the-floor",
+      breaks: "rule 9",
+      find: 'return loan.amount <= residual[resource] - minimum ? undefined : "floor";',
+      put: "return loan.amount <= residual[resource] - minimum ? undefined : (undefined as never);",
+      tests: [`${TESTS}/core/loans`],
+    },
+  ]),
 ];
