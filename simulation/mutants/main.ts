@@ -6,7 +6,15 @@ import { revision } from "../revision.ts";
 import { MUTANTS } from "./list.ts";
 import { fileOf } from "./load.ts";
 import { type Mutant, mutated, StaleMutant } from "./mutant.ts";
-import { ENOUGH, isCaught, isDecided, type MutantState, readMutants, scoreOf, type Verdict } from "./state.ts";
+import {
+  ENOUGH,
+  isCaught,
+  isDecided,
+  type MutantState,
+  readMutants,
+  scoreOf,
+  type Verdict,
+} from "./state.ts";
 import { Baseline, NetBroken, tryMutant } from "./try.ts";
 
 const HELP = `npm run mutate -- [options]
