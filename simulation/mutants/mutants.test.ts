@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { MUTANTS, type Mutant, mutantsSection, mutated, StaleMutant } from "./index.ts";
@@ -7,10 +8,12 @@ import { fileOf } from "./load.ts";
 const root = resolve(import.meta.dirname, "../..");
 const some: Mutant = { name: "some", breaks: "rule 1", file: "a.ts", find: "a < b", put: "a <= b" };
 
-test("every mutant fits the source as it is, once", () => {
+test("every mutant fits the source as it is, once, and what it makes of it is a program", () => {
   for (const mutant of MUTANTS) {
     const source = readFileSync(fileOf(mutant), "utf8");
-    expect(mutated(mutant, source)).not.toBe(source);
+    const fault = mutated(mutant, source);
+    expect(fault).not.toBe(source);
+    expect(() => stripTypeScriptTypes(fault), mutant.name).not.toThrow();
   }
 });
 

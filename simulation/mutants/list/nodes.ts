@@ -177,7 +177,7 @@ export const NODES: readonly Mutant[] = [
       name: "machine-goes-before-its-record-says-so",
       breaks: "decision: intent before effect",
       find: 'if (record.state !== "deleting" && record.state !== "deleted") await node.write({ state: "deleting" });',
-      put: "",
+      put: 'if (record.state !== "deleting" && record.state !== "deleted") void expected;',
     },
     {
       name: "record-is-removed-whatever-it-says-by-now",
