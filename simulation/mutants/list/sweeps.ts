@@ -114,8 +114,8 @@ export const SWEEPS: readonly Mutant[] = [
       tests: [`${TESTS}/static`],
     },
     {
-      name: "used-hosts-are-registered-again",
-      breaks: "rule 1",
+      name: "hosts-that-were-given-are-locked",
+      breaks: "promise: what was given is locked by nobody of ours",
       find: 'return record.state === "ready" && record.allocatedTo === null && contenders.length === 0;',
       put: 'return record.state === "ready" && contenders.length === 0;',
       tests: [`${TESTS}/static`],

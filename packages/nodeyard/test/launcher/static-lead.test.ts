@@ -1,27 +1,59 @@
 import type { Driver, ProbeVerdict, Provider } from "@nodeyard/driver";
+import { paths } from "@nodeyard/model";
 import { expect, test } from "vitest";
 import { Live } from "../../src/telemetry/index.ts";
+import { before, type Call } from "../rules/before-write.ts";
 import { launcherConfig, staticProvider, World } from "../rules/world.ts";
 
 const HOST = { name: "10.0.0.1", labels: ["small"], "host-key-checking": false, username: "u" };
+const CONFIG = launcherConfig([staticProvider([HOST])]);
+
+const registers = ({ ops }: Pick<Call, "ops">) =>
+  ops.some(({ op, path }) => op === "create" && path === `${paths.nodes}/`);
+
+/** Names of those who registered the host, one for each time. */
+const registered = ({ cluster }: World) => cluster.log.filter(registers).map(({ client }) => client);
+
+test("rule 1: a host is registered only by who leads as the record is made", async () => {
+  const world = new World();
+  await world.folder(paths.nodes);
+  const election = "/nodeyard/elections/inventory%3Alab";
+  // Its contender goes, and another leader registers the host, before the write of the first one arrives.
+  const done = before(world, registers, ({ ops }) => {
+    for (const name of world.children(election)) void world.other.delete(`${election}/${name}`);
+    void world.other.commit(ops.filter(({ op }) => op === "create"));
+  });
+  await world.start("a", CONFIG);
+  await world.until("it registers the host", done);
+  await world.run(10_000);
+  expect(registered(world)).toEqual(["other"]);
+});
+
+test("rule 1: a new leader registers no host before it has read what its predecessor wrote last", async () => {
+  const world = new World();
+  const host = awayHost();
+  const a = await world.start("a", CONFIG, host);
+  await world.start("b", CONFIG, host);
+  // What b is told of a record's making it reads only when it leads already.
+  world.fault = ({ client, kind, path }) => {
+    if (client !== "b" || kind !== "get" || !path.startsWith(`${paths.nodes}/`)) return undefined;
+    world.fault = () => undefined;
+    a.tree.expire();
+    return { delayMs: 3_000 };
+  };
+  host.isAway = false;
+  await world.until("a registers the host", () => registered(world).length > 0, 120_000);
+  await world.run(10_000);
+  expect(registered(world)).toEqual(["a"]);
+});
 
 test("who lost the lead over an inventory with a dead host does not go on looking for it", async () => {
   const world = new World();
-  let away = true;
-  const wrap = (driver: Driver): Driver => ({
-    ...driver,
-    open: async (config, context) => {
-      const provider = await driver.open(config, context);
-      const probe: Provider["probe"] = async (item, signal) =>
-        away ? ({ alive: false, why: "no route to host" } satisfies ProbeVerdict) : inner(item, signal);
-      const inner = provider.probe.bind(provider);
-      return Object.assign(provider, { probe });
-    },
-  });
-  const a = await world.start("a", launcherConfig([staticProvider([HOST])]), { wrap });
-  await world.start("b", launcherConfig([staticProvider([HOST])]), { wrap });
+  const host = awayHost();
+  const a = await world.start("a", CONFIG, host);
+  await world.start("b", CONFIG, host);
   await world.run(20_000);
-  away = false;
+  host.isAway = false;
   a.tree.expire();
   await world.until("the host is registered", () => world.nodes().length === 1, 200_000);
   await world.run(60_000);
@@ -42,4 +74,24 @@ async function looksWithin(world: World, ms: number): Promise<number> {
     Live.prototype.during = during;
   }
   return looks;
+}
+
+/** A host that does not answer while it is away, with the driver that looks for it. */
+function awayHost() {
+  const host = {
+    isAway: true,
+    wrap: (driver: Driver): Driver => ({
+      ...driver,
+      open: async (config, context) => {
+        const provider = await driver.open(config, context);
+        const probe: Provider["probe"] = async (item, signal) =>
+          host.isAway
+            ? ({ alive: false, why: "no route to host" } satisfies ProbeVerdict)
+            : inner(item, signal);
+        const inner = provider.probe.bind(provider);
+        return Object.assign(provider, { probe });
+      },
+    }),
+  };
+  return host;
 }

@@ -1,5 +1,7 @@
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
+import { touches } from "../rules/before-write.ts";
+import { World } from "../rules/world.ts";
 import { launcherConfig, startRig, staticProvider, until, useNode } from "./rig.ts";
 
 const board = {
@@ -86,5 +88,20 @@ describe("static hosts", () => {
     expect((await rig.node(busy.id))?.state).toBe("ready");
     await rig.tree.delete(lock.path);
     await until("the busy one goes once it is free", async () => (await rig.node(busy.id)) === undefined);
+  });
+
+  // Zuul locks the nodes that it is given without waiting, and fails the build when somebody has the lock.
+  test("nobody of ours locks a host that was given to a request, though it leaves the configuration", async () => {
+    const world = new World();
+    const { launcher } = await world.start("a", launcherConfig([staticProvider([board])]));
+    const id = await world.ask();
+    const [given] = (await world.fulfilled(id)).nodes as [string];
+    const before = world.cluster.log.length;
+    const other = staticProvider([{ ...board, name: "localhost" }]);
+    await world.settle(launcher.reconfigure(launcherConfig([other])));
+    await world.run(150_000);
+    expect(world.cluster.log.slice(before).filter(touches(paths.nodeLock(given)))).toEqual([]);
+    await world.use(id);
+    await world.until("it goes with its user", () => world.node(given) === undefined);
   });
 });

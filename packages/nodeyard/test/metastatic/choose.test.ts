@@ -23,19 +23,35 @@ function told(version: number, failed: boolean) {
   return { type: "node", id: BACKING, after } as const;
 }
 
-test("a claim demands its backing node as it was when the slot was chosen, whatever was heard of it since", async () => {
+/** The znode of a slot folder, or of what is in it. */
+function own(name = "") {
+  const path = `/nodeyard/slots/${BACKING}${name}`;
+  const data = Buffer.from(JSON.stringify({ v: 1, provider: "slicer" }));
+  return { type: "own", path, after: { path, data, version: 0, created: 0 } } as const;
+}
+
+/** What is known of one backing node that takes slots, and the slot that would be chosen. */
+function stand() {
   const book = new Book("slicer");
-  const path = `/nodeyard/slots/${BACKING}`;
-  const folder = {
-    path,
-    data: Buffer.from(JSON.stringify({ v: 1, provider: "slicer" })),
-    version: 0,
-    created: 0,
-  };
-  book.take({ type: "own", path, after: folder });
+  book.take(own());
   book.take(told(4, false));
-  const own = { slots: 2, maxAgeMs: Number.POSITIVE_INFINITY } as MetastaticLabelOwn;
-  const choose = () => chooseSlot(book, "slice", own, (_, instant) => 2_000 - instant, new Set());
+  const settings = { slots: 2, maxAgeMs: Number.POSITIVE_INFINITY } as MetastaticLabelOwn;
+  const choose = () => chooseSlot(book, "slice", settings, (_, instant) => 2_000 - instant, new Set());
+  return { book, choose };
+}
+
+test("a backing node that is retired takes no more slots, though its record does not say so yet", () => {
+  const { book, choose } = stand();
+  expect(choose()).toBeDefined();
+  const retired = own("/retired");
+  book.take(retired);
+  expect(choose()).toBeUndefined();
+  book.take({ ...retired, after: undefined });
+  expect(choose()).toBeDefined();
+});
+
+test("a claim demands its backing node as it was when the slot was chosen, whatever was heard of it since", async () => {
+  const { book, choose } = stand();
   const chosen = choose()!;
   expect(chosen).toMatchObject({ backing: BACKING, slot: 0 });
 

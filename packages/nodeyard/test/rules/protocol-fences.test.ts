@@ -14,24 +14,8 @@ import {
 } from "../../src/operations/index.ts";
 import { offeringKey } from "../../src/scheduler/index.ts";
 import { memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
+import { before, type Call, touches } from "./before-write.ts";
 import { fakeProvider, type Json, launcherConfig, World } from "./world.ts";
-
-type Call = Parameters<World["fault"]>[0];
-
-/** Does something just before the first write of a launcher that `which` tells. */
-function before(world: World, which: (call: Call) => boolean, what: (call: Call) => void): () => boolean {
-  let done = false;
-  world.fault = (call) => {
-    if (!done && call.kind === "write" && which(call)) {
-      done = true;
-      what(call);
-    }
-    return undefined;
-  };
-  return () => done;
-}
-
-const touches = (path: string) => (call: Call) => call.ops.some((op) => op.path.startsWith(path));
 
 describe("a launch whose request is lost", () => {
   const lose = (world: World) => {
