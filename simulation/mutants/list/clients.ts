@@ -27,7 +27,7 @@ export const CLIENTS: readonly Mutant[] = [
       breaks: "rule 8",
       find: "if (left <= 0 && ages.trusted)",
       put: "if (left <= 0)",
-      tests: [`${TESTS}/launcher/clock-jumps`, `${RULES}/rule-01-leases`],
+      tests: [`${TESTS}/launcher/clock-jumps`],
     },
     {
       name: "ended-leases-keep-their-nodes",
@@ -55,7 +55,7 @@ export const CLIENTS: readonly Mutant[] = [
       breaks: "rule 1",
       find: "data: encodeLease(granted, entry.data), version: entry.version },",
       put: "data: encodeLease(granted, entry.data) },",
-      tests: [`${RULES}/rule-01-leases`],
+      tests: [`${RULES}/rule-01-lease-holds`],
     },
     {
       name: "lease-is-granted-without-all-its-nodes",
@@ -78,35 +78,35 @@ export const CLIENTS: readonly Mutant[] = [
       breaks: "rule 1",
       find: "if (node.record.allocatedTo !== request) return false;\n",
       put: "",
-      tests: [`${RULES}/rule-01-leases`],
+      tests: [`${RULES}/rule-01-lease-holds`],
     },
     {
       name: "lease-uses-a-node-of-another-request",
       breaks: "rule 1",
       find: 'if (node?.record.allocatedTo !== request || node.record.state !== "ready") {',
       put: 'if (node === undefined || node.record.state !== "ready") {',
-      tests: [`${RULES}/rule-01-leases`],
+      tests: [`${RULES}/rule-01-lease-holds`],
     },
     {
       name: "lease-holds-while-somebody-stands-between",
       breaks: "rule 1",
       find: "if (holderOf(behind) === made.path.slice(parent.length + 1))",
       put: "if (behind !== undefined)",
-      tests: [`${RULES}/rule-01-leases`],
+      tests: [`${RULES}/rule-01-lease-holds`],
     },
     {
       name: "released-lease-holds-a-node",
       breaks: "rule 1",
       find: '      { op: "check", path: node.held.contender },\n      stands,\n',
       put: '      { op: "check", path: node.held.contender },\n      { op: "check", path: node.path },\n',
-      tests: [`${RULES}/rule-01-leases`],
+      tests: [`${TESTS}/launcher/leases`],
     },
     {
       name: "given-back-though-another-has-the-lock",
       breaks: "rule 1",
       find: "if (holderOf(names) === name) await markUsed(context, id, path);",
       put: "if (names.length > 0) await markUsed(context, id, path);",
-      tests: [`${RULES}/rule-01-leases`],
+      tests: [`${RULES}/rule-01-lease-holds`],
     },
     {
       name: "given-back-nodes-are-free-for-all",
@@ -122,14 +122,14 @@ export const CLIENTS: readonly Mutant[] = [
       breaks: "rule 1",
       find: 'if (node === undefined || node.record.allocatedTo !== entry.id || node.record.state !== "ready") continue;',
       put: 'if (node === undefined || node.record.state !== "ready") continue;',
-      tests: [`${TESTS}/launcher/stale-records`],
+      tests: [`${TESTS}/launcher/min-ready`],
     },
     {
       name: "min-ready-frees-over-another-write",
       breaks: "decision: every write is fenced",
       find: "data, version: node.version });",
       put: "data });",
-      tests: [`${TESTS}/launcher/stale-records`],
+      tests: [`${TESTS}/launcher/min-ready`],
     },
     {
       name: "min-ready-outlives-its-launcher",
@@ -142,6 +142,7 @@ export const CLIENTS: readonly Mutant[] = [
       breaks: "promise: min-ready",
       find: "reuse: false,",
       put: "reuse: true,",
+      tests: [`${TESTS}/launcher/min-ready`],
     },
   ]),
   ...faultsIn(`${CLIENT}/min-ready-owner.ts`, [
@@ -184,11 +185,11 @@ export const CLIENTS: readonly Mutant[] = [
   ]),
   ...faultsIn(`${OPERATIONS}/request.ts`, [
     {
-      name: "request-before-its-lease",
-      breaks: "decision: intent before effect",
+      name: "lost-requests-keep-their-lease",
+      breaks: "protocol: lost replies",
       find: "await releaseLease(handles, id).catch(() => {});\n    throw error;",
       put: "throw error;",
-      tests: [`${RULES}/protocol-lost-replies`, `${TESTS}/launcher/leases`],
+      tests: [`${TESTS}/operations/request`],
     },
     {
       name: "a-lease-of-half-its-length",
@@ -202,7 +203,7 @@ export const CLIENTS: readonly Mutant[] = [
       breaks: "rule 4",
       find: 'if (!(error instanceof TreeError) || !["tree.bad_version", "tree.no_node"].includes(error.code))',
       put: 'if (error instanceof TreeError) return "released";\n      if (!["tree.bad_version", "tree.no_node"].includes(""))',
-      tests: [`${TESTS}/launcher/leases`, `${RULES}/rule-01-leases`],
+      tests: [`${TESTS}/operations/request`],
     },
   ]),
 ];

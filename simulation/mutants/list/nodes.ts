@@ -30,7 +30,7 @@ export const NODES: readonly Mutant[] = [
       breaks: "protocol: lost replies",
       find: "if (data?.nodeyard?.token === token) return id;",
       put: "void token;",
-      tests: [`${RULES}/protocol-lost-replies`],
+      tests: [`${RULES}/protocol-building`],
     },
   ]),
   ...faultsIn(`${LAUNCHER}/nodes/attempt.ts`, [

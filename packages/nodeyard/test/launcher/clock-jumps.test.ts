@@ -1,8 +1,8 @@
 import { paths } from "@nodeyard/model";
-import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { askForNodes, breakerPath, budgetPath } from "../../src/operations/index.ts";
 import { offeringKey } from "../../src/scheduler/index.ts";
+import { handles, leaseOf } from "../rules/lease-world.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const MINUTE = 60_000;
@@ -37,6 +37,24 @@ async function served(world: World, request: string, limitMs: number): Promise<n
   const began = world.clock.monotonic();
   await world.fulfilled(request, limitMs);
   return world.clock.monotonic() - began;
+}
+
+/** A client asks for a lease of an hour, just after the clock jumped. */
+async function leased(jumpMs = 0) {
+  const world = new World();
+  await world.start("a", config);
+  if (jumpMs !== 0) world.clock.jump(jumpMs);
+  const asking = { labels: ["small"], owner: "me", forMs: HOUR };
+  const { id } = await world.settle(askForNodes(handles(world), asking));
+  return { world, lease: () => leaseOf(world, id)?.state };
+}
+
+async function expectLeasedForAnHour(world: World, lease: () => unknown): Promise<void> {
+  await runFor(world, 58 * MINUTE);
+  expect(lease()).toBe("granted");
+  await runFor(world, 4 * MINUTE);
+  expect(lease()).toBeUndefined();
+  expect(world.nodes().filter((node) => node.state === "in-use")).toEqual([]);
 }
 
 describe("the clock of all is put back or forward by two days", () => {
@@ -143,19 +161,19 @@ describe("the clock of all is put back or forward by two days", () => {
   test.each(BOTH_WAYS)(
     "%s, while a client has a lease: it lasts as long as it was asked for",
     async (_, ms) => {
-      const world = new World();
-      await world.start("a", config);
-      const handles = { tree: world.other, clock: world.clock, random: seededRandom(5) };
-      const asking = { labels: ["small"], owner: "me", forMs: HOUR };
-      const { id } = await world.settle(askForNodes(handles, asking));
-      const state = () => world.json(`/nodeyard/leases/${id}`)?.state;
-      await world.until("it is granted", () => state() === "granted");
+      const { world, lease } = await leased();
+      await world.until("it is granted", () => lease() === "granted");
       world.clock.jump(ms);
-      await runFor(world, 58 * MINUTE);
-      expect(state()).toBe("granted");
-      await runFor(world, 4 * MINUTE);
-      expect(state()).toBeUndefined();
-      expect(world.nodes().filter((node) => node.state === "in-use")).toEqual([]);
+      await expectLeasedForAnHour(world, lease);
+    },
+  );
+
+  test.each(BOTH_WAYS)(
+    "%s, and a client asks for a lease before it is known which time is right: it lasts as long as it was asked for",
+    async (_, ms) => {
+      const { world, lease } = await leased(ms);
+      await world.until("it is granted", () => lease() === "granted");
+      await expectLeasedForAnHour(world, lease);
     },
   );
 });

@@ -1,7 +1,8 @@
 import { paths } from "@nodeyard/model";
-import { seededRandom, systemClock, systemRandom } from "@nodeyard/runtime";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { askForNodes, encodeLease, leasePath, readLease, releaseLease } from "../../src/operations/index.ts";
+import { contendersOf, foreignNode, handles as inWorld, isHold } from "../rules/lease-world.ts";
 import { World } from "../rules/world.ts";
 import { fakeProvider, launcherConfig, type Rig, startRig, until } from "./rig.ts";
 
@@ -14,30 +15,11 @@ async function granted(rig: Rig, id: string) {
   });
 }
 
+/** Which write of all deleted a znode; -1: none. */
+const deletion = (world: World, path: string) =>
+  world.cluster.log.findIndex(({ ops }) => ops.some((op) => op.op === "delete" && op.path === path));
+
 const inUse = (data: Uint8Array) => Buffer.from(data).includes('"in-use"');
-
-/** Those in the line for a node's lock. */
-const contendersOf = (world: World, id: string) =>
-  world.children(paths.nodeLock(id)).map((name) => `${paths.nodeLock(id)}/${name}`);
-
-const isHold = (data: Uint8Array | string | undefined) =>
-  Buffer.from(data ?? "")
-    .toString()
-    .startsWith("Nodeyard:lease:");
-
-/** Two launchers, and a lease of five seconds whose node another kind of launcher made: nothing but the lease leads to it. */
-async function foreignNode() {
-  const world = new World();
-  for (const name of ["a", "b"]) await world.start(name, launcherConfig([]), { sessionTimeoutMs: 60_000 });
-  const own = { tree: world.other, clock: world.clock, random: seededRandom(7) };
-  const asked = await world.settle(askForNodes(own, { labels: ["small"], owner: "me", forMs: 5_000 }));
-  const request = asked.request!;
-  const put = (fields: object) => world.put(paths.request(request), { ...world.request(request), ...fields });
-  await put({ state: "pending" });
-  const id = await world.makeNode({ state: "ready", provider: "py", type: ["small"], allocated_to: request });
-  await world.run(100);
-  return { world, id, asked, put };
-}
 
 describe("leases", () => {
   test("hold nodes without a session: in-use under a durable contender, until they are released", async () => {
@@ -79,7 +61,7 @@ describe("leases", () => {
   test("end with their request in the journal, even when the client died before it wrote which", async () => {
     const world = new World({ capacity: { az1: 0, az2: 0 } });
     const { journal } = await world.start("a", launcherConfig([fakeProvider()]));
-    const own = { tree: world.other, clock: world.clock, random: seededRandom(7) };
+    const own = inWorld(world);
     const asked = await world.settle(askForNodes(own, { labels: ["small"], owner: "me", forMs: 60_000 }));
     const { request, ...half } = asked;
     await world.settle(world.other.set(leasePath(asked.id), encodeLease({ ...half, request: null })));
@@ -88,13 +70,15 @@ describe("leases", () => {
     await world.run(1_000);
     const ended = journal.events.find(({ event }) => event === "lease.ended");
     expect(ended).toMatchObject({ request, facts: { lease: asked.id, why: "released" } });
-    expect(world.request(request!)).toBeUndefined();
+    // Its request first: without the lease, a machine could still be launched for it, and nobody would use that.
+    expect(deletion(world, paths.request(request!))).toBeGreaterThan(0);
+    expect(deletion(world, paths.request(request!))).toBeLessThan(deletion(world, leasePath(asked.id)));
   });
 
   test("keep what a later release wrote into them, byte for byte, whoever changes them", async () => {
     const world = new World();
     const tree = world.cluster.connect({ name: "cli", sessionTimeoutMs: 10_000 });
-    const own = { tree, clock: world.clock, random: seededRandom(7) };
+    const own = inWorld(world, tree);
     const news = '"later": {"n": 12345678901234567890, "n": [1.0]}';
     const more = (id: string) => {
       const text = world.text(leasePath(id))!;
@@ -129,25 +113,6 @@ describe("leases", () => {
     for (const text of writes) expect(text).toContain(news);
   });
 
-  test("one whose time is over while it is released is gone, which is no error", async () => {
-    const world = new World();
-    const tree = world.cluster.connect({ name: "cli", sessionTimeoutMs: 10_000 });
-    const own = { tree, clock: world.clock, random: seededRandom(3) };
-    const lease = await world.settle(askForNodes(own, { labels: ["small"], owner: "me", forMs: 60_000 }));
-    const writes = (op: { readonly op: string; readonly path: string }) =>
-      op.op === "set" && op.path === leasePath(lease.id);
-    let underWay = false;
-    world.fault = ({ ops }) => {
-      if (!ops.some(writes)) return undefined;
-      underWay = true;
-      return { delayMs: 100 };
-    };
-    const released = releaseLease(own, lease.id);
-    await world.until("it is being released", () => underWay);
-    await world.settle(world.other.delete(leasePath(lease.id)));
-    expect(await world.settle(released)).toBe("unknown");
-  });
-
   test("fail with their request; a released one that still waits takes its request with it", async () => {
     await using rig = await startRig(launcherConfig([fakeProvider("cloud", {}, { "max-servers": 1 })]));
     const impossible = await askForNodes(handles(rig), { labels: ["nothing"], owner: "me", forMs: 60_000 });
@@ -172,7 +137,7 @@ describe("leases", () => {
     const config = launcherConfig([fakeProvider()]);
     await world.start("a", config);
     const b = await world.start("b", config);
-    const own = { tree: world.other, clock: world.clock, random: seededRandom(7) };
+    const own = inWorld(world);
     // Whoever stood still reads first of the lease, as it is now, and only then that there is a request.
     b.tree.freeze();
     world.fault = ({ client, ops }) =>
@@ -193,10 +158,8 @@ describe("leases", () => {
     await world.until("the node, which nobody had, is free", free, 10_000);
     expect(world.request(asked.request!)).toBeUndefined();
     // Its node first: without the request, nothing leads there but the slow resync.
-    const deleted = (path: string) =>
-      world.cluster.log.findIndex(({ ops }) => ops.some((op) => op.op === "delete" && op.path === path));
-    expect(deleted(contender)).toBeGreaterThan(0);
-    expect(deleted(contender)).toBeLessThan(deleted(paths.request(asked.request!)));
+    expect(deletion(world, contender)).toBeGreaterThan(0);
+    expect(deletion(world, contender)).toBeLessThan(deletion(world, paths.request(asked.request!)));
     expect(b.log.lines.map(({ text }) => text)).toContain("took back a request whose lease is gone");
   });
 
@@ -215,11 +178,11 @@ describe("leases", () => {
   });
 
   test("that are granted while they end are read again: the request may be seen to go before that", async () => {
-    const { world, id, asked, put } = await foreignNode();
+    const { world, id, asked, fulfil } = await foreignNode({ launchers: ["a", "b"], forMs: 5_000 });
     const lease = leasePath(asked.id);
     // Who comes second hears of the grant at once, and reads it only when the lease's time is over.
     world.fault = ({ kind, path }) => (kind === "get" && path === lease ? { delayMs: 8_000 } : undefined);
-    await put({ state: "fulfilled", nodes: [id] });
+    await fulfil();
     await world.until("it is granted", () => world.json(lease)?.state === "granted", 4_000);
     const { client } = world.cluster.log.findLast(({ ops }) => ops.some(({ path }) => path === lease))!;
     world.members.find(({ name }) => name === client)!.tree.freeze();
@@ -232,7 +195,7 @@ describe("leases", () => {
   });
 
   test("are written as over before their nodes are looked for: who is about to hold one no longer does", async () => {
-    const { world, id, asked, put } = await foreignNode();
+    const { world, id, asked, fulfil } = await foreignNode({ launchers: ["a", "b"], forMs: 5_000 });
     const lease = leasePath(asked.id);
     let slow = 0;
     world.fault = ({ ops }) => {
@@ -241,7 +204,7 @@ describe("leases", () => {
         ? { delayMs: 8_000 }
         : undefined;
     };
-    await put({ state: "fulfilled", nodes: [id] });
+    await fulfil();
     await world.until("its request is taken back", () => world.request(asked.request!) === undefined);
     expect([slow, contendersOf(world, id).filter((path) => isHold(world.text(path)))]).toEqual([1, []]);
     await world.until("it ended", () => world.json(lease) === undefined);

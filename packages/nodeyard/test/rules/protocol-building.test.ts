@@ -1,5 +1,6 @@
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
+import type { Call } from "./before-write.ts";
 import { fakeProvider, launcherConfig, World } from "./world.ts";
 
 const OURS = { provider: "cloud", pool: "main", type: ["small"], allocated_to: "100-0000000099" };
@@ -82,4 +83,15 @@ describe("an unlocked building record", () => {
     await world.run(LONG_MS);
     expect(standing(world).sort()).toEqual([theirs, others].sort());
   });
+});
+
+test("the record of a node whose creation was not answered is found again, and launched", async () => {
+  const world = new World();
+  await world.folder(paths.nodes);
+  const isNode = ({ ops }: Call) => ops.some(({ op, path }) => op === "create" && path === `${paths.nodes}/`);
+  let made = 0;
+  world.fault = (call) => (isNode(call) && ++made === 1 ? "lose-reply" : undefined);
+  await world.start("a", config);
+  const { nodes } = await world.fulfilled(await world.ask());
+  expect([made, nodes]).toEqual([1, world.nodes().map(({ id }) => id)]);
 });

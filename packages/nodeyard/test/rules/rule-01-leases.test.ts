@@ -1,15 +1,11 @@
 import { paths } from "@nodeyard/model";
-import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { askForNodes, type Lease, leaseRequestor, releaseLease } from "../../src/operations/index.ts";
+import { handles, leaseOf } from "./lease-world.ts";
 import { fakeProvider, launcherConfig, World } from "./world.ts";
-
-const handles = (world: World) => ({ tree: world.other, clock: world.clock, random: seededRandom(5) });
 
 const ask = (world: World, fields: object = {}): Promise<Lease> =>
   world.settle(askForNodes(handles(world), { labels: ["small"], owner: "me", forMs: 600_000, ...fields }));
-
-const leaseOf = (world: World, id: string) => world.json(`/nodeyard/leases/${id}`);
 
 const granted = (world: World, id: string) =>
   world.until(`lease ${id} is granted`, () => leaseOf(world, id)?.state === "granted" && leaseOf(world, id));
