@@ -53,14 +53,14 @@ export const NODES: readonly Mutant[] = [
       breaks: "promise: a ready node answers",
       find: "if (!label.hostKeyChecking) return [];",
       put: "if (label.hostKeyChecking || !label.hostKeyChecking) return [];",
-      tests: [`${TESTS}/life-of-a-node`, `${TESTS}/life`],
+      tests: [`${TESTS}/notices`],
     },
     {
       name: "machine-id-not-stored",
       breaks: "decision: a step's result is stored before it goes on",
       find: "await node.write({ externalId });",
       put: "void externalId;",
-      tests: [`${RULES}/protocol-building`, `${TESTS}/life-of-a-node`],
+      tests: [`${RULES}/protocol-building`],
     },
     {
       name: "boots-an-image-of-its-last-try",
@@ -149,7 +149,7 @@ export const NODES: readonly Mutant[] = [
       breaks: "rule 1",
       find: "const forgotten = allocatedTo !== null && (await isForgotten(context, allocatedTo));",
       put: "const forgotten = allocatedTo !== null && ((await isForgotten(context, allocatedTo)) || true);",
-      tests: [`${TESTS}/stale-records`, `${TESTS}/take-over`],
+      tests: [`${TESTS}/stale-records`],
     },
   ]),
   ...faultsIn(`${LAUNCHER}/nodes/delete-node.ts`, [
@@ -165,7 +165,7 @@ export const NODES: readonly Mutant[] = [
       breaks: "rule 1",
       find: '&& (record.state !== "ready" || record.allocatedTo === null);',
       put: ";",
-      tests: [`${TESTS}/deletions`, `${TESTS}/stale-records`, `${TESTS}/replacement`],
+      tests: [`${TESTS}/deletions`],
     },
     {
       name: "record-goes-before-its-machine",
@@ -234,7 +234,7 @@ export const NODES: readonly Mutant[] = [
       breaks: "rule 6",
       find: '{ op: "check", path: paths.node(id), version: 0 },',
       put: "",
-      tests: [`${RULES}/rule-06-records`, `${TESTS}/odd-records`],
+      tests: [`${RULES}/rule-06-records`],
     },
   ]),
 ];

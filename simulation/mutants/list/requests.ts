@@ -152,7 +152,7 @@ export const REQUESTS: readonly Mutant[] = [
       breaks: "rule 1",
       find: 'this.#session.abort(new Error("the session with the tree ended"));',
       put: "",
-      tests: [`${RULES}/rule-01-effects`, `${TESTS}/stopping`],
+      tests: [`${RULES}/rule-01-effects`],
     },
     {
       name: "lost-work-is-never-tried-again",

@@ -98,6 +98,7 @@ describe("a deletion that was decided of a node in one state and finds it in ano
     decided: string,
     found: string,
     seen: "by nobody" | "by the view" = "by nobody",
+    more: object = {},
   ): Promise<unknown> {
     const world = new World();
     const config = launcherConfig([]);
@@ -124,10 +125,10 @@ describe("a deletion that was decided of a node in one state and finds it in ano
     // So many others go first that it has to wait.
     for (let other = 0; other < 300; other++)
       parts.tasks.perform({ type: "delete", node: String(9_000_000_000 + other), state: "used", why: "" });
-    void world.other.set(paths.node(node), Buffer.from(JSON.stringify({ ...record, state: found })));
-    const viewed = () => parts.view.nodes.byId.get(node)?.record.state;
-    if (seen === "by the view") await world.until("the view knows", () => viewed() === found);
-    else expect(viewed()).toBe(decided);
+    void world.other.set(paths.node(node), Buffer.from(JSON.stringify({ ...record, state: found, ...more })));
+    const viewed = () => parts.view.nodes.byId.get(node)!;
+    if (seen === "by the view") await world.until("the view knows", () => viewed().version === 1);
+    else expect(viewed().record.state).toBe(decided);
     parts.tasks.perform({ type: "delete", node, state: decided, why: "" });
     await world.run(500);
     expect(world.children(paths.nodeLock(node)), "it lets go of the lock").toEqual([]);
@@ -143,6 +144,10 @@ describe("a deletion that was decided of a node in one state and finds it in ano
   // The user held it and let go of it in one breath: the lock's end is told before the record has been read.
   test("leaves it alone also when the view has learnt of it before the scheduler did", async () => {
     expect(await late("in-use", "hold", "by the view")).toBe("hold");
+  });
+
+  test("leaves a ready node alone that was given to a request meanwhile", async () => {
+    expect(await late("ready", "ready", "by the view", { allocated_to: "100-0000000001" })).toBe("ready");
   });
 
   test("goes on when it is still as it was, or when nobody has it", async () => {

@@ -80,7 +80,7 @@ describe("a driver that keeps books", () => {
     const scan = {
       scan: async ({ host }: { readonly host: string }) => {
         if (++scans === 1) throw new DriverError("timeout", "no answer");
-        return { address: host, family: 4 as const, hostKeys: [] };
+        return { address: host, family: 4 as const, hostKeys: ["ssh-ed25519 AAAA"] };
       },
     };
     // The second try fails before there is anything to scan; the third works.
@@ -91,7 +91,8 @@ describe("a driver that keeps books", () => {
     const id = await world.ask();
     await world.until("the first scan", () => scans === 1);
     world.cloud.faults.createFails = 1;
-    await world.fulfilled(id);
+    const [node] = (await world.fulfilled(id)).nodes as [string];
+    expect(world.node(node)?.host_keys).toEqual(["ssh-ed25519 AAAA"]);
     expect(world.cloud.faults.createFails).toBe(0);
     expect(told.filter(([notice]) => notice === "scanFailed")).toHaveLength(1);
     expect(there).toEqual([1]);

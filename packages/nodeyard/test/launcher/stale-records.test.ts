@@ -1,5 +1,6 @@
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
+import { before, touches } from "../rules/before-write.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const HOUR = 3_600_000;
@@ -83,6 +84,22 @@ describe("records that nobody looks after", () => {
     });
     await world.until("it is free", () => world.node(lost)?.allocated_to === null);
     expect((await world.fulfilled(await world.ask())).nodes).toEqual([lost]);
+  });
+
+  test("a ready one that its request, which was put back without it, has got again meanwhile is not freed", async () => {
+    const world = new World();
+    const request = await world.ask();
+    const node = await record(world, { state: "ready", allocated_to: request });
+    // Another launcher has the request, and delivers.
+    await world.contend(paths.requestLock(request));
+    const freed = before(world, touches(paths.nodeLock(node)), () => {
+      const delivered = { ...world.request(request), state: "fulfilled", nodes: [node] };
+      void world.other.set(paths.request(request), Buffer.from(JSON.stringify(delivered)));
+    });
+    await world.start("a", launcherConfig([fakeProvider()]));
+    await world.until("it is to be freed", freed);
+    await world.run(5_000);
+    expect(world.node(node)).toMatchObject({ state: "ready", allocated_to: request });
   });
 
   test("a pending request that nobody handles is put back and served; its nodes are taken back", async () => {

@@ -40,6 +40,19 @@ async function pythonPool(world: World): Promise<void> {
   );
 }
 
+test("a machine's id is in its record while it boots: whoever clears away after us asks for it by that", async () => {
+  const world = new World();
+  world.cloud.adjust({
+    ...world.cloud.knobs,
+    latency: { ...world.cloud.knobs.latency, boot: { minMs: 5_000, maxMs: 5_000 } },
+  });
+  await world.start("a", config);
+  await world.ask();
+  const [id] = await world.until("it boots", () => standing(world).length > 0 && standing(world));
+  await world.run(500);
+  expect(world.nodes()).toMatchObject([{ state: "building", external_id: id }]);
+});
+
 describe("an unlocked building record", () => {
   test("is garbage: the record goes within seconds, and so does the machine that carries our tag", async () => {
     const world = new World();

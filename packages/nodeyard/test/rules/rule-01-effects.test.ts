@@ -1,4 +1,5 @@
 import type { Driver, Provider, Step } from "@nodeyard/driver";
+import { paths } from "@nodeyard/model";
 import { seededRandom, sleep, VirtualClock } from "@nodeyard/runtime";
 import type { Session, SessionState, Tree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
@@ -177,4 +178,40 @@ test("rule 1: a launch of many steps stands still at the next one while the conn
   tree.reconnect();
   await world.fulfilled(id);
   expect(began).toHaveLength(20);
+});
+
+/** A launch whose machine boots for so long that it is the last step. */
+async function booting() {
+  const world = new World();
+  const { knobs } = world.cloud;
+  const boot = { minMs: 20_000, maxMs: 20_000 };
+  world.cloud.adjust({ ...knobs, latency: { ...knobs.latency, boot } });
+  const member = await world.start("a", launcherConfig([fakeProvider()]));
+  const id = await world.ask();
+  await world.until("the machine boots", () => world.cloud.inspect().length > 0);
+  await world.run(500);
+  return { world, id, ...member };
+}
+
+test("rule 1: the step of a driver that is under way when the session ends is aborted", async () => {
+  const { world, id, tree, journal } = await booting();
+  tree.expire();
+  const error = "the session with the tree ended";
+  await world.until(
+    "the step ends",
+    () => journal.events.some(({ facts }) => facts.step === "wait" && facts.error === error),
+    1_000,
+  );
+  await world.fulfilled(id);
+});
+
+test("rule 1: a launch whose lock was lost has not failed: its request is served with another node", async () => {
+  const { world, id, journal, counters } = await booting();
+  const [{ id: node }] = world.nodes() as [{ id: string }];
+  for (const name of world.children(paths.nodeLock(node)))
+    await world.settle(world.other.delete(`${paths.nodeLock(node)}/${name}`));
+  const { nodes } = await world.fulfilled(id);
+  expect(nodes).not.toContain(node);
+  expect(journal.events.map(({ event }) => event)).not.toContain("node.launch-failed");
+  expect(counters.value("launcher.unexpected")).toBe(0);
 });

@@ -93,3 +93,12 @@ test.each(Object.entries(LIMITS))(
     expect(world.json(ledger)).toMatchObject({ instances: 0, cores: 0, ram: 0 });
   },
 );
+
+test("rule 3: an idle node that keeps the name of its last tenant takes nothing of that tenant's limit", async () => {
+  const world = new World();
+  const given = { type: ["large"], tenant_name: "t1", resources: { instances: 1, cores: CORES, ram: RAM } };
+  await world.makeNode({ state: "ready", provider: "cloud", pool: "main", ...given });
+  const tenantLimits = new Map([["t1", { instances: 1 }]]);
+  await world.start("launcher-a", launcherConfig([fakeProvider()], { tenantLimits }));
+  await world.fulfilled(await world.ask({ tenant_name: "t1" }), 10_000);
+});

@@ -1,6 +1,6 @@
-import type { Tag } from "@nodeyard/driver";
+import type { Driver, Provider, Tag } from "@nodeyard/driver";
 import { describe, expect, test } from "vitest";
-import { fakeProvider, launcherConfig, World } from "./world.ts";
+import { fakeProvider, launcherConfig, type MemberOptions, World } from "./world.ts";
 
 const signal = new AbortController().signal;
 
@@ -27,8 +27,8 @@ const there = (world: World) => world.cloud.inspect().map(({ name }) => name);
 /** Longer than two sweeps with their jitter. */
 const TWO_SWEEPS = 160_000;
 
-async function launcher(world = new World()) {
-  const member = await world.start("a", launcherConfig([fakeProvider()]));
+async function launcher(world = new World(), options: MemberOptions = {}) {
+  const member = await world.start("a", launcherConfig([fakeProvider()]), options);
   return { world, ...member };
 }
 
@@ -74,6 +74,38 @@ describe("rule 5: what outlives its record", () => {
     world.fault = () => undefined;
     await world.run(2 * TWO_SWEEPS);
     expect(there(world)).toEqual([`np${(nodes as string[])[0]}`]);
+  });
+
+  test("does not go by a look that saw half of the records", async () => {
+    let looks = 0;
+    let atFirst = () => {};
+    const wrap = (driver: Driver): Driver => ({
+      ...driver,
+      open: async (config, context) => {
+        const provider = await driver.open(config, context);
+        const inner = provider.list.bind(provider);
+        const list: Provider["list"] = async (sought) => {
+          const found = await inner(sought);
+          if (++looks === 1) atFirst();
+          return found;
+        };
+        return Object.assign(provider, { list });
+      },
+    });
+    const { world, tree, launcher: it } = await launcher(new World(), { wrap });
+    let seen: boolean | undefined;
+    atFirst = () => {
+      tree.disconnect();
+      seen = it.view.complete;
+    };
+    await machine(world, "0000000900", {});
+    for (const left of [["0000000900"], ["0000000900"], []]) {
+      const before = looks;
+      await world.until("the next look", () => looks > before, TWO_SWEEPS);
+      await world.run(1_000);
+      expect(there(world)).toEqual(left);
+    }
+    expect(seen, "whether the first one saw all records").toBe(false);
   });
 
   test("of more than three machines and a tenth of all stays, with an alarm that is said again", async () => {

@@ -1,5 +1,6 @@
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
+import { before } from "./before-write.ts";
 import { fakeProvider, launcherConfig, World } from "./world.ts";
 
 const REQUEST = '{"state": "requested", "node_types": ["small"]}';
@@ -74,6 +75,21 @@ describe("rule 6: a record that makes no sense", () => {
       });
     }
   }
+
+  test("an empty node path that gets data as it is removed stays", async () => {
+    const world = new World();
+    const path = paths.node("0000000500");
+    await world.put(path, "");
+    const removes = before(
+      world,
+      ({ ops }) => ops.some((op) => op.op === "delete" && op.path === path),
+      () => void world.other.set(path, Buffer.from("nonsense")),
+    );
+    await world.start("a", launcherConfig([fakeProvider()]));
+    await world.until("it is removed", removes, 130_000);
+    await world.run(1_000);
+    expect(world.text(path)).toBe("nonsense");
+  });
 
   test("a request that is mended is served, and one that is spoilt is forgotten, not served", async () => {
     const world = new World();
