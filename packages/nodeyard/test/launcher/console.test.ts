@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { consoleTail } from "../../src/launcher/nodes/console.ts";
+import { withMethods } from "../rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const label = { name: "small", "cloud-image": "image", "flavor-name": "Fake Flavor" };
@@ -45,15 +46,7 @@ describe("the console of a machine that does not come up", () => {
     const other = new World();
     other.cloud.faults.neverActive = 1;
     const silent = await other.start("a", launcherConfig([provider(true)]), {
-      wrap: (driver) => ({
-        ...driver,
-        open: async (config, context) => {
-          const opened = await driver.open(config, context);
-          return Object.assign(opened, {
-            offers: { console: { read: () => new Promise<string>(() => {}) } },
-          });
-        },
-      }),
+      wrap: withMethods(() => ({ offers: { console: { read: () => new Promise(() => {}) } } })),
     });
     await other.fulfilled(await other.ask(), 300_000);
     expect(silent.log.lines.map(({ text }) => text)).toContain("the console of a node could not be read");

@@ -1,21 +1,13 @@
-import { type Driver, DriverError, decorate, type Handover, type NodeUse } from "@nodeyard/driver";
+import { DriverError, type Handover, type NodeUse } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
+import { withMethods } from "../rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 type Ready = Handover["ready"];
 
 /** A cloud whose driver has something to do before a ready node is given to somebody. */
-function handing(handover: Handover): (driver: Driver) => Driver {
-  return (driver) => ({
-    ...driver,
-    async open(config, context) {
-      const inner = await driver.open(config, context);
-      const whole = decorate(inner, (_name, call) => call());
-      return { ...whole, offers: { ...whole.offers, handover } };
-    },
-  });
-}
+const handing = (handover: Handover) => withMethods(({ offers }) => ({ offers: { ...offers, handover } }));
 
 async function started(ready: Ready, more: Partial<Handover> = {}) {
   const world = new World();

@@ -1,9 +1,9 @@
-import type { Driver } from "@nodeyard/driver";
 import { INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { BUDGETS, breakerPath, budgetPath } from "../../src/operations/index.ts";
 import { offeringKey } from "../../src/scheduler/index.ts";
+import { withMethods } from "../rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 /** So that there is one offering: each zone has its own breaker. */
@@ -17,21 +17,15 @@ async function asked(world: World, count: number): Promise<string[]> {
 }
 
 /** Counts the creates that the cloud is asked for. */
-function counting(): { readonly wrap: (driver: Driver) => Driver; creates: number } {
+function counting() {
   const counter = {
     creates: 0,
-    wrap: (driver: Driver): Driver => ({
-      ...driver,
-      open: async (config, context) => {
-        const provider = await driver.open(config, context);
-        const create = provider.create.bind(provider);
-        provider.create = (order, step) => {
-          counter.creates++;
-          return create(order, step);
-        };
-        return provider;
+    wrap: withMethods((inner) => ({
+      create: (order, step) => {
+        counter.creates++;
+        return inner.create(order, step);
       },
-    }),
+    })),
   };
   return counter;
 }

@@ -1,27 +1,22 @@
-import { type Driver, DriverError, type Notices } from "@nodeyard/driver";
+import { DriverError, type Notices } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
+import { withMethods } from "../rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const ATTRIBUTES = { rack: "r1", owner: "driver" };
 const PROVIDER = fakeProvider("cloud", { "launch-retries": 2 }, { "node-attributes": { owner: "operator" } });
 
 /** The fake driver with these notices, and whatever else of its offers. */
-function listening(notices: Notices) {
-  return (driver: Driver): Driver => ({
-    ...driver,
-    open: async (config, context) => {
-      const provider = await driver.open(config, context);
-      const { create } = provider;
-      // As a cloud that does not know its machines' host keys: they are scanned for.
-      provider.create = async function* (order, step) {
-        const { hostKeys: _, ...machine } = yield* create.call(provider, order, step);
-        return machine;
-      };
-      return Object.assign(provider, { offers: { ...provider.offers, notices } });
+const listening = (notices: Notices) =>
+  withMethods((inner) => ({
+    // As a cloud that does not know its machines' host keys: they are scanned for.
+    async *create(order, step) {
+      const { hostKeys: _, ...machine } = yield* inner.create(order, step);
+      return machine;
     },
-  });
-}
+    offers: { ...inner.offers, notices },
+  }));
 
 function book() {
   const told: unknown[][] = [];

@@ -1,5 +1,6 @@
-import type { Driver } from "@nodeyard/driver";
+import type { Provider } from "@nodeyard/driver";
 import { describe, expect, test } from "vitest";
+import { withMethods } from "../rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const REQUESTS = 100;
@@ -10,18 +11,11 @@ class Meter {
   creates = 0;
   refused = 0;
 
-  readonly wrap = (driver: Driver): Driver => ({
-    ...driver,
-    open: async (config, context) => {
-      const provider = await driver.open(config, context);
-      const create = provider.create.bind(provider);
-      return Object.assign(provider, {
-        create: (...args: Parameters<typeof create>) => this.#counted(create(...args)),
-      });
-    },
-  });
+  readonly wrap = withMethods((inner) => ({
+    create: (order, context) => this.#counted(inner.create(order, context)),
+  }));
 
-  async *#counted(steps: ReturnType<Awaited<ReturnType<Driver["open"]>>["create"]>) {
+  async *#counted(steps: ReturnType<Provider["create"]>) {
     this.creates++;
     try {
       return yield* steps;

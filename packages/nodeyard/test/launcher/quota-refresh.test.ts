@@ -1,6 +1,7 @@
-import { type Driver, DriverError, type Provider } from "@nodeyard/driver";
+import { DriverError } from "@nodeyard/driver";
 import { sleep } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
+import { withMethods } from "../rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const HOUR = 3_600_000;
@@ -11,7 +12,7 @@ test("a cloud that refuses for quota while it is asked is not asked more often e
   const world = new World();
   let asked = 0;
   let launches = 0;
-  const change = (inner: Provider): Provider => ({
+  const wrap = withMethods((inner) => ({
     create: async function* (order, context) {
       if (launches++ % 2 === 0) {
         yield { step: "boot", deadlineMs: 60_000 };
@@ -25,19 +26,7 @@ test("a cloud that refuses for quota while it is asked is not asked more often e
       await sleep(world.clock, 5_000, signal);
       return inner.quota(signal);
     },
-    remove: (tag, context) => inner.remove(tag, context),
-    find: (tag, signal) => inner.find(tag, signal),
-    list: (signal) => inner.list(signal),
-    need: (label, signal) => inner.need(label, signal),
-    removeResource: (resource, signal) => inner.removeResource(resource, signal),
-    inventory: () => inner.inventory(),
-    probe: (item, signal) => inner.probe(item, signal),
-    close: () => inner.close(),
-  });
-  const wrap = (driver: Driver): Driver => ({
-    ...driver,
-    open: async (config, context) => change(await driver.open(config, context)),
-  });
+  }));
   await world.start("a", launcherConfig([fakeProvider()]), { wrap });
   for (let minute = 0; minute < 10; minute++) {
     const ids: string[] = [];

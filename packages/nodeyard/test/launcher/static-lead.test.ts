@@ -1,8 +1,8 @@
-import type { Driver, ProbeVerdict, Provider } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { expect, test } from "vitest";
 import { Live } from "../../src/telemetry/index.ts";
 import { before, type Call } from "../rules/before-write.ts";
+import { withMethods } from "../rules/with-methods.ts";
 import { launcherConfig, staticProvider, World } from "../rules/world.ts";
 
 const HOST = { name: "10.0.0.1", labels: ["small"], "host-key-checking": false, username: "u" };
@@ -78,20 +78,10 @@ async function looksWithin(world: World, ms: number): Promise<number> {
 
 /** A host that does not answer while it is away, with the driver that looks for it. */
 function awayHost() {
-  const host = {
-    isAway: true,
-    wrap: (driver: Driver): Driver => ({
-      ...driver,
-      open: async (config, context) => {
-        const provider = await driver.open(config, context);
-        const probe: Provider["probe"] = async (item, signal) =>
-          host.isAway
-            ? ({ alive: false, why: "no route to host" } satisfies ProbeVerdict)
-            : inner(item, signal);
-        const inner = provider.probe.bind(provider);
-        return Object.assign(provider, { probe });
-      },
-    }),
-  };
-  return host;
+  const host = { isAway: true };
+  const wrap = withMethods((inner) => ({
+    probe: async (item, signal) =>
+      host.isAway ? { alive: false, why: "no route to host" } : inner.probe(item, signal),
+  }));
+  return Object.assign(host, { wrap });
 }

@@ -3,6 +3,7 @@ import { decodeNode, paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { survey } from "../../src/launcher/providers/survey.ts";
 import { vanished } from "../../src/launcher/providers/vanished.ts";
+import { withMethods } from "../rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const OURS = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
@@ -104,11 +105,7 @@ describe("a launcher", () => {
   test("believes no list that leaves a machine out which is there when asked for", async () => {
     const world = new World();
     const { counters } = await world.start("a", launcherConfig([fakeProvider()]), {
-      wrap: (driver) => ({
-        ...driver,
-        open: async (config, context) =>
-          Object.assign(await driver.open(config, context), { list: async () => [] }),
-      }),
+      wrap: withMethods(() => ({ list: async () => [] })),
     });
     const nodes = await stock(world);
     await world.run(600_000);

@@ -1,8 +1,8 @@
-import type { Driver } from "@nodeyard/driver";
 import { describe, expect, test } from "vitest";
 import type { Machine } from "../../src/process/machine.ts";
 import { stackDump } from "../../src/process/stack-dump.ts";
 import { Counters, memoryLog } from "../../src/telemetry/index.ts";
+import { withMethods } from "../rules/with-methods.ts";
 import { fakeProvider, launcherConfig, type Member, World } from "../rules/world.ts";
 
 function machineOf({ clock }: World): Machine {
@@ -22,18 +22,12 @@ async function dumped(world: World, { launcher, tree, counters }: Member) {
 }
 
 /** A driver whose creations say one step and hang in the next, whatever is aborted. */
-const hangs = (driver: Driver): Driver => ({
-  ...driver,
-  open: async (config, context) => {
-    const provider = await driver.open(config, context);
-    return Object.assign(provider, {
-      async *create() {
-        yield { step: "boot the machine", deadlineMs: 45_000 };
-        await new Promise(() => {});
-      },
-    });
+const hangs = withMethods(() => ({
+  async *create() {
+    yield { step: "boot the machine", deadlineMs: 45_000 };
+    return await new Promise<never>(() => {});
   },
-});
+}));
 
 describe("the stack dump", () => {
   test("shows a launch that hangs: its step, since when, until when, and the locks that are held for it", async () => {

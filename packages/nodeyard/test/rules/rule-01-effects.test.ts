@@ -1,4 +1,4 @@
-import type { Driver, Provider, Step } from "@nodeyard/driver";
+import type { Step } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { seededRandom, sleep, VirtualClock } from "@nodeyard/runtime";
 import type { Session, SessionState, Tree } from "@nodeyard/tree";
@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { beforeEffect, Fence, FenceLost, guarded, mayAct } from "../../src/coordination/index.ts";
 import type { Context } from "../../src/launcher/context.ts";
 import type { ViewEvent } from "../../src/view/index.ts";
+import { withMethods } from "./with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "./world.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -139,28 +140,17 @@ describe("rule 1: before an outside effect", () => {
 });
 
 /** A driver of many steps that store nothing, so that only the fence can stop them. */
-const inManySteps =
-  (world: World, began: number[]) =>
-  (driver: Driver): Driver => ({
-    ...driver,
-    open: async (config, context) => {
-      const provider = await driver.open(config, context);
-      return new Proxy(provider, {
-        get(target, name: keyof Provider) {
-          const value = target[name] as (...args: unknown[]) => unknown;
-          if (name !== "create") return typeof value === "function" ? value.bind(target) : value;
-          return async function* (...args: Parameters<Provider["create"]>) {
-            for (let step = 0; step < 20; step++) {
-              yield { step: `step ${step}`, deadlineMs: 60_000 };
-              began.push(world.clock.monotonic());
-              await sleep(world.clock, 200);
-            }
-            return yield* target.create(...args);
-          };
-        },
-      });
+const inManySteps = (world: World, began: number[]) =>
+  withMethods((inner) => ({
+    async *create(order, context) {
+      for (let step = 0; step < 20; step++) {
+        yield { step: `step ${step}`, deadlineMs: 60_000 };
+        began.push(world.clock.monotonic());
+        await sleep(world.clock, 200);
+      }
+      return yield* inner.create(order, context);
     },
-  });
+  }));
 
 test("rule 1: a launch of many steps stands still at the next one while the connection is down", async () => {
   const world = new World();

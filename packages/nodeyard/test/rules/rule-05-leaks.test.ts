@@ -1,5 +1,6 @@
-import type { Driver, Provider, Tag } from "@nodeyard/driver";
+import type { Tag } from "@nodeyard/driver";
 import { describe, expect, test } from "vitest";
+import { withMethods } from "./with-methods.ts";
 import { fakeProvider, launcherConfig, type MemberOptions, World } from "./world.ts";
 
 const signal = new AbortController().signal;
@@ -79,19 +80,13 @@ describe("rule 5: what outlives its record", () => {
   test("does not go by a look that saw half of the records", async () => {
     let looks = 0;
     let atFirst = () => {};
-    const wrap = (driver: Driver): Driver => ({
-      ...driver,
-      open: async (config, context) => {
-        const provider = await driver.open(config, context);
-        const inner = provider.list.bind(provider);
-        const list: Provider["list"] = async (sought) => {
-          const found = await inner(sought);
-          if (++looks === 1) atFirst();
-          return found;
-        };
-        return Object.assign(provider, { list });
+    const wrap = withMethods((inner) => ({
+      list: async (sought) => {
+        const found = await inner.list(sought);
+        if (++looks === 1) atFirst();
+        return found;
       },
-    });
+    }));
     const { world, tree, launcher: it } = await launcher(new World(), { wrap });
     let seen: boolean | undefined;
     atFirst = () => {

@@ -1,26 +1,13 @@
-import type { Driver, Provider } from "@nodeyard/driver";
+import type { Provider } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
+import { withMethods } from "./with-methods.ts";
 import { fakeProvider, launcherConfig, staticProvider, World } from "./world.ts";
 
 const DAY = 86_400_000;
 
 /** A driver of which one method never answers and does not listen to its signal either. */
-function deaf(method: keyof Provider): (driver: Driver) => Driver {
-  return (driver) => ({
-    ...driver,
-    open: async (config, context) => {
-      const provider = await driver.open(config, context);
-      return new Proxy(provider, {
-        get(target, name: keyof Provider) {
-          if (name === method) return () => new Promise(() => {});
-          const value: unknown = target[name];
-          return typeof value === "function" ? value.bind(target) : value;
-        },
-      });
-    },
-  });
-}
+const deaf = (method: keyof Provider) => withMethods(() => ({ [method]: () => new Promise(() => {}) }));
 
 describe("rule 8: no wait without a deadline", () => {
   test("a probe that never answers is the answer no", async () => {
@@ -36,23 +23,12 @@ describe("rule 8: no wait without a deadline", () => {
 
   test("a launch that never gets anywhere ends at launch-timeout", async () => {
     const world = new World();
-    const never = (driver: Driver): Driver => ({
-      ...driver,
-      open: async (config, context) => {
-        const provider = await driver.open(config, context);
-        return new Proxy(provider, {
-          get(target, name: keyof Provider) {
-            if (name === "create")
-              return async function* () {
-                yield { step: "for ever", deadlineMs: Number.POSITIVE_INFINITY };
-                await new Promise(() => {});
-              };
-            const value: unknown = target[name];
-            return typeof value === "function" ? value.bind(target) : value;
-          },
-        });
+    const never = withMethods(() => ({
+      async *create() {
+        yield { step: "for ever", deadlineMs: Number.POSITIVE_INFINITY };
+        return await new Promise<never>(() => {});
       },
-    });
+    }));
     const config = fakeProvider("cloud", { "launch-timeout": 60, "launch-retries": 1 });
     await world.start("a", launcherConfig([config]), { wrap: never });
     const id = await world.ask();
