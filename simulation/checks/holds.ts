@@ -19,12 +19,17 @@ export class HoldLengths implements Rule {
     this.#calmSince = now;
   }
 
-  onNode({ id, after, write }: Change, replay: Replay): void {
+  onNode({ id, before, after, write }: Change, replay: Replay): void {
     const held = this.#held.get(id);
     const now = momentOf(write, replay);
+    // A client that lost the answer writes the same once more: the hold began with the first.
+    const isRepeated = stateOf(before) === "hold" && before?.data.state_time === after?.data.state_time;
     if (stateOf(after) === "hold" && !isLauncher(write.client)) {
       const seconds = (after!.data.hold_expiration as number | null) ?? 0;
-      this.#held.set(id, { forMs: seconds > 0 ? seconds * 1000 : undefined, since: now });
+      this.#held.set(id, {
+        forMs: seconds > 0 ? seconds * 1000 : undefined,
+        since: isRepeated && held ? held.since : now,
+      });
     } else if (held !== undefined && stateOf(after) !== "hold") {
       this.#held.delete(id);
       if (!isLauncher(write.client)) return;

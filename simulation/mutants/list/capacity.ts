@@ -136,7 +136,7 @@ export const CAPACITY: readonly Mutant[] = [
     {
       name: "starts-as-many-as-it-likes",
       breaks: "rule 8",
-      find: "if (state.starting >= state.policy.maxStarting) {",
+      find: "if (state.starting.size >= state.policy.maxStarting) {",
       put: "if (false) {",
       tests: [`${TESTS}/scheduler/planning`, `${TESTS}/scheduler/requests`],
     },

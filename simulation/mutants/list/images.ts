@@ -5,6 +5,15 @@ const TESTS = "packages/nodeyard/test/builder";
 
 /** What builders make, upload, keep and take away. */
 export const IMAGES: readonly Mutant[] = [
+  ...faultsIn("packages/nodeyard/src/scheduler/images.ts", [
+    {
+      name: "heads-whose-image-is-gone-hold-up-others",
+      breaks: "rule 4",
+      find: "if (blocked?.waiting.record.nodeTypes.includes(label)) state.dirty.add(policy.key);",
+      put: "void blocked;",
+      tests: ["packages/nodeyard/test/scheduler/incremental"],
+    },
+  ]),
   ...faultsIn(`${BUILDER}/core/retire.ts`, [
     {
       name: "images-go-while-a-node-boots",

@@ -242,8 +242,15 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "one-min-ready-too-many",
       breaks: "promise: min-ready",
-      find: "const missing = policy.minReady - state.idle.count(label)",
-      put: "const missing = policy.minReady + 1 - state.idle.count(label)",
+      find: "const missing = policy.minReady - open - idle;",
+      put: "const missing = policy.minReady + 1 - open - idle;",
+      tests: [`${TESTS}/planning`],
+    },
+    {
+      name: "replaces-idle-nodes-of-a-request-that-another-may-get",
+      breaks: "promise: min-ready",
+      find: "aboutToBeFree(state, label) + aboutToBeGiven(state, label);",
+      put: "aboutToBeFree(state, label) + 0 * aboutToBeGiven(state, label);",
       tests: [`${TESTS}/planning`],
     },
     {

@@ -49,9 +49,9 @@ function serve(state: State, turn: Turn, pool: PoolState, budget: number): numbe
       state.dirty.add(pool.policy.key);
       return 0;
     }
-    if (state.starting >= state.policy.maxStarting) {
+    if (state.starting.size >= state.policy.maxStarting) {
       state.startBlocked.add(pool.policy.key);
-      setVerdict(state, turn, head.id, "queue.starting", { starting: state.starting });
+      setVerdict(state, turn, head.id, "queue.starting", { starting: state.starting.size });
       return left;
     }
     const plan = planFor(state, turn.steady, pool, head);
@@ -175,11 +175,9 @@ function accept(
   tries(state, policy, launched, zone, waiting.id);
   if (tenant !== null && launched.length > 0) onTenantTook(state, tenant);
   if (launched.length > 0) probeQuota(state, policy.provider, waiting.id);
-  state.handling.set(waiting.id, { pool: policy.key, reserved, claimed, starting: true });
-  state.starting++;
+  state.handling.set(waiting.id, { pool: policy.key, reserved, claimed });
+  state.starting.add(waiting.id);
   clearVerdict(state, turn, waiting.id);
-  for (const node of claimed)
-    for (const label of state.nodes.get(node)?.record.type ?? []) state.dirtyLabels.add(label);
   turn.actions.push({ type: "accept", request: waiting.id, pool: policy.key, nodes, zone });
 }
 
@@ -227,7 +225,7 @@ function lookBehind(
   let left = budget;
   for (const waiting of candidates) {
     if (!pool.queue.has(waiting) || waiting === head) continue;
-    if (left-- <= 0 || state.starting >= state.policy.maxStarting) {
+    if (left-- <= 0 || state.starting.size >= state.policy.maxStarting) {
       // Those that nobody has looked at keep their place.
       if (left < 0 && pool.fresh.size > 0) state.dirty.add(pool.policy.key);
       return Math.max(0, left);

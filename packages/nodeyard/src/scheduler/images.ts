@@ -102,6 +102,11 @@ export function wakeForImage(state: State, image: string): void {
   state.imagesGivenUp.delete(image);
   for (const id of state.imageWaiting.get(image) ?? []) state.recheck.add(id);
   state.imageWaiting.delete(image);
-  for (const { policy } of state.pools.values())
-    for (const [label, name] of policy.images) if (name === image) state.dirtyLabels.add(label);
+  for (const { policy, blocked } of state.pools.values())
+    for (const [label, name] of policy.images) {
+      if (name !== image) continue;
+      state.dirtyLabels.add(label);
+      // A head whose image is gone waits for that now, and no longer before the others.
+      if (blocked?.waiting.record.nodeTypes.includes(label)) state.dirty.add(policy.key);
+    }
 }

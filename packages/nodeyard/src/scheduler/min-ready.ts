@@ -19,7 +19,8 @@ export function keepReady(state: State, turn: Turn, label: string): void {
   if (state.minReadyAsking.has(label) || state.timetable.get(`label ${label}`) !== undefined) return;
   if (!servable(state, label)) return;
   const open = state.minReadyOpen.get(label)?.size ?? 0;
-  const missing = policy.minReady - state.idle.count(label) - open - aboutToBeFree(state, label);
+  const idle = state.idle.count(label) + aboutToBeFree(state, label) + aboutToBeGiven(state, label);
+  const missing = policy.minReady - open - idle;
   if (missing <= 0) {
     state.minReadyShort.delete(label);
     state.timetable.delete(`short ${label}`);
@@ -55,6 +56,18 @@ function aboutToBeFree(state: State, label: string): number {
     const going = request === null && state.busyNodes.has(id);
     if (!promised && !going && !state.idle.has(id) && !state.claimed.has(id)) count++;
   }
+  return count;
+}
+
+/**
+ * Idle nodes of requests whose lock we may not get: every launcher plans for a request that it sees, and of all but the one that
+ * gets it the nodes stay idle.
+ */
+function aboutToBeGiven(state: State, label: string): number {
+  let count = 0;
+  for (const request of state.starting)
+    for (const id of state.handling.get(request)?.claimed ?? [])
+      if (state.nodes.get(id)?.record.type.includes(label)) count++;
   return count;
 }
 

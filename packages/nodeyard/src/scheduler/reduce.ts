@@ -141,15 +141,14 @@ function onSessionLost(state: State): void {
   state.busyNodes.clear();
   state.makingRoom.clear();
   state.minReadyAsking.clear();
-  state.starting = 0;
+  state.starting.clear();
   for (const key of state.pools.keys()) state.dirty.add(key);
 }
 
 function onStarted(state: State, request: string): void {
-  const handling = state.handling.get(request);
-  if (handling?.starting !== true) return;
-  handling.starting = false;
-  state.starting--;
+  if (!state.starting.delete(request)) return;
+  for (const node of state.handling.get(request)?.claimed ?? [])
+    for (const label of state.nodes.get(node)?.record.type ?? []) state.dirtyLabels.add(label);
   for (const key of state.startBlocked) state.dirty.add(key);
   state.startBlocked.clear();
 }
@@ -202,7 +201,7 @@ function resetLost(state: State, turn: Turn): void {
 
 function reset(state: State, turn: Turn, request: string): void {
   if (state.handling.has(request)) return;
-  state.handling.set(request, { pool: "", reserved: [], claimed: [], starting: false });
+  state.handling.set(request, { pool: "", reserved: [], claimed: [] });
   turn.actions.push({ type: "reset", request });
 }
 

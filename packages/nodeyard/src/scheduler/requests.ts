@@ -108,7 +108,7 @@ export function decline(
   if (waiting?.record.tenantName != null) wakeTenant(state, waiting.record.tenantName);
   state.waiting.delete(id);
   state.incapable.delete(id);
-  state.handling.set(id, { pool: "", reserved: [], claimed: [], starting: false });
+  state.handling.set(id, { pool: "", reserved: [], claimed: [] });
   turn.actions.push({ type: "decline", request: id, pools, reason });
 }
 

@@ -79,7 +79,6 @@ export interface Handling {
   /** Launches that have no node record yet, by label: they count as used. */
   readonly reserved: { readonly label: string; readonly node: string }[];
   readonly claimed: readonly string[];
-  starting: boolean;
 }
 
 /** All the scheduler knows. Changed only by `reduce`; nothing in it is shared with anyone. */
@@ -115,7 +114,8 @@ export interface State {
   readonly handling: Map<string, Handling>;
   /** Idle nodes promised to a request that is being handled. */
   readonly claimed: Map<string, string>;
-  starting: number;
+  /** Requests whose lock we may not have yet, or whose launches are not all under way. */
+  readonly starting: Set<string>;
   /** Nodes that a controller is deleting or deallocating. */
   readonly busyNodes: Set<string>;
   /** Nodes being deleted to make room, by pool: counted as capacity to come. */
@@ -205,7 +205,7 @@ export function createState(): State {
     usage: new Usage(),
     handling: new Map(),
     claimed: new Map(),
-    starting: 0,
+    starting: new Set(),
     busyNodes: new Set(),
     makingRoom: new Map(),
     leaving: new Leaving(),

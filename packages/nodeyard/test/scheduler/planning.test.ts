@@ -402,6 +402,17 @@ describe("min-ready of several launchers", () => {
     ]);
   });
 
+  test("idle nodes of a request that another launcher may get are replaced when it is ours", () => {
+    const desk = new Desk(policy([ours], { labels }), [us]);
+    for (const number of [1, 2]) desk.tell({ type: "node", id: nodeId(number), after: node(nodeId(number)) });
+    expect(asked(desk.request(id(1)))).toEqual([]);
+    // Whatever lets it look at the label again.
+    expect(asked(desk.tell({ type: "min-ready-requested", label: "small" }))).toEqual([]);
+    expect(asked(desk.tell({ type: "started", request: id(1) }))).toEqual([
+      { type: "min-ready", label: "small", count: 1 },
+    ]);
+  });
+
   test("after everybody declined, nothing is asked for a while", () => {
     const desk = new Desk(policy([ours], { labels }), [us]);
     const failed = { requestor: "NodePool:min-ready", reuse: false, state: "failed" };
