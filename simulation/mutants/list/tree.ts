@@ -87,7 +87,7 @@ export const TREE_FAULTS: readonly Mutant[] = [
       breaks: "rule 5",
       find: "return this.#open.size === 0;",
       put: "return this.#open.size < ROOTS.length;",
-      tests: [`${RULES}/rule-05-leaks`],
+      tests: ["packages/nodeyard/test/view/view"],
     },
   ]),
   ...faultsIn("packages/nodeyard/src/launcher/membership.ts", [

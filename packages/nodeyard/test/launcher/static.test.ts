@@ -1,6 +1,6 @@
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
-import { touches } from "../rules/before-write.ts";
+import { before, touches } from "../rules/before-write.ts";
 import { World } from "../rules/world.ts";
 import { launcherConfig, startRig, staticProvider, until, useNode } from "./rig.ts";
 
@@ -90,17 +90,35 @@ describe("static hosts", () => {
     await until("the busy one goes once it is free", async () => (await rig.node(busy.id)) === undefined);
   });
 
+  test("one that is given to a request as it leaves the configuration stays", async () => {
+    const world = new World();
+    const { launcher } = await world.start("a", launcherConfig([staticProvider([board])]));
+    const [host] = await world.until("it is registered", () => world.nodes().length > 0 && world.nodes());
+    const { id, ...record } = host!;
+    const request = await world.ask({ state: "fulfilled", nodes: [id] });
+    const given = { ...record, allocated_to: request };
+    const isGiven = before(world, touches(paths.nodeLock(id)), () => {
+      void world.other.set(paths.node(id), Buffer.from(JSON.stringify(given)));
+    });
+    await world.settle(
+      launcher.reconfigure(launcherConfig([staticProvider([{ ...board, name: "localhost" }])])),
+    );
+    await world.until("it is given away", isGiven);
+    await world.run(5_000);
+    expect(world.node(id)).toEqual(given);
+  });
+
   // Zuul locks the nodes that it is given without waiting, and fails the build when somebody has the lock.
   test("nobody of ours locks a host that was given to a request, though it leaves the configuration", async () => {
     const world = new World();
     const { launcher } = await world.start("a", launcherConfig([staticProvider([board])]));
     const id = await world.ask();
     const [given] = (await world.fulfilled(id)).nodes as [string];
-    const before = world.cluster.log.length;
+    const written = world.cluster.log.length;
     const other = staticProvider([{ ...board, name: "localhost" }]);
     await world.settle(launcher.reconfigure(launcherConfig([other])));
     await world.run(150_000);
-    expect(world.cluster.log.slice(before).filter(touches(paths.nodeLock(given)))).toEqual([]);
+    expect(world.cluster.log.slice(written).filter(touches(paths.nodeLock(given)))).toEqual([]);
     await world.use(id);
     await world.until("it goes with its user", () => world.node(given) === undefined);
   });

@@ -11,14 +11,14 @@ import { OWNER } from "./lab.ts";
 const BACKING = "0000000001";
 
 /** The backing node, as the view tells of it. */
-function told(version: number, failed: boolean) {
+function told(version: number, failed: boolean, contenders: readonly string[] = ["a__lock__0000000000"]) {
   const data = { owner: OWNER, label: "slice", slots: 2, failed, launched: 1 };
   const record = { state: "in-use", type: ["large"], provider: "metal", user_data: JSON.stringify(data) };
   const after = {
     id: BACKING,
     record: decodeNode(BACKING, Buffer.from(JSON.stringify(record))),
     version,
-    contenders: ["a__lock__0000000000"],
+    contenders,
   };
   return { type: "node", id: BACKING, after } as const;
 }
@@ -31,11 +31,11 @@ function own(name = "") {
 }
 
 /** What is known of one backing node that takes slots, and the slot that would be chosen. */
-function stand() {
+function stand(slots = 2) {
   const book = new Book("slicer");
   book.take(own());
   book.take(told(4, false));
-  const settings = { slots: 2, maxAgeMs: Number.POSITIVE_INFINITY } as MetastaticLabelOwn;
+  const settings = { slots, maxAgeMs: Number.POSITIVE_INFINITY } as MetastaticLabelOwn;
   const choose = () => chooseSlot(book, "slice", settings, (_, instant) => 2_000 - instant, new Set());
   return { book, choose };
 }
@@ -48,6 +48,24 @@ test("a backing node that is retired takes no more slots, though its record does
   expect(choose()).toBeUndefined();
   book.take({ ...retired, after: undefined });
   expect(choose()).toBeDefined();
+});
+
+test("a backing node that nobody has locked takes no slots, whatever its record says", () => {
+  const { book, choose } = stand();
+  book.take(told(4, false, []));
+  expect(choose()).toBeUndefined();
+});
+
+test("a backing node takes as many slots as it has and as its label says, whichever is less", () => {
+  for (const slots of [1, 3]) {
+    const { book, choose } = stand(slots);
+    const taken: number[] = [];
+    for (let chosen = choose(); chosen !== undefined; chosen = choose()) {
+      taken.push(chosen.slot);
+      book.take(own(`/${chosen.slot}`));
+    }
+    expect(taken).toEqual(slots === 1 ? [0] : [0, 1]);
+  }
 });
 
 test("a claim demands its backing node as it was when the slot was chosen, whatever was heard of it since", async () => {

@@ -139,36 +139,53 @@ describe("rule 1: before an outside effect", () => {
   });
 });
 
-/** A driver of many steps that store nothing, so that only the fence can stop them. */
-const inManySteps = (world: World, began: number[]) =>
-  withMethods((inner) => ({
-    async *create(order, context) {
-      for (let step = 0; step < 20; step++) {
-        yield { step: `step ${step}`, deadlineMs: 60_000 };
-        began.push(world.clock.monotonic());
-        await sleep(world.clock, 200);
-      }
-      return yield* inner.create(order, context);
+/** A driver whose launches and deletions begin with many steps that store nothing: only the fence can stop them. */
+function inManySteps(world: World, began: number[]) {
+  async function* many(): AsyncGenerator<Step, void, void> {
+    for (let step = 0; step < 20; step++) {
+      yield { step: `step ${step}`, deadlineMs: 60_000 };
+      began.push(world.clock.monotonic());
+      await sleep(world.clock, 200);
+    }
+  }
+  return withMethods((inner) => ({
+    async *create(...args) {
+      yield* many();
+      return yield* inner.create(...args);
+    },
+    async *remove(...args) {
+      yield* many();
+      return yield* inner.remove(...args);
     },
   }));
+}
 
-test("rule 1: a launch of many steps stands still at the next one while the connection is down", async () => {
-  const world = new World();
-  const began: number[] = [];
-  const { tree } = await world.start("a", launcherConfig([fakeProvider()]), {
-    wrap: inManySteps(world, began),
-    sessionTimeoutMs: 60_000,
-  });
-  const id = await world.ask();
-  await world.until("it is under way", () => began.length > 3);
-  tree.disconnect(true);
-  const before = began.length;
-  await world.run(10_000);
-  expect(began.length).toBe(before);
-  tree.reconnect();
-  await world.fulfilled(id);
-  expect(began).toHaveLength(20);
-});
+test.each(["launch", "deletion"])(
+  "rule 1: a %s of many steps stands still at the next one while the connection is down",
+  async (what) => {
+    const world = new World();
+    const began: number[] = [];
+    const { tree } = await world.start("a", launcherConfig([fakeProvider()]), {
+      wrap: inManySteps(world, began),
+      sessionTimeoutMs: 60_000,
+    });
+    const id = await world.ask();
+    if (what === "deletion") {
+      await world.fulfilled(id);
+      await world.use(id);
+      began.length = 0;
+    }
+    await world.until("it is under way", () => began.length > 3);
+    tree.disconnect(true);
+    const before = began.length;
+    await world.run(10_000);
+    expect(began.length).toBe(before);
+    tree.reconnect();
+    if (what === "launch") await world.fulfilled(id);
+    else await world.until("the node is gone", () => world.nodes().length === 0);
+    expect(began).toHaveLength(20);
+  },
+);
 
 /** A launch whose machine boots for so long that it is the last step. */
 async function booting() {

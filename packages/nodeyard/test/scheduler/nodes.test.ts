@@ -132,6 +132,15 @@ describe("nodes of requests that are gone", () => {
     expect(desk.request("100-0000000002")).toMatchObject([{ nodes: [{ reuse: "0000000001" }] }]);
   });
 
+  test("one that was given to a request is offered to no other", () => {
+    const desk = new Desk(policy([pool()]));
+    desk.request("100-0000000001", { state: "fulfilled" });
+    desk.node("0000000001", { allocated_to: "100-0000000001" });
+    const [accepted] = desk.request("100-0000000002");
+    expect(accepted).toMatchObject({ type: "accept" });
+    expect(accepted).not.toMatchObject({ nodes: [{ reuse: "0000000001" }] });
+  });
+
   test("nor does it stay with a request that was put back without it: it would be in its own way", () => {
     const request = "100-0000000001";
     const allocated = { allocated_to: request };
