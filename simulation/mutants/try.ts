@@ -15,6 +15,8 @@ export interface TryOptions {
   readonly before: Verdict | undefined;
 }
 
+/** Seeds that are tried before the tests, which cost as much as a few of them: what these do not catch, more of them seldom do. */
+const FIRST_SEEDS = 8;
 /** Seeds of one mutant that come to no end, at most: the others would not either. */
 const ENDLESS = 2;
 
@@ -58,7 +60,7 @@ function once<K>(asked: Map<K, Promise<void>>, key: K, ask: () => Promise<void>)
   return answer;
 }
 
-/** Tries what may catch a mutant until something does: what did so before, then seeds, then its tests. */
+/** Tries what may catch a mutant until something does: what did so before, then a few seeds, its tests, and the other seeds. */
 export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: Baseline): Promise<Verdict> {
   const { before, revision } = options;
   const sum: { tried: number; endless: number; revision: string; outside?: true } = {
@@ -74,12 +76,15 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
     if (test !== undefined) return { ...sum, tried: before.tried, test };
   }
   const order = first === undefined ? numbers : [first, ...numbers.filter((number) => number !== first)];
-  const seed = await bySeeds(order);
+  const seed = await bySeeds(order.slice(0, FIRST_SEEDS));
   if (seed !== undefined) return { ...sum, seed };
   const test = await byTests(tests);
-  return test === undefined ? sum : { ...sum, test };
+  if (test !== undefined) return { ...sum, test };
+  const late = sum.outside ? undefined : await bySeeds(order.slice(FIRST_SEEDS));
+  return late === undefined ? sum : { ...sum, seed: late };
 
   async function bySeeds(seeds: readonly number[]): Promise<Verdict["seed"]> {
+    if (seeds.length === 0 || sum.endless >= ENDLESS) return undefined;
     let thread = new SeedThread(mutant.name);
     try {
       for (const number of seeds) {
