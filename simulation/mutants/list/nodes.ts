@@ -184,14 +184,14 @@ export const NODES: readonly Mutant[] = [
       breaks: "decision: every write to a held record is fenced",
       find: '{ op: "set", path: node.path, data, version: node.version },',
       put: '{ op: "set", path: node.path, data },',
-      tests: [`${RULES}/protocol-fenced-writes`],
+      tests: [`${RULES}/protocol-fences`],
     },
     {
       name: "late-contenders-keep-a-record",
       breaks: "rule 5",
       find: "if (round >= CLEAR_ROUNDS || !(notEmpty ||",
       put: "if (round >= CLEAR_ROUNDS || !((notEmpty && round < 0) ||",
-      tests: [`${TESTS}/deletions`],
+      tests: [`${RULES}/protocol-fences`],
     },
   ]),
   ...faultsIn(`${LAUNCHER}/nodes/remove-machine.ts`, [

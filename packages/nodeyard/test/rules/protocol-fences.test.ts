@@ -61,55 +61,74 @@ describe("a launch whose request is lost", () => {
 });
 
 describe("a deletion", () => {
-  test("asks for the record as it is before it touches the machine of a node that was said to be going", async () => {
+  /** A node in the hands of its user, who says what becomes of it; `end` lets the user go. */
+  async function used() {
     const world = new World();
     const { launcher } = await world.start("a", launcherConfig([fakeProvider()]));
     const request = await world.ask();
-    const [id] = (await world.fulfilled(request)).nodes as string[];
-    const lock = await world.lock(paths.nodeLock(id!));
+    const [id] = (await world.fulfilled(request)).nodes as [string];
+    const lock = paths.nodeLock(id);
+    const user = await world.lock(lock);
     await world.settle(world.other.delete(paths.request(request)));
-    await world.put(paths.node(id!), { ...world.node(id!), state: "deleting" });
-    await world.until("it is seen", () => launcher.view.nodes.byId.get(id!)?.record.state === "deleting");
-    const held = { ...world.node(id!), state: "hold" };
+    const say = (state: string) =>
+      world.other.set(paths.node(id), Buffer.from(JSON.stringify({ ...world.node(id), state })));
+    const end = () => world.settle(world.other.delete(user));
+    return { world, launcher, id, lock, say, end };
+  }
+
+  const does = (what: string, at: string) => (call: Call) =>
+    call.ops.some(({ op, path }) => op === what && path === at);
+
+  const join = (world: World, lock: string) =>
+    world.other.create(`${lock}/${"b".repeat(32)}__lock__`, undefined, { ephemeral: true, sequential: true });
+
+  test("asks for the record as it is before it touches the machine of a node that was said to be going", async () => {
+    const { world, launcher, id, lock, say, end } = await used();
+    await world.settle(say("deleting"));
+    await world.until("it is seen", () => launcher.view.nodes.byId.get(id)?.record.state === "deleting");
     // Somebody without a fence, whose write this launcher has not seen.
-    const done = before(world, touches(paths.nodeLock(id!)), () => {
-      void world.other.set(paths.node(id!), Buffer.from(JSON.stringify(held)));
-    });
-    await world.settle(world.other.delete(lock));
+    const done = before(world, touches(lock), () => void say("hold"));
+    await end();
     await world.until("it is being deleted", done);
     await world.run(10_000);
     expect(world.cloud.inspect().map((machine) => machine.tag?.nodeId)).toEqual([id]);
-    expect(world.node(id!)?.state).toBe("hold");
+    expect(world.node(id)?.state).toBe("hold");
+  });
+
+  test("removes no record that somebody changed while its machine went", async () => {
+    const { world, id, say, end } = await used();
+    await world.settle(say("used"));
+    const done = before(world, does("delete", paths.node(id)), () => void say("hold"));
+    await end();
+    await world.until("its record is to be removed", done);
+    await world.run(10_000);
+    expect(world.node(id)?.state).toBe("hold");
+  });
+
+  test("clears those out of its line who came too late", async () => {
+    const { world, id, lock, say, end } = await used();
+    await world.settle(say("used"));
+    const done = before(world, does("set", paths.node(id)), () => void join(world, lock));
+    await end();
+    await world.until("somebody stands behind it", done);
+    await world.until("the node is gone", () => world.node(id) === undefined, 5_000);
   });
 
   test("clears nobody out of a line that it does not head any more", async () => {
-    const world = new World();
-    await world.start("a", launcherConfig([fakeProvider()]));
-    const request = await world.ask();
-    const [id] = (await world.fulfilled(request)).nodes as string[];
-    const lock = paths.nodeLock(id!);
-    const mine = await world.lock(lock);
-    await world.settle(world.other.delete(paths.request(request)));
-    await world.put(paths.node(id!), { ...world.node(id!), state: "used" });
-    // A late comer stands behind the launcher; then the launcher's own contender goes.
+    const { world, id, lock, say, end } = await used();
+    await world.settle(say("used"));
     let late = "";
-    const first = before(
-      world,
-      (call) => call.ops.some(({ op, path }) => op === "set" && path === paths.node(id!)),
-      () => {
-        void world.contend(lock).then((path) => {
-          late = path;
-        });
-      },
-    );
-    await world.settle(world.other.delete(mine));
-    await world.until("somebody stands behind it", () => first() && late !== "");
-    const clears = (call: Call) => call.ops.some(({ op, path }) => op === "delete" && path === late);
-    const second = before(world, clears, () => {
-      for (const name of world.children(lock))
-        if (!late.endsWith(name)) void world.other.delete(`${lock}/${name}`);
+    let isCleared = () => false;
+    before(world, does("set", paths.node(id)), async () => {
+      late = (await join(world, lock)).path;
+      // As the late comer is to be cleared away, the launcher's own contender goes.
+      isCleared = before(world, does("delete", late), () => {
+        for (const name of world.children(lock))
+          if (!late.endsWith(name)) void world.other.delete(`${lock}/${name}`);
+      });
     });
-    await world.until("the late comer is to be cleared away", second);
+    await end();
+    await world.until("the late comer is to be cleared away", () => isCleared());
     await world.run(500);
     expect(world.children(lock).map((name) => `${lock}/${name}`)).toContain(late);
   });
