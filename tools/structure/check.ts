@@ -1,4 +1,5 @@
 import { checkBoundaries } from "./checks/boundaries.ts";
+import { checkCitations } from "./checks/citations.ts";
 import { checkCycles } from "./checks/cycles.ts";
 import { checkDependencies } from "./checks/dependencies.ts";
 import { checkDrivers } from "./checks/drivers.ts";
@@ -19,6 +20,7 @@ const CHECKS: readonly ((workspace: Workspace) => Finding[])[] = [
   checkDrivers,
   checkErrorCodes,
   checkLinks,
+  checkCitations,
   checkSnippets,
 ];
 

@@ -1,6 +1,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Finding } from "../findings.ts";
+import { anchorOf, headingsOf } from "../headings.ts";
 import type { Workspace } from "../workspace.ts";
 
 const PAGES = [
@@ -11,11 +12,12 @@ const PAGES = [
   "bench/*.md",
   "bench/*/*.md",
   "examples/**/*.md",
+  "simulation/*.md",
   "testing/**/*.md",
 ];
 const LINK = /\]\(([^)\s]+)\)/g;
 
-/** Links between pages lead somewhere. Links to the outside are not tried. */
+/** Links between pages lead to pages that exist, and to headings that they have. Links to the outside are not tried. */
 export function checkLinks({ root }: Workspace): Finding[] {
   const pages = globSync(PAGES, { cwd: root, exclude: (path) => path.includes("node_modules") });
   return pages.sort().flatMap((path) => brokenIn(root, path));
@@ -25,10 +27,21 @@ function brokenIn(root: string, path: string): Finding[] {
   const lines = readFileSync(join(root, path), "utf8").split("\n");
   return lines.flatMap((text, index) =>
     [...text.matchAll(LINK)].flatMap(([, target]): Finding[] => {
-      const file = target!.replace(/#.*$/, "");
-      if (file === "" || /^[a-z]+:/.test(file) || existsSync(join(root, dirname(path), file))) return [];
-      const message = `links to ${target}, which does not exist`;
+      const problem = problemOf(root, path, target!);
+      if (problem === undefined) return [];
+      const message = `links to ${target}, which ${problem}`;
       return [{ rule: "link", severity: "error", path, line: index + 1, message }];
     }),
   );
+}
+
+function problemOf(root: string, path: string, target: string): string | undefined {
+  if (/^[a-z]+:/.test(target)) return undefined;
+  const [file = "", anchor] = target.split("#");
+  const page = file === "" ? join(root, path) : join(root, dirname(path), file);
+  if (!existsSync(page)) return "does not exist";
+  if (anchor === undefined || !page.endsWith(".md")) return undefined;
+  return headingsOf(page)!.some((heading) => anchorOf(heading) === anchor)
+    ? undefined
+    : "is no heading there";
 }

@@ -46,15 +46,6 @@ describe("shape", () => {
   });
 });
 
-describe("links", () => {
-  it("lead to files that exist, or outside", () => {
-    const page = "[a](docs/a.md#part) [b](docs/b.md)\n[c](https://example.org) [d](#here)\n";
-    expect(findingsIn({ "README.md": page, "docs/a.md": "[back](../README.md)" })).toEqual([
-      "link README.md:1 links to docs/b.md, which does not exist",
-    ]);
-  });
-});
-
 describe("snippets", () => {
   const lab = "export function one() {\n  return 1;\n}\n";
   const page = (block: string, file = " file=tools/lab.ts") =>

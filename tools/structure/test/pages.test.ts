@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { findingsIn } from "./tree.ts";
+
+describe("links", () => {
+  it("lead to files that exist, or outside", () => {
+    const page = "# Here\n[a](docs/a.md#a-part-1) [b](docs/b.md)\n[c](https://example.org) [d](#here)\n";
+    expect(findingsIn({ "README.md": page, "docs/a.md": "## A part: 1\n[back](../README.md)" })).toEqual([
+      "link README.md:2 links to docs/b.md, which does not exist",
+    ]);
+  });
+
+  it("lead to headings that exist, code aside", () => {
+    const page = "# Part\n[a](docs/a.md#part) [b](#there)\n";
+    expect(findingsIn({ "README.md": page, "docs/a.md": "```sh\n# part\n```\n" })).toEqual([
+      "link README.md:2 links to docs/a.md#part, which is no heading there",
+      "link README.md:2 links to #there, which is no heading there",
+    ]);
+  });
+});
+
+describe("what comments cite", () => {
+  const pages = { "docs/a.md": "# Title\n\n## One part\n" };
+  const source = (...lines: string[]) => ({ ...pages, "tools/one.ts": `${lines.join("\n")}\n` });
+
+  it("is a page, and a heading of it", () => {
+    const lines = [
+      '/** As docs/a.md, "One part", says; see docs/a.md. */',
+      "/**",
+      ' * Also over the end of a line (docs/a.md, "One',
+      ' * part").',
+      " */",
+      ["export const one = 1;", '// docs/a.md, "Title"'].join(" "),
+    ];
+    expect(findingsIn(source(...lines))).toEqual([]);
+  });
+
+  it("is named with its line where it is missing", () => {
+    const lines = ["// docs/b.md", "/**", " * For ever (docs/a.md,", ' * "Other"). docs/c.md', " */"];
+    expect(findingsIn(source(...lines))).toEqual([
+      "citation tools/one.ts:1 cites docs/b.md, which does not exist",
+      'citation tools/one.ts:3 cites docs/a.md, which has no heading "Other"',
+      "citation tools/one.ts:4 cites docs/c.md, which does not exist",
+    ]);
+  });
+
+  it("is not what code says", () => {
+    expect(findingsIn(source('export const page = "docs/b.md";'))).toEqual([]);
+  });
+});
