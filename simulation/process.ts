@@ -33,7 +33,7 @@ export interface Surroundings {
 }
 
 const SESSION_MS = 4_000;
-/** A wall clock that ran ahead of the monotonic one by more than this counts as the session's end (design, rule 1), milliseconds. */
+/** A wall clock that ran ahead of the monotonic one by more than this counts as the session's end (rule 1), milliseconds. */
 const JUMP_MS = 2_000;
 
 /** Machines of images that do not boot are made like others, and never answer. */

@@ -17,7 +17,7 @@ const LABELS = ["python", "small"];
 const AT_MOST = 3;
 
 /**
- * A launcher of the older kind beside ours (spec zookeeper.md 5.2 to 5.4): it polls, takes a lock before it writes, and writes
+ * A launcher of the older kind beside ours (docs/contract/launcher.md, "Which pool takes a request"): it polls, takes a lock before it writes, and writes
  * without a fence or a version. One pool of one provider; its machines are nobody's concern.
  */
 export class PythonLauncher {

@@ -27,7 +27,7 @@ export interface RequestorOptions {
   readonly onDeath: () => void;
 }
 
-/** What Zuul does with requests and nodes (spec zookeeper.md 5.6 to 5.8), against the tree alone. */
+/** What Zuul does with requests and nodes (docs/contract/zuul.md), against the tree alone. */
 export class Requestor {
   readonly outcomes: Outcome[] = [];
   readonly open = new Set<string>();
@@ -196,7 +196,10 @@ export class Requestor {
     }
   }
 
-  /** A change of `relative_priority`: under the lock if it is free, with the version that was read (spec zookeeper.md 5.6). */
+  /**
+   * A change of `relative_priority`: under the lock if it is free, with the version that was read (docs/contract/zuul.md,
+   * "Requesting").
+   */
   async #revise(id: string): Promise<void> {
     const parent = paths.requestLock(id);
     const name = `${"d".repeat(30)}${id.slice(-2)}__lock__`;
@@ -224,8 +227,8 @@ export class Requestor {
   }
 
   /**
-   * Zuul waits 30 s for a node's lock (spec zookeeper.md 3.3): a launcher may have looked whether it is free. Undefined when the
-   * node is gone, or an operator has it.
+   * Zuul waits 30 s for a node's lock (docs/contract/locks.md, "Who takes which lock"): a launcher may have looked whether it is
+   * free. Undefined when the node is gone, or an operator has it.
    */
   async #lockNode(tree: MemoryTree, id: string): Promise<string | undefined> {
     const parent = paths.nodeLock(id);

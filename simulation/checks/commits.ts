@@ -4,7 +4,10 @@ import type { Change, Rule } from "./rule.ts";
 
 const REQUEST = /^\/nodepool\/requests\/([^/]+)$/;
 
-/** Section 6: ids come only from sequential creates, and a commit holds one request at most. */
+/**
+ * Ids come only from sequential creates (docs/contract/tree.md, "Sequence numbers"), and a commit holds one request at most
+ * (docs/contract/write-order.md, "Finishing a request").
+ */
 export class Commits implements Rule {
   onNode(change: Change): void {
     checkId(change);

@@ -32,7 +32,7 @@ export interface Setting extends Limits {
   readonly minReady?: ReadonlyMap<string, number>;
 }
 
-/** A jump of a clock that is larger is noticed (design, rule 8), milliseconds. */
+/** A jump of a clock that is larger is noticed (rule 8), milliseconds. */
 const NOTICED_MS = 30_000;
 
 export type Moved = (kind: "node" | "request", id: string, from: string | null, to: string | null) => void;

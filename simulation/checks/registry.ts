@@ -13,7 +13,7 @@ const POOL = /^\/nodepool\/components\/pool\/./;
 /** The accept of a pool may be under way when its component goes: calls are late by so much at most, milliseconds. */
 const UNDER_WAY_MS = 5_000;
 
-/** Section 6, components: a pool stands in the registry before it accepts a request. */
+/** A pool stands in the registry before it accepts a request (docs/contract/records.md, "Component"). */
 export class Registry implements Rule {
   /** Those that left a moment ago included. */
   readonly #pools = new Map<string, Pool>();

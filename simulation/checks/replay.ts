@@ -34,7 +34,7 @@ export class Replay {
   now = 0;
   /**
    * How far a launcher's wall clock may be off at most without being distrusted, by client, milliseconds: what it reads between the jump
-   * and its next write is off by as much (design, rule 8: jumps above 30 s are noticed).
+   * and its next write is off by as much (rule 8: jumps above 30 s are noticed).
    */
   readonly believed = new Map<string, number>();
   /** Nodes whose last user went with the write that is looked at. */

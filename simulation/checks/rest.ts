@@ -3,7 +3,7 @@ import { Broken } from "./broken.ts";
 import type { Replay } from "./replay.ts";
 import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
 
-/** What a static host is not offered for after its user went without a word (design, rule 1), milliseconds. */
+/** What a static host is not offered for after its user went without a word (rule 1), milliseconds. */
 const REST_MS = 60_000;
 
 /** Rule 1, of static hosts: one whose user vanished rests until the user's sessions have surely ended. Slots: `slots.ts`. */

@@ -8,7 +8,7 @@ const NODE = /^\/nodepool\/nodes\/(\d{10})$/;
 
 /** States in which a node has the slot that its record names. */
 const HAS: ReadonlySet<unknown> = new Set(["testing", "ready", "in-use", "used", "hold"]);
-/** The slot of a node whose user vanished is given to nobody for 60 s (design, rule 1), milliseconds. */
+/** The slot of a node whose user vanished is given to nobody for 60 s (rule 1), milliseconds. */
 const REST_MS = 60_000;
 
 interface Claim {

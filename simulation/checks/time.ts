@@ -18,6 +18,6 @@ export function passed(since: Moment, until: Moment): number {
 
 /**
  * What is over goes so soon once the faults are over, milliseconds: a clock that jumped is believed after three sweeps of a minute
- * (design, rule 8), and a lost event is made good by a resync.
+ * (rule 8), and a lost event is made good by a resync.
  */
 export const LATE_MS = 300_000;

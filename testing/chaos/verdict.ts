@@ -72,7 +72,7 @@ export async function leftovers(tree: Tree): Promise<readonly string[]> {
   for (const folder of ["/nodepool/requests", "/nodepool/nodes", "/nodeyard/leases"])
     left.push(...(await childrenOf(tree, folder)).map((name) => `${folder}/${name}`));
   for (const id of await childrenOf(tree, "/nodepool/requests-lock")) {
-    // The lock's parent stays for eight hours (spec zookeeper.md 3.5); nobody may stand in its line.
+    // The lock's parent stays for eight hours (docs/contract/locks.md, "Lock parents of requests"); nobody may stand in its line.
     const line = await childrenOf(tree, `/nodepool/requests-lock/${id}`);
     left.push(...line.map((name) => `/nodepool/requests-lock/${id}/${name}`));
   }

@@ -7,8 +7,8 @@ import { orNothing, patiently } from "./patience.ts";
 type Fields = Record<string, unknown>;
 const POLL_MS = 40;
 /**
- * Zuul waits 30 s for a node's lock (spec zookeeper.md 5.8), of a tree that is there. Here the tree may die with each launcher, on a
- * machine that may stand still for seconds.
+ * Zuul waits 30 s for a node's lock (docs/contract/zuul.md, "Using nodes"), of a tree that is there. Here the tree may die with
+ * each launcher, on a machine that may stand still for seconds.
  */
 const LOCK_MS = 90_000;
 /** A request that has not ended by then never will. */
@@ -19,7 +19,7 @@ export interface Asked {
   readonly result: "used" | "failed" | "cancelled";
 }
 
-/** Lives the lives of requests as Zuul does (spec zookeeper.md 5.6 to 5.8). It is never killed; its tree may be. */
+/** Lives the lives of requests as Zuul does (docs/contract/zuul.md). It is never killed; its tree may be. */
 export class Zuul {
   readonly ended: Asked[] = [];
   readonly #tree: Tree;

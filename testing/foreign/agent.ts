@@ -114,7 +114,7 @@ export class Agent {
     await this.store(path, { ...(await this.record(path)), state_time: Date.now() / 1000, ...fields });
   }
 
-  /** What Zuul writes when a job needs nodes (spec zookeeper.md 5.6), to the letter. Returns the id. */
+  /** What Zuul writes when a job needs nodes (docs/contract/zuul.md, "Requesting"), to the letter. Returns the id. */
   async request(labels: readonly string[], fields: Fields = {}, priority = "200"): Promise<string> {
     const now = Date.now() / 1000;
     const path = await this.create(

@@ -3,7 +3,7 @@ import { type KazooProcess, startKazoo } from "../zookeeper/index.ts";
 
 /**
  * Zuul with many jobs at once, by kazoo: one session, a thread for each job. A job asks for nodes, watches its request, locks what
- * it got, uses it for a second and gives it back (spec zookeeper.md 5.6 to 5.8).
+ * it got, uses it for a second and gives it back (docs/contract/zuul.md).
  */
 const SCRIPT = `
 import uuid

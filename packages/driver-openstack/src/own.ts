@@ -32,7 +32,7 @@ export interface OpenstackLabelOwn {
   /** GB of the root volume; null: the root disk is the flavor's. */
   readonly volumeSize: number | null;
   readonly instanceProperties: Readonly<Record<string, string>>;
-  /** Templates (spec configuration.md 3.8). */
+  /** Templates (docs/contract/config.md, "Templates"). */
   readonly dynamicProperties: Readonly<Record<string, unknown>>;
   readonly userData: string | null;
   /** Names or ids; empty: the default of the cloud. */

@@ -15,7 +15,7 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   "sliver-protocol.busy": "transient",
 };
 
-/** Faults of the manager's API (spec sliver-manager.md, section 5): an argument or a permission is nothing that time mends. */
+/** Faults of the manager's API (docs/contract/slivers.md, "Calls and faults"): an argument or a permission is nothing that time mends. */
 const FAULTS: Readonly<Record<number, DriverErrorKind>> = {
   1: "transient",
   100: "configuration",

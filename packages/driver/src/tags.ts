@@ -13,7 +13,7 @@ const IMAGE = "nodeyard_image";
 /** Text by name, stored with every thing made: whose it is, and for which node or upload. */
 export type Metadata = Readonly<Record<string, string>>;
 
-/** The tag as what a cloud stores beside a machine (spec launcher.md, 3.11). */
+/** The tag as what a cloud stores beside a machine (docs/contract/drivers.md, "Tags"). */
 export function machineMetadata({ installation, provider, pool, nodeId }: Tag): Metadata {
   return { [NODE]: nodeId, [POOL]: pool, [PROVIDER]: provider, [INSTALLATION]: installation };
 }

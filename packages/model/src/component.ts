@@ -5,7 +5,7 @@ import { parseObject } from "./json/parse.ts";
 export const componentStates = ["initializing", "running", "paused", "stopped"] as const;
 export type ComponentState = (typeof componentStates)[number];
 
-/** A process, or one of its pools, as it registers itself (spec zookeeper.md 2.7). */
+/** A process, or one of its pools, as it registers itself (docs/contract/records.md, "Component"). */
 export interface ComponentRecord {
   /** The operating system's host name as it is. */
   readonly hostname: string;

@@ -1,5 +1,5 @@
 /**
- * `record.empty`: zero bytes, so not a real object (spec zookeeper.md 1.4). `record.not_json`, `record.not_an_object`:
+ * `record.empty`: zero bytes, so not a real object (docs/contract/tree.md, "Encoding"). `record.not_json`, `record.not_an_object`:
  * the data. `record.unknown_state`: a state outside the table of transitions, or none. `record.bad_field`: a field
  * without which the record cannot be handled safely. `record.bad_id`: the znode's name.
  */

@@ -5,7 +5,7 @@ import { changeRecord, decodeRecord, encodeRecord, newRecord, type Stored, stamp
 export const imageBuildStates = ["building", "ready", "deleting", "failed"] as const;
 export type ImageBuildState = (typeof imageBuildStates)[number];
 
-/** A diskimage that a builder makes or made (spec zookeeper.md 2.4, builder.md 3). */
+/** A diskimage that a builder makes or made (docs/contract/records.md, "Image build"). */
 export interface ImageBuildFields extends ImageFields<ImageBuildState> {
   /** Host name of the builder. */
   readonly builder: string | null;
@@ -46,7 +46,7 @@ export function changeImageBuild(
   return changeRecord(kind, record, stamped<ImageBuildFields>(patch, nowSeconds));
 }
 
-/** A build that begins: who can log in, and how, is known when it ends (spec zookeeper.md 2.4). */
+/** A build that begins: who can log in, and how, is known when it ends (docs/contract/records.md, "Image build"). */
 export function newImageBuild(
   id: string,
   values: Pick<ImageBuildFields, "builder" | "builderId" | "formats">,

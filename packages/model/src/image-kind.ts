@@ -14,7 +14,7 @@ export interface ImageFields<State extends string> {
 /** The members that one kind has beside those of all, each as the record has it. */
 export type OwnFields<T> = Omit<T, keyof ImageFields<string>>;
 
-/** A kind of image record: the defaults of what is missing are old readers' (spec builder.md 3). */
+/** A kind of image record: the defaults of what is missing are old readers' (docs/contract/records.md, "Image build"). */
 export function imageKind<State extends string, T extends ImageFields<State>>(
   name: string,
   states: readonly State[],

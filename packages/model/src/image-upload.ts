@@ -5,7 +5,7 @@ import { changeRecord, decodeRecord, encodeRecord, newRecord, type Stored, stamp
 export const imageUploadStates = ["uploading", "ready", "deleting", "failed"] as const;
 export type ImageUploadState = (typeof imageUploadStates)[number];
 
-/** A build at a provider (spec zookeeper.md 2.5). Image, build, provider and number are in its path. */
+/** A build at a provider (docs/contract/records.md, "Image upload"). Image, build, provider and number are in its path. */
 export interface ImageUploadFields extends ImageFields<ImageUploadState> {
   /** The cloud's id of the image: a string, or an object where one string is not enough. */
   readonly externalId: unknown;
@@ -40,7 +40,7 @@ export function changeImageUpload(
   return changeRecord(kind, record, stamped<ImageUploadFields>(patch, nowSeconds));
 }
 
-/** An upload that begins; all its keys are always present (spec builder.md 3). */
+/** An upload that begins; all its keys are always present (docs/contract/records.md, "Image upload"). */
 export function newImageUpload(
   values: Pick<ImageUploadFields, "username" | "pythonPath" | "shellType">,
   nowSeconds: number,

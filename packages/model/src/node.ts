@@ -25,7 +25,7 @@ import { type NodeState, nodeStates } from "./states.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Fields of a node (spec zookeeper.md 2.3). Times are seconds since the epoch. */
+/** Fields of a node (docs/contract/records.md, "Node"). Times are seconds since the epoch. */
 export interface NodeFields {
   readonly state: NodeState;
   readonly stateTime: number | null;

@@ -3,7 +3,7 @@ const requests = "/nodepool/requests";
 const requestsLock = "/nodepool/requests-lock";
 const components = "/nodepool/components";
 
-/** Places in the tree, inside the chroot (spec zookeeper.md 1.1). */
+/** Places in the tree, inside the chroot (docs/contract/tree.md, "Paths of the contract"). */
 export const paths = {
   root: "/nodepool",
   nodes,
@@ -33,7 +33,7 @@ export const paths = {
   imageUploadsLock: (image: string, build: string, provider: string) =>
     `/nodepool/images/${image}/builds/${build}/providers/${provider}/images/lock`,
   imageBuild: (image: string, build: string) => `/nodepool/images/${image}/builds/${build}`,
-  /** What a node's `image_id` is, too (spec launcher.md 2.14). */
+  /** What a node's `image_id` is, too (docs/contract/records.md, "What is written when"). */
   imageUpload: (image: string, build: string, provider: string, upload: string) =>
     `/nodepool/images/${image}/builds/${build}/providers/${provider}/images/${upload}`,
 } as const;

@@ -4,7 +4,7 @@ export interface RequestId {
   readonly sequence: string;
 }
 
-/** `100-0000000005` (spec zookeeper.md 1.3). Undefined for a name without exactly one dash and a decimal sequence. */
+/** `100-0000000005` (docs/contract/tree.md, "Request ids"). Undefined for a name without exactly one dash and a decimal sequence. */
 export function parseRequestId(id: string): RequestId | undefined {
   const dash = dashOf(id);
   return dash < 1 ? undefined : { priority: id.slice(0, dash), sequence: id.slice(dash + 1) };
@@ -22,8 +22,8 @@ function dashOf(id: string): number {
 }
 
 /**
- * The order in which requests are looked at: priority prefix as text, relative priority, sequence as text (spec
- * zookeeper.md 5.1). Names that do not parse come last.
+ * The order in which requests are looked at: priority prefix as text, relative priority, sequence as text
+ * (docs/contract/launcher.md, "Order of requests"). Names that do not parse come last.
  */
 export function compareRequestIds(
   a: string,

@@ -13,7 +13,7 @@ import {
 import { parseRequestId } from "./request-id.ts";
 import { type RequestState, requestStates } from "./states.ts";
 
-/** Fields of a node request (spec zookeeper.md 2.2). Times are seconds since the epoch. */
+/** Fields of a node request (docs/contract/records.md, "Node request"). Times are seconds since the epoch. */
 export interface RequestFields {
   readonly state: RequestState;
   readonly stateTime: number | null;
@@ -74,7 +74,7 @@ const fields: Fields<RequestFields> = {
   tenantName: { key: "tenant_name", missing: null, read: text },
 };
 
-/** Keys without which Zuul fails on a request that we wrote back (spec zookeeper.md 5.7). */
+/** Keys without which Zuul fails on a request that we wrote back (docs/contract/zuul.md, "Reading"). */
 const mandatory: ReadonlyMap<string, string> = new Map([
   ["state_time", "null"],
   ["event_id", "null"],

@@ -26,7 +26,7 @@ export interface Transition<State extends string = string> {
 
 const worker = "launcher, deleting";
 
-/** Spec zookeeper.md 2.3. Whoever changes a state holds the node's lock, except where the record is made. */
+/** States of a node (docs/contract/records.md, "Node"). Whoever changes a state holds the node's lock, except where the record is made. */
 export const nodeTransitions: readonly Transition<NodeState>[] = [
   {
     from: null,
@@ -81,7 +81,7 @@ export const nodeTransitions: readonly Transition<NodeState>[] = [
   { from: "deleted", to: null, actor: worker, condition: "at once" },
 ];
 
-/** Spec zookeeper.md 2.2. The actor holds the request's lock, except where the record is made. */
+/** States of a request (docs/contract/records.md, "Node request"). The actor holds the request's lock, except where the record is made. */
 export const requestTransitions: readonly Transition<RequestState>[] = [
   { from: null, to: "requested", actor: "requestor", condition: "created" },
   { from: "requested", to: "pending", actor: "launcher", condition: "a pool accepts it" },

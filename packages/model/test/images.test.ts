@@ -13,7 +13,7 @@ import {
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
-describe("image records (spec zookeeper.md 2.4 and 2.5)", () => {
+describe("image records", () => {
   test("a build as a builder writes it at the end, and the defaults of absent keys", () => {
     const build = decodeImageBuild(
       "a".repeat(32),

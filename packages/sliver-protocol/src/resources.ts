@@ -3,7 +3,7 @@ export type Resource = keyof typeof UNITS;
 
 /**
  * Resources with their units. The old names and units of each wire profile are translated at the edge
- * (sliver-manager.md, sections 3.5 and 7.3); the second half has no old name.
+ * (docs/contract/slivers.md, "Loans"); the second half has no old name.
  */
 export const UNITS = {
   /** 1: the sliver may run and be logged in to; 0: suspended. */

@@ -1,7 +1,7 @@
 /**
  * The coordination tree: what Nodeyard needs of ZooKeeper and of everything that stands in for it.
  *
- * The contract knows nothing of nodes or requests. Semantics are ZooKeeper's (spec: ZooKeeper Programmer's Guide):
+ * The contract knows nothing of nodes or requests. Semantics are ZooKeeper's (ZooKeeper Programmer's Guide):
  * absolute paths, versions per znode, sequence numbers from a counter per parent that counts every child ever made,
  * session-bound ("ephemeral") znodes without children, and commits that happen whole or not at all.
  */
@@ -83,7 +83,7 @@ export interface Session {
   readonly state: SessionState;
   /**
    * Monotonic milliseconds until which locks of this session may be trusted: send time of the last answered request
-   * plus two thirds of the session timeout (design, rule 1). Infinity where the tree cannot lose a session by itself.
+   * plus two thirds of the session timeout (rule 1). Infinity where the tree cannot lose a session by itself.
    */
   readonly trustedUntil: number;
 }

@@ -14,7 +14,10 @@ const BUILDS = "/nodepool/images/small/builds";
 const REQUEST = "/nodepool/images/small/request-build";
 const PYTHON = "0123456789abcdef0123456789abcdef";
 
-/** A Python builder beside ours, played by kazoo: what it writes and locks is what spec builder.md and zookeeper.md say. */
+/**
+ * A Python builder beside ours, played by kazoo: what it writes and locks is what docs/contract/builder.md and
+ * docs/contract/locks.md say.
+ */
 describe.skipIf(requireZooKeeper())(
   "a Python builder and ours on one ZooKeeper",
   { timeout: 300_000 },

@@ -21,7 +21,7 @@ providers:
     pools: [{name: main, labels: [{name: slice, backing-label: chunk, max-parallel-jobs: 3, grace-time: 2}]}]
 `;
 
-// Numbers in titles are those of the black-box checks of spec drivers-pools.md.
+// Numbers in titles are those of docs/contract/checks.md, "Metastatic".
 describe.skipIf(requireZooKeeper()).each(STORES)("slots, by kazoo, on %s", { timeout: 180_000 }, (store) => {
   let site: ForeignSite;
   let zuul: Agent;

@@ -11,7 +11,7 @@ const LOCK = (id: string) => `/nodepool/requests-lock/${id}`;
 const NOTHING_MS = 400;
 const quiet = () => new Promise((resolve) => setTimeout(resolve, NOTHING_MS));
 
-// Numbers in titles are those of the black-box checks of the contract.
+// Numbers in titles are those of docs/contract/checks.md, "Tree and Zuul".
 describe.skipIf(requireZooKeeper()).each(STORES)(
   "a Python launcher beside ours, by kazoo, on %s",
   { timeout: 180_000 },

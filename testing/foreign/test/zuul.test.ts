@@ -7,12 +7,12 @@ import { type ForeignSite, type StoreName, startForeignSite } from "../site.ts";
 const STORES: readonly StoreName[] = ["zookeeper", "embedded"];
 const NODE = (id: unknown) => `/nodepool/nodes/${id}`;
 const REQUEST = (id: string) => `/nodepool/requests/${id}`;
-/** Every key of spec zookeeper.md 2.3 that Zuul or a Python launcher expects. */
+/** Every key of docs/contract/records.md, "Node" that Zuul or a Python launcher expects. */
 const NODE_KEYS = `state state_time provider pool type launcher allocated_to tenant_name requestor created_time cloud region az host_id
   external_id hostname public_ipv4 private_ipv4 public_ipv6 interface_ip connection_type connection_port ssh_port username
   host_keys image_id python_path shell_type hold_expiration hold_job comment user_data driver_data resources attributes slot`;
 
-// Numbers in titles are those of the black-box checks of the contract.
+// Numbers in titles are those of docs/contract/checks.md, "Tree and Zuul".
 describe.skipIf(requireZooKeeper()).each(STORES)("Zuul, by kazoo, on %s", { timeout: 180_000 }, (store) => {
   let site: ForeignSite;
   let zuul: Agent;
@@ -173,7 +173,7 @@ describe.skipIf(requireZooKeeper()).each(STORES)("Zuul, by kazoo, on %s", { time
   });
 });
 
-/** The executor's part (spec zookeeper.md 5.8). */
+/** The executor's part (docs/contract/zuul.md, "Using nodes"). */
 async function live(zuul: Agent, id: string, nodes: readonly string[]): Promise<void> {
   for (const node of nodes) {
     expect((await zuul.record(NODE(node))).allocated_to).toBe(id);

@@ -43,7 +43,7 @@ const pool = cloudPool(
   label,
 );
 
-/** The keys of openstack (spec configuration.md 3.9), and `fake`, which is ours. */
+/** The keys of openstack (docs/contract/config.md, "OpenStack keys"), and `fake`, which is ours. */
 export const schema = closed(
   {
     cloud: str("Name of the cloud; providers that name one cloud share it."),

@@ -9,7 +9,7 @@ import type { OpenstackPoolOwn, OpenstackProviderConfig } from "../own.ts";
 import { readImages } from "./images.ts";
 import { readLabel } from "./label.ts";
 
-/** Verdict L of spec configuration.md 3.9; every default of the driver is applied in this folder. */
+/** What the loader makes of the keys (docs/contract/config.md, "OpenStack keys"); every default of the driver is applied in this folder. */
 export function load(raw: Readonly<Record<string, unknown>>, context: LoadContext): OpenstackProviderConfig {
   const from = new Reader(raw, [], (finding) => context.report(finding));
   const common = readCommonProvider(from, "openstack");

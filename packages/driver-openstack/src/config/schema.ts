@@ -53,7 +53,7 @@ const pool = cloudPool(
   label,
 );
 
-/** Verdict V of spec configuration.md 3.9. */
+/** The strict verdict's schema (docs/contract/config.md, "OpenStack keys"). */
 export const schema = closed(
   {
     cloud: str("Entry of clouds.yaml."),

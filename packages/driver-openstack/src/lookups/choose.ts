@@ -7,7 +7,7 @@ import type { OpenstackLabelOwn } from "../own.ts";
 
 /**
  * With `min-ram` the smallest flavor that has it, in the order of RAM and name, whose name contains `flavor-name`; without, the
- * flavor of exactly that name or id (spec drivers-clouds-1.md 1.4).
+ * flavor of exactly that name or id (docs/contract/drivers.md, "OpenStack: what is chosen").
  */
 export function chooseFlavor(
   flavors: readonly Flavor[],

@@ -27,7 +27,10 @@ interface Address {
   readonly floating: boolean;
 }
 
-/** The addresses of a server by their use (spec drivers-clouds-1.md 1.7). `floatingIp`: one that nova may not show yet. */
+/**
+ * The addresses of a server by their use (docs/contract/drivers.md, "OpenStack: addresses"). `floatingIp`: one that nova may not
+ * show yet.
+ */
 export function addressesOf(
   server: Pick<Server, "addresses">,
   reach: Reach,

@@ -21,7 +21,7 @@ export interface Resolved {
 /** From here on nova must be told what to do about networks, and knows "auto". */
 const AUTO_NETWORKS = "2.37";
 
-/** What `POST /servers` is sent (spec drivers-clouds-1.md 1.5). */
+/** What `POST /servers` is sent (docs/contract/drivers.md, "OpenStack: creating a server"). */
 export function serverBody(order: CreateOrder, resolved: Resolved, log: Pick<Log, "warn">): object {
   const label = order.label as LabelConfig<OpenstackLabelOwn>;
   const { securityGroups } = order.pool.own as OpenstackPoolOwn;

@@ -17,7 +17,7 @@ export interface Party {
   readonly rspec: Readonly<Partial<Rspec>>;
 }
 
-/** What the manager makes every lender keep (sliver-manager.md, 3.5 and 7.3; of the two revisions the larger). */
+/** What the manager makes every lender keep (docs/contract/slivers.md, "Loans"; of the two revisions the larger). */
 const KEPT: Readonly<Record<Lent, number>> = {
   cpuCap: 10,
   netCap: 8_000,

@@ -25,5 +25,5 @@ const node = closed(
 
 const pool = closed({ ...commonPoolKeys, nodes: listOf(node, "The hosts.") });
 
-/** Spec configuration.md 3.17. */
+/** The strict verdict's schema (docs/contract/config.md, "Static keys"). */
 export const schema = closed({ pools: listOf(pool, "Groups of hosts.") });

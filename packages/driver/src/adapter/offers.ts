@@ -5,7 +5,7 @@ import { imageMetadata, imageTagOf, machineMetadata, sameImage } from "../tags.t
 import type { Adapter, Instance, Pacing } from "./types.ts";
 
 const CALL_MS = 120_000;
-/** For one upload, the old clouds' own limit (spec builder.md, section 8), milliseconds. */
+/** For one upload, the old clouds' own limit (docs/contract/builder.md, "Uploads"), milliseconds. */
 const UPLOAD_MS = 3_600_000;
 
 /** What a provider lends to its offers. */

@@ -24,7 +24,7 @@ import { offersOf } from "./offers.ts";
 import type { Adapter, Instance, MachineOrder, Pacing } from "./types.ts";
 
 const CALL_MS = 120_000;
-/** For one deletion; the old framework's bound (spec launcher.md, 3.6). */
+/** For one deletion; the old framework's bound (docs/contract/launcher.md, "Attempts and deletions"). */
 const DELETE_MS = 600_000;
 
 /** A provider whose machines are an adapter's state machines. */
@@ -184,7 +184,7 @@ export class AdapterProvider implements Provider {
     for (const externalId of begun) yield* this.#delete(externalId, context);
   }
 
-  /** Ends one machine; gone already is as good (spec launcher.md, 3.6). */
+  /** Ends one machine; gone already is as good (docs/contract/launcher.md, "Attempts and deletions"). */
   async *#delete(externalId: ExternalId, context: StepContext): AsyncGenerator<Step, void, void> {
     const machine = this.#adapter.deleteMachine(externalId);
     // The stored id stays as it is: it is what a crash in here has to go on.

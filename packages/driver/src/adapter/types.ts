@@ -7,8 +7,8 @@ import type { Resources } from "../resources.ts";
 import type { Metadata } from "../tags.ts";
 
 /**
- * The state-machine adapter: the way drivers of Nodepool's newer framework are written (spec launcher.md, 3.2 and 3.3),
- * typed. `adapterDriver` makes a driver of one. Names are the old ones without "get"; what may be left out says so.
+ * The state-machine adapter: the way drivers of Nodepool's newer framework are written (docs/contract/drivers.md, "State-machine
+ * adapters"), typed. `adapterDriver` makes a driver of one. Names are the old ones without "get"; what may be left out says so.
  */
 export interface Adapter {
   /** One machine for one node. Called anew for each attempt; the metadata must be on what it makes from the first call on. */

@@ -16,7 +16,7 @@ export interface PoolDefaults<Own> {
   readonly own: Own;
 }
 
-/** Pools of a cloud with flavors, quotas and zones (spec configuration.md 3.9). */
+/** Pools of a cloud with flavors, quotas and zones (docs/contract/config.md, "OpenStack keys"). */
 export function readCloudPools<PoolOwn, LabelOwn>(
   provider: Reader,
   common: Pick<ProviderConfig, "priority">,

@@ -4,7 +4,7 @@ import { bool, closed, int, isMapping, listOf, str } from "./vocabulary.ts";
 
 type Keys = Readonly<Record<string, z.ZodType>>;
 
-/** Keys of clouds with flavors, quotas and zones (spec configuration.md 3.9), as far as they mean the same in each. */
+/** Keys of clouds with flavors, quotas and zones (docs/contract/config.md, "OpenStack keys"), as far as they mean the same in each. */
 
 /** An entry of `diskimages`; `own` has what each cloud makes of the rest. */
 export const listedDiskimage = (own: Keys) =>

@@ -9,7 +9,7 @@ const DEFAULT_PRIORITY = 100;
 const SSH_PORT = 22;
 const WINRM_PORT = 5986;
 
-/** Keys of every pool (spec configuration.md 3.3); `labels` or `nodes` is each driver's own. */
+/** Keys of every pool (docs/contract/config.md, "Providers and drivers"); `labels` or `nodes` is each driver's own. */
 export const commonPoolKeys: Readonly<Record<string, z.ZodType>> = {
   name: str("Name of the pool, unique in its provider."),
   "max-servers": int({
@@ -20,7 +20,7 @@ export const commonPoolKeys: Readonly<Record<string, z.ZodType>> = {
   priority: int({ description: "Lower is preferred.", default: "the provider's" }),
 };
 
-/** Keys of the images that a provider lists (spec configuration.md 3.5). */
+/** Keys of the images that a provider lists (docs/contract/config.md, "Images of a provider"). */
 export const connectionKeys: Readonly<Record<string, z.ZodType>> = {
   "connection-type": str({
     description: "`ssh` and `network_cli` show host keys; with any other type only the port is tried.",
@@ -37,7 +37,10 @@ export function readConnection(from: Reader): { readonly type: string; readonly 
 
 type CommonProvider = Pick<ProviderConfig, "name" | "driver" | "maxConcurrency" | "priority">;
 
-/** Keys of every provider (spec configuration.md 3.1). A negative `max-concurrency` is no limit, 0 is none at all. */
+/**
+ * Keys of every provider (docs/contract/config.md, "Providers and drivers"). A negative `max-concurrency` is no limit, 0 is none
+ * at all.
+ */
 export function readCommonProvider(from: Reader, driver: string): CommonProvider {
   const concurrency = from.number("max-concurrency", -1);
   return {

@@ -24,8 +24,8 @@ const NO_CONNECTION: Connection = {
 };
 
 /**
- * `cloud-images` and `diskimages` of a provider (spec configuration.md 3.5). One for which `own` returns undefined, after it
- * reported why, is left out.
+ * `cloud-images` and `diskimages` of a provider (docs/contract/config.md, "Images of a provider"). One for which `own` returns
+ * undefined, after it reported why, is left out.
  */
 export function readImageLists<Own>(
   provider: Reader,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /**
- * The type words of the file format (spec configuration.md section 0). They are stricter than JSON: an integer is no
+ * The type words of the file format (docs/contract/config.md, "Type words"). They are stricter than JSON: an integer is no
  * float and `1.0` is no integer, so the file's reader hands over `YamlFloat` and `YamlDate` where the text had such.
  */
 

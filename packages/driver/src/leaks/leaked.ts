@@ -27,7 +27,7 @@ const BRAKE_LEAST = 3;
 const BRAKE_SHARE = 0.1;
 
 /**
- * What a cloud has of ours without a record (design, rule 5). Ours is what carries our installation and provider, all of the
+ * What a cloud has of ours without a record (rule 5). Ours is what carries our installation and provider, all of the
  * tag readable; everything else is not even counted. Deleted is only what two sweeps in a row found, and at most
  * max(3, 10 % of ours) at once. `known` must be read from a complete view, after the list was asked for: intent is recorded
  * before effect, so a node whose resource is listed has its record by then.

@@ -2,8 +2,8 @@ import { type Part, parseTemplate, TemplateProblem } from "./parse.ts";
 import { pythonRepr, pythonStr } from "./python-text.ts";
 
 /**
- * Fills in a template of the file format (spec configuration.md 3.8), which is Python's format syntax: `{request.labels[0]!r:>10}`.
- * A problem is the end of a sentence; whoever asked leaves the key out and says so.
+ * Fills in a template of the file format (docs/contract/config.md, "Templates"), which is Python's format syntax:
+ * `{request.labels[0]!r:>10}`. A problem is the end of a sentence; whoever asked leaves the key out and says so.
  */
 export function formatTemplate(
   template: unknown,

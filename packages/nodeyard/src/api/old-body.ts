@@ -16,7 +16,7 @@ export interface Asked {
   readonly sight: Sight;
 }
 
-/** `fields=a,b`: names that do not exist are ignored, an empty value means all (spec operations.md 2). */
+/** `fields=a,b`: names that do not exist are ignored, an empty value means all (docs/contract/operations.md, "Old web lists"). */
 export function fieldsOf(text: string | null): ReadonlySet<string> | undefined {
   const names = (text ?? "").split(",").filter((name) => name !== "");
   return names.length === 0 ? undefined : new Set(names);

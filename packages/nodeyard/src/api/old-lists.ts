@@ -30,7 +30,7 @@ export interface OldList {
   ): Promise<Iterable<Row>>;
 }
 
-/** By path (spec operations.md 2). */
+/** By path (docs/contract/operations.md, "Old web lists"). */
 export const oldLists: Readonly<Record<string, OldList>> = {
   "/image-list": {
     columns: uploadColumns,

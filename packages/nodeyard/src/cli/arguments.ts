@@ -3,7 +3,7 @@ import { UsageError } from "./errors.ts";
 
 const MAX_NODES = 1_000;
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-/** Old clients say "high"; the number is the prefix of the request's id (spec zookeeper.md 2.2). */
+/** Old clients say "high"; the number is the prefix of the request's id (docs/contract/records.md, "Node request"). */
 const PRIORITIES: Readonly<Record<string, string>> = { high: "100", normal: "200", low: "300" };
 
 /** `LABEL[:N]...` as one entry per node, in the order given. A label may itself contain colons. */

@@ -20,7 +20,7 @@ export interface Loaded {
 }
 
 /**
- * Verdict L: accepts what the old loader accepts, and warns of what the strict verdict finds. Pure; throws nothing.
+ * The loader's verdict: accepts what the old loader accepts, and warns of what the strict verdict finds. Pure; throws nothing.
  * `edge/read.ts` reads the files.
  */
 export function loadConfig(input: ConfigInput): Loaded {

@@ -3,7 +3,7 @@ import { type DriverConfig, isMapping, nearest } from "@nodeyard/driver";
 import type { Path } from "./findings.ts";
 import type { DriverRegistry } from "./types.ts";
 
-/** What a provider without `driver:` is for (spec configuration.md 3.2, rule 1). */
+/** What a provider without `driver:` is for (docs/contract/config.md, "Providers and drivers"). */
 const DEFAULT_DRIVER = "openstack";
 /** Rule 2: a provider whose name starts so is always this driver's. */
 const FAKE = "fake";

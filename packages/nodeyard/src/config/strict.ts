@@ -11,7 +11,7 @@ type Raw = Readonly<Record<string, unknown>>;
 const commonSchema = closed(providerKeys, ["name"]);
 
 /**
- * The strict verdict V (spec configuration.md section 4), all problems at once. What is documented and works, though the
+ * The strict verdict (docs/contract/config.md, "Two verdicts"), all problems at once. What is documented and works, though the
  * old validator rejects it, is a warning.
  */
 export function judgeStrictly({ strict, findings }: Source, drivers: DriverRegistry): void {
@@ -64,7 +64,7 @@ function reportHonoured(diskimages: readonly unknown[], findings: Source["findin
   });
 }
 
-/** Checks C4 and C5 of spec configuration.md 4.2; the others belong to drivers. */
+/** Names and parents of diskimages (docs/contract/config.md, "Cross checks"); the other checks belong to drivers. */
 function crossCheck(strict: Raw, findings: Source["findings"]): void {
   const images = Array.isArray(strict.diskimages) ? (strict.diskimages as readonly (Raw | null)[]) : [];
   const names = new Set<unknown>();

@@ -1,8 +1,8 @@
 const PREFIX = "NODEPOOL_";
 
 /**
- * Puts the values of `NODEPOOL_*` variables in place of `%(NODEPOOL_*)`, in the text before it is parsed (spec
- * configuration.md 1.2): one scan per variable, in the order of the environment.
+ * Puts the values of `NODEPOOL_*` variables in place of `%(NODEPOOL_*)`, in the text before it is parsed (docs/contract/config.md,
+ * "Environment"): one scan per variable, in the order of the environment.
  */
 export function substitute(text: string, env: Readonly<Record<string, string | undefined>>): string {
   let result = text;

@@ -7,7 +7,7 @@ export interface Verdict {
 }
 
 /**
- * `config-validate` (spec configuration.md section 4): the strict verdict decides. What only keeps a launcher from loading
+ * `config-validate` (docs/contract/config.md, "Two verdicts"): the strict verdict decides. What only keeps a launcher from loading
  * the file is a warning, unless `strict` is set: then it fails as well, and so do keys without effect. The secure file
  * is not read, like the old command.
  */

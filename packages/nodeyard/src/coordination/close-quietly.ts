@@ -7,7 +7,7 @@ const CLOSE_MS = 10_000;
 
 /**
  * Closes what a driver opened. Drivers are anyone's: one that fails, or never ends, is told of in the log and holds up nobody
- * (design, rule 8).
+ * (rule 8).
  */
 export async function closeQuietly(
   { clock, log, counters }: { readonly clock: Clock; readonly log: Log; readonly counters?: Counters },

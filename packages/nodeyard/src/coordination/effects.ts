@@ -20,7 +20,7 @@ export function mayAct({ fence, tree, view }: Parts): boolean {
 }
 
 /**
- * To be awaited before every outside effect (design, rule 1): while the connection is down or the view compares itself no new
+ * To be awaited before every outside effect (rule 1): while the connection is down or the view compares itself no new
  * effect starts, and none ever does under a lock that may be lost. Rejects with FenceLost.
  */
 export async function beforeEffect(parts: Parts, held: Held): Promise<void> {

@@ -23,7 +23,7 @@ const SUSPECT_MS = 2_000;
 
 /**
  * Locks as the launcher takes them: never waiting, never creating the object that is locked, and trusted only as long as
- * the session surely lives (design, rule 1).
+ * the session surely lives (rule 1).
  */
 export class Fence {
   readonly #tree: Tree;

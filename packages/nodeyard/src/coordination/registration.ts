@@ -42,7 +42,7 @@ export interface RegistrationHandles {
 }
 
 /**
- * Keeps the components of this process registered (spec zookeeper.md 2.7): before the first accept, again first thing
+ * Keeps the components of this process registered (docs/contract/records.md, "Component"): before the first accept, again first thing
  * after a lost session, rewritten only when a value changes.
  */
 export class Registration {

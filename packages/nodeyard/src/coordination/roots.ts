@@ -2,7 +2,7 @@ import { CommitFailed, ensurePath, type Tree, TreeError } from "@nodeyard/tree";
 
 /**
  * Runs `work`, and once more after making `root` when that was missing: the roots of the contract are made by whoever first
- * needs them, and never removed (spec zookeeper.md 1.1).
+ * needs them, and never removed (docs/contract/tree.md, "Paths of the contract").
  */
 export async function withRoot<T>(tree: Tree, root: string, work: () => Promise<T>): Promise<T> {
   try {

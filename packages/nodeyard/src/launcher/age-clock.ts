@@ -2,7 +2,7 @@ import { type Clock, type Moment, StoredTimes } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import { treeNow } from "./context.ts";
 
-/** A clock that is off by more than this has jumped, milliseconds (design, rule 8). */
+/** A clock that is off by more than this has jumped, milliseconds (rule 8). */
 const JUMP_MS = 30_000;
 /** Sweeps that must agree on the time after a jump before anything is deleted by age again. */
 const AGREE = 3;

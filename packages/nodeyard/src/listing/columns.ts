@@ -1,4 +1,4 @@
-/** One column: its heading, and its key in JSON, which is the old web application's (spec operations.md 1 and 2). */
+/** One column: its heading, and its key in JSON, which is the old web application's (docs/contract/operations.md, "Columns"). */
 export interface Column {
   readonly heading: string;
   readonly key: string;

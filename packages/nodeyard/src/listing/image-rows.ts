@@ -96,7 +96,7 @@ function trialText({ candidate, tallies, share, last }: Canary): string | null {
   return last && `${last.build.slice(0, 8)} ${last.verdict}: ${last.why}`;
 }
 
-/** In JSON the second of the change, as the old web API has it under this name (spec operations.md 2). */
+/** In JSON the second of the change, as the old web API has it under this name (docs/contract/operations.md, "Old web lists"). */
 function ageOf(seconds: number | null, handles: OperationHandles, json: boolean): string | number | null {
   if (seconds === null) return null;
   return json ? Math.floor(seconds) : age(treeNow(handles) / 1000 - seconds);

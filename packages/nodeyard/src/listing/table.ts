@@ -1,4 +1,4 @@
-/** A cell as the old command line printed it (spec operations.md 1, "Table format"). */
+/** A cell as the old command line printed it (docs/contract/operations.md, "Tables"). */
 export function cell(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "boolean") return value ? "True" : "False";

@@ -8,7 +8,7 @@ const CACHES: Readonly<Record<string, string>> = {
   "/nodepool/images": "image",
 };
 
-/** How far the picture of the tree is behind (spec zookeeper.md 4, "Cache queue lengths"). */
+/** How far the picture of the tree is behind (docs/contract/operations.md, "Figures of the whole"). */
 export function backlogGauges(view: View): readonly Gauge[] {
   return [...view.backlog()].flatMap(([root, { events, walk }]) => {
     const cache = CACHES[root];

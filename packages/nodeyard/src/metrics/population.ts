@@ -13,8 +13,8 @@ interface LabelSet {
 }
 
 /**
- * Nodes and requests of the tree in numbers (spec operations.md 3.1), kept up event by event: each costs what it changes. Providers and
- * labels are those of registered pools, shown with zeros too, and whatever nodes name besides.
+ * Nodes and requests of the tree in numbers (docs/contract/operations.md, "Figures of the whole"), kept up event by event: each
+ * costs what it changes. Providers and labels are those of registered pools, shown with zeros too, and whatever nodes name besides.
  */
 export class Population {
   readonly #view: View;

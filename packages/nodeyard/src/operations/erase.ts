@@ -21,7 +21,7 @@ export interface Erased {
 
 /**
  * Removes from the tree what it holds of a provider: uploads and nodes. Nothing is deleted in the cloud. `locked`: nodes that
- * somebody has locked, too. What others make meanwhile stays (spec operations.md 1, "erase").
+ * somebody has locked, too. What others make meanwhile stays (docs/contract/operations.md, "Erase").
  */
 export async function eraseProvider(
   handles: OperationHandles,

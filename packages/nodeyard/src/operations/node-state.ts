@@ -14,7 +14,7 @@ import { CommitFailed, type HeldLock, lock, type Tree, TreeError } from "@nodeya
 import { deadLetterPath } from "./dead-letter.ts";
 import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
 
-/** How long `delete` and `hold` wait for a node's lock (spec zookeeper.md 3.3). */
+/** How long `delete` and `hold` wait for a node's lock (docs/contract/locks.md, "Who takes which lock"). */
 const LOCK_WAIT_MS = 5_000;
 
 export class NodeOperationError extends NodeyardError {}

@@ -9,7 +9,10 @@ export const LEFT_MS = 600_000;
 const VERSION = 1;
 const OWNER = "NodePool:metastatic:";
 
-/** Who a backing node belongs to: requestor of its request, owner in its record, identifier of its lock (spec drivers-pools.md 2.1). */
+/**
+ * Who a backing node belongs to: requestor of its request, owner in its record, identifier of its lock (docs/contract/drivers.md,
+ * "Metastatic records").
+ */
 export function backingOwner(provider: string): string {
   return `${OWNER}${provider}`;
 }
@@ -19,7 +22,7 @@ export function metastaticProviderOf(owner: string | null): string | undefined {
   return owner?.startsWith(OWNER) ? owner.slice(OWNER.length) : undefined;
 }
 
-/** What a backing node's record says of its use (spec drivers-pools.md 2.3). */
+/** What a backing node's record says of its use (docs/contract/drivers.md, "Metastatic records"). */
 export interface BackingData {
   readonly owner: string;
   /** Label of the slots, not of the backing node. */
@@ -73,7 +76,7 @@ export interface SlotPlace {
   readonly slot: number;
 }
 
-/** `driver_data` of a node with a slot (spec drivers-pools.md 2.3); undefined for a node that has none. */
+/** `driver_data` of a node with a slot (docs/contract/drivers.md, "Metastatic records"); undefined for a node that has none. */
 export function slotPlace({ driverData }: Pick<NodeRecord, "driverData">): SlotPlace | undefined {
   if (typeof driverData !== "object" || driverData === null) return undefined;
   const { backing_node: backing, slot } = driverData as Record<string, unknown>;
@@ -97,7 +100,10 @@ export function slotData(
   };
 }
 
-/** `driver_data` of a node whose slot is freed: it lives nowhere, which Nodepool writes as null (spec drivers-pools.md 2.3). */
+/**
+ * `driver_data` of a node whose slot is freed: it lives nowhere, which Nodepool writes as null (docs/contract/drivers.md,
+ * "Metastatic records").
+ */
 export function withoutPlace({ driverData }: Pick<NodeRecord, "driverData">): object {
   return { ...(driverData as object), backing_node: null };
 }

@@ -3,7 +3,9 @@ import type { Launcher } from "../launcher/index.ts";
 import type { Counters, LiveWork, Log } from "../telemetry/index.ts";
 import type { Machine } from "./machine.ts";
 
-/** Where the lines belong, as the old launcher's belonged to `nodepool.stack_dump` (spec operations.md, "SIGUSR2"). */
+/**
+ * Where the lines belong, as the old launcher's belonged to `nodepool.stack_dump` (docs/contract/operations.md, "Stack dump").
+ */
 const BUCKET = "nodeyard.stack_dump";
 /** Lines of one kind, at most; how many are left out is said. */
 const MOST = 1_000;

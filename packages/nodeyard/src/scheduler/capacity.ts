@@ -190,7 +190,7 @@ function beyondOthers(
   return { kind: "parked", code: "capacity.provider", facts };
 }
 
-/** Spec launcher.md 4.4, but in order: what a tenant's first waiting request needs is kept for it. */
+/** As docs/contract/launcher.md, "Quota and limits", says, but in order: what a tenant's first waiting request needs is kept for it. */
 export function overTenant(state: State, pool: LocalPool, waiting: Waiting): OverTenant | undefined {
   const tenant = waiting.record.tenantName;
   const limit = tenant === null ? undefined : state.policy.tenantLimits.get(tenant);

@@ -11,7 +11,7 @@ const TURN_MS = 10_000;
 const TURNS = 6;
 /**
  * Asks for what a label lacks of its `min-ready`: idle nodes of any launcher count, and so do open min-ready requests
- * of any launcher, so that a slow one does not hold up the others (spec launcher.md 2.11, with its Weakness lines mended).
+ * of any launcher, so that a slow one does not hold up the others (docs/contract/launcher.md, "min-ready").
  */
 export function keepReady(state: State, turn: Turn, label: string): void {
   const policy = state.policy.labels.get(label);

@@ -2,7 +2,7 @@ import type { NodeState } from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "../view/index.ts";
 import type { State, Turn } from "./state.ts";
 
-/** Deleted wherever they are found unlocked (spec zookeeper.md section 7). */
+/** Deleted wherever they are found unlocked (docs/contract/launcher.md, "What is deleted unlocked"). */
 const REAPED: ReadonlySet<string> = new Set<NodeState>([
   "used",
   "in-use",

@@ -144,7 +144,10 @@ function indexStock(state: State, before: NodeEntry | undefined, after: NodeEntr
   }
 }
 
-/** Every state counts until the znode is gone (spec launcher.md 4.2); a new record takes its reservation's place. */
+/**
+ * Every state counts until the znode is gone (docs/contract/launcher.md, "Quota and limits"); a new record takes its
+ * reservation's place.
+ */
 function account(
   state: State,
   id: string,

@@ -27,7 +27,7 @@ export interface Nodeset {
 
 /**
  * Ready nodes first, oldest first, and launches for the rest, in the order of `node_types`. As with the old launcher the
- * first reused node that has a zone decides it for all (spec launcher.md 2.5); without one, a zone is chosen for what is
+ * first reused node that has a zone decides it for all (docs/contract/launcher.md, "Nodesets"); without one, a zone is chosen for what is
  * launched.
  */
 export function chooseNodes(

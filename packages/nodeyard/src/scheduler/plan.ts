@@ -25,10 +25,13 @@ export type Plan =
 
 type Facts = Readonly<Record<string, unknown>>;
 
-/** A pool that goes first but does nothing must not hold a request for ever, milliseconds (spec launcher.md 2.2, Weakness). */
+/**
+ * A pool that goes first but does nothing must not hold a request for ever, milliseconds (docs/contract/launcher.md, "Which pool
+ * takes a request").
+ */
 export const YIELD_MS = 60_000;
 
-/** Gates in the order of spec zookeeper.md 5.2, then the nodes themselves. */
+/** Gates in the order of docs/contract/launcher.md, "Which pool takes a request", then the nodes themselves. */
 export function planFor(state: State, steady: number, pool: PoolState, waiting: Waiting): Plan {
   const { policy } = pool;
   return (
@@ -75,7 +78,7 @@ function isLooking(state: State, other: RegisteredPool, waiting: Waiting): boole
   return true;
 }
 
-/** Spec launcher.md 2.3; first match. */
+/** The first that applies of docs/contract/launcher.md, "Reasons to decline". */
 function reasonToDecline(state: State, pool: LocalPool, { record }: Waiting): Plan | undefined {
   if ((pool.limits.instances ?? Number.POSITIVE_INFINITY) <= 0) {
     return { kind: "decline", reason: "pool is disabled by max_servers" };

@@ -9,7 +9,7 @@ const ASK_AGAIN_MS = 30_000;
 
 /**
  * The cloud refused a launch for its quota. Nothing more is launched there for a while, then one request tries: a hundred
- * of them would only be refused a hundred times more (spec launcher.md 3.5, Weakness).
+ * of them would only be refused a hundred times more (docs/contract/launcher.md, "Quota and limits").
  */
 export function onQuotaRefused(state: State, turn: Turn, provider: string): void {
   const known = state.refusals.get(provider);

@@ -78,7 +78,7 @@ export class Registry {
     return offering.filter((pool) => !own.has(pool.id) && orderOf(pool) < first).length;
   }
 
-  /** Pools that offer all `labels` and have not declined (spec zookeeper.md 5.2, rule 3). */
+  /** Pools that offer all `labels` and have not declined (docs/contract/launcher.md, "Which pool takes a request", point 3). */
   candidates(labels: readonly string[], declinedBy: readonly string[]): readonly RegisteredPool[] {
     const key = labels.length === 1 ? labels[0]! : [...new Set(labels)].sort().join("\n");
     let offering = this.#offering.get(key);
@@ -90,7 +90,7 @@ export class Registry {
     return declinedBy.length === 0 ? offering : offering.filter((pool) => !declinedBy.includes(pool.id));
   }
 
-  /** Whether nobody is left who could still say yes (spec zookeeper.md 5.4). */
+  /** Whether nobody is left who could still say yes (docs/contract/launcher.md, "Declining"). */
   allDeclined(declinedBy: readonly string[]): boolean {
     if (this.#pools.size === 0) return false;
     for (const pool of this.#pools.values()) if (!declinedBy.includes(pool.id)) return false;
@@ -98,7 +98,7 @@ export class Registry {
   }
 }
 
-/** Znodes of one kind are numbered as they come (spec zookeeper.md 2.7): `pool/<host><ten digits>`. */
+/** Znodes of one kind are numbered as they come (docs/contract/records.md, "Component"): `pool/<host><ten digits>`. */
 function orderOf({ key }: RegisteredPool): string {
   return `${key.slice(-10)} ${key}`;
 }

@@ -2,7 +2,7 @@ import type { RequestEntry } from "../view/index.ts";
 import { clearVerdict, type State, setVerdict, type Turn, type Waiting } from "./state.ts";
 import { dequeue, enqueue, forgetTopics, wakeTenant } from "./waiting.ts";
 
-/** What min-ready requests of any launcher carry (spec zookeeper.md 5.5). */
+/** What min-ready requests of any launcher carry (docs/contract/launcher.md, "min-ready"). */
 export const MIN_READY = "NodePool:min-ready";
 
 /** After a min-ready request was declined by all, nothing is asked for the label for this long, milliseconds. */

@@ -21,7 +21,7 @@ export interface Waiting {
   readonly record: RequestRecord;
 }
 
-/** Nodepool's order: priority prefix as text, relative priority, sequence as text (spec zookeeper.md 5.1). */
+/** Nodepool's order: priority prefix as text, relative priority, sequence as text (docs/contract/launcher.md, "Order of requests"). */
 export function compareWaiting(a: Waiting, b: Waiting): number {
   return compareRequestIds(a.id, a.relativePriority, b.id, b.relativePriority);
 }

@@ -111,7 +111,7 @@ function keyOf({ build, provider, upload }: UploadAt): string {
   return `${build}/${provider}/${upload}`;
 }
 
-/** The image of a label is the ready upload with the latest `state_time` (spec zookeeper.md 2.5). */
+/** The image of a label is the ready upload with the latest `state_time` (docs/contract/records.md, "Image upload"). */
 function describe({ builds, uploads, paused }: Image): ImageFacts {
   const ready = new Map<string, ImageUploadEntry>();
   const uploading = new Set<string>();

@@ -56,7 +56,10 @@ function findPlace(path: string): Place {
   }
 }
 
-/** `<image>/builds/<build>/providers/<provider>/images/<upload>`, with locks on the way (spec zookeeper.md 1.1). */
+/**
+ * `<image>/builds/<build>/providers/<provider>/images/<upload>`, with locks on the way (docs/contract/tree.md, "Paths of the
+ * contract").
+ */
 function imagePlace(parts: readonly string[]): Place {
   const [, , , image = "", builds, build, providers, provider, images, upload] = parts;
   if (parts.length === 4) return imageFolder;

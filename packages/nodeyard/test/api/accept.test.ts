@@ -3,7 +3,7 @@ import { bestType } from "../../src/api/http/accept.ts";
 
 const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";
 
-describe("what Accept likes best (spec operations.md 2)", () => {
+describe("what Accept likes best", () => {
   test.each([
     [undefined, "text/html"],
     ["*/*", "text/html"],

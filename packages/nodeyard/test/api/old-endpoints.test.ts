@@ -73,7 +73,7 @@ async function writeImages(): Promise<void> {
   await tree.create(paths.imageRequest("noble"));
 }
 
-describe("what is answered (spec operations.md 2, checks 20 to 24)", () => {
+describe("what is answered (checks 20 to 24)", () => {
   test.each(LISTS)("a browser gets the table of %s as text", async (path) => {
     const { status, headers, text } = await ask(url, path, { headers: { accept: BROWSER } });
     expect(status).toBe(200);

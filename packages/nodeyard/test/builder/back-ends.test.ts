@@ -11,7 +11,7 @@ const order = {
   elementsDir: "/elements",
 };
 
-test("diskimage-builder is run as the old builder runs it (spec builder.md section 5)", () => {
+test("diskimage-builder is run as the old builder runs it", () => {
   expect(commandOf(order)).toEqual({
     argv: [
       "/opt/my dib/disk-image-create",

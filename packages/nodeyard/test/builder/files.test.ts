@@ -27,12 +27,12 @@ test("files of a build are its own and nobody else's, the intent last of all", (
   expect(parseIntentName("notes-2024.txt")).toBeUndefined();
 });
 
-test("a format goes when nobody keeps it and no provider waits for it (black-box check 30)", () => {
+test("a format goes when nobody keeps it and no provider waits for it (check 30)", () => {
   const onDisk = ["qcow2", "raw", "vhd"];
   expect(formatsToPrune({ onDisk, keepFormats: ["qcow2"], awaited: ["vhd"] })).toEqual(["raw"]);
 });
 
-test("logs are pruned by exactly the image's name (spec builder.md section 6)", () => {
+test("logs are pruned by exactly the image's name", () => {
   const log = (name: string, mtimeMs: number) => ({ name, mtimeMs });
   const logs = [
     log("fedora-aa.log", 1),

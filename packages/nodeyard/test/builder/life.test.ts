@@ -60,7 +60,7 @@ test("an image is built, uploaded with its sums and tag, and told as the contrac
     python_path: "auto",
   });
   expect(build!.id).toMatch(/^[0-9a-f]{32}$/);
-  // The counter of the folder counts the lock, too (spec zookeeper.md 1.2).
+  // The counter of the folder counts the lock, too (docs/contract/tree.md, "Sequence numbers").
   expect(upload!.record.id).toBe("0000000001");
   const [image] = host.uploaded();
   expect(image).toMatchObject({

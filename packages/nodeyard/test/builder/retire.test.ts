@@ -18,7 +18,7 @@ const facts = (fields: Partial<RetireFacts>): RetireFacts => ({
   ...fields,
 });
 
-describe("what is taken away (spec builder.md section 10)", () => {
+describe("what is taken away", () => {
   const three = [build("a", "ready", 1), build("b", "ready", 2), build("c", "ready", 3)];
 
   test("the oldest of three goes: its upload first, then the build, then the record", () => {
@@ -166,7 +166,7 @@ describe("what is taken away (spec builder.md section 10)", () => {
   }
 });
 
-describe("what is uploaded (spec builder.md section 8)", () => {
+describe("what is uploaded", () => {
   const two = [build("new", "ready", 100 * HOUR - 1000), build("old", "ready", 1)];
   const given = {
     now: 100 * HOUR,

@@ -14,7 +14,7 @@ const base = {
   changed: new Set<string>(),
 };
 
-describe("when an image is built (spec builder.md section 4)", () => {
+describe("when an image is built", () => {
   test.each([
     ["there is no ready build", {}, { build: true, cause: "first" }],
     ["it is paused, though somebody asks", { paused: true, requestedAt: 1 }, { build: false, why: "paused" }],

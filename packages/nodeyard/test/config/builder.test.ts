@@ -36,7 +36,7 @@ providers:
     pools: []
 `;
 
-test("a child appends elements, merges its environment, replaces what is not empty (spec configuration.md 2.3)", () => {
+test("a child appends elements, merges its environment, replaces what is not empty", () => {
   const { builder } = loaded(text, "diskimages:\n  - {name: noble, env-vars: {SECRET: s}}\n");
   expect(builder).toMatchObject({ imagesDir: "/images", elementsDir: "/elements", logRetention: 1 });
   expect([...builder.images.keys()]).toEqual(["noble", "own"]);

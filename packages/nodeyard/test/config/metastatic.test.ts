@@ -22,7 +22,7 @@ providers:
 
 const slice = "{name: slice, backing-label: chunk}";
 
-describe("metastatic (spec configuration.md 3.18)", () => {
+describe("metastatic", () => {
   it("has its defaults", () => {
     const provider = loaded(text(slice)).providers[1]!;
     expect(provider).toMatchObject({

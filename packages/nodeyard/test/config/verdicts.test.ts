@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { exitCode, load, loaded, verdict } from "./support.ts";
 
-/** Black-box checks of spec configuration.md section 7, by number. */
+/** Numbers are those of docs/contract/checks.md, "Configuration". */
 describe("both verdicts", () => {
   it.each([
     ["1: empty mapping", "{}", 0],

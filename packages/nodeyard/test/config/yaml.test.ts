@@ -13,7 +13,7 @@ function read(text: string): { value: unknown; problems: string[] } {
 }
 const scalar = (text: string) => (read(`[${text}]`).value as unknown[])[0];
 
-/** Spec configuration.md 1.3. */
+/** Each line of docs/contract/config.md, "YAML 1.1". */
 describe("YAML 1.1", () => {
   it.each([
     ["yes", true],

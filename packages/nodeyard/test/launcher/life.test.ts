@@ -83,7 +83,7 @@ describe("the life of a request", () => {
     expect(rig.cloud.inspect()).toEqual([]);
   });
 
-  test("at capacity requests wait in order and go on as nodes go (spec launcher.md, check 8)", async () => {
+  test("at capacity requests wait in order and go on as nodes go (check 8)", async () => {
     await using rig = await startRig(launcherConfig([fakeProvider("cloud", {}, { "max-servers": 2 })]));
     const first = await fulfilled(rig, await rig.ask({ node_types: ["small", "small"] }));
     const waiting = await rig.ask({ node_types: ["small"] });
@@ -102,7 +102,7 @@ describe("the life of a request", () => {
     expect(rig.cloud.inspect().length).toBeLessThanOrEqual(2);
   });
 
-  test("what others use of the cloud's quota is not ours to give (spec launcher.md 4.2)", async () => {
+  test("what others use of the cloud's quota is not ours to give", async () => {
     const config = launcherConfig([fakeProvider()]);
     await using rig = await startRig(config, {
       knobs: { quota: { instances: 3 } },

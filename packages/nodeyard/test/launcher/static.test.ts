@@ -20,7 +20,7 @@ async function registered(rig: Awaited<ReturnType<typeof startRig>>, count: numb
 }
 
 describe("static hosts", () => {
-  test("each slot of a host is a ready record with all its labels (spec drivers-pools.md 1.2)", async () => {
+  test("each slot of a host is a ready record with all its labels", async () => {
     await using rig = await startRig(launcherConfig([staticProvider([board])]));
     const nodes = await registered(rig, 2);
     expect(nodes.map((node) => node.slot).sort()).toEqual([0, 1]);

@@ -177,7 +177,7 @@ describe("backing nodes that are no good", () => {
   });
 });
 
-test("a slot whose user vanished is given to nobody for a minute (design, rule 1)", async () => {
+test("a slot whose user vanished is given to nobody for a minute (rule 1)", async () => {
   const lab = new Lab();
   await lab.start("a", config({ "max-parallel-jobs": 1, "grace-time": 600 }, { "max-servers": 2 }));
   const node = await lab.get();

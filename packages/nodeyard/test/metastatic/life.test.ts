@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { staticProvider } from "../rules/world.ts";
 import { config, Lab, metal, OWNER } from "./lab.ts";
 
-// The numbers are those of the black-box checks in spec drivers-pools.md.
+// Numbers in titles are those of docs/contract/checks.md, "Metastatic".
 
 describe("slots of backing nodes", () => {
   test("16, 17, 19: one backing request, a durable lock, and the records that Nodepool writes", async () => {

@@ -2,7 +2,7 @@ import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { config, Lab, OWNER } from "./lab.ts";
 
-/** What a Python launcher leaves behind (spec drivers-pools.md 2.3): two slots of three taken, one by a held node. */
+/** What a Python launcher leaves behind (docs/contract/drivers.md, "Metastatic records"): two slots of three taken, one by a held node. */
 async function leftByPython(lab: Lab, fields: { launched?: number; slots?: number } = {}): Promise<void> {
   await pythonBacking(lab, fields);
   await pythonEnd(lab, "0000000011", 0, "in-use");

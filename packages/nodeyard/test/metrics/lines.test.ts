@@ -11,7 +11,7 @@ import { samplesOf } from "../../src/metrics/statsd/samples.ts";
 import { statsdServer } from "../../src/metrics/statsd/server.ts";
 import type { Sample } from "../../src/telemetry/index.ts";
 
-describe("lines as Python's client writes them (spec operations.md 3)", () => {
+describe("lines as Python's client writes them", () => {
   test.each<[StatsdSample, readonly string[]]>([
     [{ key: "a.b", type: "g", value: 3 }, ["a.b:3|g"]],
     [{ key: "a.b", type: "g", value: 0.25 }, ["a.b:0.25|g"]],

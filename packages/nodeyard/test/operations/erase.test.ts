@@ -65,7 +65,7 @@ test("uploads and nodes of the provider go, others' stay, and so does what someb
   expect((await erased({ locked: false })).uploads).toBe(0);
 });
 
-test("by force locked nodes go, too (black-box check 17)", async () => {
+test("by force locked nodes go, too (check 17)", async () => {
   const result = await erased({ locked: true });
   expect([result.uploads, result.nodes.length, result.kept]).toEqual([2, 2, []]);
   expect(await left()).toEqual(OTHERS);

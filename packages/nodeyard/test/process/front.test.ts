@@ -27,7 +27,7 @@ async function open(places: Parameters<typeof Front.open>[0], first: Config, env
   return { front, log, addresses };
 }
 
-describe("what listens while hostile code may run on this machine (design rule 11)", () => {
+describe("what listens while hostile code may run on this machine (rule 11)", () => {
   test("without nodes of this machine: loopback, for anybody", async () => {
     const { addresses } = await open({ tcp: TCP }, config("cloud"));
     expect((await ask(addresses[0]!, "/live")).status).toBe(200);

@@ -53,7 +53,7 @@ export function kindOf(ops: CallInfo["ops"]): string {
     .join(", ");
 }
 
-/** Holds the whole log against the rules of the design, as the simulation does. */
+/** Holds the whole log against the rules, as the simulation does. */
 export function checkLog(
   log: readonly AppliedWrite[],
   limits: ReadonlyMap<string, number> = new Map(),

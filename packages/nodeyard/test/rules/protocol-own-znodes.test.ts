@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { config, Lab } from "../metastatic/lab.ts";
 import { fakeProvider, launcherConfig, staticProvider, World } from "./world.ts";
 
-/** The keys of a Node as Zuul and Python launchers know them (spec zookeeper.md section 5). */
+/** The keys of a Node as Zuul and Python launchers know them (docs/contract/zuul.md, "Reading"). */
 const NODE_KEYS = new Set(
   `state state_time created_time comment hold_job hold_expiration cloud provider provider_name pool pool_name launcher az region
   type external_id hostname public_ipv4 private_ipv4 public_ipv6 interface_ip connection_port connection_type shell_type

@@ -8,7 +8,7 @@ const accepted = (actions: readonly { type: string }[]) =>
   );
 
 describe("order", () => {
-  test("priority prefix as text, relative priority, sequence (spec zookeeper.md, check 18)", () => {
+  test("priority prefix as text, relative priority, sequence (check 18)", () => {
     const main = pool({ limits: { instances: 1 } });
     const desk = new Desk(policy([main]));
     desk.request("000-0000000000");
@@ -142,7 +142,7 @@ describe("other pools first", () => {
 });
 
 describe("capacity", () => {
-  test("a full pool pauses, waits for its head, and goes on when a node goes (spec launcher.md, check 8)", () => {
+  test("a full pool pauses, waits for its head, and goes on when a node goes (check 8)", () => {
     const desk = new Desk(policy([pool({ limits: { instances: 2 } })]));
     desk.node("0000000001", { state: "in-use" }, ["c"]);
     desk.node("0000000002", { state: "in-use" }, ["c"]);

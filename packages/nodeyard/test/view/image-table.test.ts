@@ -48,7 +48,7 @@ test("a request is told, and is a reason to know the image", () => {
   expect([table.requested("noble"), ...table.names()]).toEqual([false]);
 });
 
-describe("paths of images (spec builder.md section 3)", () => {
+describe("paths of images", () => {
   const root = "/nodepool/images/noble";
   test.each([
     [root, "image-folder", "none"],

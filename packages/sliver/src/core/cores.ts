@@ -12,7 +12,7 @@ export interface CoreSets {
 
 /**
  * Whole cores, oldest sliver first, so that a new one never moves the others. The first core of a sliver is one with
- * most free siblings, the next ones are siblings of it (sliver-manager.md, 7.5). `siblings` lists, for each core of the
+ * most free siblings, the next ones are siblings of it (docs/contract/slivers.md, "Cores"). `siblings` lists, for each core of the
  * machine, the threads of the same physical core, itself included.
  */
 export function assignCores(

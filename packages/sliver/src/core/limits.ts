@@ -21,7 +21,7 @@ export interface MachineLimits {
 /**
  * There is no file for a CPU guarantee, so weights carry it: everybody's entitlement is his guarantee and, by shares,
  * a part of what guarantees leave. Entitlements sum to the machine, so under contention each gets at least his
- * guarantee; with no guarantees at all, it is plain shares (sliver-manager.md, 8.3).
+ * guarantee; with no guarantees at all, it is plain shares (docs/contract/slivers.md, "Kernel limits").
  */
 export function computeLimits(
   effective: ReadonlyMap<string, Rspec>,

@@ -23,7 +23,7 @@ const OURS = {
 /** Where 0 means "no cap": nobody can lend what he has no measure of, nor be lent a cap where he had none. */
 export const ZERO_IS_UNLIMITED: ReadonlySet<Resource> = new Set(["cpuCap", "ioRead", "ioWrite"]);
 
-/** The seed's revision, 30 October 2006 (sliver-manager.md, 3.5). */
+/** The seed's revision, 30 October 2006 (docs/contract/slivers.md, "Loans"). */
 const R0: Policy = {
   defaults: {
     enabled: 1,
@@ -56,7 +56,7 @@ const R0: Policy = {
   },
 };
 
-/** The tip of the 2.0 line, April 2012 (sliver-manager.md, 7.3). */
+/** The tip of the 2.0 line, April 2012 (docs/contract/slivers.md, "Loans"). */
 const V2: Policy = {
   defaults: {
     ...R0.defaults,

@@ -1,7 +1,10 @@
 import type { Rspec } from "@nodeyard/sliver-protocol";
 import type { Limits } from "./limits.ts";
 
-/** What a sliver has sent in its day, which begins when it first is seen and lasts as long as one (sliver-manager.md, 7.4). */
+/**
+ * What a sliver has sent in its day, which begins when it first is seen and lasts as long as one (docs/contract/slivers.md,
+ * "Daily traffic").
+ */
 export interface Traffic {
   /** Whose day it is: the next user of a name begins his own. 0 where documents tell of no generations. */
   readonly generation: number;

@@ -1,7 +1,7 @@
 import { POLICIES } from "../core/policy.ts";
 import type { WireProfile } from "./table.ts";
 
-/** The seed's revision (sliver-manager.md, 3.5 and 5.2). */
+/** The seed's revision (docs/contract/slivers.md, "Loans"). */
 export const R0: WireProfile = {
   name: "r0",
   policy: POLICIES.r0,

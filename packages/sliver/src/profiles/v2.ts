@@ -2,7 +2,7 @@ import { POLICIES } from "../core/policy.ts";
 import { R0 } from "./r0.ts";
 import type { WireProfile } from "./table.ts";
 
-/** The tip of the 2.0 line (sliver-manager.md, 5.2 and 7.3). Its share of 1 is the seed's of 32. */
+/** The tip of the 2.0 line (docs/contract/slivers.md, "Loans"). Its share of 1 is the seed's of 32. */
 export const V2: WireProfile = {
   name: "v2",
   policy: POLICIES.v2,

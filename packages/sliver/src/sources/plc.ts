@@ -18,7 +18,7 @@ export interface PlcOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ManagerLog;
-  /** Milliseconds between polls; up to half as much again is added by chance (sliver-manager.md, 2.5). */
+  /** Milliseconds between polls; up to half as much again is added by chance (docs/contract/slivers.md, "GetSlivers"). */
   readonly period: number;
 }
 

@@ -15,7 +15,7 @@ const day = (used: number, more: Partial<Traffic> = {}): Traffic => ({
 });
 
 describe("what a sliver may send in a day", () => {
-  test("at the threshold after twelve hours, the rest is 200 kbit/s (sliver-manager.md, 7.4)", () => {
+  test("at the threshold after twelve hours, the rest is 200 kbit/s", () => {
     const used = 1024 * rspec.netDayThreshold;
     expect(dailyRates(net, rspec, day(used - 1), undefined, DAY / 2)).toEqual(net);
     expect(dailyRates(net, rspec, day(used), undefined, DAY / 2)).toEqual({ ...net, ceil: 200_000 });

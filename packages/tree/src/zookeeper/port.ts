@@ -12,7 +12,7 @@ import { multiError, multiResults } from "./results.ts";
 import { WatchKeeper } from "./watch-keeper.ts";
 
 const { OpCode } = wire;
-/** Share of the session timeout for which locks are trusted after the last answered request (design, rule 1). */
+/** Share of the session timeout for which locks are trusted after the last answered request (rule 1). */
 const TRUST = 2 / 3;
 
 /** A connection to ZooKeeper servers. Writes are sent so that their replies say all that a feed needs. */

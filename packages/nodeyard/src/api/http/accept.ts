@@ -8,7 +8,7 @@ interface Range {
 }
 
 /**
- * The type that `Accept` likes best, of equals the first one offered (spec operations.md 2, "Negotiation"). Where it likes none,
+ * The type that `Accept` likes best, of equals the first one offered (docs/contract/operations.md, "Negotiation"). Where it likes none,
  * text: the old server failed with 500, and a table helps more than a refusal.
  */
 export function bestType(accept: string | undefined): Offered {

@@ -16,7 +16,7 @@ export interface Reply {
 export const FRESH_MS = 1_000;
 
 /**
- * What a body is answered with: whole, a range of it, or that nothing has changed (spec operations.md 2, "Headers"). A time in the
+ * What a body is answered with: whole, a range of it, or that nothing has changed (docs/contract/operations.md, "Headers"). A time in the
  * future counts as "not changed since", as the old server has it.
  */
 export function replyWith(

@@ -11,7 +11,7 @@ import { sendBody } from "./send.ts";
 
 const TYPES = { json: "application/json", text: "text/plain; charset=UTF-8" } as const;
 
-/** The read-only endpoints of the old web application (spec operations.md 2). */
+/** The read-only endpoints of the old web application (docs/contract/operations.md, "Old web lists"). */
 export function addOldLists(app: FastifyInstance, { clock, sources, answers }: AppParts): void {
   const compute = async (list: OldList, asked: Asked): Promise<Body> => {
     const known = sources.known();

@@ -163,7 +163,7 @@ async function removeBuild(context: BuilderContext, image: string, build: string
 
 /**
  * Everything beneath a path, the deepest first; undefined while a record, or a lock that is not our `contender`, is there. What was
- * always empty is no record, but what a lock left of one (spec zookeeper.md 3.6).
+ * always empty is no record, but what a lock left of one (docs/contract/locks.md, "Ghost paths").
  */
 export async function pathsBeneath(
   context: Pick<BuilderContext, "tree">,

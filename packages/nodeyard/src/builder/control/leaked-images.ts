@@ -12,7 +12,7 @@ const ANSWER_MS = 120_000;
 const LOOK_MS = 5 * 60_000;
 
 /**
- * Deletes images in clouds that are ours and have no record (design, rule 5), as a builder leaves them whose upload record
+ * Deletes images in clouds that are ours and have no record (rule 5), as a builder leaves them whose upload record
  * another kind of janitor dropped. Suspected by two looks in a row, from a complete view, within the brake.
  */
 export class LeakedImages {

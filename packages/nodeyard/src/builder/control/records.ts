@@ -85,7 +85,7 @@ export async function createUnder(
 
 /**
  * Tries a lock without ever making the object that is locked: only the last part of the path is created where it is missing
- * (spec zookeeper.md 3.6).
+ * (docs/contract/locks.md, "Ghost paths").
  */
 export async function tryLock(
   { fence }: Pick<BuilderContext, "fence">,

@@ -33,7 +33,7 @@ export interface UploadJob {
 /** How it ended; "busy": another one has the right to. */
 export type UploadOutcome = "ready" | "failed" | "busy";
 
-/** Uploads a build to a provider and says so in the tree (spec builder.md section 8). */
+/** Uploads a build to a provider and says so in the tree (docs/contract/builder.md, "Uploads"). */
 export async function uploadImage(
   context: BuilderContext,
   job: UploadJob,
@@ -200,7 +200,7 @@ function orderOf(
   };
 }
 
-/** Exit code 0, or the upload has failed (spec builder.md section 9). */
+/** Exit code 0, or the upload has failed (docs/contract/builder.md, "Post-upload hook"). */
 async function runHook(
   { disk, clock, log }: BuilderContext,
   { provider, settings, image, build }: UploadJob,

@@ -1,4 +1,4 @@
-/** Names in `images-dir` and in the folder of logs (spec builder.md sections 6 and 7). */
+/** Names in `images-dir` and in the folder of logs (docs/contract/builder.md, "Files and logs"). */
 
 export function baseName(image: string, build: string): string {
   return `${image}-${build}`;
@@ -34,7 +34,7 @@ export function formatsIn(base: string, names: readonly string[]): readonly stri
 }
 
 /**
- * Formats that `delete-after-upload` removes (spec builder.md section 10, "prune formats"): those that nobody keeps and no
+ * Formats that `delete-after-upload` removes (docs/contract/builder.md, "Retirement"): those that nobody keeps and no
  * provider still waits for.
  */
 export function formatsToPrune(facts: {

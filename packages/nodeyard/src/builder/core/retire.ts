@@ -52,7 +52,7 @@ export function uploadKey(build: string, provider: string, upload: string): stri
   return `${build}/${provider}/${upload}`;
 }
 
-/** What one pass does for an image (spec builder.md section 10). Each is checked again under its lock. */
+/** What one pass does for an image (docs/contract/builder.md, "Retirement"). Each is checked again under its lock. */
 export function retire(facts: RetireFacts): readonly Retirement[] {
   const keep = { builds: new Set(keptBuilds(facts)), uploads: recentUploads(facts) };
   return facts.builds.flatMap((build) => {

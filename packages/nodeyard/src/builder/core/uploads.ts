@@ -34,7 +34,7 @@ export type UploadChoice =
 const FIRST_RIGHT_MS = 10 * 60_000;
 
 /**
- * What this host uploads of an image to one provider (spec builder.md section 8): the newest ready build, if its file is
+ * What this host uploads of an image to one provider (docs/contract/builder.md, "Uploads"): the newest ready build, if its file is
  * here. Of an older build only where the newest does not come for long and the provider has nothing as new.
  */
 export function whatToUpload(facts: UploadFacts): UploadChoice {

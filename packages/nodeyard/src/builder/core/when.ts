@@ -68,8 +68,8 @@ export function failuresInARow(builds: Iterable<ImageBuildRecord>, now: number):
 }
 
 /**
- * Whether an image is built now (spec builder.md section 4). A build under way is not looked at: its lock tells. A failing
- * image waits longer each time, unless somebody asked after the last failure.
+ * Whether an image is built now (docs/contract/builder.md, "When an image is built"). A build under way is not looked at: its lock
+ * tells. A failing image waits longer each time, unless somebody asked after the last failure.
  */
 export function whenToBuild(facts: BuildFacts): BuildChoice {
   const { now, formats, requestedAt } = facts;

@@ -7,7 +7,7 @@ export function commandOf(order: BuildOrder): BuildCommand {
   return { argv: own, env: environment(order, { TMPDIR: order.work }) };
 }
 
-/** Arguments as the old builder's (spec builder.md section 5), each its own word: paths may hold blanks. */
+/** Arguments as the old builder's (docs/contract/builder.md, "The build command"), each its own word: paths may hold blanks. */
 function diskimageBuilder(order: BuildOrder): BuildCommand {
   const { image, formats, base } = order;
   const argv = [

@@ -19,7 +19,7 @@ export function addConfigValidate(program: Command, session: Session): void {
     .action(({ strict }: { readonly strict?: boolean }) => validate(session, strict === true));
 }
 
-/** Contacts nothing, and does not read the secure file, like the old command (spec configuration.md 4.1). */
+/** Contacts nothing, and does not read the secure file, like the old command (docs/contract/config.md, "Running config-validate"). */
 async function validate({ io, machine, options }: Session, strict: boolean): Promise<void> {
   const path = options().config ?? DEFAULT_CONFIG;
   const say = (level: string, text: string) =>

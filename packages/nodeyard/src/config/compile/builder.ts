@@ -10,7 +10,10 @@ import type {
 } from "../types.ts";
 import { chainOf } from "./diskimages.ts";
 
-/** What builders work by (spec configuration.md 2.3 and 3.6). Names and parents were judged with the diskimages. */
+/**
+ * What builders work by (docs/contract/config.md, "Diskimages" and docs/contract/config.md, "Images of a provider"). Names and
+ * parents were judged with the diskimages.
+ */
 export function compileBuilder(
   main: Reader,
   diskimages: ReadonlyMap<string, DiskimageConfig>,

@@ -7,7 +7,7 @@ import { ageMs, compileLabels, compileTenantLimits } from "./labels.ts";
 import { compileProviders } from "./providers.ts";
 import { compileZookeeper } from "./zookeeper.ts";
 
-/** Compiles what the tolerant loader accepts (verdict L). What keeps it from that are error findings of source "load". */
+/** Compiles what the tolerant loader accepts (the loader's verdict). What keeps it from that are error findings of source "load". */
 export function compile(main: Source, secure: Source | undefined, drivers: DriverRegistry): Config {
   const from = readerOf(main);
   const secureFrom = secure?.raw === undefined ? undefined : readerOf(secure);
@@ -49,7 +49,7 @@ function readerOf({ raw, findings }: Source): Reader {
   );
 }
 
-/** Secure environment variables may only be for images that are built (spec configuration.md 1.5). */
+/** Secure environment variables may only be for images that are built (docs/contract/config.md, "Secure file"). */
 function checkSecureDiskimages(secure: Reader, built: ReadonlySet<string>): void {
   for (const from of secure.mappings("diskimages", true)) {
     const name = from.needed("name");

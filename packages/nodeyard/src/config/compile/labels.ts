@@ -31,7 +31,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
   "max-volume-gb": "volume-gb",
 };
 
-/** Limits by tenant (spec configuration.md 2.4); other keys are resources of their own name. */
+/** Limits by tenant (docs/contract/config.md, "Tenant limits"); other keys are resources of their own name. */
 export function compileTenantLimits(main: Reader): ReadonlyMap<string, Resources> {
   const limits = new Map<string, Resources>();
   for (const from of main.mappings("tenant-resource-limits", true)) {

@@ -4,7 +4,7 @@ import type { ZookeeperConfig } from "../types.ts";
 const DEFAULT_PORT = 2281;
 const DEFAULT_TIMEOUT_SECONDS = 10;
 
-/** Servers from `main`, or from the secure file when it has any (spec configuration.md 1.5). */
+/** Servers from `main`, or from the secure file when it has any (docs/contract/config.md, "Secure file"). */
 export function compileZookeeper(main: Reader, secure: Reader | undefined): ZookeeperConfig {
   const serversFrom =
     secure?.has("zookeeper-servers") && secure.mappings("zookeeper-servers").length > 0 ? secure : main;

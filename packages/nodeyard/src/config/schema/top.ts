@@ -121,7 +121,7 @@ const webapp = closed(
   "Where `nodeyard launcher` serves lists, health and metrics by HTTP; `nodeyard up` does so by TCP only where this stands.",
 );
 
-/** The file but for the insides of providers (spec configuration.md section 2). */
+/** The file but for the insides of providers (docs/contract/config.md, "Two verdicts"). */
 export const topSchema = closed({
   "zookeeper-servers": listOf(server, "The ensemble."),
   "zookeeper-tls": tls,
@@ -158,7 +158,7 @@ export const topSchema = closed({
   "tenant-resource-limits": listOf(tenantLimits, "What the nodes of one tenant may use together."),
 });
 
-/** Keys of every provider (spec configuration.md 3.1); `pools` and the rest are the driver's. */
+/** Keys of every provider (docs/contract/config.md, "Providers and drivers"); `pools` and the rest are the driver's. */
 export const providerKeys = {
   name: str("Unique name of the provider."),
   driver: str({
@@ -173,5 +173,5 @@ export const providerKeys = {
   priority: int({ description: "Lower is preferred.", default: 100 }),
 } as const;
 
-/** Keys that the old validator rejects though they are documented and have effect (spec configuration.md 4.3). */
+/** Keys that the old validator rejects though they are documented and have effect (docs/contract/config.md, "Honoured though rejected"). */
 export const honoured: readonly string[] = ["diskimages.*.shell-type"];

@@ -1,6 +1,6 @@
 import { YamlDate, YamlFloat } from "@nodeyard/driver";
 
-/** Types of plain scalars in YAML 1.1 as the old readers see them (spec configuration.md 1.3). */
+/** Types of plain scalars in YAML 1.1 as the old readers see them (docs/contract/config.md, "YAML 1.1"). */
 const forms = {
   bool: /^(?:yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$/,
   null: /^(?:~|null|Null|NULL|)$/,

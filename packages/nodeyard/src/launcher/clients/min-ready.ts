@@ -14,7 +14,7 @@ import { MIN_READY } from "../../scheduler/index.ts";
 import type { RequestEntry } from "../../view/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
 
-/** Writes `count` one-node requests of priority 900 that end with this session (spec zookeeper.md 5.5). */
+/** Writes `count` one-node requests of priority 900 that end with this session (docs/contract/launcher.md, "min-ready"). */
 export async function requestMinReady(context: Context, label: string, count: number): Promise<void> {
   await Promise.all(
     Array.from({ length: count }, async () => {
@@ -26,7 +26,7 @@ export async function requestMinReady(context: Context, label: string, count: nu
           requestor: MIN_READY,
           reuse: false,
           eventId,
-          // Nodepool leaves it out of its own requests, (spec zookeeper.md 2.2).
+          // Nodepool leaves it out of its own requests (docs/contract/records.md, "Node request").
           createdTime: null,
         },
         treeSeconds(context),

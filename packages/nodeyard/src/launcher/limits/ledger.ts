@@ -31,7 +31,7 @@ export interface LedgerHandles {
 const BELIEVED_MS = 1_000;
 
 /**
- * Limits that several launchers share, exact among Nodeyard's (design, rule 3): pools, clouds' quotas, tenants. A scope
+ * Limits that several launchers share, exact among Nodeyard's (rule 3): pools, clouds' quotas, tenants. A scope
  * without a limit has no ledger and costs nothing. What Python launchers do is only seen: a ledger that is off is corrected when it
  * refuses what the view has room for, and by `audit`. While a node cannot be read that may count for a scope, its ledger is set no
  * lower: the node was counted when its record was made.

@@ -15,7 +15,7 @@ import { claimPath, spareName } from "./claims.ts";
 
 /**
  * The durable contender by which a backing node is ours: the first in line says our name. Undefined when it does not, whatever the
- * record says (spec drivers-pools.md 2.7).
+ * record says (docs/contract/locks.md, "Persistent contenders").
  */
 export async function ownContender(
   context: Context,

@@ -7,8 +7,8 @@ import type { RequestEntry } from "../../view/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
 
 /**
- * Asks for one node of the backing label, as Nodepool does (spec drivers-pools.md 2.4), so that any launcher serves it. Ends with
- * this session. What it is for stands in `requestor_data`, which is ours to fill.
+ * Asks for one node of the backing label, as Nodepool does (docs/contract/drivers.md, "Metastatic records"), so that any launcher
+ * serves it. Ends with this session. What it is for stands in `requestor_data`, which is ours to fill.
  */
 export async function askForBacking(
   context: Context,

@@ -3,7 +3,10 @@ import type { NodePatch, NodeRecord } from "@nodeyard/model";
 import { type SlotPlace, slotData } from "../../operations/index.ts";
 import type { SlotIsolation } from "../../slivers/index.ts";
 
-/** What the record of a node says once it has a slot: what its backing node says, where that is (spec drivers-pools.md 2.5). */
+/**
+ * What the record of a node says once it has a slot: what its backing node says, where that is (docs/contract/drivers.md,
+ * "Metastatic records").
+ */
 export function slotPatch(
   node: { readonly id: string; readonly provider: string },
   pool: PoolConfig,
@@ -60,8 +63,8 @@ export function slotMachine(id: string, record: NodeRecord, hostKeys: readonly s
 }
 
 /**
- * What a slot counts for: one instance, since the machine is charged to its own provider (spec drivers-pools.md 2.4); and, where it is a
- * sliver, what its user is promised of it.
+ * What a slot counts for: one instance, since the machine is charged to its own provider (docs/contract/drivers.md, "Metastatic
+ * records"); and, where it is a sliver, what its user is promised of it.
  */
 export function slotResources(isolation: SlotIsolation | undefined): Resources {
   if (isolation === undefined) return { instances: 1, cores: 0, ram: 0 };

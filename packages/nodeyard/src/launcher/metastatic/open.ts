@@ -133,7 +133,7 @@ class Room {
   }
 }
 
-/** Settings by label; of several pools with one label the first counts (spec drivers-pools.md 2.9). */
+/** Settings by label; of several pools with one label the first counts (docs/contract/drivers.md, "Giving backing nodes back"). */
 function labelsOf(config: MetastaticProvider): ReadonlyMap<string, MetastaticLabelOwn> {
   const labels = new Map<string, MetastaticLabelOwn>();
   for (const pool of config.pools)

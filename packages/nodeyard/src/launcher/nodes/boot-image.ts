@@ -19,8 +19,9 @@ export interface BootImage {
 }
 
 /**
- * The ready upload that a launch boots of a label's diskimage at the moment (spec zookeeper.md 2.5), or its cloud image. How to log in
- * is what the image was built with, as its upload says; what that leaves open is the label's. Throws ImageGone.
+ * The ready upload that a launch boots of a label's diskimage at the moment (docs/contract/records.md, "Image upload"), or its
+ * cloud image. How to log in is what the image was built with, as its upload says; what that leaves open is the label's. Throws
+ * ImageGone.
  */
 export function bootImage(
   { view }: Pick<Context, "view">,

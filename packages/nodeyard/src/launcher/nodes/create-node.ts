@@ -15,7 +15,7 @@ const LOOKS = 20;
 
 /**
  * Makes the record of a node to be launched: `init` alone (its id comes from the tree), then lock and `building` in one
- * commit (design, section 6 "Locks"). The record stands, with our tag, before the cloud is called.
+ * commit (docs/contract/locks.md, "First by construction"). The record stands, with our tag, before the cloud is called.
  */
 export async function createNode(
   context: Context,

@@ -47,7 +47,7 @@ export async function deleteNode(
   if (node === "busy") return { result: "skipped" };
   live.holds(node.held.contender);
   const { record } = node;
-  // A held node keeps the request it was given to (spec zookeeper.md 5.8); a ready one that has a request is not to go.
+  // A held node keeps the request it was given to (docs/contract/zuul.md, "Using nodes"); a ready one that has a request is not to go.
   const stated = record.state === expected && (record.state !== "ready" || record.allocatedTo === null);
   const wanted = GOING.has(record.state) || stated;
   if (!wanted) {

@@ -4,8 +4,8 @@ import { TreeError } from "@nodeyard/tree";
 import type { Context } from "../context.ts";
 
 /**
- * Removes node paths without data, which lockers of older kinds leave behind when they come too late (spec zookeeper.md
- * 3.6). One commit per ghost, which a contender or a record that appears meanwhile refuses.
+ * Removes node paths without data, which lockers of older kinds leave behind when they come too late (docs/contract/locks.md,
+ * "Ghost paths"). One commit per ghost, which a contender or a record that appears meanwhile refuses.
  */
 export async function removeGhosts(context: Context): Promise<void> {
   for (const id of [...context.view.nodes.ghosts]) {

@@ -6,7 +6,10 @@ import { ImageGone } from "./boot-image.ts";
 /** Who asks, where a lease does. */
 const LEASES_ASK = "Nodeyard:lease";
 
-/** Counts and times the attempts of one launch (spec launcher.md 3.4): from the first one on, without waits for its turn. */
+/**
+ * Counts and times the attempts of one launch (docs/contract/launcher.md, "Attempts and deletions"): from the first one on,
+ * without waits for its turn.
+ */
 export class LaunchWatch {
   readonly #context: Pick<Context, "clock" | "counters">;
   readonly #launch: Launch;

@@ -2,7 +2,7 @@ import type { Machine } from "@nodeyard/driver";
 import type { NodePatch } from "@nodeyard/model";
 import type { ServingPool } from "../context.ts";
 
-/** What the record of a node is to say of its machine (spec launcher.md 2.14). */
+/** What the record of a node is to say of its machine (docs/contract/records.md, "What is written when"). */
 export function machinePatch(pool: ServingPool, machine: Machine): NodePatch {
   const internal =
     pool.open.config.pools.find((candidate) => candidate.name === pool.name)?.useInternalIp === true;

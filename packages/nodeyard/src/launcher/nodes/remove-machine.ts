@@ -5,7 +5,7 @@ import type { Context, OpenProvider } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import { StepTrace, type TraceSubject } from "./step-trace.ts";
 
-/** One attempt to delete, at most, milliseconds (spec launcher.md 3.6). */
+/** One attempt to delete, at most, milliseconds (docs/contract/launcher.md, "Attempts and deletions"). */
 const ATTEMPT_MS = 600_000;
 
 /** Unmakes the machine of a tag, with everything that was made for it, under the lock of its node. Rejects with a DriverError or FenceLost. */

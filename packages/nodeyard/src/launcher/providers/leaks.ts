@@ -13,7 +13,7 @@ const ANSWER_MS = 120_000;
 const VANISHED_AT_ONCE = 16;
 
 /**
- * Compares what a provider has with what is recorded, both ways (design, rule 5). What is ours without a record is deleted:
+ * Compares what a provider has with what is recorded, both ways (rule 5). What is ours without a record is deleted:
  * only with our installation id, only when seen by two sweeps, only from a complete view, and never more than the brake
  * allows, and none while a record cannot be read that may be of this provider. A ready node without a machine is taken out.
  */

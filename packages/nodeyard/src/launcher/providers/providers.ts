@@ -107,9 +107,10 @@ export async function learnFacts(
 }
 
 /**
- * What the cloud lets us have now: its limits less what others use (spec launcher.md 4.2). Others are everything that does not
- * stand for a record: foreign machines, other installations, and what leaked until it is deleted. A machine that a launcher of
- * another kind made has no tag of ours, and is known by the id in its record: it is counted there already.
+ * What the cloud lets us have now: its limits less what others use (docs/contract/launcher.md, "Quota and limits"). Others are
+ * everything that does not stand for a record: foreign machines, other installations, and what leaked until it is deleted. A
+ * machine that a launcher of another kind made has no tag of ours, and is known by the id in its record: it is counted there
+ * already.
  */
 async function freeQuota(
   { config, driver, provider }: OpenProvider,

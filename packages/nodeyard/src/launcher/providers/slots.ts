@@ -13,7 +13,7 @@ export interface SlotPlan {
   readonly doubtful: ReadonlySet<string>;
 }
 
-/** States in which a record does not occupy its slot (spec drivers-pools.md 1.4). */
+/** States in which a record does not occupy its slot (docs/contract/drivers.md, "Static records"). */
 const GIVEN_UP: ReadonlySet<string> = new Set(["building", "deleting", "deleted"]);
 
 /**

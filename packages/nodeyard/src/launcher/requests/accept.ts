@@ -9,7 +9,7 @@ export type NotHeld = "busy" | "changed" | "gone";
 
 /**
  * Takes a request's lock and, in the same commit where that is safe, writes `pending`: one round trip for a request that
- * was never locked before (design, section 6 "Locks").
+ * was never locked before (docs/contract/locks.md, "First by construction").
  */
 export async function lockAndAccept(
   context: Context,
@@ -105,7 +105,10 @@ async function lockFresh(
   }
 }
 
-/** Rules 1 and 2 of spec zookeeper.md 5.2, judged again under the lock, and the labels that the plan was made for. */
+/**
+ * Points 1 and 2 of docs/contract/launcher.md, "Which pool takes a request", judged again under the lock, and the labels that the
+ * plan was made for.
+ */
 function isOpen(now: RequestRecord, planned: RequestRecord): boolean {
   return (
     now.state === "requested" &&

@@ -11,7 +11,7 @@ const unlock = (held: { readonly held: { readonly contender: string } }): Op => 
 
 /**
  * Delivers a nodeset, whole, in one commit: node locks go first, then the request says `fulfilled`, then its own lock goes,
- * so that whoever sees `fulfilled` finds the nodes unlocked (spec zookeeper.md 5.3).
+ * so that whoever sees `fulfilled` finds the nodes unlocked (docs/contract/write-order.md, "Finishing a request").
  */
 export async function fulfil(request: HeldRequest, nodes: readonly HeldNode[]): Promise<void> {
   await request.write({ state: "fulfilled", nodes: nodes.map((node) => node.id) }, (set) => [
@@ -43,8 +43,8 @@ export async function putBack(request: HeldRequest): Promise<void> {
 }
 
 /**
- * Declines for `pools` and gives the lock back. The request fails when every registered pool has declined (spec
- * zookeeper.md 5.4); an empty registry decides nothing. Returns the state it has now.
+ * Declines for `pools` and gives the lock back. The request fails when every registered pool has declined
+ * (docs/contract/launcher.md, "Declining"); an empty registry decides nothing. Returns the state it has now.
  */
 export async function decline(
   context: Context,

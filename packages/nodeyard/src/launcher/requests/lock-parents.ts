@@ -2,7 +2,7 @@ import { parseRequestId, paths } from "@nodeyard/model";
 import { TreeError } from "@nodeyard/tree";
 import type { Context } from "../context.ts";
 
-/** Rule 7 of spec zookeeper.md section 9: lock parents are kept this long after the request is gone. */
+/** Lock parents are kept this long after the request is gone (docs/contract/locks.md, "Lock parents of requests"). */
 const KEEP_MS = 8 * 3_600_000;
 /** Parents removed in one sweep, at most: the rest is for the next one. */
 const PER_SWEEP = 4_096;

@@ -5,7 +5,7 @@ import type { Handled } from "./handler.ts";
 
 /**
  * A pending request whose lock can be had has lost its handler: its nodes are taken back, and it is put back for another
- * plan (spec launcher.md 2.12, task 3). `declined_by` stays.
+ * plan (docs/contract/launcher.md, "Lost requests"). `declined_by` stays.
  */
 export async function resetLost(context: Context, id: string): Promise<Handled> {
   const request = await lockRequest(context, id, true);

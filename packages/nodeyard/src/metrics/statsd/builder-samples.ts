@@ -24,7 +24,10 @@ export interface BuilderFigures {
 /** 0 idle, 1 building, 2 uploading, 3 paused. */
 const [IDLE, BUILDING, UPLOADING, PAUSED] = [0, 1, 2, 3] as const;
 
-/** A builder's own gauges (spec builder.md 15); the last two were promised by its documentation and never sent. */
+/**
+ * A builder's own gauges (docs/contract/operations.md, "Figures of builders"); the last two were promised by its documentation
+ * and never sent.
+ */
 export function builderSamples({
   host,
   work,

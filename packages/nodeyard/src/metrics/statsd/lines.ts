@@ -9,8 +9,8 @@ export interface StatsdSample {
 export const DATAGRAM_BYTES = 512;
 
 /**
- * The lines of a sample, as Python's client writes them (spec operations.md 3). A negative gauge would be taken for a difference, so it
- * is set to zero first. What is no finite number has no line.
+ * The lines of a sample, as Python's client writes them (docs/contract/operations.md, "Statsd"). A negative gauge would be taken
+ * for a difference, so it is set to zero first. What is no finite number has no line.
  */
 export function linesOf({ key, type, value }: StatsdSample): readonly string[] {
   if (!Number.isFinite(value)) return [];

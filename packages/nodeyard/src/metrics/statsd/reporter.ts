@@ -4,7 +4,7 @@ import { LastSent } from "./last-sent.ts";
 import { linesOf, type StatsdSample } from "./lines.ts";
 import { samplesOf } from "./samples.ts";
 
-/** Between two reports of changes, at least, milliseconds (spec operations.md 3.1). */
+/** Between two reports of changes, at least, milliseconds (docs/contract/operations.md, "Figures of the whole"). */
 const CHANGES_MS = 1_000;
 /** Everything is sent again as often, changed or not, milliseconds. */
 const HEARTBEAT_MS = 10_000;

@@ -4,7 +4,10 @@ import { keyPart, type StatsdSample } from "./lines.ts";
 
 const none: readonly StatsdSample[] = [];
 
-/** What the old launcher and builder sent at such a moment, and what they should have (spec operations.md 3, builder.md 15). */
+/**
+ * What the old launcher and builder sent at such a moment, and what they should have (docs/contract/operations.md, "Statsd",
+ * docs/contract/operations.md, "Figures of builders").
+ */
 export function samplesOf(sample: Sample): readonly StatsdSample[] {
   switch (sample.kind) {
     case "count":

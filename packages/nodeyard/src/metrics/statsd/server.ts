@@ -1,4 +1,4 @@
-/** Where the environment says that the statsd server is; undefined: figures are not sent (spec operations.md 3). */
+/** Where the environment says that the statsd server is; undefined: figures are not sent (docs/contract/operations.md, "Statsd"). */
 export function statsdServer(
   env: Readonly<Record<string, string | undefined>>,
 ): { readonly host: string; readonly port: number } | { readonly problem: string } | undefined {

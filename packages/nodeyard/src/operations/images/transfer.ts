@@ -15,8 +15,8 @@ const TRIAL = new RegExp(`^${CANARIES}/(${PART})$`, "u");
 const NUMBER = /^\d{10}$/;
 
 /**
- * Everything that must not be lost of images: flags, builds and uploads, by path, as text (spec zookeeper.md 1.5); and trials, or
- * what was rolled back would be launched again.
+ * Everything that must not be lost of images: flags, builds and uploads, by path, as text (docs/contract/tree.md, "Exported image
+ * records"); and trials, or what was rolled back would be launched again.
  */
 export async function exportImages({ tree }: OperationHandles): Promise<Readonly<Record<string, string>>> {
   const out: Record<string, string> = {};

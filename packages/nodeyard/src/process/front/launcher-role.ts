@@ -14,7 +14,7 @@ import {
 import { connection } from "./connection.ts";
 import type { Role, RoleParts } from "./role.ts";
 
-/** Where launchers of both kinds settle who tells of what all of them see (spec operations.md 3.1). */
+/** Where launchers of both kinds settle who tells of what all of them see (docs/contract/operations.md, "Figures of the whole"). */
 const STATS = "/nodepool/elections/stats";
 
 /** What of a running launcher is looked at. */

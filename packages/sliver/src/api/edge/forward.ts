@@ -1,6 +1,6 @@
 import { request } from "node:http";
 
-/** Longest request, bytes (120 s and 1 MiB since May 2007; sliver-manager.md, 5.7). Documents are longer. */
+/** Longest request, bytes (120 s and 1 MiB since May 2007; docs/contract/slivers.md, "The forwarding shell"). Documents are longer. */
 const MAX_REQUEST = 10 * 1024 * 1024;
 const TIMEOUT = 120_000;
 

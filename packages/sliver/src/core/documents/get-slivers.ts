@@ -8,7 +8,7 @@ import { rspecOf, type TagTable, textTag } from "./tags.ts";
 type Struct = Readonly<Record<string, unknown>>;
 
 /**
- * What a `GetSlivers` reply or the content of an old ticket brings (sliver-manager.md, 7.1 and 7.2). One sliver that is
+ * What a `GetSlivers` reply or the content of an old ticket brings (docs/contract/slivers.md, "GetSlivers"). One sliver that is
  * malformed is reported and does not spoil the others. Throws WrongDocumentError for what cannot be a reply at all.
  */
 export function readGetSlivers(value: unknown, node: string, tags: TagTable): Delivery {

@@ -11,7 +11,7 @@ export interface LoanResult {
 type Amounts = { -readonly [name in Resource]: number };
 
 /**
- * What each sliver has after loans given and received (sliver-manager.md, 3.5). Only what documents give can be lent,
+ * What each sliver has after loans given and received (docs/contract/slivers.md, "Loans"). Only what documents give can be lent,
  * so that the result does not depend on the order of lenders; a list is walked in its own order, and what does not fit
  * is skipped and said. `now` is in seconds.
  */

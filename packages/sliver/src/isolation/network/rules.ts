@@ -26,7 +26,7 @@ export interface Inbound {
 
 /**
  * The frame that holds whether or not a sliver has a chain yet: nothing that comes out of a sliver reaches a listener of
- * the host or another sliver, only answers do (design.md, rule 11). Chains of slivers survive a repetition.
+ * the host or another sliver, only answers do (rule 11). Chains of slivers survive a repetition.
  */
 export function frameScript(outbound: Outbound | undefined, inbound?: Inbound): string {
   const lines = [

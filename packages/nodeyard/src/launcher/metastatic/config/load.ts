@@ -9,7 +9,7 @@ import {
 import { readIsolation } from "../../../slivers/index.ts";
 import type { MetastaticLabel, MetastaticPool, MetastaticProvider } from "./own.ts";
 
-/** What a record says of itself before its backing node is known (spec drivers-pools.md 2.5). */
+/** What a record says of itself before its backing node is known (docs/contract/drivers.md, "Metastatic records"). */
 const UNKNOWN = "unknown";
 
 /** Compiles a provider mapping; every default is applied here. */
@@ -82,7 +82,7 @@ function readSlots(from: Reader): number {
   return 0;
 }
 
-/** Labels that share a backing label must say the same about it (spec configuration.md 3.18). */
+/** Labels that share a backing label must say the same about it (docs/contract/config.md, "Metastatic keys"). */
 function demandAgreement(from: Reader, agreed: Map<string, MetastaticLabel>, label: MetastaticLabel): void {
   const { own } = label;
   const first = agreed.get(own.backingLabel);
