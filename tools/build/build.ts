@@ -11,35 +11,39 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { writeCode } from "./code.ts";
 import { builtManifest } from "./manifest.ts";
 import { readPackages, type SourcePackage } from "./packages.ts";
-import { rewriteTypes, rewriteUrls } from "./specifiers.ts";
+import { rewriteRequires, rewriteTypes } from "./specifiers.ts";
 
 /**
  * Builds every package of the workspace into its `dist`, which is a package of its own: JavaScript and declarations below
  * `src` (so that relative paths, that of package.json too, mean the same), README, licence, and a package.json that points
- * at them. Returns the folders. Throws when something does not compile.
+ * at them. Returns the folders. Rejects when something does not compile.
  */
-export function build(root: string): string[] {
+export async function build(root: string): Promise<string[]> {
   mkdirSync(join(root, ".tmp"), { recursive: true });
   const work = mkdtempSync(join(root, ".tmp", "build-"));
   try {
     const packages = readPackages(root);
-    compile(root, work);
-    return packages.map((one) => assemble(root, join(work, "out", one.folder, "src"), one));
+    declare(root, work);
+    const dists: string[] = [];
+    for (const one of packages) dists.push(await assemble(root, join(work, "out", one.folder, "src"), one));
+    return dists;
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
 
-/** One run of the compiler for all packages: they see each other's sources, and each file is read once. */
-function compile(root: string, work: string): void {
+/** Checks the types and writes declarations, in one run for all packages: they see each other's sources, and each file is read once. */
+function declare(root: string, work: string): void {
   const up = relative(work, root);
   const config = {
     extends: `${up}/tsconfig.json`,
     compilerOptions: {
       noEmit: false,
       declaration: true,
+      emitDeclarationOnly: true,
       rootDir: `${up}/packages`,
       outDir: "out",
     },
@@ -55,11 +59,15 @@ function compile(root: string, work: string): void {
   }
 }
 
-function assemble(root: string, compiled: string, source: SourcePackage): string {
+async function assemble(root: string, declared: string, source: SourcePackage): Promise<string> {
   const dist = join(source.path, "dist");
   rmSync(dist, { recursive: true, force: true });
-  copyTree(compiled, join(dist, "src"), (name) => (name.endsWith(".d.ts") ? rewriteTypes : rewriteUrls));
-  copyTree(join(source.path, "src"), join(dist, "src"), (name) => (name.endsWith(".ts") ? "skip" : "as is"));
+  await writeCode(source, dist);
+  copyTree(declared, join(dist, "src"), () => rewriteTypes);
+  copyTree(join(source.path, "src"), join(dist, "src"), (name) => {
+    if (name.endsWith(".ts")) return "skip";
+    return name.endsWith(".cjs") ? rewriteRequires : "as is";
+  });
   for (const name of ["README.md", "LICENSE"]) {
     const file = [join(source.path, name), join(root, name)].find((path) => existsSync(path));
     if (file !== undefined) copyFileSync(file, join(dist, name));

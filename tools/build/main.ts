@@ -18,7 +18,7 @@ try {
     verifyBundle(await bundle(root, folder), tmpdir());
     process.exit(0);
   }
-  const dists = build(root);
+  const dists = await build(root);
   console.log(`built ${dists.map((dist) => relative(root, dist)).join(", ")}`);
   const programs = await bundle(root, join(root, "packages/sliver/dist/bundle"));
   console.log(`bundled ${relative(root, programs)}`);

@@ -64,9 +64,9 @@ function workspace(files: Readonly<Record<string, string>> = {}): string {
 }
 
 describe("build", () => {
-  it("makes packages that work when they are packed and installed elsewhere", () => {
+  it("makes packages that work when they are packed and installed elsewhere", async () => {
     const root = workspace();
-    const dists = build(root);
+    const dists = await build(root);
     expect(dists).toEqual([join(root, "packages/library/dist"), join(root, "packages/program/dist")]);
     const read = (path: string) => readFileSync(join(root, "packages", path), "utf8");
     expect(read("library/dist/src/table.txt")).toBe("a table");
@@ -81,14 +81,14 @@ describe("build", () => {
     expect(verify(root, dists)).toEqual(["import @test/library", "import program", "program --version"]);
   });
 
-  it("fails with the compiler's words when something does not compile", () => {
+  it("fails with the compiler's words when something does not compile", async () => {
     const root = workspace({ "packages/library/src/answer.ts": "export const wrong: number = 'text';\n" });
-    expect(() => build(root)).toThrow(/answer\.ts.*TS2322/);
+    await expect(build(root)).rejects.toThrow(/answer\.ts.*TS2322/);
   });
 
-  it("refuses a program that a shell could not start", () => {
+  it("refuses a program that a shell could not start", async () => {
     const root = workspace({ "packages/program/src/bin/program.ts": "console.log(1);\n" });
-    expect(() => build(root)).toThrow("does not start with #!/usr/bin/env node");
+    await expect(build(root)).rejects.toThrow("does not start with #!/usr/bin/env node");
   });
 });
 

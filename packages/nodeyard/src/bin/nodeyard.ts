@@ -1,4 +1,3 @@
-#!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { isatty } from "node:tty";
@@ -37,5 +36,5 @@ function write(descriptor: number, text: string): void {
   }
 }
 
-// Everything is written and closed by now; nothing that was forgotten may keep the process.
-process.exit(await main(process.argv.slice(2), io, systemMachine()));
+// Everything is written and closed by now; nothing that was forgotten may keep the process. No await here: nodeyard.cjs requires this file.
+void main(process.argv.slice(2), io, systemMachine()).then((code) => process.exit(code));

@@ -53,9 +53,7 @@ export function openJournal(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
 ): FileJournal {
   const { file, limits = defaultLimits } = place;
-  // The built package has JavaScript only.
-  const script = import.meta.url.endsWith(".ts") ? "./journal-worker.ts" : "./journal-worker.js";
-  const worker = new Worker(new URL(script, import.meta.url), {
+  const worker = new Worker(new URL("./journal-worker.ts", import.meta.url), {
     workerData: { file, ...limits },
     execArgv: [],
   });

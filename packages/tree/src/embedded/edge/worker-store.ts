@@ -16,10 +16,8 @@ export async function openWorkerStore(
   path: string,
   nowMs: number,
 ): Promise<{ readonly store: Store; readonly snapshot: Snapshot }> {
-  // Sources run as .ts, a published package as .js.
-  const script = import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlite-worker.js";
   const workerData: WorkerInput = { path, nowMs };
-  const worker = new Worker(new URL(script, import.meta.url), { workerData, execArgv: [] });
+  const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url), { workerData, execArgv: [] });
   const store = new WorkerStore(worker);
   const first = await store.first.catch((error: unknown) => {
     throw new StoreFailed(`opening ${path}`, "none", error);

@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, isAbsolute, join, posix, relative } from "node:path";
+import { type Plugin, rolldown } from "rolldown";
+import type { SourcePackage } from "./packages.ts";
+import { rewriteUrls } from "./specifiers.ts";
+
+/** What a file is started by that no import shows: a worker by its URL, a program by the plain file that looks at Node's version first. */
+const STARTED = /(?:new URL|require)\("(\.{1,2}\/[^"\n]+)\.ts"/g;
+const PLACE = "__place_of_module__";
+
+/**
+ * The JavaScript of a package, in its `dist/src`: one file per door, program and worker, in the place of its source, and what several of
+ * them or an `import()` need in `chunks`. A process reads a handful of files then in place of hundreds. Other packages stay outside, so
+ * that there is one of each in a process. A module that is imported for what it does, not for what it exports, is left out.
+ */
+export async function writeCode({ path, manifest }: SourcePackage, dist: string): Promise<void> {
+  const source = join(path, "src");
+  const entries = [...Object.values(manifest.exports ?? {}), ...Object.values(manifest.bin ?? {})]
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => join(path, file));
+  const input = Object.fromEntries(
+    [...entries, ...startedFiles(source)].map((file) => [relative(source, file).replace(/\.ts$/, ""), file]),
+  );
+  const build = await rolldown({
+    input,
+    platform: "node",
+    logLevel: "warn",
+    external: (id) => /^[^.]/.test(id) && !isAbsolute(id),
+    treeshake: { moduleSideEffects: false },
+    plugins: [placesOf(source), plainJson],
+  });
+  try {
+    await build.write({
+      dir: join(dist, "src"),
+      format: "esm",
+      entryFileNames: "[name].js",
+      chunkFileNames: "chunks/[name].js",
+    });
+  } finally {
+    await build.close();
+  }
+}
+
+function startedFiles(source: string): string[] {
+  const files = readdirSync(source, { withFileTypes: true, recursive: true });
+  return files
+    .filter((file) => file.isFile() && /\.(ts|cjs)$/.test(file.name))
+    .flatMap((file) => {
+      const text = readFileSync(join(file.parentPath, file.name), "utf8");
+      return [...text.matchAll(STARTED)].map(([, name]) => join(file.parentPath, `${name}.ts`));
+    });
+}
+
+/** JSON has a default export only, as in Node: given names too, by rolldown 1.2, two files that share it import some that are missing. */
+const plainJson: Plugin = {
+  name: "plain-json",
+  transform: (code, id) =>
+    id.endsWith(".json") ? { code: `export default ${code}`, moduleType: "js" } : null,
+};
+
+/** `import.meta.url` stays the place of the source file, though its code has moved: workers and data are found from there. */
+function placesOf(source: string): Plugin {
+  const place = new RegExp(`${PLACE}\\("([^"]+)"\\)`, "g");
+  return {
+    name: "places",
+    transform(code, id) {
+      if (!code.includes("import.meta.url")) return null;
+      const built = relative(source, id).replace(/\.ts$/, ".js");
+      return rewriteUrls(code).replaceAll("import.meta.url", `${PLACE}(${JSON.stringify(built)})`);
+    },
+    renderChunk(code, chunk) {
+      if (!code.includes(PLACE)) return null;
+      const from = dirname(chunk.fileName);
+      const here = (_: string, built: string) =>
+        `new URL(${JSON.stringify(`./${posix.relative(from, built)}`)}, import.meta.url).href`;
+      return code.replace(place, here);
+    },
+  };
+}
