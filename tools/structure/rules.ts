@@ -155,12 +155,8 @@ export const DRIVER_FOLDER = /^(packages|examples)\/driver-[a-z0-9-]+(?=\/)/;
 export const DRIVER_FILES: readonly string[] = [
   "README.md",
   "package.json",
-  "src/config/index.ts",
-  "src/config/load.ts",
-  "src/config/schema.ts",
   "src/driver.ts",
   "src/index.ts",
-  "src/own.ts",
   "src/provider.ts",
 ];
 

@@ -1,6 +1,5 @@
 import type { Driver } from "@nodeyard/driver";
-import { staticConfig } from "./config/index.ts";
-import type { StaticProviderConfig } from "./own.ts";
+import { type StaticProviderConfig, staticConfig } from "./config.ts";
 import { StaticProvider } from "./provider.ts";
 
 /** The `static` driver. */

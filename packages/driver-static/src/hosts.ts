@@ -1,5 +1,5 @@
 import type { InventoryItem, Machine } from "@nodeyard/driver";
-import type { StaticHost, StaticProviderConfig } from "./own.ts";
+import type { StaticHost, StaticProviderConfig } from "./config.ts";
 
 /** A host with the pool that offers it. */
 export interface PlacedHost {

@@ -1,9 +1,8 @@
-export { staticConfig } from "./config/index.ts";
+export {
+  type StaticHost,
+  type StaticPoolConfig,
+  type StaticPoolOwn,
+  type StaticProviderConfig,
+  staticConfig,
+} from "./config.ts";
 export { staticDriver } from "./driver.ts";
-export type {
-  StaticHost,
-  StaticPoolConfig,
-  StaticPoolOwn,
-  StaticProviderConfig,
-  StaticProviderOwn,
-} from "./own.ts";

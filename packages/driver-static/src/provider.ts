@@ -15,9 +15,9 @@ import {
   type Step,
 } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
+import type { StaticHost, StaticProviderConfig } from "./config.ts";
 import { mismatch } from "./host-keys.ts";
 import { machineOf, type PlacedHost, placedHosts } from "./hosts.ts";
-import type { StaticHost, StaticProviderConfig } from "./own.ts";
 
 type Scanned = Awaited<ReturnType<Scanner["scan"]>>;
 

@@ -14,12 +14,17 @@ export { CONTRACT, driverProblem, METHODS, providerProblem } from "./check.ts";
 export * from "./config/cloud-pools.ts";
 export * from "./config/cloud-schema.ts";
 export * from "./config/common.ts";
+export { launchKeys, loginKeys, poolKeys } from "./config/common-keys.ts";
 export type * from "./config/compiled.ts";
-export type * from "./config/driver-config.ts";
+export * from "./config/driver-config.ts";
+export { Field } from "./config/field.ts";
 export * from "./config/images.ts";
 export * from "./config/machine-pools.ts";
+export { compilePools } from "./config/pools.ts";
 export { Reader } from "./config/reader.ts";
+export * from "./config/section.ts";
 export * from "./config/vocabulary.ts";
+export * from "./config/words.ts";
 export type * from "./contract.ts";
 export {
   type CallName,

@@ -1,5 +1,10 @@
 import type { ZodType } from "zod";
+import { commonProvider } from "./common-keys.ts";
 import type { ProviderConfig } from "./compiled.ts";
+import type { Note } from "./field.ts";
+import { Reader } from "./reader.ts";
+import { section, type Table, type Values } from "./section.ts";
+import type { Entry } from "./words.ts";
 
 /** A finding about a value in the file. `path` is relative to the provider: ["pools", 0, "labels", 1, "name"]. */
 export interface ConfigFinding {
@@ -33,8 +38,35 @@ export interface DriverConfig<Config extends ProviderConfig = ProviderConfig> {
    * "pools.*.nodes.*.ssh-port". `config-validate` warns of them and accepts the file.
    */
   readonly honoured?: readonly string[];
+  /** What there is to say of keys that are accepted. */
+  notes?(raw: unknown): readonly Note[];
   /** Keys of the provider that are accepted and have no effect; `config-validate --strict` fails for them. */
   readonly withoutEffect?: readonly string[];
   /** Compiles what a tolerant loader accepts (the loader's verdict). Throws nothing: an error finding makes the load fail. */
   load(raw: Readonly<Record<string, unknown>>, context: LoadContext): Config | undefined;
+}
+
+/**
+ * The configuration of a driver, of the one table of its provider's keys; those that all providers have come by themselves. `compile`
+ * gets the values of both, and does what concerns several keys; without a value that the loader needs it is not called.
+ */
+export function driverConfig<T extends Table, Config extends ProviderConfig>(
+  driver: string,
+  table: T,
+  compile: (
+    provider: Entry<Values<typeof commonProvider> & Values<T>>,
+    context: LoadContext,
+  ) => Config | undefined,
+): DriverConfig<Config> {
+  const own = section(table);
+  const whole = section({ ...commonProvider, ...table });
+  return {
+    schema: own.schema,
+    notes: (raw) => own.notes(raw),
+    load(raw, context) {
+      const at = new Reader(raw, [], (finding) => context.report(finding));
+      const values = whole.read(at) as (Values<typeof commonProvider> & Values<T>) | undefined;
+      return values === undefined ? undefined : compile({ ...values, driver, at }, context);
+    },
+  };
 }

@@ -41,7 +41,7 @@ export class Reader {
     return missing;
   }
 
-  /** Text that the loader cannot do without; undefined after an error. */
+  /** Text that the loader cannot do without, and that is not empty; undefined after an error. */
   needed(key: string): string | undefined {
     const value = this.text(key, null);
     if (value === null || value === "") {

@@ -41,6 +41,8 @@ export function judgeStrictly({ strict, findings }: Source, drivers: DriverRegis
     const { raw, path, config } = resolved;
     judge(commonSchema, commonKeys(raw, providerKeys), path, []);
     judge(config.schema, ownKeys(raw, providerKeys), path, config.honoured ?? []);
+    for (const { source, path: of, message } of config.notes?.(raw) ?? [])
+      findings.add("warning", source, [...path, ...of], message);
     for (const key of config.withoutEffect ?? []) {
       if (key in raw) findings.add("warning", "effect", [...path, key], "has no effect; remove it");
     }

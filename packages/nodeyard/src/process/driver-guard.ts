@@ -33,6 +33,7 @@ export function guarded(driver: Driver): Driver {
 function guardedConfig({ name, config }: Driver): DriverConfig {
   return {
     schema: config.schema,
+    ...(config.notes === undefined ? {} : { notes: config.notes }),
     ...(config.honoured === undefined ? {} : { honoured: config.honoured }),
     ...(config.withoutEffect === undefined ? {} : { withoutEffect: config.withoutEffect }),
     load(raw, context) {

@@ -1,0 +1,132 @@
+import {
+  compilePools,
+  driverConfig,
+  type Entry,
+  entries,
+  flag,
+  group,
+  integer,
+  type LabelConfig,
+  type LoadContext,
+  type PoolConfig,
+  type ProviderConfig,
+  poolKeys,
+  type Reader,
+  seconds,
+  section,
+  text,
+  textOrTexts,
+  type Values,
+} from "@nodeyard/driver";
+
+const hostTable = {
+  name: text("Host name or address.", { needed: true }),
+  labels: textOrTexts("What the host is offered as; a string is split at white space.", {
+    needed: true,
+  }).map(splitLabels),
+  connection: group({
+    username: text("Login user.", { default: "zuul" }),
+    "connection-port": integer("Port a client connects to.", { default: null, shown: 22 }),
+    "ssh-port": integer("Older name of `connection-port`.", { deprecated: true }).accepted(
+      "is not in the old schema, but has effect",
+    ),
+    "connection-type": text("`ssh`, `network_cli`, `winrm` or any other word.", { default: "ssh" }).as(
+      "type",
+    ),
+    "shell-type": text("Ansible's shell type."),
+    "python-path": text("Ansible's interpreter.", { default: "auto" }),
+  }).map(({ connectionPort, sshPort, ...login }) => ({ ...login, port: connectionPort ?? sshPort ?? 22 })),
+  timeout: seconds("For one check that the host answers.", { default: 5 }).as("timeoutMs"),
+  "host-key-checking": flag("False: the host is never contacted by the launcher.", { default: true }),
+  "host-key": textOrTexts(
+    "Keys as `<type> <base64>`; all of them must be among those that the host shows.",
+  ).as("hostKeys"),
+  "max-parallel-jobs": integer("Slots: how many nodes the host is at once.", { default: 1 })
+    .as("slots")
+    .map(slotsOf),
+};
+
+/** One host of a pool; (name, username, connection.port) is unique in the provider. */
+export type StaticHost = Values<typeof hostTable>;
+export interface StaticPoolOwn {
+  readonly hosts: readonly StaticHost[];
+}
+export type StaticPoolConfig = PoolConfig<StaticPoolOwn>;
+export type StaticProviderConfig = ProviderConfig<Readonly<Record<string, never>>, StaticPoolOwn>;
+
+const poolTable = { ...poolKeys({}), nodes: entries(section(hostTable), "The hosts.") };
+
+/** The keys of docs/contract/config.md, "Static keys". */
+export const staticConfig = driverConfig(
+  "static",
+  { pools: entries(section(poolTable), "Groups of hosts.") },
+  ({ at, pools, ...common }, context): StaticProviderConfig => {
+    const seen = new Map<string, string>();
+    const pool = ({ nodes }: Values<typeof poolTable>) => {
+      const hosts = nodes.flatMap((node) => hostOf(node, seen, context));
+      return { labels: labelsOf(hosts), own: { hosts } };
+    };
+    return {
+      ...common,
+      pools: compilePools({ at, pools, ...common }, pool),
+      // Nothing is launched, so these only have to be sensible.
+      launchTimeoutMs: 3_600_000,
+      bootTimeoutMs: 60_000,
+      launchAttempts: 1,
+      own: {},
+    };
+  },
+);
+
+/** None of a host that the provider has already; `seen` holds the places of those. */
+function hostOf(
+  { at, ...host }: Entry<StaticHost>,
+  seen: Map<string, string>,
+  context: LoadContext,
+): readonly StaticHost[] {
+  const { username, port } = host.connection;
+  const identity = JSON.stringify([host.name, username, port]);
+  const first = seen.get(identity);
+  if (first !== undefined) {
+    at.error(
+      "name",
+      `repeats ${username}@${host.name} port ${port} of ${first}; use max-parallel-jobs for several slots`,
+    );
+    return [];
+  }
+  seen.set(identity, at.path.join("."));
+  for (const label of host.labels.filter((name) => !context.labels.has(name)))
+    at.error("labels", `names label ${label}, which is not in the top-level labels; add it there`);
+  return [host];
+}
+
+/** What the pool offers: the labels of all its hosts, each with the settings of the first host that has it. */
+function labelsOf(hosts: readonly StaticHost[]): ReadonlyMap<string, LabelConfig> {
+  const labels = new Map<string, LabelConfig>();
+  for (const { labels: names, connection, hostKeyChecking } of hosts) {
+    for (const name of names) {
+      if (!labels.has(name))
+        labels.set(name, { name, connection, hostKeyChecking, image: null, own: undefined });
+    }
+  }
+  return labels;
+}
+
+/** Labels split the same way for the pool and for its nodes. */
+function splitLabels(written: readonly string[], at: Reader): readonly string[] {
+  const isOneText = typeof at.raw.labels === "string";
+  const labels = isOneText
+    ? written.flatMap((text) => text.split(/\s+/).filter((label) => label !== ""))
+    : written;
+  if (isOneText && labels.length > 1)
+    at.warn("labels", `is split into ${labels.join(" and ")}; write a list instead`);
+  if (labels.length === 0) at.warn("labels", "is empty: nobody can ask for this host");
+  return [...new Set(labels)];
+}
+
+function slotsOf(jobs: number, at: Reader): number {
+  const slots = Math.floor(jobs);
+  if (slots >= 1) return slots;
+  at.warn("max-parallel-jobs", "is below 1: the host is never offered; remove the host, or give it a slot");
+  return 0;
+}

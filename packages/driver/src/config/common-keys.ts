@@ -1,0 +1,71 @@
+import { group, type Table } from "./section.ts";
+import { inherited, integer, mapping, NO_LIMIT, seconds, text } from "./words.ts";
+
+const SSH_PORT = 22;
+const WINRM_PORT = 5986;
+
+/** Keys of every provider (docs/contract/config.md, "Providers and drivers"). */
+export const commonProvider = {
+  name: text("Unique name of the provider.", { needed: "validator", default: "" }),
+  driver: text(
+    "Which driver it is for: a name, `npm:PACKAGE`, or a path that starts with `./`, `../` or `/`.",
+    { default: "openstack" },
+  ),
+  "max-concurrency": integer("Launches at once; negative: no limit, 0: no request is looked at.", {
+    default: -1,
+  }).map((launches) => (launches < 0 ? Number.POSITIVE_INFINITY : launches)),
+  priority: integer("Lower is preferred.", { default: 100 }),
+};
+
+/** Keys of every pool (docs/contract/config.md, "Providers and drivers"), with what else it limits; `labels` or `nodes` is each driver's own. */
+export const poolKeys = <Limits extends Table>(limits: Limits) => ({
+  name: text("Name of the pool, unique in its provider.", { needed: "loader" }),
+  limits: group({
+    "max-servers": integer("Nodes at once; 0 or less: the pool declines everything.", NO_LIMIT).as(
+      "instances",
+    ),
+    ...limits,
+  }),
+  "node-attributes": mapping("Copied to the `attributes` of every node of the pool."),
+  priority: integer("Lower is preferred.", inherited("the provider's")),
+});
+
+/** Keys of a provider that launches machines; seconds. */
+export const launchKeys = ({
+  launch = 3600,
+  boot = 60,
+  launched = "From the start of a launch to a machine.",
+  booted = "For a machine to answer once it is up.",
+}) => ({
+  "boot-timeout": seconds(booted, { default: boot }).as("bootTimeoutMs"),
+  "launch-timeout": seconds(launched, { default: launch }).as("launchTimeoutMs"),
+  "launch-retries": integer("Attempts per node in all.", { default: 3 })
+    .as("launchAttempts")
+    .map((attempts) => Math.max(1, Math.floor(attempts))),
+});
+
+/** How Ansible reaches nodes, where the image does not say it. */
+export const loginKeys = {
+  username: text("Login user."),
+  "python-path": text("Ansible's interpreter.", { default: "auto" }),
+  "shell-type": text("Ansible's shell type."),
+};
+
+/** Keys of the images that a provider lists (docs/contract/config.md, "Images of a provider"). */
+export const connectionKeys = {
+  "connection-type": text(
+    "`ssh` and `network_cli` show host keys; with any other type only the port is tried.",
+    { default: "ssh" },
+  ).as("type"),
+  "connection-port": integer("Port a client connects to.", {
+    default: null,
+    shown: `${SSH_PORT}; ${WINRM_PORT} for winrm`,
+  }).as("port"),
+};
+
+/** The port of a connection whose file names none. */
+export function withPort<C extends { readonly type: string; readonly port: number | null }>(
+  connection: C,
+): C & { readonly port: number } {
+  return { ...connection, port: connection.port ?? (connection.type === "winrm" ? WINRM_PORT : SSH_PORT) };
+}

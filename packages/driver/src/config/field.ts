@@ -1,0 +1,97 @@
+import type { z } from "zod";
+import type { Reader } from "./reader.ts";
+
+type Path = readonly (string | number)[];
+
+/** What the table says of a key, beside its type and its meaning. */
+export interface About {
+  /** The value of an absent key, in the file's unit. */
+  readonly default?: unknown;
+  /** The page's words for an absent key where no single value stands for it: "the pool's". */
+  readonly shown?: unknown;
+  /** Unit of the value: "s", "MiB". */
+  readonly unit?: string;
+  /** Older spelling, or without effect. */
+  readonly deprecated?: boolean;
+  /**
+   * Who demands the key. `validator`: `config-validate` alone, and the loader takes the default. `loader`: the old validator lets
+   * it be absent, and no launcher can work without it. True: both.
+   */
+  readonly needed?: true | "validator" | "loader";
+}
+
+/** What `config-validate` says of a key that it accepts. */
+export interface Note {
+  /** schema: the old validator would refuse it. effect: it does nothing, so `--strict` fails for it. */
+  readonly source: "schema" | "effect";
+  readonly path: Path;
+  readonly message: string;
+}
+
+interface Parts<T, Name> {
+  /** What the validator takes, with what the page says of it. */
+  readonly schema: z.ZodType;
+  readonly about: About;
+  readonly name: Name;
+  /** What the loader makes of it; undefined after an error, where it is needed. */
+  readonly read: (at: Reader, key: string) => T;
+  readonly notes?: ((value: unknown, path: Path) => readonly Note[]) | undefined;
+  /** A group: keys of the same mapping. */
+  readonly group?: Readonly<Record<string, Field<unknown, string | undefined>>> | undefined;
+}
+
+/**
+ * One key of the file. The compiled property is called like the key, in camel case, unless `as` names another. A field is never
+ * changed: each method makes a new one.
+ */
+export class Field<T, Name extends string | undefined = undefined> {
+  readonly parts: Parts<T, Name>;
+
+  constructor(parts: Parts<T, Name>) {
+    this.parts = parts;
+  }
+
+  /** Whether the loader cannot do without the key. */
+  get isDemanded(): boolean {
+    const { needed } = this.parts.about;
+    return needed === true || needed === "loader";
+  }
+
+  /** Names the compiled property. */
+  as<N extends string>(name: N): Field<T, N> {
+    return new Field({ ...this.parts, name });
+  }
+
+  /** Makes the compiled value; `at.error(key, ...)` says what is wrong with it. Not called for a needed key that is missing. */
+  map<U>(make: (value: T, at: Reader, key: string) => U): Field<U, Name> {
+    const read = (at: Reader, key: string) => {
+      const value = this.parts.read(at, key);
+      return value === undefined && this.isDemanded ? (undefined as U) : make(value, at, key);
+    };
+    return new Field({ ...this.parts, read });
+  }
+
+  /** `problem` is the end of a sentence about a value that no launcher can work with: "is x; write y". */
+  check(problem: (value: NonNullable<T>) => string | undefined): Field<T, Name> {
+    return this.map((value, at, key) => {
+      const message = value === null || value === undefined || !at.has(key) ? undefined : problem(value);
+      if (message !== undefined) at.error(key, message);
+      return value;
+    });
+  }
+
+  /** The old validator refuses the key, or the values for which `when` holds, though it is documented and works. */
+  accepted(message: string, when: (value: unknown) => boolean = () => true): Field<T, Name> {
+    return this.#noted("schema", message, when);
+  }
+
+  /** Accepted and never looked at. */
+  unused(): Field<T, Name> {
+    return this.#noted("effect", "has no effect; remove it", () => true);
+  }
+
+  #noted(source: Note["source"], message: string, when: (value: unknown) => boolean): Field<T, Name> {
+    const notes = (value: unknown, path: Path) => (when(value) ? [{ source, path, message }] : []);
+    return new Field({ ...this.parts, notes });
+  }
+}

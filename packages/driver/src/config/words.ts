@@ -1,0 +1,151 @@
+import type { z } from "zod";
+import { type About, Field, type Note } from "./field.ts";
+import type { Reader } from "./reader.ts";
+import type { Section } from "./section.ts";
+import { bool, dict, int, isMapping, listOf, numberish, str, strOrInt, strOrStrs } from "./vocabulary.ts";
+
+/** What stands for an absent key: its default, nothing where the loader needs it, and `Else` where the table says neither. */
+type Absent<A extends About, Else> = A extends { readonly default: infer D }
+  ? D
+  : A extends { readonly needed: true | "loader" }
+    ? never
+    : Else;
+
+type Word<T, Else = null> = <const A extends About = Record<never, never>>(
+  description: string,
+  about?: A,
+) => Field<T | Absent<A, Else>>;
+
+const isNeeded = ({ needed }: About): boolean => needed === true || needed === "loader";
+
+/**
+ * A key of a type that no word has. `schema` is what the validator takes; `read` makes of it what the program works with, and
+ * reports what cannot be used by `at.error(key, ...)`.
+ */
+export function field<T>(
+  description: string,
+  about: About,
+  schema: z.ZodType,
+  read: (at: Reader, key: string) => T,
+): Field<T> {
+  return new Field({ schema: schema.meta({ description, ...shown(about) }), about, name: undefined, read });
+}
+
+/** A type of keys. `read` gets keys that are there. */
+function word<T, Else>(
+  schema: z.ZodType,
+  read: (at: Reader, key: string, about: About) => T | undefined,
+  absent: Else,
+  unit?: { readonly name: string; readonly scale: number },
+): Word<T, Else> {
+  return (description, given) => {
+    const about: About = { ...(unit === undefined ? {} : { unit: unit.name }), ...given };
+    const missing = "default" in about ? about.default : absent;
+    const scaled = typeof missing === "number" ? missing * (unit?.scale ?? 1) : missing;
+    return field(description, about, schema, (at, key) => {
+      if (at.has(key)) return read(at, key, about);
+      if (isNeeded(about)) at.needed(key);
+      return isNeeded(about) ? undefined : scaled;
+    }) as Field<never>;
+  };
+}
+
+const SECONDS = { name: "s", scale: 1000 };
+
+export const text = word(
+  str(),
+  (at, key, about) => (isNeeded(about) ? at.needed(key) : at.text(key, "")),
+  null,
+);
+/** One string or a list of them. */
+export const textOrTexts = word(
+  strOrStrs(),
+  (at, key): readonly string[] => {
+    const value = at.raw[key];
+    return typeof value === "string" ? [value] : at.texts(key);
+  },
+  [],
+);
+/** Text, or a number that is written like one: "22.04" and 22. */
+export const textOrInteger = word(strOrInt(), (at, key) => at.text(key, ""), null);
+export const integer = word(int(), (at, key) => at.number(key, 0), null);
+/** A number in any spelling: 1, 0.5, "0.5". */
+export const number = word(numberish(), (at, key) => at.number(key, 0), null);
+/** Whole seconds in the file, milliseconds in the program. */
+export const seconds = word(int(), (at, key) => at.milliseconds(key, 0), null, SECONDS);
+/** Seconds in any spelling, milliseconds in the program. */
+export const anySeconds = word(numberish(), (at, key) => at.milliseconds(key, 0), null, SECONDS);
+export const flag = word(bool(), (at, key) => at.flag(key, false), null);
+/** A mapping whose contents nobody checks. */
+export const mapping = word(dict(), (at, key) => at.mapping(key), null);
+/** The same, with values as metadata has them: what is no text in the file is written as JSON has it. */
+export const metadata = word(
+  dict(),
+  (at, key) =>
+    Object.fromEntries(
+      Object.entries(at.mapping(key) ?? {}).map(([name, value]) => [
+        name,
+        typeof value === "object" ? JSON.stringify(value) : String(value),
+      ]),
+    ) as Readonly<Record<string, string>>,
+  {} as Readonly<Record<string, string>>,
+);
+
+/** A list of strings. A key without a value is an absent one only where the table names a default. */
+export const texts: Word<readonly string[], readonly string[]> = (description, given) => {
+  const about: About = given ?? {};
+  return field(description, about, listOf(str()), (at, key) => {
+    if (!("default" in about)) return at.texts(key);
+    return at.has(key) ? at.texts(key) : about.default;
+  }) as Field<never>;
+};
+
+/** A list of mappings. `nullable`: the loader takes a key without a value for an empty list. */
+export function entries<V>(
+  inside: Section<V>,
+  description: string,
+  { nullable = false, ...about }: About & { readonly nullable?: boolean } = {},
+): Field<readonly Entry<V>[]> {
+  const read = (at: Reader, key: string) =>
+    at.mappings(key, nullable).flatMap((item): Entry<V>[] => {
+      const values = inside.read(item);
+      return values === undefined ? [] : [{ ...values, at: item }];
+    });
+  const notes = (value: unknown, path: Note["path"]) =>
+    Array.isArray(value) ? value.flatMap((item, index) => inside.notes(item, [...path, index])) : [];
+  return new Field({ ...field(description, about, listOf(inside.schema), read).parts, notes });
+}
+
+/** A compiled mapping of a list, and the reader that reports what else is wrong with it. */
+export type Entry<V> = V & { readonly at: Reader };
+
+/** A mapping of its own. An absent one has the defaults of its keys, unless `default` says what it is. */
+export function inner<V, const A extends About = Record<never, never>>(
+  inside: Section<V>,
+  description: string,
+  about?: A,
+): Field<V | Absent<A, never>> {
+  const read = (at: Reader, key: string) =>
+    about !== undefined && "default" in about && !at.has(key) ? about.default : inside.read(at.inner(key));
+  const notes = (value: unknown, path: Note["path"]) => inside.notes(value, path);
+  const made = field(description, about ?? {}, inside.schema, read).parts;
+  return new Field({ ...made, notes }) as Field<V | Absent<A, never>>;
+}
+
+/** For a value that another mapping gives where the key is absent: the compiled value is then undefined. */
+export const inherited = (where: string) => ({ default: undefined, shown: where }) as const;
+
+/** For a limit that an absent key does not set. */
+export const NO_LIMIT = { default: Number.POSITIVE_INFINITY } as const;
+
+/** What the page says of a key. */
+function shown({ default: missing, shown: words, unit, deprecated }: About): object {
+  const value = words ?? (missing === Number.POSITIVE_INFINITY ? "no limit" : missing);
+  const text = Array.isArray(value) ? value.join(", ") : value;
+  const isSaid = text !== undefined && text !== null && text !== "" && !isMapping(text);
+  return {
+    ...(isSaid ? { default: text } : {}),
+    ...(unit === undefined ? {} : { unit }),
+    ...(deprecated === undefined ? {} : { deprecated }),
+  };
+}

@@ -1,0 +1,97 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import {
+  type ConfigFinding,
+  entries,
+  flag,
+  group,
+  inherited,
+  inner,
+  integer,
+  NO_LIMIT,
+  Reader,
+  seconds,
+  section,
+  text,
+  texts,
+} from "../../src/index.ts";
+
+const board = section({
+  name: text("Its name.", { needed: true }),
+  "boot-timeout": seconds("For it to answer.", { default: 60 }).as("bootTimeoutMs"),
+  own: group({
+    "max-boards": integer("At once.", NO_LIMIT),
+    address: text("Where.").check((at) => (at.startsWith("/") ? undefined : `is ${at}; write a path`)),
+  }),
+  "with-serial": flag("Has a serial line.", inherited("the pool's")),
+  "old-name": text("As before.", { deprecated: true }).accepted("is accepted; it is old"),
+  idle: text("Nothing.").unused(),
+});
+const lab = section({
+  boards: entries(board, "The boards."),
+  pdu: inner(section({ outlets: texts("Names.", { default: ["a"] }) }), "Its power."),
+});
+
+function read(raw: object): { values: ReturnType<typeof lab.read>; told: string[] } {
+  const told: string[] = [];
+  const report = ({ severity, path, message }: ConfigFinding) =>
+    told.push(`${severity} ${path.join(".")} ${message}`);
+  return { values: lab.read(new Reader(raw as Record<string, unknown>, [], report)), told };
+}
+
+test("a table compiles to values under their names, with every default", () => {
+  const { values, told } = read({ boards: [{ name: "b", "max-boards": 3 }] });
+  expect(told).toEqual([]);
+  const { at, ...first } = values!.boards[0]!;
+  expect(at.path).toEqual(["boards", 0]);
+  expect(first).toEqual({
+    name: "b",
+    bootTimeoutMs: 60_000,
+    own: { maxBoards: 3, address: null },
+    withSerial: undefined,
+    oldName: null,
+    idle: null,
+  });
+  expect(values!.pdu).toEqual({ outlets: ["a"] });
+});
+
+test("an entry without what the loader needs is left out, after all that is wrong with it was reported", () => {
+  const { values, told } = read({ boards: [{ address: "x", "max-boards": "many" }, { name: "b" }] });
+  expect(values!.boards.map(({ name }) => name)).toEqual(["b"]);
+  expect(told).toEqual([
+    "error boards.0.name is missing and must be a string",
+    "error boards.0.max-boards must be a number",
+    "error boards.0.address is x; write a path",
+  ]);
+});
+
+test("the validator judges by the same table: types, needed keys, and no others", () => {
+  const messages = (raw: object) => lab.schema.safeParse(raw).error?.issues.map(({ message }) => message);
+  expect(messages({ boards: [{ name: "b", "boot-timeout": 1, "max-boards": 2 }] })).toBeUndefined();
+  expect(messages({ boards: [{ "boot-timeout": "1", "max-bords": 2 }] })).toEqual([
+    "must be a string",
+    "must be an integer, without quotes or decimal point",
+    "is not a key here; did you mean max-boards?",
+  ]);
+});
+
+test("the page knows of each key what the table says", () => {
+  const { properties } = z.toJSONSchema(board.schema, { unrepresentable: "any" });
+  expect(Object.keys(properties!)).toEqual([
+    ...["name", "boot-timeout", "max-boards", "address", "with-serial", "old-name", "idle"],
+  ]);
+  expect(properties).toMatchObject({
+    "boot-timeout": { type: "integer", description: "For it to answer.", default: 60, unit: "s" },
+    "max-boards": { default: "no limit" },
+    "with-serial": { type: "boolean", default: "the pool's" },
+    "old-name": { deprecated: true },
+  });
+});
+
+test("keys that are accepted, and about which there is something to say", () => {
+  expect(lab.notes({ boards: [{ name: "b" }, { idle: "x", "old-name": "y" }] })).toEqual([
+    { source: "schema", path: ["boards", 1, "old-name"], message: "is accepted; it is old" },
+    { source: "effect", path: ["boards", 1, "idle"], message: "has no effect; remove it" },
+  ]);
+  expect(lab.notes({ boards: "none", pdu: [] })).toEqual([]);
+});
