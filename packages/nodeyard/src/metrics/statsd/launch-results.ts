@@ -1,6 +1,6 @@
 /**
- * The old names of what came of a launch (docs/contract/operations.md, "Results of
- * launches"). `kind` is ours: `ready`, a driver error's kind, or how it broke off; `step` is where.
+ * The old names of what came of a launch (docs/contract/operations.md, "Results of launches"). `kind` is ours: `ready`, a driver
+ * error's kind, or how it broke off; `step` is where.
  */
 export function oldResult(kind: string, step: string): string {
   if (kind === "ready") return "ready";
