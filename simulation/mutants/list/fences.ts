@@ -183,7 +183,7 @@ export const FENCES: readonly Mutant[] = [
       breaks: "rule 4",
       find: ".then(() => persevere(this.#context, () => this.#leave()))",
       put: ".then(() => void [persevere, this.#leave])",
-      tests: [`${RULES}/rule-01-election`],
+      tests: ["packages/nodeyard/test/launcher/stopping"],
     },
   ]),
   ...faultsIn(`${COORDINATION}/registration.ts`, [

@@ -31,7 +31,7 @@ export const SLOTS: readonly Mutant[] = [
       breaks: "rule 1",
       find: "const own = claims.filter((claim) => agrees(claim, place));",
       put: "const own = claims.filter((claim) => agrees(claim, place) || claim.node !== null);",
-      tests: [`${TESTS}/freeing`, `${TESTS}/lost-claims`],
+      tests: [`${TESTS}/freeing`],
     },
     {
       name: "slots-stay-taken",
@@ -107,7 +107,7 @@ export const SLOTS: readonly Mutant[] = [
       breaks: "rule 1",
       find: '{ op: "delete", path: contender },\n    fence,\n',
       put: '{ op: "delete", path: contender },\n',
-      tests: [`${TESTS}/suspended`, `${TESTS}/crashes`],
+      tests: ["packages/nodeyard/test/rules/protocol-fences"],
     },
     {
       name: "backing-nodes-go-with-their-folder-left",

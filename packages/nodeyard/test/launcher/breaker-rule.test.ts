@@ -57,6 +57,14 @@ describe("when a breaker opens", () => {
     expect(driven.fail("transient", 100)).toBe(true);
   });
 
+  test("when so many failed within an hour, also of what is configured wrong", () => {
+    const driven = new Driven();
+    for (let count = 1; count < defaultRule.failedPerHour; count++)
+      expect(driven.fail("configuration", 0)).toBe(false);
+    expect(driven.fail("configuration", 0)).toBe(true);
+    expect(driven.breaker).toMatchObject({ why: "budget", kind: "configuration" });
+  });
+
   test("a crowd that fails together opens it once; the one that tries opens it for longer", () => {
     const driven = new Driven();
     driven.fail("capacity", 0);

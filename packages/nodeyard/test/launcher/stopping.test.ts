@@ -25,6 +25,9 @@ describe("a launcher that is stopped", () => {
     for (const { id: node } of world.nodes()) expect(world.children(paths.nodeLock(node))).toEqual([]);
     expect(world.children(paths.component("pool"))).toEqual([]);
     expect(world.children(paths.component("launcher"))).toEqual([]);
+    expect(world.children("/nodeyard/elections")).not.toEqual([]);
+    for (const name of world.children("/nodeyard/elections"))
+      expect(world.children(`/nodeyard/elections/${name}`)).toEqual([]);
     expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
   });
 

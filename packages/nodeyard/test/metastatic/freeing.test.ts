@@ -118,6 +118,16 @@ describe("the slot of a node that is held", () => {
     });
   });
 
+  test("is the one that its record names: another claim of its own is for the owner to compare", async () => {
+    const id = await placed("deleting");
+    await claimed(id);
+    const other = { path: `/nodeyard/slots/${BACKING}/0`, backing: BACKING, name: "0", node: id };
+    await lab.put(other.path, Buffer.from(encodeClaim(id)).toString());
+    expect(await lab.settle(freeSlot(await held(id), [other, claimOf(id)]))).toBe(1);
+    expect(holder()).toBeUndefined();
+    expect(lab.json(other.path)?.node).toBe(id);
+  });
+
   test("is not freed twice: its next claim looks the same", async () => {
     const id = await placed("deleting");
     const next = await placed("ready");

@@ -1,8 +1,9 @@
 import { newNode, paths } from "@nodeyard/model";
+import type { CheckOp } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { Tries } from "../../src/launcher/breakers/tries.ts";
 import type { Context } from "../../src/launcher/context.ts";
-import { markFailed } from "../../src/launcher/metastatic/backing-lock.ts";
+import { markFailed, releaseBacking } from "../../src/launcher/metastatic/backing-lock.ts";
 import { Book } from "../../src/launcher/metastatic/book.ts";
 import { reclaim } from "../../src/launcher/metastatic/compare.ts";
 import {
@@ -172,6 +173,20 @@ describe("the owner of backing nodes", () => {
       true,
     );
     expect(String(world.node(id)?.user_data)).toContain('"failed":true');
+  });
+
+  test("gives none back when it is the owner no more", async () => {
+    const { world, id, context, entry } = await carrier();
+    await world.contend(paths.nodeLock(id), Buffer.from(owner));
+    await world.run(100);
+    const backing = { id, data: backingData(entry().record)!, entry: entry() };
+    const give = (by: CheckOp) =>
+      world.settle(releaseBacking(context, "slices", new Book("slices"), backing, "it is empty", by));
+    await expect(give({ op: "check", path: "/nodeyard/elections/left" })).rejects.toThrow();
+    expect(world.node(id)?.state).toBe("in-use");
+    expect(world.children(paths.nodeLock(id))).toHaveLength(1);
+    expect(await give(fence)).toBe(true);
+    expect(world.node(id)?.state).toBe("used");
   });
 
   test("claims nothing when it is the owner no more", async () => {

@@ -11,8 +11,17 @@ describe("nodes that are done with", () => {
         { type: "delete", node: "0000000001", state, why: state },
       ]);
       expect(desk.tell({ type: "tick" })).toEqual([]);
+      // Somebody touched it before the deletion has its lock.
+      expect(desk.node("0000000001", { state, comment: "mine" })).toEqual([]);
     },
   );
+
+  test("rule 5: nothing is deleted by half a view: what has it locked may not be in there", () => {
+    const desk = new Desk(policy([pool()]));
+    desk.tell({ type: "complete", complete: false });
+    expect(desk.node("0000000001", { state: "in-use" })).toEqual([]);
+    expect(desk.tell({ type: "complete", complete: true })).toMatchObject([{ type: "delete" }]);
+  });
 
   test("nodes of providers that are not ours are left alone", () => {
     const desk = new Desk(policy([pool()]));
