@@ -53,7 +53,7 @@ const pool = cloudPool(
   label,
 );
 
-/** The strict verdict's schema (docs/contract/config.md, "OpenStack keys"). */
+/** The validator's schema (docs/contract/config.md, "OpenStack keys"). */
 export const schema = closed(
   {
     cloud: str("Entry of clouds.yaml."),

@@ -29,7 +29,7 @@ export interface LoadContext {
 /** The configuration half of a driver: pure, no I/O. */
 export interface DriverConfig<Config extends ProviderConfig = ProviderConfig> {
   /**
-   * The strict schema of one provider mapping (the strict verdict of docs/contract/config.md, "Two verdicts"), the common keys left out.
+   * The validator's schema of one provider mapping (docs/contract/config.md, "Validator and loader"), the common keys left out.
    * Source of validation, of the JSON Schema for editors and of the reference page.
    */
   readonly schema: ZodType;
@@ -42,7 +42,7 @@ export interface DriverConfig<Config extends ProviderConfig = ProviderConfig> {
   notes?(raw: unknown): readonly Note[];
   /** Keys of the provider that are accepted and have no effect; `config-validate --strict` fails for them. */
   readonly withoutEffect?: readonly string[];
-  /** Compiles what a tolerant loader accepts (the loader's verdict). Throws nothing: an error finding makes the load fail. */
+  /** Compiles what the loader accepts. Throws nothing: an error finding makes the load fail. */
   load(raw: Readonly<Record<string, unknown>>, context: LoadContext): Config | undefined;
 }
 

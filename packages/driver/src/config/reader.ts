@@ -5,7 +5,7 @@ type Path = readonly (string | number)[];
 type Raw = Readonly<Record<string, unknown>>;
 
 /**
- * Takes values out of one mapping the tolerant way (the loader's verdict): unknown keys are not looked at, null means absent, and
+ * Takes values out of one mapping as the loader does: unknown keys are not looked at, null means absent, and
  * numerals are numbers. What cannot be used at all is reported as an error, and the default is returned.
  */
 export class Reader {

@@ -23,7 +23,7 @@ export type Values<T extends Table> = {
 /** A condition on a whole mapping that only the validator knows, and what it says where it does not hold. */
 export type Rule = readonly [holds: (value: Readonly<Record<string, unknown>>) => boolean, message: string];
 
-/** A table as both verdicts use it: `schema` is for the validator and the pages, `read` for the loader. */
+/** A table as validator and loader use it: `schema` is for the validator and the pages, `read` for the loader. */
 export class Section<V> {
   readonly schema: z.ZodType;
   readonly #table: Table;

@@ -20,7 +20,7 @@ export interface Loaded {
 }
 
 /**
- * The loader's verdict: accepts what the old loader accepts, and warns of what the strict verdict finds. Pure; throws nothing.
+ * The loader: accepts what the old loader accepts, and warns of what the validator finds. Pure; throws nothing.
  * `edge/read.ts` reads the files.
  */
 export function loadConfig(input: ConfigInput): Loaded {
@@ -30,7 +30,7 @@ export function loadConfig(input: ConfigInput): Loaded {
   return { config: failed ? undefined : config, findings: sorted(withoutEchoes(findings)) };
 }
 
-/** Both verdicts over the same parsed text, as findings of the two sources. */
+/** Validator and loader over the same parsed text, as findings of two sources. */
 export function judge(input: ConfigInput): {
   readonly main: Source;
   readonly secure: Source | undefined;
@@ -45,12 +45,12 @@ export function judge(input: ConfigInput): {
   return { main, secure, config: main.raw === undefined ? undefined : compile(main, secure, input.drivers) };
 }
 
-/** What only the strict verdict rejects does not keep the loader from working. */
+/** What only the validator rejects does not keep the loader from working. */
 function tolerant(finding: Finding): Finding {
   return finding.source === "schema" ? { ...finding, severity: "warning" } : finding;
 }
 
-/** One finding per place and severity is enough when both verdicts say something about it. */
+/** One finding per place and severity is enough when validator and loader say something about it. */
 export function withoutEchoes(findings: readonly Finding[]): readonly Finding[] {
   const place = ({ file, path, line }: Finding) => JSON.stringify([file, path, line]);
   const errors = new Set(findings.filter(({ severity }) => severity === "error").map(place));

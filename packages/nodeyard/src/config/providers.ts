@@ -22,7 +22,7 @@ export type Resolved =
   /** Named, but nothing can be said about its keys. */
   | undefined;
 
-/** Reports of a wrong name or driver are errors of both verdicts; a driver not built yet keeps only the loader out. */
+/** Reports of a wrong name or driver are errors of validator and loader; a driver not built yet keeps only the loader out. */
 export interface ResolveReport {
   both(path: Path, message: string): void;
   load(path: Path, message: string): void;

@@ -11,8 +11,8 @@ type Raw = Readonly<Record<string, unknown>>;
 const commonSchema = closed(providerKeys, ["name"]);
 
 /**
- * The strict verdict (docs/contract/config.md, "Two verdicts"), all problems at once. What is documented and works, though the
- * old validator rejects it, is a warning.
+ * The validator (docs/contract/config.md, "Validator and loader"), all problems at once. What is documented and works, though
+ * Nodepool's validator rejects it, is a warning.
  */
 export function judgeStrictly({ strict, findings }: Source, drivers: DriverRegistry): void {
   if (strict === undefined) return;

@@ -132,7 +132,7 @@ export interface DriverRegistry {
 export interface Finding {
   readonly severity: "error" | "warning";
   /**
-   * syntax: no value could be read. schema: the strict verdict. load: what a launcher thinks of it. effect: accepted by
+   * syntax: no value could be read. schema: the validator. load: the loader. effect: accepted by
    * both, and without effect.
    */
   readonly source: "syntax" | "schema" | "load" | "effect";

@@ -7,9 +7,8 @@ export interface Verdict {
 }
 
 /**
- * `config-validate` (docs/contract/config.md, "Two verdicts"): the strict verdict decides. What only keeps a launcher from loading
- * the file is a warning, unless `strict` is set: then it fails as well, and so do keys without effect. The secure file
- * is not read, like the old command.
+ * `config-validate` (docs/contract/config.md, "Validator and loader"): the validator decides. What only the loader rejects is a
+ * warning, unless `strict` is set: then it is an error, and so are keys without effect. The secure file is not read.
  */
 export function validateConfig(input: ConfigInput & { readonly strict?: boolean }): Verdict {
   const { secureText: _text, securePath: _path, ...mainOnly } = input;

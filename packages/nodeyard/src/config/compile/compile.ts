@@ -7,7 +7,7 @@ import { ageMs, compileLabels, compileTenantLimits } from "./labels.ts";
 import { compileProviders } from "./providers.ts";
 import { compileZookeeper } from "./zookeeper.ts";
 
-/** Compiles what the tolerant loader accepts (the loader's verdict). What keeps it from that are error findings of source "load". */
+/** Compiles what the loader accepts. What keeps it from that are error findings of source "load". */
 export function compile(main: Source, secure: Source | undefined, drivers: DriverRegistry): Config {
   const from = readerOf(main);
   const secureFrom = secure?.raw === undefined ? undefined : readerOf(secure);

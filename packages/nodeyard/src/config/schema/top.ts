@@ -121,7 +121,7 @@ const webapp = closed(
   "Where `nodeyard launcher` serves lists, health and metrics by HTTP; `nodeyard up` does so by TCP only where this stands.",
 );
 
-/** The file but for the insides of providers (docs/contract/config.md, "Two verdicts"). */
+/** The file but for the insides of providers (docs/contract/config.md, "Validator and loader"). */
 export const topSchema = closed({
   "zookeeper-servers": listOf(server, "The ensemble."),
   "zookeeper-tls": tls,

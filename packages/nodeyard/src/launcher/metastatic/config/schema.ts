@@ -35,7 +35,7 @@ const pool = closed(
   ["name", "labels"],
 );
 
-/** The strict verdict's schema (docs/contract/config.md, "Metastatic keys"). */
+/** The validator's schema (docs/contract/config.md, "Metastatic keys"). */
 export const schema = closed(
   {
     "boot-timeout": int({
