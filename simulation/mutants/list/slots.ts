@@ -87,11 +87,11 @@ export const SLOTS: readonly Mutant[] = [
       tests: [`${TESTS}/lost-claims`, `${TESTS}/crowd`],
     },
     {
-      name: "newcomers-take-slots-before-who-waits",
-      breaks: "promise: order within a priority",
-      find: "const first = this.#line.isEmpty(label.name) ? this.#choose(label) : undefined;",
-      put: "const first = this.#choose(label);",
-      tests: [`${TESTS}/crowd`, `${TESTS}/life`],
+      name: "newcomers-do-not-look-for-a-slot",
+      breaks: "rule 4",
+      find: "this.wake();\n    return place;",
+      put: "return place;",
+      tests: [`${TESTS}/life`],
     },
   ]),
   ...faultsIn(`${METASTATIC}/backing-lock.ts`, [

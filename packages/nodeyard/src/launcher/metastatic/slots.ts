@@ -97,8 +97,10 @@ export class Slots {
 
   async #place(label: MetastaticLabel, request: string, signal: AbortSignal): Promise<ChosenSlot> {
     if (this.#refused !== undefined) throw new DriverError("transient", messageOf(this.#refused));
-    const first = this.#line.isEmpty(label.name) ? this.#choose(label) : undefined;
-    return first ?? this.#line.wait(label, request, signal);
+    // Through the line, so that nobody is served before those who wait.
+    const place = this.#line.wait(label, request, signal);
+    this.wake();
+    return place;
   }
 
   #choose(label: MetastaticLabel): ChosenSlot | undefined {

@@ -23,10 +23,6 @@ export class WaitingLine {
     return waiter.settle.promise.finally(() => signal.removeEventListener("abort", end));
   }
 
-  isEmpty(label: string): boolean {
-    return !this.#byLabel.has(label);
-  }
-
   /** Gives slots to the first in each line, for as long as `choose` finds any. */
   serve(choose: (label: MetastaticLabel) => ChosenSlot | undefined): void {
     for (const waiters of [...this.#byLabel.values()]) {
