@@ -15,14 +15,29 @@ const PLACE = "__place_of_module__";
  */
 export async function writeCode({ path, manifest }: SourcePackage, dist: string): Promise<void> {
   const source = join(path, "src");
-  const entries = [...Object.values(manifest.exports ?? {}), ...Object.values(manifest.bin ?? {})]
-    .filter((file) => file.endsWith(".ts"))
-    .map((file) => join(path, file));
-  const input = Object.fromEntries(
-    [...entries, ...startedFiles(source)].map((file) => [relative(source, file).replace(/\.ts$/, ""), file]),
-  );
+  const isSource = (file: string) => file.endsWith(".ts");
+  const doors = Object.values(manifest.exports ?? {}).filter(isSource);
+  const programs = Object.values(manifest.bin ?? {}).filter(isSource);
+  const started = startedFiles(source);
+  const isProgram = (file: string) => file.startsWith(join(source, "bin/"));
+  // Apart, or all that a door exports would be loaded with the least of it that a program needs.
+  const sets = [
+    {
+      files: [...doors.map((file) => join(path, file)), ...started.filter((file) => !isProgram(file))],
+      chunks: "chunks",
+    },
+    {
+      files: [...programs.map((file) => join(path, file)), ...started.filter(isProgram)],
+      chunks: "bin/chunks",
+    },
+  ];
+  for (const { files, chunks } of sets)
+    if (files.length > 0) await bundle(source, files, join(dist, "src"), chunks);
+}
+
+async function bundle(source: string, files: readonly string[], dir: string, chunks: string): Promise<void> {
   const build = await rolldown({
-    input,
+    input: Object.fromEntries(files.map((file) => [relative(source, file).replace(/\.ts$/, ""), file])),
     platform: "node",
     logLevel: "warn",
     external: (id) => /^[^.]/.test(id) && !isAbsolute(id),
@@ -31,10 +46,10 @@ export async function writeCode({ path, manifest }: SourcePackage, dist: string)
   });
   try {
     await build.write({
-      dir: join(dist, "src"),
+      dir,
       format: "esm",
       entryFileNames: "[name].js",
-      chunkFileNames: "chunks/[name].js",
+      chunkFileNames: `${chunks}/[name].js`,
     });
   } finally {
     await build.close();

@@ -55,6 +55,7 @@ const EVERY_ROOM = [
   "coordination",
   "launcher",
   "listing",
+  "machine",
   "metrics",
   "operations",
   "scheduler",
@@ -125,6 +126,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "@nodeyard/zookeeper",
     ],
   },
+  // What a process knows of where it runs. Nothing else is loaded for it, since every command needs it.
+  machine: { rooms: [], packages: ["@nodeyard/runtime"] },
   // What lists look like, on a terminal and over HTTP.
   listing: { rooms: ["operations"], packages: ["@nodeyard/model"] },
   // Figures of the whole, and the two ways out for all figures. The election says which launcher tells of what all see.
@@ -138,7 +141,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
   },
   cli: {
-    rooms: ["api", "config", "listing", "operations", "process", "slivers", "telemetry", "view"],
+    rooms: ["api", "config", "listing", "machine", "operations", "process", "slivers", "telemetry", "view"],
     packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime", "@nodeyard/sliver-protocol"],
   },
   process: { rooms: EVERY_ROOM.filter((room) => room !== "cli"), packages: PACKAGES[PROGRAM]! },

@@ -2,15 +2,8 @@ import { mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { messageOf } from "@nodeyard/runtime";
-import {
-  GRACE_MS,
-  type Machine,
-  openState,
-  startUp,
-  systemMachine,
-  type Up,
-  untilStopped,
-} from "../process/index.ts";
+import { type Machine, systemMachine } from "../machine/index.ts";
+import { GRACE_MS, openState, startUp, type Up, untilStopped } from "../process/index.ts";
 import { createLog } from "../telemetry/index.ts";
 import { askedFor } from "./demo/arguments.ts";
 import { Commands } from "./demo/commands.ts";

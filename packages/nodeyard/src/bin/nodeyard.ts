@@ -2,7 +2,7 @@ import { writeSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { isatty } from "node:tty";
 import { type Io, main } from "../cli/index.ts";
-import { systemMachine } from "../process/index.ts";
+import { systemMachine } from "../machine/index.ts";
 
 const nap = new Int32Array(new SharedArrayBuffer(4));
 

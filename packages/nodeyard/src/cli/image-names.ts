@@ -1,12 +1,12 @@
 import { isKnownImage, type OperationHandles } from "../operations/index.ts";
-import { Drivers, loadModule, openConfig } from "../process/index.ts";
+import { openConfig } from "../process/index.ts";
 import { CommandError } from "./errors.ts";
 import { filesOf, type Session } from "./session.ts";
 
 /** What the configuration says of an image; undefined when none is named. Throws CommandError when it has no such image. */
 export async function configuredImage(session: Session, image: string) {
   if (session.options().config === undefined) return undefined;
-  const { config } = await openConfig(filesOf(session), session.machine, new Drivers(loadModule));
+  const { config } = await openConfig(filesOf(session), session.machine);
   const found = config.builder.images.get(image);
   if (found !== undefined) return found;
   throw new CommandError(

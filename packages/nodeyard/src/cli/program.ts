@@ -1,25 +1,6 @@
 import { Command, Option } from "commander";
-import { VERSION } from "../process/index.ts";
-import { addAlienImages } from "./commands/alien-images.ts";
-import { addBuilder } from "./commands/builder.ts";
-import { addConfigValidate } from "./commands/config-validate.ts";
-import { addErase } from "./commands/erase.ts";
-import { addExplain } from "./commands/explain.ts";
-import { addImageBuild } from "./commands/image-build.ts";
-import { addImageChanges } from "./commands/image-changes.ts";
-import { addImageData } from "./commands/image-data.ts";
-import { addImageLists } from "./commands/image-lists.ts";
-import { addInfo } from "./commands/info.ts";
-import { addLauncher } from "./commands/launcher.ts";
-import { addLeaks } from "./commands/leaks.ts";
-import { addList } from "./commands/list.ts";
-import { addDelete, addHold } from "./commands/node-state.ts";
-import { addRelease } from "./commands/release.ts";
-import { addRequest } from "./commands/request.ts";
-import { addRequestList } from "./commands/request-list.ts";
-import { addRetire } from "./commands/retire.ts";
-import { addSliverd } from "./commands/sliverd.ts";
-import { addUp } from "./commands/up.ts";
+import { VERSION } from "../machine/index.ts";
+import { COMMANDS } from "./commands.ts";
 import type { GlobalOptions, Session } from "./session.ts";
 
 const EXAMPLES = `
@@ -39,8 +20,17 @@ Where commands look for the tree: the ZooKeeper of -c FILE; else the Nodeyard th
 Exit codes: 0 done, 1 not done (one line on stderr says why), 2 not understood.
 `;
 
-/** The whole command line. Actions throw; `main` turns that into a line and an exit code. */
-export function createProgram(session: Omit<Session, "options">): Command {
+/** Help was asked for, of a program that has loaded at most one command: that of the whole lists the arguments of all. */
+export class HelpNeedsAll extends Error {}
+
+/**
+ * The command line. Actions throw; `main` turns that into a line and an exit code. A quick one has only the names of its commands, loads
+ * the one that runs, and throws HelpNeedsAll in place of any help.
+ */
+export async function createProgram(
+  session: Omit<Session, "options">,
+  { quick }: { readonly quick: boolean },
+): Promise<Command> {
   const { io } = session;
   const program = new Command("nodeyard")
     .description("Nodeyard hands out test machines, all together or not at all.")
@@ -67,30 +57,21 @@ export function createProgram(session: Omit<Session, "options">): Command {
       outputError: (text, write) => write(usageLine(text)),
     });
   const inner: Session = { ...session, options: () => program.opts<GlobalOptions>() };
-  for (const add of [
-    addUp,
-    addLauncher,
-    addBuilder,
-    addRequest,
-    addRelease,
-    addRetire,
-    addList,
-    addLeaks,
-    addRequestList,
-    addExplain,
-    addInfo,
-    addHold,
-    addDelete,
-    addImageBuild,
-    addImageLists,
-    addImageChanges,
-    addImageData,
-    addAlienImages,
-    addErase,
-    addConfigValidate,
-    addSliverd,
-  ])
-    add(program, inner);
+  if (quick)
+    program
+      .configureHelp({
+        formatHelp: () => {
+          throw new HelpNeedsAll();
+        },
+      })
+      .hook("preSubcommand", async (_, command) => {
+        const entry = COMMANDS.find(({ name }) => name === command.name());
+        (await entry?.load())?.(command, inner);
+      });
+  for (const { name, summary, load } of COMMANDS) {
+    const command = program.command(name).description(summary);
+    if (!quick) (await load())(command, inner);
+  }
   return program;
 }
 

@@ -1,15 +1,6 @@
+import type { Machine } from "../machine/index.ts";
 import type { OperationHandles } from "../operations/index.ts";
-import {
-  type ConfigFiles,
-  DEFAULT_CONFIG,
-  Drivers,
-  loadModule,
-  type Machine,
-  openTree,
-  stateFolder,
-  type TreePlace,
-} from "../process/index.ts";
-import { createLog, type Log } from "../telemetry/index.ts";
+import { type ConfigFiles, DEFAULT_CONFIG, openTree, stateFolder, type TreePlace } from "../process/index.ts";
 import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { patiently } from "./patience.ts";
@@ -28,15 +19,6 @@ export interface Session {
   readonly io: Io;
   readonly machine: Machine;
   readonly options: () => GlobalOptions;
-}
-
-/** The log of a process that stays: commands that come and go have none. */
-export function logOf({ io, options }: Session): Log {
-  const { debug, logFormat } = options();
-  return createLog({
-    level: debug === true ? "debug" : "info",
-    format: logFormat ?? (io.isTerminal ? "text" : "json"),
-  });
 }
 
 export function stateOf({ machine, options }: Session): string {
@@ -65,7 +47,7 @@ export async function withTree<T>(
 ): Promise<T> {
   const { machine } = session;
   const { clock, random } = machine;
-  const tree = await openTree(placeOf(session), machine, new Drivers(loadModule));
+  const tree = await openTree(placeOf(session), machine);
   try {
     return await command({ tree, clock, random });
   } finally {

@@ -3,11 +3,9 @@ export type { ConfigFiles } from "../config/index.ts";
 export { Drivers, type LoadModule } from "./driver-registry.ts";
 export { makeStateFolder, readText, writePrivate } from "./edge/files.ts";
 export { loadModule } from "./edge/load-module.ts";
-export { systemMachine } from "./edge/machine.ts";
 export { type LocalSshd, makeKey, missingForSshd, runOverSsh, startLocalSshd } from "./edge/sshd.ts";
 export { ConfigRefused, ProcessError } from "./errors.ts";
 export { type FrontWish, HTTP_SOCKET } from "./front/index.ts";
-export type { Machine } from "./machine.ts";
 export { openConfig } from "./open-config.ts";
 export { DEFAULT_CONFIG, openTree, type TreePlace } from "./open-tree.ts";
 export {
@@ -25,4 +23,3 @@ export { surveyImages } from "./survey-images.ts";
 export { surveyLeaks } from "./survey-leaks.ts";
 export { GRACE_MS, STOP_MS, type Stoppable, untilStopped } from "./until-stopped.ts";
 export { openState, startUp, type Up, type UpOptions } from "./up.ts";
-export { VERSION } from "./version.ts";

@@ -7,16 +7,17 @@ import {
   readConfig,
 } from "../config/index.ts";
 import type { LauncherConfig } from "../launcher/index.ts";
+import type { Machine } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
-import type { Drivers } from "./driver-registry.ts";
+import { Drivers } from "./driver-registry.ts";
+import { loadModule } from "./edge/load-module.ts";
 import { ConfigRefused } from "./errors.ts";
-import type { Machine } from "./machine.ts";
 
 /** Reads and compiles a configuration; rejects with ConfigRefused. Warnings are the caller's to show. */
 export async function openConfig(
   files: ConfigFiles,
   { env }: Pick<Machine, "env">,
-  drivers: Drivers,
+  drivers: Drivers = new Drivers(loadModule),
 ): Promise<{ readonly config: Config; readonly warnings: readonly Finding[] }> {
   const read = await readConfig(files, { env, drivers });
   if ("unreadable" in read) {

@@ -1,11 +1,10 @@
 import { messageOf } from "@nodeyard/runtime";
 import { connectZooKeeperTree, socketPath, type Tree, unixConnector } from "@nodeyard/tree";
 import { type ConfigFiles, connectionString, type ZookeeperConfig } from "../config/index.ts";
+import type { Machine } from "../machine/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { fileExists, isSocket, readText } from "./edge/files.ts";
 import { ProcessError } from "./errors.ts";
-import type { Machine } from "./machine.ts";
-import { openConfig } from "./open-config.ts";
 
 /** Where the old launcher keeps its file. */
 export const DEFAULT_CONFIG = "/etc/nodepool/nodepool.yaml";
@@ -21,13 +20,16 @@ export interface TreePlace {
 
 /**
  * The tree that the user means: the ZooKeeper of the configuration named, else the Nodeyard that runs on the state folder, else
- * the ZooKeeper of the file where the old launcher keeps it. Both stores are reached by the same client.
+ * the ZooKeeper of the file where the old launcher keeps it. Both stores are reached by the same client. `drivers`: those of
+ * a process that has loaded some.
  */
-export async function openTree(place: TreePlace, machine: Machine, drivers: Drivers): Promise<Tree> {
+export async function openTree(place: TreePlace, machine: Machine, drivers?: Drivers): Promise<Tree> {
   const socket = socketPath(place.stateFolder);
   const files =
     place.files ?? (isSocket(socket) || !fileExists(DEFAULT_CONFIG) ? undefined : { path: DEFAULT_CONFIG });
   if (files !== undefined) {
+    // Schema, YAML and drivers are loaded where a configuration is read, and a command on a tree beside it reads none.
+    const { openConfig } = await import("./open-config.ts");
     const { config } = await openConfig(files, machine, drivers);
     if (config.zookeeper.servers.length > 0) return connectZooKeeper(config.zookeeper, machine);
   }

@@ -1,9 +1,9 @@
 import { abortable } from "@nodeyard/driver";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
+import type { Machine } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import { ProcessError } from "./errors.ts";
-import type { Machine } from "./machine.ts";
 
 /** Tries before a daemon gives up on a tree that never answered: about five minutes. */
 const ATTEMPTS = 20;

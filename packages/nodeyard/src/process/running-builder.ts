@@ -11,6 +11,7 @@ import {
   probeIsolation,
 } from "../builder/index.ts";
 import { type Config, type ConfigWatch, watchConfig } from "../config/index.ts";
+import { VERSION } from "../machine/index.ts";
 import type { LiveWork, Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import { isFolder } from "./edge/files.ts";
@@ -19,7 +20,6 @@ import { BuilderRole } from "./front/index.ts";
 import { logFindings } from "./open-config.ts";
 import type { LauncherParts } from "./running-launcher.ts";
 import { stackDump } from "./stack-dump.ts";
-import { VERSION } from "./version.ts";
 
 /** Between two lines of progress in the log, milliseconds. */
 const TELL_MS = 30_000;

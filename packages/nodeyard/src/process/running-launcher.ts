@@ -10,16 +10,15 @@ import {
   watchConfig,
 } from "../config/index.ts";
 import { Launcher, type LauncherOptions, TIMING_EVENTS } from "../launcher/index.ts";
+import { type Machine, VERSION } from "../machine/index.ts";
 import { sliverAccess } from "../slivers/index.ts";
 import { type FileJournal, JOURNAL, type Log, openJournal } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
 import { type Front, LauncherRole } from "./front/index.ts";
-import type { Machine } from "./machine.ts";
 import { launcherConfig, logFindings } from "./open-config.ts";
 import { stackDump } from "./stack-dump.ts";
-import { VERSION } from "./version.ts";
 
 export interface LauncherParts {
   readonly machine: Machine;

@@ -1,7 +1,7 @@
 import type { Tree } from "@nodeyard/tree";
 import type { Launcher } from "../launcher/index.ts";
+import type { Machine } from "../machine/index.ts";
 import type { Counters, LiveWork, Log } from "../telemetry/index.ts";
-import type { Machine } from "./machine.ts";
 
 /**
  * Where the lines belong, as the old launcher's belonged to `nodepool.stack_dump` (docs/contract/operations.md, "Stack dump").

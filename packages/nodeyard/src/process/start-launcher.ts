@@ -1,11 +1,11 @@
 import type { Tree } from "@nodeyard/tree";
 import type { ConfigFiles } from "../config/index.ts";
+import type { Machine } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import { Drivers } from "./driver-registry.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { Front, type FrontWish, frontPlaces } from "./front/index.ts";
-import type { Machine } from "./machine.ts";
 import { logFindings, openConfig } from "./open-config.ts";
 import { openTree } from "./open-tree.ts";
 import { patiently } from "./patiently.ts";

@@ -1,6 +1,6 @@
 import { NodeyardError, type Timer } from "@nodeyard/runtime";
+import type { Machine } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
-import type { Machine } from "./machine.ts";
 
 /** A stop in good order may take this long; whatever is left then is as after a crash, which everything survives. */
 export const STOP_MS = 15_000;

@@ -8,13 +8,13 @@ import {
   type TreeServer,
 } from "@nodeyard/tree";
 import type { Config, ConfigFiles } from "../config/index.ts";
+import type { Machine } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import { Drivers } from "./driver-registry.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { ProcessError } from "./errors.ts";
 import { Front, type FrontWish, frontPlaces } from "./front/index.ts";
-import type { Machine } from "./machine.ts";
 import { logFindings, openConfig } from "./open-config.ts";
 import { RunningBuilder, wantsBuilder } from "./running-builder.ts";
 import { RunningLauncher } from "./running-launcher.ts";

@@ -1,7 +1,7 @@
 import { symlinkSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/index.ts";
-import { systemMachine } from "../../src/process/index.ts";
+import { systemMachine } from "../../src/machine/index.ts";
 import { type Ended, fakeConfig, Site } from "./nodeyard.ts";
 
 let site: Site;

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Config } from "../../src/config/index.ts";
+import { systemMachine } from "../../src/machine/index.ts";
 import { Front, frontPlaces } from "../../src/process/front/index.ts";
-import { systemMachine } from "../../src/process/index.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 import { ask } from "../api/rig.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Machine } from "../../src/process/machine.ts";
+import type { Machine } from "../../src/machine/index.ts";
 import { stackDump } from "../../src/process/stack-dump.ts";
 import { Counters, memoryLog } from "../../src/telemetry/index.ts";
 import { withMethods } from "../rules/with-methods.ts";

@@ -1,12 +1,7 @@
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import {
-  type Machine,
-  ProcessError,
-  STOP_MS,
-  type Stoppable,
-  untilStopped,
-} from "../../src/process/index.ts";
+import type { Machine } from "../../src/machine/index.ts";
+import { ProcessError, STOP_MS, type Stoppable, untilStopped } from "../../src/process/index.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 
 class Exited extends Error {

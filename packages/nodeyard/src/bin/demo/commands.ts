@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { NodeyardError } from "@nodeyard/runtime";
 import { type Io, main } from "../../cli/index.ts";
-import type { Machine } from "../../process/index.ts";
+import type { Machine } from "../../machine/index.ts";
 
 /** What the demo uses of `nodeyard request --json`. */
 export interface Granted {

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { messageOf } from "@nodeyard/runtime";
+import type { Machine } from "../../machine/index.ts";
 import {
   changes,
   type LocalSlivers,
   type LocalSshd,
-  type Machine,
   makeKey,
   missingForSshd,
   probeSlivers,

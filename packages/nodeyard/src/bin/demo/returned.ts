@@ -1,6 +1,7 @@
 import { decodeNode, paths } from "@nodeyard/model";
 import { deadline, NodeyardError } from "@nodeyard/runtime";
-import { Drivers, loadModule, type Machine, openTree } from "../../process/index.ts";
+import type { Machine } from "../../machine/index.ts";
+import { openTree } from "../../process/index.ts";
 
 const LIMIT_MS = 30_000;
 
@@ -10,7 +11,7 @@ export async function untilReturned(
   machine: Machine,
   ids: readonly string[],
 ): Promise<void> {
-  const tree = await openTree({ stateFolder }, machine, new Drivers(loadModule));
+  const tree = await openTree({ stateFolder }, machine);
   const busy = new Map(ids.map((id) => [id, "unknown"]));
   const done = Promise.withResolvers<void>();
   const feed = tree.feed(paths.nodes, {

@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import type { Column } from "../../listing/index.ts";
 import { Drivers, loadModule, openConfig, surveyImages } from "../../process/index.ts";
 import { printRows, printTroubles } from "../listing.ts";
-import { filesOf, logOf, type Session, withTree } from "../session.ts";
+import { logOf } from "../log.ts";
+import { filesOf, type Session, withTree } from "../session.ts";
 
 const columns: readonly Column[] = [
   { heading: "Provider", key: "provider" },
@@ -12,10 +13,8 @@ const columns: readonly Column[] = [
   { heading: "What", key: "kind" },
 ];
 
-export function addAlienImages(program: Command, session: Session): void {
-  program
-    .command("alien-image-list")
-    .description("list images in clouds that carry a tag of ours and have no record; changes nothing")
+export function defineAlienImages(command: Command, session: Session): void {
+  command
     .argument("[provider]", "only this provider of the configuration")
     .option("--json", "an array of objects on stdout")
     .action((provider: string | undefined, { json }: { readonly json?: boolean }) =>

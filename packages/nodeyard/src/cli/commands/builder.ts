@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { startBuilder, untilStopped } from "../../process/index.ts";
 import { CommandFailed } from "../errors.ts";
-import { filesOf, logOf, type Session, stateOf } from "../session.ts";
+import { logOf } from "../log.ts";
+import { filesOf, type Session, stateOf } from "../session.ts";
 import { addWebappOptions, frontWish, type WebappOptions } from "../webapp.ts";
 
 interface BuilderOptions extends WebappOptions {
@@ -9,10 +10,8 @@ interface BuilderOptions extends WebappOptions {
   readonly uploadWorkers?: number;
 }
 
-export function addBuilder(program: Command, session: Session): void {
-  const command = program
-    .command("builder")
-    .description("run a builder: it makes the diskimages of the configuration and uploads them")
+export function defineBuilder(command: Command, session: Session): void {
+  command
     .option("--build-workers <n>", "builds at once; default: 1", count)
     .option("--upload-workers <n>", "uploads at once; default: 4", count);
   addWebappOptions(command, "nowhere").action((options: BuilderOptions) => builder(session, options));

@@ -8,10 +8,8 @@ import { plain } from "../table.ts";
 /** The old command's logger: scripts look for it. */
 const LOGGER = "nodepool.cmd.config_validator";
 
-export function addConfigValidate(program: Command, session: Session): void {
-  program
-    .command("config-validate")
-    .description("check the configuration; exit code 1 when it is wrong (nodeyard -c FILE config-validate)")
+export function defineConfigValidate(command: Command, session: Session): void {
+  command
     .option(
       "--strict",
       "fail also for what keeps a launcher from loading the file, and for keys without effect",

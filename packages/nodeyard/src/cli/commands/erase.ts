@@ -10,12 +10,8 @@ interface EraseOptions {
   readonly json?: boolean;
 }
 
-export function addErase(program: Command, session: Session): void {
-  program
-    .command("erase")
-    .description(
-      "remove what the tree holds of a provider, uploads and nodes; deletes nothing in its cloud, and cannot be undone",
-    )
+export function defineErase(command: Command, session: Session): void {
+  command
     .argument("<provider>", "name of a provider, configured or not", parseImage)
     .option("--force", "do not ask; take nodes that somebody has locked, and from launchers that serve them")
     .option("--json", "an object on stdout: provider, uploads, nodes and kept")

@@ -6,12 +6,8 @@ import { CommandError } from "../errors.ts";
 import { type Session, stateOf, withTree } from "../session.ts";
 import { storyText } from "../story.ts";
 
-export function addExplain(program: Command, session: Session): void {
-  program
-    .command("explain")
-    .description(
-      "say what a request, lease or node is doing, who could serve a label, or how a diskimage stands; what it waits for and what happens next",
-    )
+export function defineExplain(command: Command, session: Session): void {
+  command
     .argument(
       "<what...>",
       'an id as the listings or "request" show it, or a label; its kind may stand before it: label 7; a diskimage always with it: image debian',

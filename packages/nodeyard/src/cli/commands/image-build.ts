@@ -11,10 +11,8 @@ interface BuildOptions {
   readonly json?: boolean;
 }
 
-export function addImageBuild(program: Command, session: Session): void {
-  program
-    .command("image-build")
-    .description("ask for a build of a diskimage; a builder carries it out")
+export function defineImageBuild(command: Command, session: Session): void {
+  command
     .argument("<image>", "name of a diskimage", parseImage)
     .option("--wait", "wait until it has ended; exit code 1 if it failed")
     .option("--json", "an object on stdout: image, build and state")

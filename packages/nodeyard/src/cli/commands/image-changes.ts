@@ -12,30 +12,33 @@ interface UploadOptions {
   readonly uploadId: string;
 }
 
-export function addImageChanges(program: Command, session: Session): void {
-  for (const paused of [true, false])
-    program
-      .command(paused ? "image-pause" : "image-unpause")
-      .description(
-        paused ? "begin no builds of a diskimage; uploads go on" : "begin builds of a diskimage again",
-      )
-      .argument("<image>", "name of a diskimage", parseImage)
-      .action(async (image: string) => {
-        await configuredImage(session, image);
-        await withTree(session, async (handles) => {
-          await demandKnown(session, handles, image);
-          await pauseImage(handles, image, paused);
-        });
-        session.io.out(`${image} is ${paused ? "paused" : "not paused any more"}\n`);
-      });
-  program
-    .command("dib-image-delete")
-    .description("delete a build with its uploads and files; builders carry it out")
+export function defineImagePause(command: Command, session: Session): void {
+  pausing(command, session, true);
+}
+
+export function defineImageUnpause(command: Command, session: Session): void {
+  pausing(command, session, false);
+}
+
+function pausing(command: Command, session: Session, paused: boolean): void {
+  command.argument("<image>", "name of a diskimage", parseImage).action(async (image: string) => {
+    await configuredImage(session, image);
+    await withTree(session, async (handles) => {
+      await demandKnown(session, handles, image);
+      await pauseImage(handles, image, paused);
+    });
+    session.io.out(`${image} is ${paused ? "paused" : "not paused any more"}\n`);
+  });
+}
+
+export function defineDibImageDelete(command: Command, session: Session): void {
+  command
     .argument("<id>", 'IMAGE-BUILD, as "nodeyard dib-image-list" shows it', parseBuild)
     .action(({ image, build }: Build) => withTree(session, (handles) => deleteBuild(handles, image, build)));
-  program
-    .command("image-delete")
-    .description("delete an upload at its provider; builders carry it out")
+}
+
+export function defineImageDelete(command: Command, session: Session): void {
+  command
     .requiredOption("--provider <name>", "name of the provider", parseImage)
     .requiredOption("--image <name>", "name of the diskimage", parseImage)
     .requiredOption("--build-id <id>", "id of the build, without the image's name", parseImage)

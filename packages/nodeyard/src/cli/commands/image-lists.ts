@@ -2,66 +2,65 @@ import type { Command } from "commander";
 import {
   buildColumns,
   buildRow,
+  type Column,
   imageColumns,
   imageRow,
+  type Row,
   trialColumn,
   uploadColumns,
   uploadRow,
 } from "../../listing/index.ts";
-import { listBuilds, listImages, listUploads } from "../../operations/index.ts";
+import { listBuilds, listImages, listUploads, type OperationHandles } from "../../operations/index.ts";
 import { printRows, printSkipped } from "../listing.ts";
 import { type Session, withTree } from "../session.ts";
 
-interface JsonOption {
-  readonly json?: boolean;
+export function defineImageList(command: Command, session: Session): void {
+  list(command, session, async (handles, json) => {
+    const { items, skipped } = await listUploads(handles);
+    const rows = items.map((item) => uploadRow(item, handles, json));
+    return { rows, columns: uploadColumns, skipped };
+  });
 }
 
-export function addImageLists(program: Command, session: Session): void {
-  const { io } = session;
-  const list = (name: string, description: string, action: (json: boolean) => Promise<void>) =>
-    program
-      .command(name)
-      .description(description)
-      .option("--json", "an array of objects on stdout")
-      .action(({ json }: JsonOption) => action(json === true));
-  list("image-list", "list uploads of diskimages to providers", (json) =>
-    withTree(session, async (handles) => {
-      const { items, skipped } = await listUploads(handles);
-      printRows(
-        io,
-        items.map((item) => uploadRow(item, handles, json)),
-        uploadColumns,
-        { json },
-      );
-      printSkipped(io, skipped);
-    }),
-  );
-  list("dib-image-list", "list builds of diskimages", (json) =>
-    withTree(session, async (handles) => {
-      const { items, skipped } = await listBuilds(handles);
-      printRows(
-        io,
-        items.map((item) => buildRow(item, handles, json)),
-        buildColumns,
-        { json, jsonAlso: ["paused"] },
-      );
-      printSkipped(io, skipped);
-    }),
-  );
-  list(
-    "image-status",
-    "list diskimages: which are paused, for which a build is asked, how trials of new builds go",
-    (json) =>
+export function defineDibImageList(command: Command, session: Session): void {
+  list(command, session, async (handles, json) => {
+    const { items, skipped } = await listBuilds(handles);
+    const rows = items.map((item) => buildRow(item, handles, json));
+    return { rows, columns: buildColumns, jsonAlso: ["paused"], skipped };
+  });
+}
+
+export function defineImageStatus(command: Command, session: Session): void {
+  list(command, session, async (handles, json) => {
+    const { items, skipped } = await listImages(handles);
+    const rows = items.map((item) => imageRow(item, handles, json));
+    // As the old table, as long as no image has had a trial.
+    const isTried = items.some(({ canary }) => canary !== null);
+    const columns = isTried ? [...imageColumns, trialColumn] : imageColumns;
+    return { rows, columns, jsonAlso: ["canary"], skipped };
+  });
+}
+
+interface Listed {
+  readonly rows: readonly Row[];
+  readonly columns: readonly Column[];
+  /** Keys that only `--json` shows. */
+  readonly jsonAlso?: readonly string[];
+  readonly skipped: Parameters<typeof printSkipped>[1];
+}
+
+function list(
+  command: Command,
+  session: Session,
+  read: (handles: OperationHandles, json: boolean) => Promise<Listed>,
+): void {
+  command
+    .option("--json", "an array of objects on stdout")
+    .action(({ json = false }: { readonly json?: boolean }) =>
       withTree(session, async (handles) => {
-        const { items, skipped } = await listImages(handles);
-        printRows(
-          io,
-          items.map((item) => imageRow(item, handles, json)),
-          // As the old table, as long as no image has had a trial.
-          items.some(({ canary }) => canary !== null) ? [...imageColumns, trialColumn] : imageColumns,
-          { json, jsonAlso: ["canary"] },
-        );
-        printSkipped(io, skipped);
+        const { rows, columns, skipped, ...more } = await read(handles, json);
+        printRows(session.io, rows, columns, { json, ...more });
+        printSkipped(session.io, skipped);
       }),
-  );
+    );
 }

@@ -4,10 +4,8 @@ import { printSkipped } from "../listing.ts";
 import { type Session, withTree } from "../session.ts";
 import { plain, renderTable } from "../table.ts";
 
-export function addInfo(program: Command, session: Session): void {
-  program
-    .command("info")
-    .description("show what the tree holds of a provider, configured or not")
+export function defineInfo(command: Command, session: Session): void {
+  command
     .argument("<provider>", "name of a provider")
     .option("--json", "an object on stdout")
     .action((provider: string, { json }: { readonly json?: boolean }) =>

@@ -1,13 +1,11 @@
 import type { Command } from "commander";
 import { startLauncher, untilStopped } from "../../process/index.ts";
 import { CommandFailed } from "../errors.ts";
-import { filesOf, logOf, type Session, stateOf } from "../session.ts";
+import { logOf } from "../log.ts";
+import { filesOf, type Session, stateOf } from "../session.ts";
 import { addWebappOptions, frontWish, type WebappOptions } from "../webapp.ts";
 
-export function addLauncher(program: Command, session: Session): void {
-  const command = program
-    .command("launcher")
-    .description("run a launcher on the ZooKeeper of the configuration, beside Zuul and other launchers");
+export function defineLauncher(command: Command, session: Session): void {
   addWebappOptions(command, "webapp of the configuration, else 0.0.0.0:8005").action(
     (options: WebappOptions) => launcher(session, options),
   );

@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import type { Column } from "../../listing/index.ts";
 import { Drivers, loadModule, openConfig, surveyLeaks } from "../../process/index.ts";
 import { printRows, printTroubles } from "../listing.ts";
-import { filesOf, logOf, type Session, withTree } from "../session.ts";
+import { logOf } from "../log.ts";
+import { filesOf, type Session, withTree } from "../session.ts";
 
 interface LeaksOptions {
   readonly provider?: string;
@@ -19,12 +20,8 @@ const columns: readonly Column[] = [
   { heading: "Because", key: "why" },
 ];
 
-export function addLeaks(program: Command, session: Session): void {
-  program
-    .command("leaks")
-    .description(
-      "compare clouds with the records, and show what the launchers' sweeps would do; changes nothing",
-    )
+export function defineLeaks(command: Command, session: Session): void {
+  command
     .option("--provider <name>", "only this provider of the configuration")
     .option("--json", "an array of objects on stdout")
     .action((options: LeaksOptions) => leaks(session, options));

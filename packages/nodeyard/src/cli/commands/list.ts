@@ -11,10 +11,8 @@ interface ListOptions {
   readonly json?: boolean;
 }
 
-export function addList(program: Command, session: Session): void {
-  program
-    .command("list")
-    .description("list the nodes, or with --leases who has which")
+export function defineList(command: Command, session: Session): void {
+  command
     .option("--detail", "all columns")
     .option("--leases", "list leases instead of nodes")
     .option("--json", "an array of objects on stdout")

@@ -25,10 +25,8 @@ interface HoldOptions extends JsonOption {
   readonly for?: number;
 }
 
-export function addDelete(program: Command, session: Session): void {
-  program
-    .command("delete")
-    .description("mark a node for deletion; a launcher that serves its provider carries it out")
+export function defineDelete(command: Command, session: Session): void {
+  command
     .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
     .option(
       "--now",
@@ -45,10 +43,8 @@ export function addDelete(program: Command, session: Session): void {
     );
 }
 
-export function addHold(program: Command, session: Session): void {
-  program
-    .command("hold")
-    .description("keep a node for a person to look at; nobody else gets it")
+export function defineHold(command: Command, session: Session): void {
+  command
     .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
     .option("--comment <text>", "why, for the next person")
     .option("--for <duration>", "at most so long; default: the configuration's max-hold-age", parseDuration)

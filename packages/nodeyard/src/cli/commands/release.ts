@@ -4,10 +4,8 @@ import { parseLeaseId } from "../arguments.ts";
 import { CommandError } from "../errors.ts";
 import { type Session, withTree } from "../session.ts";
 
-export function addRelease(program: Command, session: Session): void {
-  program
-    .command("release")
-    .description("give leases back; their nodes are returned at once")
+export function defineRelease(command: Command, session: Session): void {
+  command
     .argument("<lease...>", 'ids of leases, as "nodeyard list --leases" shows them')
     .option("--json", "an array of objects on stdout: lease, outcome (released or unknown)")
     .action((words: readonly string[], { json }: { readonly json?: boolean }) => {

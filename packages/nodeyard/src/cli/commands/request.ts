@@ -1,5 +1,6 @@
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
+import type { Machine } from "../../machine/index.ts";
 import {
   askForNodes,
   followLease,
@@ -9,7 +10,6 @@ import {
   releaseLease,
   youngestNode,
 } from "../../operations/index.ts";
-import type { Machine } from "../../process/index.ts";
 import { labelsText, parseDuration, parseLabels, parsePriority } from "../arguments.ts";
 import { CommandError } from "../errors.ts";
 import { patiently, rejectedAt } from "../patience.ts";
@@ -31,12 +31,8 @@ const HOUR_MS = 3_600_000;
 /** A lease's end is told by a launcher; only when none tells it, the waiting ends by itself. */
 const EXPIRY_SLACK_MS = 10_000;
 
-export function addRequest(program: Command, session: Session): void {
-  program
-    .command("request")
-    .description(
-      "ask for nodes, all together or not at all; they are yours until the lease is released or ends",
-    )
+export function defineRequest(command: Command, session: Session): void {
+  command
     .argument("<label...>", "LABEL or LABEL:N, for instance ubuntu-noble:2 arm-board")
     .addOption(
       new Option("--for <duration>", "how long you may keep them, waiting included (90s, 10m, 1h30m, 2d)")

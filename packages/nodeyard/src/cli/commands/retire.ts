@@ -8,10 +8,8 @@ interface RetireOptions {
   readonly json?: boolean;
 }
 
-export function addRetire(program: Command, session: Session): void {
-  program
-    .command("retire")
-    .description("have the backing node that a slot is on take no more slots; it goes when its last one does")
+export function defineRetire(command: Command, session: Session): void {
+  command
     .argument("<node>", "id of a node with a slot, or of the backing node itself", parseNodeId)
     .option("--comment <text>", "why, for the log")
     .option("--json", "an object on stdout with the id of the backing node")

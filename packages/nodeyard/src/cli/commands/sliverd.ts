@@ -6,10 +6,7 @@ import { addSliverdHosts } from "./sliverd-hosts.ts";
 import { addSliverdKeys } from "./sliverd-keys.ts";
 
 /** Machines that are divided into slivers: the keys that they believe, and how they come to. */
-export function addSliverd(program: Command, session: Session): void {
-  const sliverd = program
-    .command("sliverd")
-    .description("run a sliver manager, make machines sliver hosts, keep the keys that they believe");
+export function defineSliverd(sliverd: Command, session: Session): void {
   addRun(sliverd);
   addSliverdKeys(sliverd, session);
   addSliverdHosts(sliverd, session);

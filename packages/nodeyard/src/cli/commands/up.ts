@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import { readText, startUp, type TcpOptions, untilStopped } from "../../process/index.ts";
 import { parseAddress } from "../arguments.ts";
 import { CommandFailed, UsageError } from "../errors.ts";
-import { filesOf, logOf, type Session, stateOf } from "../session.ts";
+import { logOf } from "../log.ts";
+import { filesOf, type Session, stateOf } from "../session.ts";
 import { addWebappOptions, frontWish, type WebappOptions } from "../webapp.ts";
 
 interface UpOptions extends WebappOptions {
@@ -12,10 +13,8 @@ interface UpOptions extends WebappOptions {
   readonly tlsCa?: string;
 }
 
-export function addUp(program: Command, session: Session): void {
-  const command = program
-    .command("up")
-    .description("run everything in this process on a tree of its own: no ZooKeeper is needed")
+export function defineUp(command: Command, session: Session): void {
+  command
     .option("--listen <host:port>", "let ZooKeeper clients in by TCP besides the Unix socket", (text) =>
       parseAddress(text, "--listen"),
     )

@@ -1,6 +1,6 @@
 import type { Tree } from "@nodeyard/tree";
 import type { Readiness } from "../../api/index.ts";
-import type { Machine } from "../machine.ts";
+import type { Machine } from "../../machine/index.ts";
 
 /** Whether the process may act on the tree now. */
 export function connection({ tree, machine }: { readonly tree: Tree; readonly machine: Machine }): Readiness {

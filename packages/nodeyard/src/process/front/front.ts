@@ -1,11 +1,10 @@
 import { messageOf } from "@nodeyard/runtime";
 import { HttpApi, type Place, type Readiness } from "../../api/index.ts";
 import type { Config } from "../../config/index.ts";
+import { type Machine, VERSION } from "../../machine/index.ts";
 import { type Gauge, gaugeOf, PrometheusExporter, type PrometheusPage } from "../../metrics/index.ts";
 import { Counters, type Log } from "../../telemetry/index.ts";
 import type { Drivers } from "../driver-registry.ts";
-import type { Machine } from "../machine.ts";
-import { VERSION } from "../version.ts";
 import { localProviders } from "./local-nodes.ts";
 import type { Role } from "./role.ts";
 import { Statsd } from "./statsd.ts";

@@ -1,9 +1,9 @@
 import type { Tree } from "@nodeyard/tree";
 import type { Known, Readiness, Work } from "../../api/index.ts";
 import type { Config } from "../../config/index.ts";
+import type { Machine } from "../../machine/index.ts";
 import type { Gauge, StatsdSample } from "../../metrics/index.ts";
 import type { Log } from "../../telemetry/index.ts";
-import type { Machine } from "../machine.ts";
 
 /** What a role is made of. */
 export interface RoleParts {

@@ -1,7 +1,7 @@
+import type { Machine } from "../../machine/index.ts";
 import { StatsdReporter, statsdServer, UdpSink } from "../../metrics/index.ts";
 import type { Counters, Log } from "../../telemetry/index.ts";
 import { ProcessError } from "../errors.ts";
-import type { Machine } from "../machine.ts";
 import { LauncherRole } from "./launcher-role.ts";
 import type { Role } from "./role.ts";
 

@@ -12,8 +12,8 @@ import {
   signerOf,
   unixTransport,
 } from "@nodeyard/sliver-protocol";
+import type { Machine } from "../../../machine/index.ts";
 import { ProcessError } from "../../errors.ts";
-import type { Machine } from "../../machine.ts";
 import { backEndOf, NODE, PLACES, type SliverFacts, sliverdConfig } from "../plan.ts";
 import { SLIVERD_FLAGS } from "./run-sliverd.ts";
 
