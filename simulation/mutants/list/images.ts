@@ -9,7 +9,7 @@ export const IMAGES: readonly Mutant[] = [
     {
       name: "heads-whose-image-is-gone-hold-up-others",
       breaks: "rule 4",
-      find: "if (blocked?.waiting.record.nodeTypes.includes(label)) state.dirty.add(policy.key);",
+      find: "if (blocked?.waiting.record.nodeTypes.includes(label)) state.todo.pools.add(policy.key);",
       put: "void blocked;",
       tests: ["packages/nodeyard/test/scheduler/incremental"],
     },

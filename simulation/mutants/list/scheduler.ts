@@ -94,6 +94,13 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
   ]),
   ...faultsIn(`${SCHEDULER}/nodes.ts`, [
     {
+      name: "a-head-whose-idle-node-goes-holds-up-others",
+      breaks: "rule 4",
+      find: "if (pool?.blocked?.waiting.record.nodeTypes.includes(label)) state.todo.pools.add(place.pool);",
+      put: "",
+      tests: [`${TESTS}/incremental`],
+    },
+    {
       name: "offers-locked-nodes",
       breaks: "rule 1",
       find: 'const free = record.state === "ready" && record.allocatedTo === null && entry.contenders.length === 0;',
@@ -110,8 +117,8 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "sweeps-live-machines",
       breaks: "rule 1",
-      find: "const held = entry.contenders.length > 0 || state.claimed.has(id);",
-      put: "const held = state.claimed.has(id);",
+      find: "const held = entry.contenders.length > 0 || state.handling.claims(id);",
+      put: "const held = state.handling.claims(id);",
       tests: [`${TESTS}/nodes`],
     },
     {
@@ -168,7 +175,7 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "a-changed-registry-is-not-judged-again",
       breaks: "protocol: components",
-      find: "if (entry.record.declinedBy.length > 0) state.recheck.add(id);",
+      find: "if (entry.record.declinedBy.length > 0) state.todo.requests.add(id);",
       put: "void [id, entry];",
       tests: [`${TESTS}/requests`, `${RULES}/protocol-decline`],
     },
@@ -189,8 +196,8 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "low-priority-pools-go-first",
       breaks: "promise: order by pool priority",
-      find: "pools.sort((a, b) => a.policy.priority - b.policy.priority);",
-      put: "pools.sort((a, b) => b.policy.priority - a.policy.priority);",
+      find: "found.sort((a, b) => a.policy.priority - b.policy.priority);",
+      put: "found.sort((a, b) => b.policy.priority - a.policy.priority);",
       tests: [`${TESTS}/planning`],
     },
     {
@@ -219,14 +226,14 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "decides-on-half-a-view",
       breaks: "rule 2",
-      find: "if (!state.complete || state.timetable.get(`request ${id}`) !== undefined) return;",
-      put: "if (state.timetable.get(`request ${id}`) !== undefined) return;",
+      find: 'if (!state.complete || state.timers.get("request", id) !== undefined) return;',
+      put: 'if (state.timers.get("request", id) !== undefined) return;',
       tests: [`${TESTS}/requests`],
     },
     {
       name: "min-ready-asks-again-at-once",
       breaks: "rule 8",
-      find: "state.timetable.set(`label ${label}`, turn.steady + DECLINED_MS);",
+      find: 'state.timers.set("label", label, turn.steady + DECLINED_MS);',
       put: "void DECLINED_MS;",
       tests: [`${TESTS}/requests`, `${TESTS}/planning`],
     },
@@ -256,7 +263,7 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "open-min-ready-requests-do-not-count",
       breaks: "promise: min-ready",
-      find: "const open = state.minReadyOpen.get(label)?.size ?? 0;",
+      find: "const open = state.minReady.open.get(label)?.size ?? 0;",
       put: "const open = 0;",
       tests: [`${TESTS}/planning`, `${TESTS}/requests`],
     },
@@ -325,15 +332,15 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "parked-lines-run-backwards",
       breaks: "promise: order within a priority",
-      find: "after === undefined ? line?.at(0) :",
-      put: "after === undefined ? line?.last() :",
+      find: "after === undefined ? line.at(0) :",
+      put: "after === undefined ? line.at(line.size - 1) :",
       tests: [`${TESTS}/planning`, `${TESTS}/incremental`],
     },
     {
       name: "a-new-head-is-not-looked-at",
       breaks: "rule 4",
-      find: "if (pool.queue.delete(waiting) && wasHead) state.dirty.add(pool.policy.key);",
-      put: "if (pool.queue.delete(waiting) && wasHead) void pool;",
+      find: "if (pool.queue.at(0) === waiting) state.todo.pools.add(pool.policy.key);",
+      put: "void pool;",
       tests: [`${TESTS}/incremental`, `${TESTS}/planning`],
     },
   ]),
@@ -357,7 +364,7 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
     {
       name: "a-refused-quota-is-never-tried-again",
       breaks: "rule 4",
-      find: "state.timetable.set(`quota ${provider}`, until);",
+      find: 'state.timers.set("refusal", provider, until);',
       put: "",
       tests: [`${TESTS}/planning`, "packages/nodeyard/test/launcher/free-quota"],
     },

@@ -84,7 +84,7 @@ export class Loop {
     readonly waiting: number;
   } {
     const { handling, busyNodes, waiting } = this.#state;
-    return { handling: [...handling.keys()], busyNodes: [...busyNodes], waiting: waiting.size };
+    return { handling: [...handling.requests()], busyNodes: [...busyNodes], waiting: waiting.size };
   }
 
   close(): void {

@@ -5,20 +5,20 @@ import { tries, waitForOffering } from "./offerings.ts";
 import { looksAtRequests, type Plan, planFor, reuseAll, YIELD_MS } from "./plan.ts";
 import { probeQuota, wantQuota } from "./refusals.ts";
 import { decline } from "./requests.ts";
-import { clearVerdict, type PoolState, type State, setVerdict, type Turn, type Waiting } from "./state.ts";
+import { clearVerdict, type PoolState, type State, setVerdict, type Turn } from "./state.ts";
 import type { PlannedNode } from "./types.ts";
 import {
-  dequeue,
   dirtyProvider,
   enqueue,
   leaveQueue,
   parkForHosts,
   parkForLabel,
-  parkForQuota,
   parkForTenant,
+  stopWaiting,
   wakeNext,
   wakeTenant,
 } from "./waiting.ts";
+import type { Waiting } from "./waits.ts";
 import { zoneKey } from "./zones.ts";
 
 /** Requests behind a blocked head that are looked at in each pass, at most: the first, and the first of a label with idle nodes. */
@@ -46,12 +46,12 @@ function serve(state: State, turn: Turn, pool: PoolState, budget: number): numbe
   let left = budget;
   for (let head = pool.queue.at(0); head !== undefined; head = pool.queue.at(0)) {
     if (left-- <= 0) {
-      state.dirty.add(pool.policy.key);
+      state.todo.pools.add(pool.policy.key);
       return 0;
     }
-    if (state.starting.size >= state.policy.maxStarting) {
-      state.startBlocked.add(pool.policy.key);
-      setVerdict(state, turn, head.id, "queue.starting", { starting: state.starting.size });
+    if (state.handling.startingCount >= state.policy.maxStarting) {
+      state.waits.join("start", pool.policy.key, head);
+      setVerdict(state, turn, head.id, "queue.starting", { starting: state.handling.startingCount });
       return left;
     }
     const plan = planFor(state, turn.steady, pool, head);
@@ -89,7 +89,7 @@ function carryOut(
     case "image": {
       // An idle node of the label serves it as well.
       parkForLabel(state, pool, waiting, plan.label);
-      const givenUpAt = waitForImage(state, turn, plan.image, id);
+      const givenUpAt = waitForImage(state, turn, plan.image, waiting);
       setVerdict(state, turn, id, "image.waits", { pool: pool.policy.key, ...plan.facts }, givenUpAt);
       break;
     }
@@ -100,8 +100,9 @@ function carryOut(
       break;
     }
     case "parked":
-      leaveQueue(state, pool, waiting);
-      parkForQuota(state, pool, waiting);
+      // With an idle node of any of its labels it wants less.
+      for (const label of new Set(waiting.record.nodeTypes)) parkForLabel(state, pool, waiting, label);
+      state.waits.join("quota", pool.policy.provider, waiting);
       wantQuota(state, turn, pool.policy.provider);
       setVerdict(state, turn, id, plan.code, plan.facts);
       break;
@@ -115,7 +116,8 @@ function carryOut(
   if (plan.kind !== "tenant" && waiting.record.tenantName !== null)
     wakeTenant(state, waiting.record.tenantName);
   // Pools that let this one go first need not: it has set the request aside.
-  for (const other of state.pools.values()) if (other.yielding.delete(id)) enqueue(state, other, waiting);
+  for (const other of state.pools.values())
+    if (state.waits.leave("yield", other.policy.key, waiting)) enqueue(state, other, waiting);
 }
 
 /** Another pool goes first, but not for ever: one that is alive and never serves is passed over after a while. */
@@ -127,10 +129,10 @@ function giveWay(
   { code, facts }: Extract<Plan, { kind: "yield" }>,
 ): void {
   leaveQueue(state, pool, waiting);
-  pool.yielding.set(waiting.id, waiting);
+  state.waits.join("yield", pool.policy.key, waiting);
   const since = state.yields.get(waiting.id) ?? turn.steady;
   state.yields.set(waiting.id, since);
-  state.timetable.set(`yield ${waiting.id}`, since + YIELD_MS);
+  state.timers.set("yield", waiting.id, since + YIELD_MS);
   setVerdict(state, turn, waiting.id, code, facts, since + YIELD_MS);
 }
 
@@ -155,7 +157,6 @@ function accept(
   for (const [index, node] of nodes.entries()) {
     if ("reuse" in node) {
       state.idle.remove(node.reuse);
-      state.claimed.set(node.reuse, waiting.id);
       claimed.push(node.reuse);
       continue;
     }
@@ -166,17 +167,14 @@ function accept(
     state.usage.set(holder, keys, { ...node.launch, instances: node.launch.instances ?? 1 });
     reserved.push({ label: node.label, node: holder });
   }
-  dequeue(state, waiting);
-  state.waiting.delete(waiting.id);
-  state.incapable.delete(waiting.id);
+  stopWaiting(state, waiting.id);
   state.yields.delete(waiting.id);
-  state.timetable.delete(`yield ${waiting.id}`);
+  state.timers.delete("yield", waiting.id);
   const launched = reserved.map(({ label }) => label);
   tries(state, policy, launched, zone, waiting.id);
   if (tenant !== null && launched.length > 0) onTenantTook(state, tenant);
   if (launched.length > 0) probeQuota(state, policy.provider, waiting.id);
-  state.handling.set(waiting.id, { pool: policy.key, reserved, claimed });
-  state.starting.add(waiting.id);
+  state.handling.begin(waiting.id, { pool: policy.key, reserved, claimed }, true);
   clearVerdict(state, turn, waiting.id);
   turn.actions.push({ type: "accept", request: waiting.id, pool: policy.key, nodes, zone });
 }
@@ -225,9 +223,9 @@ function lookBehind(
   let left = budget;
   for (const waiting of candidates) {
     if (!pool.queue.has(waiting) || waiting === head) continue;
-    if (left-- <= 0 || state.starting.size >= state.policy.maxStarting) {
+    if (left-- <= 0 || state.handling.startingCount >= state.policy.maxStarting) {
       // Those that nobody has looked at keep their place.
-      if (left < 0 && pool.fresh.size > 0) state.dirty.add(pool.policy.key);
+      if (left < 0 && pool.fresh.size > 0) state.todo.pools.add(pool.policy.key);
       return Math.max(0, left);
     }
     pool.fresh.delete(waiting);
@@ -270,19 +268,17 @@ function makeRoom(
   plan: Extract<Plan, { kind: "blocked" }>,
 ): void {
   const { key } = pool.policy;
-  const going = state.makingRoom.get(key) ?? new Set<string>();
-  let missing = plan.missing - going.size - state.leaving.count(key);
+  let missing = plan.missing - state.leaving.count(key);
   if (missing <= 0) return;
   for (const id of [...state.idle.ofPool(key)]) {
     if (missing <= 0) break;
     if (state.busyNodes.has(id) || plan.keeps.has(id)) continue;
-    going.add(id);
+    state.leaving.set(id, key);
     state.idle.remove(id);
     state.busyNodes.add(id);
     turn.actions.push({ type: "delete", node: id, state: "ready", why: `makes room for ${head.id}` });
     missing--;
   }
-  if (going.size > 0) state.makingRoom.set(key, going);
 }
 
 function setPaused(turn: Turn, pool: PoolState, paused: boolean): void {

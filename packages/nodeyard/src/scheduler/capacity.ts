@@ -2,9 +2,10 @@ import { add, exceeded, type Resources } from "@nodeyard/driver";
 import { type Nodeset, total } from "./nodeset.ts";
 import { isRefused } from "./refusals.ts";
 import { MIN_READY } from "./requests.ts";
-import { type Blocked, compareWaiting, type Scope, type State, type Waiting } from "./state.ts";
+import type { Blocked, Scope, State } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
 import { unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./used.ts";
+import { compareWaiting, type Waiting } from "./waits.ts";
 
 type Facts = Readonly<Record<string, unknown>>;
 
@@ -207,9 +208,9 @@ export function overTenant(state: State, pool: LocalPool, waiting: Waiting): Ove
   });
   const over = exceeded(limit, used, need);
   if (over !== undefined) return { kind: "tenant", facts: facts(over), need };
-  const first = state.tenantWaiting.get(tenant)?.at(0);
+  const first = state.waits.line("tenant", tenant).at(0);
   if (first === undefined || compareWaiting(first, waiting) >= 0) return undefined;
-  const behind = exceeded(limit, add(used, first.need), need);
+  const behind = exceeded(limit, add(used, first.need ?? {}), need);
   if (behind === undefined) return undefined;
   return { kind: "tenant", facts: { ...facts(behind), kept_for: first.id }, need };
 }

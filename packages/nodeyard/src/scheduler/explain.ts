@@ -1,6 +1,7 @@
 import { inertProviders } from "./requests.ts";
-import type { PoolState, State, Waiting } from "./state.ts";
+import type { PoolState, State } from "./state.ts";
 import type { Verdict } from "./types.ts";
+import type { Waiting } from "./waits.ts";
 
 /**
  * Why a request is not served now: what the scheduler noted, or else what its place says. Undefined only for a request
@@ -12,7 +13,7 @@ export function explain(state: State, id: string): Verdict | undefined {
   const { record } = entry;
   if (record.state !== "requested" && record.state !== "pending") return undefined;
   const since = (record.stateTime ?? 0) * 1000;
-  const handling = state.handling.get(id);
+  const handling = state.handling.of(id);
   if (handling !== undefined) return { code: "handling", facts: { pool: handling.pool }, since };
   const noted = state.verdicts.get(id);
   if (noted !== undefined) return { ...noted, facts: factsNow(state, id, noted) };

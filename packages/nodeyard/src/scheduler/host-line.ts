@@ -22,11 +22,10 @@ export function hostThere(state: State, { id, record }: NodeEntry, key: string):
 export function hostLeft(state: State, turn: Turn, { id, record }: NodeEntry): void {
   const pool = poolKey(record.provider, record.pool);
   const host = state.pools.get(pool)?.hosts.remove(id);
-  if (host !== undefined)
-    state.timetable.set(`host ${JSON.stringify([pool, host])}`, turn.steady + HOST_BACK_MS);
+  if (host !== undefined) state.timers.set("host", JSON.stringify([pool, host]), turn.steady + HOST_BACK_MS);
 }
 
-/** The time for a host to come back is over. `key` as in the timetable. */
+/** The time for a host to come back is over. `key` is the name of its timer. */
 export function onHostDue(state: State, key: string): void {
   const [name, host] = JSON.parse(key) as [string, string];
   const pool = state.pools.get(name);

@@ -1,5 +1,7 @@
 import type { State, Turn } from "./state.ts";
 import type { LocalPool } from "./types.ts";
+import { recheckAll } from "./waiting.ts";
+import type { Waiting } from "./waits.ts";
 
 /** Whether a launch of a label has an image to boot. */
 export type ImageVerdict =
@@ -24,7 +26,7 @@ const BUILDERS_IDLE_MS = 600_000;
 export function imageOf(state: State, pool: LocalPool, label: string): ImageVerdict {
   const image = pool.images.get(label);
   if (image === undefined) return READY;
-  const facts = state.images.get(image);
+  const facts = state.images.facts.get(image);
   const { provider } = pool;
   if (facts?.ready.has(provider)) return READY;
   const builds = facts?.builds ?? { building: 0, ready: 0, failed: 0 };
@@ -41,7 +43,7 @@ export function imageOf(state: State, pool: LocalPool, label: string): ImageVerd
     return { kind: "never", reason };
   }
   const paused = facts?.paused ?? false;
-  if (state.imagesGivenUp.has(image)) {
+  if (state.images.givenUp.has(image)) {
     const step = stage === "built" ? "uploads" : "builds";
     const why = paused ? "it is paused" : `no registered builder ${step} it`;
     return {
@@ -71,42 +73,40 @@ export function missingImage(
 }
 
 /** The request waits for the image; so does whoever comes later, until builders were idle for long: steady milliseconds. */
-export function waitForImage(state: State, { steady }: Turn, image: string, request: string): number {
-  state.imageWaiting.set(image, (state.imageWaiting.get(image) ?? new Set()).add(request));
-  const key = `image ${image}`;
-  const at = state.timetable.get(key) ?? steady + BUILDERS_IDLE_MS;
-  state.timetable.set(key, at);
+export function waitForImage(state: State, { steady }: Turn, image: string, waiting: Waiting): number {
+  state.waits.join("image", image, waiting);
+  const at = state.timers.get("image", image) ?? steady + BUILDERS_IDLE_MS;
+  state.timers.set("image", image, at);
   return at;
 }
 
 /** Builders had their time: whoever waits is declined, unless they work on something, or this image is tried and fails. */
 export function onImageDue(state: State, { steady }: Turn, image: string): void {
-  if (!state.imageWaiting.has(image)) return;
-  const tried = (state.images.get(image)?.builds.failed ?? 0) > 0;
-  const busy = [...state.images.values()].some(
+  if (state.waits.line("image", image).size === 0) return;
+  const tried = (state.images.facts.get(image)?.builds.failed ?? 0) > 0;
+  const busy = [...state.images.facts.values()].some(
     ({ builds, uploading }) => builds.building + uploading.size > 0,
   );
-  if (tried || busy) return state.timetable.set(`image ${image}`, steady + BUILDERS_IDLE_MS);
+  if (tried || busy) return state.timers.set("image", image, steady + BUILDERS_IDLE_MS);
   wakeForImage(state, image);
-  state.imagesGivenUp.add(image);
+  state.images.givenUp.add(image);
 }
 
 /** A builder came or went: it may build what the others do not. */
 export function onBuilders(state: State): void {
-  for (const image of [...state.imageWaiting.keys(), ...state.imagesGivenUp]) wakeForImage(state, image);
+  for (const image of [...state.waits.names("image"), ...state.images.givenUp]) wakeForImage(state, image);
 }
 
 /** Everyone who waits for the image is looked at again: it is seldom that anything of an image changes. */
 export function wakeForImage(state: State, image: string): void {
-  state.timetable.delete(`image ${image}`);
-  state.imagesGivenUp.delete(image);
-  for (const id of state.imageWaiting.get(image) ?? []) state.recheck.add(id);
-  state.imageWaiting.delete(image);
+  state.timers.delete("image", image);
+  state.images.givenUp.delete(image);
+  recheckAll(state, "image", image);
   for (const { policy, blocked } of state.pools.values())
     for (const [label, name] of policy.images) {
       if (name !== image) continue;
-      state.dirtyLabels.add(label);
+      state.todo.labels.add(label);
       // A head whose image is gone waits for that now, and no longer before the others.
-      if (blocked?.waiting.record.nodeTypes.includes(label)) state.dirty.add(policy.key);
+      if (blocked?.waiting.record.nodeTypes.includes(label)) state.todo.pools.add(policy.key);
     }
 }

@@ -1,4 +1,4 @@
-/** How many nodes of each pool are on their way out. */
+/** How many nodes of each pool are on their way out, whoever sends them: capacity that comes back by itself. */
 export class Leaving {
   readonly #pool = new Map<string, string>();
   readonly #count = new Map<string, number>();
@@ -17,6 +17,10 @@ export class Leaving {
       this.#pool.set(node, pool);
       this.#count.set(pool, this.count(pool) + 1);
     }
+  }
+
+  has(node: string): boolean {
+    return this.#pool.has(node);
   }
 
   count(pool: string): number {

@@ -16,18 +16,18 @@ const TURNS = 6;
 export function keepReady(state: State, turn: Turn, label: string): void {
   const policy = state.policy.labels.get(label);
   if (policy === undefined || policy.minReady <= 0 || !state.complete) return;
-  if (state.minReadyAsking.has(label) || state.timetable.get(`label ${label}`) !== undefined) return;
+  if (state.minReady.asking.has(label) || state.timers.get("label", label) !== undefined) return;
   if (!servable(state, label)) return;
-  const open = state.minReadyOpen.get(label)?.size ?? 0;
+  const open = state.minReady.open.get(label)?.size ?? 0;
   const idle = state.idle.count(label) + aboutToBeFree(state, label) + aboutToBeGiven(state, label);
   const missing = policy.minReady - open - idle;
   if (missing <= 0) {
-    state.minReadyShort.delete(label);
-    state.timetable.delete(`short ${label}`);
+    state.minReady.short.delete(label);
+    state.timers.delete("short", label);
     return;
   }
   if (!isOurTurn(state, turn, label)) return;
-  state.minReadyAsking.add(label);
+  state.minReady.asking.add(label);
   turn.actions.push({ type: "min-ready", label, count: Math.min(missing, BATCH) });
 }
 
@@ -38,23 +38,23 @@ export function keepReady(state: State, turn: Turn, label: string): void {
 function isOurTurn(state: State, turn: Turn, label: string): boolean {
   const own = new Set([...state.pools.values()].map(({ policy }) => policy.id));
   const before = Math.min(TURNS, state.registry.rankOf(label, own));
-  const since = state.minReadyShort.get(label) ?? turn.steady;
-  state.minReadyShort.set(label, since);
+  const since = state.minReady.short.get(label) ?? turn.steady;
+  state.minReady.short.set(label, since);
   const due = since + before * TURN_MS;
   if (turn.steady >= due) return true;
-  state.timetable.set(`short ${label}`, due);
+  state.timers.set("short", label, due);
   return false;
 }
 
 /** A node is freed and its request deleted in one commit, but the request may be seen to go first. */
 function aboutToBeFree(state: State, label: string): number {
   let count = 0;
-  for (const id of state.stock.get(label) ?? []) {
+  for (const id of state.minReady.stock.get(label) ?? []) {
     const request = state.nodes.get(id)?.record.allocatedTo ?? null;
     const promised = request !== null && state.requests.has(request);
     // Busy with a request: being freed; without: being deleted.
     const going = request === null && state.busyNodes.has(id);
-    if (!promised && !going && !state.idle.has(id) && !state.claimed.has(id)) count++;
+    if (!promised && !going && !state.idle.has(id) && !state.handling.claims(id)) count++;
   }
   return count;
 }
@@ -65,9 +65,8 @@ function aboutToBeFree(state: State, label: string): number {
  */
 function aboutToBeGiven(state: State, label: string): number {
   let count = 0;
-  for (const request of state.starting)
-    for (const id of state.handling.get(request)?.claimed ?? [])
-      if (state.nodes.get(id)?.record.type.includes(label)) count++;
+  for (const { claimed } of state.handling.starting())
+    for (const id of claimed) if (state.nodes.get(id)?.record.type.includes(label)) count++;
   return count;
 }
 

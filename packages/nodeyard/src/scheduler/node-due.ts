@@ -74,7 +74,7 @@ function initDue(
 
 /** What was due of a node is no more. */
 export function forgetDue(state: State, id: string): void {
-  state.timetable.delete(`node ${id}`);
+  state.timers.delete("node", id);
   state.deserted.delete(id);
 }
 

@@ -38,7 +38,7 @@ function samePool({ record: a }: NodeEntry, { record: b }: NodeEntry): boolean {
 /** Decides anew what is to be done about a node: offered, deallocated, deleted, or looked at later. */
 export function reconsider(state: State, turn: Turn, id: string): void {
   const entry = state.nodes.get(id);
-  const { timetable } = state;
+  const { timers } = state;
   if (entry === undefined) {
     unoffer(state, id);
     forgetDue(state, id);
@@ -49,14 +49,14 @@ export function reconsider(state: State, turn: Turn, id: string): void {
   const key = poolKey(record.provider, record.pool);
   hostThere(state, entry, key);
   const free = record.state === "ready" && record.allocatedTo === null && entry.contenders.length === 0;
-  if (free && !state.busyNodes.has(id) && !state.claimed.has(id)) offer(state, entry, key);
+  if (free && !state.busyNodes.has(id) && !state.handling.claims(id)) offer(state, entry, key);
   else unoffer(state, id);
-  const held = entry.contenders.length > 0 || state.claimed.has(id);
+  const held = entry.contenders.length > 0 || state.handling.claims(id);
   if (held) forgetDue(state, id);
   if (held || !state.complete || state.busyNodes.has(id) || !isOurs(state, entry)) return;
   const due = dueAt(state, turn, entry);
-  if (due === undefined) timetable.delete(`node ${id}`);
-  else if (due > turn.steady) timetable.set(`node ${id}`, due);
+  if (due === undefined) timers.delete("node", id);
+  else if (due > turn.steady) timers.set("node", id, due);
   else act(state, turn, entry);
 }
 
@@ -85,26 +85,31 @@ function reasonFor(nodeState: string): string {
 
 /** It is known again what time it is, which may be minutes from what it seemed: what is due by age is due at another time. */
 export function reconsiderAges(state: State): void {
-  for (const id of state.nodes.keys()) state.recheckNodes.add(id);
+  for (const id of state.nodes.keys()) state.todo.nodes.add(id);
 }
 
 function offer(state: State, { id, record }: NodeEntry, key: string): void {
   if (state.idle.has(id)) return;
   const labels = record.type;
   state.idle.add(id, key, labels, record.az);
-  for (const label of labels) state.dirtyLabels.add(label);
+  for (const label of labels) state.todo.labels.add(label);
   const pool = state.pools.get(key);
   if (pool === undefined) return;
   if (pool.policy.launches) wakeForLabels(state, pool, labels);
   else offerHost(state, pool, id);
-  if (pool.queue.size > 0) state.dirty.add(key);
+  if (pool.queue.size > 0) state.todo.pools.add(key);
 }
 
 function unoffer(state: State, id: string): void {
   const place = state.idle.remove(id);
   if (place === undefined) return;
-  state.pools.get(place.pool)?.inventory.remove(id);
-  for (const label of place.labels) state.dirtyLabels.add(label);
+  const pool = state.pools.get(place.pool);
+  pool?.inventory.remove(id);
+  for (const label of place.labels) {
+    state.todo.labels.add(label);
+    // The head may have planned with this node: without it, it may wait for something else, and hold up nobody.
+    if (pool?.blocked?.waiting.record.nodeTypes.includes(label)) state.todo.pools.add(place.pool);
+  }
 }
 
 function indexAllocation(state: State, before: NodeEntry | undefined, after: NodeEntry | undefined): void {
@@ -137,10 +142,10 @@ function indexStock(state: State, before: NodeEntry | undefined, after: NodeEntr
     [now, true],
   ] as const) {
     if (label === undefined) continue;
-    const ids = state.stock.get(label) ?? new Set();
-    if (add) state.stock.set(label, ids.add(id));
-    else if (ids.delete(id) && ids.size === 0) state.stock.delete(label);
-    state.dirtyLabels.add(label);
+    const ids = state.minReady.stock.get(label) ?? new Set();
+    if (add) state.minReady.stock.set(label, ids.add(id));
+    else if (ids.delete(id) && ids.size === 0) state.minReady.stock.delete(label);
+    state.todo.labels.add(label);
   }
 }
 
@@ -161,7 +166,7 @@ function account(
     before.record.resources === after!.record.resources &&
     sameKeys(usageKeys(before), keys)
   ) {
-    leaving(state, id, after);
+    noteLeaving(state, id, after);
     return;
   }
   let freed: readonly string[] = [];
@@ -172,12 +177,10 @@ function account(
     const { tenantName, allocatedTo } = after.record;
     if (tenantName !== null && allocatedTo !== null) onTenantTook(state, tenantName);
   }
-  leaving(state, id, after);
+  noteLeaving(state, id, after);
   // A record whose launch was refused never had a machine: its end gives nothing back.
   if (after === undefined && before?.record.externalId != null)
     quotaFreed(state, before.record.provider ?? "");
-  if (after === undefined)
-    state.makingRoom.get(poolKey(before?.record.provider ?? null, before?.record.pool ?? null))?.delete(id);
   wakeFreed(state, freed);
 }
 
@@ -188,19 +191,18 @@ export function wakeFreed(state: State, keys: readonly string[]): void {
     const [kind, name] = [key.slice(0, space), key.slice(space + 1)];
     if (kind === "tenant") wakeTenant(state, name);
     else if (kind === "pool") {
-      if (state.pools.get(name)?.blocked !== undefined) state.dirty.add(name);
+      if (state.pools.get(name)?.blocked !== undefined) state.todo.pools.add(name);
     } else if (kind !== "zone" && !(kind === "launching" && launchesFreely(state, name)))
       dirtyProvider(state, name);
   }
 }
 
-function leaving(state: State, id: string, after: NodeEntry | undefined): void {
-  state.leaving.set(
-    id,
-    after !== undefined && LEAVING.has(after.record.state)
-      ? poolKey(after.record.provider, after.record.pool)
-      : undefined,
-  );
+/** One that a controller deletes to make room is on its way out before its record says so. */
+export function noteLeaving(state: State, id: string, entry: NodeEntry | undefined): void {
+  if (entry === undefined) return state.leaving.set(id, undefined);
+  const { state: nodeState, provider, pool } = entry.record;
+  const going = LEAVING.has(nodeState) || (state.leaving.has(id) && state.busyNodes.has(id));
+  state.leaving.set(id, going ? poolKey(provider, pool) : undefined);
 }
 
 /** Nobody waits for a launch to end where any number may go on. */
@@ -231,7 +233,7 @@ function amountOf(state: State, { record }: NodeEntry): Readonly<Record<string, 
 }
 
 function dropReservation(state: State, { record }: NodeEntry): void {
-  const handling = state.handling.get(record.allocatedTo ?? "");
+  const handling = state.handling.of(record.allocatedTo ?? "");
   const index = handling?.reserved.findIndex((launch) => record.type.includes(launch.label)) ?? -1;
   if (handling === undefined || index < 0) return;
   const [launch] = handling.reserved.splice(index, 1);

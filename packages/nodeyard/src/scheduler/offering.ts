@@ -44,10 +44,4 @@ export interface Offerings {
   readonly closed: Map<string, { readonly fact: OfferingFact; due: boolean }>;
   /** Our own request that tries an offering, until its handler ends. */
   readonly trying: Map<string, string>;
-  /** Requests that wait for an offering. */
-  readonly waiting: Map<string, Set<string>>;
-}
-
-export function noOfferings(): Offerings {
-  return { closed: new Map(), trying: new Map(), waiting: new Map() };
 }

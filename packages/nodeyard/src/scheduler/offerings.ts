@@ -1,9 +1,10 @@
 import { labelKey, mayTry, type Offering, type OfferingFact, offeringKey } from "./offering.ts";
 import type { RegisteredPool } from "./registry.ts";
 import { MIN_READY } from "./requests.ts";
-import type { PoolState, State, Turn, Waiting } from "./state.ts";
+import type { PoolState, State, Turn } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
-import { parkForLabel } from "./waiting.ts";
+import { parkForLabel, recheckAll, recheckFirst } from "./waiting.ts";
+import type { Waiting } from "./waits.ts";
 
 /** While somebody waits for an offering that may be tried, it is looked at again this often, milliseconds. */
 const LOOK_AGAIN_MS = 5_000;
@@ -135,11 +136,9 @@ export function waitForOffering(
   closed: Closed,
 ): void {
   parkForLabel(state, pool, waiting, closed.label);
-  const ids = state.offerings.waiting.get(closed.key) ?? new Set<string>();
-  state.offerings.waiting.set(closed.key, ids.add(waiting.id));
-  const key = `offering ${closed.key}`;
-  if (state.timetable.get(key) === undefined)
-    state.timetable.set(key, closed.nextTry ?? turn.steady + LOOK_AGAIN_MS);
+  state.waits.join("offering", closed.key, waiting);
+  if (state.timers.get("offering", closed.key) === undefined)
+    state.timers.set("offering", closed.key, closed.nextTry ?? turn.steady + LOOK_AGAIN_MS);
 }
 
 /** The request is about to launch of these: whoever comes after it waits for what it finds out. */
@@ -162,43 +161,28 @@ export function triedBy(state: State, request: string): void {
 }
 
 export function onOffering(state: State, turn: Turn, key: string, fact: OfferingFact | undefined): void {
-  const { offerings, timetable } = state;
-  for (const label of state.policy.labels.keys()) state.dirtyLabels.add(label);
+  const { offerings, timers } = state;
+  for (const label of state.policy.labels.keys()) state.todo.labels.add(label);
   // Pools that yield to one that cannot launch now need not.
-  for (const pool of state.pools.values()) for (const id of pool.yielding.keys()) state.recheck.add(id);
+  for (const { id } of state.waits.of("yield")) state.todo.requests.add(id);
   if (fact === undefined) {
     offerings.closed.delete(key);
-    timetable.delete(`offering ${key}`);
-    return wake(state, key, Number.POSITIVE_INFINITY);
+    timers.delete("offering", key);
+    return recheckAll(state, "offering", key);
   }
   const due = mayTry(fact, turn.steady);
   offerings.closed.set(key, { fact, due });
-  if (!due) timetable.set(`offering ${key}`, fact.until);
-  else wake(state, key, 1);
+  if (!due) timers.set("offering", key, fact.until);
+  else recheckFirst(state, "offering", key);
 }
 
 /** Its time has come: the first in line may try. */
 export function onOfferingDue(state: State, turn: Turn, key: string): void {
   const found = state.offerings.closed.get(key);
-  if (found === undefined) return wake(state, key, Number.POSITIVE_INFINITY);
+  if (found === undefined) return recheckAll(state, "offering", key);
   found.due = mayTry(found.fact, turn.steady);
-  for (const label of state.policy.labels.keys()) state.dirtyLabels.add(label);
-  if ((state.offerings.waiting.get(key)?.size ?? 0) === 0) return;
-  wake(state, key, 1);
-  state.timetable.set(`offering ${key}`, found.due ? turn.steady + LOOK_AGAIN_MS : found.fact.until);
-}
-
-/** Puts those who wait back into the queues, the first in order before others. */
-function wake(state: State, key: string, most: number): void {
-  const ids = state.offerings.waiting.get(key);
-  if (ids === undefined) return;
-  let woken = 0;
-  for (const id of ids) {
-    if (woken >= most) break;
-    ids.delete(id);
-    if (!state.waiting.has(id)) continue;
-    state.recheck.add(id);
-    woken++;
-  }
-  if (ids.size === 0) state.offerings.waiting.delete(key);
+  for (const label of state.policy.labels.keys()) state.todo.labels.add(label);
+  if (state.waits.line("offering", key).size === 0) return;
+  recheckFirst(state, "offering", key);
+  state.timers.set("offering", key, found.due ? turn.steady + LOOK_AGAIN_MS : found.fact.until);
 }

@@ -5,8 +5,9 @@ import { chooseNodes, inOneZone, total } from "./nodeset.ts";
 import { type Closed, closedFor, maySoon } from "./offerings.ts";
 import type { RegisteredPool } from "./registry.ts";
 import { isInert, MIN_READY } from "./requests.ts";
-import type { PoolState, State, Waiting } from "./state.ts";
+import type { PoolState, State } from "./state.ts";
 import type { LocalPool, PlannedNode, VerdictCode } from "./types.ts";
+import type { Waiting } from "./waits.ts";
 
 /** What a pool can do for a request at this moment. */
 export type Plan =
@@ -73,7 +74,7 @@ function isLooking(state: State, other: RegisteredPool, waiting: Waiting): boole
   for (const pool of state.pools.values()) {
     if (pool.policy.id !== other.id) continue;
     if (isInert(state, pool.policy.provider)) return false;
-    return pool.queue.has(waiting) || pool.yielding.has(waiting.id);
+    return pool.queue.has(waiting) || state.waits.has("yield", pool.policy.key, waiting);
   }
   return true;
 }

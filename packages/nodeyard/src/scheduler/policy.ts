@@ -1,68 +1,104 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Resources } from "@nodeyard/driver";
 import { offerHost } from "./host-line.ts";
 import { Hosts } from "./hosts.ts";
 import { Inventory } from "./inventory.ts";
-import { reconsider } from "./nodes.ts";
 import { PoolQueue } from "./pool-queue.ts";
 import { quotaFreed } from "./refusals.ts";
-import { compareWaiting, type PoolState, type State, type Turn, type Waiting } from "./state.ts";
-import type { Policy } from "./types.ts";
+import type { PoolState, State } from "./state.ts";
+import type { LocalPool, LocalProvider, Policy } from "./types.ts";
 import { recountUnreadable } from "./unreadable.ts";
-import { dequeue, dirtyProvider, wakeAllForPool } from "./waiting.ts";
+import { dirtyProvider, recheckAll } from "./waiting.ts";
+import { compareWaiting, type Waiting } from "./waits.ts";
 
-/** Takes a new configuration or new facts of a provider. Queues are rebuilt only when the set of pools or labels moved. */
-export function onPolicy(state: State, turn: Turn, policy: Policy): void {
+/** Takes a new configuration, or new facts of a provider. What only a quota moved looks at those who wait for it, and at nobody else. */
+export function onPolicy(state: State, policy: Policy): void {
   const before = state.policy;
   state.policy = policy;
-  const keys = new Set(policy.pools.map((pool) => pool.key));
-  for (const [key, pool] of state.pools) {
-    if (keys.has(key)) continue;
-    wakeAllForPool(state, pool);
-    for (const waiting of [...pool.queue]) dequeue(state, waiting);
-    state.pools.delete(key);
-    // Nobody would ever look at it again: a turn with dirty pools asks for another one.
-    state.dirty.delete(key);
-    state.newcomers.delete(key);
-    dirtyProvider(state, pool.policy.provider);
-    state.startBlocked.delete(key);
+  const onlyAmounts = isDeepStrictEqual(withoutAmounts(before), withoutAmounts(policy));
+  if (!onlyAmounts) onConfiguration(state, before);
+  for (const [name, provider] of policy.providers) {
+    const known = before.providers.get(name);
+    if (known !== undefined && isDeepStrictEqual(amountsOf(known), amountsOf(provider))) continue;
+    onAmounts(state, provider, known);
   }
-  for (const pool of policy.pools) {
-    const known = state.pools.get(pool.key);
-    if (known === undefined) {
-      state.pools.set(pool.key, {
-        policy: pool,
-        queue: new PoolQueue<Waiting>(compareWaiting),
-        fresh: new Set(),
-        woken: new Map(),
-        yielding: new Map(),
-        blocked: undefined,
-        paused: false,
-        inventory: new Inventory<Waiting>(compareWaiting),
-        hosts: new Hosts<Waiting>(),
-      });
-    } else {
-      // A new component says that it is not paused.
-      if (known.policy.id !== pool.id) known.paused = false;
-      known.policy = pool;
-    }
-    state.dirty.add(pool.key);
-  }
-  for (const [name, { quota }] of policy.providers)
-    if (givesMore(before.providers.get(name)?.quota ?? {}, quota)) quotaFreed(state, name);
-  for (const id of state.requests.keys()) if (!state.handling.has(id)) state.recheck.add(id);
-  for (const label of new Set([...before.labels.keys(), ...policy.labels.keys()]))
-    state.dirtyLabels.add(label);
-  for (const id of state.nodes.keys()) reconsider(state, turn, id);
-  recountUnreadable(state);
-  for (const pool of state.pools.values()) if (!pool.policy.launches) offerIdle(state, pool);
 }
 
-/** Hosts may have been idle before their pool was known. */
-function offerIdle(state: State, pool: PoolState): void {
-  for (const id of state.idle.ofPool(pool.policy.key)) offerHost(state, pool, id);
+/** All that a queue, a line or the age of a node depends on. */
+function withoutAmounts({ providers, ...others }: Policy): unknown {
+  return [
+    others,
+    [...providers.values()].map(({ name, maxConcurrency, outlivesNodes }) => [
+      name,
+      maxConcurrency,
+      outlivesNodes,
+    ]),
+  ];
+}
+
+function amountsOf({ quota, limits, failing }: LocalProvider): unknown {
+  return [quota, limits, failing];
+}
+
+/** What a provider gives us is another amount, or its API began or ceased to fail. */
+function onAmounts(state: State, { name, quota }: LocalProvider, known: LocalProvider | undefined): void {
+  if (givesMore(known?.quota ?? {}, quota)) quotaFreed(state, name);
+  recheckAll(state, "quota", name);
+  for (const { policy } of state.pools.values()) {
+    if (policy.provider !== name) continue;
+    state.todo.pools.add(policy.key);
+    for (const label of policy.labels) state.todo.labels.add(label);
+  }
 }
 
 /** Whether a quota has more of anything than it had. */
 function givesMore(before: Resources, after: Resources): boolean {
   return Object.keys(before).some((name) => (after[name] ?? Number.POSITIVE_INFINITY) > before[name]!);
+}
+
+/** Everything may be another: all requests, nodes and labels are looked at again, within the budget of the turns to come. */
+function onConfiguration(state: State, before: Policy): void {
+  const { policy } = state;
+  const keys = new Set(policy.pools.map((pool) => pool.key));
+  for (const [key, pool] of state.pools) {
+    if (keys.has(key)) continue;
+    // Whoever waits there is classified again below.
+    state.pools.delete(key);
+    dirtyProvider(state, pool.policy.provider);
+  }
+  for (const pool of policy.pools) {
+    setPool(state, pool);
+    state.todo.pools.add(pool.key);
+  }
+  for (const id of state.requests.keys()) if (!state.handling.has(id)) state.todo.requests.add(id);
+  for (const label of new Set([...before.labels.keys(), ...policy.labels.keys()]))
+    state.todo.labels.add(label);
+  for (const id of state.nodes.keys()) state.todo.nodes.add(id);
+  recountUnreadable(state);
+  for (const pool of state.pools.values()) if (!pool.policy.launches) offerIdle(state, pool);
+}
+
+function setPool(state: State, policy: LocalPool): void {
+  const known = state.pools.get(policy.key);
+  if (known === undefined) {
+    state.pools.set(policy.key, {
+      policy,
+      queue: new PoolQueue<Waiting>(compareWaiting),
+      fresh: new Set(),
+      woken: new Map(),
+      blocked: undefined,
+      paused: false,
+      inventory: new Inventory<Waiting>(compareWaiting),
+      hosts: new Hosts<Waiting>(),
+    });
+    return;
+  }
+  // A new component says that it is not paused.
+  if (known.policy.id !== policy.id) known.paused = false;
+  known.policy = policy;
+}
+
+/** Hosts may have been idle before their pool was known. */
+function offerIdle(state: State, pool: PoolState): void {
+  for (const id of state.idle.ofPool(pool.policy.key)) offerHost(state, pool, id);
 }

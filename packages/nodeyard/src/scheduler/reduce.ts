@@ -2,16 +2,17 @@ import { allocate, lookAtNewcomers } from "./allocate.ts";
 import { onHostDue } from "./host-line.ts";
 import { onBuilders, onImageDue, wakeForImage } from "./images.ts";
 import { keepReady } from "./min-ready.ts";
-import { onNode, reconsider, reconsiderAges, wakeFreed } from "./nodes.ts";
+import { noteLeaving, onNode, reconsider, reconsiderAges, wakeFreed } from "./nodes.ts";
 import { onOffering, onOfferingDue, triedBy } from "./offerings.ts";
 import { onPolicy } from "./policy.ts";
 import { isQuotaWanted, onQuotaRefused, probed } from "./refusals.ts";
 import type { RegistryChange } from "./registry.ts";
 import { classify, forget, onRequest } from "./requests.ts";
-import { type State, setVerdict, type Turn } from "./state.ts";
+import { type PoolState, type State, setVerdict, type Turn } from "./state.ts";
+import type { TimerKind } from "./timers.ts";
 import type { Output, SchedulerEvent } from "./types.ts";
 import { onUnreadable } from "./unreadable.ts";
-import { dirtyProvider } from "./waiting.ts";
+import { dirtyProvider, wakeStarts } from "./waiting.ts";
 
 /** Pieces of deferred work done in one turn, at most: a turn stays short whatever waits. */
 const BUDGET = 256;
@@ -40,7 +41,7 @@ export function reduce(state: State, events: readonly SchedulerEvent[], now: num
   return {
     actions: turn.actions,
     verdicts: [...turn.changedVerdicts].map((request) => ({ request, verdict: state.verdicts.get(request) })),
-    nextWake: state.timetable.next(),
+    nextWake: state.timers.next(),
     more,
     failures,
   };
@@ -55,7 +56,7 @@ function describeEvent(event: SchedulerEvent): string {
 function take(state: State, turn: Turn, event: SchedulerEvent): void {
   switch (event.type) {
     case "policy":
-      return onPolicy(state, turn, event.policy);
+      return onPolicy(state, event.policy);
     case "node":
       return onNode(state, turn, event.id, event.after);
     case "request":
@@ -65,8 +66,8 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
     case "component":
       return onRegistry(state, state.registry.set(event.key, event.after));
     case "image":
-      if (event.after === undefined) state.images.delete(event.image);
-      else state.images.set(event.image, event.after);
+      if (event.after === undefined) state.images.facts.delete(event.image);
+      else state.images.facts.set(event.image, event.after);
       return wakeForImage(state, event.image);
     case "quota-refused":
       return onQuotaRefused(state, turn, event.provider);
@@ -92,10 +93,9 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
     case "deallocated":
       return onNodeDone(state, turn, event.node, event.retryMs);
     case "min-ready-requested":
-      state.minReadyAsking.delete(event.label);
-      if (event.retryMs !== undefined)
-        state.timetable.set(`label ${event.label}`, turn.steady + event.retryMs);
-      state.dirtyLabels.add(event.label);
+      state.minReady.asking.delete(event.label);
+      if (event.retryMs !== undefined) state.timers.set("label", event.label, turn.steady + event.retryMs);
+      state.todo.labels.add(event.label);
       return;
     case "sweep":
       return resetLost(state, turn);
@@ -110,86 +110,89 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
  */
 function onRegistry(state: State, change: RegistryChange | undefined): void {
   if (change === undefined) return;
-  for (const pool of state.pools.values()) {
-    for (const id of pool.yielding.keys()) state.recheck.add(id);
-  }
+  for (const { id } of state.waits.of("yield")) state.todo.requests.add(id);
   if (change === "standing") return;
-  for (const id of state.incapable) state.recheck.add(id);
+  for (const { id } of state.waits.of("registry")) state.todo.requests.add(id);
   onBuilders(state);
-  for (const label of state.minReadyShort.keys()) state.dirtyLabels.add(label);
-  for (const [id, entry] of state.requests) if (entry.record.declinedBy.length > 0) state.recheck.add(id);
+  for (const label of state.minReady.short.keys()) state.todo.labels.add(label);
+  for (const [id, entry] of state.requests)
+    if (entry.record.declinedBy.length > 0) state.todo.requests.add(id);
 }
 
 function lookAtEverything(state: State): void {
-  for (const id of state.requests.keys()) state.recheck.add(id);
-  for (const id of state.nodes.keys()) state.recheckNodes.add(id);
-  for (const label of state.policy.labels.keys()) state.dirtyLabels.add(label);
+  for (const id of state.requests.keys()) state.todo.requests.add(id);
+  for (const id of state.nodes.keys()) state.todo.nodes.add(id);
+  for (const label of state.policy.labels.keys()) state.todo.labels.add(label);
 }
 
 /** Handlers die with the session; their requests and nodes are looked at as anybody's. */
 function onSessionLost(state: State): void {
-  for (const [id, handling] of state.handling) {
-    for (const launch of handling.reserved) state.usage.delete(launch.node);
-    state.recheck.add(id);
+  for (const id of state.handling.requests()) {
+    for (const launch of state.handling.of(id)!.reserved) state.usage.delete(launch.node);
+    state.todo.requests.add(id);
   }
-  for (const node of state.claimed.keys()) state.recheckNodes.add(node);
-  for (const node of state.busyNodes) state.recheckNodes.add(node);
+  for (const node of [...state.handling.claimed(), ...state.busyNodes]) state.todo.nodes.add(node);
+  const busy = [...state.busyNodes];
   state.offerings.trying.clear();
   for (const refusal of state.refusals.values()) refusal.probe = undefined;
   state.handling.clear();
-  state.claimed.clear();
   state.busyNodes.clear();
-  state.makingRoom.clear();
-  state.minReadyAsking.clear();
-  state.starting.clear();
-  for (const key of state.pools.keys()) state.dirty.add(key);
+  for (const node of busy) noteLeaving(state, node, state.nodes.get(node));
+  state.minReady.asking.clear();
+  for (const key of state.pools.keys()) state.todo.pools.add(key);
 }
 
 function onStarted(state: State, request: string): void {
-  if (!state.starting.delete(request)) return;
-  for (const node of state.handling.get(request)?.claimed ?? [])
-    for (const label of state.nodes.get(node)?.record.type ?? []) state.dirtyLabels.add(label);
-  for (const key of state.startBlocked) state.dirty.add(key);
-  state.startBlocked.clear();
+  const started = state.handling.started(request);
+  if (started === undefined) return;
+  // What it was promised is its own now, and may be replaced.
+  for (const node of started.claimed)
+    for (const label of state.nodes.get(node)?.record.type ?? []) state.todo.labels.add(label);
+  wakeStarts(state);
 }
 
 function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { type: "handled" }>): void {
   const { request } = event;
-  const handling = state.handling.get(request);
+  const handling = state.handling.of(request);
   if (handling === undefined) return;
   onStarted(state, request);
   triedBy(state, request);
   const provider = state.pools.get(handling.pool)?.policy.provider;
   if (provider !== undefined) probed(state, provider, request);
-  state.handling.delete(request);
+  state.handling.end(request);
   for (const launch of handling.reserved) wakeFreed(state, state.usage.delete(launch.node) ?? []);
-  for (const node of handling.claimed) {
-    state.claimed.delete(node);
-    state.recheckNodes.add(node);
-  }
-  for (const node of state.allocated.get(request) ?? []) state.recheckNodes.add(node);
+  for (const node of handling.claimed) state.todo.nodes.add(node);
+  for (const node of state.allocated.get(request) ?? []) state.todo.nodes.add(node);
   const entry = state.requests.get(request);
   if (entry?.record.state !== "requested" && entry?.record.state !== "pending")
     return forget(state, turn, request);
   if (event.retryMs !== undefined) {
     const nextTry = turn.steady + event.retryMs;
     // What became of a write without an answer may show only later: as `pending`, and nobody's.
-    if (event.unsure === true) state.timetable.set(`unsure ${request}`, nextTry);
+    if (event.unsure === true) state.timers.set("unsure", request, nextTry);
     // One that we gave up half-way need not wait for a sweep; one of another launcher's is not asked for twice a minute.
     if (entry.record.state === "pending" && handling.pool === "") return;
-    state.timetable.set(`request ${request}`, nextTry);
+    state.timers.set("request", request, nextTry);
     setVerdict(state, turn, request, "retry.later", {}, nextTry);
-  } else state.recheck.add(request);
+  } else state.todo.requests.add(request);
 }
 
 function onNodeDone(state: State, turn: Turn, node: string, retryMs: number | undefined): void {
-  for (const ids of state.makingRoom.values()) ids.delete(node);
   if (retryMs !== undefined && state.nodes.has(node)) {
-    state.timetable.set(`busy ${node}`, turn.steady + retryMs);
+    state.timers.set("busy", node, turn.steady + retryMs);
+    // It is tried again later, and its room comes only then, unless its record says that it goes.
+    state.leaving.set(node, undefined);
+    noteLeaving(state, node, state.nodes.get(node));
     return;
   }
+  release(state, node);
+}
+
+/** No controller works on a node any more. */
+function release(state: State, node: string): void {
   state.busyNodes.delete(node);
-  state.recheckNodes.add(node);
+  noteLeaving(state, node, state.nodes.get(node));
+  state.todo.nodes.add(node);
 }
 
 /** Pending requests that nobody here handles may have lost their handler; whoever gets their lock resets them. */
@@ -201,90 +204,79 @@ function resetLost(state: State, turn: Turn): void {
 
 function reset(state: State, turn: Turn, request: string): void {
   if (state.handling.has(request)) return;
-  state.handling.set(request, { pool: "", reserved: [], claimed: [] });
+  state.handling.begin(request, { pool: "", reserved: [], claimed: [] }, false);
   turn.actions.push({ type: "reset", request });
 }
 
+const onDue: Readonly<Record<TimerKind, (state: State, turn: Turn, name: string) => void>> = {
+  node: reconsider,
+  busy: (state, _, node) => release(state, node),
+  request: (state, turn, id) => {
+    state.todo.requests.add(id);
+    if (state.complete && state.pending.has(id)) reset(state, turn, id);
+  },
+  unsure: (state, turn, id) => {
+    if (!state.complete) state.timers.set("unsure", id, turn.steady + UNSURE_MS);
+    else if (state.pending.has(id)) reset(state, turn, id);
+  },
+  yield: (state, _, id) => state.todo.requests.add(id),
+  label: (state, _, label) => state.todo.labels.add(label),
+  short: (state, _, label) => state.todo.labels.add(label),
+  image: onImageDue,
+  offering: onOfferingDue,
+  refusal: (state, _, provider) => dirtyProvider(state, provider),
+  quota: (state, turn, provider) => {
+    if (isQuotaWanted(state, provider)) turn.actions.push({ type: "ask-quota", provider });
+  },
+  host: (state, _, host) => onHostDue(state, host),
+};
+
 function fireTimers(state: State, turn: Turn): void {
-  const { timetable } = state;
-  for (let key = timetable.take(turn.steady); key !== undefined; key = timetable.take(turn.steady)) {
-    const space = key.indexOf(" ");
-    const id = key.slice(space + 1);
-    switch (key.slice(0, space)) {
-      case "node":
-        reconsider(state, turn, id);
-        break;
-      case "busy":
-        state.busyNodes.delete(id);
-        state.recheckNodes.add(id);
-        break;
-      case "request":
-        state.recheck.add(id);
-        if (state.complete && state.pending.has(id)) reset(state, turn, id);
-        break;
-      case "unsure":
-        if (!state.complete) timetable.set(key, turn.steady + UNSURE_MS);
-        else if (state.pending.has(id)) reset(state, turn, id);
-        break;
-      case "ask":
-        if (isQuotaWanted(state, id)) turn.actions.push({ type: "ask-quota", provider: id });
-        break;
-      case "yield":
-        state.recheck.add(id);
-        break;
-      case "quota":
-        dirtyProvider(state, id);
-        break;
-      case "short":
-        state.dirtyLabels.add(id);
-        break;
-      case "host":
-        onHostDue(state, id);
-        break;
-      case "image":
-        onImageDue(state, turn, id);
-        break;
-      case "offering":
-        onOfferingDue(state, turn, id);
-        break;
-      case "label":
-        state.dirtyLabels.add(id);
-        break;
-    }
-  }
+  const { timers } = state;
+  for (let due = timers.take(turn.steady); due !== undefined; due = timers.take(turn.steady))
+    onDue[due.kind](state, turn, due.name);
 }
 
 /** Does what the events left to do, within the budget. True when work is left. */
 function settle(state: State, turn: Turn): boolean {
   let budget = BUDGET;
-  for (const id of state.recheckNodes) {
+  for (const id of state.todo.nodes) {
     if (budget-- <= 0) return true;
-    state.recheckNodes.delete(id);
+    state.todo.nodes.delete(id);
     reconsider(state, turn, id);
   }
-  for (const id of state.recheck) {
+  for (const id of state.todo.requests) {
     if (budget-- <= 0) return true;
-    state.recheck.delete(id);
+    state.todo.requests.delete(id);
     const entry = state.requests.get(id);
     if (entry?.record.state === "requested" && !state.handling.has(id)) classify(state, turn, entry);
   }
   if (!state.complete) return false;
-  const pools = [...state.dirty].map((key) => state.pools.get(key)).filter((pool) => pool !== undefined);
-  pools.sort((a, b) => a.policy.priority - b.policy.priority);
-  for (const pool of pools) {
-    state.dirty.delete(pool.policy.key);
-    state.newcomers.delete(pool.policy.key);
+  for (const pool of poolsToDo(state)) {
+    state.todo.pools.delete(pool.policy.key);
+    state.todo.newcomers.delete(pool.policy.key);
     budget = allocate(state, turn, pool, Math.max(budget, 1));
   }
-  for (const key of state.newcomers) {
-    state.newcomers.delete(key);
+  for (const key of state.todo.newcomers) {
+    state.todo.newcomers.delete(key);
     const pool = state.pools.get(key);
     if (pool !== undefined) budget = lookAtNewcomers(state, turn, pool, Math.max(budget, 1));
   }
-  for (const label of state.dirtyLabels) {
-    state.dirtyLabels.delete(label);
+  for (const label of state.todo.labels) {
+    state.todo.labels.delete(label);
     keepReady(state, turn, label);
   }
-  const { recheck, recheckNodes, dirty, newcomers } = state;
-  return recheck.size > 0 || recheckNodes.size > 0 || dirty.size > 0 || newcomers.size > 0;
+  const { requests, nodes, pools, newcomers } = state.todo;
+  return requests.size > 0 || nodes.size > 0 || pools.size > 0 || newcomers.size > 0;
+}
+
+/** Pools with something to try, the preferred ones first. One that has gone meanwhile is forgotten: nobody would ever look at it. */
+function poolsToDo(state: State): readonly PoolState[] {
+  const found: PoolState[] = [];
+  for (const key of state.todo.pools) {
+    const pool = state.pools.get(key);
+    if (pool === undefined) state.todo.pools.delete(key);
+    else found.push(pool);
+  }
+  return found.sort((a, b) => a.policy.priority - b.policy.priority);
 }

@@ -18,18 +18,18 @@ export function onQuotaRefused(state: State, turn: Turn, provider: string): void
   const streak = (known?.streak ?? -1) + 1;
   const until = turn.steady + Math.min(MOST_MS, FIRST_MS * 2 ** streak);
   state.refusals.set(provider, { until, streak, probe: undefined });
-  state.timetable.set(`quota ${provider}`, until);
+  state.timers.set("refusal", provider, until);
 }
 
 /** Somebody waits for the quota of a provider: before long it is asked again, since others may have left. */
 export function wantQuota(state: State, turn: Turn, provider: string): void {
-  const key = `ask ${provider}`;
-  if (state.timetable.get(key) === undefined) state.timetable.set(key, turn.steady + ASK_AGAIN_MS);
+  if (state.timers.get("quota", provider) === undefined)
+    state.timers.set("quota", provider, turn.steady + ASK_AGAIN_MS);
 }
 
 /** Whether anybody still waits for it. */
 export function isQuotaWanted(state: State, provider: string): boolean {
-  if ((state.quotaWaiting.get(provider)?.size ?? 0) > 0) return true;
+  if (state.waits.line("quota", provider).size > 0) return true;
   for (const { policy, blocked } of state.pools.values())
     if (policy.provider === provider && blocked?.scopes.has("provider")) return true;
   return false;
@@ -60,7 +60,7 @@ export function probeQuota(state: State, provider: string, request: string): voi
 export function probed(state: State, provider: string, request: string): void {
   if (state.refusals.get(provider)?.probe !== request) return;
   state.refusals.delete(provider);
-  state.timetable.delete(`quota ${provider}`);
+  state.timers.delete("refusal", provider);
   dirtyProvider(state, provider);
 }
 
@@ -69,6 +69,6 @@ export function quotaFreed(state: State, provider: string): void {
   const refusal = state.refusals.get(provider);
   if (refusal === undefined) return;
   refusal.until = Number.NEGATIVE_INFINITY;
-  state.timetable.delete(`quota ${provider}`);
+  state.timers.delete("refusal", provider);
   dirtyProvider(state, provider);
 }

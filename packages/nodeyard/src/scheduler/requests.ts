@@ -1,6 +1,7 @@
 import type { RequestEntry } from "../view/index.ts";
-import { clearVerdict, type State, setVerdict, type Turn, type Waiting } from "./state.ts";
-import { dequeue, enqueue, forgetTopics, wakeTenant } from "./waiting.ts";
+import { clearVerdict, type State, setVerdict, type Turn } from "./state.ts";
+import { enqueue, stopWaiting, wakeTenant } from "./waiting.ts";
+import type { Waiting } from "./waits.ts";
 
 /** What min-ready requests of any launcher carry (docs/contract/launcher.md, "min-ready"). */
 export const MIN_READY = "NodePool:min-ready";
@@ -30,28 +31,21 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
 
 /** Takes a request out of all that makes it wait. */
 export function forget(state: State, turn: Turn, id: string): void {
-  const waiting = state.waiting.get(id);
-  if (waiting !== undefined) dequeue(state, waiting);
+  const waiting = stopWaiting(state, id);
   // What was kept of a tenant's limit for this one is its others' now.
   if (waiting?.record.tenantName != null) wakeTenant(state, waiting.record.tenantName);
-  forgetTopics(state, id);
-  state.waiting.delete(id);
-  state.incapable.delete(id);
-  state.recheck.delete(id);
+  state.todo.requests.delete(id);
   state.yields.delete(id);
-  state.timetable.delete(`yield ${id}`);
-  state.timetable.delete(`request ${id}`);
+  state.timers.delete("yield", id);
+  state.timers.delete("request", id);
   clearVerdict(state, turn, id);
 }
 
 /** Puts a request that is `requested` where it belongs: queues of able pools, or a decline by the others. */
 export function classify(state: State, turn: Turn, entry: RequestEntry): void {
   const { id, record } = entry;
-  const old = state.waiting.get(id);
-  if (old !== undefined) dequeue(state, old);
-  state.waiting.delete(id);
-  state.incapable.delete(id);
-  if (!state.complete || state.timetable.get(`request ${id}`) !== undefined) return;
+  stopWaiting(state, id);
+  if (!state.complete || state.timers.get("request", id) !== undefined) return;
 
   const { registry } = state;
   if (registry.allDeclined(record.declinedBy)) {
@@ -86,7 +80,8 @@ export function classify(state: State, turn: Turn, entry: RequestEntry): void {
     return;
   }
   if (able) return;
-  state.incapable.add(id);
+  state.waiting.set(id, waiting);
+  state.waits.join("registry", "", waiting);
   const inert = inertProviders(
     state,
     others.map((pool) => pool.id),
@@ -103,12 +98,9 @@ export function decline(
   pools: readonly string[],
   reason: string,
 ): void {
-  const waiting = state.waiting.get(id);
-  if (waiting !== undefined) dequeue(state, waiting);
+  const waiting = stopWaiting(state, id);
   if (waiting?.record.tenantName != null) wakeTenant(state, waiting.record.tenantName);
-  state.waiting.delete(id);
-  state.incapable.delete(id);
-  state.handling.set(id, { pool: "", reserved: [], claimed: [] });
+  state.handling.begin(id, { pool: "", reserved: [], claimed: [] }, false);
   turn.actions.push({ type: "decline", request: id, pools, reason });
 }
 
@@ -163,16 +155,16 @@ function noteMinReady(
     const open = add && entry.record.state !== "failed";
     // Everybody declined: to ask again at once would only write and delete requests for ever.
     if (add && !open && before?.record.state !== "failed")
-      state.timetable.set(`label ${label}`, turn.steady + DECLINED_MS);
-    const ids = state.minReadyOpen.get(label) ?? new Set();
-    if (open) state.minReadyOpen.set(label, ids);
+      state.timers.set("label", label, turn.steady + DECLINED_MS);
+    const ids = state.minReady.open.get(label) ?? new Set();
+    if (open) state.minReady.open.set(label, ids);
     if (open) ids.add(entry.id);
-    else if (ids.delete(entry.id) && ids.size === 0) state.minReadyOpen.delete(label);
-    state.dirtyLabels.add(label);
+    else if (ids.delete(entry.id) && ids.size === 0) state.minReady.open.delete(label);
+    state.todo.labels.add(label);
   }
 }
 
 /** The request is gone or put back: nodes that were promised to it are looked at again. */
 function releaseAllocations(state: State, request: string): void {
-  for (const node of state.allocated.get(request) ?? []) state.recheckNodes.add(node);
+  for (const node of state.allocated.get(request) ?? []) state.todo.nodes.add(node);
 }

@@ -3,9 +3,9 @@ import type { RequestEntry } from "../view/index.ts";
 import { hostVerdict } from "./explain.ts";
 import { type Plan, planFor, YIELD_MS } from "./plan.ts";
 import { isInert } from "./requests.ts";
-import type { SortedQueue } from "./sorted-queue.ts";
-import { type PoolState, type State, type Turn, treeTimeOf, type Waiting } from "./state.ts";
+import { type PoolState, type State, type Turn, treeTimeOf } from "./state.ts";
 import type { VerdictCode } from "./types.ts";
+import { type Line, labelLine, type Waiting } from "./waits.ts";
 
 /** What only one pool says; `verdictCodes` has the rest. */
 export const standingCodes = {
@@ -57,7 +57,7 @@ export function standingsOfLabel(state: State, at: At, label: string): readonly 
 
 function standingIn(state: State, at: At, pool: PoolState, waiting: Waiting): Standing {
   const { policy } = pool;
-  const handling = state.handling.get(waiting.id);
+  const handling = state.handling.of(waiting.id);
   const line = lineOf(state, pool, waiting);
   const judged = judge(state, at, pool, waiting, handling?.pool === policy.key);
   const noted = state.verdicts.get(waiting.id);
@@ -117,8 +117,8 @@ function fromPlan(state: State, at: At, pool: PoolState, waiting: Waiting, plan:
     case "blocked":
       return waits(plan.code, plan.facts, plan.nextTry);
     case "serve": {
-      if (state.starting.size >= state.policy.maxStarting)
-        return waits("queue.starting", { starting: state.starting.size });
+      if (state.handling.startingCount >= state.policy.maxStarting)
+        return waits("queue.starting", { starting: state.handling.startingCount });
       const head = pool.queue.at(0);
       if (head !== undefined && head.id !== waiting.id && pool.queue.has(waiting))
         return waits("queue.behind", { head: head.id });
@@ -134,10 +134,10 @@ function lineOf(
   pool: PoolState,
   waiting: Waiting,
 ): { readonly position: number | null; readonly length: number } {
-  const lines: Pick<SortedQueue<Waiting>, "indexOf" | "size">[] = [pool.queue];
+  const lines: Pick<Line, "indexOf" | "size">[] = [pool.queue];
   for (const label of pool.policy.labels) {
-    const line = state.wanting.get(`${pool.policy.key} ${label}`);
-    if (line !== undefined) lines.push(line);
+    const line = state.waits.line("label", labelLine(pool.policy.key, label));
+    if (line.size > 0) lines.push(line);
   }
   const length = lines.reduce((sum, { size }) => sum + size, pool.inventory.size);
   const index = lines.map((line) => line.indexOf(waiting)).find((found) => found >= 0);

@@ -16,7 +16,7 @@ export function onUnreadable(
   if (kind === "request") {
     if (known === undefined) state.unreadable.requests.delete(id);
     else state.unreadable.requests.add(id);
-    for (const node of state.allocated.get(id) ?? []) state.recheckNodes.add(node);
+    for (const node of state.allocated.get(id) ?? []) state.todo.nodes.add(node);
     return;
   }
   if (known === undefined) {
@@ -30,7 +30,7 @@ export function onUnreadable(
   for (const { policy } of state.pools.values()) wakeFreed(state, [`pool ${policy.key}`]);
   wakeFreed(
     state,
-    [...state.tenantWaiting.keys()].map((tenant) => `tenant ${tenant}`),
+    state.waits.names("tenant").map((tenant) => `tenant ${tenant}`),
   );
 }
 

@@ -1,71 +1,80 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
-import { SortedQueue } from "./sorted-queue.ts";
-import type { PoolState, State, TenantWaiting, Waiting } from "./state.ts";
-import { compareWaiting } from "./state.ts";
+import type { PoolState, State } from "./state.ts";
 import { usedOfTenant } from "./used.ts";
+import { labelLine, type Topic, type Waiting } from "./waits.ts";
 
-/** Where requests wait, and how they leave: the only code that touches more than one of the places at once. */
+/** How requests come into the queues and lines, and how they leave: the only code that touches more than one of these at once. */
 
 export function enqueue(state: State, pool: PoolState, waiting: Waiting): void {
   if (!pool.queue.add(waiting)) return;
   const { key } = pool.policy;
-  if (pool.blocked === undefined) state.dirty.add(key);
+  if (pool.blocked === undefined) state.todo.pools.add(key);
   else {
     pool.fresh.add(waiting);
     // Behind a blocked head a newcomer changes nothing for those who have been looked at.
-    if (pool.queue.at(0) === waiting) state.dirty.add(key);
-    else state.newcomers.add(key);
+    if (pool.queue.at(0) === waiting) state.todo.pools.add(key);
+    else state.todo.newcomers.add(key);
   }
 }
 
 /** The head of a pool is no longer held up, or another one is: what was kept for it is anybody's. */
 export function unblock(state: State, pool: PoolState): void {
   pool.blocked = undefined;
-  state.dirty.add(pool.policy.key);
+  state.todo.pools.add(pool.policy.key);
   dirtyProvider(state, pool.policy.provider);
 }
 
 /** Pools of a provider that wait for capacity have something to try again. */
 export function dirtyProvider(state: State, provider: string): void {
   for (const { policy, blocked } of state.pools.values())
-    if (policy.provider === provider && blocked !== undefined) state.dirty.add(policy.key);
+    if (policy.provider === provider && blocked !== undefined) state.todo.pools.add(policy.key);
 }
 
-/** Takes a request out of every place it waits in. */
-export function dequeue(state: State, waiting: Waiting): void {
+/** Takes a request out of all that it waits in. Returns it as it stood there; undefined when it did not wait. */
+export function stopWaiting(state: State, id: string): Waiting | undefined {
+  const waiting = state.waiting.get(id);
+  if (waiting === undefined) return undefined;
+  state.waiting.delete(id);
+  state.waits.leaveAll(waiting);
   for (const pool of state.pools.values()) {
-    const wasHead = pool.queue.at(0) === waiting;
-    if (pool.queue.delete(waiting) && wasHead) state.dirty.add(pool.policy.key);
-    pool.yielding.delete(waiting.id);
-    pool.fresh.delete(waiting);
-    state.quotaWaiting.get(pool.policy.provider)?.delete(waiting.id);
-    if (pool.blocked?.id === waiting.id) unblock(state, pool);
-    letHostsGo(state, pool, waiting);
-    wakeNext(state, pool, waiting);
-    for (const label of new Set(waiting.record.nodeTypes)) {
-      const key = `${pool.policy.key} ${label}`;
-      const wanting = state.wanting.get(key);
-      if (wanting?.delete(waiting) && wanting.size === 0) state.wanting.delete(key);
-    }
+    if (pool.queue.at(0) === waiting) state.todo.pools.add(pool.policy.key);
+    leaveQueue(state, pool, waiting);
+    if (pool.blocked?.id === id) unblock(state, pool);
   }
-  const tenant = waiting.record.tenantName;
-  if (tenant === null) return;
-  const held = state.tenantWaiting.get(tenant);
-  if (held?.delete(waiting as TenantWaiting) && held.size === 0) state.tenantWaiting.delete(tenant);
-}
-
-/** The request waits for nothing any more: what wakes others seldom, an image or an offering, must not gather those that have gone. */
-export function forgetTopics({ imageWaiting, quotaWaiting, offerings }: State, id: string): void {
-  for (const topics of [imageWaiting, quotaWaiting, offerings.waiting])
-    for (const [topic, ids] of topics) if (ids.delete(id) && ids.size === 0) topics.delete(topic);
+  return waiting;
 }
 
 /** Takes a request out of one pool's queue and inventory: it waits elsewhere. */
 export function leaveQueue(state: State, pool: PoolState, waiting: Waiting): void {
   pool.queue.delete(waiting);
   pool.fresh.delete(waiting);
-  letHostsGo(state, pool, waiting);
+  pool.hosts.forget(waiting);
+  passHostsOn(state, pool, waiting);
   wakeNext(state, pool, waiting);
+}
+
+/** Everyone who waits for this is classified again, and waits for it no more. */
+export function recheckAll(state: State, topic: Topic, name: string): void {
+  for (const waiter of [...state.waits.line(topic, name)]) recheck(state, topic, name, waiter);
+}
+
+/** The same for the first in line alone. */
+export function recheckFirst(state: State, topic: Topic, name: string): void {
+  const first = state.waits.line(topic, name).at(0);
+  if (first !== undefined) recheck(state, topic, name, first);
+}
+
+function recheck(state: State, topic: Topic, name: string, waiter: Waiting): void {
+  state.waits.leave(topic, name, waiter);
+  state.todo.requests.add(waiter.id);
+}
+
+/** A launch has begun, or is over: pools whose head waits for that go on. */
+export function wakeStarts(state: State): void {
+  for (const pool of state.waits.names("start")) {
+    state.todo.pools.add(pool);
+    for (const waiter of [...state.waits.line("start", pool)]) state.waits.leave("start", pool, waiter);
+  }
 }
 
 /**
@@ -85,11 +94,6 @@ export function parkForHosts(state: State, pool: PoolState, waiting: Waiting): r
   return hosts;
 }
 
-function letHostsGo(state: State, pool: PoolState, waiting: Waiting): void {
-  pool.hosts.forget(waiting);
-  passHostsOn(state, pool, waiting);
-}
-
 function passHostsOn(state: State, pool: PoolState, { id }: Waiting): void {
   for (const next of pool.inventory.leave(id)) onHostKept(state, pool, next);
 }
@@ -104,10 +108,7 @@ export function onHostKept(state: State, pool: PoolState, waiting: Waiting): voi
 /** Moves a request from the queue to the line for idle nodes of one label. */
 export function parkForLabel(state: State, pool: PoolState, waiting: Waiting, label: string): void {
   leaveQueue(state, pool, waiting);
-  const key = `${pool.policy.key} ${label}`;
-  const line = state.wanting.get(key) ?? new SortedQueue<Waiting>(compareWaiting);
-  state.wanting.set(key, line);
-  line.add(waiting);
+  state.waits.join("label", labelLine(pool.policy.key, label), waiting);
 }
 
 /** Puts the first in the lines for these labels back into the queue: a node that they want became free. */
@@ -118,12 +119,11 @@ export function wakeForLabels(
   after?: Waiting,
 ): void {
   for (const label of labels) {
-    const key = `${pool.policy.key} ${label}`;
-    const line = state.wanting.get(key);
-    const first = after === undefined ? line?.at(0) : line?.after(after);
-    if (line === undefined || first === undefined) continue;
-    line.delete(first);
-    if (line.size === 0) state.wanting.delete(key);
+    const name = labelLine(pool.policy.key, label);
+    const line = state.waits.line("label", name);
+    const first = after === undefined ? line.at(0) : line.after(after);
+    if (first === undefined) continue;
+    state.waits.leave("label", name, first);
     pool.woken.set(first, labels);
     enqueue(state, pool, first);
   }
@@ -138,42 +138,22 @@ export function wakeNext(state: State, pool: PoolState, waiting: Waiting): void 
   wakeForLabels(state, pool, idle, waiting);
 }
 
-/** Puts everyone who waits for a label in this pool back into the queue (the pool goes). */
-export function wakeAllForPool(state: State, pool: PoolState): void {
-  const prefix = `${pool.policy.key} `;
-  for (const [key, line] of [...state.wanting]) {
-    if (!key.startsWith(prefix)) continue;
-    state.wanting.delete(key);
-    for (const waiting of line) enqueue(state, pool, waiting);
-  }
-}
-
-/** The request wants more than others leave of the provider's quota, and waits until they leave more. */
-export function parkForQuota(state: State, { policy }: PoolState, { id }: Waiting): void {
-  const ids = state.quotaWaiting.get(policy.provider) ?? new Set();
-  state.quotaWaiting.set(policy.provider, ids.add(id));
-}
-
 /** Puts a request in its tenant's line. */
 export function parkForTenant(state: State, waiting: Waiting, need: Resources): void {
   const tenant = waiting.record.tenantName;
-  if (tenant === null) return;
-  const held = state.tenantWaiting.get(tenant) ?? new SortedQueue<TenantWaiting>(compareWaiting);
-  state.tenantWaiting.set(tenant, held);
-  held.add({ ...waiting, need });
+  if (tenant !== null) state.waits.join("tenant", tenant, { ...waiting, need });
 }
 
 /** The first of those whom the tenant's limit holds back are looked at again: as many as there is room for now. */
 export function wakeTenant(state: State, tenant: string): void {
-  const held = state.tenantWaiting.get(tenant);
-  if (held === undefined) return;
+  const line = state.waits.line("tenant", tenant);
+  if (line.size === 0) return;
   const limit = state.policy.tenantLimits.get(tenant) ?? {};
   let used = usedOfTenant(state, tenant);
-  for (let first = held.at(0); first !== undefined; first = held.at(0)) {
-    if (exceeded(limit, used, first.need) !== undefined) return;
-    used = add(used, first.need);
-    held.delete(first);
-    state.recheck.add(first.id);
+  for (let first = line.at(0); first !== undefined; first = line.at(0)) {
+    const need = first.need ?? {};
+    if (exceeded(limit, used, need) !== undefined) return;
+    used = add(used, need);
+    recheck(state, "tenant", tenant, first);
   }
-  state.tenantWaiting.delete(tenant);
 }

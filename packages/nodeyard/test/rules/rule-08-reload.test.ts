@@ -9,5 +9,5 @@ test("rule 8: a pool that leaves while requests wait for it leaves no turn that 
   // The desk turns until nothing is left to do, and throws when that never comes.
   desk.tell({ type: "policy", policy: policy([pool({ provider: "other" })]) });
   expect(desk.state.pools.size).toBe(1);
-  expect([...desk.state.dirty]).toEqual([]);
+  expect([...desk.state.todo.pools]).toEqual([]);
 });

@@ -36,6 +36,17 @@ test("another launcher's pool that pauses or goes on has nobody looked at again 
   }
 });
 
+test("a quota that is read anew has nobody looked at again who does not wait for it", () => {
+  const desk = busyDesk();
+  const { policy: before } = desk.state;
+  const cloud = { ...before.providers.get("cloud")!, quota: { instances: 5 }, readAt: 1 };
+  const after = { ...before, providers: new Map(before.providers).set("cloud", cloud) };
+  for (const next of [after, { ...after }]) {
+    const output = reduce(desk.state, [{ type: "policy", policy: next }], 1);
+    expect([output.more, output.actions]).toEqual([false, []]);
+  }
+});
+
 test("its end does: what everybody left has declined fails", () => {
   const desk = busyDesk();
   const actions = desk.tell({ type: "component", key: "foreign" });

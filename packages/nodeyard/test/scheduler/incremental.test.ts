@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HOST_BACK_MS } from "../../src/scheduler/host-line.ts";
-import type { Action, SchedulerEvent } from "../../src/scheduler/index.ts";
+import type { Action, Policy, SchedulerEvent } from "../../src/scheduler/index.ts";
 import type { ImageFacts, ImageUploadEntry } from "../../src/view/index.ts";
 import { componentOf, Desk, node, policy, pool, request } from "./world.ts";
 
@@ -37,15 +37,7 @@ class World {
     ]),
   });
   readonly pools = [this.main, this.side, this.lab];
-  readonly policy = policy(this.pools, {
-    tenantLimits: new Map([["t1", { instances: 2 }]]),
-    providers: new Map(
-      ["cloud", "lab"].map((name) => [
-        name,
-        { name, maxConcurrency: Number.POSITIVE_INFINITY, quota: name === "cloud" ? { instances: 6 } : {} },
-      ]),
-    ),
-  });
+  policy = this.policyOf(6);
   readonly desk = new Desk(this.policy);
   image: ImageFacts = making;
 
@@ -75,6 +67,29 @@ class World {
   cancel(id: string): void {
     this.requests.delete(id);
     this.#take(this.desk.gone("request", id));
+  }
+
+  /** `instances`: what others leave of the cloud's quota. */
+  policyOf(instances: number): Policy {
+    return policy(this.pools, {
+      tenantLimits: new Map([["t1", { instances: 2 }]]),
+      providers: new Map(
+        ["cloud", "lab"].map((name) => [
+          name,
+          {
+            name,
+            maxConcurrency: Number.POSITIVE_INFINITY,
+            quota: name === "cloud" ? { instances } : {},
+            ...(name === "cloud" ? { limits: { instances: 9 } } : {}),
+          },
+        ]),
+      ),
+    });
+  }
+
+  setQuota(instances: number): void {
+    this.policy = this.policyOf(instances);
+    this.tell({ type: "policy", policy: this.policy });
   }
 
   setImage(facts: ImageFacts): void {
@@ -207,6 +222,10 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("stock" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("refuse" as const) }) },
   {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("quota" as const), instances: fc.constantFrom(1, 4, 6, 9) }),
+  },
+  {
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(500, 5_000, 70_000) }),
   },
@@ -261,6 +280,8 @@ function apply(world: World, taken: Step): void {
       return world.put(world.id(), { provider: "cloud", pool: "side", type: ["image"], state: "ready" });
     case "image":
       return world.setImage(taken.there ? there : making);
+    case "quota":
+      return world.setQuota(taken.instances);
     case "refuse":
       return world.tell({ type: "quota-refused", provider: "cloud" });
     case "wait":
@@ -291,6 +312,16 @@ describe("incremental equals from scratch", () => {
       fc.property(longer, (steps) => compare(steps, { notes: false })),
       { numRuns: 100 },
     );
+  });
+
+  test("who wants more than others leave of the quota is looked at when a node of its labels becomes idle, or is no longer", () => {
+    const pair: Step = { kind: "ask", labels: ["image", "image"], tenant: null, reuse: true };
+    const quota: Step = { kind: "quota", instances: 1 };
+    const there: Step = { kind: "image", there: true };
+    compare([quota, { kind: "stock" }, there, pair, { kind: "stock" }, { kind: "vanish", pick: 0 }], {
+      notes: false,
+    });
+    compare([quota, { kind: "stock" }, pair, there, { kind: "use", pick: 0 }], { notes: false });
   });
 
   test("a head whose image goes waits for that, and holds nobody up any more", () => {
@@ -354,7 +385,7 @@ function compare(steps: readonly Step[], { notes } = { notes: true }): void {
   expect(kept(world)).toEqual(kept({ desk: fresh, requests: world.requests }));
   expect([...world.desk.state.pending].sort()).toEqual([...fresh.state.pending].sort());
   expect(world.desk.state.handling.size).toBe(0);
-  expect(world.desk.state.claimed.size).toBe(0);
+  expect([...world.desk.state.handling.claimed()]).toEqual([]);
 }
 
 /**

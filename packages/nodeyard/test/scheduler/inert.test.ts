@@ -30,7 +30,7 @@ test("a request that ends while it is looked at is forgotten", () => {
   const desk = new Desk(policy([pool()]));
   desk.tell({ type: "request", id: ID, after: request(ID, { state: "pending" }) });
   desk.tell({ type: "sweep" });
-  expect([...desk.state.handling.keys()]).toEqual([ID]);
+  expect([...desk.state.handling.requests()]).toEqual([ID]);
   desk.tell({ type: "request", id: ID, after: undefined });
   desk.tell({ type: "handled", request: ID });
   expect([...desk.state.pending]).toEqual([]);

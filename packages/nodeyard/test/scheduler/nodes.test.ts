@@ -200,7 +200,7 @@ describe("min-ready", () => {
     expect(desk.tell({ type: "min-ready-requested", label: "small" })).toEqual([]);
     desk.gone("request", "900-0000000002");
     expect(desk.tell({ type: "tick" })).toEqual([]);
-    expect(desk.state.minReadyAsking.has("small")).toBe(true);
+    expect(desk.state.minReady.asking.has("small")).toBe(true);
   });
 
   test("at capacity a min-ready request is declined, not queued (check 12)", () => {

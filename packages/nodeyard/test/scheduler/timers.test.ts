@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Timetable } from "../../src/scheduler/timetable.ts";
+import { Timers } from "../../src/scheduler/timers.ts";
 
 const key = fc.constantFrom("a", "b", "c", "d", "e");
 const steps = fc.array(
@@ -15,24 +15,24 @@ const steps = fc.array(
 test("the earliest of what was set last and not deleted is due first", () => {
   fc.assert(
     fc.property(steps, (all) => {
-      const table = new Timetable();
+      const timers = new Timers();
       const due = new Map<string, number>();
       for (const step of all) {
         if ("set" in step) {
-          table.set(step.set, step.at);
+          timers.set("label", step.set, step.at);
           due.set(step.set, step.at);
         } else if ("delete" in step) {
-          table.delete(step.delete);
+          timers.delete("label", step.delete);
           due.delete(step.delete);
         } else {
           const first = Math.min(...due.values());
-          const taken = table.take(step.take);
+          const taken = timers.take(step.take)?.name;
           if (first > step.take) expect(taken).toBeUndefined();
           else expect(due.get(taken ?? "")).toBe(first);
           if (taken !== undefined) due.delete(taken);
         }
-        expect(table.next()).toBe(due.size === 0 ? undefined : Math.min(...due.values()));
-        for (const name of ["a", "b", "c", "d", "e"]) expect(table.get(name)).toBe(due.get(name));
+        expect(timers.next()).toBe(due.size === 0 ? undefined : Math.min(...due.values()));
+        for (const name of ["a", "b", "c", "d", "e"]) expect(timers.get("label", name)).toBe(due.get(name));
       }
     }),
   );

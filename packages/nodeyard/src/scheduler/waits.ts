@@ -1,0 +1,114 @@
+import type { Resources } from "@nodeyard/driver";
+import { compareRequestIds, type RequestRecord } from "@nodeyard/model";
+import { SortedQueue } from "./sorted-queue.ts";
+
+/** A request that waits, with what its place in every line depends on. */
+export interface Waiting {
+  readonly id: string;
+  readonly relativePriority: number;
+  readonly record: RequestRecord;
+}
+
+/** Nodepool's order: priority prefix as text, relative priority, sequence as text (docs/contract/launcher.md, "Order of requests"). */
+export function compareWaiting(a: Waiting, b: Waiting): number {
+  return compareRequestIds(a.id, a.relativePriority, b.id, b.relativePriority);
+}
+
+/** What a request can wait for, besides its turn in the queue of a pool and the hosts of one; the name says which. */
+export type Topic =
+  /** Who offers what: no pool of ours can serve it. The name is empty. */
+  | "registry"
+  /** That another pool serves it, which goes first: by the pool that yields. */
+  | "yield"
+  /** A launch to begin, since as many begin as may: by pool. */
+  | "start"
+  /** An idle node of a label in a pool: by `labelLine`. */
+  | "label"
+  /** The limit of its tenant. */
+  | "tenant"
+  /** An image. */
+  | "image"
+  /** An offering, or a label in all places, by its key. */
+  | "offering"
+  /** More of a provider's quota than others leave of it. */
+  | "quota";
+
+/** One that waits, with what is kept for it of its tenant's limit. */
+export type Waiter = Waiting & { readonly need?: Resources };
+
+/** Those that wait for one thing, the first in order first. Live: not to be kept over a change. */
+export type Line = Pick<SortedQueue<Waiter>, "size" | "at" | "after" | "indexOf" | typeof Symbol.iterator>;
+
+interface Place {
+  readonly topic: Topic;
+  readonly name: string;
+  readonly line: SortedQueue<Waiter>;
+}
+
+const nobody: Line = new SortedQueue<Waiter>(compareWaiting);
+
+/** Name of the line for idle nodes of a label in a pool. */
+export function labelLine(pool: string, label: string): string {
+  return `${pool} ${label}`;
+}
+
+/** Who waits for what. A request may wait for several things at once; whoever stops waiting leaves all lines at the cost of its own. */
+export class Waits {
+  readonly #lines = new Map<Topic, Map<string, Place>>();
+  readonly #byRequest = new Map<string, Set<Place>>();
+
+  join(topic: Topic, name: string, waiter: Waiter): void {
+    const places = this.#lines.get(topic) ?? new Map<string, Place>();
+    this.#lines.set(topic, places);
+    const place = places.get(name) ?? { topic, name, line: new SortedQueue<Waiter>(compareWaiting) };
+    places.set(name, place);
+    place.line.add(waiter);
+    const own = this.#byRequest.get(waiter.id) ?? new Set();
+    this.#byRequest.set(waiter.id, own.add(place));
+  }
+
+  /** False when it did not wait for that. */
+  leave(topic: Topic, name: string, waiter: Waiter): boolean {
+    const place = this.#lines.get(topic)?.get(name);
+    return place !== undefined && this.#leave(place, waiter);
+  }
+
+  /** It waits for nothing any more. */
+  leaveAll(waiter: Waiter): void {
+    for (const place of this.#byRequest.get(waiter.id) ?? []) this.#leave(place, waiter);
+  }
+
+  has(topic: Topic, name: string, waiter: Waiter): boolean {
+    const place = this.#lines.get(topic)?.get(name);
+    return place !== undefined && this.#byRequest.get(waiter.id)?.has(place) === true;
+  }
+
+  line(topic: Topic, name: string): Line {
+    return this.#lines.get(topic)?.get(name)?.line ?? nobody;
+  }
+
+  /** What of a kind is waited for. */
+  names(topic: Topic): readonly string[] {
+    return [...(this.#lines.get(topic)?.keys() ?? [])];
+  }
+
+  /** Everyone who waits for anything of a kind. */
+  *of(topic: Topic): IterableIterator<Waiter> {
+    for (const { line } of this.#lines.get(topic)?.values() ?? []) yield* line;
+  }
+
+  /** How many wait for anything. */
+  get size(): number {
+    return this.#byRequest.size;
+  }
+
+  #leave(place: Place, waiter: Waiter): boolean {
+    const { topic, name, line } = place;
+    if (!line.delete(waiter)) return false;
+    if (line.size === 0) this.#lines.get(topic)!.delete(name);
+    const own = this.#byRequest.get(waiter.id)!;
+    own.delete(place);
+    if (own.size === 0) this.#byRequest.delete(waiter.id);
+    return true;
+  }
+}
