@@ -261,6 +261,13 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
       tests: [`${TESTS}/planning`],
     },
     {
+      name: "all-ask-when-a-label-can-be-made-again",
+      breaks: "promise: min-ready",
+      find: "if (!servable(state, label)) return isNotShort(state, label);",
+      put: "if (!servable(state, label)) return;",
+      tests: [`${TESTS}/planning`],
+    },
+    {
       name: "open-min-ready-requests-do-not-count",
       breaks: "promise: min-ready",
       find: "const open = state.minReady.open.get(label)?.size ?? 0;",

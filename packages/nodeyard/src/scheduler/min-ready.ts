@@ -17,18 +17,20 @@ export function keepReady(state: State, turn: Turn, label: string): void {
   const policy = state.policy.labels.get(label);
   if (policy === undefined || policy.minReady <= 0 || !state.complete) return;
   if (state.minReady.asking.has(label) || state.timers.get("label", label) !== undefined) return;
-  if (!servable(state, label)) return;
+  // What cannot be made now is short for every launcher from when it can be again: else all would ask at that moment.
+  if (!servable(state, label)) return isNotShort(state, label);
   const open = state.minReady.open.get(label)?.size ?? 0;
   const idle = state.idle.count(label) + aboutToBeFree(state, label) + aboutToBeGiven(state, label);
   const missing = policy.minReady - open - idle;
-  if (missing <= 0) {
-    state.minReady.short.delete(label);
-    state.timers.delete("short", label);
-    return;
-  }
+  if (missing <= 0) return isNotShort(state, label);
   if (!isOurTurn(state, turn, label)) return;
   state.minReady.asking.add(label);
   turn.actions.push({ type: "min-ready", label, count: Math.min(missing, BATCH) });
+}
+
+function isNotShort(state: State, label: string): void {
+  state.minReady.short.delete(label);
+  state.timers.delete("short", label);
 }
 
 /**

@@ -386,6 +386,18 @@ describe("min-ready of several launchers", () => {
     expect(asked(desk.wait(1))).toEqual([{ type: "min-ready", label: "small", count: 2 }]);
   });
 
+  test("the turns begin anew when a label can be made again", () => {
+    const desk = new Desk(policy([ours], { labels }), [them, us]);
+    const closed = (unavailable: ReadonlyMap<string, string>) =>
+      asked(desk.tell({ type: "policy", policy: policy([{ ...ours, unavailable }], { labels }) }));
+    expect(asked(desk.tell({ type: "tick" }))).toEqual([]);
+    expect(closed(new Map([["small", "its image is gone"]]))).toEqual([]);
+    expect(asked(desk.wait(60_000))).toEqual([]);
+    expect(closed(new Map())).toEqual([]);
+    expect(asked(desk.wait(9_999))).toEqual([]);
+    expect(asked(desk.wait(1))).toHaveLength(1);
+  });
+
   test("what the first asked for is not asked for again; when it goes, the next asks at once", () => {
     const desk = new Desk(policy([ours], { labels }), [them, us]);
     const minReady = { requestor: "NodePool:min-ready", reuse: false, state: "pending" };
