@@ -23,7 +23,7 @@ function node(state: string): object {
 
 const frees: Op[] = [sets(NODE, node("deleting")), { op: "delete", path: CLAIM }];
 
-test("a deserted slot rests from its user's end: a launcher that only looks is no user", () => {
+test("a deserted slot rests from its user's end: a launcher that only looks is not a user", () => {
   const does = inUse();
   does(1_000, "zuul", unlocks("zuul"));
   does(1_100, "launcher-1", locks("look"));

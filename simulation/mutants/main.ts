@@ -78,7 +78,7 @@ function refuse(why: string): never {
 
 function number(text: string): number {
   const value = Number(text);
-  return Number.isSafeInteger(value) && value >= 0 ? value : refuse(`${text} is no number`);
+  return Number.isSafeInteger(value) && value >= 0 ? value : refuse(`${text} is not a number`);
 }
 
 /** All of them, whichever are run: a fault that no longer fits its source tests nothing. */

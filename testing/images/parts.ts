@@ -10,7 +10,7 @@ export type Step = <T>(what: string, work: () => Promise<T>) => Promise<T>;
 
 /** The build that begins by itself: there is none yet. */
 export async function firstBuild(site: ImageLife, up: Victim): Promise<string> {
-  await Promise.race([up.told('"a build is ready"'), up.told('"a build failed"')]);
+  await Promise.race([up.told('"build ready"'), up.told('"build failed"')]);
   const [build] = await site.builds("ready");
   if (build === undefined) throw new Error(up.errors.slice(-5_000));
   return build;

@@ -34,7 +34,7 @@ test("what cannot be used is said at its place", () => {
     {
       severity: "error",
       path: ["folder"],
-      message: "is boards, which depends on who reads it; write an absolute path",
+      message: "is boards, which is a relative path; write an absolute one",
     },
   ]);
   expect(load({ pools: [{ name: "main", labels: [{ name: "desk" }] }] }).found).toMatchObject([

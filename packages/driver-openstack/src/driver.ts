@@ -76,6 +76,6 @@ function readPem(path: string, cloud: Cloud, around: Surroundings): string {
     });
   }
   if (text === undefined)
-    throw new CloudConfigError(`cloud ${cloud.name}: there is no file ${path}; mend cacert, cert or key`);
+    throw new CloudConfigError(`cloud ${cloud.name}: there is no file ${path}; correct cacert, cert or key`);
   return text;
 }

@@ -52,13 +52,13 @@ function kindOfAnswer({ status, fault }: ApiError): DriverErrorKind {
 function mendOf({ status }: ApiError, kind: DriverErrorKind): string {
   if (status === 401) return "; check the credential in clouds.yaml and secure.yaml";
   return status === 403 && kind === "configuration"
-    ? "; the credential lacks a right, ask who runs the cloud"
+    ? "; the credential lacks a permission; ask the operator of the cloud"
     : "";
 }
 
 /** What a server in ERROR died of. nova's `fault.code` is the status that its exception has; 500 says nothing. */
 export function faultError(server: Server, place: string): DriverError {
-  const { code = 500, message = "no fault is told" } = server.fault ?? {};
+  const { code = 500, message = "no fault is given" } = server.fault ?? {};
   return new DriverError(
     faultKind(code, message),
     `${place}: server ${server.id} went to ${server.status}: ${message.trim() || "no reason given"} (fault ${code})`,

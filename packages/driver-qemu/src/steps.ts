@@ -101,7 +101,7 @@ async function* resume(
   } catch (error) {
     signal.throwIfAborted();
     const facts = { provider: config.name, label: order.label.name, why: messageOf(error) };
-    context.log.warn(facts, "no start from a saved state: the machine boots");
+    context.log.warn(facts, "cannot start from a saved state: the machine boots");
     // As a step of its own it is counted with all others, and seen in the node's story.
     yield { step: "saved-state-failed", deadlineMs: STEP_MS };
     if (state !== undefined) await host.saving.spoiled(state.key);
@@ -119,7 +119,7 @@ async function resumeInTime(
   signal: AbortSignal,
 ): Promise<void> {
   const ms = config.bootTimeoutMs;
-  const late = () => new DriverError("timeout", `the guest did not go on within ${ms} ms`);
+  const late = () => new DriverError("timeout", `the guest did not continue within ${ms} ms`);
   const limit = deadline(context.clock, ms, late, signal);
   try {
     await saved.resume(state, accelerator, limit.signal);

@@ -90,7 +90,7 @@ export class SliverProvider implements Provider {
     return this.#calls.run("removeResource", signal, async (own) => {
       const place = placeOf(id);
       if (place === undefined || tag === null || place.name !== sliverName(tag))
-        throw new Error(`${idText(id)} is no sliver of this provider's`);
+        throw new Error(`${idText(id)} is not a sliver of this provider's`);
       const host = this.#hosts.get(place.machine);
       await unlist(host, tag, own);
       await host.until((report) => gone(report, place.name), own);

@@ -59,7 +59,8 @@ export class SliverHost {
     const { name, client, keys, epoch, writer = WRITER, clock, random, closed } = options;
     this.name = name;
     this.#options = options;
-    const late = () => new SliverUnreachableError(`${name} did not take a document within ${DELIVERY_MS} ms`);
+    const late = () =>
+      new SliverUnreachableError(`${name} did not accept a document within ${DELIVERY_MS} ms`);
     this.#writer = new DocumentWriter({
       client,
       signer: signerOf(keys),
@@ -76,7 +77,7 @@ export class SliverHost {
   door({ login }: SliverReport): Door {
     const { name, address = null } = this.#options;
     if (login === undefined)
-      throw new DriverError("configuration", `machine ${name} makes slivers that nobody can log in to`);
+      throw new DriverError("configuration", `machine ${name} makes slivers without a login`);
     const { user, published } = login;
     if (address === null) return { user, address: login.address, port: login.port, published: false };
     if (published !== undefined) return { user, address, port: published, published: true };
@@ -151,7 +152,7 @@ export class SliverHost {
   #next(sequence: number, signal: AbortSignal): Promise<NodeReport> {
     if (this.#watch?.sequence !== sequence) {
       const { client, clock, closed, name } = this.#options;
-      const late = () => new SliverUnreachableError(`${name} said nothing within ${WATCH_MS} ms`);
+      const late = () => new SliverUnreachableError(`${name} did not answer within ${WATCH_MS} ms`);
       const limit = deadline(clock, WATCH_MS, late, closed);
       const forget = () => {
         limit.cancel();

@@ -38,7 +38,7 @@ export class SliverHosts {
     if (host !== undefined) return host;
     throw new DriverError(
       "configuration",
-      `machine ${name} holds the sliver and is not configured any more; add it until its slivers are gone`,
+      `machine ${name} has the sliver and is no longer configured; add it again until its slivers are gone`,
     );
   }
 
@@ -72,10 +72,7 @@ export class SliverHosts {
     const seen = await this.seen(signal);
     const lacks = seen.map(({ report }) => exceeded(capacityOf(report), {}, need));
     if (seen.length < this.all.length || lacks.includes(undefined)) return;
-    throw new DriverError(
-      "configuration",
-      `no machine has as much ${lacks[0]} as one sliver of it is promised`,
-    );
+    throw new DriverError("configuration", `no machine has the ${lacks[0]} that one sliver is guaranteed`);
   }
 
   /** The machine that has the most left. The sliver is counted there until `placed` is called. */
@@ -125,6 +122,6 @@ export function complete(report: NodeReport): NodeReport {
   if (!report.safeMode || report.unlisted.length === 0) return report;
   throw new DriverError(
     "configuration",
-    `machine ${report.node} lost its store and has ${report.unlisted.length} slivers that nobody knows; end them there, or restore its store`,
+    `machine ${report.node} lost its store and has ${report.unlisted.length} unknown slivers; end them there, or restore its store`,
   );
 }

@@ -159,9 +159,9 @@ export function granted({ refused, node }: NodeReport, name: string): void {
 export function running({ slivers, node, trouble }: NodeReport, name: string): SliverReport | undefined {
   const sliver = slivers.find((one) => one.name === name);
   if (sliver === undefined)
-    throw new DriverError("not-found", `the sliver ${name} was taken out of the document of ${node}`);
+    throw new DriverError("not-found", `the sliver ${name} was removed from the document of ${node}`);
   if (trouble !== undefined && trouble.attempts >= TRIES)
-    throw new DriverError("transient", `machine ${node} cannot look after its slivers: ${trouble.message}`);
+    throw new DriverError("transient", `machine ${node} cannot manage its slivers: ${trouble.message}`);
   const { error, phase } = sliver;
   if (error !== undefined && (error.attempts >= TRIES || HOPELESS[error.code] !== undefined))
     throw new DriverError(HOPELESS[error.code] ?? "transient", `machine ${node}: ${error.message}`);

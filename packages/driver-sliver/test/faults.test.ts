@@ -128,7 +128,7 @@ describe("slivers of two machines", { timeout: 60_000 }, () => {
           contextOf(INSTALLATION),
         );
       expect(await kindOf(open())).toMatch(
-        /^configuration: provider lab: node taken is written to by metastatic:slots in epoch 1; .*above 1$/,
+        /^configuration: provider lab: node taken is written by metastatic:slots in epoch 1; .*above 1$/,
       );
       await (await open({ epoch: 2 })).close();
       await taken.change((slivers) => slivers.clear(), { epoch: 2 });

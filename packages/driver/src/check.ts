@@ -35,10 +35,10 @@ type Loose = Readonly<Record<string, unknown>>;
 
 /** Why `value` is no driver of this contract, as the end of a sentence about it; undefined: it is one. */
 export function driverProblem(value: unknown): string | undefined {
-  if (!isObject(value)) return "is no object";
+  if (!isObject(value)) return "is not an object";
   const { name, contract, open, config } = value;
   if (typeof name !== "string" || !/^[a-z][a-z0-9-]*$/.test(name))
-    return `has ${show(name)} for a name; it must be lower-case letters, digits and dashes`;
+    return `has the name ${show(name)}; it must be lower-case letters, digits and dashes`;
   // First: what another contract asks for is not known here.
   if (contract !== CONTRACT)
     return `was written for driver contract ${show(contract)}, and this Nodeyard has ${CONTRACT}; install versions that fit`;
@@ -63,7 +63,7 @@ function capabilitiesProblem(value: unknown): string | undefined {
 
 /** Why what `open` resolved with is no provider, as the end of a sentence about it; undefined: it is one. */
 export function providerProblem(value: unknown): string | undefined {
-  if (!isObject(value)) return "is no object";
+  if (!isObject(value)) return "is not an object";
   const missing = METHODS.filter((name) => typeof value[name] !== "function");
   if (missing.length > 0) return `has no method ${missing.join(", ")}`;
   return value.offers === undefined ? undefined : offersProblem(value.offers);
@@ -85,17 +85,17 @@ const OPTIONAL: Readonly<Partial<Record<keyof Offers, readonly string[]>>> = {
 };
 
 function offersProblem(offers: unknown): string | undefined {
-  if (!isObject(offers)) return "has offers that are no object";
+  if (!isObject(offers)) return "has offers that are not an object";
   for (const [name, methods] of Object.entries(OFFERS)) {
     const offer = offers[name];
     if (offer === undefined) continue;
     const missing = methods.find((method) => !isObject(offer) || typeof offer[method] !== "function");
     if (missing !== undefined) return `offers ${name} without a method ${missing}`;
-    if (!isObject(offer)) return `offers ${name} that are no object`;
+    if (!isObject(offer)) return `offers ${name} that are not an object`;
     const wrong = OPTIONAL[name as keyof Offers]?.find(
       (method) => offer[method] !== undefined && typeof offer[method] !== "function",
     );
-    if (wrong !== undefined) return `offers ${name} whose ${wrong} is no method`;
+    if (wrong !== undefined) return `offers ${name} whose ${wrong} is not a method`;
   }
   return undefined;
 }

@@ -15,8 +15,8 @@ describe("a driver is refused for", () => {
   test("nothing, when it is right", () => expect(driverProblem(good)).toBeUndefined());
 
   test.each([
-    [undefined, "is no object"],
-    [{ ...good, name: "Lab 1" }, 'has "Lab 1" for a name; it must be lower-case letters, digits and dashes'],
+    [undefined, "is not an object"],
+    [{ ...good, name: "Lab 1" }, 'has the name "Lab 1"; it must be lower-case letters, digits and dashes'],
     [
       { ...good, contract: 2 },
       "was written for driver contract 2, and this Nodeyard has 1; install versions that fit",
@@ -43,7 +43,7 @@ test("a provider has ten methods, and each that it lacks is named", () => {
   const whole = Object.fromEntries(METHODS.map((name) => [name, () => {}]));
   expect(providerProblem(whole)).toBeUndefined();
   expect(providerProblem({ ...whole, find: undefined, close: 1 })).toBe("has no method find, close");
-  expect(providerProblem(null)).toBe("is no object");
+  expect(providerProblem(null)).toBe("is not an object");
 });
 
 test("what a provider offers beyond machines is complete", () => {
@@ -51,20 +51,22 @@ test("what a provider offers beyond machines is complete", () => {
   const method = () => {};
   for (const offers of [undefined, {}, { zones: { list: method }, console: { read: method } }])
     expect(providerProblem({ ...whole, offers })).toBeUndefined();
-  expect(providerProblem({ ...whole, offers: null })).toBe("has offers that are no object");
+  expect(providerProblem({ ...whole, offers: null })).toBe("has offers that are not an object");
   expect(providerProblem({ ...whole, offers: { zones: {} } })).toBe("offers zones without a method list");
   expect(providerProblem({ ...whole, offers: { images: { upload: method } } })).toBe(
     "offers images without a method remove",
   );
   expect(providerProblem({ ...whole, offers: { notices: { deleted: method } } })).toBeUndefined();
   expect(providerProblem({ ...whole, offers: { notices: { deleted: 1 } } })).toBe(
-    "offers notices whose deleted is no method",
+    "offers notices whose deleted is not a method",
   );
-  expect(providerProblem({ ...whole, offers: { notices: null } })).toBe("offers notices that are no object");
+  expect(providerProblem({ ...whole, offers: { notices: null } })).toBe(
+    "offers notices that are not an object",
+  );
   const handover = { ready: method };
   expect(providerProblem({ ...whole, offers: { handover } })).toBeUndefined();
   expect(providerProblem({ ...whole, offers: { handover: { ...handover, reconcile: 1 } } })).toBe(
-    "offers handover whose reconcile is no method",
+    "offers handover whose reconcile is not a method",
   );
 });
 

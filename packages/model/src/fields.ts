@@ -48,7 +48,7 @@ export function readFields<T>(
       if (field.strict) {
         throw new RecordError(
           "record.bad_field",
-          `${what}: ${key} is ${shown(raw)}, which makes no sense there`,
+          `${what}: ${key} is ${shown(raw)}, which is not a valid value`,
         );
       }
       note();

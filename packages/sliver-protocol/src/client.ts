@@ -69,7 +69,7 @@ function replyOf(text: string): Reply {
     value = JSON.parse(text);
   } catch (cause) {
     throw new SliverUnreachableError(
-      `the sliver manager's answer is no JSON: ${JSON.stringify(text.slice(0, 80))}`,
+      `the sliver manager's answer is not valid JSON: ${JSON.stringify(text.slice(0, 80))}`,
       { cause },
     );
   }

@@ -10,7 +10,7 @@ const rspec = z
   .record(z.string(), amount)
   .superRefine((value, context) => {
     for (const name of Object.keys(value))
-      if (!isResource(name)) context.addIssue({ code: "custom", message: `${name} is no resource` });
+      if (!isResource(name)) context.addIssue({ code: "custom", message: `${name} is not a resource` });
   })
   .transform((value) => value as Partial<Record<Resource, number>>);
 

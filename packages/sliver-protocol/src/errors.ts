@@ -51,7 +51,7 @@ export class SliverOwnedError extends SliverProtocolError {
   constructor(node: string, writer: string, epoch: number, ours: { writer: string; epoch: number }) {
     super(
       "sliver-protocol.owned",
-      `node ${node} is written to by ${writer} in epoch ${epoch}; ${ours.writer} leaves it alone until it is given up there, or the epoch here is set above ${epoch}`,
+      `node ${node} is written by ${writer} in epoch ${epoch}; ${ours.writer} does not write to it unless ${writer} gives it up or the epoch here is set above ${epoch}`,
     );
     this.writer = writer;
   }
@@ -77,7 +77,7 @@ export class SliverStoreLostError extends SliverProtocolError {
   constructor(node: string, unlisted: readonly string[]) {
     super(
       "sliver-protocol.store_lost",
-      `node ${node} lost its store and still has ${unlisted.length} slivers (${unlisted.slice(0, 5).join(", ")}): nothing is written to it before they are ended there or its store is restored`,
+      `node ${node} lost its store and still has ${unlisted.length} slivers (${unlisted.slice(0, 5).join(", ")}): end them there or restore its store; nothing is written to it until then`,
     );
   }
 }

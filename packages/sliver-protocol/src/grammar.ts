@@ -37,7 +37,7 @@ export function sshKey(line: string): string {
   const type = match?.[1] ?? "";
   if (match === null || !KEY_TYPES.has(type))
     throw new GrammarError(
-      `${JSON.stringify(line.slice(0, 40))} is no public key; write "type base64", without options`,
+      `${JSON.stringify(line.slice(0, 40))} is not a public key; write "type base64", without options`,
     );
   const blob = Buffer.from(match[2]!, "base64");
   const fields = fieldsOf(blob);

@@ -58,6 +58,8 @@ export function rotate(current: KeySet, next: KeySet, now: number): KeySet {
   if (next.version <= current.version)
     throw new KeySetError(`key set ${next.version} does not follow key set ${current.version}`);
   if (!next.keys.some(({ kid }) => keyAt(next, kid, now) !== undefined))
-    throw new KeySetError(`key set ${next.version} has no key that is valid now; the node would be lost`);
+    throw new KeySetError(
+      `key set ${next.version} has no key that is valid now; the node would trust no key`,
+    );
   return next;
 }

@@ -28,7 +28,7 @@ export function signText(purpose: Purpose, claims: unknown, signer: Signer): str
 export function verifyText(purpose: Purpose, text: string, keys: KeySet, now: number): unknown {
   if (text.length > MAX_SIGNED) throw new SignatureError(`signed text of ${text.length} bytes is too long`);
   const parts = text.split(".");
-  if (parts.length !== 3) throw new SignatureError("not a signed text: it has not three parts");
+  if (parts.length !== 3) throw new SignatureError("not a signed text: it does not have three parts");
   const header = json(parts[0]!);
   const { alg, typ, kid } = (header ?? {}) as Record<string, unknown>;
   if (alg !== "EdDSA") throw new SignatureError(`algorithm ${JSON.stringify(alg)} is not EdDSA`);

@@ -71,8 +71,8 @@ export function rotationsAfter({ keySet, rotations }: SigningKeys, version: numb
   if (missing.length === keySet.version - version) return missing.map(({ signed }) => signed);
   throw new KeySetError(
     version > keySet.version
-      ? `the node believes key set ${version}, these keys have ${keySet.version}: are they a restored copy? Enrol the node again`
-      : `the node believes key set ${version}, which is too old for key set ${keySet.version}: enrol it again`,
+      ? `the node trusts key set ${version}, these keys are key set ${keySet.version}: are they a restored copy? Enrol the node again`
+      : `the node trusts key set ${version}, which is too old for key set ${keySet.version}: enrol it again`,
   );
 }
 
@@ -88,9 +88,9 @@ export function decodeSigningKeys(text: string): SigningKeys {
   const trusted = keys.keySet.keys.find(({ kid }) => kid === keys.kid);
   const pem = keys.pems[keys.kid];
   if (trusted === undefined || pem === undefined)
-    throw new GrammarError(`signing keys: ${keys.kid} signs, and is not among the keys`);
+    throw new GrammarError(`signing keys: the signing key ${keys.kid} is not among the keys`);
   if (rawPublicKey(signerFromPem(keys.kid, pem).privateKey) !== trusted.x)
-    throw new GrammarError(`signing keys: the halves of ${keys.kid} do not belong together`);
+    throw new GrammarError(`signing keys: the public and private halves of ${keys.kid} do not match`);
   return keys;
 }
 
@@ -112,6 +112,6 @@ function jsonOf(text: string): unknown {
     return JSON.parse(text);
   } catch {
     // Without the cause: the parser's message quotes what it could not read.
-    throw new GrammarError("signing keys: the file is no JSON");
+    throw new GrammarError("signing keys: the file is not JSON");
   }
 }

@@ -40,11 +40,11 @@ export function openTicket(text: string, keys: KeySet, node: string, now: number
   if (claims.aud !== node) throw new TicketError(`the ticket is for node ${claims.aud}, this is ${node}`);
   if (claims.exp - claims.nbf > MAX_TICKET_LIFE || claims.exp <= claims.nbf)
     throw new TicketError(
-      `the ticket lives ${claims.exp - claims.nbf} s; 1 to ${MAX_TICKET_LIFE} are allowed`,
+      `the ticket is valid for ${claims.exp - claims.nbf} s; 1 to ${MAX_TICKET_LIFE} are allowed`,
     );
   if (now + CLOCK_TOLERANCE < claims.nbf)
-    throw new TicketError(`the ticket is valid in ${claims.nbf - now} s only`);
+    throw new TicketError(`the ticket becomes valid in ${claims.nbf - now} s`);
   if (now - CLOCK_TOLERANCE >= claims.exp)
-    throw new TicketError(`the ticket ended ${now - claims.exp} s ago; ask the launcher for a new one`);
+    throw new TicketError(`the ticket expired ${now - claims.exp} s ago; ask the launcher for a new one`);
   return { ...claims, sliver: parseSliver(claims.sliver) };
 }

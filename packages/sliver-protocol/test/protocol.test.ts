@@ -121,7 +121,7 @@ describe("key sets", () => {
     expect(rotate(keys, next, NOW)).toBe(next);
     expect(() => rotate(next, next, NOW)).toThrow(/does not follow/);
     const ended = { ...next, keys: keys.keys.map((key) => ({ ...key, notAfter: NOW - 1 })) };
-    expect(() => rotate(keys, ended, NOW)).toThrow(/lost/);
+    expect(() => rotate(keys, ended, NOW)).toThrow(/trust no key/);
   });
 
   test("no key twice, none of another length, no set without one", () => {
@@ -156,9 +156,9 @@ describe("tickets", () => {
   test("are for one node and for their time, with half a minute for clocks", () => {
     expect(open({}).sliver).toMatchObject(sliver);
     for (const now of [NOW - 30, NOW + 89]) expect(open({}, now).jti).toBe(claims.jti);
-    for (const now of [NOW - 31, NOW + 90]) expect(() => open({}, now)).toThrow(/valid in|ended/);
+    for (const now of [NOW - 31, NOW + 90]) expect(() => open({}, now)).toThrow(/becomes valid in|expired/);
     expect(() => open({ aud: "m" })).toThrow(/for node m/);
-    for (const exp of [NOW, NOW + 901, NOW - 5]) expect(() => open({ exp })).toThrow(/lives/);
+    for (const exp of [NOW, NOW + 901, NOW - 5]) expect(() => open({ exp })).toThrow(/is valid for/);
     for (const bad of [{ jti: "x" }, { sliver: {} }, { extra: 1 }, { version: -1 }])
       expect(() => open(bad)).toThrow(GrammarError);
   });

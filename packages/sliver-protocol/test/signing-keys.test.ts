@@ -115,7 +115,7 @@ describe("the file of signing keys", () => {
     const made = createSigningKeys(path);
     expect(readSigningKeys(path)).toEqual(made);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
-    expect(() => createSigningKeys(path)).toThrow(/there are keys already/);
+    expect(() => createSigningKeys(path)).toThrow(/keys exist already/);
     expect(readSigningKeys(path)).toEqual(made);
     const rotated = rotateSigningKeysFile(path, { now: NOW, overlap: 60 });
     expect(readSigningKeys(path)).toEqual(rotated);
@@ -132,14 +132,16 @@ describe("the file of signing keys", () => {
     expect(() => readSigningKeys(path)).toThrow(/chmod 600/);
     await chmod(path, 0o600);
     await writeFile(`${path}.draft`, "");
-    expect(() => rotateSigningKeysFile(path, { now: NOW, overlap: 0 })).toThrow(/somebody else changes them/);
+    expect(() => rotateSigningKeysFile(path, { now: NOW, overlap: 0 })).toThrow(
+      /another process is changing them/,
+    );
     await rm(`${path}.draft`);
     const text = await readFile(path, "utf8");
     const secret = pems[kid]!.split("\n")[1]!;
     for (const [spoilt, why] of [
-      [text.slice(0, -20), /no JSON/],
+      [text.slice(0, -20), /not JSON/],
       [text.replace(`"kid": "${kid}",\n  "keySet"`, '"kid": "other",\n  "keySet"'), /not among the keys/],
-      [encodeSigningKeys({ ...readSigningKeys(path), pems: { [kid]: newPem() } }), /do not belong together/],
+      [encodeSigningKeys({ ...readSigningKeys(path), pems: { [kid]: newPem() } }), /do not match/],
     ] as const) {
       await writeFile(path, spoilt);
       expect(() => readSigningKeys(path)).toThrow(why);

@@ -27,7 +27,7 @@ export class NodeExists extends TreeError {
 
 export class BadVersion extends TreeError {
   constructor(path: string, cause?: unknown) {
-    super("tree.bad_version", `${path} was changed by someone else meanwhile`, { cause });
+    super("tree.bad_version", `${path} was changed by someone else in the meantime`, { cause });
   }
 }
 
@@ -94,7 +94,7 @@ export class SessionExpired extends TreeError {
 /** The call's deadline or signal ended it. A write that was already sent may have happened. */
 export class CallEnded extends TreeError {
   constructor(what: string, outcome: Outcome, cause?: unknown) {
-    super("tree.call_ended", `${what} was given up before the tree answered`, { outcome, cause });
+    super("tree.call_ended", `${what} was cancelled before the tree answered`, { outcome, cause });
   }
 }
 

@@ -42,7 +42,7 @@ export function parseConnectionString(text: string): ConnectionTarget {
 function parseHost(part: string): HostAndPort {
   const match = BRACKETED.exec(part) ?? PLAIN.exec(part);
   if (match === null) {
-    throw new BadArguments(`${JSON.stringify(part)} is no "host:port" (put IPv6 addresses in brackets)`);
+    throw new BadArguments(`${JSON.stringify(part)} is not a "host:port" (put IPv6 addresses in brackets)`);
   }
   const port = match[2] === undefined ? DEFAULT_PORT : Number(match[2]);
   if (port < 1 || port > 65_535) throw new BadArguments(`${JSON.stringify(part)}: there is no port ${port}`);

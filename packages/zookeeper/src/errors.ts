@@ -48,7 +48,7 @@ export class NodeExists extends ZooKeeperError {
 
 export class BadVersion extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
-    super("zookeeper.bad_version", `${where(details)}: the znode has another version by now`, details);
+    super("zookeeper.bad_version", `${where(details)}: the znode has a different version`, details);
   }
 }
 
@@ -163,7 +163,7 @@ export class DeadlineExceeded extends ZooKeeperError {
 /** The caller's AbortSignal fired; `cause` is its reason. */
 export class Aborted extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
-    super("zookeeper.aborted", `${where(details)}: given up by the caller`, details);
+    super("zookeeper.aborted", `${where(details)}: cancelled by the caller`, details);
   }
 }
 

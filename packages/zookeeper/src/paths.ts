@@ -10,7 +10,7 @@ const DOT = 46;
  */
 export function checkPath(path: string, sequential = false): void {
   const why = fault(path, sequential);
-  if (why !== undefined) throw new BadArguments(`${JSON.stringify(path)} is no path: ${why}`);
+  if (why !== undefined) throw new BadArguments(`${JSON.stringify(path)} is not a path: ${why}`);
 }
 
 function fault(path: string, sequential: boolean): string | undefined {

@@ -135,7 +135,7 @@ describe.skipIf(requireZooKeeper())("the session", () => {
     const changes = states(shaky);
     proxy.stall();
     await until("suspended", () => changes.length > 0);
-    expect(changes[0]?.cause?.message).toContain("nothing heard");
+    expect(changes[0]?.cause?.message).toContain("no packet received");
     proxy.resume();
     await until("connected", () => shaky.session.state === "connected");
   });

@@ -27,7 +27,7 @@ const ODD_REQUESTS: readonly (readonly [what: string, prefix: string, data: stri
   ],
   ["a name without a dash", "nodash", '{"state": "requested", "node_types": ["small"]}'],
   ["a name with two dashes", "1-0-", '{"state": "requested", "node_types": ["small"]}'],
-  ["a prefix that is no number", "abc-", '{"state": "requested", "node_types": ["nowhere"]}'],
+  ["a prefix that is not a number", "abc-", '{"state": "requested", "node_types": ["nowhere"]}'],
 ];
 const ODD_NODES = [
   "notjson",

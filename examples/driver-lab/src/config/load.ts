@@ -19,7 +19,7 @@ export function load(
   const folder = from.needed("folder");
   if (folder === undefined) return undefined;
   if (!folder.startsWith("/"))
-    from.error("folder", `is ${folder}, which depends on who reads it; write an absolute path`);
+    from.error("folder", `is ${folder}, which is a relative path; write an absolute one`);
   const pools = from.mappings("pools").flatMap((pool): LabPoolConfig[] => {
     const base = readCommonPool(pool, common);
     if (base === undefined) return [];

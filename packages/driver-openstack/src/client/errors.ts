@@ -30,7 +30,7 @@ export class ApiError extends NodeyardError {
 export class NoAnswer extends NodeyardError {
   constructor(service: string, request: Pick<HttpRequest, "method" | "url">, cause: unknown) {
     const at = `${service}: ${request.method} ${pathOf(request.url)}`;
-    super("openstack.no_answer", `${at} had no answer: ${textOf(cause)}`, { cause });
+    super("openstack.no_answer", `${at} got no answer: ${textOf(cause)}`, { cause });
   }
 }
 

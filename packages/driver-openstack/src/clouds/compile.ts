@@ -23,7 +23,7 @@ export function compileCloud(name: string, raw: Mapping, { home }: Pick<Surround
     throw new CloudConfigError(`cloud ${name} has no auth_url; add it under auth in clouds.yaml`);
   if (!URL.canParse(authUrl))
     throw new CloudConfigError(
-      `cloud ${name}: auth_url ${authUrl} is no URL; write one such as https://cloud.example:5000/v3`,
+      `cloud ${name}: auth_url ${authUrl} is not a URL; write one such as https://cloud.example:5000/v3`,
     );
   const path = (value: unknown) => text(value)?.replace(/^~(?=\/)/, home) ?? null;
   const rate = Number(text(raw.rate_limit));

@@ -17,7 +17,7 @@ export function readMapping(
   try {
     document = parse(found.text);
   } catch (error) {
-    throw new CloudConfigError(`${found.path} is no YAML: ${messageOf(error).split("\n", 1)[0]}`, {
+    throw new CloudConfigError(`${found.path} is not valid YAML: ${messageOf(error).split("\n", 1)[0]}`, {
       cause: error,
     });
   }

@@ -62,7 +62,7 @@ function profileOf(cloud: Mapping, around: Surroundings): Mapping {
   const found = Object.hasOwn(vendors.entries, name) ? vendors.entries[name] : undefined;
   if (isMapping(found)) return found;
   throw new CloudConfigError(
-    `profile ${name} is in no clouds-public.yaml; Nodeyard brings no vendors' profiles along: copy its settings there, or into clouds.yaml`,
+    `profile ${name} is in no clouds-public.yaml; Nodeyard ships no vendor profiles: copy its settings there, or into clouds.yaml`,
   );
 }
 

@@ -22,7 +22,7 @@ export function readLabel(
   if (name === undefined) return undefined;
   const { image, connection, own } = readLabelImage(from, images, context, NO_IMAGE);
   if (!from.has("min-ram") && !from.has("flavor-name"))
-    from.warn(undefined, `label ${name} says no size; add min-ram or flavor-name`);
+    from.warn(undefined, `label ${name} has no size; add min-ram or flavor-name`);
   return {
     name,
     hostKeyChecking: from.flag("host-key-checking", pool.hostKeyChecking),

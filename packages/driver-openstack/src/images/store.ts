@@ -77,7 +77,7 @@ export class GlanceStore implements ImageStore {
     await this.#glance.delete(id, signal);
     throw new DriverError(
       "transient",
-      `image ${id} arrived with another checksum than ${order.file} has (md5 ${ready.checksum}, not ${order.md5})`,
+      `image ${id} has another checksum than ${order.file} has (md5 ${ready.checksum}, not ${order.md5})`,
     );
   }
 

@@ -18,5 +18,5 @@ export async function* streamed(
     progress(sent);
   }
   if (sent !== size)
-    throw new DriverError("fatal", `${path} has not the ${size} bytes that it should have; it was changed`);
+    throw new DriverError("fatal", `${path} does not have the expected ${size} bytes; it was changed`);
 }

@@ -22,7 +22,7 @@ export function chooseFlavor(
     const called = flavorName === null ? "" : ` and ${flavorName} in its name`;
     return sorted.find(fits) ?? `no flavor has ${minRam} MiB${called}; the cloud has ${there}`;
   }
-  if (flavorName === null) return "says no size; add min-ram or flavor-name";
+  if (flavorName === null) return "has no size; add min-ram or flavor-name";
   const named = sorted.find(({ name }) => name === flavorName) ?? sorted.find(({ id }) => id === flavorName);
   return named ?? `there is no flavor ${flavorName}; the cloud has ${there}`;
 }

@@ -117,7 +117,7 @@ export class Servers {
       ({ server, sure }) => {
         if (server === undefined || isGone(server)) {
           if (server === undefined && !sure) return undefined;
-          throw new DriverError("not-found", `${place}: server ${id} was deleted while it was made`);
+          throw new DriverError("not-found", `${place}: server ${id} was deleted while it was being made`);
         }
         return ["ACTIVE", "ERROR"].includes(server.status) ? server : undefined;
       },
@@ -169,8 +169,8 @@ export class Servers {
       if (error.status === 404) return;
       throw new DriverError(
         "transient",
-        `${place}: nova has forgotten that it deletes server ${id} and ignores further orders; an administrator ` +
-          `mends it with "openstack server set --state error ${id}", or by starting nova-compute of its host anew`,
+        `${place}: nova has lost the deletion of server ${id} and ignores further requests; an administrator ` +
+          `can fix it with "openstack server set --state error ${id}", or by restarting nova-compute on its host`,
         { cause: error },
       );
     }
@@ -207,7 +207,7 @@ export class Servers {
         const task = server["OS-EXT-STS:task_state"];
         if (now - order.at <= patience(server.status, task)) return undefined;
         if (task === "deleting" && !order.last) return "forgotten";
-        const why = server.fault?.message.trim() || "no fault is told";
+        const why = server.fault?.message.trim() || "no fault is given";
         throw new DriverError("transient", `${place}: server ${id} was not deleted: ${why}`);
       },
       signal,

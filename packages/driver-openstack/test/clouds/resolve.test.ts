@@ -104,8 +104,8 @@ describe("which cloud", () => {
     [one, {}, "there is no clouds.yaml; looked in"],
     [one, { ...FILES, "/lab/clouds-public.yaml": "{}" }, "profile vendor is in no clouds-public.yaml"],
     [one, { "/lab/clouds.yaml": "clouds: {one: {auth: {}}}" }, "cloud one has no auth_url; add it"],
-    [one, { "/lab/clouds.yaml": "clouds: {one: {auth: {auth_url: cloud}}}" }, "auth_url cloud is no URL"],
-    [one, { "/lab/clouds.yaml": "clouds: [" }, "/lab/clouds.yaml is no YAML"],
+    [one, { "/lab/clouds.yaml": "clouds: {one: {auth: {auth_url: cloud}}}" }, "auth_url cloud is not a URL"],
+    [one, { "/lab/clouds.yaml": "clouds: [" }, "/lab/clouds.yaml is not valid YAML"],
     [{ cloud: "toString", region: null }, FILES, "cloud toString is not known"],
   ])("%j: what is wrong is said with its file", (choice, files, message) => {
     expect(() => resolveCloud(choice, around(files as Record<string, string>))).toThrow(message);

@@ -44,6 +44,6 @@ function readBoot(from: Reader): BootFiles | null {
 /** The launcher's working folder is nobody's business. */
 function absolute(from: Reader, key: string, path: string | undefined): string | undefined {
   if (path === undefined || path.startsWith("/")) return path;
-  from.error(key, `is ${path}, which depends on who reads it; write an absolute path`);
+  from.error(key, `is ${path}, which is a relative path; write an absolute one`);
   return undefined;
 }

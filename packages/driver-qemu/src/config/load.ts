@@ -45,7 +45,7 @@ function readOwn(from: Reader): QemuProviderOwn | undefined {
   const folder = from.needed("folder");
   if (folder === undefined) return undefined;
   if (!folder.startsWith("/"))
-    from.error("folder", `is ${folder}, which depends on who reads it; write an absolute path`);
+    from.error("folder", `is ${folder}, which is a relative path; write an absolute one`);
   const accelerator = oneOf(from, "accelerator", ["auto", "kvm", "tcg"] as const);
   const network = oneOf(from, "network", ["restricted", "outbound"] as const);
   if (network === "outbound" && !from.has("user"))

@@ -31,10 +31,10 @@ async function expected(socket: Socket, wanted: string): Promise<void> {
     if (line === wanted) return;
     if (line.startsWith("failed ")) throw refused(line);
   }
-  throw new DriverError("transient", `the guest ended before it said "${wanted}"`);
+  throw new DriverError("transient", `the guest ended before it sent "${wanted}"`);
 }
 
 function refused(said: string): DriverError {
   const plain = said.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, SAID_MAX);
-  return new DriverError("transient", `the guest would not go on: ${plain}`);
+  return new DriverError("transient", `the guest cannot continue: ${plain}`);
 }

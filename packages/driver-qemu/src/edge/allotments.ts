@@ -61,7 +61,7 @@ export class Allotments {
     const warn = (error: unknown) =>
       context.log.warn(
         { error: messageOf(error) },
-        "unused bridges could not be looked for; the next start tries again",
+        "cannot look for unused bridges; the next start will retry",
       );
     await removeUnused(context, signal, folder).catch(warn);
     if (bridge === null) return new Allotments(null, numbers, null);

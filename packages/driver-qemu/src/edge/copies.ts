@@ -53,7 +53,7 @@ export class Copies {
     if (now === undefined)
       throw new DriverError(
         "configuration",
-        `there is no file ${path}; put the image there, or mend the path`,
+        `there is no file ${path}; put the image there, or correct the path`,
       );
     const name = `${digest(`${format} ${path}`)}-${digest(now)}`;
     const there = await this.#there(name);

@@ -109,7 +109,7 @@ export class HostFolder {
     if (lacking === undefined) return;
     await this.discard(name);
     const { folder } = this.#config.own;
-    throw new DriverError("quota", `${this.#config.name}: ${folder} has not enough ${lacking} left`);
+    throw new DriverError("quota", `${this.#config.name}: ${folder} does not have enough ${lacking} left`);
   }
 
   /** Ends the machine and removes all of it. Returns when its process is gone. */

@@ -125,8 +125,12 @@ async function lookedUp(user: string, signal: AbortSignal): Promise<NonNullable<
     return { uid: Number(uid), gid: counts ? kvm : Number(gid) };
   } catch (error) {
     signal.throwIfAborted();
-    throw new DriverError("configuration", `there is no user ${user} on this host; add it, or mend user`, {
-      cause: error,
-    });
+    throw new DriverError(
+      "configuration",
+      `there is no user ${user} on this host; add the user, or correct user`,
+      {
+        cause: error,
+      },
+    );
   }
 }

@@ -129,7 +129,7 @@ export class SavedBoot {
     const [folder, cwd] = [guests.folder(name), guests.run(name)];
     const ctx = { account, clock: context.clock, signal };
     const wanted = await guests.wanted(name);
-    if (wanted === undefined) throw new DriverError("transient", "the guest that was to be saved is gone");
+    if (wanted === undefined) throw new DriverError("transient", "the guest to be saved is gone");
     await link(folder, sources);
     const nobody = { uuid: wanted.uuid, hostname: "parked", authorizedKeys: [], userData: null };
     const script = await parkedScript();
@@ -167,7 +167,7 @@ export class SavedBoot {
     const file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW);
     try {
       const facts = await file.stat();
-      if (!facts.isFile() || facts.nlink !== 1) throw new DriverError("fatal", `${from} is no plain file`);
+      if (!facts.isFile() || facts.nlink !== 1) throw new DriverError("fatal", `${from} is not a plain file`);
       await copied(`/proc/${process.pid}/fd/${file.fd}`, to, account, signal);
     } finally {
       await file.close();

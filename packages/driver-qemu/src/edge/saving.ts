@@ -42,7 +42,7 @@ export class Saving {
   async get(order: SaveOrder, signal: AbortSignal): Promise<SavedState> {
     const failed = this.#failed.get(order.key);
     if (failed !== undefined && this.#context.clock.monotonic() < failed.until)
-      throw new DriverError("transient", `saving failed ${failed.count} times; it is tried again later`);
+      throw new DriverError("transient", `saving failed ${failed.count} times; will retry later`);
     const underWay = this.#underWay.get(order.key) ?? this.#start(order);
     return abortable(underWay, signal);
   }
@@ -109,7 +109,7 @@ export class Saving {
     }
     const made = await this.#states.get(key, signal);
     if (made === undefined)
-      throw new DriverError("transient", "the state was removed when it had just been made");
+      throw new DriverError("transient", "the state was removed right after it was made");
     return made;
   }
 

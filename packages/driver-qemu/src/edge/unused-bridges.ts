@@ -29,7 +29,7 @@ export async function removeIfUnused(
   const remove = async () => {
     if (await hasGuests(folder)) return;
     await Bridge.remove(folder, signal);
-    context.log.info({ folder }, "the bridge of a folder without machines is removed");
+    context.log.info({ folder }, "removed the bridge of a folder without machines");
   };
   const isThere = (await ignoring("ENOENT", folders(folder))) !== undefined;
   // Without its folder nobody can have it open: there is no place to say so.

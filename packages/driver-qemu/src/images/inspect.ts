@@ -17,11 +17,13 @@ export function judge(text: string, format: string, what: string): ImageInfo {
   if (info.format !== format) throw refuse(`is ${String(info.format)}, not ${format}`);
   for (const key of ["backing-filename", "full-backing-filename", "backing-filename-format"])
     if (info[key] !== undefined)
-      throw refuse(`has a backing file; make it whole with "qemu-img convert -O ${format}"`);
+      throw refuse(`has a backing file; make a standalone copy with "qemu-img convert -O ${format}"`);
   const data = record(record(info["format-specific"]).data);
   if (data["data-file"] !== undefined || data["data-file-raw"] === true)
-    throw refuse(`keeps its data in another file; make it whole with "qemu-img convert -O ${format}"`);
-  if (info.encrypted === true) throw refuse("is encrypted; nobody could say its key");
+    throw refuse(
+      `keeps its data in another file; make a standalone copy with "qemu-img convert -O ${format}"`,
+    );
+  if (info.encrypted === true) throw refuse("is encrypted; QEMU could not get its key");
   const virtualSize = info["virtual-size"];
   if (typeof virtualSize !== "number" || !Number.isSafeInteger(virtualSize) || virtualSize <= 0)
     throw refuse("has no size");

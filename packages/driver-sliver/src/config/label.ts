@@ -67,7 +67,7 @@ export function readAmounts(from: Reader): SliverLabelOwn["rspec"] {
   if (memoryCap > 0 && memoryGuarantee > memoryCap)
     from.error(
       "memory-guarantee",
-      `is ${memoryGuarantee / 1024} with memory ${memoryCap / 1024}: nobody has more than he may; lower it, or raise memory`,
+      `is ${memoryGuarantee / 1024} with memory ${memoryCap / 1024}: a guarantee cannot exceed the cap; lower it, or raise memory`,
     );
   return rspec;
 }

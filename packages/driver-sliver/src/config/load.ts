@@ -19,7 +19,7 @@ export function load(
   const signingKeys = from.needed("signing-keys");
   if (signingKeys === undefined) return undefined;
   if (!signingKeys.startsWith("/"))
-    from.error("signing-keys", `is ${signingKeys}, which depends on who reads it; write an absolute path`);
+    from.error("signing-keys", `is ${signingKeys}, which is a relative path; write an absolute one`);
   const epoch = from.number("epoch", 1);
   if (!Number.isSafeInteger(epoch) || epoch < 1)
     from.error("epoch", `is ${epoch}; write a whole number from 1 on`);

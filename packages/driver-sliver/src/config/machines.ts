@@ -17,7 +17,7 @@ function readMachine(at: Reader): MachineAt | undefined {
   const name = at.needed("name");
   if (name === undefined) return undefined;
   if (!NODE_ID.test(name)) {
-    at.error("name", `is ${name}, which is no node id; write letters, digits and .:_-`);
+    at.error("name", `is ${name}, which is not a node id; write letters, digits and .:_-`);
     return undefined;
   }
   if (at.has("socket") === at.has("host")) {
@@ -36,7 +36,7 @@ function readSsh(at: Reader): SshTarget | undefined {
   if (!at.has("identity-file"))
     at.error("identity-file", "is missing; name the private key of the control account");
   if (!at.has("host-keys"))
-    at.error("host-keys", "is missing; ssh-keyscan tells them, and their owner confirms them");
+    at.error("host-keys", "is missing; ssh-keyscan prints them; check them with the machine's owner");
   if (host === undefined || identityFile === undefined || !at.has("host-keys")) return undefined;
   const user = at.text("user", null);
   const target = {
@@ -60,6 +60,6 @@ function readSsh(at: Reader): SshTarget | undefined {
 function absolute(at: Reader, key: string): string | undefined {
   const path = at.text(key, null);
   if (path === null || path.startsWith("/")) return path ?? undefined;
-  at.error(key, `is ${path}, which depends on who reads it; write an absolute path`);
+  at.error(key, `is ${path}, which is a relative path; write an absolute one`);
   return undefined;
 }

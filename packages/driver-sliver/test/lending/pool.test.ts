@@ -230,7 +230,7 @@ describe("slivers of a pool that lend", () => {
     expect(pool.caps[TWO]).toBe(GUARANTEE);
   });
 
-  test("what is lent is no resource, and takes no room", async () => {
+  test("what is lent is not a resource, and takes no room", async () => {
     pool = await new Pool().start();
     await pool.create(ONE, "zuul");
     const listed = await pool.settle(pool.provider.list(new AbortController().signal));

@@ -66,7 +66,7 @@ export const flavorLabel = (own: Keys) =>
       (value) => hasAny(value, "diskimage", "cloud-image"),
       "has no image; add diskimage or cloud-image",
     )
-    .refine((value) => hasAny(value, "min-ram", "flavor-name"), "says no size; add min-ram or flavor-name");
+    .refine((value) => hasAny(value, "min-ram", "flavor-name"), "has no size; add min-ram or flavor-name");
 
 export const cloudPool = (own: Keys, label: z.ZodType) =>
   closed({

@@ -9,7 +9,7 @@ export function formatTemplate(
   template: unknown,
   fields: Readonly<Record<string, unknown>>,
 ): { readonly text: string } | { readonly problem: string } {
-  if (typeof template !== "string") return { problem: "is no text" };
+  if (typeof template !== "string") return { problem: "is not a string" };
   try {
     return {
       text: parseTemplate(template)

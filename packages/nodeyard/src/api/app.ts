@@ -53,7 +53,7 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
     request.sight = sightOf(asking, door.token);
     if (request.sight !== "nothing") return;
     reply.header("www-authenticate", "Bearer");
-    return fail(request, reply, 401, "show the token of this listener: Authorization: Bearer TOKEN");
+    return fail(request, reply, 401, "send the token of this listener: Authorization: Bearer TOKEN");
   });
   app.setNotFoundHandler((request, reply) => fail(request, reply, 404, "The resource could not be found."));
   app.setErrorHandler((error, request, reply) => {
@@ -63,8 +63,8 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
       return fail(request, reply, 503, messageOf(error));
     }
     if (statusCode < 500) return fail(request, reply, statusCode, messageOf(error));
-    log.error({ path: request.url, error: messageOf(error) }, "a request could not be answered");
-    return fail(request, reply, 500, "It failed; the log says why.");
+    log.error({ path: request.url, error: messageOf(error) }, "failed to answer an HTTP request");
+    return fail(request, reply, 500, "Internal error; see the log.");
   });
   addOldLists(app, parts);
   addHealth(app, parts);

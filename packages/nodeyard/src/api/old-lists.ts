@@ -59,7 +59,7 @@ export const oldLists: Readonly<Record<string, OldList>> = {
     rows: async ({ handles }, { json }) => {
       // The one list that is read from the tree itself: who asks is not kept waiting for one that is away.
       const { state } = handles.tree.session();
-      if (state !== "connected") throw new NotReady(`the connection with the tree is ${state}`);
+      if (state !== "connected") throw new NotReady(`the connection to the tree is ${state}`);
       const { items } = await listImages(handles);
       return items.map((item) => imageRow(item, handles, json));
     },

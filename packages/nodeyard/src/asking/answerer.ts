@@ -53,7 +53,7 @@ export class Answerer {
     if (this.#busy >= AT_ONCE) {
       log.warn(
         { ask: entry.path, answering: this.#busy },
-        "too many ask at once: a question stays unanswered",
+        "too many processes ask at once: dropped a question",
       );
       return;
     }
@@ -61,7 +61,7 @@ export class Answerer {
     try {
       await this.#answer(entry.path, ask.about, until);
     } catch (error) {
-      log.debug({ ask: entry.path, error: messageOf(error) }, "a question stays unanswered");
+      log.debug({ ask: entry.path, error: messageOf(error) }, "cannot answer a question");
     } finally {
       this.#busy--;
     }
@@ -73,7 +73,7 @@ export class Answerer {
     } catch (error) {
       this.#options.log.warn(
         { path: entry.path, error: messageOf(error) },
-        "skipped a question that makes no sense",
+        "skipped a question that cannot be read",
       );
       return undefined;
     }
@@ -114,7 +114,11 @@ export class Answerer {
     this.#lying.delete(ask);
     const { tree, log } = this.#options;
     await tree.delete(path).catch((error: unknown) => {
-      if (!isMissing(error)) log.debug({ path, error: messageOf(error) }, "an answer goes with the session");
+      if (!isMissing(error))
+        log.debug(
+          { path, error: messageOf(error) },
+          "cannot delete an answer; it disappears with the session",
+        );
     });
   }
 }

@@ -86,7 +86,7 @@ function read(told: ReadonlyMap<string, Uint8Array>, members: readonly string[],
     try {
       answers.push(decodeAnswer(data));
     } catch {
-      silent.push({ member, why: "its answer makes no sense here; it may be of another release" });
+      silent.push({ member, why: "its answer cannot be read; it may run another release" });
     }
   }
   return { answers, silent };

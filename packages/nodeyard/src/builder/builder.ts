@@ -185,7 +185,7 @@ export class Builder {
         await disk
           .reclaim(intent)
           .catch((error) =>
-            log.warn({ ...intent, error: messageOf(error) }, "leftovers of a build are in the way"),
+            log.warn({ ...intent, error: messageOf(error) }, "cannot remove what an interrupted build left"),
           );
     await persevere(this.#options, () => this.#registration.prepare());
     if (this.#options.view === undefined) await this.view.start();
@@ -239,7 +239,7 @@ export class Builder {
         this.#workers.turn();
         return;
       } catch (error) {
-        log.warn({ error: messageOf(error) }, "could not register again after a lost session; tries again");
+        log.warn({ error: messageOf(error) }, "cannot register again after a lost session; will retry");
         await sleep(clock, Math.min(5_000, 100 * 2 ** attempt));
       }
     }
@@ -311,7 +311,7 @@ export class Builder {
       // A sweep that outlasts the grace of a stop finds the tree closed.
       if (this.#stop.signal.aborted) return;
       if (!isInterrupted(error)) counters.add("builder.unexpected", 1, { place: "sweep" });
-      log.warn({ error: messageOf(error) }, "a sweep failed; the next one tries again");
+      log.warn({ error: messageOf(error) }, "a sweep failed; the next one will retry");
     }
   }
 }

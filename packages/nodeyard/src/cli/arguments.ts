@@ -18,7 +18,7 @@ export function parseLabels(words: readonly string[]): readonly string[] {
       );
     if (/:[+-]\d+$/.test(word))
       throw new UsageError(
-        `${JSON.stringify(word)}: ${/[^:]*$/.exec(word)![0]} is no number of nodes; give 1 to ${MAX_NODES}`,
+        `${JSON.stringify(word)}: ${/[^:]*$/.exec(word)![0]} is not a number of nodes; give 1 to ${MAX_NODES}`,
       );
     if (count < 1 || count > MAX_NODES)
       throw new UsageError(`${JSON.stringify(word)} asks for ${count} nodes; give 1 to ${MAX_NODES}`);
@@ -57,7 +57,7 @@ export function parsePriority(text: string): string {
   const value = PRIORITIES[text] ?? text;
   if (/^\d{3}$/.test(value)) return value;
   throw new UsageError(
-    `priority ${JSON.stringify(text)}: give high, normal, low or three digits (100 first)`,
+    `priority ${JSON.stringify(text)}: give high, normal, low, or three digits (100 comes first)`,
   );
 }
 
@@ -93,7 +93,7 @@ export function parseSubject(words: readonly string[]): Explained {
   if (words.length === 2 && second !== undefined && KINDS.has(first))
     return { kind: first as Explained["kind"], id: idOf(first as Explained["kind"], second) };
   throw new UsageError(
-    `${JSON.stringify(words.join(" "))}: give one id or label, or its kind and then it; examples: nodeyard explain label 7, nodeyard explain image debian`,
+    `${JSON.stringify(words.join(" "))}: give one id or label, or its kind before it; examples: nodeyard explain label 7, nodeyard explain image debian`,
   );
 }
 
@@ -104,7 +104,7 @@ function kindOf(text: string): Explained["kind"] {
   if (/^[^/\s-]+-\d{10}$/.test(text)) return "request";
   if (text !== "" && !/[/\s]/.test(text)) return "label";
   throw new UsageError(
-    `${JSON.stringify(text)} is no id of a request (200-0000000001), a lease (9e54948f3a62) or a node (0000000001), and no label; a label of any form: nodeyard explain label NAME`,
+    `${JSON.stringify(text)} is not the id of a request (200-0000000001), a lease (9e54948f3a62) or a node (0000000001), and not a plain label; for any other label: nodeyard explain label NAME`,
   );
 }
 
@@ -137,6 +137,8 @@ export function parseLeaseId(text: string): string {
 /** A part of a path in the tree: it must stay one. */
 export function parseImage(text: string): string {
   if (text === "" || text === "." || text === ".." || text.includes("/"))
-    throw new UsageError(`${JSON.stringify(text)} is no name: give it as the lists show it, without "/"`);
+    throw new UsageError(
+      `${JSON.stringify(text)} is not a valid name: write it as the lists show it, without "/"`,
+    );
   return text;
 }

@@ -16,7 +16,7 @@ export interface CommandEntry {
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "up",
-    summary: "run everything in this process on a tree of its own: no ZooKeeper is needed",
+    summary: "run everything in this process on an embedded tree: no ZooKeeper is needed",
     load: async () => (await import("./commands/up.ts")).defineUp,
   },
   {
@@ -26,27 +26,29 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "builder",
-    summary: "run a builder: it makes the diskimages of the configuration and uploads them",
+    summary: "run a builder, which builds and uploads the diskimages of the configuration",
     load: async () => (await import("./commands/builder.ts")).defineBuilder,
   },
   {
     name: "request",
-    summary: "ask for nodes, all together or not at all; they are yours until the lease is released or ends",
+    summary:
+      "request nodes, all together or not at all; you keep them until the lease is released or expires",
     load: async () => (await import("./commands/request.ts")).defineRequest,
   },
   {
     name: "release",
-    summary: "give leases back; their nodes are returned at once",
+    summary: "release leases; their nodes are returned at once",
     load: async () => (await import("./commands/release.ts")).defineRelease,
   },
   {
     name: "retire",
-    summary: "have the backing node that a slot is on take no more slots; it goes when its last one does",
+    summary:
+      "retire the backing node of a slot: it gets no new slots, and is deleted when its last slot is returned",
     load: async () => (await import("./commands/retire.ts")).defineRetire,
   },
   {
     name: "list",
-    summary: "list the nodes, or with --leases who has which",
+    summary: "list the nodes, or with --leases who holds them",
     load: async () => (await import("./commands/list.ts")).defineList,
   },
   {
@@ -61,13 +63,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "explain",
-    summary:
-      "say what a request, lease or node is doing, who could serve a label, or how a diskimage stands; what it waits for and what happens next",
+    summary: "explain what a request, lease, node, label or diskimage waits for, and what happens next",
     load: async () => (await import("./commands/explain.ts")).defineExplain,
   },
   {
     name: "info",
-    summary: "show what the tree holds of a provider, configured or not",
+    summary: "show the records of a provider, configured or not",
     load: async () => (await import("./commands/info.ts")).defineInfo,
   },
   {
@@ -77,12 +78,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "delete",
-    summary: "mark a node for deletion; a launcher that serves its provider carries it out",
+    summary: "mark a node for deletion; a launcher that serves its provider deletes it",
     load: async () => (await import("./commands/node-state.ts")).defineDelete,
   },
   {
     name: "image-build",
-    summary: "ask for a build of a diskimage; a builder carries it out",
+    summary: "request a build of a diskimage; a builder carries it out",
     load: async () => (await import("./commands/image-build.ts")).defineImageBuild,
   },
   {
@@ -97,17 +98,18 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "image-status",
-    summary: "list diskimages: which are paused, for which a build is asked, how trials of new builds go",
+    summary:
+      "list diskimages: whether they are paused, have a build request, and how trials of new builds go",
     load: async () => (await import("./commands/image-lists.ts")).defineImageStatus,
   },
   {
     name: "image-pause",
-    summary: "begin no builds of a diskimage; uploads go on",
+    summary: "pause builds of a diskimage; uploads continue",
     load: async () => (await import("./commands/image-changes.ts")).defineImagePause,
   },
   {
     name: "image-unpause",
-    summary: "begin builds of a diskimage again",
+    summary: "resume builds of a diskimage",
     load: async () => (await import("./commands/image-changes.ts")).defineImageUnpause,
   },
   {
@@ -122,33 +124,34 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "export-image-data",
-    summary: "save the records of builds, uploads and trials; the file is readable by you alone",
+    summary: "save the records of builds, uploads and trials to a file that only you can read",
     load: async () => (await import("./commands/image-data.ts")).defineExport,
   },
   {
     name: "import-image-data",
-    summary: "write saved records of builds, uploads and trials back; stop all builders and launchers first",
+    summary: "restore saved records of builds, uploads and trials; stop all builders and launchers first",
     load: async () => (await import("./commands/image-data.ts")).defineImport,
   },
   {
     name: "alien-image-list",
-    summary: "list images in clouds that carry a tag of ours and have no record; changes nothing",
+    summary: "list images in clouds that Nodeyard made and that have no record; changes nothing",
     load: async () => (await import("./commands/alien-images.ts")).defineAlienImages,
   },
   {
     name: "erase",
     summary:
-      "remove what the tree holds of a provider, uploads and nodes; deletes nothing in its cloud, and cannot be undone",
+      "delete the records of a provider's uploads and nodes from the tree; deletes nothing in its cloud, and cannot be undone",
     load: async () => (await import("./commands/erase.ts")).defineErase,
   },
   {
     name: "config-validate",
-    summary: "check the configuration; exit code 1 when it is wrong (nodeyard -c FILE config-validate)",
+    summary: "check the configuration; exit code 1 if it has errors (nodeyard -c FILE config-validate)",
     load: async () => (await import("./commands/config-validate.ts")).defineConfigValidate,
   },
   {
     name: "sliverd",
-    summary: "run a sliver manager, make machines sliver hosts, keep the keys that they believe",
+    summary:
+      "run a sliver manager, turn machines into sliver hosts, manage the signing keys that hosts trust",
     load: async () => (await import("./commands/sliverd.ts")).defineSliverd,
   },
 ];

@@ -20,6 +20,6 @@ export async function demandKnown(session: Session, handles: OperationHandles, i
   if (session.options().config !== undefined || (await isKnownImage(handles, image))) return;
   throw new CommandError(
     "cli.no_diskimage",
-    `the tree knows no diskimage ${image}; "nodeyard image-status" lists them, and -c FILE names the configuration of a new one`,
+    `the tree has no diskimage ${image}; "nodeyard image-status" lists them, and -c FILE names the configuration of a new one`,
   );
 }

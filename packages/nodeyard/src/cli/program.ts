@@ -7,8 +7,8 @@ const EXAMPLES = `
 A first try:
   $ nodeyard -c examples/fake.yaml up            in one terminal; no ZooKeeper is needed
   $ nodeyard request fake-small:2 --wait         in another: two nodes, all together or not at all
-  $ nodeyard list                                what there is
-  $ nodeyard explain LEASE                       what it waits for, what happened, what is next
+  $ nodeyard list                                all nodes
+  $ nodeyard explain LEASE                       why it waits, what happened, what is next
   $ nodeyard release LEASE                       give them back
 
 Beside Zuul, on the ZooKeeper of the old configuration file:
@@ -17,7 +17,7 @@ Beside Zuul, on the ZooKeeper of the old configuration file:
 
 Where commands look for the tree: the ZooKeeper of -c FILE; else the Nodeyard that runs on --state DIR
 (NODEYARD_STATE; /var/lib/nodeyard for root, else ~/.local/state/nodeyard).
-Exit codes: 0 done, 1 not done (one line on stderr says why), 2 not understood.
+Exit codes: 0 success, 1 failure (one line on stderr says why), 2 usage error.
 `;
 
 /** Help was asked for, of a program that has loaded at most one command: that of the whole lists the arguments of all. */
@@ -36,9 +36,9 @@ export async function createProgram(
     .description("Nodeyard hands out test machines, all together or not at all.")
     .version(`Nodeyard version: ${VERSION}`, "--version", "print the version")
     .option("-c, --config <file>", "configuration (nodepool.yaml)")
-    .option("-s, --secure <file>", "secure file with what must not be in it")
+    .option("-s, --secure <file>", "file with the credentials that nodepool.yaml refers to")
     .option("--state <dir>", "state folder")
-    .option("--debug", "log everything")
+    .option("--debug", "log debug messages, too")
     .addOption(
       new Option("--log-format <format>", "on stderr; default: text on a terminal, else json").choices([
         "text",
@@ -46,7 +46,7 @@ export async function createProgram(
       ]),
     )
     .addHelpText("after", EXAMPLES)
-    .helpOption("-h, --help", "print this help, or that of a command")
+    .helpOption("-h, --help", "print this help, or the help of a command")
     .showSuggestionAfterError()
     .exitOverride()
     .configureOutput({

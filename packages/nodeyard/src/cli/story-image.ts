@@ -39,7 +39,7 @@ function builderText(
 ): string {
   const who = several ? member : host;
   const what = kind === "build" ? "build" : `upload to ${provider}`;
-  const says = verdictMeaning(code, facts) ?? "a reason that only a later release knows";
+  const says = verdictMeaning(code, facts) ?? "a reason that this release does not know";
   const row = factRow(facts, now);
   const next = nextTry === null || nextTry <= now ? "" : `; next try ${iso(nextTry)}`;
   return `  ${who}, ${what}: ${says} (${code})${row === "" ? "" : `: ${row}`}${next}`;

@@ -38,7 +38,7 @@ function poolText(
   const { code, facts, outlook, position, waiting, since, nextTry, estimate } = line;
   const place = position === null ? "" : `, place ${position} of ${waiting}`;
   const where = several ? `${line.pool} of ${line.member}` : line.pool;
-  const says = verdictMeaning(code, facts) ?? "a reason that only a later release knows";
+  const says = verdictMeaning(code, facts) ?? "a reason that this release does not know";
   const { pool: _pool, ...rest } = facts;
   // What was just said in full need not be said again.
   const again = told?.code === code && (told.facts.pool ?? line.pool) === line.pool;

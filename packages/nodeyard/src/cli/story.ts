@@ -25,7 +25,7 @@ export function storyText(story: Story, { journal, now, columns }: StoryPlace): 
   lines.push("", `Next: ${next}${tryText(waitsFor, now)}`);
   if (story.estimate !== null)
     lines.push(`Estimate: ${estimateText(story.estimate)} in ${story.estimate.pool}.`);
-  else if (pools.length > 0) lines.push("Estimate: none, since nothing that was seen lately tells.");
+  else if (pools.length > 0) lines.push("Estimate: none; there is no recent data.");
   if (pools.length > 0) lines.push("", "Pools:", ...poolsText(pools, waitsFor, now, columns));
   if (story.image !== undefined) lines.push(...imageText(story.image, now));
   lines.push(...silentText(story));
@@ -51,8 +51,9 @@ function historyText({ history: { events, problem }, steps }: Story, journal: st
 function waitText({ meaning, code, since, facts, source }: Wait, { history }: Story, now: number): string[] {
   const lines = [`It waits: ${meaning} (${code})${sinceText(since, now)}`, ...factLines(facts, now)];
   if (source === "tree" && history.problem !== null)
-    lines.push(`  This is what the records show. No launcher's own reason is at hand: ${history.problem}.`);
-  if (source === "journal") lines.push("  This was noted when it began; no launcher has said more now.");
+    lines.push(`  This comes from the records. No launcher gave its own reason: ${history.problem}.`);
+  if (source === "journal")
+    lines.push("  This was recorded when the wait began; no launcher has reported since.");
   return lines;
 }
 
@@ -68,11 +69,11 @@ function silentText({ asked: { answers, silent } }: Story): string[] {
   return [
     "",
     ...silent.map(
-      ({ member, why }) => `Did not answer: ${member} (${why}). What only it knows is not told here.`,
+      ({ member, why }) => `Did not answer: ${member} (${why}). What only it knows is missing here.`,
     ),
     ...cut.map(
       ({ member, leftOut }) =>
-        `Left out by ${member}, since it said too much: ${leftOut.events} events, ${leftOut.pools} pools.`,
+        `The answer of ${member} was too long; it left out ${leftOut.events} events, ${leftOut.pools} pools.`,
     ),
   ];
 }

@@ -18,11 +18,14 @@ export function addWebappOptions(command: Command, unless: string): Command {
   return command
     .option(
       "--webapp <host:port>",
-      `where lists, health and metrics are served by HTTP; default: ${unless}`,
+      `address of the HTTP interface: lists, health and metrics; default: ${unless}`,
       (text) => parseAddress(text, "--webapp"),
     )
-    .option("--no-webapp", "serve nothing by HTTP")
-    .option("--webapp-token <file>", "what has to be shown there, as `Authorization: Bearer TOKEN`");
+    .option("--no-webapp", "do not open the HTTP interface")
+    .option(
+      "--webapp-token <file>",
+      "file with the token that clients send as `Authorization: Bearer TOKEN`",
+    );
 }
 
 /** Throws UsageError for a token that is none. */

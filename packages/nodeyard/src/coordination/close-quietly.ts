@@ -17,12 +17,9 @@ export async function closeQuietly(
   const closing = Promise.resolve()
     .then(() => provider.close())
     .catch((error: unknown) =>
-      log.warn(
-        { provider: name, error: messageOf(error) },
-        "a provider could not be closed; it is left behind",
-      ),
+      log.warn({ provider: name, error: messageOf(error) }, "cannot close a provider; it is left open"),
     );
   if (await settledWithin(clock, CLOSE_MS, closing)) return;
   counters?.add("launcher.provider_silent", 1, { provider: name, call: "close" });
-  log.warn({ provider: name, afterMs: CLOSE_MS }, "a provider did not close in time; it is left behind");
+  log.warn({ provider: name, afterMs: CLOSE_MS }, "a provider did not close in time; it is left open");
 }

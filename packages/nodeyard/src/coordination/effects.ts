@@ -42,7 +42,7 @@ function whole(parts: Parts, held: Held): Promise<void> {
     }
   };
   const timer = clock.setTimer(WHOLE_MS, () =>
-    reject(new FenceLost(`lock ${held.contender}: the tree was not seen whole for ${WHOLE_MS} ms`)),
+    reject(new FenceLost(`lock ${held.contender}: no complete view of the tree for ${WHOLE_MS} ms`)),
   );
   const ends = [tree.onSession(look), view.onEvent((event) => event.type === "complete" && look())];
   look();

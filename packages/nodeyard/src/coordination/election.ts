@@ -119,7 +119,10 @@ export class Election {
     const gone = this.#standing
       .then(() => persevere(this.#context, () => this.#leave()))
       .catch((error) =>
-        log.debug({ election: this.#parent, error: messageOf(error) }, "a contender goes with its session"),
+        log.debug(
+          { election: this.#parent, error: messageOf(error) },
+          "cannot delete a contender; it disappears with its session",
+        ),
       );
     await settledWithin(clock, LEAVE_MS, gone);
   }
@@ -178,10 +181,7 @@ export class Election {
       this.#own = { name: made.path.slice(made.path.lastIndexOf("/") + 1), epoch };
       this.#tell();
     } catch (error) {
-      log.debug(
-        { election: this.#parent, error: messageOf(error) },
-        "could not stand for election; tries again",
-      );
+      log.debug({ election: this.#parent, error: messageOf(error) }, "cannot join an election; will retry");
       this.#timer?.cancel();
       if (!this.#closed)
         this.#timer = clock.setTimer(jitter(random, RETRY_MS), () => this.#stand(), { background: true });

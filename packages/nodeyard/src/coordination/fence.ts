@@ -14,7 +14,7 @@ export interface Held {
 /** The right to act was lost: the session, the lock or the record is no longer what we built on. */
 export class FenceLost extends NodeyardError {
   constructor(what: string, cause?: unknown) {
-    super("launcher.fence_lost", `no longer ours: ${what}`, { cause });
+    super("launcher.fence_lost", `lost the right to act: ${what}`, { cause });
   }
 }
 

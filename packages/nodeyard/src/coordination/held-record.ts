@@ -154,7 +154,7 @@ export class HeldRecord<R, P> {
         await sleep(this.#clock, Math.min(5_000, 100 * 2 ** look));
       }
     }
-    throw new FenceLost(`${this.path}: what is there could not be read`, cause);
+    throw new FenceLost(`${this.path} could not be read`, cause);
   }
 
   #adopt(data: Uint8Array, version: number): void {
@@ -162,7 +162,7 @@ export class HeldRecord<R, P> {
     try {
       theirs = this.#kind.decode(this.id, data);
     } catch (error) {
-      throw new FenceLost(`${this.path} was overwritten with what makes no sense`, error);
+      throw new FenceLost(`${this.path} was overwritten with a record that cannot be read`, error);
     }
     if (!this.#kind.sameGround(this.#record, theirs))
       throw new FenceLost(`${this.path} was changed under our lock`);

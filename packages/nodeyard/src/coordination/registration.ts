@@ -88,7 +88,7 @@ export class Registration {
     return this.#enqueue(component, () => this.#change(component, patch)).catch((error) => {
       this.#log.warn(
         { component: name, error: messageOf(error) },
-        "could not update a component; its next change or the next session will",
+        "cannot update a component; will retry at its next change or in the next session",
       );
     });
   }
@@ -113,7 +113,10 @@ export class Registration {
     const gone = component.tail
       .then(() => persevere(this.#handles, () => this.#remove(component)))
       .catch((error) =>
-        this.#log.debug({ component: name, error: messageOf(error) }, "a component goes with its session"),
+        this.#log.debug(
+          { component: name, error: messageOf(error) },
+          "cannot delete a component; it disappears with its session",
+        ),
       );
     await settledWithin(this.#handles.clock, LEAVE_MS, gone);
   }

@@ -172,7 +172,7 @@ export class Launcher {
 
   #sessionLost(): void {
     const { epoch } = this.#options.tree.session();
-    this.#options.log.error({ epoch }, "the session with the tree is lost: all work of it is given up");
+    this.#options.log.error({ epoch }, "lost the session with the tree: all its work is aborted");
     this.#parts.tasks.abandon();
     this.#parts.minReady.forget();
     this.#tellComplete();

@@ -115,7 +115,7 @@ export class Loop {
     for (const { at, error } of output.failures) {
       this.#context.counters.add("launcher.unexpected", 1, { place: "scheduler" });
       const facts = { at, error: messageOf(error), stack: (error as Error)?.stack };
-      this.#context.log.error(facts, "the scheduler failed on an event; the others are taken");
+      this.#context.log.error(facts, "the scheduler failed on an event; it is skipped");
     }
     for (const { request, verdict } of output.verdicts) {
       if (verdict === undefined) continue;

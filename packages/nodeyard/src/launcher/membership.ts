@@ -99,7 +99,7 @@ export class Membership {
         this.#registered = true;
         return this.#on.renewed();
       } catch (error) {
-        log.warn({ error: messageOf(error) }, "could not register again after a lost session; tries again");
+        log.warn({ error: messageOf(error) }, "cannot register again after a lost session; will retry");
         await sleep(clock, Math.min(5_000, 100 * 2 ** attempt));
       }
     }

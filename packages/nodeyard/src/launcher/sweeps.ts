@@ -21,7 +21,7 @@ export class Sweeps {
       jitter(random, SWEEP_MS),
       () => {
         this.#sweep()
-          .catch((error) => log.warn({ error: messageOf(error) }, "a sweep failed; the next one tries again"))
+          .catch((error) => log.warn({ error: messageOf(error) }, "a sweep failed; the next one will retry"))
           .finally(() => {
             if (!this.#closed) this.start();
           });

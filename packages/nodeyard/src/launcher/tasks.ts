@@ -95,7 +95,10 @@ export class Tasks {
     const { clock, log } = this.#context;
     const rest = Promise.all(this.#running.keys());
     if (!(await settledWithin(clock, GIVE_UP_MS, rest)))
-      log.warn({ ids: this.list().slice(0, 20), count: this.#running.size }, "gave up work that did not end");
+      log.warn(
+        { ids: this.list().slice(0, 20), count: this.#running.size },
+        "abandoned work that did not stop in time",
+      );
   }
 
   /** Ids of what is being worked on. */
@@ -149,10 +152,7 @@ export class Tasks {
     try {
       outcome = await work;
     } catch (error) {
-      this.#context.log.warn(
-        { request, error: messageOf(error) },
-        "work on a request failed; it is tried again",
-      );
+      this.#context.log.warn({ request, error: messageOf(error) }, "work on a request failed; will retry");
       outcome = "lost";
     }
     this.#context.counters.add("launcher.requests", 1, { outcome });
@@ -200,7 +200,7 @@ export class Tasks {
     } catch (error) {
       this.#context.log.warn(
         { label, error: messageOf(error) },
-        "could not write min-ready requests; tries again",
+        "cannot write min-ready requests; will retry",
       );
       return { type: "min-ready-requested", label, retryMs: this.#retry(`label ${label}`, 1_000, 60_000) };
     }

@@ -128,7 +128,7 @@ async function lockNode({ clock, random }: OperationHandles, tree: Tree, id: str
 function nodeBusy(id: string, cause: unknown): NodeOperationError {
   return new NodeOperationError(
     "operation.node_busy",
-    `node ${id} is locked by someone else for more than ${LOCK_WAIT_MS / 1000} s: "nodeyard explain ${id}" says who has it; a launcher's work ends by itself, then try again; who uses it keeps it until it is given back`,
+    `node ${id} is locked by someone else for more than ${LOCK_WAIT_MS / 1000} s: "nodeyard explain ${id}" says who has it; if a launcher has it, try again later; if a client uses it, wait until the client returns it`,
     { cause },
   );
 }
@@ -146,13 +146,10 @@ export function unreadableNode(id: string, cause: RecordError): NodeOperationErr
 function wrongState(id: string, from: NodeState, to: NodeState): NodeOperationError {
   return new NodeOperationError(
     "operation.wrong_state",
-    `node ${id} is ${from} by now and cannot become ${to}; "nodeyard explain ${id}" tells its story`,
+    `node ${id} is ${from} by now and cannot become ${to}; see "nodeyard explain ${id}"`,
   );
 }
 
 function unknownNode(id: string): NodeOperationError {
-  return new NodeOperationError(
-    "operation.no_node",
-    `there is no node ${id}; "nodeyard list" shows those that are there`,
-  );
+  return new NodeOperationError("operation.no_node", `there is no node ${id}; see "nodeyard list"`);
 }

@@ -53,7 +53,7 @@ export async function askClouds<T>(
   if (installation === undefined)
     throw new ProcessError(
       "process.no_installation",
-      "no Nodeyard has ever run on this tree: nothing in any cloud can be of it; name the right tree with -c FILE or --state DIR",
+      "no Nodeyard has ever run on this tree, so it owns nothing in any cloud; name the right tree with -c FILE or --state DIR",
     );
   const scan = driverScanner(createScanner({ clock, random }));
   const found: T[] = [];

@@ -25,7 +25,7 @@ export function guarded(driver: Driver): Driver {
       const opened = await driver.open(provider, context);
       const problem = providerProblem(opened);
       if (problem === undefined) return decorate(opened, typedErrors(provider.name));
-      throw new DriverError("configuration", `driver ${name}: what open resolves with ${problem}`);
+      throw new DriverError("configuration", `driver ${name}: the value that open resolves with ${problem}`);
     },
   };
 }
@@ -51,7 +51,7 @@ function guardedConfig({ name, config }: Driver): DriverConfig {
           `it made ${compiled === undefined ? "nothing of it" : "something without name or pools"}`,
         );
       } catch (error) {
-        const message = `cannot be compiled by driver ${name}, which is a fault of the driver: ${messageOf(error)}`;
+        const message = `makes driver ${name} fail, which is a bug in the driver: ${messageOf(error)}`;
         context.report({ severity: "error", path: [], message });
         return undefined;
       }

@@ -98,7 +98,7 @@ export class Drivers implements DriverRegistry {
 
 /** Where what Node says does not tell a driver's author what to do. */
 const MENDS: Readonly<Record<string, string>> = {
-  ERR_REQUIRE_ASYNC_MODULE: "it, or what it imports, has a top-level await; wait in open() instead",
+  ERR_REQUIRE_ASYNC_MODULE: "it, or a module that it imports, has a top-level await; wait in open() instead",
   ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING:
     "it is TypeScript, which Node does not run below node_modules; publish the package as JavaScript",
 };

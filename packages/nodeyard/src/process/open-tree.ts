@@ -44,7 +44,7 @@ export async function connectZooKeeper(config: ZookeeperConfig, machine: Machine
   await tree.close();
   throw new ProcessError(
     "process.no_chroot",
-    `the chroot ${config.chroot} does not exist on ${servers}: create it there (zkCli.sh create ${config.chroot}), or mend chroot in zookeeper-servers`,
+    `the chroot ${config.chroot} does not exist on ${servers}: create it there (zkCli.sh create ${config.chroot}), or correct chroot in zookeeper-servers`,
   );
 }
 
@@ -100,7 +100,7 @@ async function connectEmbedded(stateFolder: string, { clock, random }: Machine):
   } catch (error) {
     throw new ProcessError(
       "process.no_tree",
-      `nothing answers on ${socket} (${reasonOf(error)}): the Nodeyard there is gone or stuck; ${mend}`,
+      `nothing answers on ${socket} (${reasonOf(error)}): the Nodeyard there has stopped or hangs; ${mend}`,
       { cause: error },
     );
   }

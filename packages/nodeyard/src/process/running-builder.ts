@@ -51,7 +51,7 @@ export class RunningBuilder {
       log.warn(
         { isolation },
         isolation === "group"
-          ? "builds get no namespaces of their own here: what leaves its process group is ended by the next sweep only"
+          ? "builds get no namespaces of their own here: processes that leave the build's process group are ended by the next sweep only"
           : "builds run in a user namespace, without real root: diskimage-builder needs a builder that is root",
       );
     const { counters } = parts.front;
@@ -101,14 +101,12 @@ export class RunningBuilder {
       onChange: (next, _diff, findings) => {
         logFindings(log, findings);
         if (next.builder.imagesDir !== folder)
-          log.warn({ folder }, "a change of images-dir is taken up by the next start");
+          log.warn({ folder }, "a change of images-dir takes effect at the next start");
         front.reconfigured(next);
         this.#config = next;
         this.#reloading = this.#reloading
           .then(() => builder.reconfigure(builderConfig(next)))
-          .catch((error) =>
-            log.error({ error: messageOf(error) }, "taking up the changed configuration failed"),
-          );
+          .catch((error) => log.error({ error: messageOf(error) }, "cannot apply the changed configuration"));
       },
       onFindings: (findings) => logFindings(log, findings),
       onError: (findings) => logFindings(log, findings),
@@ -166,7 +164,7 @@ function imagesFolder({ builder: { imagesDir } }: Config, path: string): string 
   if (!isFolder(imagesDir))
     throw new ProcessError(
       "process.no_images_dir",
-      `images-dir ${imagesDir} of ${path} is no folder: make it, on a disk with room for images`,
+      `images-dir ${imagesDir} of ${path} is not a folder: create it, on a disk with room for images`,
     );
   return imagesDir;
 }
@@ -177,7 +175,7 @@ function lockedFolder(folder: string, path: string, log: Log): FolderLock | unde
   if (lock !== "taken") return lock;
   throw new ProcessError(
     "process.images_dir_taken",
-    `another builder works in images-dir ${folder} of ${path}, and two would end each other's builds: stop that one, or name a folder of its own for each`,
+    `another builder works in images-dir ${folder} of ${path}, and two would end each other's builds: stop it, or give each builder its own folder`,
   );
 }
 
@@ -187,7 +185,7 @@ function lockImagesOrTell(folder: string, log: Log): FolderLock | "taken" | unde
   } catch (error) {
     log.warn(
       { folder, error: messageOf(error) },
-      "images-dir cannot be locked: see that no other builder works in it",
+      "cannot lock images-dir: make sure that no other builder uses it",
     );
     return undefined;
   }

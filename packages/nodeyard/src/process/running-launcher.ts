@@ -103,7 +103,7 @@ export class RunningLauncher {
         logFindings(log, findings);
         log.info(changesIn(diff), "the configuration changed");
         if (diff.zookeeperNeedsRestart || diff.zookeeperServersChanged)
-          log.warn({}, "changes of zookeeper-servers, -tls and -timeout are taken up by the next start");
+          log.warn({}, "changes of zookeeper-servers, -tls and -timeout take effect at the next start");
         front.reconfigured(next);
         void this.#take(next, log);
         parts.onConfig?.(next);
@@ -113,7 +113,7 @@ export class RunningLauncher {
         logFindings(log, findings);
         log.error(
           { path: files.path },
-          "the changed configuration cannot be used; the former one stays in force",
+          "cannot use the changed configuration; the former one stays in force",
         );
       },
     });
@@ -134,7 +134,7 @@ export class RunningLauncher {
     return this.#launcher.serving;
   }
 
-  /** Events that the journal could not take. */
+  /** Events that could not be written to the journal. */
   get journalLost(): number {
     return this.#journal.lost;
   }
@@ -146,7 +146,7 @@ export class RunningLauncher {
     try {
       await this.#launcher.reconfigure(launcherConfig(config));
     } catch (error) {
-      log.error({ error: messageOf(error) }, "taking up the changed configuration failed");
+      log.error({ error: messageOf(error) }, "cannot apply the changed configuration");
     }
   }
 

@@ -29,19 +29,19 @@ export async function untilStopped(
   let limit: Timer | undefined;
   const beginStop = () => {
     limit ??= machine.clock.setTimer(STOP_MS, () => {
-      log.error({ afterMs: STOP_MS }, "the stop takes too long; ending at once");
+      log.error({ afterMs: STOP_MS }, "stopping takes too long; exiting now");
       machine.exit(1);
     });
   };
   const ignore = machine.onSignal((signal, before) => {
     if (before === 0) {
-      log.info({ signal }, "stopping; a second signal ends it at once");
+      log.info({ signal }, "stopping; a second signal exits at once");
       beginStop();
-      stopping.abort(new NodeyardError("process.stopped", `${signal} ended the start`));
+      stopping.abort(new NodeyardError("process.stopped", `the start was interrupted: ${signal}`));
       signalled.resolve(undefined);
       return;
     }
-    log.warn({ signal }, "stopping at once, because a second signal came");
+    log.warn({ signal }, "exiting now: second signal");
     machine.exit(1);
   });
   let failure: NodeyardError | undefined;

@@ -87,7 +87,7 @@ export async function startUp(
       wanted = next;
       opened.building = opened.building
         ?.then(build)
-        .catch((error) => log.error({ error: messageOf(error) }, "the builder could not be started"));
+        .catch((error) => log.error({ error: messageOf(error) }, "cannot start the builder"));
     };
     opened.launcher = await RunningLauncher.start({ ...parts, onConfig }, stopping);
     const first = build();
@@ -112,7 +112,7 @@ interface Opened {
 
 function storeLost(stateFolder: string, error: Error): ProcessError {
   const why = messageOf(error.cause ?? error);
-  const mend = "what was acknowledged is kept; make room or mend the disk, then start again";
+  const mend = "acknowledged writes are kept; free disk space or repair the disk, then start again";
   return new ProcessError(
     "process.store_lost",
     `the tree in ${stateFolder} cannot be written (${why}): ${mend}`,

@@ -78,7 +78,7 @@ function act(state: State, turn: Turn, entry: NodeEntry): void {
 function reasonFor(nodeState: string): string {
   if (nodeState === "ready") return "older than max-ready-age";
   if (nodeState === "hold") return "held longer than allowed";
-  if (nodeState === "testing") return "nobody tests it any more";
+  if (nodeState === "testing") return "its trial launch is not needed any more";
   if (nodeState === "init") return "never locked after it was made";
   return nodeState;
 }

@@ -10,7 +10,7 @@ import { type Line, labelLine, type Waiting } from "./waits.ts";
 /** What only one pool says; `verdictCodes` has the rest. */
 export const standingCodes = {
   "pool.can": "It would serve it now",
-  "pool.declines": "It cannot serve it, and says so",
+  "pool.declines": "It would decline it",
   "pool.declined": "It has declined",
   "pool.lacks-label": "It does not offer the label",
 } as const;

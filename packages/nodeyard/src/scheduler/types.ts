@@ -151,39 +151,36 @@ export interface Verdict {
 }
 
 export const verdictCodes = {
-  "queue.behind": "Requests that come first, by priority and then by age, wait in this pool too",
-  "queue.starting": "The launcher starts as many requests at once as it may",
+  "queue.behind": "Requests ahead of it, by priority and then by age, wait in this pool",
+  "queue.starting": "The launcher already starts as many requests at once as it may",
   "capacity.pool": "The pool's limit is used up",
-  "capacity.provider": "The provider's quota, as it was read last, is used up",
-  "provider.failing":
-    "The provider's API fails, so that it is not known what there is room for; this is no matter of quota",
-  "capacity.concurrency": "The provider launches as many nodes at once as it may",
+  "capacity.provider": "The provider's quota, as last read, is used up",
+  "provider.failing": "The provider's API fails, so its free capacity is unknown; this is not about quota",
+  "capacity.concurrency": "The provider already launches as many nodes at once as max-concurrency allows",
   "capacity.tenant": "The tenant's limit is used up",
-  "capacity.reserved": "What is free is kept for a request that comes first and needs more of it",
-  "capacity.refused": "The cloud refused for quota, though there seemed to be some; it is asked again later",
-  "image.waits":
-    "No image of the label is uploaded to the provider yet; one is being made or a builder may make it",
+  "capacity.reserved": "Free capacity is kept for a request ahead of it that needs more",
+  "capacity.refused":
+    "The cloud refused a launch for quota, although some seemed to be left; it is asked again later",
+  "image.waits": "No image of the label is uploaded to the provider yet; a builder makes it or may make it",
   "offering.failing":
-    "Launches of this label failed in a row, or the cloud has no room for it: nothing is launched for a while",
-  "offering.budget":
-    "Too many launches of this label failed within the hour: nothing is launched for a while",
-  "offering.trying": "Launches of this label failed; one request tries whether they work again",
-  "nodes.none-free": "Every host of that label is taken, or kept for requests that come first",
+    "Launches of this label failed in a row, or the cloud has no capacity for it: it is not launched for a while",
+  "offering.budget": "Too many launches of this label failed within the hour: it is not launched for a while",
+  "offering.trying": "Launches of this label failed; one request tests whether they work again",
+  "nodes.none-free": "Every host of that label is in use, or kept for requests ahead of it",
   "nodes.too-few":
-    "Fewer hosts of its labels are registered than it wants; nothing is kept for it until there are more",
+    "It wants more hosts of its labels than are registered; nothing is kept for it until there are more",
   "yield.provider": "The request prefers another provider, which can serve it",
   "yield.priority": "A pool with a better priority can serve it",
   "yield.capable": "Another pool has all labels; this one lacks some",
-  "provider.inert": "max-concurrency is 0: the provider looks at no request",
-  "retry.later": "The last try failed; it is tried again",
+  "provider.inert": "max-concurrency is 0: the provider takes no requests",
+  "retry.later": "The last try failed; it is retried",
   handling: "Nodes are being made or claimed",
-  "queue.next": "It is first in this pool and about to be looked at",
+  "queue.next": "It is first in this pool and about to be considered",
   "declined.here": "Every pool of this launcher has declined; pools of others have not decided yet",
   "pending.elsewhere":
-    "Another launcher has accepted it, or did and died: then it is put back within a minute",
-  "pools.none": "This launcher serves no pool at the moment",
-  "tree.incomplete":
-    "The launcher is comparing itself with the tree, or waits for its pools to be registered",
+    "Another launcher has accepted it; if that launcher died, it is put back within a minute",
+  "pools.none": "This launcher serves no pool now",
+  "tree.incomplete": "The launcher is reading the tree, or waits for its pools to be registered",
 } as const;
 
 export type VerdictCode = keyof typeof verdictCodes;

@@ -64,7 +64,7 @@ export function loginAt(
   if (isLoopback(host)) return { username: login.user, host: login.address, port: login.port };
   throw new DriverError(
     "configuration",
-    `backing node ${id} (${host}): nobody outside of it reaches its slivers; set "inbound" under "isolation" in its sliverd.json`,
+    `backing node ${id} (${host}): its slivers cannot be reached from outside; set "inbound" under "isolation" in its sliverd.json`,
   );
 }
 
@@ -92,7 +92,7 @@ export function explained({ id, host }: BackingHost, error: unknown): DriverErro
   )
     return new DriverError(
       "configuration",
-      `${place} is no sliver host of ours; make it one: nodeyard sliverd install ${host} (${messageOf(error)})`,
+      `${place} is not a sliver host of this installation; to make it one: nodeyard sliverd install ${host} (${messageOf(error)})`,
       { cause: error },
     );
   return mapError(error, place);

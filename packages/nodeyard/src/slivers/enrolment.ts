@@ -33,5 +33,5 @@ export function readEnrolled(text: string): Enrolled {
   } catch {
     // Said below.
   }
-  throw new SliverHostError(`the machine's answer makes no sense: ${JSON.stringify(text.slice(0, 200))}`);
+  throw new SliverHostError(`cannot understand the machine's answer: ${JSON.stringify(text.slice(0, 200))}`);
 }

@@ -57,7 +57,7 @@ export interface UninstallOrder {
 export async function uninstallSliverd(order: UninstallOrder): Promise<Enrolled> {
   const { remote, dryRun, signal } = order;
   const host = await probe(remote, signal);
-  if (!host.traces) return { node: "", changes: [], missingPackages: [], notes: ["it is no sliver host"] };
+  if (!host.traces) return { node: "", changes: [], missingPackages: [], notes: ["it is not a sliver host"] };
   const runs = host.digest !== "" && (await answers(remote, signal));
   const folder = runs ? CURRENT : await copyFitting(remote, host, order.bundle(), signal);
   try {
@@ -110,7 +110,7 @@ async function probe(remote: Remote, signal: AbortSignal): Promise<Probed> {
   )
     .trim()
     .split("\n");
-  if (!/^\d+$/.test(uid)) throw new SliverHostError(`${remote.name} does not answer as a Unix shell does`);
+  if (!/^\d+$/.test(uid)) throw new SliverHostError(`${remote.name} does not answer like a Unix shell`);
   const sudo = uid === "0" ? "" : "sudo -n ";
   if (sudo !== "")
     await remote.run("sudo -n true", { signal }).catch((cause) => {
@@ -165,7 +165,7 @@ async function removeCopy(
   { remote, clock }: { readonly remote: Remote; readonly clock: Clock },
   folder: string,
 ) {
-  const late = () => new SliverHostError(`${remote.name} does not answer any more`);
+  const late = () => new SliverHostError(`${remote.name} stopped answering`);
   const limit = deadline(clock, CLEAN_UP_MS, late);
   try {
     await remote.run(`rm -rf ${folder}`, { signal: limit.signal });

@@ -38,13 +38,16 @@ export const counterNames = {
   "launcher.backing_nodes": by("Backing nodes asked for, adopted, failed or released", "provider", "change"),
   "launcher.deletes": by("Node deletions that ended", "provider", "result"),
   "launcher.dead_letters": by("Nodes marked because they could not be deleted in many tries", "provider"),
-  "launcher.notices_failed": by("Notices to drivers that failed or were late", "provider", "notice"),
-  "launcher.provider_silent": by("Questions to drivers that were not answered in time", "provider", "call"),
+  "launcher.notices_failed": by("Notices that drivers failed to handle in time", "provider", "notice"),
+  "launcher.provider_silent": by("Calls of drivers that were not answered in time", "provider", "call"),
   "launcher.vanished": by("Ready nodes taken out because their machines were gone", "provider"),
   "launcher.leaked": by("Leaked resources deleted", "provider", "type"),
-  "launcher.leak_brake": by("Leak sweeps stopped because they would have deleted too much", "provider"),
+  "launcher.leak_brake": by(
+    "Leak sweeps that deleted nothing because they would have deleted too much",
+    "provider",
+  ),
   "launcher.sweeps_suspended": by(
-    "Leak sweeps that deleted nothing because a record that may be of their provider cannot be read",
+    "Leak sweeps that deleted nothing because a record that may belong to their provider cannot be read",
     "provider",
   ),
   "launcher.fence_lost": by("Work given up because a lock or a record was no longer ours", "kind"),
@@ -52,9 +55,12 @@ export const counterNames = {
   "builder.uploads": by("Image uploads that ended", "image", "provider", "result"),
   "builder.retired": by("Uploads, builds and local files removed", "kind"),
   "builder.canaries": by("Trials of builds that ended", "image", "verdict"),
-  "builder.leak_brake": by("Looks for images without a record that would have deleted too much", "provider"),
-  "builder.unexpected": by("Errors of builders that no code expected", "place"),
-  "launcher.unexpected": by("Errors that no code expected", "place"),
+  "builder.leak_brake": by(
+    "Sweeps of images that deleted nothing because they would have deleted too much",
+    "provider",
+  ),
+  "builder.unexpected": by("Unexpected errors of builders", "place"),
+  "launcher.unexpected": by("Unexpected errors", "place"),
 } as const satisfies Readonly<Record<string, Measure>>;
 
 const LAUNCH = [1, 2.5, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 120, 150, 180, 300, 600, 900, 1_800];
@@ -75,17 +81,17 @@ function timed<const Labels extends readonly string[], const Details extends rea
 /** Every duration of the program. */
 export const durationNames = {
   "launcher.launch": timed(
-    "From the first attempt of a launch to the end of this one, without waits for its turn",
+    "From the first attempt of a launch to the end of this one, without the time in the provider's queue",
     LAUNCH,
     ["provider", "az", "result"],
     ["requestor", "step"],
   ),
   "launcher.request": timed("From the creation of a request to its fulfilment", WAIT, ["provider", "pool"]),
-  "launcher.provider_call": timed(
-    "Calls of drivers: questions, and each step of what is made and unmade",
-    CALL,
-    ["provider", "call", "result"],
-  ),
+  "launcher.provider_call": timed("Calls of drivers: queries, and each step of creating and deleting", CALL, [
+    "provider",
+    "call",
+    "result",
+  ]),
   "builder.build": timed("Image builds, until the command and conversions have ended", BUILD, [
     "image",
     "result",
@@ -95,9 +101,9 @@ export const durationNames = {
 
 /** Every figure that stands until the next one of its kind. */
 export const levelNames = {
-  "builder.exit_code": by("Exit code of the last build, 1 where it took too long", "image"),
+  "builder.exit_code": by("Exit code of the last build; 1 if it took too long", "image"),
   "builder.image_size": by("Bytes on the disk of the last build that became ready", "image", "format"),
-  "builder.last_run": by("When the last build ended, well or not, seconds since the epoch", "image"),
+  "builder.last_run": by("When the last build ended, successful or not, seconds since the epoch", "image"),
 } as const satisfies Readonly<Record<string, Measure>>;
 
 export type CounterName = keyof typeof counterNames;

@@ -129,10 +129,7 @@ export class View {
       () => {
         this.resync()
           .catch((error) =>
-            log.warn(
-              { error: messageOf(error) },
-              "comparing the view with the tree failed; it is tried again",
-            ),
+            log.warn({ error: messageOf(error) }, "cannot compare the view with the tree; will retry"),
           )
           .finally(() => this.#scheduleResync());
       },

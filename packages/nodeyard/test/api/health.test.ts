@@ -37,7 +37,7 @@ describe("health", () => {
     site.state.known = false;
     const { status, text } = await ask(site.url, "/request-list?fields=id");
     site.state.known = true;
-    expect([status, text]).toEqual([503, expect.stringContaining("the tree has not been seen yet")]);
+    expect([status, text]).toEqual([503, expect.stringContaining("the tree has not been read yet")]);
     expect((await ask(site.url, "/request-list?fields=id")).status).toBe(200);
   });
 });

@@ -111,7 +111,7 @@ test("a request is answered by a build that began after it, and only then goes",
     "two are kept",
     () => log.lines,
   );
-  expect(log.lines.filter(({ text }) => text === "a build is ready")).toHaveLength(3);
+  expect(log.lines.filter(({ text }) => text === "build ready")).toHaveLength(3);
 });
 
 test("a build that failed leaves the request; who asks again is not kept waiting by the back-off", async () => {
@@ -138,11 +138,11 @@ test("a build that failed leaves the request; who asks again is not kept waiting
 
 test.each([
   ["a command that fails", "echo broken thing >&2; exit 3", "exit code 3; its log is", "Exit code: 3"],
-  ["a command that leaves no image", "true", "it ended well without", "Exit code: 0"],
+  ["a command that leaves no image", "true", "the build command succeeded without", "Exit code: 0"],
   [
     "a command that leaves an empty one",
     ': > "$DIB_IMAGE_FILENAME.raw"',
-    "it ended well without",
+    "the build command succeeded without",
     "Exit code: 0",
   ],
   ["a command that is killed", "kill -9 $$", "exit code 137", "Exit code: "],
@@ -156,7 +156,7 @@ test.each([
     "a failure",
     () => log.lines,
   );
-  expect(log.lines.find((line) => line.text === "a build failed")?.facts).toMatchObject({
+  expect(log.lines.find((line) => line.text === "build failed")?.facts).toMatchObject({
     why: expect.stringContaining(why),
   });
   expect(readFileSync(join(host.logs, `small-${failed!.id}.log`), "utf8")).toContain(logged);
@@ -178,7 +178,7 @@ test("a build that takes too long ends with everything it started", async () => 
     "a failure",
     () => log.lines,
   );
-  expect(log.lines.find((line) => line.text === "a build failed")?.facts).toMatchObject({
+  expect(log.lines.find((line) => line.text === "build failed")?.facts).toMatchObject({
     why: "it took longer than 1 s",
   });
   const { marked } = await import("../../src/builder/edge/leftovers.ts");

@@ -17,7 +17,7 @@ test("an image that fails waits, and others are built meanwhile by the same work
     `  - {name: good, formats: [raw], rebuild-age: 1, build-command: [${works}]}`,
   ];
   const started = await site.start(host.config(images.join("\n")));
-  const built = () => started.log.lines.filter(({ text }) => text === "a build is ready").length;
+  const built = () => started.log.lines.filter(({ text }) => text === "build ready").length;
   // Its successor is due each second; the failed one's only after a minute.
   await until(
     () => built() >= 3,
@@ -40,7 +40,7 @@ test("no build begins on a disk without room: no record, no file, one line that 
   const config = host.config(`  - {name: small, formats: [raw], build-command: [${command}]}`);
   const disk = new FullDisk(host.images, probeIsolation());
   const started = await site.start(config, disk);
-  const refusal = () => started.log.lines.find(({ text }) => text.startsWith("no build:"));
+  const refusal = () => started.log.lines.find(({ text }) => text.startsWith("build not started:"));
   await until(
     () => refusal() !== undefined,
     "it is refused",

@@ -19,9 +19,7 @@ test("an images-dir that cannot be written is named with its mend", async () => 
   await expect(disk.builderId(systemRandom)).rejects.toMatchObject({
     code: "builder.images_dir_unwritable",
     message: expect.stringMatching(
-      new RegExp(
-        `^nothing can be written to images-dir ${host.images} \\(EISDIR.*\\): make room on its disk`,
-      ),
+      new RegExp(`^cannot write to images-dir ${host.images} \\(EISDIR.*\\): free disk space`),
     ),
   });
 });

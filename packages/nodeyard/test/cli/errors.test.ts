@@ -63,7 +63,7 @@ describe("help and usage", () => {
     [["request", "a", "--for", "soon"], '"soon" is not a duration'],
     [["release", "nonsense"], '"nonsense" is not a lease id'],
     [["delete", "x"], '"x" is not a node id'],
-    [["explain", "x y"], "is no id of a request"],
+    [["explain", "x y"], "is not the id of a request"],
     [["--state", "", "list"], '--state "" names no folder'],
     [["up", "--listen", "nowhere"], '--listen: "nowhere" is not HOST:PORT'],
     [["up", "--webapp", "127.0.0.1:99999"], '--webapp: "127.0.0.1:99999" is not HOST:PORT'],
@@ -100,7 +100,7 @@ describe("what cannot be done: exit code 1 and one line", () => {
     symlinkSync("loop", `${site.folder}/loop`);
     const { code, line } = await failure("--state", `${site.folder}/loop`, "list");
     expect(code).toBe(1);
-    expect(line).toMatch(/^cannot look at \S+ \(ELOOP.*\): run this as the user whose Nodeyard it is/);
+    expect(line).toMatch(/^cannot read \S+ \(ELOOP.*\): run this as the user that Nodeyard runs as/);
   });
   test("a configuration that cannot be used names file, line, key and mend", async () => {
     site.write("labels: []\nproviders:\n  - name: cloud\n    driver: bogus\n    pools: []\n");

@@ -105,7 +105,7 @@ test("a reason of a later release is shown as it is", async () => {
   journal = [past("request.waits", { code: "moon.wrong-phase", facts: { phase: 3 } })];
   expect(await request({})).toMatchObject({
     waitsFor: { code: "moon.wrong-phase", facts: { phase: 3 } },
-    next: "A launcher looks at it again.",
+    next: "A launcher reconsiders it.",
   });
 });
 
@@ -168,7 +168,7 @@ test("a node that cannot be deleted says so, since when, and what to do", async 
     since: 5_000,
     facts: { attempts: 10, error: "it is in use" },
   });
-  expect(next).toBe(`Look what keeps cloud from deleting it, then: nodeyard delete ${id} --now`);
+  expect(next).toBe(`Find out what keeps cloud from deleting it, then: nodeyard delete ${id} --now`);
 });
 
 test("a deletion that fails shows the last error", async () => {

@@ -81,7 +81,7 @@ describe("explain, on a Nodeyard of one process", () => {
     const { out } = await site.run("explain", second.request);
     expect(out).toMatch(/^request \S+ is requested since \S+ \(\d+ s\)\n {2}labels +small:5\n/);
     expect(out).toMatch(/\nIt waits: The pool's limit is used up \(capacity\.pool\) since /);
-    expect(out).toContain("\nNext: It is tried again as soon as a node of the pool is gone or free.\n");
+    expect(out).toContain("\nNext: It is retried as soon as a node of the pool is deleted or free.\n");
     await site.run("release", first.lease, second.lease, third.lease);
   });
 
@@ -117,11 +117,11 @@ describe("explain, on a Nodeyard of one process", () => {
     const unknown = await site.run("explain", "99");
     expect([unknown.code, unknown.out]).toEqual([1, ""]);
     expect(unknown.err).toMatch(
-      /^nodeyard: there is no node 0000000099, and no launcher that answered nor \S+journal\.sqlite knows it; .*\n$/,
+      /^nodeyard: there is no node 0000000099, and neither the launchers that answered nor \S+journal\.sqlite know it; .*\n$/,
     );
     const odd = await site.run("explain", "../nodes");
     expect([odd.code, odd.out]).toEqual([2, ""]);
-    expect(odd.err).toMatch(/^nodeyard: "\.\.\/nodes" is no id of a request .*\n$/);
+    expect(odd.err).toMatch(/^nodeyard: "\.\.\/nodes" is not the id of a request .*\n$/);
   });
 
   test("without a journal it says so and shows what the tree knows", async () => {

@@ -30,7 +30,7 @@ test("no such node", async () => {
   const unknown = await site.run("delete", "999");
   expect([unknown.code, unknown.err]).toEqual([
     1,
-    'nodeyard: there is no node 0000000999; "nodeyard list" shows those that are there\n',
+    'nodeyard: there is no node 0000000999; see "nodeyard list"\n',
   ]);
 });
 

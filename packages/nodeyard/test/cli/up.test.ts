@@ -83,7 +83,7 @@ describe("a Nodeyard of one process, and its clients", () => {
     second.child.kill("SIGINT");
     const ended = await second.kill("SIGINT");
     expect(ended.code).toBe(1);
-    expect(ended.err).toMatch(/\nreleased [0-9a-f]{12}\nnodeyard: SIGINT ended the waiting\n$/);
+    expect(ended.err).toMatch(/\nreleased [0-9a-f]{12}\nnodeyard: stopped waiting: SIGINT\n$/);
     await site.run("release", first.lease);
   });
 
@@ -92,7 +92,7 @@ describe("a Nodeyard of one process, and its clients", () => {
     await asking.told("asks for");
     const { code, err } = await asking.kill("SIGHUP");
     expect(code).toBe(1);
-    expect(err).toMatch(/\nreleased [0-9a-f]{12}\nnodeyard: SIGTERM ended the waiting\n$/);
+    expect(err).toMatch(/\nreleased [0-9a-f]{12}\nnodeyard: stopped waiting: SIGTERM\n$/);
     await expect.poll(() => site.json("list", "--leases")).toEqual([]);
   });
 

@@ -10,7 +10,7 @@ describe("images by the command line", { timeout: 120_000 }, () => {
   beforeAll(async () => {
     site = new ImageSite(MAKE);
     const up = await site.up();
-    await up.told("an upload is ready");
+    await up.told("upload ready");
   });
   afterAll(() => site.close());
 
@@ -79,9 +79,9 @@ describe("images by the command line", { timeout: 120_000 }, () => {
   });
 
   test.each([
-    [["image-build", "nothing"], 1, "knows no diskimage nothing"],
-    [["image-pause", "nothing"], 1, "knows no diskimage nothing"],
-    [["image-unpause", "nothing"], 1, "knows no diskimage nothing"],
+    [["image-build", "nothing"], 1, "has no diskimage nothing"],
+    [["image-pause", "nothing"], 1, "has no diskimage nothing"],
+    [["image-unpause", "nothing"], 1, "has no diskimage nothing"],
     [["dib-image-delete", "nodash"], 2, "is not IMAGE-BUILD"],
     [["dib-image-delete", "small-00"], 1, "there is no /nodepool/images/small/builds/00"],
     [["image-delete", "--provider", "cloud"], 2, "--image"],

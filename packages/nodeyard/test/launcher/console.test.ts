@@ -49,7 +49,7 @@ describe("the console of a machine that does not come up", () => {
       wrap: withMethods(() => ({ offers: { console: { read: () => new Promise(() => {}) } } })),
     });
     await other.fulfilled(await other.ask(), 300_000);
-    expect(silent.log.lines.map(({ text }) => text)).toContain("the console of a node could not be read");
+    expect(silent.log.lines.map(({ text }) => text)).toContain("cannot read the console of a node");
   });
 
   test("is cut to its end, and holds nothing that a terminal obeys", () => {

@@ -111,7 +111,7 @@ test("down while launching: the offering's failures are told as such", async () 
     facts: { kind: "transient", error: ERROR, failing_since: expect.any(Number) },
     nextTry: expect.any(Number),
   });
-  expect(label.waitsFor?.meaning).toMatch(/no matter of quota/);
+  expect(label.waitsFor?.meaning).toMatch(/not for lack of quota/);
 });
 
 test("what is being done with a node is told while it lasts, with its step", async () => {

@@ -160,7 +160,7 @@ describe("leases", () => {
     // Its node first: without the request, nothing leads there but the slow resync.
     expect(deletion(world, contender)).toBeGreaterThan(0);
     expect(deletion(world, contender)).toBeLessThan(deletion(world, paths.request(asked.request!)));
-    expect(b.log.lines.map(({ text }) => text)).toContain("took back a request whose lease is gone");
+    expect(b.log.lines.map(({ text }) => text)).toContain("deleted a request whose lease is gone");
   });
 
   test("that are gone leave no ready node held, also when its request is gone", async () => {

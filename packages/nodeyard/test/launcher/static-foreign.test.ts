@@ -34,10 +34,10 @@ test("a static provider that a Python launcher serves too is refused in one line
   const world = new World();
   const python = await pythonPool(world);
   const { log } = await world.start("a", config);
-  const refusals = log.lines.filter(({ facts }) => JSON.stringify(facts).includes("another kind"));
+  const refusals = log.lines.filter(({ facts }) => JSON.stringify(facts).includes("not Nodeyard's"));
   expect(refusals).toHaveLength(1);
   expect((refusals[0]!.facts as { error: string }).error).toMatch(
-    /^provider lab is served by a launcher of another kind too \(old\.example-PoolWorker\.lab-main-0123\): stop that launcher/,
+    /^provider lab is also served by a launcher that is not Nodeyard's \(old\.example-PoolWorker\.lab-main-0123\): stop that launcher/,
   );
   const asked = await world.ask();
   await world.run(30_000);
@@ -45,7 +45,7 @@ test("a static provider that a Python launcher serves too is refused in one line
   const handles = { tree: world.other, clock: world.clock, random: seededRandom(3) };
   const hear = hearing(handles, () => ({ events: [], problem: "no journal" }));
   const story = await world.settle(explain(handles, { kind: "request", id: asked }, hear));
-  expect(JSON.stringify(story)).toContain("served by a launcher of another kind too");
+  expect(JSON.stringify(story)).toContain("also served by a launcher that is not Nodeyard's");
   // What that launcher registered is taken over.
   const id = await world.makeNode({
     ...{ state: "ready", provider: "lab", pool: "main", type: ["small"], hostname: host.name, slot: 0 },
@@ -79,6 +79,6 @@ test("launchers of ours share an inventory, also after a lost session", async ()
   tree.expire();
   await world.run(20_000);
   expect(pools(world)).toHaveLength(2);
-  for (const { log } of world.members) expect(JSON.stringify(log.lines)).not.toContain("another kind");
+  for (const { log } of world.members) expect(JSON.stringify(log.lines)).not.toContain("not Nodeyard's");
   expect(hosts(world)).toHaveLength(1);
 });

@@ -177,7 +177,7 @@ describe("what a provider left whose launcher was started anew without it", () =
     const first = await lab.get();
     await lab.settle(a.launcher.close());
     const b = await lab.start("b", WITHOUT);
-    const drains = () => b.log.lines.some(({ text }) => text.startsWith("nobody serves a provider"));
+    const drains = () => b.log.lines.some(({ text }) => text.startsWith("no launcher serves a provider"));
     await lab.until("it is being given back", drains, 15 * MINUTE);
     await lab.settle(b.launcher.reconfigure(config(settings)));
     const second = await lab.get();
@@ -199,7 +199,7 @@ describe("what a provider left whose launcher was started anew without it", () =
     await lab.run(30 * MINUTE);
     expect(lab.node(id)?.state).toBe("in-use");
     expect(lab.lockData(id)).toEqual([OWNER]);
-    expect((await story(lab, id)).next).toMatch(/another kind .* take it out again/);
+    expect((await story(lab, id)).next).toMatch(/not Nodeyard's .* remove it again/);
   });
 });
 

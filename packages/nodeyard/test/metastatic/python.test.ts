@@ -165,10 +165,10 @@ describe("beside and after Python launchers", () => {
     const { path } = await lab.pythonPool();
     const { log } = await lab.start("a", config({ "max-parallel-jobs": 3 }));
     const refusals = () =>
-      log.lines.filter(({ facts }) => String((facts as { error?: string }).error).includes("another kind"));
+      log.lines.filter(({ facts }) => String((facts as { error?: string }).error).includes("not Nodeyard's"));
     expect(refusals()).toHaveLength(1);
     expect(String((refusals()[0]!.facts as { error: string }).error)).toMatch(
-      /^provider slicer is served by a launcher of another kind too \(old\.example-PoolWorker\.slicer-main-0123\): stop that launcher/,
+      /^provider slicer is also served by a launcher that is not Nodeyard's \(old\.example-PoolWorker\.slicer-main-0123\): stop that launcher/,
     );
     const asked = await lab.slice();
     await lab.run(5_000);
@@ -208,7 +208,7 @@ describe("beside and after Python launchers", () => {
     tree.expire();
     await lab.run(20_000);
     expect(lab.pools()).toHaveLength(2);
-    for (const { log } of lab.members) expect(JSON.stringify(log.lines)).not.toContain("another kind");
+    for (const { log } of lab.members) expect(JSON.stringify(log.lines)).not.toContain("not Nodeyard's");
     await lab.get();
     lab.check();
   });

@@ -28,7 +28,7 @@ test("explain and list show where a node lives, what a backing node carries, and
     locked_by: "NodePool:metastatic:slicer",
   });
   expect(carried.next).toBe(
-    "Provider slicer gives out slice on it. Empty for longer than grace-time, it is deleted.",
+    "Provider slicer gives out slice on it. When it has been empty for longer than grace-time, it is deleted.",
   );
   const request = lab
     .children("/nodepool/requests")

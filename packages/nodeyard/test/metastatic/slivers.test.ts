@@ -51,7 +51,9 @@ describe("slots that are slivers", () => {
       return lab.request(asked)?.state === "failed";
     });
     const told = log.lines.map(({ facts }) => JSON.stringify(facts)).join("\n");
-    expect(told).toMatch(/is no sliver host of ours; make it one: nodeyard sliverd install \S+/);
+    expect(told).toMatch(
+      /is not a sliver host of this installation; to make it one: nodeyard sliverd install \S+/,
+    );
     expect(lab.running).toEqual([]);
   });
 

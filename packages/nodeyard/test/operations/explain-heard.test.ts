@@ -143,7 +143,7 @@ describe("a request, with what launchers say", () => {
       nextTry: 9_000,
       facts: { pool: "cloud/main", error: "503" },
     });
-    expect(story.waitsFor?.meaning).toMatch(/no matter of quota/);
+    expect(story.waitsFor?.meaning).toMatch(/not about quota/);
     expect(storyText(story, { journal: "", now: 10_000, columns: 80 })).toContain(
       "failing since   1970-01-01T00:00:04.000Z (6 s ago)",
     );
@@ -248,6 +248,6 @@ test("every reason says what it waits for and what happens next", () => {
     expect(verdictMeaning(code)?.length, code).toBeGreaterThan(15);
     expect(nextSteps[code].length, code).toBeGreaterThan(15);
   }
-  expect(verdictMeaning("offering.failing", { kind: "transient" })).toMatch(/no matter of quota/);
-  expect(verdictMeaning("offering.failing", { kind: "capacity" })).toMatch(/no room/);
+  expect(verdictMeaning("offering.failing", { kind: "transient" })).toMatch(/not for lack of quota/);
+  expect(verdictMeaning("offering.failing", { kind: "capacity" })).toMatch(/no capacity/);
 });

@@ -74,7 +74,7 @@ describe("an export of image data", () => {
     canaryPath(".."),
   ])("%j: is refused before anything is written", (path) => {
     expect(() => checkExport({ "/nodepool/images/small/pause": "", [path]: "" })).toThrow(
-      `${path}: it is no flag, build, upload or trial`,
+      `${path}: it is not a pause flag, build, upload or trial`,
     );
   });
 

@@ -74,7 +74,7 @@ describe("the life of a process", () => {
     // The same one would be taken for an echo.
     const { code, err } = await up.kill("SIGINT");
     expect(code).toBe(1);
-    expect(err).toContain("stopping at once, because a second signal came");
+    expect(err).toContain("exiting now: second signal");
   });
 
   test("SIGUSR2 shows what it is busy with, and ends nothing", async () => {

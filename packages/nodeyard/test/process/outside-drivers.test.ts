@@ -131,7 +131,9 @@ test("a provider that lacks methods is refused when it is opened", async () => {
   const opening = new Drivers(loadModule).driver(file).open({ name: "desk" } as never, context);
   await expect(opening).rejects.toMatchObject({
     kind: "configuration",
-    message: expect.stringMatching(/^driver lab: what open resolves with has no method create, remove, list/),
+    message: expect.stringMatching(
+      /^driver lab: the value that open resolves with has no method create, remove, list/,
+    ),
   });
 });
 
@@ -182,7 +184,7 @@ test.each([
   const path = put("lab.ts", source(`config: { schema: closed({}), ${load} }`));
   const text = `labels: []\nproviders:\n  - {name: desk, driver: ${path}}\n`;
   const input = { text, path: "n.yaml", env: {}, drivers: new Drivers(loadModule) };
-  const message = `cannot be compiled by driver lab, which is a fault of the driver: ${why}`;
+  const message = `makes driver lab fail, which is a bug in the driver: ${why}`;
   expect(loadConfig(input)).toMatchObject({
     config: undefined,
     findings: [{ severity: "error", line: 3, message }],

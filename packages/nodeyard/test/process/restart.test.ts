@@ -71,7 +71,7 @@ describe("killed and started again", () => {
     const { code, err } = await behind.kill("SIGINT");
     expect(code).toBe(1);
     expect(err).toMatch(
-      /\nlease [0-9a-f]{12} is not given back \(no answer within 3 s\): it ends at \S+, or with: nodeyard release [0-9a-f]{12}\nnodeyard: SIGINT ended the waiting\n$/,
+      /\ncannot release lease [0-9a-f]{12} \(no answer within 3 s\): it expires at \S+; to release it: nodeyard release [0-9a-f]{12}\nnodeyard: stopped waiting: SIGINT\n$/,
     );
   });
 

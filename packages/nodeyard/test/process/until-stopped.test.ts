@@ -89,7 +89,7 @@ test("a stop that hangs is ended by force", async () => {
   expect(exits).toEqual([]);
   await expect(clock.advance(1)).rejects.toThrow(Exited);
   expect(exits).toEqual([1]);
-  expect(log.lines.at(-1)).toMatchObject({ level: "error", text: "the stop takes too long; ending at once" });
+  expect(log.lines.at(-1)).toMatchObject({ level: "error", text: "stopping takes too long; exiting now" });
 });
 
 test("a stop that fails says so", async () => {
@@ -120,7 +120,7 @@ test("a signal while it starts ends the start, and is no failure", async () => {
   signal("SIGTERM");
   expect(await running).toBe(0);
   expect([exits, listens()]).toEqual([[], false]);
-  expect(log.lines.map(({ text }) => text)).toEqual(["stopping; a second signal ends it at once", "stopped"]);
+  expect(log.lines.map(({ text }) => text)).toEqual(["stopping; a second signal exits at once", "stopped"]);
 });
 
 test("a start that a signal comes too late for is closed", async () => {

@@ -84,7 +84,7 @@ describe("rule 8: a driver that does not answer when it is opened", () => {
     "%s: the provider is left out, the others serve, it is tried again",
     async (method) => {
       const { world, member, deafness } = await deafFrom([method]);
-      expect(lines(member, "a provider could not be opened")[0]?.facts).toMatchObject({
+      expect(lines(member, "cannot open a provider")[0]?.facts).toMatchObject({
         provider: "cloud",
         error: expect.stringMatching(/did not answer within 60000 ms/),
       });
@@ -103,7 +103,7 @@ describe("rule 8: a driver that does not answer when it is opened", () => {
     await world.until("the other provider serves", () => pools(world).length === 1, 5_000);
     await othersAreServed(world);
     const member = await world.settle(starting, ANSWER_MS);
-    expect(lines(member, "a provider could not be opened")[0]?.facts).toMatchObject({ provider: "cloud" });
+    expect(lines(member, "cannot open a provider")[0]?.facts).toMatchObject({ provider: "cloud" });
     expect(member.counters.value("launcher.provider_silent", { provider: "cloud", call: "list" })).toBe(1);
     deafness.clear();
     await world.until("it serves", () => pools(world).length === 2, 2 * ANSWER_MS);
@@ -118,11 +118,7 @@ describe("rule 8: a driver that stops answering", () => {
       const { world, member, deafness } = await deafFrom([]);
       deafness.add(method);
       const before = deafness.calls.get(method)!;
-      await world.until(
-        "it is said",
-        () => lines(member, "a provider's quota could not be read")[0],
-        400_000,
-      );
+      await world.until("it is said", () => lines(member, "cannot read a provider's quota")[0], 400_000);
       await othersAreServed(world);
       await world.fulfilled(await world.ask({ node_types: ["large"] }), 5_000);
       expect(member.counters.value("launcher.provider_silent", { provider: "cloud", call: method })).toBe(1);
@@ -154,7 +150,7 @@ describe("rule 8: a driver that stops answering", () => {
       );
       await othersAreServed(world);
       expect(
-        lines(member, method === "list" ? "a leak sweep failed" : "could not delete a leaked resource"),
+        lines(member, method === "list" ? "a leak sweep failed" : "cannot delete a leaked resource"),
       ).toHaveLength(1);
       deafness.clear();
       await world.until("it goes", () => world.cloud.inspect().length === 0, 600_000);
@@ -171,7 +167,11 @@ describe("rule 8: a driver that stops answering", () => {
     deafness.add("find");
     const [machine] = world.cloud.inspect();
     await world.cloud.delete(machine!.id, new AbortController().signal);
-    await world.until("it is said", () => lines(member, "could not take out a node")[0], 600_000);
+    await world.until(
+      "it is said",
+      () => lines(member, "cannot delete a node whose machine is gone")[0],
+      600_000,
+    );
     expect(member.counters.value("launcher.provider_silent", { provider: "cloud", call: "find" })).toBe(1);
     await othersAreServed(world);
     expect(world.node(node!)).toBeDefined();
@@ -186,8 +186,8 @@ describe("rule 8: a driver that stops answering", () => {
     const [node] = world.request(id)!.nodes as string[];
     deafness.add("remove");
     await world.use(id);
-    await world.until("it is said", () => lines(member, "deleting a node failed")[0], 700_000);
-    expect(lines(member, "deleting a node failed")[0]?.facts).toMatchObject({
+    await world.until("it is said", () => lines(member, "cannot delete a node; will retry")[0], 700_000);
+    expect(lines(member, "cannot delete a node; will retry")[0]?.facts).toMatchObject({
       node,
       error: expect.stringMatching(/took longer than 60000 ms/),
     });

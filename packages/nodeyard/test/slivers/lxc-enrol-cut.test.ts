@@ -48,7 +48,7 @@ describe.skipIf(whyNot() !== undefined)("an enrolment that was cut off", { timeo
     expect(machine.run("cat", "/etc/passwd")).toContain("nodeyard-control:");
     expect(await changes(uninstall())).toContain("remove the user nodeyard-control");
     isAsBefore();
-    expect((await uninstall()).out).toContain("it is no sliver host");
+    expect((await uninstall()).out).toContain("it is not a sliver host");
   });
 
   test("before the daemon was started again: the next run makes that up, and the one after it nothing", async () => {
@@ -74,7 +74,9 @@ describe.skipIf(whyNot() !== undefined)("an enrolment that was cut off", { timeo
     const lines = async () => (await uninstall()).err.trim().split("\n");
     const running = daemon();
     machine.run("sh", "-c", `echo , >> ${CONFIG}`);
-    expect(await lines()).toEqual([expect.stringMatching(/sliverd.json is no JSON, .*nothing was removed/)]);
+    expect(await lines()).toEqual([
+      expect.stringMatching(/sliverd.json is not valid JSON, .*nothing was removed/),
+    ]);
     machine.run("rm", CONFIG);
     expect(await lines()).toEqual([expect.stringMatching(/sliverd.json is not there, .*sliverd install/)]);
     expect(machine.run("ls", CURRENT)).toContain("sliver-enrol.mjs");
@@ -97,6 +99,6 @@ describe.skipIf(whyNot() !== undefined)("an enrolment that was cut off", { timeo
       out: expect.stringContaining("remove the user nodeyard-control"),
     });
     isAsBefore();
-    expect((await uninstall()).out).toContain("it is no sliver host");
+    expect((await uninstall()).out).toContain("it is not a sliver host");
   });
 });

@@ -44,7 +44,7 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
     expect(err).toMatch(/packages are missing there: mmdebstrap; install them, or add --install-packages/);
     const { changes, missingPackages } = JSON.parse(out) as Done;
     expect(missingPackages).toEqual(["mmdebstrap"]);
-    expect(changes).toContain("make the user nodeyard-control, without a password or a home");
+    expect(changes).toContain("create the user nodeyard-control, without a password or a home");
     expect(changes).toContain("start sliverd");
     expect(machine.changed().filter((path) => !ELSEWHERE.test(path) && !files.includes(path))).toEqual([]);
     expect(USERS.map((path) => machine.run("cat", path))).toEqual(users);
@@ -146,7 +146,7 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
     expect(machine.run("sh", "-c", "nft list ruleset; ip -br link | grep ny- || true")).not.toContain(
       "nodeyard",
     );
-    expect((await host("uninstall")).err).toContain("it is no sliver host");
+    expect((await host("uninstall")).err).toContain("it is not a sliver host");
     // Its cable is ours.
     const left = difference(before, hostState(machine.folder)).filter(
       (line) => line.includes(" + ") && !/nyforeign0|10\.99\.7/.test(line),

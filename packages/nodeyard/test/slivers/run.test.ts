@@ -36,5 +36,8 @@ test("what it refuses is said once, with its exit code", async () => {
     `error ${join(folder, "none.json")} cannot be read (ENOENT): name the file with this machine's configuration`,
   ]);
   const usage = await new Running(["sliverd", "run", "--dry-run"]).ended;
-  expect(usage).toMatchObject({ code: 2, err: expect.stringContaining("--dry-run is of --dismantle") });
+  expect(usage).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("--dry-run works only with --dismantle"),
+  });
 });

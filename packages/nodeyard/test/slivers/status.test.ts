@@ -31,6 +31,8 @@ test("one that is not there is named in one line", async () => {
   const { code, err } = await new Running(["sliverd", "status", socket]).ended;
   expect(code).toBe(1);
   expect(err.trim().split("\n")).toEqual([
-    expect.stringContaining(`no answer from the sliver manager at ${socket}: nobody listens there (ENOENT)`),
+    expect.stringContaining(
+      `no answer from the sliver manager at ${socket}: no process listens there (ENOENT)`,
+    ),
   ]);
 });

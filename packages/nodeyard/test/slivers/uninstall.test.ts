@@ -54,7 +54,7 @@ test("the machine's own programs take the enrolment back; where nothing of one i
   expect(whole.ran).toHaveLength(1);
   expect(whole.ran[0]).toContain(`${CURRENT}/sliver-enrol.mjs withdraw`);
   const clean = new Host({ list: false, runs: false, traces: false });
-  expect(await uninstall(clean, none)).toMatchObject({ changes: [], notes: ["it is no sliver host"] });
+  expect(await uninstall(clean, none)).toMatchObject({ changes: [], notes: ["it is not a sliver host"] });
   expect(clean.ran).toEqual([]);
 });
 

@@ -27,7 +27,7 @@ export function readSigningKeys(path: string): SigningKeys {
   try {
     const { mode } = statSync(path);
     if ((mode & 0o077) !== 0)
-      throw new KeyFileError(`others may read the signing keys ${path}: chmod 600 it`);
+      throw new KeyFileError(`other users can read the signing keys ${path}: chmod 600 it`);
     text = readFileSync(path, "utf8");
   } catch (cause) {
     if (cause instanceof KeyFileError) throw cause;
@@ -75,7 +75,7 @@ function write(path: string, keys: SigningKeys, place: (draft: string) => void):
   } catch (cause) {
     const taken = (cause as NodeJS.ErrnoException).code === "EEXIST";
     const why = taken
-      ? "somebody else changes them; if nobody does, remove that file"
+      ? "another process is changing them; if none is, remove that file"
       : (cause as Error).message;
     throw new KeyFileError(`cannot write the signing keys ${draft}: ${why}`, { cause });
   }
@@ -90,7 +90,7 @@ function write(path: string, keys: SigningKeys, place: (draft: string) => void):
   } catch (cause) {
     rmSync(draft, { force: true });
     const taken = (cause as NodeJS.ErrnoException).code === "EEXIST";
-    const why = taken ? "there are keys already; to replace them, rotate them" : (cause as Error).message;
+    const why = taken ? "keys exist already; rotate them to replace them" : (cause as Error).message;
     throw new KeyFileError(`cannot write the signing keys ${path}: ${why}`, { cause });
   }
 }

@@ -35,7 +35,7 @@ const ALIAS = "nodeyard-sliver-host";
  */
 export function sshTransport(target: SshTarget): Transport {
   const known = target.hostKeys.map((key) => `${ALIAS} ${sshKey(key)}\n`).join("");
-  if (known === "") throw new GrammarError(`no host key of ${target.host} is given; ssh-keyscan tells them`);
+  if (known === "") throw new GrammarError(`no host key of ${target.host} is given; ssh-keyscan prints them`);
   return async (text, signal) => {
     let folder: string | undefined;
     try {
@@ -58,8 +58,8 @@ export function sshTransport(target: SshTarget): Transport {
 export function sshArguments(target: SshTarget, knownHosts: string): string[] {
   const { host, port = 22, user = CONTROL_USER, identityFile, patience = 10 } = target;
   if (!/^[A-Za-z0-9:][A-Za-z0-9.:%_-]{0,254}$/.test(host))
-    throw new GrammarError(`${JSON.stringify(host)} is no host name or address`);
-  if (!/^[a-z_][a-z0-9_-]{0,31}$/.test(user)) throw new GrammarError(`${JSON.stringify(user)} is no user`);
+    throw new GrammarError(`${JSON.stringify(host)} is not a host name or address`);
+  if (!/^[a-z_][a-z0-9_-]{0,31}$/.test(user)) throw new GrammarError(`${JSON.stringify(user)} is not a user`);
   const options = {
     BatchMode: "yes",
     StrictHostKeyChecking: "yes",
@@ -84,6 +84,6 @@ export function sshArguments(target: SshTarget, knownHosts: string): string[] {
 
 /** As ssh_config wants a path: `%` would begin a token, a blank end it. */
 function quoted(path: string): string {
-  if (/["\n\0]/.test(path)) throw new GrammarError(`${JSON.stringify(path)} cannot be named to ssh`);
+  if (/["\n\0]/.test(path)) throw new GrammarError(`${JSON.stringify(path)} cannot be passed to ssh`);
   return `"${path.replaceAll("%", "%%")}"`;
 }

@@ -34,6 +34,6 @@ export function unixTransport(socketPath: string): Transport {
 
 function textOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
-  if (code === "ENOENT" || code === "ECONNREFUSED") return `nobody listens there (${code})`;
+  if (code === "ENOENT" || code === "ECONNREFUSED") return `no process listens there (${code})`;
   return error instanceof Error ? error.message : String(error);
 }

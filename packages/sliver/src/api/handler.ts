@@ -39,7 +39,7 @@ export function createHandler(
   return async ({ method, path, body }, caller) => {
     const asXml = Object.hasOwn(xml, path) ? xml[path] : undefined;
     const asJson = Object.hasOwn(json, path) ? json[path] : undefined;
-    if (asXml === undefined && asJson === undefined) return plain(404, "there is nothing here\n");
+    if (asXml === undefined && asJson === undefined) return plain(404, "not found\n");
     if (method !== "POST") return plain(405, "send a call with POST\n");
     if (asXml !== undefined)
       return { status: 200, type: XML, body: await callXml(dispatcher, asXml, caller, body) };
@@ -91,7 +91,7 @@ function jsonCall(body: string): { method: string; params: readonly unknown[] } 
   try {
     value = JSON.parse(body);
   } catch {
-    throw new Fault(UNEXPECTED, "the body is no JSON");
+    throw new Fault(UNEXPECTED, "the body is not valid JSON");
   }
   const { method, params } = (value ?? {}) as { method?: unknown; params?: unknown };
   if (typeof method !== "string" || !Array.isArray(params))

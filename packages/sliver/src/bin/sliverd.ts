@@ -18,8 +18,8 @@ import { dumpOf } from "../manager/index.ts";
 import { MemoryBackEnd } from "../testing/index.ts";
 
 const USAGE = `usage: sliverd --config FILE                           run the sliver manager
-       sliverd --dismantle --config FILE [--json]      end every sliver and take all of slivers' from this machine
-       sliverd --dismantle --dry-run --config FILE     say what that would remove
+       sliverd --dismantle --config FILE [--json]      end every sliver and remove everything that slivers put on this machine
+       sliverd --dismantle --dry-run --config FILE     list what that would remove
        sliverd --version
 `;
 
@@ -61,7 +61,7 @@ async function main(args: readonly string[]): Promise<number> {
   log(`info sliverd ${manifest.version} on node ${config.node}, back end ${config.backEnd}\n`);
   // The loop's timers do not keep a process; the daemon is one until it is told otherwise.
   const alive = setInterval(() => undefined, 3_600_000);
-  log(`info ${await stopped}: stopping; slivers go on\n`);
+  log(`info ${await stopped}: stopping; slivers keep running\n`);
   clearInterval(alive);
   await daemon.close();
   return 0;

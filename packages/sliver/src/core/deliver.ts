@@ -65,11 +65,11 @@ function checkVersion(state: State, { version, digest, writer }: Delivery): void
   if (order < 0) throw stale(version, state);
   if (version.epoch === state.minimum.epoch && state.writer !== undefined && writer !== state.writer)
     throw new ConflictingDocumentError(
-      `${state.writer} writes for this node in epoch ${version.epoch}; ${writer ?? "a writer without a name"} needs a higher one`,
+      `${state.writer} writes for this node in epoch ${version.epoch}; ${writer ?? "a writer without a name"} needs a higher epoch`,
     );
   if (order === 0 && digest !== "" && state.digest !== "" && digest !== state.digest)
     throw new ConflictingDocumentError(
-      `document ${versionText(version)} came before with another content: two launchers write for this node`,
+      `document ${versionText(version)} was received before with other content: two launchers write for this node`,
     );
 }
 

@@ -11,7 +11,7 @@ export function useTicket(before: State, jti: string, until: number, now: number
   if (usedTickets.has(jti)) throw new TicketRefusedError("the ticket has been used");
   if (until <= ticketsForgotten)
     throw new TicketRefusedError(
-      `the ticket ends within ${Math.ceil(until - now)} s; this node's clock was ahead, and which of those that end within ${Math.ceil(ticketsForgotten - now)} s were used is forgotten: ask the launcher for one that ends later`,
+      `the ticket ends within ${Math.ceil(until - now)} s; this node's clock was ahead, so it cannot know which tickets that end within ${Math.ceil(ticketsForgotten - now)} s were used: ask the launcher for one that ends later`,
     );
   if (usedTickets.size >= MAX_USED_TICKETS)
     throw new TicketRefusedError("too many tickets within a quarter of an hour");

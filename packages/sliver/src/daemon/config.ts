@@ -125,7 +125,7 @@ export function parseConfig(
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new DaemonConfigError(`${place} is no JSON`, { cause });
+    throw new DaemonConfigError(`${place} is not valid JSON`, { cause });
   }
   const result = schema.safeParse(value);
   if (!result.success) {

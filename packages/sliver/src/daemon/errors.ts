@@ -11,6 +11,6 @@ export class DaemonConfigError extends NodeyardError {
 export class AlreadyRunningError extends NodeyardError {
   /** As `in /var/lib/sliverd`. */
   constructor(where: string, options?: { readonly cause?: unknown }) {
-    super("sliver.running", `another sliverd works ${where}; stop it first`, options);
+    super("sliver.running", `another sliverd runs ${where}; stop it first`, options);
   }
 }

@@ -75,12 +75,12 @@ function differenceOf(part: Part, found: Found): string | undefined {
     case "user":
       return found.users.has(part.name)
         ? undefined
-        : `make the user ${part.name}, without a password or a home`;
+        : `create the user ${part.name}, without a password or a home`;
     case "folder": {
       const mode = found.folders.get(part.path);
       if (mode === part.mode) return undefined;
       return mode === undefined
-        ? `make the folder ${part.path}`
+        ? `create the folder ${part.path}`
         : `set the mode of ${part.path} to ${octal(part.mode)}`;
     }
     case "file": {

@@ -14,7 +14,7 @@ export function sliverdJson(
   controlUid: number,
 ): string {
   if (node !== undefined && !NODE_ID.test(node))
-    throw new EnrolError(`${JSON.stringify(node)} is no node id; give one with --node`);
+    throw new EnrolError(`${JSON.stringify(node)} is not a node id; give one with --node`);
   const value = {
     ...(node === undefined ? {} : { node }),
     backEnd: settings.backEnd,

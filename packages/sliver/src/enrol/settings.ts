@@ -30,7 +30,7 @@ export function parseSettings(text: string): EnrolSettings {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new EnrolError("the settings are no JSON", { cause });
+    throw new EnrolError("the settings are not JSON", { cause });
   }
   const result = schema.safeParse(value);
   if (!result.success) {

@@ -14,7 +14,7 @@ export function checkSameLauncher(
   if (present === undefined || leadsTo(present, next, now)) return;
   const names = present.keys.map(({ kid }) => kid).join(", ");
   throw new EnrolError(
-    `this machine is enrolled with the keys of another launcher (${names}); take that back first: nodeyard sliverd uninstall`,
+    `this machine is enrolled with the keys of another launcher (${names}); undo that first: nodeyard sliverd uninstall`,
   );
 }
 

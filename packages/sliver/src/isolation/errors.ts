@@ -17,7 +17,10 @@ export class LenderStuckError extends NodeyardError {
 /** The manager is being stopped. */
 export class StoppingError extends NodeyardError {
   constructor() {
-    super("sliver.stopping", "the sliver manager is stopping; what was begun goes on after its next start");
+    super(
+      "sliver.stopping",
+      "the sliver manager is stopping; unfinished work continues after its next start",
+    );
   }
 }
 

@@ -16,7 +16,7 @@ export function converged(manager: Manager, incarnation: number, ms: number): Pr
       if (error === undefined) resolve();
       else reject(error);
     };
-    const late = () => end(new NotYetError("it takes longer; ask again"));
+    const late = () => end(new NotYetError("not finished yet; ask again"));
     const timer = manager.options.clock.setTimer(ms, late, { background: true });
     const forget = manager.onSync(() => {
       const failure = manager.failures.of(incarnation);

@@ -22,7 +22,7 @@ export function dumpOf(manager: Manager, now: number): readonly string[] {
       `${state.safe ? ", safe mode" : ""}${manager.clockSuspect ? ", the clock is suspect" : ""}`,
     ...(trouble === undefined
       ? []
-      : [`dump: cannot look at the machine: ${trouble.message} (${trouble.attempts} tries)`]),
+      : [`dump: cannot inspect the machine: ${trouble.message} (${trouble.attempts} tries)`]),
     ...[...busy.values()].slice(0, MOST).map((one) => busyLine(one, now)),
     ...failing.slice(0, MOST),
     ...(remains.length === 0

@@ -232,7 +232,7 @@ export class Manager {
 
   async #inspect(): Promise<readonly Observed[]> {
     const late = () =>
-      new StepTimeoutError(`looking at the machine took more than ${INSPECT_LIMIT / 1000} s`);
+      new StepTimeoutError(`inspecting the machine took more than ${INSPECT_LIMIT / 1000} s`);
     const limit = deadline(this.options.clock, INSPECT_LIMIT, late);
     try {
       return await this.options.backEnd.inspect(limit.signal);

@@ -81,7 +81,7 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
     ...(error === undefined ? {} : { error }),
     unenforced: [
       ...manager.unenforced(incarnation),
-      ...(missing === undefined ? [] : [`cores: ${missing} of those wanted are not free`]),
+      ...(missing === undefined ? [] : [`cores: ${missing} of the requested ones are not free`]),
     ],
     rspec: record.rspec,
     effective: manager.result?.effective.get(record.name) ?? record.rspec,

@@ -26,7 +26,7 @@ export class Failures {
   }
 
   worked(): void {
-    if (this.#count > 0) this.#log.info(`${this.#source}: it works again`);
+    if (this.#count > 0) this.#log.info(`${this.#source}: works again`);
     this.#last = "";
     this.#count = 0;
   }

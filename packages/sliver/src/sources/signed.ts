@@ -170,7 +170,9 @@ function read(text: string): z.output<typeof schema> {
     value = JSON.parse(text);
   } catch (cause) {
     const begin = JSON.stringify(text.slice(0, MAX_QUOTED));
-    throw new SourceAnswerError(`what documents.url serves is no JSON; it begins with ${begin}`, { cause });
+    throw new SourceAnswerError(`what documents.url serves is not valid JSON; it begins with ${begin}`, {
+      cause,
+    });
   }
   const result = schema.safeParse(value);
   if (result.success) return result.data;

@@ -62,7 +62,9 @@ describe("an audit log that is full", () => {
     closeSync(theirs);
     expect(targets(path)).toEqual(["ada", "bob"]);
     expect(said).toEqual([
-      expect.stringMatching(/audit.log is full and grows on, since no new one can be begun: EISDIR/),
+      expect.stringMatching(
+        /audit.log is full and keeps growing, because a new one cannot be opened: EISDIR/,
+      ),
     ]);
 
     rmdirSync(`${path}.1`);

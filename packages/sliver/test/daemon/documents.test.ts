@@ -84,6 +84,6 @@ describe("a daemon that fetches its documents over HTTPS", () => {
     expect(await names()).toEqual([]);
     writeFileSync(keyFile, files.text("node-1.key"));
     await vi.waitFor(async () => expect(await names()).toEqual(["ada"]), { timeout: 45_000 });
-    await says(/^info documents: it works again$/);
+    await says(/^info documents: works again$/);
   });
 });

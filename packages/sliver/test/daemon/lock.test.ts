@@ -20,10 +20,10 @@ describe("the lock of a state folder", () => {
   test("damaged, it is held all the same by who holds it, and keeps nobody out when nobody does", async () => {
     await rig.start();
     writeFileSync(join(rig.folder, "state", "lock.sqlite"), NO_DATABASE);
-    await expect(rig.start()).rejects.toThrow(/exit 1: error another sliverd works in/);
+    await expect(rig.start()).rejects.toThrow(/exit 1: error another sliverd runs in/);
     expect(await rig.end("SIGKILL")).toBe("SIGKILL");
     await rig.start();
-    await expect(rig.start()).rejects.toThrow(/exit 1: error another sliverd works in/);
+    await expect(rig.start()).rejects.toThrow(/exit 1: error another sliverd runs in/);
     expect(await rig.end("SIGTERM")).toBe(0);
   });
 
@@ -80,7 +80,7 @@ describe("the lock of a machine", () => {
   test("keeps a second manager from it, whatever folders that has, until the first one ends", async () => {
     const first = await start("one", "machine");
     await expect(start("two", "machine")).rejects.toThrow(
-      "another sliverd works on this machine, with a state folder of its own; stop it first",
+      "another sliverd runs on this machine, with a state folder of its own; stop it first",
     );
     const elsewhere = await start("three", "other-machine");
     await elsewhere.close();

@@ -69,7 +69,7 @@ describe("a daemon whose certificates cannot be read", () => {
     "https://node:secret@example.org/",
     "http://example.org/",
     "http://127.example.org/",
-  ])("%s: is no URL to fetch documents from", async (none) => {
+  ])("%s: is not a URL to fetch documents from", async (none) => {
     await rig.configure({ documents: { url: none } });
     await expect(rig.start()).rejects.toThrow("documents.url: must be a URL that begins with https://");
   });

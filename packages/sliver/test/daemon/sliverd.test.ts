@@ -159,7 +159,7 @@ describe("sliverd, spoken to by Python", () => {
   });
 
   test("a second one on the same state says so and goes", async () => {
-    await expect(rig.start()).rejects.toThrow(/exit 1: error another sliverd works in/);
+    await expect(rig.start()).rejects.toThrow(/exit 1: error another sliverd runs in/);
   });
 
   test("19: SetLoans is there after a kill -9 right behind its answer", async () => {

@@ -168,7 +168,7 @@ describe("what is written there", () => {
       isolation: { network: "10.9" },
     });
     for (const node of ["", "a b", "a\nb", "../x"])
-      expect(() => sliverdJson(settings, node, keys.keySet, 997), node).toThrow(/no node id/);
+      expect(() => sliverdJson(settings, node, keys.keySet, 997), node).toThrow(/not a node id/);
   });
 
   test("sshd's part ends where it began: what others may do is not touched", () => {
@@ -185,14 +185,14 @@ describe("what is written there", () => {
   test("settings that make no sense are refused, with the place", () => {
     const keys = newSigningKeys(key());
     for (const [more, why] of [
-      [{ controlKeys: ['command="id" ssh-ed25519 x'] }, /no public key/],
+      [{ controlKeys: ['command="id" ssh-ed25519 x'] }, /not a public key/],
       [{ controlKeys: [] }, /controlKeys/],
       [{ node: "a b" }, /node/],
       [{ surplus: 1 }, /surplus/i],
       [{ backEnd: "memory" }, /backEnd/],
     ] as const)
       expect(() => settingsOf(keys, more), JSON.stringify(more)).toThrow(why);
-    expect(() => parseSettings("{")).toThrow(/no JSON/);
+    expect(() => parseSettings("{")).toThrow(/not JSON/);
   });
 });
 

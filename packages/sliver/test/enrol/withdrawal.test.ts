@@ -42,7 +42,7 @@ describe("what is to be done so that nothing of an enrolment is left", () => {
   });
 
   test("what can end slivers is not taken from them: without the daemon's file that is refused, with the mend", () => {
-    const lost = `${LAYOUT.config} is no JSON`;
+    const lost = `${LAYOUT.config} is not valid JSON`;
     const slivers = [
       "sliver ny-1.1",
       "rules inet nodeyard-slivers",
@@ -59,7 +59,7 @@ describe("what is to be done so that nothing of an enrolment is left", () => {
       }
     })();
     expect(told).toMatch(
-      /^\/etc\/nodeyard-sliver\/sliverd.json is no JSON, .* sliver ny-1.1, .* and 2 more;/,
+      /^\/etc\/nodeyard-sliver\/sliverd.json is not valid JSON, .* sliver ny-1.1, .* and 2 more;/,
     );
     expect(told).toMatch(/nothing was removed: restore .* sliverd install/);
     expect(planWithdrawal({ ...whole, lost }).dismantle).toBe(false);

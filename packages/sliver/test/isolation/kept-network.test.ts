@@ -19,7 +19,7 @@ describe("the network that slivers have their addresses of", () => {
     await expect(keepNetwork(folder, "10.99", 2)).rejects.toMatchObject({
       code: "sliver.machine",
       message:
-        "isolation.network is 10.99, and the slivers that are here (2) have addresses of 10.213: write 10.213 again; it may be another once they have ended (sliverd --dismantle ends all of them)",
+        "isolation.network is 10.99, and the existing slivers (2) have addresses of 10.213: write 10.213 again; it can change once they have ended (sliverd --dismantle ends all of them)",
     });
     expect(await keptNetwork(folder)).toBe("10.213");
     await keepNetwork(folder, "10.99", 0);

@@ -67,14 +67,14 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", { t
     // Under a manager that would make everything again it does nothing.
     const refused = sliverd("--dismantle");
     expect(refused).toMatchObject({ status: 1, stdout: "" });
-    expect(refused.stderr).toContain("another sliverd works in");
+    expect(refused.stderr).toContain("another sliverd runs in");
     expect(await phases()).toEqual(["running", "running"]);
     // Nor with a state folder of its own: the machine is one.
     await daemon.configure({ backEnd: "account", isolation, stateFolder: join(daemon.folder, "other") });
     for (const words of [[], ["--dismantle"]])
       expect(sliverd(...words)).toMatchObject({
         status: 1,
-        stderr: expect.stringContaining("another sliverd works on this machine"),
+        stderr: expect.stringContaining("another sliverd runs on this machine"),
       });
     await daemon.configure({ backEnd: "account", isolation });
     rmSync(join(daemon.folder, "other"), { recursive: true });

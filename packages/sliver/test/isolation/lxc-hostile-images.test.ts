@@ -68,7 +68,7 @@ describe.skipIf(whyNot() !== undefined)("what an archive may hold", { timeout: 1
     expect(statSync(lab.pool.folder).mode & 0o777).toBe(0o700);
   });
 
-  test("what is no image is refused: cut off, without sshd, larger than the pool", async () => {
+  test("what is not an image is refused: cut off, without sshd, larger than the pool", async () => {
     const whole = tarOf([...ROOT, { name: "./big", content: "x".repeat(100_000) }]);
     const cut = join(lab.folder, "cut.tar");
     writeFileSync(cut, whole.subarray(0, whole.length - 60_000));

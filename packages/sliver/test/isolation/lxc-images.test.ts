@@ -72,7 +72,7 @@ describe.skipIf(whyNot() !== undefined)("images", { timeout: 120_000 }, () => {
     await lab.pool.leave(signal);
     await lab.newPool(300_000_000).prepare(signal);
     expect(lab.said).toEqual([
-      `the pool ${join(lab.folder, "pool.img")} has 268435456 bytes, and isolation.pool.bytes says 300000000: it stays as it is until it is made anew, after sliverd --dismantle`,
+      `the pool ${join(lab.folder, "pool.img")} has 268435456 bytes, and isolation.pool.bytes says 300000000: it keeps its size until it is created again, after sliverd --dismantle`,
     ]);
     expect((await lab.pool.space()).size).toBe(size);
   });

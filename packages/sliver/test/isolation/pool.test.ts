@@ -50,7 +50,7 @@ describe("a pool on a file system that is not ours", () => {
     const told = { clock: new VirtualClock(), onProgress: () => undefined };
     try {
       const pool = new Pool(join(folder, "absent"), undefined, 0, told);
-      await expect(pool.prepareToEnd(true, signal)).rejects.toThrow(/is on no btrfs.*mount its file system/);
+      await expect(pool.prepareToEnd(true, signal)).rejects.toThrow(/is not on btrfs.*mount its file system/);
       // Nothing was ever made there.
       await pool.prepareToEnd(false, signal);
       expect(readdirSync(folder)).toEqual([]);

@@ -152,7 +152,7 @@ describe.each([
       ]),
     );
     expect([...fs.notes]).toEqual([300, 301]);
-    expect(said.at(-1)).toMatch(/^2 quota groups of removed subvolumes stay for now \(0\/30[01]: /);
+    expect(said.at(-1)).toMatch(/^2 quota groups of removed subvolumes cannot be removed \(0\/30[01]: /);
     // Nobody asks again until there is a reason to.
     const asked = fs.asked.length;
     await fs.clock.advance(3_600_000);
@@ -163,7 +163,7 @@ describe.each([
     await remove(groups, 303);
     await fs.clock.advance(3 * COMMIT_INTERVAL);
     expect([[...fs.groups], [...fs.notes], groups.stuck.size]).toEqual([[], [], 0]);
-    expect(said.at(-1)).toBe("the quota groups that had stayed are gone");
+    expect(said.at(-1)).toBe("the remaining quota groups are removed");
   });
 
   test("a subvolume that is never taken apart ends a round at its limit, and a stop at once", async () => {

@@ -16,7 +16,7 @@ test("a failure is told when it is new, each sixtieth time it stays the same, an
     "documents: HTTP 500 (60 times in a row)",
     "documents: HTTP 500 (120 times in a row)",
     "documents: HTTP 404",
-    "documents: it works again",
+    "documents: works again",
     "documents: HTTP 404",
   ]);
 });

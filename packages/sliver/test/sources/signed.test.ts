@@ -133,7 +133,7 @@ describe("documents that are fetched", () => {
       [served({ version: 6, node: "node-2" }), /node-2/],
       [served({ version: 6, signer: k2 }), /k2/],
       [served({ version: 4 }), /older/],
-      ["<html>", /documents\.url serves is no JSON; it begins with "<html>"/],
+      ["<html>", /documents\.url serves is not valid JSON; it begins with "<html>"/],
       ['{"v":1}', /documents\.url serves: document: /],
     ] as const) {
       rig.answer = () => ({ text, etag: '"bad"' });
@@ -204,7 +204,7 @@ describe("the place", () => {
     expect(got).toEqual(["a report"]);
     for (const [path, why] of [
       ["/none", /404/],
-      ["/moved", /302 to http:\/\/127\.0\.0\.1:1\/; name that place itself/],
+      ["/moved", /302 to http:\/\/127\.0\.0\.1:1\/; configure that URL instead/],
     ] as const)
       await expect(httpPlace({ url: base + path }, () => ({})).fetch(undefined, never)).rejects.toThrow(why);
   });

@@ -8,7 +8,7 @@ export function checkPath(path: string, sequential: boolean): void {
   if (body === "" && sequential) return;
   for (const name of body.split("/")) {
     if (name === "") throw new BadArguments(path, "a name in it is empty");
-    if (name === "." || name === "..") throw new BadArguments(path, `"${name}" is no name`);
+    if (name === "." || name === "..") throw new BadArguments(path, `"${name}" is not a name`);
   }
   for (let at = 0; at < path.length; at++) {
     if (isForbidden(path.charCodeAt(at)))

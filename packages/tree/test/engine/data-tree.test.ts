@@ -109,7 +109,7 @@ test("a tree that is kept by its touched rows alone comes back the same", () => 
 });
 
 test.each(["", "a", "/a/", "//a", "/a//b", "/a/.", "/../a", "/a\u0000", "/a\u0085", "/\ud800", "/\uffff"])(
-  "%j is no path",
+  "%j is not a path",
   (bad) => {
     for (const op of ["create", "set", "setAcl", "delete", "check"] as const) {
       const asked = { op, path: bad, data: new Uint8Array(0), acl: [{ perms: 31, ...ME }] };

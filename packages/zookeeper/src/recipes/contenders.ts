@@ -25,7 +25,8 @@ export interface Contender {
  */
 export function contenderPrefix(uuid: string): string {
   const hex = uuid.replaceAll("-", "").toLowerCase();
-  if (!HEX_32.test(hex)) throw new RangeError(`${JSON.stringify(uuid)} is no UUID, which a contender needs`);
+  if (!HEX_32.test(hex))
+    throw new RangeError(`${JSON.stringify(uuid)} is not a UUID, which a contender needs`);
   return hex + INFIX;
 }
 

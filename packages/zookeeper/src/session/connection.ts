@@ -176,7 +176,7 @@ export class Connection {
         return channel.lastReceivedAt;
       },
       ping: () => channel.sendControl(Xid.ping, { type: OpCode.ping }),
-      silent: (ms: number) => this.end(this.#lost(`nothing heard for ${Math.round(ms)} ms`)),
+      silent: (ms: number) => this.end(this.#lost(`no packet received for ${Math.round(ms)} ms`)),
     };
   }
 

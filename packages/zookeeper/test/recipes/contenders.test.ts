@@ -14,7 +14,7 @@ describe("contender names", () => {
     expect(contenderPrefix("0190AB12-3456-4789-8abc-def012345678")).toBe(
       "0190ab12345647898abcdef012345678__lock__",
     );
-    expect(() => contenderPrefix("lock-1")).toThrow(/"lock-1" is no UUID/);
+    expect(() => contenderPrefix("lock-1")).toThrow(/"lock-1" is not a UUID/);
   });
 
   test.each([

@@ -14,7 +14,7 @@ export async function listenTcp(app: FastifyInstance, host: string, port: number
     await app.listen({ host, port });
   } catch (error) {
     throw new ListenError(
-      `cannot listen on ${name}:${port} (${messageOf(error)}); mend webapp in the configuration, name another place with --webapp HOST:PORT, or do without by --no-webapp`,
+      `cannot listen on ${name}:${port} (${messageOf(error)}); correct webapp in the configuration, choose another address with --webapp HOST:PORT, or turn it off with --no-webapp`,
       { cause: error },
     );
   }
@@ -28,7 +28,7 @@ export async function listenTcp(app: FastifyInstance, host: string, port: number
 export async function listenUnix(app: FastifyInstance, path: string): Promise<string> {
   try {
     if (Buffer.byteLength(path) > MAX_SOCKET_PATH)
-      throw new Error(`it is longer than the ${MAX_SOCKET_PATH} bytes of a Unix socket's path`);
+      throw new Error(`the path is longer than the ${MAX_SOCKET_PATH} bytes that a Unix socket allows`);
     if (await isAnswered(path)) throw new Error("another process listens there");
     rmSync(path, { force: true });
     await app.ready();

@@ -15,7 +15,7 @@ const TYPES = { json: "application/json", text: "text/plain; charset=UTF-8" } as
 export function addOldLists(app: FastifyInstance, { clock, sources, answers }: AppParts): void {
   const compute = async (list: OldList, asked: Asked): Promise<Body> => {
     const known = sources.known();
-    if (known === undefined) throw new NotReady("the tree has not been seen yet; try again soon");
+    if (known === undefined) throw new NotReady("the tree has not been read yet; try again soon");
     const text = await oldBody(list, known, asked, () => sleep(clock, 0));
     return { type: asked.json ? TYPES.json : TYPES.text, bytes: Buffer.from(text), computed: clock.now() };
   };

@@ -15,10 +15,10 @@ const OPTIONS = {
 
 const HELP = `npm start -- [--once] [--no-slivers]
 
-Nodeyard in .nodeyard of this folder, with nodes to try it on: a fake cloud, and slivers of this machine or SSH servers on loopback.
+Runs Nodeyard in .nodeyard of this folder, with nodes to try: a fake cloud, and slivers of this machine or SSH servers on loopback.
 
-  --once        ask for nodes, use one, give them back and end; in a folder of its own that goes with it
-  --no-slivers  make no slivers of this machine, also as root
+  --once        request nodes, use one, return them and exit; in a temporary folder
+  --no-slivers  make no slivers of this machine, even as root
   -h, --help    show this
 `;
 

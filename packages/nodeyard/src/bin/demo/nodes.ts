@@ -72,7 +72,7 @@ async function trySlivers({ machine, say }: Wish): Promise<LocalSlivers | undefi
   }
   const lines = changes(facts).map((line) => `  ${line}\n`);
   say(
-    `Slivers of this machine are handed out (--no-slivers: not). Until the end there is on this machine:\n${lines.join("")}Nothing is installed, and everything else stays as it is.\n`,
+    `Slivers of this machine are handed out (--no-slivers turns this off). Until it stops, this machine has:\n${lines.join("")}Nothing is installed, and everything else stays as it is.\n`,
   );
   try {
     const slivers = await startLocalSlivers(facts, machine);
@@ -80,7 +80,7 @@ async function trySlivers({ machine, say }: Wish): Promise<LocalSlivers | undefi
       slivers.backEnd === "container"
         ? `containers of ${facts.image}`
         : "accounts that see this host's programs, since no image is in /var/cache/nodeyard-images";
-    say(`One sliver was made and ended as a proof. They are ${kind}.\n`);
+    say(`A test sliver was made and removed. Slivers here are ${kind}.\n`);
     return slivers;
   } catch (error) {
     say(`Static hosts instead: slivers cannot be made here (${messageOf(error)}).\n`);

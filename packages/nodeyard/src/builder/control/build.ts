@@ -78,7 +78,7 @@ async function roomLacking(context: BuilderContext, image: ImageSettings, facts:
   if (free >= needed) return undefined;
   log.error(
     { image: image.name, folder: disk.folder, free, needed },
-    "no build: the disk has too little room",
+    "build not started: not enough free disk space",
   );
   return `disk-full: ${free} bytes free in ${disk.folder}, ${needed} needed`;
 }
@@ -106,7 +106,7 @@ async function begin(
   try {
     await disk.begin(intent);
     const record = await createRecord(context, held, work, build);
-    log.info({ image: image.name, build, cause: work.cause, formats }, "a build begins");
+    log.info({ image: image.name, build, cause: work.cause, formats }, "build started");
     const { folder } = disk;
     const order = {
       image,
@@ -151,7 +151,7 @@ async function measure(
       const bytes = await disk.allocated(baseName(image, build), format);
       counters.level("builder.image_size", bytes, { image, format });
     } catch (error) {
-      log.debug({ image, build, format, error: messageOf(error) }, "the size of a build is not known");
+      log.debug({ image, build, format, error: messageOf(error) }, "cannot determine the size of a build");
     }
 }
 
@@ -204,10 +204,10 @@ async function finish(
   if (trouble === undefined) {
     await beginTrial(context, image, record.id);
     await record.write({ state: "ready", username, pythonPath, shellType });
-    log.info(about, "a build is ready");
+    log.info(about, "build ready");
     return;
   }
-  log.error({ ...about, why: trouble }, "a build failed");
+  log.error({ ...about, why: trouble }, "build failed");
   await disk.remove(baseName(image.name, record.id));
   await record.write({ state: "failed", username, pythonPath, shellType });
 }
@@ -220,6 +220,6 @@ async function clearRequest({ tree, log }: BuilderContext, image: string, reques
   } catch (error) {
     if (error instanceof TreeError && error.code === "tree.bad_version") return;
     // It stays, and one build more is made: better than a request that vanishes.
-    log.warn({ image, error: messageOf(error) }, "a request for a build could not be cleared");
+    log.warn({ image, error: messageOf(error) }, "cannot clear a build request");
   }
 }

@@ -40,7 +40,7 @@ export async function beginTrial(
       ({ id, state }) => state === "ready" && !rejected.includes(id),
     );
     if (others.length === 0) return undefined;
-    const why = "a newer build came before its trial ended";
+    const why = "a newer build replaced it before its trial ended";
     return {
       candidate: build,
       since: now,
@@ -50,7 +50,7 @@ export async function beginTrial(
       last: old === null ? (before?.last ?? null) : { build: old, verdict: "dropped", why, at: now },
     };
   });
-  if (begun) log.info({ image: image.name, build, share: rules.share }, "a build is on trial");
+  if (begun) log.info({ image: image.name, build, share: rules.share }, "started the trial of a build");
 }
 
 /** Ends the trials that have shown enough. What fails is told; the next sweep tries again. */
@@ -62,10 +62,7 @@ export async function judgeTrials(context: BuilderContext): Promise<void> {
       if (rules === null) await orNothing(context.tree.delete(canaryPath(image)));
       else await judge(context, image, rules);
     } catch (error) {
-      log.warn(
-        { image, error: messageOf(error) },
-        "the trial of a build could not be judged; it is tried again",
-      );
+      log.warn({ image, error: messageOf(error) }, "cannot judge the trial of a build; will retry");
     }
   }
 }
@@ -96,8 +93,7 @@ async function judge(
   if (!written || end === undefined) return;
   counters.add("builder.canaries", 1, { image, verdict: end.verdict });
   const about = { image, build: end.build, why: end.why };
-  if (end.verdict === "rolled-back")
-    log.error(about, "a build failed its trial: nothing is launched of it any more");
+  if (end.verdict === "rolled-back") log.error(about, "a build failed its trial: no new node boots from it");
   else log.info(about, `the trial of a build ended: ${end.verdict}`);
 }
 

@@ -21,10 +21,10 @@ export async function sweepForgotten(context: BuilderContext): Promise<void> {
     try {
       // Whole or not at all: what somebody makes beneath it meanwhile keeps it.
       await tree.commit([...below, path].map((one) => ({ op: "delete" as const, path: one })));
-      log.info({ image }, "an image without builds that nobody configures is forgotten");
+      log.info({ image }, "removed the record of an image that has no builds and is not configured");
     } catch (error) {
       if (!(error instanceof TreeError)) throw error;
-      log.debug({ image, error: error.message }, "an image could not be forgotten; it is tried again");
+      log.debug({ image, error: error.message }, "cannot remove the record of an unused image; will retry");
     }
   }
 }

@@ -45,7 +45,7 @@ export async function sweepImages(
       } catch (error) {
         if (error instanceof FenceLost) continue;
         const about = { image, ...end, error: messageOf(error) };
-        log.warn(about, "the end of a build or an upload did not come about; it is tried again");
+        log.warn(about, "cannot delete a build or an upload; will retry");
       }
     }
   }
@@ -126,7 +126,7 @@ async function settleBuild(context: BuilderContext, image: string, build: string
     const found = await readBuild(context, image, build);
     if (found?.record.state !== "building") return false;
     await heldBuild(context, held, image, found.record, found.version).write({ state: "failed" });
-    context.log.warn({ image, build }, "a build whose builder is gone is failed");
+    context.log.warn({ image, build }, "marked a build as failed: its builder is gone");
     return true;
   });
   return did(outcome);
@@ -155,7 +155,7 @@ async function removeBuild(context: BuilderContext, image: string, build: string
       ...below.map((path) => ({ op: "delete" as const, path })),
       { op: "delete", path: paths.imageBuild(image, build), version: found.version },
     ]);
-    context.log.info({ image, build }, "a build is gone");
+    context.log.info({ image, build }, "deleted a build");
     return true;
   });
   return did(outcome);
@@ -207,7 +207,7 @@ async function endUpload(
   const about = { image, build, provider: name, upload };
   if (abandoned) {
     await record.write({ state: "failed", externalId: null });
-    log.warn(about, "an upload whose builder is gone is failed");
+    log.warn(about, "marked an upload as failed: its builder is gone");
     return true;
   }
   await tree.commit([
@@ -215,7 +215,7 @@ async function endUpload(
     { op: "delete", path: held.parent },
     { op: "delete", path, version: record.version },
   ]);
-  log.info(about, "an upload is gone");
+  log.info(about, "deleted an upload");
   return true;
 }
 

@@ -65,7 +65,7 @@ export class LeakedImages {
       await work(limit.signal);
     } catch (error) {
       const about = { provider, error: messageOf(error) };
-      log.warn(about, "a cloud could not be searched for images without a record; it is tried again");
+      log.warn(about, "cannot search a cloud for images without a record; will retry");
     } finally {
       limit.cancel();
     }
@@ -98,7 +98,7 @@ export class LeakedImages {
         save: async () => {},
       });
       counters.add("builder.retired", 1, { kind: "leaked-image" });
-      log.warn({ ...tag }, "deleted an image that no record knows");
+      log.warn({ ...tag }, "deleted an image without a record");
     }
   }
 

@@ -27,11 +27,11 @@ export async function sweepFiles(context: BuilderContext, isBusy: (build: string
       counters.add("builder.retired", 1, { kind: "files" });
       log.info(
         { image: intent.image, build: intent.build, state: record?.state ?? "gone" },
-        "local files removed",
+        "removed local files",
       );
     } catch (error) {
       const about = { image: intent.image, build: intent.build, error: messageOf(error) };
-      log.warn(about, "local files of a build could not be removed; it is tried again");
+      log.warn(about, "cannot remove local files of a build; will retry");
     }
   }
 }
@@ -49,7 +49,7 @@ async function adopt({ disk, view, builderId, installation, log }: BuilderContex
         build,
         work: `${disk.folder}/.work/${image}-${build}`,
       };
-      if (await disk.adopt(intent)) log.info({ image, build }, "files of a former builder are taken over");
+      if (await disk.adopt(intent)) log.info({ image, build }, "took over image files of an earlier builder");
     }
   }
 }
@@ -76,6 +76,6 @@ async function prune(
   await disk.removeFormats(base, spent);
   log.info(
     { image: intent.image, build: intent.build, formats: spent },
-    "local files removed after their upload",
+    "removed local files after their upload",
   );
 }

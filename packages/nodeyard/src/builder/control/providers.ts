@@ -85,7 +85,7 @@ export class ImageProviders {
       if (this.#closed || this.#wanted.get(name) !== config) return await this.#leave(name, provider);
       const store = provider.offers?.images;
       if (store === undefined) {
-        log.debug({ provider: name }, "the provider takes no images");
+        log.debug({ provider: name }, "the provider does not take image uploads");
         return await this.#leave(name, provider);
       }
       const list = (signal: AbortSignal) => provider.list(signal);
@@ -94,10 +94,7 @@ export class ImageProviders {
       this.open.set(name, opened);
       this.#onChange();
     } catch (error) {
-      log.warn(
-        { provider: name, attempt, error: messageOf(error) },
-        "a provider could not be opened; tries again",
-      );
+      log.warn({ provider: name, attempt, error: messageOf(error) }, "cannot open a provider; will retry");
       if (this.#closed || this.#wanted.get(name) !== config) return;
       const wait = backoff(random, attempt, 1_000, 60_000);
       this.#timers.set(

@@ -49,7 +49,7 @@ export async function runBuild(
     }
     const missing = lacking.length === 0 ? [] : await disk.settle(name, formats);
     if (missing.length > 0)
-      return `it ended well without ${missing.map((format) => `${base}.${format}`).join(", ")}`;
+      return `the build command succeeded without ${missing.map((format) => `${base}.${format}`).join(", ")}`;
     const spare = present.filter((format) => !formats.includes(format));
     // What it was converted from, where nobody asked for that.
     if (lacking.length > 0) await disk.removeFormats(name, spare);

@@ -31,7 +31,7 @@ export class SourceBook {
       return await this.#disk.sources(image, this.#settings().elementsDir);
     } catch (error) {
       const about = { image: image.name, error: messageOf(error) };
-      this.#log.warn(about, "what an image is made of cannot be read: its changes are not seen");
+      this.#log.warn(about, "cannot read the elements of an image: their changes are not noticed");
       return undefined;
     }
   }

@@ -124,7 +124,7 @@ async function carryOut(
   };
   try {
     const order = orderOf(context, job, work, tag);
-    log.info({ ...about, name: order.name, bytes: file.size }, "an upload begins");
+    log.info({ ...about, name: order.name, bytes: file.size }, "upload started");
     const externalId = await runSteps(
       (step) => guarded(provider.store.upload(order, step), () => beforeEffect(context, record.held)),
       {
@@ -137,11 +137,11 @@ async function carryOut(
     );
     await runHook(context, job, { externalId, file: file.path, page: work.page }, signal);
     await record.write({ state: "ready", externalId, externalName: order.name, format });
-    log.info(about, "an upload is ready");
+    log.info(about, "upload ready");
     return "ready";
   } catch (error) {
     if (error instanceof FenceLost || error instanceof TreeError) throw error;
-    log.error({ ...about, error: messageOf(error) }, "an upload failed");
+    log.error({ ...about, error: messageOf(error) }, "upload failed");
     const externalId = await discard(context, job, record, tag, signal);
     await record.write({ state: "failed", externalId });
     return "failed";
@@ -163,7 +163,7 @@ async function discard(
   } catch (error) {
     context.log.warn(
       { ...tag, error: messageOf(error) },
-      "what a failed upload left could not be deleted; it is tried again when its record goes",
+      "cannot delete what a failed upload left; will retry when its record is deleted",
     );
     return known;
   }

@@ -99,7 +99,7 @@ export class Workers {
       for (const [provider, { images }] of settings.uploads)
         for (const image of images.keys()) wakes.push(this.#lookAtUpload(provider, image, local));
     } catch (error) {
-      log.error({ error: messageOf(error) }, "images could not be looked at; tries again");
+      log.error({ error: messageOf(error) }, "cannot check images; will retry");
       wakes.push(this.#now() + TROUBLE_MS);
     }
     this.#sleepUntil(Math.min(...wakes, this.#now() + LONGEST_MS));
@@ -166,7 +166,7 @@ export class Workers {
     if (error instanceof FenceLost || isInterrupted(error)) log.warn(about, `the ${what} was given up`);
     else {
       counters.add("builder.unexpected", 1, { place: what });
-      log.error(about, `the ${what} broke off`);
+      log.error(about, `the ${what} was aborted`);
     }
     this.#setAside(key, jitter(random, TROUBLE_MS), messageOf(error));
   }

@@ -45,11 +45,14 @@ export function judgeCanary(canary: Canary, rules: CanaryRules, now: number): Ca
     return { verdict, why: `${told}, against ${others}` };
   }
   if (now - canary.since < rules.maxAgeMs)
-    return { verdict: "wait", why: `${told}; ${rules.launches} launches decide` };
+    return { verdict: "wait", why: `${told}; decided after ${rules.launches} launches` };
   // Nobody wants this image often: no news is no reason to keep the old one for ever.
   return candidate.failed === 0
-    ? { verdict: "promoted", why: `nothing spoke against it in the time of its trial: ${told}` }
-    : { verdict: "rolled-back", why: `too few launches in the time of its trial to excuse that ${told}` };
+    ? { verdict: "promoted", why: `the trial time ended without a failure: ${told}` }
+    : {
+        verdict: "rolled-back",
+        why: `the trial time ended with too few launches to accept failures: ${told}`,
+      };
 }
 
 function failsOftener(candidate: BootTally, stable: BootTally): boolean {

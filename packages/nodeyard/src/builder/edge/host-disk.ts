@@ -47,7 +47,7 @@ export class HostDisk implements Disk {
     } catch (error) {
       throw new BuilderError(
         "builder.images_dir_unwritable",
-        `nothing can be written to images-dir ${this.folder} (${messageOf(error)}): make room on its disk, or let this user write there`,
+        `cannot write to images-dir ${this.folder} (${messageOf(error)}): free disk space, or give this user permission to write`,
         { cause: error },
       );
     }

@@ -12,8 +12,8 @@ interface BuilderOptions extends WebappOptions {
 
 export function defineBuilder(command: Command, session: Session): void {
   command
-    .option("--build-workers <n>", "builds at once; default: 1", count)
-    .option("--upload-workers <n>", "uploads at once; default: 4", count);
+    .option("--build-workers <n>", "concurrent builds; default: 1", count)
+    .option("--upload-workers <n>", "concurrent uploads; default: 4", count);
   addWebappOptions(command, "nowhere").action((options: BuilderOptions) => builder(session, options));
 }
 
@@ -39,6 +39,6 @@ async function builder(session: Session, options: BuilderOptions): Promise<void>
 }
 
 function count(text: string): number {
-  if (!/^\d+$/.test(text) || Number(text) < 1) throw new InvalidArgumentError("give a number from 1 on");
+  if (!/^\d+$/.test(text) || Number(text) < 1) throw new InvalidArgumentError("give a number, 1 or more");
   return Number(text);
 }

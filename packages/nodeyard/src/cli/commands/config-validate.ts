@@ -12,7 +12,7 @@ export function defineConfigValidate(command: Command, session: Session): void {
   command
     .option(
       "--strict",
-      "fail also for what keeps a launcher from loading the file, and for keys without effect",
+      "also fail for what keeps a launcher from loading the file, and for keys without effect",
     )
     .action(({ strict }: { readonly strict?: boolean }) => validate(session, strict === true));
 }

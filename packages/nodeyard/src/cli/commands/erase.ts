@@ -13,7 +13,7 @@ interface EraseOptions {
 export function defineErase(command: Command, session: Session): void {
   command
     .argument("<provider>", "name of a provider, configured or not", parseImage)
-    .option("--force", "do not ask; take nodes that somebody has locked, and from launchers that serve them")
+    .option("--force", "do not ask; also erase locked nodes, and a provider that is still served")
     .option("--json", "an object on stdout: provider, uploads, nodes and kept")
     .action((provider: string, options: EraseOptions) =>
       withTree(session, (handles) => erase(session, handles, provider, options)),
@@ -31,7 +31,7 @@ async function erase(
     if (serving.length > 0)
       throw new CommandError(
         "cli.provider_served",
-        `${serving.join(", ")} serves provider ${provider} and would make anew what is erased; remove it from that configuration first, or give --force`,
+        `${serving.join(", ")} serves provider ${provider} and would create the records again; remove it from that configuration first, or use --force`,
       );
     io.err("\nWARNING! This action is not reversible!\n");
     const answer = await io.ask(`Erase ZooKeeper data for provider ${plain(provider)}? [N/y] `);
@@ -47,6 +47,6 @@ async function erase(
       `erased ${uploads} uploads and ${nodes.length} nodes of ${plain(provider)}; its cloud still has them\n`,
     );
   if (kept.length === 0) return;
-  io.err(`nodeyard: left nodes that somebody has locked: ${kept.join(", ")}; --force takes them, too\n`);
+  io.err(`nodeyard: kept nodes that are locked: ${kept.join(", ")}; --force erases them, too\n`);
   throw new CommandFailed(1);
 }

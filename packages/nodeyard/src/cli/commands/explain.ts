@@ -10,13 +10,13 @@ export function defineExplain(command: Command, session: Session): void {
   command
     .argument(
       "<what...>",
-      'an id as the listings or "request" show it, or a label; its kind may stand before it: label 7; a diskimage always with it: image debian',
+      'an id as "list" and "request" print it, or a label; its kind may come first (label 7), and must for a diskimage (image debian)',
     )
     .option("--json", "an object on stdout")
     .addHelpText(
       "after",
-      "\nEvery live launcher and builder is asked, wherever it runs, for three seconds at most; who does not answer is named." +
-        "\nWhat a launcher noted that is gone is in its state folder: --state DIR reads that too.",
+      "\nAsks every live launcher and builder, wherever it runs, for up to three seconds, and names those that do not answer." +
+        "\nThe journal of a launcher that no longer runs is in its state folder: --state DIR reads it, too.",
     )
     .action((words: readonly string[], { json }: { readonly json?: boolean }) => {
       const subject = parseSubject(words);
@@ -50,12 +50,12 @@ function nothingKnown({ kind, id }: Explained, journal: string, silent: string):
     case "image":
       return new CommandError(
         "cli.nothing_known",
-        `the tree knows no diskimage ${JSON.stringify(id)}, and no builder that answered has it configured${silent}; see "nodeyard image-status"`,
+        `the tree has no diskimage ${JSON.stringify(id)}, and no builder that answered has it configured${silent}; see "nodeyard image-status"`,
       );
     default:
       return new CommandError(
         "cli.nothing_known",
-        `there is no ${kind} ${id}, and no launcher that answered nor ${journal} knows it${silent}; see "nodeyard list", "list --leases" and "request-list"`,
+        `there is no ${kind} ${id}, and neither the launchers that answered nor ${journal} know it${silent}; see "nodeyard list", "list --leases" and "request-list"`,
       );
   }
 }

@@ -14,7 +14,7 @@ interface BuildOptions {
 export function defineImageBuild(command: Command, session: Session): void {
   command
     .argument("<image>", "name of a diskimage", parseImage)
-    .option("--wait", "wait until it has ended; exit code 1 if it failed")
+    .option("--wait", "wait until the build ends; exit code 1 if it failed")
     .option("--json", "an object on stdout: image, build and state")
     .action(async (image: string, options: BuildOptions) => {
       const configured = await configuredImage(session, image);

@@ -27,7 +27,7 @@ function parsed(text: string, path: string): unknown {
   } catch (error) {
     throw new ImageOperationError(
       "operation.export_no_json",
-      `${path} is no JSON: ${(error as Error).message}`,
+      `${path} is not valid JSON: ${(error as Error).message}`,
       {
         cause: error,
       },

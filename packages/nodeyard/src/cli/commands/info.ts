@@ -50,12 +50,14 @@ export function defineInfo(command: Command, session: Session): void {
           }
           // Ancestors' output ends here where a launcher serves it.
           if (servedBy.length === 0 && rows.length + backings.length > 0)
-            io.out(`\nNo launcher serves ${plain(provider)}. What becomes of a node: nodeyard explain ID\n`);
+            io.out(
+              `\nNo launcher serves ${plain(provider)}. To see what happens to a node: nodeyard explain ID\n`,
+            );
         }
         printSkipped(io, nodes.skipped);
         if (unreadable.length > 0)
           io.err(
-            `nodeyard: leak sweeps of ${plain(provider)} delete nothing while nodes cannot be read that may be of it; to remove one: nodeyard delete ${plain(unreadable[0]!.id)}\n`,
+            `nodeyard: leak sweeps of ${plain(provider)} delete nothing while node records that may belong to it cannot be read; to remove one: nodeyard delete ${plain(unreadable[0]!.id)}\n`,
           );
       }),
     );

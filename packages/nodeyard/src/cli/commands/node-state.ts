@@ -28,10 +28,7 @@ interface HoldOptions extends JsonOption {
 export function defineDelete(command: Command, session: Session): void {
   command
     .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
-    .option(
-      "--now",
-      "a node that could not be deleted in many tries is tried at once, as if for the first time",
-    )
+    .option("--now", "retry at once a node that could not be deleted in many tries")
     .option("--json", "an array on stdout with the node, empty when it is gone already")
     .action((id: string, options: DeleteOptions) =>
       withTree(session, async (handles) => {
@@ -47,7 +44,11 @@ export function defineHold(command: Command, session: Session): void {
   command
     .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
     .option("--comment <text>", "why, for the next person")
-    .option("--for <duration>", "at most so long; default: the configuration's max-hold-age", parseDuration)
+    .option(
+      "--for <duration>",
+      "for at most this long; default: max-hold-age of the configuration",
+      parseDuration,
+    )
     .option("--json", "an array on stdout with the node")
     .action((id: string, options: HoldOptions) =>
       withTree(session, async (handles) => {

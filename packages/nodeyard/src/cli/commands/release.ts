@@ -22,7 +22,7 @@ export function defineRelease(command: Command, session: Session): void {
         if (unknown.length > 0)
           throw new CommandError(
             "cli.no_lease",
-            `there is no lease ${unknown.join(", ")}: released before, expired, or never made; see "nodeyard list --leases"`,
+            `there is no lease ${unknown.join(", ")}: it was released, has expired, or never existed; see "nodeyard list --leases"`,
           );
       });
     });

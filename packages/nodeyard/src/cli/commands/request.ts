@@ -44,8 +44,8 @@ export function defineRequest(command: Command, session: Session): void {
         .argParser(parsePriority)
         .default(parsePriority("normal"), "normal"),
     )
-    .option("--wait", "wait for the nodes and show how they come; Ctrl-C gives the request back")
-    .option("--keep", "with --wait: Ctrl-C only ends the waiting")
+    .option("--wait", "wait for the nodes and show progress; Ctrl-C cancels the request")
+    .option("--keep", "with --wait: Ctrl-C only stops waiting")
     .option("--json", "one object on stdout")
     .action((words: readonly string[], options: RequestOptions) => {
       const labels = parseLabels(words);
@@ -87,7 +87,7 @@ async function request(
       if (options.keep !== true) await giveBack(session, handles, granted);
       throw new CommandError(
         "cli.not_told",
-        `the nodes of lease ${granted.id} could not be told: ${messageOf(error)}`,
+        `cannot print the nodes of lease ${granted.id}: ${messageOf(error)}`,
         {
           cause: error,
         },
@@ -104,7 +104,7 @@ function listen(machine: Machine): { readonly interrupted: Promise<never>; ignor
   promise.catch(() => {});
   const ignore = machine.onSignal((signal, before) => {
     if (before > 0) machine.exit(1);
-    reject(new CommandError("cli.interrupted", `${signal} ended the waiting`));
+    reject(new CommandError("cli.interrupted", `stopped waiting: ${signal}`));
   });
   return { interrupted: promise, ignore };
 }
@@ -126,7 +126,7 @@ async function arrival(
   const limit = deadline(
     machine.clock,
     lease.expires - lease.created + EXPIRY_SLACK_MS,
-    () => new CommandError("cli.expired", `lease ${lease.id} is over, and its nodes did not come`),
+    () => new CommandError("cli.expired", `lease ${lease.id} expired before its nodes were ready`),
   );
   const over = rejectedAt(limit.signal);
   const unwatch = handles.tree.onSession(({ state }) => progress.connection(state));
@@ -141,7 +141,7 @@ async function arrival(
   } catch (error) {
     if (error instanceof CommandError && error.code === "cli.interrupted") {
       if (keep === true)
-        io.err(`lease ${lease.id} goes on; give it back with: nodeyard release ${lease.id}\n`);
+        io.err(`lease ${lease.id} continues; release it with: nodeyard release ${lease.id}\n`);
       else await giveBack(session, handles, lease);
     }
     throw error;
@@ -161,7 +161,7 @@ async function giveBack({ io, machine }: Session, handles: OperationHandles, lea
   } catch (error) {
     const until = new Date(expires).toISOString();
     io.err(
-      `lease ${id} is not given back (${messageOf(error)}): it ends at ${until}, or with: nodeyard release ${id}\n`,
+      `cannot release lease ${id} (${messageOf(error)}): it expires at ${until}; to release it: nodeyard release ${id}\n`,
     );
   }
 }
@@ -186,7 +186,7 @@ async function printGranted(
       `  ${node.id}  ${plain(node.type.join(","))}  ${plain(node.provider ?? "")}  ${sshLine(node) ?? plain(node.interfaceIp ?? "")}\n`,
     );
   }
-  io.out(`give back with: nodeyard release ${lease.id}\n`);
+  io.out(`release with: nodeyard release ${lease.id}\n`);
 }
 
 function printJson({ io }: Session, lease: Lease, nodes: readonly object[]): void {

@@ -18,7 +18,7 @@ export function defineRetire(command: Command, session: Session): void {
         const { io } = session;
         const backing = await retireNode(handles, id, comment);
         if (json === true) io.out(`${JSON.stringify({ backing_node: backing })}\n`);
-        else io.out(`node ${backing} takes no more slots\n`);
+        else io.out(`node ${backing} gets no new slots\n`);
       }),
     );
 }

@@ -51,9 +51,9 @@ interface UninstallOptions extends LoginOptions, ProgramOptions {}
 export function addSliverdHosts(sliverd: Command, session: Session): void {
   programs(wishes(login(sliverd.command("install"))))
     .description(
-      "make a machine a sliver host, over ssh and with your rights there; run again it changes nothing",
+      "turn a machine into a sliver host, over SSH with your rights there; running it again changes nothing",
     )
-    .option("--install-packages", "install packages that are missing there; without it they are only named")
+    .option("--install-packages", "install packages that are missing there; without it they are only listed")
     .action((host: string, options: InstallOptions) => install(session, host, options));
   addSliverdStatus(
     way(sliverd.command("status"), "1m", OR_HERE),
@@ -63,21 +63,21 @@ export function addSliverdHosts(sliverd: Command, session: Session): void {
   );
   programs(login(sliverd.command("uninstall")))
     .description(
-      "end a machine's slivers and take back everything that install put there, also where it was cut off",
+      "end a machine's slivers and remove everything that install put there, even if it was interrupted",
     )
     .action((host: string, options: UninstallOptions) => uninstall(session, host, options));
   wishes(sliverd.command("settings"))
-    .description("print what the image element nodeyard-sliverd wants to know; nothing of it is secret")
+    .description("print the settings that the image element nodeyard-sliverd needs; none is secret")
     .action((options: WishOptions) => {
       session.io.out(`${settingsOf(session, options, { installPackages: false, image: true })}\n`);
     });
 }
 
-const HOST = { name: "<host>", description: "[USER@]HOST, as ssh takes it" };
+const HOST = { name: "<host>", description: "[USER@]HOST, as for ssh" };
 /** Of a command that asks a sliver manager and nothing else of its machine. */
 const OR_HERE = {
   name: "[host]",
-  description: `[USER@]HOST, as ssh takes it, or the path of a socket of this machine's sliver manager; default: ${CONTROL_SOCKET}`,
+  description: `[USER@]HOST, as for ssh, or the path of the socket of this machine's sliver manager; default: ${CONTROL_SOCKET}`,
 };
 
 /** How a machine is reached. */
@@ -86,32 +86,32 @@ function way(command: Command, timeout: string, host = HOST): Command {
     .argument(host.name, host.description)
     .option("--port <number>", "port of its SSH server")
     .option("--ssh-config <file>", "instead of your own ssh configuration")
-    .option("--timeout <time>", "give up after it", timeout);
+    .option("--timeout <time>", "give up after this time", timeout);
 }
 
 function login(command: Command): Command {
   return way(command, "15m")
     .option("--identity <file>", "private key to log in with")
-    .option("--dry-run", "only list what would be changed")
+    .option("--dry-run", "only list what would change")
     .option("--json", "an object on stdout: node, changes, missingPackages, notes");
 }
 
 function wishes(command: Command): Command {
   return command
-    .option("--node <id>", "what the machine is called in documents; default: its host name")
+    .option("--node <id>", "name of the machine in documents; default: its host name")
     .addOption(
       new Option("--back-end <name>", "what slivers see: the machine's programs, or an image's")
         .choices(["account", "container"])
         .default("account"),
     )
-    .option("--sliverd-config <file>", "JSON with parts of sliverd.json as they are to be there");
+    .option("--sliverd-config <file>", "JSON file whose keys are copied into sliverd.json there");
 }
 
 function programs(command: Command): Command {
   return command
     .option("--bundle <folder>", "programs to copy; default: those of this installation")
-    .option("--node-runtime <file>", "a Node for the machine, where this one's does not run")
-    .option("--platform <name>", "what the machine's `uname -sm` says, for --node-runtime", "Linux x86_64");
+    .option("--node-runtime <file>", "Node.js binary for the machine, if this machine's does not run there")
+    .option("--platform <name>", "output of `uname -sm` on the machine, for --node-runtime", "Linux x86_64");
 }
 
 function bundleOf({ bundle: folder, nodeRuntime, platform }: ProgramOptions): Bundle {
@@ -148,7 +148,7 @@ function install(session: Session, host: string, options: InstallOptions): Promi
     if (options.dryRun === true && enrolled.missingPackages.length > 0)
       throw new CommandError(
         "cli.missing_packages",
-        `packages are missing there: ${enrolled.missingPackages.join(" ")}; install them, or add --install-packages`,
+        `packages are missing on the host: ${enrolled.missingPackages.join(" ")}; install them, or add --install-packages`,
       );
   });
 }
@@ -186,7 +186,7 @@ function remoteOf(host: string, options: LoginOptions) {
 
 function loginOf(host: string, { port, identity, sshConfig }: LoginOptions): SshLogin {
   if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535))
-    throw new UsageError(`--port ${JSON.stringify(port)} is no port`);
+    throw new UsageError(`--port ${JSON.stringify(port)} is not a port`);
   return {
     destination: host,
     ...(port === undefined ? {} : { port: Number(port) }),

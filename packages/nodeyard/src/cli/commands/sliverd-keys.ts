@@ -28,10 +28,10 @@ const JSON_OPTION = ["--json", "an array of objects on stdout: key, use, keySet,
 export function addSliverdKeys(sliverd: Command, session: Session): void {
   const keys = sliverd
     .command("keys")
-    .description("the launcher's keys, in the state folder; they sign what sliver hosts obey");
+    .description("manage the launcher's signing keys in the state folder; sliver hosts obey what they sign");
   keys
     .command("init")
-    .description("make the first keys; every launcher of an installation needs the same ones")
+    .description("create the first keys; all launchers of an installation need the same ones")
     .option(...JSON_OPTION)
     .action(async (output: Output) => {
       const state = stateOf(session);
@@ -44,7 +44,7 @@ export function addSliverdKeys(sliverd: Command, session: Session): void {
     });
   keys
     .command("show")
-    .description("what is public of the keys")
+    .description("show the public halves of the keys")
     .option(...JSON_OPTION)
     .action((output: Output) => {
       const places = sliverPlaces(stateOf(session));
@@ -52,10 +52,10 @@ export function addSliverdKeys(sliverd: Command, session: Session): void {
     });
   keys
     .command("rotate")
-    .description("sign by a new key from now on; hosts learn of it with their next document")
+    .description("sign with a new key from now on; hosts get it with their next document")
     .option(
       "--overlap <time>",
-      "how long hosts believe the key before; 0 ends it with the next document",
+      "how long hosts still trust the previous key; 0: until the next document",
       "30d",
     )
     .option(...JSON_OPTION)
@@ -70,7 +70,7 @@ export function addSliverdKeys(sliverd: Command, session: Session): void {
 function show({ io }: Session, { keySet, kid }: SigningKeys, places: SliverPlaces, { json }: Output): void {
   const signing = keySet.keys.map((key) => ({
     key: key.kid,
-    use: key.kid === kid ? "signs documents" : "is believed still",
+    use: key.kid === kid ? "signs documents" : "is still trusted",
     keySet: keySet.version,
     until: key.notAfter === undefined ? null : new Date(key.notAfter * 1_000).toISOString(),
     public: key.x,

@@ -37,7 +37,7 @@ export function addSliverdStatus<Options extends StatusOptions>(
 ): void {
   command
     .description(
-      "what a sliver host has: slivers, their caps, who lends to whom; another machine is asked by the launcher's control key",
+      "show the slivers of a host, their caps and loans; another machine is reached with the launcher's control key",
     )
     .option(
       "--json",

@@ -26,13 +26,13 @@ function addRun(sliverd: Command): void {
     .command("run", { isDefault: true })
     .argument("[file]", "its configuration", SETTINGS)
     .description("run the sliver manager of this machine, as root; without a command `sliverd` does the same")
-    .option("--dismantle", "instead: end every sliver and take all of slivers' from this machine")
-    .option("--dry-run", "of --dismantle: only say what that would remove")
-    .option("--json", "of --dismantle: as JSON")
+    .option("--dismantle", "instead: end every sliver and remove everything that slivers put on this machine")
+    .option("--dry-run", "with --dismantle: only list what it would remove")
+    .option("--json", "with --dismantle: print JSON")
     .action(async (file: string, { dismantle, dryRun, json }: RunOptions) => {
       if (dismantle !== true && (dryRun === true || json === true))
         throw new UsageError(
-          `${dryRun === true ? "--dry-run" : "--json"} is of --dismantle: add that, or leave it out`,
+          `${dryRun === true ? "--dry-run" : "--json"} works only with --dismantle: add that, or leave it out`,
         );
       const words = ["--config", file];
       if (dismantle === true) words.push("--dismantle");

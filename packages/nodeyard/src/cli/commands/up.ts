@@ -15,12 +15,14 @@ interface UpOptions extends WebappOptions {
 
 export function defineUp(command: Command, session: Session): void {
   command
-    .option("--listen <host:port>", "let ZooKeeper clients in by TCP besides the Unix socket", (text) =>
-      parseAddress(text, "--listen"),
+    .option(
+      "--listen <host:port>",
+      "also accept ZooKeeper clients over TCP, besides the Unix socket",
+      (text) => parseAddress(text, "--listen"),
     )
-    .option("--tls-cert <file>", "PEM; anything but loopback demands all three")
+    .option("--tls-cert <file>", "PEM file; addresses other than loopback need all three")
     .option("--tls-key <file>", "PEM")
-    .option("--tls-ca <file>", "PEM; who may connect");
+    .option("--tls-ca <file>", "PEM file; clients with a certificate of this CA may connect");
   addWebappOptions(
     command,
     "webapp of the configuration if it has one; always: http.sock in the state folder",

@@ -23,7 +23,7 @@ export function plainScalar(text: string): unknown {
   if (forms.float.test(text)) return new YamlFloat(toFloat(text));
   if (/^\d{4}-/.test(text) && forms.date.test(text)) return new YamlDate(text);
   if (text === "=" || text === "<<")
-    throw new ScalarError(`an unquoted ${text} is no value; put quotes around it`);
+    throw new ScalarError(`an unquoted ${text} is not a value; put quotes around it`);
   return text;
 }
 
@@ -64,7 +64,7 @@ function toInteger(text: string): number {
   let value = Number(digits);
   if (digits.includes(":")) value = base60(digits);
   else if (isOctal) value = Number.parseInt(digits, 8);
-  if (Number.isNaN(value)) throw new ScalarError(`${text} is no number`);
+  if (Number.isNaN(value)) throw new ScalarError(`${text} is not a number`);
   return sign * value;
 }
 

@@ -29,7 +29,7 @@ import { type Ticket, Tries } from "./tries.ts";
 export class OfferingClosed extends NodeyardError {
   constructor({ provider, az, type }: Offering, why: string) {
     const place = az === null ? provider : `${provider} ${az}`;
-    super("launcher.offering_closed", `nothing is launched of ${type} in ${place} now: ${why}`);
+    super("launcher.offering_closed", `no launches of ${type} in ${place} for now: ${why}`);
   }
 }
 
@@ -111,7 +111,7 @@ export class Breakers {
     const fact = this.#factOf(key, found);
     if (!mayTry(fact, began)) throw new OfferingClosed(offering, fact.error);
     if ((await this.#tries.begin(ticket)) === "taken")
-      throw new OfferingClosed(offering, "another request tries it");
+      throw new OfferingClosed(offering, "another request is testing it");
   }
 
   async failed(ticket: Ticket, failure: Omit<Failure, "probe">): Promise<void> {
@@ -265,7 +265,7 @@ export class Breakers {
       } catch (error) {
         if (!(error instanceof TreeError)) throw error;
         if (attempt >= WRITES) {
-          log.warn({ offering: key, error: messageOf(error) }, "could not write a breaker");
+          log.warn({ offering: key, error: messageOf(error) }, "cannot write a breaker");
           return;
         }
         if (error.outcome === "unknown") return;
@@ -282,7 +282,7 @@ export class Breakers {
     const { log, journal, counters } = this.#handles;
     const { provider, az, type, why, kind, error, failures, opens, until } = breaker;
     const facts = { provider, az, type, why, kind, error, failures, opens, until };
-    log.warn(facts, "nothing is launched of an offering for a while");
+    log.warn(facts, "opened a breaker: no launches of an offering for a while");
     journal.write({ event: "offering.closed", request, facts });
     counters.add("launcher.breakers", 1, { provider, change: "opened" });
   }
@@ -290,7 +290,7 @@ export class Breakers {
   #closed({ provider, az, type, failures, since }: Breaker, request: string): void {
     const { log, journal, counters } = this.#handles;
     const facts = { provider, az, type, failures, since };
-    log.info(facts, "an offering works again");
+    log.info(facts, "closed a breaker: an offering works again");
     journal.write({ event: "offering.open", request, facts });
     counters.add("launcher.breakers", 1, { provider, change: "closed" });
   }

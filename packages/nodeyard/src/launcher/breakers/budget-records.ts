@@ -99,7 +99,7 @@ export class BudgetRecords {
         if (!(error instanceof TreeError)) throw error;
         if (attempt < WRITES) continue;
         const facts = { label, error: messageOf(error) };
-        this.#handles.log.warn(facts, "could not write how many launches of a label failed");
+        this.#handles.log.warn(facts, "cannot record how many launches of a label failed");
         return false;
       }
     }

@@ -106,7 +106,7 @@ export class LabelBudgets {
     const entry = this.#entryOf(label);
     const { line } = entry;
     const behind = line.isBehind(launch) && !isTrusted(this.#known(label, entry), this.#rule());
-    const late = () => new BudgetSpent(label, `those under way told nothing within ${limitMs} ms`);
+    const late = () => new BudgetSpent(label, `the launches under way did not end within ${limitMs} ms`);
     await line.wait(launch, limitMs, late, signal, () => {
       if (!behind) this.#serve(label, entry);
     });
@@ -278,7 +278,7 @@ export class LabelBudgets {
     this.#tell(labelKey(label), { ...fact, prober: null, hopeless: isLabelHopeless(tally, rule) });
     if (!opened) return;
     const facts = { label, ...fact, until: ages.treeTimeOf(fact.until) };
-    log.warn(facts, "too many launches of a label failed: nothing is launched of it for a while");
+    log.warn(facts, "too many launches of a label failed: it is not launched for a while");
     journal.write({ event: "label.closed", facts });
     counters.add("launcher.label_budgets", 1, { label, change: "spent" });
   }

@@ -5,12 +5,12 @@ import { inTime } from "../../coordination/index.ts";
 /** No launch of a label may start now: too many failed in all its places together. */
 export class BudgetSpent extends NodeyardError {
   constructor(label: string, why: string) {
-    super("launcher.budget_spent", `no launch of ${label} is begun now: ${why}`);
+    super("launcher.budget_spent", `no launches of ${label} for now: ${why}`);
   }
 }
 
 export function crowded(label: string): BudgetSpent {
-  return new BudgetSpent(label, "as many are under way as its budget of failed launches has left");
+  return new BudgetSpent(label, "as many are under way as its budget of failed launches allows");
 }
 
 /** A launch of a node whose record is `building`. */

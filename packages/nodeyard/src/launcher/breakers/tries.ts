@@ -80,7 +80,7 @@ export class Tries {
     for (const ticket of this.#tickets)
       if (ticket.request === request && offeringKey(ticket.offering) === key) return;
     if (!(await this.#isOurs(key))) return;
-    log.info({ offering: key, request }, "ends a try of an offering that no launch is at");
+    log.info({ offering: key, request }, "removed the trial launch of an offering that nobody is making");
     await quiet(tree.delete(probePath(key)));
   }
 }

@@ -109,7 +109,7 @@ export class LeaseKeeper {
     const overtaken = error instanceof FenceLost || error instanceof CommitFailed || error instanceof Busy;
     const level = overtaken && attempt < 5 ? "debug" : "warn";
     const facts = { lease: id, attempt, retryMs: Math.round(pause), error: messageOf(error) };
-    log[level](facts, "keeping a lease failed; it is tried again");
+    log[level](facts, "cannot process a lease; will retry");
     return pause;
   }
 
@@ -151,7 +151,7 @@ export class LeaseKeeper {
       this.#context.counters.add("view.records_skipped", 1, { kind: "lease", code });
       this.#context.log.warn(
         { lease: id, code, error: messageOf(error) },
-        "skipped a lease that makes no sense",
+        "skipped a lease that cannot be read",
       );
       return undefined;
     }
@@ -168,7 +168,7 @@ export class LeaseKeeper {
     for (const request of [...view.requests.byRequestor.get(leaseRequestor(id))]) {
       if ((await tree.stat(leasePath(id))) !== undefined) return;
       await this.#withdraw(id, request);
-      log.info({ lease: id, request }, "took back a request whose lease is gone");
+      log.info({ lease: id, request }, "deleted a request whose lease is gone");
     }
     await this.#takeBackNodes(id);
   }
@@ -203,7 +203,7 @@ export class LeaseKeeper {
       if (await holdNode(this.#context, lease, entry, request.id, id)) continue;
       log.warn(
         { lease: lease.id, request: request.id, node: id },
-        "a node of a lease is gone before it was held",
+        "a node of a lease is gone before it was locked for it",
       );
       for (const held of request.record.nodes) await giveBack(this.#context, lease.id, held);
       return this.#fail(lease, entry, request);

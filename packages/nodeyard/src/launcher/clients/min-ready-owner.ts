@@ -45,7 +45,7 @@ export class MinReadyOwner {
       .catch((error) =>
         this.#context.log.warn(
           { request: id, error: messageOf(error) },
-          "could not retire a min-ready request; the sweep will",
+          "cannot delete a min-ready request; the sweep will",
         ),
       )
       .finally(() => this.#busy.delete(id));

@@ -65,7 +65,7 @@ export async function retireMinReady(context: Context, entry: RequestEntry): Pro
       if (!(error instanceof TreeError)) throw error;
       context.log.debug(
         { request: entry.id, error: messageOf(error) },
-        "could not free the nodes of a min-ready request together with it",
+        "cannot free the nodes of a min-ready request together with it",
       );
     }
   }

@@ -204,14 +204,17 @@ export class Ledgers {
       if (amounts.size === 0) return new Set();
       const postings = [...amounts].map(([scope, amount]) => ({ scope, amount, limit: undefined }));
       await this.#book.commit(postings, [fence]);
-      log.warn({ corrected: Object.fromEntries(amounts) }, "ledgers were off and say what exists now");
+      log.warn(
+        { corrected: Object.fromEntries(amounts) },
+        "corrected ledgers that disagreed with the records",
+      );
       return new Set(amounts.keys());
     } catch (error) {
       if (!(error instanceof TreeError)) throw error;
       // Another launcher may have corrected them first.
       const { code } = error instanceof CommitFailed ? error.reason : error;
       if (code === "tree.bad_version") return new Set(scopes);
-      log.warn({ scopes, error: messageOf(error) }, "could not correct ledgers; the next sweep tries again");
+      log.warn({ scopes, error: messageOf(error) }, "cannot correct ledgers; the next sweep will retry");
       return new Set();
     }
   }

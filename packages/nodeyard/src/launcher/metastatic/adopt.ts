@@ -67,7 +67,7 @@ export async function adopt(
     await context.fence.release(held);
     throw error;
   }
-  context.log.info({ provider, label, backing: node.id, slots }, "has a backing node");
+  context.log.info({ provider, label, backing: node.id, slots }, "adopted a backing node");
   context.journal.write({
     event: "backing.adopted",
     node: node.id,

@@ -98,7 +98,7 @@ export async function markFailed(
     { op: "set", path: paths.node(id), data: encodeNode(record), version: entry.version },
     fence,
   ]);
-  context.log.warn({ backing: id, label: data.label }, "a backing node has failed: it takes no more slots");
+  context.log.warn({ backing: id, label: data.label }, "a backing node has failed: it gets no new slots");
   context.journal.write({ event: "backing.failed", node: id, facts: { label: data.label } });
   return true;
 }
@@ -127,7 +127,7 @@ export async function releaseBacking(
     { op: "delete", path: contender },
     fence,
   ]);
-  context.log.info({ provider, backing: id, label: data.label, why }, "gives a backing node back");
+  context.log.info({ provider, backing: id, label: data.label, why }, "returned a backing node");
   context.journal.write({ event: "backing.released", node: id, facts: { provider, label: data.label, why } });
   return true;
 }

@@ -39,7 +39,7 @@ export async function askForBacking(
   } as const;
   const [made] = await withRoot(context.tree, paths.requests, () => context.tree.commit([create, fence]));
   const request = made.path.slice(made.path.lastIndexOf("/") + 1);
-  context.log.info({ provider, label, backingLabel, request }, "asks for a backing node");
+  context.log.info({ provider, label, backingLabel, request }, "requested a backing node");
   context.journal.write({ event: "backing.requested", request, facts: { provider, label, backingLabel } });
 }
 
@@ -55,6 +55,6 @@ export async function withdraw(
     fence,
   ]);
   const { requestor } = request.record;
-  context.log.info({ requestor, request: request.id, why }, "takes back a request for a backing node");
+  context.log.info({ requestor, request: request.id, why }, "withdrew a request for a backing node");
   context.journal.write({ event: "backing.withdrawn", request: request.id, facts: { why } });
 }

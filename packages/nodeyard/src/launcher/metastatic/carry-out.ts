@@ -88,7 +88,7 @@ async function open(parts: OwnerParts, backing: Backing, fence: CheckOp): Promis
 function disown({ context, provider, book }: OwnerParts, backing: Backing): void {
   book.disown(backing.id, backing.entry.version);
   const facts = { provider, node: backing.id };
-  context.log.warn(facts, "a node says to be a backing node of ours, and its lock does not");
+  context.log.warn(facts, "a node's record names this provider as its user, but its lock does not");
 }
 
 /** Python launchers lock first and write afterwards: one that died between the two left a ready node locked for ever. */

@@ -128,11 +128,11 @@ export class Isolation {
         const facts = { provider: this.#config.name, backing, node, error: messageOf(error) };
         if (!this.#book.claims.retired.has(backing)) {
           await retireBacking(this.#context.tree, backing, `node ${node}: ${messageOf(error)}`);
-          this.#context.log.warn(facts, "a sliver host does not answer; it takes no more slots");
+          this.#context.log.warn(facts, "a sliver host does not answer; it gets no new slots");
           throw error;
         }
         // Its next use begins with another epoch, and with the end of what this one left.
-        this.#context.log.warn(facts, "a sliver is left on a retired machine that does not answer");
+        this.#context.log.warn(facts, "cannot delete a sliver on a retired machine that does not answer");
       }
     }
   }
@@ -160,9 +160,9 @@ export class Isolation {
           () => this.#uses(backing.id, at.lending !== undefined),
           signal,
         );
-        if (gone.length > 0) log.info({ backing: backing.id, nodes: gone }, "ended slivers that had no slot");
+        if (gone.length > 0) log.info({ backing: backing.id, nodes: gone }, "ended slivers without a slot");
       } catch (error) {
-        log.debug({ backing: backing.id, error: messageOf(error) }, "could not compare slivers with slots");
+        log.debug({ backing: backing.id, error: messageOf(error) }, "cannot compare slivers with slots");
       }
     }
   }
@@ -191,7 +191,7 @@ export class Isolation {
     if (access === undefined)
       throw new DriverError(
         "configuration",
-        `provider ${this.#config.name}: this process has no way to sliver hosts`,
+        `provider ${this.#config.name}: this process cannot reach sliver hosts`,
       );
     this.#slivers ??= new SlotSlivers({ access, installation, provider: this.#config.name, clock, random });
     return this.#slivers;

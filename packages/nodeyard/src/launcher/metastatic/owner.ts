@@ -83,7 +83,7 @@ export class Owner {
     if (used.length > 0)
       this.#context.log.warn(
         { provider: this.#provider, backing: used },
-        "its provider left the configuration: these backing nodes are given back when their slots are",
+        "its provider left the configuration: its backing nodes are returned once their slots are",
       );
     this.#wake(0);
   }
@@ -125,7 +125,7 @@ export class Owner {
     const pause = backoff(this.#context.random, failures, ASK_AGAIN_MS, RESYNC_MS);
     this.#askAfter.set(label, this.#context.clock.monotonic() + pause);
     const facts = { provider: this.#provider, label, request: after.id, retryMs: Math.round(pause) };
-    this.#context.log.warn(facts, "nobody could deliver a backing node");
+    this.#context.log.warn(facts, "every pool declined to make a backing node");
   }
 
   #wake(delayMs: number): void {
@@ -200,7 +200,7 @@ export class Owner {
       if (this.#senseless.has(claim)) continue;
       counters.add("view.records_skipped", 1, { kind: "slot", code: "slot.unreadable" });
       const facts = { provider: this.#provider, claim };
-      log.warn(facts, "a claim names no node: its slot is given to nobody until that znode is deleted");
+      log.warn(facts, "a slot claim names no node: the slot stays unused until that znode is deleted");
     }
     this.#senseless = new Set(found);
   }
@@ -261,6 +261,6 @@ export class Owner {
     const overtaken = error instanceof FenceLost || error instanceof TreeError;
     const level = overtaken && attempt < 5 ? "debug" : "warn";
     const facts = { provider: this.#provider, what, attempt, error: messageOf(error) };
-    this.#context.log[level](facts, "looking after backing nodes failed; it is tried again");
+    this.#context.log[level](facts, "cannot reconcile backing nodes; will retry");
   }
 }

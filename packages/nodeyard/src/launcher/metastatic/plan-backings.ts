@@ -29,9 +29,9 @@ function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
     // Someone stored `used` and died before the lock went; or a person who waited for the lock when we took the node got it first,
     // and nobody can do what he wants before our contender is gone.
     if (entry.contenders.length === 0) return;
-    const why = state === "used" ? "it was given back half-way" : `somebody made it ${state}`;
+    const why = state === "used" ? "its return was interrupted" : `somebody set its state to ${state}`;
     if (book.isEmpty(id)) draft.actions.push({ type: "release", backing, why });
-    else recycle(facts, id, `its backing node ${id} takes no more: ${why}`, draft);
+    else recycle(facts, id, `its backing node ${id} gets no new slots: ${why}`, draft);
     return;
   }
   const settings = labels.get(data.label);
@@ -39,7 +39,8 @@ function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
   const launched = now - ageOf(id, data.launched * 1000);
   if (closed === undefined && settings !== undefined) noteAge(launched + settings.maxAgeMs + 1, now, draft);
   if (!book.isEmpty(id)) {
-    if (closed !== undefined) recycle(facts, id, `its backing node ${id} takes no more: ${closed}`, draft);
+    if (closed !== undefined)
+      recycle(facts, id, `its backing node ${id} gets no new slots: ${closed}`, draft);
     return;
   }
   if (!agesTrusted) return;

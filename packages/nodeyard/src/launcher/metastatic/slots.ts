@@ -149,7 +149,7 @@ export class Slots {
       await retireBacking(this.#context.tree, backing, `node ${node.id}: ${messageOf(error)}`);
       this.#context.log.warn(
         { provider: this.#config.name, backing, node: node.id, error: messageOf(error) },
-        "a slot does not answer; its backing node takes no more",
+        "a slot does not answer; its backing node gets no new slots",
       );
       throw error;
     }

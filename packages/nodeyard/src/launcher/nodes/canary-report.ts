@@ -42,8 +42,11 @@ export async function tellCanary(
         if (!(error instanceof TreeError) || error.code !== "tree.bad_version") throw error;
       }
     }
-    log.debug({ image, build }, "a launch is not counted in its image's trial: too many write at once");
+    log.debug(
+      { image, build },
+      "cannot count a launch in the trial of its image: too many concurrent writes",
+    );
   } catch (error) {
-    log.warn({ image, build, error: messageOf(error) }, "a launch is not counted in its image's trial");
+    log.warn({ image, build, error: messageOf(error) }, "cannot count a launch in the trial of its image");
   }
 }

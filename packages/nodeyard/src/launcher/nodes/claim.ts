@@ -42,10 +42,7 @@ export async function claimNode(
     );
     return node;
   } catch (error) {
-    context.log.info(
-      { node: id, request: request.id, error: messageOf(error) },
-      "could not claim a ready node",
-    );
+    context.log.info({ node: id, request: request.id, error: messageOf(error) }, "cannot claim a ready node");
     await context.fence.release(node.held);
     return undefined;
   }
@@ -103,7 +100,7 @@ async function isReady(
 
 async function takeOutDead(context: Context, node: HeldNode, why: string): Promise<void> {
   const facts = { host: node.record.hostname, why };
-  context.log.warn({ node: node.id, ...facts }, "a ready node does not answer; it is taken out");
+  context.log.warn({ node: node.id, ...facts }, "a ready node does not answer; it is deleted");
   context.journal.write({ event: "node.dead", node: node.id, facts });
   context.fence.demand(node.held);
   await node.write({ state: "deleting", allocatedTo: null }, (set) => [

@@ -55,7 +55,7 @@ export async function keepConsole(
     context.journal.write({ event: "node.console", node, facts: { request, attempt, cut, lines } });
   } catch (error) {
     signal.throwIfAborted();
-    context.log.warn({ node, request, error: messageOf(error) }, "the console of a node could not be read");
+    context.log.warn({ node, request, error: messageOf(error) }, "cannot read the console of a node");
   } finally {
     limit.cancel();
   }

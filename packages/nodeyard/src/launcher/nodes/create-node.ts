@@ -123,7 +123,7 @@ async function createRecord(
       if (found !== undefined) return found;
       if (look > 2) break;
     }
-    throw new FenceLost("a node record whose creation was not answered", error);
+    throw new FenceLost("the reply to the creation of a node record was lost", error);
   }
 }
 

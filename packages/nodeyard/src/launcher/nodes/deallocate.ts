@@ -22,7 +22,7 @@ export async function deallocateNode(context: Context, id: string): Promise<bool
     const facts = { node: id, error: messageOf(error) };
     if (error instanceof FenceLost)
       context.log.debug(facts, "a node that was being freed was changed by others");
-    else context.log.warn(facts, "freeing a node failed; it is tried again");
+    else context.log.warn(facts, "cannot free a node; will retry");
     await context.fence.release(node.held).catch(() => {});
     return false;
   }

@@ -63,7 +63,7 @@ export async function deleteNode(
     await removeRecord(context, node);
     context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "deleted" });
     context.journal.write({ event: "node.deleted", node: id, facts: { from: record.state } });
-    live.at("tells the driver");
+    live.at("notifies the driver");
     await tellDeleted(context, node, signal);
     return { result: "deleted" };
   } catch (failure) {

@@ -83,7 +83,7 @@ export class Deletions {
     const pause = deletionPause(random, tries, dead);
     const facts = { node, provider, failed: tries.failed, error, retryMs: Math.round(pause) };
     if (dead) log.error(facts, `a node cannot be deleted; see "nodeyard explain ${node}"`);
-    else log.warn(facts, "deleting a node failed; it is tried again");
+    else log.warn(facts, "cannot delete a node; will retry");
     if (dead && marked === undefined) {
       const since = ages.treeTimeOf(tries.since);
       await this.#mark({ node, provider, attempts: tries.failed, since, error });
@@ -102,7 +102,7 @@ export class Deletions {
     } catch (failure) {
       if (!(failure instanceof TreeError)) throw failure;
       if (failure.code !== "tree.node_exists")
-        log.warn({ node, error: messageOf(failure) }, "could not mark a node that cannot be deleted");
+        log.warn({ node, error: messageOf(failure) }, "cannot mark a node that cannot be deleted");
     }
   }
 

@@ -20,8 +20,7 @@ export async function handOver(
   const { slots, provider } = pool.open;
   const { handover } = provider.offers ?? {};
   if (slots === undefined && handover === undefined) return undefined;
-  const late = () =>
-    new DriverError("timeout", `its machine was not as it should be within ${HANDOVER_MS} ms`);
+  const late = () => new DriverError("timeout", `its machine was not prepared within ${HANDOVER_MS} ms`);
   const limit = deadline(context.clock, HANDOVER_MS, late, signal);
   try {
     const { externalId } = node.record;

@@ -164,7 +164,7 @@ async function cleared(
       if (!(error instanceof DriverError)) throw error;
       context.log.warn(
         { node: node.id, request: request.id, attempt, removal, error: messageOf(error) },
-        "what a failed launch made could not be removed",
+        "cannot remove what a failed launch made",
       );
       if (removal >= REMOVALS) return false;
       await sleep(context.clock, backoff(context.random, removal - 1, 500, 10_000), signal);

@@ -19,7 +19,8 @@ export async function notify<T>(
   signal: AbortSignal,
   call: (signal: AbortSignal) => Promise<T> | undefined,
 ): Promise<T | undefined> {
-  const late = () => new DriverError("timeout", `the driver took longer than ${NOTICE_MS} ms over a notice`);
+  const late = () =>
+    new DriverError("timeout", `the driver took longer than ${NOTICE_MS} ms to handle a notice`);
   const limit = deadline(context.clock, NOTICE_MS, late, signal);
   try {
     const told = call(limit.signal);
@@ -32,7 +33,7 @@ export async function notify<T>(
     if (signal.aborted) return undefined;
     const facts = { provider: config.name, notice, subject, error: messageOf(error) };
     context.counters.add("launcher.notices_failed", 1, { provider: config.name, notice });
-    context.log.warn(facts, "a driver failed on a notice; the work goes on");
+    context.log.warn(facts, "a driver failed to handle a notice; the work continues");
     return undefined;
   } finally {
     limit.cancel();

@@ -7,7 +7,7 @@ export async function takeOut(context: Context, id: string, why: string): Promis
   if (typeof node === "string") return;
   const { state, allocatedTo } = node.record;
   if (state !== "ready" || allocatedTo !== null) return context.fence.release(node.held);
-  context.log.info({ node: id, host: node.record.hostname, why }, "takes a node out");
+  context.log.info({ node: id, host: node.record.hostname, why }, "deletes a node");
   await node
     .write({ state: "deleting" }, (set) => [set, { op: "delete", path: node.held.contender }])
     .catch(() => context.fence.release(node.held));

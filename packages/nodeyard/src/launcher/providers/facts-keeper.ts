@@ -79,7 +79,7 @@ export class FactsKeeper {
       if (served.open !== open || stop.signal.aborted) return;
       this.#context.log.warn(
         { provider: served.config.name, error: messageOf(error) },
-        "a provider's quota could not be read; the last one stays in force",
+        "cannot read a provider's quota; the last known one stays in force",
       );
       this.failed(served, error, FAILING_MS);
       this.#onChange();

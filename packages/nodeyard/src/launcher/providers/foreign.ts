@@ -61,7 +61,7 @@ export class ForeignWatch {
       if (foreign.length > 0 && !this.#closed) this.#onForeign(foreignError(this.#provider, foreign));
     } catch (error) {
       const facts = { provider: this.#provider, error: messageOf(error) };
-      this.#context.log.warn(facts, "could not see who else serves this provider; looks again");
+      this.#context.log.warn(facts, "cannot read who else serves this provider; will retry");
       this.#lookSoon();
     }
   }
@@ -89,7 +89,7 @@ async function foreignPools({ tree, view }: Handles, provider: string): Promise<
 function foreignError(provider: string, pools: readonly string[]): DriverError {
   return new DriverError(
     "configuration",
-    `provider ${provider} is served by a launcher of another kind too (${pools.join(", ")}): stop that launcher, or take the provider out of one of the two configurations`,
+    `provider ${provider} is also served by a launcher that is not Nodeyard's (${pools.join(", ")}): stop that launcher, or remove the provider from one of the two configurations`,
   );
 }
 

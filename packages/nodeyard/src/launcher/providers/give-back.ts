@@ -9,7 +9,7 @@ export async function giveBack(
   ended: () => void,
 ): Promise<void> {
   const drains = await slots.drain(ended).catch((error: unknown) => {
-    log.warn({ provider, error: messageOf(error) }, "could not see who else serves a provider");
+    log.warn({ provider, error: messageOf(error) }, "cannot read who else serves a provider");
     return false;
   });
   if (!drains) ended();

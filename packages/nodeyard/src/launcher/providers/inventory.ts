@@ -72,7 +72,7 @@ export class InventoryKeeper {
       .catch((error) =>
         this.#context.log.error(
           { provider: this.#open.config.name, error: messageOf(error) },
-          "keeping an inventory failed; it is tried again",
+          "cannot reconcile an inventory; will retry",
         ),
       )
       .finally(() => {
@@ -127,7 +127,7 @@ export class InventoryKeeper {
     const provider = this.#open.config.name;
     this.#context.log.error(
       { provider, records },
-      `slots of hosts are not registered while records cannot be read that may be theirs: repair them, or remove them with "nodeyard delete"`,
+      `slots of hosts are not registered while records that may be theirs cannot be read: repair them, or remove them with "nodeyard delete"`,
     );
   }
 

@@ -50,7 +50,7 @@ export class LeakSweep {
           .catch((error) =>
             this.#context.log.warn(
               { provider: this.#open.config.name, error: messageOf(error) },
-              "a leak sweep failed; the next one tries again",
+              "a leak sweep failed; the next one will retry",
             ),
           )
           .finally(() => {
@@ -122,7 +122,7 @@ export class LeakSweep {
     this.#suspendedBy = records.join();
     log.error(
       { provider, records },
-      `a leak sweep deletes nothing while records cannot be read that may be of its provider: repair them, or remove them with "nodeyard delete"`,
+      `a leak sweep deletes nothing while records that may belong to its provider cannot be read: repair them, or remove them with "nodeyard delete"`,
     );
   }
 
@@ -145,7 +145,7 @@ export class LeakSweep {
     } catch (error) {
       log.warn(
         { provider: name, type: resource.type, id: resource.id, error: messageOf(error) },
-        "could not delete a leaked resource",
+        "cannot delete a leaked resource",
       );
     }
   }
@@ -175,7 +175,7 @@ export class LeakSweep {
     } catch (error) {
       log.warn(
         { node: id, provider: name, error: messageOf(error) },
-        "could not take out a node without a machine",
+        "cannot delete a node whose machine is gone",
       );
     }
   }

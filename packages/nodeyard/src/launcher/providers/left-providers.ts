@@ -43,13 +43,13 @@ export class LeftProviders {
 
   async #begin(provider: string): Promise<void> {
     const { log } = this.#context;
-    log.warn({ provider }, "nobody serves a provider whose slots are still there: they are given back");
+    log.warn({ provider }, "no launcher serves a provider that still has slots: they are returned");
     try {
       await this.#drain(provider);
       this.#since.delete(provider);
     } catch (error) {
       const facts = { provider, error: messageOf(error) };
-      log.warn(facts, "what a provider left could not be given back; the next sweep tries again");
+      log.warn(facts, "cannot return what a provider left; the next sweep will retry");
     }
   }
 }

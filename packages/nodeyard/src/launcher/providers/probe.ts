@@ -12,7 +12,7 @@ export async function probeInTime(
   item: InventoryItem,
   parent: AbortSignal,
 ): Promise<ProbeVerdict> {
-  const late = () => new NodeyardError("launcher.probe_silent", `no verdict within ${PROBE_MS} ms`);
+  const late = () => new NodeyardError("launcher.probe_silent", `no answer within ${PROBE_MS} ms`);
   const limit = deadline(clock, PROBE_MS, late, parent);
   try {
     return await inTime(clock, PROBE_MS + 1_000, provider.probe(item, limit.signal), late);

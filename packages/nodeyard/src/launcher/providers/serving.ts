@@ -208,8 +208,8 @@ export class Serving {
     log.error(
       { provider: config.name, error: messageOf(error), retryMs: Math.round(pause) },
       this.#replacements.get(config.name) === served
-        ? "a provider could not be opened as it is configured now; it goes on as it was configured before"
-        : "a provider could not be opened; the others go on",
+        ? "cannot open a provider with its new configuration; it keeps the former one"
+        : "cannot open a provider; the others continue",
     );
     served.timer = clock.setTimer(pause, () => void this.#tryOpen(served), { background: true });
   }

@@ -15,7 +15,7 @@ export async function reconcileUses(
     await handover?.reconcile?.((tags) => usesOf(context, config.name, tags), signal);
   } catch (error) {
     const facts = { provider: config.name, error: messageOf(error) };
-    context.log.warn(facts, "could not tell a provider how its nodes are used; the next sweep tries again");
+    context.log.warn(facts, "cannot notify a provider of how its nodes are used; the next sweep will retry");
   }
 }
 

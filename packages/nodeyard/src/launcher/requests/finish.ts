@@ -32,7 +32,7 @@ async function releaseNode(context: Context, node: HeldNode): Promise<void> {
     else await node.write({ allocatedTo: null }, (set) => [set, unlock(node)]);
   } catch (error) {
     if (!(error instanceof FenceLost) && !(error instanceof TreeError)) throw error;
-    context.log.info({ node: node.id, error: messageOf(error) }, "could not release a node; the sweep will");
+    context.log.info({ node: node.id, error: messageOf(error) }, "cannot release a node; the sweep will");
     await context.fence.release(node.held).catch(() => {});
   }
 }

@@ -150,7 +150,7 @@ async function conclude(
   await releaseNodes(context, nodes);
   const failed = outcomes.filter((outcome) => outcome.result === "failed");
   if (failed.length > 0) {
-    const reasons = [...new Set(failed.map(({ why }) => why ?? "a node could not be made"))];
+    const reasons = [...new Set(failed.map(({ why }) => why ?? "cannot make a node"))];
     const state = await decline(context, request, [pool.id]);
     const facts = { pools: [pool.id], reason: reasons.join("; "), state };
     context.journal.write({ event: "request.declined", request: request.id, facts });
@@ -182,7 +182,7 @@ function noteFailure(
   else context.counters.add("launcher.unexpected", 1, { place: "handler" });
   context.log.warn(
     { request, node, error: messageOf(error) },
-    lost ? "gave up a node that is no longer ours" : "a node could not be made",
+    lost ? "gave up a node that is no longer ours" : "cannot make a node",
   );
 }
 

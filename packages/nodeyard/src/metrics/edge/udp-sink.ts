@@ -96,7 +96,7 @@ export class UdpSink implements LineSink {
       if (this.#failures++ === 0)
         log.warn(
           { host, error: messageOf(error) },
-          "the statsd server's name cannot be resolved; tries again",
+          "cannot resolve the name of the statsd server; will retry",
         );
       again = backoff(random, this.#failures, 1_000, 60_000);
     }

@@ -12,17 +12,17 @@ export type ImageCode = keyof typeof imageCodes;
 
 /** What happens next to its builds. */
 export const imageNext: Readonly<Record<ImageCode, string>> = {
-  "image.building": "When it ends, its record says ready or failed, and uploads begin.",
-  "image.due": "It is built as soon as a worker of that builder has ended what it builds now.",
-  "image.put-off": "It is tried again by itself.",
+  "image.building": "When the build ends, its record becomes ready or failed, and uploads start.",
+  "image.due": "It is built as soon as a build worker of that builder is free.",
+  "image.put-off": "It is retried automatically.",
   "image.fresh": 'It is built at its age, or at once by "nodeyard image-build".',
   "image.back-off":
-    'It is tried again by itself; mend it by the log of the failed build, and "nodeyard image-build" goes round the wait.',
+    'It is retried automatically. The log of the failed build says what to fix; "nodeyard image-build" retries at once.',
   "image.paused":
-    'Nothing, until "nodeyard image-unpause", or until "pause" is taken out of the configuration; requests wait.',
+    'Nothing, until "nodeyard image-unpause", or until "pause" is removed from the configuration; requests wait.',
   "image.no-formats": "Nothing, until a provider lists it in its diskimages, or it names formats.",
   "image.not-configured":
-    "Nothing, until a builder's configuration has it; without it builders take its builds away.",
-  "image.unasked": "That builder is of another kind, or stuck; it builds by its own rules.",
+    "Nothing, until a builder's configuration has it; until then builders delete its builds.",
+  "image.unasked": "That builder is not Nodeyard's, or does not answer; it builds by its own rules.",
   "image.no-builder": 'Nothing, until a builder runs: "nodeyard builder", or "nodeyard up".',
 };

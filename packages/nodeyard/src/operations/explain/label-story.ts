@@ -69,20 +69,20 @@ function situationOf(
     const wait = fromPool(waits[0]);
     const next = Object.hasOwn(nextSteps, wait.code)
       ? nextSteps[wait.code as keyof typeof nextSteps]
-      : "A launcher looks at it again.";
+      : "A launcher reconsiders it.";
     return { waitsFor: wait, next };
   }
   if (pools.length > 0)
     return {
       waitsFor: wait("label.declined"),
-      next: "A request for it would fail, until what the pools name is mended.",
+      next: "A request for it would fail until the reasons that the pools give are fixed.",
     };
   if (offering.length > 0)
     return {
       waitsFor: wait("label.unasked"),
-      next: "Their launchers are of another kind, or stuck; a request waits for what they decide.",
+      next: "Their launchers are not Nodeyard's, or do not answer; a request waits for their decision.",
     };
-  return { waitsFor: wait("label.unknown"), next: "A request for it would fail, until a pool offers it." };
+  return { waitsFor: wait("label.unknown"), next: "A request for it would fail until a pool offers it." };
 }
 
 function wait(code: LabelCode): Wait {

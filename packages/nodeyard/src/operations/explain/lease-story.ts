@@ -51,30 +51,30 @@ function situationOf(
   if (!served)
     return {
       waitsFor: wait("pools.none", "No launcher has registered a pool", { expires: until }),
-      next: "Nothing, until a launcher runs: it grants, returns and ends leases.",
+      next: "Nothing, until a launcher runs: launchers grant and end leases.",
     };
   if (lease.expires <= now || lease.state === "released")
     return {
       waitsFor: wait("lease.ending", "It was released or has expired; its nodes are being returned", {}),
-      next: "A launcher marks its nodes as used and forgets it, within a moment.",
+      next: "A launcher marks its nodes as used and deletes the lease, usually within a second.",
     };
   if (lease.state === "granted")
     return {
       waitsFor: null,
-      next: `Its owner uses the nodes. They are returned at ${until}, or at once with: nodeyard release ${lease.id}`,
+      next: `Its owner uses the nodes. They are returned at ${until}, or now with: nodeyard release ${lease.id}`,
     };
   if (lease.state === "failed") return { waitsFor: null, next: failedNext(lease, request, until) };
   if (request?.waitsFor !== null && request?.waitsFor !== undefined)
     return { waitsFor: request.waitsFor, next: `${request.next} It gives up at ${until}.` };
   return {
-    waitsFor: wait("lease.granting", "Its request is decided; a launcher is about to take note of it", {}),
-    next: "A launcher holds the nodes for it within a moment, or says that it failed.",
+    waitsFor: wait("lease.granting", "Its request is answered; a launcher is about to update the lease", {}),
+    next: "A launcher locks the nodes for it, or marks it as failed, usually within a second.",
   };
 }
 
 function failedNext(lease: Lease, request: Story | undefined, until: string): string {
   const why = request === undefined ? "No pool could serve it." : request.next.replace(/^Nothing\.? ?/, "");
-  return `Nothing. ${why} It is forgotten at ${until}, or at once with: nodeyard release ${lease.id}`;
+  return `Nothing. ${why} It is deleted at ${until}, or now with: nodeyard release ${lease.id}`;
 }
 
 function wait(code: string, meaning: string, facts: Wait["facts"]): Wait {

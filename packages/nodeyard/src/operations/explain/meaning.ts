@@ -15,8 +15,8 @@ export function verdictMeaning(code: unknown, facts: Readonly<Record<string, unk
   if (typeof code !== "string") return null;
   if (code === "offering.failing" && typeof facts.kind === "string")
     return facts.kind === "capacity" || facts.kind === "quota"
-      ? "The cloud has no room for this label: nothing is launched of it for a while"
-      : "Launches of this label fail in a row, which is no matter of quota: nothing is launched of it for a while";
+      ? "The cloud has no capacity for this label: it is not launched for a while"
+      : "Launches of this label failed in a row, not for lack of quota: it is not launched for a while";
   const tables = [verdictCodes, standingCodes, labelCodes, imageCodes, uploadCodes];
   const known = tables.find((codes) => Object.hasOwn(codes, code));
   return known === undefined ? null : ((known as Readonly<Record<string, string>>)[code] ?? null);

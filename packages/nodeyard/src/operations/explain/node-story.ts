@@ -93,13 +93,13 @@ async function unreadableStory(
     waitsFor: {
       code: "node.unreadable",
       meaning:
-        "Its record cannot be read. It counts as existing: its machine stays, its host is given to nobody else, limits count it, and leak sweeps of its provider delete nothing",
+        "Its record cannot be read. It is treated as existing: its machine stays, its host is not offered, limits count it, and leak sweeps of its provider delete nothing",
       facts: { error: error.message },
       since: null,
       nextTry: null,
       source: "tree",
     },
-    next: `Repair the record, or remove it: nodeyard delete ${id}. Then its machine has none, and leak sweeps delete it.`,
+    next: `Repair the record, or remove it: nodeyard delete ${id}. Then its machine has no record, and leak sweeps delete it.`,
     ...heardParts(heard),
     pools: [],
     estimate: null,
@@ -122,13 +122,13 @@ function stuck({ id, provider }: NodeRecord, letter: DeadLetter): Pick<Story, "w
     waitsFor: {
       code: "node.dead-letter",
       meaning:
-        "Its machine could not be deleted in many tries; it still counts, and is still tried, twice an hour",
+        "Many tries to delete its machine failed; limits still count it, and the deletion is retried twice an hour",
       facts: { attempts, error },
       since,
       nextTry: null,
       source: "tree",
     },
-    next: `Look what keeps ${provider} from deleting it, then: nodeyard delete ${id} --now`,
+    next: `Find out what keeps ${provider} from deleting it, then: nodeyard delete ${id} --now`,
   };
 }
 
@@ -165,13 +165,13 @@ function situationOf(
           waitsFor: wait("node.waits-for-slot", "Every backing node is full; another one was asked for", {
             requests,
           }),
-          next: `When one of them is delivered it gets a slot there. Ask: nodeyard explain ${requests[0]}`,
+          next: `When one of them is delivered it gets a slot there. See: nodeyard explain ${requests[0]}`,
         };
       }
       const failed = { ...stepNow(steps), ...lastOf(history, record.id, "node.launch-failed") };
       return {
         waitsFor: wait("node.launching", "The provider is making it, or it does not answer yet", failed),
-        next: "When it answers it is ready; after the last attempt it has failed, and is deleted.",
+        next: "When it answers it becomes ready; if the last attempt fails, it is deleted.",
       };
     }
     case "ready":
@@ -190,16 +190,18 @@ function situationOf(
         };
       }
       return {
-        waitsFor: wait("node.handed-over", "Its request has it; the requestor has not taken it into use yet"),
-        next: `When request ${record.allocatedTo} is gone without it, it is free again.`,
+        waitsFor: wait(
+          "node.handed-over",
+          "It is allocated to a request whose requestor has not locked it yet",
+        ),
+        next: `If request ${record.allocatedTo} ends without using it, it is free again.`,
       };
     case "in-use":
-      if (holder === null)
-        return { waitsFor: wait("node.abandoned", "Whoever used it is gone"), next: deletion };
+      if (holder === null) return { waitsFor: wait("node.abandoned", "Its user is gone"), next: deletion };
       if (slots?.kind === "carries") return carrierOf(slots, pools, wait);
       return {
         waitsFor: null,
-        next: `${userOf(holder)} uses it. Returned, it is deleted, or offered again if static.`,
+        next: `${userOf(holder)} uses it. Once returned, it is deleted, or offered again if static.`,
       };
     case "hold":
       return {
@@ -240,18 +242,18 @@ function carrierOf(
   if (!pools.some(({ providerName }) => providerName === provider)) {
     const next = claimed
       ? `${afterLeaving(provider)} It goes when its last slot is returned.`
-      : `Nothing: a launcher of another kind gave out its slots, and may come back. Put ${provider} into a Nodeyard launcher's configuration and take it out again: it is taken over, and given back.`;
+      : `Nothing: a launcher that is not Nodeyard's gave out its slots, and may come back. To return it, add ${provider} to the configuration of a Nodeyard launcher and remove it again.`;
     const meaning = "No launcher serves the provider whose slots it carries";
     return { waitsFor: wait("node.unserved", meaning, { provider }), next };
   }
   const next = failed
-    ? "It takes no more slots; when the last one is returned, it is deleted."
-    : "Empty for longer than grace-time, it is deleted.";
+    ? "It gets no new slots; when the last one is returned, it is deleted."
+    : "When it has been empty for longer than grace-time, it is deleted.";
   return { waitsFor: null, next: `Provider ${provider} gives out ${label} on it. ${next}` };
 }
 
 function afterLeaving(provider: string | null): string {
-  return `When nobody has served ${provider} for ${LEFT_MS / 60_000} minutes, a Nodeyard launcher that is up clears away what it left.`;
+  return `When nobody has served ${provider} for ${LEFT_MS / 60_000} minutes, a running Nodeyard launcher deletes what it left.`;
 }
 
 function lastOf({ events }: History, id: string, name: string): Readonly<Record<string, unknown>> {

@@ -123,8 +123,8 @@ function fromTree(code: VerdictCode, facts: Wait["facts"], since: number | null)
 
 export function nextOf({ code }: Wait, behind: readonly string[] = []): string {
   if (behind.length > 0)
-    return `A backing node was asked for, which its slots will be on. What that waits for: nodeyard explain ${behind[0]}`;
-  return Object.hasOwn(nextSteps, code) ? nextSteps[code as VerdictCode] : "A launcher looks at it again.";
+    return `A backing node was requested for its slots. To see what that waits for: nodeyard explain ${behind[0]}`;
+  return Object.hasOwn(nextSteps, code) ? nextSteps[code as VerdictCode] : "A launcher reconsiders it.";
 }
 
 function afterwards({ state, requestor, declinedBy }: RequestRecord, history: History): string {
@@ -135,7 +135,7 @@ function afterwards({ state, requestor, declinedBy }: RequestRecord, history: Hi
       : "A launcher holds the nodes for the lease and deletes the request.";
   const reasons = reasonsIn(history);
   const why = reasons === "" ? `declined by ${declinedBy.join(", ") || "every pool"}` : reasons;
-  return `Nothing: it has failed (${why}). ${who} deletes it; ask again when that is mended.`;
+  return `Nothing: it has failed (${why}). ${who} deletes it; request again when the cause is fixed.`;
 }
 
 function goneStory(id: string, heard: Heard): Story | undefined {

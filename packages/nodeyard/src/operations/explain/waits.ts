@@ -45,6 +45,6 @@ export function notedWait({ events }: ToldHistory): Wait | undefined {
 
 function waitOf(wait: Pick<Wait, "code" | "facts" | "since" | "nextTry">): Wait {
   const { code, facts, since, nextTry } = wait;
-  const meaning = verdictMeaning(code, facts) ?? "A reason that only a later release knows";
+  const meaning = verdictMeaning(code, facts) ?? "A reason that this release does not know";
   return { code, meaning, facts, since, nextTry, source: "launcher" };
 }

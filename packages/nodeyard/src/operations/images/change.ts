@@ -88,7 +88,7 @@ async function change(
     if (found === undefined || found.data.length === 0)
       throw new ImageOperationError(
         "operation.no_image",
-        `there is no ${path}; "nodeyard dib-image-list" and "nodeyard image-list" show what there is`,
+        `there is no ${path}; see "nodeyard dib-image-list" and "nodeyard image-list"`,
       );
     try {
       await tree.set(path, next(found.data), { version: found.stat.version });

@@ -42,16 +42,17 @@ export async function exportImages({ tree }: OperationHandles): Promise<Readonly
 /** Checks a whole export before anything is written. Throws ImageOperationError. */
 export function checkExport(value: unknown): ReadonlyMap<string, Uint8Array> {
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw bad("it is no object of paths");
+    throw bad("it is not a JSON object of paths");
   return new Map(
     Object.entries(value).map(([path, text]) => {
-      if (typeof text !== "string") throw bad(`${path} is no text`);
+      if (typeof text !== "string") throw bad(`${path} is not a string`);
       const data = Buffer.from(text);
       try {
         if (UPLOAD.test(path)) decodeImageUpload(path.slice(-10), data);
         else if (BUILD.test(path)) decodeImageBuild(path, data);
         else if (TRIAL.test(path)) decodeCanary(TRIAL.exec(path)![1]!, data);
-        else if (!FLAG.test(path) || text !== "") throw new Error("it is no flag, build, upload or trial");
+        else if (!FLAG.test(path) || text !== "")
+          throw new Error("it is not a pause flag, build, upload or trial");
       } catch (error) {
         throw bad(`${path}: ${(error as Error).message}`, error);
       }
@@ -110,7 +111,7 @@ async function countPast(tree: OperationHandles["tree"], folder: string, number:
 function bad(why: string, cause?: unknown): ImageOperationError {
   return new ImageOperationError(
     "operation.bad_export",
-    `this is no export of image data: ${why}; make one with "nodeyard export-image-data FILE"`,
+    `this is not an export of image data: ${why}; make one with "nodeyard export-image-data FILE"`,
     { cause },
   );
 }

@@ -28,7 +28,7 @@ export function openEvidence(
   } catch (error) {
     log.error(
       { file, error: messageOf(error) },
-      "the evidence cannot be kept in its file; leaks of untagged resources are found only until the next start",
+      "cannot write the evidence file; leaks of untagged resources are found only until the next start",
     );
     return { ...memoryEvidence(), close() {} };
   }

@@ -97,7 +97,7 @@ export function isSocket(path: string): boolean {
   } catch (error) {
     throw new ProcessError(
       "process.no_access",
-      `cannot look at ${path} (${messageOf(error)}): run this as the user whose Nodeyard it is, or name another state folder with --state DIR`,
+      `cannot read ${path} (${messageOf(error)}): run this as the user that Nodeyard runs as, or name another state folder with --state DIR`,
       { cause: error },
     );
   }

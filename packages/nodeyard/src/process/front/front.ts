@@ -66,7 +66,7 @@ export class Front {
     this.#statsd = Statsd.open(machine, log, this.counters);
   }
 
-  /** Whether figures are sent to a statsd server. */
+  /** Whether sending metrics to a statsd server. */
   get tellsStatsd(): boolean {
     return this.#statsd !== undefined;
   }

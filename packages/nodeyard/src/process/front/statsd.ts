@@ -17,7 +17,7 @@ export class Statsd {
     const server = statsdServer(machine.env);
     if (server === undefined) return undefined;
     if ("problem" in server) throw new ProcessError("process.bad_statsd", server.problem);
-    log.info(server, "figures are sent to a statsd server");
+    log.info(server, "sending metrics to a statsd server");
     return new Statsd(machine, counters, new UdpSink(server, { ...machine, log }));
   }
 

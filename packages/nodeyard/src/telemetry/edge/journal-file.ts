@@ -79,17 +79,14 @@ export function openJournal(
     if (failing === (message.error !== undefined)) return;
     failing = !failing;
     if (failing)
-      log.error(
-        { file, error: message.error },
-        "the journal cannot be written now; what happens is not noted",
-      );
-    else log.info({ file, lost }, "the journal is written again");
+      log.error({ file, error: message.error }, "cannot write the journal; events are not recorded for now");
+    else log.info({ file, lost }, "the journal works again");
   });
   worker.on("error", (error) => {
     broken = messageOf(error);
     lost += waiting.length + underWay;
     waiting = [];
-    log.error({ file, error: broken }, "the journal cannot be written; going on without it");
+    log.error({ file, error: broken }, "cannot write the journal; continuing without it");
   });
   worker.once("exit", () => {
     broken ??= "it is closed";

@@ -75,7 +75,7 @@ function readTriples(value: unknown, profile: WireProfile): Loan[] {
     if (typeof to !== "string" || !NAME.test(to)) throw wrongArgument("a loan's recipient must be a name");
     const row = profile.resources.find((known) => known.wire === wire);
     if (row === undefined || profile.policy.minimums[row.resource] === undefined)
-      throw wrongArgument(`${JSON.stringify(wire)} is no resource that can be lent`);
+      throw wrongArgument(`${JSON.stringify(wire)} is not a resource that can be lent`);
     if (typeof amount !== "number" || !Number.isSafeInteger(amount) || amount < 0)
       throw wrongArgument("a loan's amount must be an integer, 0 or more");
     if (amount * row.scale > MAX_AMOUNT) throw wrongArgument("a loan's amount is too large");

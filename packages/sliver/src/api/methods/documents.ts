@@ -69,7 +69,7 @@ const adminTicket: Method = {
 
 const deliver: Method = {
   name: "Deliver",
-  doc: "Deliver(signed_document): replace what this node should have, and report.",
+  doc: "Deliver(signed_document): replace the node's desired state, and report.",
   arity: 1,
   run: async (context, [text]) => {
     const { manager } = context;
@@ -87,7 +87,7 @@ const deliver: Method = {
 
 const rotateKeys: Method = {
   name: "RotateKeys",
-  doc: "RotateKeys(signed_key_set): replace the keys whose signatures this node believes.",
+  doc: "RotateKeys(signed_key_set): replace the keys whose signatures this node trusts.",
   arity: 1,
   run: async (context, [text]) => {
     const { manager } = context;
@@ -111,7 +111,7 @@ const status: Method = {
 
 const watch: Method = {
   name: "Watch",
-  doc: "Watch(sequence): Status, as soon as its sequence is another one, or after half a minute.",
+  doc: "Watch(sequence): return Status as soon as its sequence differs, or after half a minute.",
   arity: 1,
   run: async ({ manager }, [sequence]) => {
     if (!Number.isSafeInteger(sequence)) throw wrongArgument("sequence must be a whole number");
@@ -122,7 +122,7 @@ const watch: Method = {
 
 const getDocument: Method = {
   name: "GetDocument",
-  doc: "GetDocument(): what this node is to have, with the version that a change of it follows.",
+  doc: "GetDocument(): return the node's desired state and its version.",
   arity: 0,
   run: ({ manager }) => documentOf(manager),
 };
@@ -167,5 +167,5 @@ function refusing<T>(body: () => T): T {
 
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
-  throw wrongArgument("a text is wanted");
+  throw wrongArgument("a text is required");
 }

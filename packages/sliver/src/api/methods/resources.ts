@@ -40,7 +40,7 @@ const setLoans: TargetMethod = {
     const loans = dialect.readLoans(value);
     await manager.change((state) => {
       if (state.records.get(name)?.generation !== generation)
-        throw new Fault(FAILED_CALL, `${name} has just been given up`);
+        throw new Fault(FAILED_CALL, `${name} was just removed`);
       return { state: withLocal(state, name, { loans: bound(loans, state, caller.account) }), result: 1 };
     });
     return dialect.loansSet(loansNow(context).verdicts.get(name) ?? []);

@@ -100,7 +100,7 @@ async function change(
 ): Promise<number | undefined> {
   return manager.change((state): Change<number | undefined> => {
     const now = state.records.get(name);
-    if (now?.generation !== generation) throw new Fault(FAILED_CALL, `${name} has just been given up`);
+    if (now?.generation !== generation) throw new Fault(FAILED_CALL, `${name} was just removed`);
     const changed = next(state);
     return { state: changed, result: changed.records.get(name)?.local.incarnation };
   });

@@ -13,11 +13,11 @@ export interface MethodCall {
 /** Throws XmlRpcError. */
 export function parseCall(text: string): MethodCall {
   const root = parseTree(text);
-  if (root.name !== "methodCall") throw new XmlRpcError(`${root.name} is no methodCall`);
+  if (root.name !== "methodCall") throw new XmlRpcError(`${root.name} is not a methodCall`);
   const [name, params, ...more] = elements(root);
   if (name?.name !== "methodName" || more.length > 0) throw new XmlRpcError("methodCall without methodName");
   const method = textOf(name).trim();
-  if (!/^[A-Za-z0-9_.:/]{1,128}$/.test(method)) throw new XmlRpcError("the methodName is no name");
+  if (!/^[A-Za-z0-9_.:/]{1,128}$/.test(method)) throw new XmlRpcError("the methodName is not a name");
   return { method, params: params === undefined ? [] : paramsOf(params) };
 }
 
@@ -30,7 +30,7 @@ export function parseResponse(
   longest?: number,
 ): { value: XmlRpcValue } | { fault: XmlRpcValue } {
   const root = parseTree(text, longest);
-  if (root.name !== "methodResponse") throw new XmlRpcError(`${root.name} is no methodResponse`);
+  if (root.name !== "methodResponse") throw new XmlRpcError(`${root.name} is not a methodResponse`);
   const body = only(root);
   if (body.name === "fault") return { fault: readValue(only(body), 0) };
   const values = paramsOf(body);
@@ -70,15 +70,15 @@ function scalarOf(type: string, text: string): XmlRpcValue {
     case "i4":
       return intOf(text.trim());
     case "boolean":
-      if (!/^\s*[01]\s*$/.test(text)) throw new XmlRpcError(`${JSON.stringify(text)} is no boolean`);
+      if (!/^\s*[01]\s*$/.test(text)) throw new XmlRpcError(`${JSON.stringify(text)} is not a boolean`);
       return text.trim() === "1";
     case "double":
       if (!/^\s*[+-]?\d+(\.\d*)?([eE][+-]?\d+)?\s*$/.test(text))
-        throw new XmlRpcError(`${JSON.stringify(text)} is no double`);
+        throw new XmlRpcError(`${JSON.stringify(text)} is not a double`);
       return new XmlRpcDouble(Number(text));
     case "dateTime.iso8601":
       if (!/^\d{8}T\d\d:\d\d:\d\d$/.test(text.trim()))
-        throw new XmlRpcError(`${JSON.stringify(text)} is no dateTime.iso8601`);
+        throw new XmlRpcError(`${JSON.stringify(text)} is not a dateTime.iso8601`);
       return new XmlRpcTime(text.trim());
     case "base64":
       return bytesOf(text.replace(/\s+/g, ""));
@@ -86,14 +86,14 @@ function scalarOf(type: string, text: string): XmlRpcValue {
       if (text.trim() !== "") throw new XmlRpcError("nil with content");
       return null;
     default:
-      throw new XmlRpcError(`${type} is no type of XML-RPC`);
+      throw new XmlRpcError(`${type} is not a type of XML-RPC`);
   }
 }
 
 function intOf(text: string): number {
   const value = /^[+-]?\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value >= -2_147_483_648 && value <= 2_147_483_647))
-    throw new XmlRpcError(`${JSON.stringify(text)} is no integer of 32 bits`);
+    throw new XmlRpcError(`${JSON.stringify(text)} is not an integer of 32 bits`);
   return value === 0 ? 0 : value;
 }
 

@@ -40,12 +40,12 @@ function typedXml(value: XmlRpcValue): string {
 
 function int32(value: number): number {
   if (!Number.isInteger(value) || value < -2_147_483_648 || value > 2_147_483_647)
-    throw new XmlRpcError(`${value} is no integer of 32 bits`);
+    throw new XmlRpcError(`${value} is not an integer of 32 bits`);
   return value;
 }
 
 function double(value: number): string {
-  if (!Number.isFinite(value)) throw new XmlRpcError(`${value} is no double of XML-RPC`);
+  if (!Number.isFinite(value)) throw new XmlRpcError(`${value} is not a double of XML-RPC`);
   return String(value);
 }
 

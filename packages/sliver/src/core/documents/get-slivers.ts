@@ -38,7 +38,7 @@ function readSliver(
   tags: TagTable,
 ): Incoming | Malformed {
   if (!isStruct(value) || typeof value.name !== "string" || !NAME.test(value.name))
-    return { reason: `${JSON.stringify(isStruct(value) ? value.name : value)} is no name of a sliver` };
+    return { reason: `${JSON.stringify(isStruct(value) ? value.name : value)} is not a name of a sliver` };
   const { name } = value;
   const bad = (reason: string): Malformed => ({ name, reason });
   const attributes = attributesOf(value.attributes);

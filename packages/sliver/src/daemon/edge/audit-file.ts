@@ -26,7 +26,9 @@ export function auditFile(
       closeSync(old);
     } catch (error) {
       if (!told)
-        onFailure(`${path} is full and grows on, since no new one can be begun: ${messageOf(error)}`);
+        onFailure(
+          `${path} is full and keeps growing, because a new one cannot be opened: ${messageOf(error)}`,
+        );
       told = true;
     }
   };

@@ -79,7 +79,7 @@ export async function dismantle(
   try {
     await endSlivers(machine, signal);
     const sockets = new AccountSockets(runFolder, async () => {
-      throw new Error("nobody is listened to");
+      throw new Error("no callers are accepted");
     });
     await sockets.prepare();
     await sockets.close();

@@ -19,7 +19,7 @@ export function lockFolder(folder: string): { release(): void } {
   if (own !== 0 && own !== uid)
     throw new DaemonConfigError(`${folder} is user ${uid}'s, and this is user ${own}; run sliverd as root`);
   if ((mode & 0o077) !== 0)
-    throw new DaemonConfigError(`others may enter the state folder ${folder}; chmod 700 it`);
+    throw new DaemonConfigError(`other users can enter the state folder ${folder}; chmod 700 it`);
   const path = join(folder, "lock.sqlite");
   try {
     try {

@@ -111,7 +111,7 @@ export async function startDaemon(
 async function loadState(store: Store, config: DaemonConfig, log: ManagerLog): Promise<State> {
   const { state, damaged } = await store.load();
   for (const name of damaged) log.error(`${config.stateFolder}/${name} cannot be read as a store`);
-  if (state.safe) log.info("safe mode: nothing is destroyed before a full document came");
+  if (state.safe) log.info("safe mode: nothing is destroyed before a full document arrives");
   const newer = state.keySet === undefined || state.keySet.version < config.keySet.version;
   return newer ? { ...state, keySet: config.keySet } : state;
 }

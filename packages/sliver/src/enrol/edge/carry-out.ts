@@ -50,7 +50,7 @@ export async function carryOut(part: Part, signal: AbortSignal): Promise<void> {
 async function installPackages(names: readonly string[], signal: AbortSignal): Promise<void> {
   if (!hasProgram("apt-get"))
     throw new EnrolError(
-      `no apt-get here: install what holds these Debian packages by hand: ${names.join(", ")}`,
+      `no apt-get here: install the equivalents of these Debian packages by hand: ${names.join(", ")}`,
     );
   await run(["apt-get", "update"], { signal });
   await run(
@@ -109,5 +109,5 @@ async function link(path: string, to: string): Promise<void> {
   await mkdir(join(path, ".."), { recursive: true });
   await symlink(to, draft);
   await rename(draft, path);
-  if (!existsSync(path)) throw new EnrolError(`${path} leads nowhere: ${to} is not there`);
+  if (!existsSync(path)) throw new EnrolError(`${path} is a broken link: ${to} does not exist`);
 }

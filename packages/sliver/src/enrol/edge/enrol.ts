@@ -92,7 +92,7 @@ async function planned(
   const node = before?.node ?? settings.node ?? (settings.image ? undefined : hostname());
   if (settings.node !== undefined && settings.node !== node)
     throw new EnrolError(
-      `this machine is enrolled as ${node}, not ${settings.node}; take that back first: nodeyard sliverd uninstall`,
+      `this machine is enrolled as ${node}, not ${settings.node}; undo that first: nodeyard sliverd uninstall`,
     );
   const keySet = newer(before?.keySet, settings.keySet);
   const installed = installedPackages();
@@ -143,7 +143,7 @@ async function answers(node: string, clock: Clock, random: Random): Promise<void
   } catch {
     const log =
       textAt(LAYOUT.log)?.trim().split("\n").slice(-3).join("; ") ?? "see: journalctl -u nodeyard-sliverd";
-    throw new EnrolError(`sliverd was started and does not answer (${messageOf(last)}): ${log}`, {
+    throw new EnrolError(`sliverd was started but does not answer (${messageOf(last)}): ${log}`, {
       cause: last,
     });
   } finally {
@@ -161,7 +161,7 @@ function presentConfig(): { node: string | undefined; keySet: KeySet } | undefin
     };
     return { node, keySet: parseKeySet(keySet) };
   } catch (cause) {
-    throw new EnrolError(`${LAYOUT.config} cannot be read: ${messageOf(cause)}; mend or remove it`, {
+    throw new EnrolError(`${LAYOUT.config} cannot be read: ${messageOf(cause)}; correct or remove it`, {
       cause,
     });
   }
@@ -183,7 +183,7 @@ export function installedPackages(): readonly string[] {
     return z.object({ packages: z.array(z.string()) }).parse(JSON.parse(text)).packages;
   } catch (cause) {
     throw new EnrolError(
-      `${LAYOUT.record} does not say which packages were installed here; mend or remove it`,
+      `${LAYOUT.record} does not say which packages were installed here; correct or remove it`,
       { cause },
     );
   }

@@ -72,6 +72,6 @@ export function withLine(text: string, line: string): string {
 
 function login(value: string): string {
   if (!/^(?:root|ny-\d{2,4})$/.test(value))
-    throw new UnsafeTextError(`${JSON.stringify(value)} is no login of a sliver`);
+    throw new UnsafeTextError(`${JSON.stringify(value)} is not a login of a sliver`);
   return value;
 }

@@ -101,12 +101,12 @@ export function lxcConfig(config: LxcConfig): string {
 function mount(from: string, to: string, type: string, options: string): string {
   for (const path of [from, to])
     if (!/^\/?[A-Za-z0-9._+-]+(?:\/[A-Za-z0-9._+-]+)*$/.test(path) || /(?:^|\/)\.\.(?:\/|$)/.test(path))
-      throw new UnsafeTextError(`${JSON.stringify(path)} is no path for a mount`);
+      throw new UnsafeTextError(`${JSON.stringify(path)} is not a path for a mount`);
   return `${from} ${to} ${type} ${options} 0 0`;
 }
 
 function oneLine(value: string): string {
   if (!/^[\x20-\x7e]+$/.test(value) || value.includes("#") || value.startsWith('"'))
-    throw new UnsafeTextError(`${JSON.stringify(value)} is no value for LXC`);
+    throw new UnsafeTextError(`${JSON.stringify(value)} is not a value for LXC`);
   return value;
 }

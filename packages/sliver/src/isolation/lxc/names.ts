@@ -36,7 +36,7 @@ export const MACHINE_LOCK = "/run/nodeyard-slivers";
 /** `network` is the first two numbers of the addresses, as `10.213`. Throws UnsafeTextError. */
 export function namesOf(index: number, network: string, firstPort?: number): Names {
   if (!Number.isInteger(index) || index < 1 || index > HIGHEST_INDEX)
-    throw new UnsafeTextError(`${index} is no index of a sliver (1 to ${HIGHEST_INDEX})`);
+    throw new UnsafeTextError(`${index} is not an index of a sliver (1 to ${HIGHEST_INDEX})`);
   const idBase = FIRST_ID + index * IDS;
   return {
     index,
@@ -60,7 +60,7 @@ export function markName({
   readonly incarnation: number;
 }): string {
   if (!Number.isSafeInteger(incarnation) || incarnation < 0)
-    throw new UnsafeTextError(`${incarnation} is no incarnation`);
+    throw new UnsafeTextError(`${incarnation} is not an incarnation`);
   return `ny-${index}.${incarnation}`;
 }
 

@@ -150,9 +150,9 @@ export class QuotaGroups {
     const [first] = this.#stuck;
     if (first !== undefined && this.#stuck.size > before)
       onProgress(
-        `${this.#stuck.size} quota groups of removed subvolumes stay for now (0/${first[0]}: ${first[1]}); the next removal tries again`,
+        `${this.#stuck.size} quota groups of removed subvolumes cannot be removed (0/${first[0]}: ${first[1]}); the next removal tries again`,
       );
-    if (first === undefined && before > 0) onProgress("the quota groups that had stayed are gone");
+    if (first === undefined && before > 0) onProgress("the remaining quota groups are removed");
   }
 }
 

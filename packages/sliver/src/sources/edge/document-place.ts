@@ -69,7 +69,9 @@ function call(
           const { etag, location } = answer.headers;
           const known = etag !== undefined && etag.length <= MAX_ETAG ? etag : undefined;
           const moved =
-            location === undefined ? "" : ` to ${location.slice(0, MAX_LOCATION)}; name that place itself`;
+            location === undefined
+              ? ""
+              : ` to ${location.slice(0, MAX_LOCATION)}; configure that URL instead`;
           resolve({ status: answer.statusCode ?? 0, etag: known, moved, text });
         },
       );

@@ -99,7 +99,7 @@ async function takeLeftovers(program: readonly string[]): Promise<void> {
   } catch (error) {
     const why =
       /error (.*)/.exec(String((error as { stderr?: unknown }).stderr ?? ""))?.[1] ?? messageOf(error);
-    throw new ProcessError("process.no_slivers", `what an earlier start left cannot be taken away: ${why}`, {
+    throw new ProcessError("process.no_slivers", `cannot remove what an earlier start left: ${why}`, {
       cause: error,
     });
   }
@@ -128,7 +128,7 @@ async function answering(client: SliverClient, guard: ChildProcess, machine: Mac
 
 /** One sliver from nothing to running and to nothing again: what a kernel lets happen shows only there. */
 async function prove(client: SliverClient, keys: SigningKeys, { clock, random }: Machine): Promise<void> {
-  const late = () => new ProcessError("process.no_slivers", `no sliver came up within ${PROBE_MS / 1000} s`);
+  const late = () => new ProcessError("process.no_slivers", `no sliver started within ${PROBE_MS / 1000} s`);
   const limit = deadline(clock, PROBE_MS, late);
   const writer = new DocumentWriter({
     client,
@@ -181,7 +181,7 @@ async function stop(guard: ChildProcess, { clock }: Machine): Promise<void> {
   if (!existsSync(PLACES.folder)) return;
   throw new ProcessError(
     "process.slivers_left",
-    `slivers could not be taken from this machine (${complaint() ?? `see ${PLACES.log}`}); the next start tries again`,
+    `cannot remove the slivers of this machine (${complaint() ?? `see ${PLACES.log}`}); the next start tries again`,
   );
 }
 

@@ -23,7 +23,7 @@ export async function dismantle(machine: SliverMachine, signal: AbortSignal): Pr
       failures.push(`ny-${ref.index}.${ref.incarnation}: ${messageOf(error)}`);
     });
   if (failures.length > 0)
-    throw new MachineError(`these slivers did not end, and nothing else was taken: ${failures.join("; ")}`);
+    throw new MachineError(`these slivers did not end, so nothing else was removed: ${failures.join("; ")}`);
   await machine.dismantle(signal);
   for (const { kind, name } of await belongings(options, signal)) {
     if (kind === "interface") await run(["ip", "link", "del", name], { signal });

@@ -17,7 +17,7 @@ export async function demandFitMachine(): Promise<void> {
   for (const file of ["/etc/passwd", "/etc/group", "/etc/subuid", "/etc/subgid"]) {
     const clash = clashes(await text(file), file.startsWith("/etc/sub"));
     if (clash !== undefined)
-      throw new MachineError(`${file} gives ids of slivers to ${clash}; nobody else may have them`);
+      throw new MachineError(`${file} gives ids of slivers to ${clash}; no other user may have them`);
   }
 }
 

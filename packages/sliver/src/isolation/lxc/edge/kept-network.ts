@@ -12,8 +12,8 @@ export async function keepNetwork(folder: string, network: string, slivers: numb
   if (kept === network) return;
   if (kept !== undefined && slivers > 0)
     throw new MachineError(
-      `isolation.network is ${network}, and the slivers that are here (${slivers}) have addresses of ${kept}: ` +
-        `write ${kept} again; it may be another once they have ended (sliverd --dismantle ends all of them)`,
+      `isolation.network is ${network}, and the existing slivers (${slivers}) have addresses of ${kept}: ` +
+        `write ${kept} again; it can change once they have ended (sliverd --dismantle ends all of them)`,
     );
   await writeAtomic(fileIn(folder), `${network}\n`);
 }

@@ -106,7 +106,7 @@ export class SliverMachine {
     // It may have been the last copy of an old image. That costs disk, and must not keep a sliver from ending.
     await this.images
       .retire(signal)
-      .catch((error) => this.options.onProgress(`old images stay for now: ${messageOf(error)}`));
+      .catch((error) => this.options.onProgress(`cannot delete old images: ${messageOf(error)}`));
   }
 
   /** Takes everything of ours from a machine without slivers, images included. Throws MachineError where there are some. */

@@ -124,7 +124,7 @@ async function within(root: string, path: string): Promise<string> {
   for (const part of path.split("/")) {
     at = join(at, part);
     if ((await lstat(at).catch(() => undefined))?.isSymbolicLink() === true)
-      throw new ImageError(`/${path} of the image is a link, and must not be`);
+      throw new ImageError(`/${path} of the image must not be a symbolic link`);
   }
   return at;
 }

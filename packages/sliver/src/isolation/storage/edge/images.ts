@@ -81,7 +81,7 @@ export class Images {
     const used = imagesInUse(await this.#pool.subvolumes(signal));
     for (const digest of rest) {
       if (used.has(digest)) continue;
-      this.#options.onProgress(`image sha256:${digest}: nobody needs it, it goes`);
+      this.#options.onProgress(`image sha256:${digest}: unused, deleting it`);
       await this.#free(join(this.#folder, digest), signal);
     }
   }

@@ -64,7 +64,7 @@ export class Pool {
     );
     if (!there && used)
       throw new MachineError(
-        `the pool ${this.folder} is on no btrfs, and what slivers left there cannot be taken away: mount its file system first`,
+        `the pool ${this.folder} is not on btrfs, so what slivers left there cannot be removed: mount its file system first`,
       );
     if (there) await this.groups.resume(signal);
   }
@@ -81,7 +81,7 @@ export class Pool {
   async capacity(): Promise<number> {
     if (this.#file !== undefined) return (await sizeOf(this.#file)) ?? this.#bytes;
     const { bsize, blocks } = await statfs(this.folder).catch((cause) => {
-      throw new MachineError(`the pool ${this.folder} cannot be looked at: ${cause.message}`, { cause });
+      throw new MachineError(`the pool ${this.folder} cannot be read: ${cause.message}`, { cause });
     });
     return bsize * blocks;
   }
@@ -137,7 +137,7 @@ export class Pool {
     const size = await sizeOf(this.#file!);
     if (size === undefined || size === this.#bytes) return;
     this.#say(
-      `the pool ${this.#file} has ${size} bytes, and isolation.pool.bytes says ${this.#bytes}: it stays as it is until it is made anew, ` +
+      `the pool ${this.#file} has ${size} bytes, and isolation.pool.bytes says ${this.#bytes}: it keeps its size until it is created again, ` +
         "after sliverd --dismantle",
     );
   }
