@@ -115,6 +115,18 @@ export const LIMITS: readonly Limit[] = [
     field: "ratio",
     most: 3,
   },
+  {
+    name: "nodeyard --version, against node -e 0",
+    of: { scenario: "commands", command: "--version" },
+    field: "ratio",
+    most: 2.5,
+  },
+  {
+    name: "nodeyard list on a running up, against node -e 0",
+    of: { scenario: "commands", command: "list" },
+    field: "ratio",
+    most: 5,
+  },
   ...Object.entries(PLANNING).map(
     ([event, most]): Limit => ({
       name: `planning, ${event}: 20,000 requests and 10,000 nodes against 200 and 100`,

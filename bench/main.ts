@@ -5,6 +5,7 @@
 import { parseArgs } from "node:util";
 import type { Figure, Scenario } from "./lib/scenario.ts";
 import { judge } from "./limits.ts";
+import { commands } from "./scenarios/commands.ts";
 import { cycle } from "./scenarios/cycle.ts";
 import { floor } from "./scenarios/floor.ts";
 import { fullTree } from "./scenarios/full-tree.ts";
@@ -28,6 +29,7 @@ const SCENARIOS: readonly Scenario[] = [
   startup,
   fullTree,
   planning,
+  commands,
 ];
 
 const { values, positionals } = parseArgs({

@@ -12,15 +12,20 @@ import type { PackageJson } from "./packages.ts";
 export function verify(root: string, dists: readonly string[]): string[] {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-installed-"));
   try {
-    const manifests = dists.map((dist) => install(folder, dist));
-    for (const manifest of manifests) linkOthers(root, folder, manifest);
-    return manifests.flatMap((manifest) => [
+    return installAll(root, dists, folder).flatMap((manifest) => [
       ...importDoors(folder, manifest),
       ...runPrograms(folder, manifest),
     ]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Installs built packages into `folder`, which exists, and returns their manifests. */
+export function installAll(root: string, dists: readonly string[], folder: string): PackageJson[] {
+  const manifests = dists.map((dist) => install(folder, dist));
+  for (const manifest of manifests) linkOthers(root, folder, manifest);
+  return manifests;
 }
 
 function install(folder: string, dist: string): PackageJson {

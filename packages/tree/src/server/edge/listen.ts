@@ -1,6 +1,5 @@
 import { chmodSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer, isIP, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer } from "node:tls";
 import { ListenRefused } from "../errors.ts";
 import type { Listener, OnPeer, Peer, TcpOptions } from "../peer.ts";
 
@@ -54,7 +53,8 @@ export async function listenTcp(
   const server =
     tls === undefined
       ? createServer({ noDelay: true }, take)
-      : createTlsServer(
+      : // Loaded here alone: whoever only connects to a tree loads this file, too.
+        process.getBuiltinModule("node:tls").createServer(
           {
             ...tls,
             requestCert: true,
