@@ -16,8 +16,13 @@ const PAGES = [
   "testing/**/*.md",
 ];
 const LINK = /\]\(([^)\s]+)\)/g;
+/** A path of this repository in running text, from the root. */
+const NAMED = /`((?:bench|docs|elements|examples|packages|simulation|testing|tools)\/[\w./-]+)`/g;
 
-/** Links between pages lead to pages that exist, and to headings that they have. Links to the outside are not tried. */
+/**
+ * Links between pages lead to pages that exist, and to headings that they have; paths that pages name exist. Links to the outside
+ * are not tried.
+ */
 export function checkLinks({ root }: Workspace): Finding[] {
   const pages = globSync(PAGES, { cwd: root, exclude: (path) => path.includes("node_modules") });
   return pages.sort().flatMap((path) => brokenIn(root, path));
@@ -25,14 +30,18 @@ export function checkLinks({ root }: Workspace): Finding[] {
 
 function brokenIn(root: string, path: string): Finding[] {
   const lines = readFileSync(join(root, path), "utf8").split("\n");
-  return lines.flatMap((text, index) =>
-    [...text.matchAll(LINK)].flatMap(([, target]): Finding[] => {
+  return lines.flatMap((text, index) => {
+    const links = [...text.matchAll(LINK)].flatMap(([, target]) => {
       const problem = problemOf(root, path, target!);
-      if (problem === undefined) return [];
-      const message = `links to ${target}, which ${problem}`;
-      return [{ rule: "link", severity: "error", path, line: index + 1, message }];
-    }),
-  );
+      return problem === undefined ? [] : [`links to ${target}, which ${problem}`];
+    });
+    const named = [...text.matchAll(NAMED)].flatMap(([, file]) =>
+      existsSync(join(root, file!)) ? [] : [`names ${file}, which does not exist`],
+    );
+    return [...links, ...named].map(
+      (message): Finding => ({ rule: "link", severity: "error", path, line: index + 1, message }),
+    );
+  });
 }
 
 function problemOf(root: string, path: string, target: string): string | undefined {

@@ -18,6 +18,15 @@ describe("links", () => {
   });
 });
 
+describe("paths that a page names", () => {
+  it("exist; patterns are not tried", () => {
+    const page = "`tools/one.ts` `tools/two.ts` `packages/model` `tools/rule-01-*` `src/three.ts`\n";
+    expect(findingsIn({ "docs/a.md": page, "tools/one.ts": "export {};\n" })).toEqual([
+      "link docs/a.md:1 names tools/two.ts, which does not exist",
+    ]);
+  });
+});
+
 describe("what comments cite", () => {
   const pages = { "docs/a.md": "# Title\n\n## One part\n" };
   const source = (...lines: string[]) => ({ ...pages, "tools/one.ts": `${lines.join("\n")}\n` });
