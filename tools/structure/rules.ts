@@ -158,6 +158,7 @@ export const DRIVER_FOLDER = /^(packages|examples)\/driver-[a-z0-9-]+(?=\/)/;
 export const DRIVER_FILES: readonly string[] = [
   "README.md",
   "package.json",
+  "src/config.ts",
   "src/driver.ts",
   "src/index.ts",
   "src/provider.ts",

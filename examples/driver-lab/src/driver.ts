@@ -1,7 +1,7 @@
 import { type Driver, DriverError, messageOf } from "@nodeyard/driver";
-import { labConfig } from "./config/index.ts";
+import type { LabProviderConfig } from "./config.ts";
+import { labConfig } from "./config.ts";
 import { Boards } from "./edge/boards.ts";
-import type { LabProviderConfig } from "./own.ts";
 import { LabProvider } from "./provider.ts";
 
 export const labDriver: Driver<LabProviderConfig> = {

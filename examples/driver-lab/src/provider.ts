@@ -16,10 +16,10 @@ import {
   sleep,
   type Tag,
 } from "@nodeyard/driver";
+import type { LabLabelOwn, LabProviderConfig } from "./config.ts";
 import type { BoardState, Boards } from "./edge/boards.ts";
 import { mapError } from "./errors.ts";
 import { boardName, tagOf } from "./name.ts";
-import type { LabLabelOwn, LabProviderConfig } from "./own.ts";
 
 const STEP_MS = 10_000;
 const POLL_MS = 20;

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { type DriverContext, DriverError } from "@nodeyard/driver";
 import type { ConformanceRig } from "@nodeyard/driver/conformance";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
+import type { LabProviderConfig } from "../src/config.ts";
 import { Boards } from "../src/edge/boards.ts";
 import { labDriver } from "../src/index.ts";
-import type { LabProviderConfig } from "../src/own.ts";
 
 export const MAX_BOARDS = 8;
 

@@ -1,11 +1,11 @@
 import { type Driver, type DriverConfig, DriverError } from "@nodeyard/driver";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
+import type { FakeProviderConfig, FakeProviderOwn } from "./config.ts";
 import { CloudShelf } from "./images/cloud-shelf.ts";
 import type { ImageFolder } from "./images/folder.ts";
 import { FolderShelf } from "./images/folder-shelf.ts";
 import type { Shelf } from "./images/shelf.ts";
-import type { FakeProviderConfig, FakeProviderOwn } from "./own.ts";
 import { FakeProvider } from "./provider.ts";
 
 export interface FakeDriverOptions {

@@ -4,15 +4,15 @@ export { type CloudOptions, FakeCloud, type NewServer } from "./cloud/fake-cloud
 export type { ImageEvent } from "./cloud/images.ts";
 export { type Journal, MemoryJournal, readJournal } from "./cloud/journal.ts";
 export type { CloudEvent, FakeServer, Fate, Status } from "./cloud/servers.ts";
-export { fakeConfig } from "./config/index.ts";
-export { createFakeDriver, type FakeDriverOptions } from "./driver.ts";
-export { fakeDriver } from "./edge/default.ts";
-export { FileJournal } from "./edge/file-journal.ts";
-export { type ErrorRates, type FakeKnobs, type FaultCounts, INSTANT, type Latency } from "./knobs.ts";
 export type {
   FakeLabelOwn,
   FakePoolConfig,
   FakePoolOwn,
   FakeProviderConfig,
   FakeProviderOwn,
-} from "./own.ts";
+} from "./config.ts";
+export { fakeConfig } from "./config.ts";
+export { createFakeDriver, type FakeDriverOptions } from "./driver.ts";
+export { fakeDriver } from "./edge/default.ts";
+export { FileJournal } from "./edge/file-journal.ts";
+export { type ErrorRates, type FakeKnobs, type FaultCounts, INSTANT, type Latency } from "./knobs.ts";

@@ -1,76 +1,155 @@
+import {
+  field,
+  group,
+  inner,
+  int,
+  integer,
+  mapOf,
+  number,
+  type Reader,
+  section,
+  text,
+  texts,
+  toNumber,
+  type Values,
+} from "@nodeyard/driver";
+import { z } from "zod";
+
 /** Milliseconds; each call takes a time in between, drawn from the cloud's seed. Both 0: no timer at all. */
 export interface Latency {
   readonly minMs: number;
   readonly maxMs: number;
 }
 
-/** Shares of calls, 0 to 1, that fail in a way that the next call may not. */
-export interface ErrorRates {
-  readonly create: number;
-  readonly delete: number;
-  readonly find: number;
-  readonly list: number;
+const TIME = "must be milliseconds, or a list of the least and the most of them: [20, 80]";
+
+function latencyOf(value: unknown): Latency | undefined {
+  const both = Array.isArray(value) ? value : [value, value];
+  const [minMs, maxMs] = both.map(toNumber);
+  if (both.length !== 2 || minMs === undefined || maxMs === undefined) return undefined;
+  return minMs >= 0 && maxMs >= minMs ? { minMs, maxMs } : undefined;
 }
 
-/** Calls that fail from now on, counted down by each; Infinity: always. */
-export interface FaultCounts {
-  /** A create that raises, nothing made. */
-  readonly createFails: number;
-  /** A create that raises although the machine was made, as a lost reply does. */
-  readonly createFailsWithExternalId: number;
-  /** A machine that stays in BUILD. */
-  readonly neverActive: number;
-  /** A machine that ends in ERROR. */
-  readonly endsInError: number;
-  /** A delete that raises. */
-  readonly deleteFails: number;
-  /** A delete after which the machine stays listed, its status DELETED. */
-  readonly deleteLeavesRecord: number;
-}
+const time = (description: string) =>
+  field(
+    description,
+    { default: 0, unit: "ms" },
+    z
+      .custom((value) => latencyOf(value) !== undefined, { error: TIME })
+      .meta({ type: ["number", "array"], items: { type: "number" } }),
+    (at, key): Latency => {
+      const latency = latencyOf(at.raw[key] ?? 0);
+      if (latency === undefined) at.error(key, TIME);
+      return latency ?? { minMs: 0, maxMs: 0 };
+    },
+  );
 
-/** How a fake cloud behaves. Everything has a value here; `instant` is the default of each. */
-export interface FakeKnobs {
-  readonly seed: number;
-  /** What the credential may use; absent names are unlimited. */
-  readonly quota: { readonly instances?: number; readonly cores?: number; readonly ram?: number };
-  readonly availabilityZones: readonly string[];
-  /** Machines that a zone has room for; a zone that is not named has room for all. */
-  readonly capacity: Readonly<Record<string, number>>;
-  readonly latency: {
-    /** From the call to the cloud's answer. */
-    readonly create: Latency;
-    /** From the answer to ACTIVE. */
-    readonly boot: Latency;
-    readonly delete: Latency;
-    /** find, list and quota. */
-    readonly read: Latency;
-  };
+const share = (what: string) =>
+  field(
+    `Share of ${what} that fail.`,
+    { default: 0 },
+    z
+      .custom((value) => (toNumber(value) ?? -1) >= 0 && (toNumber(value) ?? 2) <= 1, {
+        error: "must be a share from 0 to 1",
+      })
+      .meta({ type: "number" }),
+    (at, key) => at.number(key, 0),
+  );
+
+/** Infinity: always. */
+const count = (what: string) =>
+  integer(`How many from the start: ${what}. -1: always.`, { default: 0 }).map((times) =>
+    times < 0 ? Number.POSITIVE_INFINITY : times,
+  );
+
+/** How the cloud behaves; everything has a value. */
+const knobTable = {
+  seed: integer("The same seed gives the same cloud.", { default: 1 }),
+  // The quota of the old fake.
+  quota: inner(
+    section({
+      instances: integer("Machines; -1: no limit.", { default: 20 }),
+      cores: integer("Cores; -1: no limit.", { default: 100 }),
+      ram: integer("Memory; -1: no limit.", { default: 1_000_000, unit: "MiB" }),
+    }),
+    "What the credential may use.",
+  ).map((quota): Partial<typeof quota> => limits(quota)),
+  "availability-zones": texts("Zones of the cloud.", { default: ["az1", "az2"] }),
+  capacity: field(
+    "Machines that a zone has room for, by zone.",
+    {},
+    mapOf(int()),
+    (at, key): Readonly<Record<string, number>> => amounts(at.inner(key)),
+  ),
+  latency: inner(
+    section({
+      create: time("From the call to the answer."),
+      boot: time("From the answer to a machine that is up."),
+      delete: time("Of a delete."),
+      read: time("Of looking and listing."),
+    }),
+    "How long calls take.",
+  ),
+  errors: inner(
+    section({
+      create: share("creates"),
+      delete: share("deletes"),
+      find: share("look-ups"),
+      list: share("listings"),
+    }),
+    "Failures by chance.",
+  ),
+  faults: inner(
+    section({
+      "create-fails": count("creates that fail, nothing made"),
+      "create-fails-with-external-id": count("creates that fail though the machine was made"),
+      "never-active": count("machines that never come up"),
+      "ends-in-error": count("machines that end in ERROR"),
+      "delete-fails": count("deletes that fail"),
+      "delete-leaves-record": count("deletes after which the machine stays listed as DELETED"),
+    }),
+    "Failures by count.",
+  ),
+  "consistency-delay": number("For how long listings may show the state before a change.", {
+    default: 0,
+    unit: "ms",
+  }).as("consistencyDelayMs"),
+};
+
+export interface FakeKnobs extends Values<typeof knobTable> {
   /** Whether a create that is repeated with its tag makes a second machine, as clouds do that know no idempotency tokens. */
   readonly repeatsCreates: boolean;
-  readonly errors: ErrorRates;
-  readonly faults: FaultCounts;
-  /** For this long after a create or delete, find and list may still show the state before it, milliseconds. */
-  readonly consistencyDelayMs: number;
+}
+export type ErrorRates = FakeKnobs["errors"];
+/** Calls that fail from now on, counted down by each; Infinity: always. */
+export type FaultCounts = FakeKnobs["faults"];
+
+/** The optional `fake:` mapping of a provider. */
+export const fakeSection = section({
+  knobs: group(knobTable).map((knobs): FakeKnobs => ({ ...knobs, repeatsCreates: false })),
+  images: inner(
+    section({
+      folder: text("Folder that keeps them.", { needed: true }),
+      formats: texts("Formats taken, the preferred one first.", { default: ["qcow2"] }).map((formats) =>
+        formats.length > 0 ? formats : ["qcow2"],
+      ),
+    }),
+    "Uploads are real copies in a folder; absent: the cloud takes no images.",
+    { default: null },
+  ),
+  journal: text("File that keeps the cloud beyond the process and shares it between processes."),
+});
+
+/** No delay and no faults: what a provider has without `fake:`. */
+export const INSTANT: FakeKnobs = fakeSection.defaults().knobs;
+
+/** A negative limit is none; its name is then left out. */
+function limits<Q extends Readonly<Record<string, number>>>(quota: Q): Partial<Q> {
+  return Object.fromEntries(Object.entries(quota).filter(([, value]) => value >= 0)) as Partial<Q>;
 }
 
-const NONE: Latency = { minMs: 0, maxMs: 0 };
-
-/** No delay, no faults, the old fake's quota (20 instances, 100 cores, 1,000,000 MiB) and zones. */
-export const INSTANT: FakeKnobs = {
-  seed: 1,
-  quota: { instances: 20, cores: 100, ram: 1_000_000 },
-  availabilityZones: ["az1", "az2"],
-  capacity: {},
-  latency: { create: NONE, boot: NONE, delete: NONE, read: NONE },
-  repeatsCreates: false,
-  errors: { create: 0, delete: 0, find: 0, list: 0 },
-  faults: {
-    createFails: 0,
-    createFailsWithExternalId: 0,
-    neverActive: 0,
-    endsInError: 0,
-    deleteFails: 0,
-    deleteLeavesRecord: 0,
-  },
-  consistencyDelayMs: 0,
-};
+function amounts(from: Reader): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.keys(from.raw).map((name) => [name, from.number(name, Number.POSITIVE_INFINITY)]),
+  );
+}

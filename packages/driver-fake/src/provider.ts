@@ -19,10 +19,10 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import { mapError } from "./cloud/errors.ts";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
 import { type FakeServer, tagKey } from "./cloud/servers.ts";
+import type { FakeLabelOwn, FakePoolOwn, FakeProviderConfig } from "./config.ts";
 import type { Shelf } from "./images/shelf.ts";
 import { FakeImageStore } from "./images/store.ts";
 import { consoleOf, describeMachine } from "./machine.ts";
-import type { FakeLabelOwn, FakePoolOwn, FakeProviderConfig } from "./own.ts";
 
 const CALL_MS = 60_000;
 const POLL_MS = 100;

@@ -1,7 +1,7 @@
 import type { LabelConfig, Resources } from "@nodeyard/driver";
 import type { Flavor } from "./api/compute.ts";
+import type { OpenstackLabelOwn } from "./config.ts";
 import { type Reach, wantsFloatingIp } from "./machines/addresses.ts";
-import type { OpenstackLabelOwn } from "./own.ts";
 
 /** Quota arithmetic; names as in `Resources`. */
 

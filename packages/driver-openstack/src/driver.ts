@@ -2,11 +2,11 @@ import type { Clock, Driver, Random } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import { CloudConfigError, type TlsOptions, type Transport } from "./client/index.ts";
 import { type Cloud, resolveCloud, type Surroundings } from "./clouds/index.ts";
-import { openstackConfig } from "./config/index.ts";
+import type { OpenstackProviderConfig } from "./config.ts";
+import { openstackConfig } from "./config.ts";
 import { Credentials } from "./credentials.ts";
 import { mapError } from "./errors.ts";
 import type { OpenFile } from "./images/stream.ts";
-import type { OpenstackProviderConfig } from "./own.ts";
 import { OpenstackProvider } from "./provider.ts";
 
 /** What the driver needs of its host; tests hand out their own. */

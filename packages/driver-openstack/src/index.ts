@@ -1,11 +1,11 @@
-export { openstackConfig } from "./config/index.ts";
-export { createOpenstackDriver, type OpenstackHost } from "./driver.ts";
-export { openstackDriver } from "./edge/default.ts";
-export { thisHost } from "./edge/host.ts";
 export type {
   OpenstackLabelOwn,
   OpenstackPoolConfig,
   OpenstackPoolOwn,
   OpenstackProviderConfig,
   OpenstackProviderOwn,
-} from "./own.ts";
+} from "./config.ts";
+export { openstackConfig } from "./config.ts";
+export { createOpenstackDriver, type OpenstackHost } from "./driver.ts";
+export { openstackDriver } from "./edge/default.ts";
+export { thisHost } from "./edge/host.ts";

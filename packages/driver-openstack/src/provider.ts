@@ -26,6 +26,7 @@ import { Images } from "./api/image.ts";
 import { Networking } from "./api/network.ts";
 import { BlockStorage } from "./api/volume.ts";
 import { Service, type ServiceName } from "./client/index.ts";
+import type { OpenstackLabelOwn, OpenstackPoolOwn, OpenstackProviderConfig } from "./config.ts";
 import type { Lease } from "./credentials.ts";
 import { mapError } from "./errors.ts";
 import { GlanceStore } from "./images/store.ts";
@@ -37,7 +38,6 @@ import { FloatingIps } from "./machines/floating-ips.ts";
 import { removeMachine } from "./machines/remove.ts";
 import { ServerWatch } from "./machines/server-watch.ts";
 import { idOf, Servers } from "./machines/servers.ts";
-import type { OpenstackLabelOwn, OpenstackPoolOwn, OpenstackProviderConfig } from "./own.ts";
 
 const CONSOLE_LINES = 200;
 

@@ -1,8 +1,8 @@
 import type { LabelConfig } from "@nodeyard/driver";
 import { expect, test } from "vitest";
 import { limitsOf, machineType, needOf, networkNeed } from "../src/amounts.ts";
+import type { OpenstackLabelOwn } from "../src/config.ts";
 import type { Reach } from "../src/machines/addresses.ts";
-import type { OpenstackLabelOwn } from "../src/own.ts";
 
 const label = (own: Partial<OpenstackLabelOwn>) =>
   ({ own: { minRam: 0, flavorName: "f", volumeSize: null, ...own } }) as LabelConfig<OpenstackLabelOwn>;

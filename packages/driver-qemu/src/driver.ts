@@ -1,8 +1,8 @@
 import { Calls, type Driver, type DriverContext, DriverError, deadline } from "@nodeyard/driver";
-import { qemuConfig } from "./config/index.ts";
+import type { QemuProviderConfig } from "./config.ts";
+import { qemuConfig } from "./config.ts";
 import type { HostFolder } from "./edge/host-folder.ts";
 import { mapError } from "./errors.ts";
-import type { QemuProviderConfig } from "./own.ts";
 import { QemuProvider } from "./provider.ts";
 
 const OPEN_MS = 60_000;

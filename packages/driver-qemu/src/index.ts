@@ -1,6 +1,3 @@
-export { qemuConfig } from "./config/index.ts";
-export { qemuDriver } from "./edge/default.ts";
-export { bridgeNames } from "./machine/bridge.ts";
 export type {
   BootFiles,
   FileImage,
@@ -8,4 +5,7 @@ export type {
   QemuPoolConfig,
   QemuProviderConfig,
   QemuProviderOwn,
-} from "./own.ts";
+} from "./config.ts";
+export { qemuConfig } from "./config.ts";
+export { qemuDriver } from "./edge/default.ts";
+export { bridgeNames } from "./machine/bridge.ts";

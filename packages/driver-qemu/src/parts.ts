@@ -1,6 +1,6 @@
 import type { DriverContext } from "@nodeyard/driver";
+import type { QemuProviderConfig } from "./config.ts";
 import type { HostFolder } from "./edge/host-folder.ts";
-import type { QemuProviderConfig } from "./own.ts";
 
 /** What every step of a machine's life works with. */
 export interface Parts {

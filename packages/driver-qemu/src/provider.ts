@@ -15,11 +15,11 @@ import type {
   StepContext,
   Tag,
 } from "@nodeyard/driver";
+import type { QemuProviderConfig } from "./config.ts";
 import type { HostFolder } from "./edge/host-folder.ts";
 import { HostImages } from "./images/store.ts";
 import { needOf } from "./machine/amounts.ts";
 import { nodeName } from "./names.ts";
-import type { QemuProviderConfig } from "./own.ts";
 import { createSteps, removeSteps } from "./steps.ts";
 
 /** Machines of one folder of this host. It remembers nothing: all there is to know is in the folder. */

@@ -1,6 +1,6 @@
 import { exceeded, type LabelConfig, type Resources } from "@nodeyard/driver";
 import type { NodeReport, Resource } from "@nodeyard/sliver-protocol";
-import type { SliverLabelOwn } from "./own.ts";
+import type { SliverLabelOwn } from "./config.ts";
 
 type Amounts = Readonly<Partial<Record<Resource, number>>>;
 

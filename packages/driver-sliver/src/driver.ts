@@ -1,9 +1,9 @@
 import { Calls, type Driver, type DriverContext, DriverError, deadline, tagOf } from "@nodeyard/driver";
 import type { Edit, SigningKeys, SliverClient, SliverSpecInput } from "@nodeyard/sliver-protocol";
-import { sliverConfig } from "./config/index.ts";
+import type { MachineAt, SliverProviderConfig } from "./config.ts";
+import { sliverConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
 import { isIdle, setBusy } from "./lending/index.ts";
-import type { MachineAt, SliverProviderConfig } from "./own.ts";
 import { SliverProvider } from "./provider.ts";
 import { SliverHost } from "./sliver-host.ts";
 import { type Seen, SliverHosts } from "./sliver-hosts.ts";

@@ -1,7 +1,5 @@
 /** What others need who make slivers on machines of their own choice: metastatic slots. */
-export { AMOUNT_KEYS } from "./config/amounts.ts";
-export { readAmounts, readKeys, readLend } from "./config/label.ts";
-export { amountKeys } from "./config/schema.ts";
+
 export { mapError } from "./errors.ts";
 export {
   FREE,
@@ -15,5 +13,6 @@ export {
   wake,
   withLoans,
 } from "./lending/index.ts";
+export { readKeys, readLend, sliverKeys } from "./rspec.ts";
 export { SliverHost, type SliverHostOptions } from "./sliver-host.ts";
 export { gone, granted, running, settled } from "./steps.ts";

@@ -18,9 +18,9 @@ import {
   tagOf,
 } from "@nodeyard/driver";
 import { needOf, promised } from "./amounts.ts";
+import type { SliverLabelOwn, SliverProviderConfig } from "./config.ts";
 import { FREE } from "./lending/index.ts";
 import { externalId, placeOf, sliverName } from "./names.ts";
-import type { SliverLabelOwn, SliverProviderConfig } from "./own.ts";
 import { reconcileUses } from "./reconcile.ts";
 import { complete, type SliverHosts } from "./sliver-hosts.ts";
 import { createSteps, gone, handOver, removeSteps, unlist } from "./steps.ts";

@@ -12,9 +12,9 @@ import {
 } from "@nodeyard/driver";
 import type { Edit, NodeReport, SliverReport, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { needOf } from "./amounts.ts";
+import type { SliverLabelOwn, SliverProviderConfig } from "./config.ts";
 import { lends, lendTags, rest, wake } from "./lending/index.ts";
 import { externalId, type Place, placeOf, sliverName } from "./names.ts";
-import type { SliverLabelOwn, SliverProviderConfig } from "./own.ts";
 import type { Door, SliverHost } from "./sliver-host.ts";
 import type { Placed, SliverHosts } from "./sliver-hosts.ts";
 

@@ -11,16 +11,13 @@ export {
 export * from "./adapter/index.ts";
 export { Calls, type MapError } from "./calls.ts";
 export { CONTRACT, driverProblem, METHODS, providerProblem } from "./check.ts";
-export * from "./config/cloud-pools.ts";
-export * from "./config/cloud-schema.ts";
-export * from "./config/common.ts";
+export * from "./config/cloud.ts";
 export { launchKeys, loginKeys, poolKeys } from "./config/common-keys.ts";
 export type * from "./config/compiled.ts";
 export * from "./config/driver-config.ts";
 export { Field } from "./config/field.ts";
 export * from "./config/images.ts";
-export * from "./config/machine-pools.ts";
-export { compilePools } from "./config/pools.ts";
+export { commonOf, compileLabels, compilePools } from "./config/pools.ts";
 export { Reader } from "./config/reader.ts";
 export * from "./config/section.ts";
 export * from "./config/vocabulary.ts";

@@ -1,5 +1,5 @@
 import type { Clock, Random } from "@nodeyard/runtime";
-import type { FakeProviderOwn } from "../own.ts";
+import type { FakeProviderOwn } from "../config.ts";
 import { FakeCloud } from "./fake-cloud.ts";
 import type { Journal } from "./journal.ts";
 

@@ -1,5 +1,5 @@
 import { Clouds } from "../cloud/clouds.ts";
-import { fakeConfig } from "../config/index.ts";
+import { fakeConfig } from "../config.ts";
 import { createFakeDriver } from "../driver.ts";
 import { FileJournal } from "./file-journal.ts";
 import { HostFolder } from "./host-folder.ts";

@@ -1,7 +1,7 @@
 import type { Flavor } from "../api/compute.ts";
 import type { Image } from "../api/image.ts";
 import type { Network } from "../api/network.ts";
-import type { OpenstackLabelOwn } from "../own.ts";
+import type { OpenstackLabelOwn } from "../config.ts";
 
 /** Each gives what is meant, or a text that says why nothing is. */
 

@@ -3,7 +3,7 @@ import type { Clock } from "@nodeyard/runtime";
 import type { Compute, Flavor } from "../api/compute.ts";
 import type { Image, Images } from "../api/image.ts";
 import type { Network, Networking } from "../api/network.ts";
-import type { OpenstackLabelOwn } from "../own.ts";
+import type { OpenstackLabelOwn } from "../config.ts";
 import { chooseFlavor, chooseImage, chooseNetwork } from "./choose.ts";
 
 /** What a cloud has that seldom changes. A refusal of a create may mean that it has: `forget` then. */

@@ -10,8 +10,8 @@ import {
 import type { Compute, Server } from "../api/compute.ts";
 import { ApiError } from "../client/index.ts";
 import type { Cloud } from "../clouds/index.ts";
+import type { OpenstackLabelOwn, OpenstackPoolOwn, OpenstackProviderConfig } from "../config.ts";
 import type { Lookups } from "../lookups/lookups.ts";
-import type { OpenstackLabelOwn, OpenstackPoolOwn, OpenstackProviderConfig } from "../own.ts";
 import { addressesOf, poolOfFloatingIps, type Reach, wantsFloatingIp } from "./addresses.ts";
 import type { FloatingIps } from "./floating-ips.ts";
 import { serverBody } from "./server-body.ts";

@@ -1,5 +1,5 @@
 import type { Step, StepContext, Tag } from "@nodeyard/driver";
-import type { OpenstackPoolOwn } from "../own.ts";
+import type { OpenstackPoolOwn } from "../config.ts";
 import { CALL_MS, GONE_MS, type Workshop } from "./create.ts";
 
 /** Unmakes the machine of a tag; see `Provider.remove`. */

@@ -8,7 +8,7 @@ import {
   requestFields,
 } from "@nodeyard/driver";
 import { compareVersions } from "../client/index.ts";
-import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../own.ts";
+import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../config.ts";
 
 export interface Resolved {
   readonly flavorId: string;

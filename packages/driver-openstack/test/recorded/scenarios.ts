@@ -8,8 +8,8 @@ import {
   type Tag,
 } from "@nodeyard/driver";
 import type { Clock } from "@nodeyard/runtime";
+import type { OpenstackProviderConfig } from "../../src/config.ts";
 import { openstackConfig } from "../../src/index.ts";
-import type { OpenstackProviderConfig } from "../../src/own.ts";
 
 /** What is done with a real cloud when it is recorded, and again with the recording. */
 export interface Stage {

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { type DriverContext, DriverError, deadline, messageOf } from "@nodeyard/driver";
+import type { QemuProviderConfig } from "../config.ts";
 import { numbersOf, type Port } from "../machine/bridge.ts";
 import { rules } from "../machine/firewall.ts";
-import type { QemuProviderConfig } from "../own.ts";
 import { Bridge } from "./bridge.ts";
 import { Numbers, nobodys } from "./numbers.ts";
 import { opened } from "./openers.ts";

@@ -1,9 +1,9 @@
 import { access } from "node:fs/promises";
 import { join } from "node:path";
 import { type CreateOrder, DriverError } from "@nodeyard/driver";
+import type { QemuLabelOwn } from "../config.ts";
 import { FILES, type Parking } from "../machine/command-line.ts";
 import type { SeedFacts } from "../machine/seed.ts";
-import type { QemuLabelOwn } from "../own.ts";
 import type { Parts } from "../parts.ts";
 import type { Wanted } from "./nodes.ts";
 import { link, overlay, type PortlessSpec, type Sources, seed, start, unlink } from "./start.ts";

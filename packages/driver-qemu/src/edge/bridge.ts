@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { DriverError } from "@nodeyard/driver";
+import type { Subnet } from "../machine/bridge.ts";
 import {
   bridgeMark,
   bridgeNames,
@@ -11,7 +12,6 @@ import {
   portElement,
   portOf,
 } from "../machine/bridge.ts";
-import type { Subnet } from "../own.ts";
 import { type Account, run } from "./tools.ts";
 
 /**

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { abortable, type Clock, DriverError, deadline, type Random } from "@nodeyard/driver";
-import type { FileImage } from "../own.ts";
+import type { FileImage } from "../config.ts";
 import { folders, ignoring, sync } from "./files.ts";
 import { copied, inspected, placed, stamp } from "./image-files.ts";
 import type { Account } from "./tools.ts";

@@ -1,6 +1,6 @@
 import type { Driver } from "@nodeyard/driver";
+import type { QemuProviderConfig } from "../config.ts";
 import { createQemuDriver } from "../driver.ts";
-import type { QemuProviderConfig } from "../own.ts";
 import { HostFolder } from "./host-folder.ts";
 
 /** The `qemu` driver. */

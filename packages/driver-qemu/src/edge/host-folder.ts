@@ -9,9 +9,9 @@ import {
   type Resource,
   type Resources,
 } from "@nodeyard/driver";
+import type { QemuProviderConfig } from "../config.ts";
 import { quotaOf } from "../machine/amounts.ts";
 import { imageName, imageTag, nodeTag } from "../names.ts";
-import type { QemuProviderConfig } from "../own.ts";
 import { Allotments } from "./allotments.ts";
 import { Copies } from "./copies.ts";
 import { tidy } from "./files.ts";

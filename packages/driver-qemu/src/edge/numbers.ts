@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DriverError } from "@nodeyard/driver";
-import type { NumberRange } from "../own.ts";
+import type { NumberRange } from "../machine/firewall.ts";
 import { ignoring } from "./files.ts";
 
 /** A number is taken before the folder of its machine is there: one this old without a folder is of none. Milliseconds. */

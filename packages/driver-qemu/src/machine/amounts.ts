@@ -1,5 +1,5 @@
 import type { LabelConfig, Resources } from "@nodeyard/driver";
-import type { QemuLabelOwn, QemuProviderOwn } from "../own.ts";
+import type { QemuLabelOwn, QemuProviderOwn } from "../config.ts";
 
 /** MiB that QEMU takes beside the guest's memory: translated code (64) and its own (measured: 20 to 40). */
 export const OVERHEAD_MIB = 112;

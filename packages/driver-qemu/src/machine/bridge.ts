@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import type { Subnet } from "../own.ts";
 import { METADATA } from "./firewall.ts";
 
 /** What a machine on the bridge is there; all follows from its number. */
@@ -8,6 +7,13 @@ export interface Port {
   readonly mac: string;
   readonly address: string;
   readonly gateway: string;
+  readonly prefix: number;
+}
+
+/** A network of IPv4 for machines: the first address is the host's, each further one a machine's. */
+export interface Subnet {
+  /** As a number; its host part is 0. */
+  readonly base: number;
   readonly prefix: number;
 }
 

@@ -1,4 +1,8 @@
-import type { NumberRange } from "../own.ts";
+/** Both ends belong to it. */
+export interface NumberRange {
+  readonly first: number;
+  readonly last: number;
+}
 
 /**
  * Where clouds tell a virtual machine its secrets: where this host is one, they are the host's. Link-local addresses, and the one

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { QemuLabelOwn } from "../own.ts";
+import type { QemuLabelOwn } from "../config.ts";
 
 /** What a saved state is of. Nothing in it is a node's or a label's alone: the guest is saved before it knows either. */
 export interface SavedSubject {

@@ -1,7 +1,7 @@
 import type { Driver } from "@nodeyard/driver";
 import { readSigningKeys, SliverClient, sshTransport, unixTransport } from "@nodeyard/sliver-protocol";
+import type { SliverProviderConfig } from "../config.ts";
 import { createSliverDriver } from "../driver.ts";
-import type { SliverProviderConfig } from "../own.ts";
 
 /** The `sliver` driver. */
 export const sliverDriver: Driver<SliverProviderConfig> = createSliverDriver({

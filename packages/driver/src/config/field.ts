@@ -36,6 +36,8 @@ interface Parts<T, Name> {
   /** What the loader makes of it; undefined after an error, where it is needed. */
   readonly read: (at: Reader, key: string) => T;
   readonly notes?: ((value: unknown, path: Path) => readonly Note[]) | undefined;
+  /** The loader does not look at it. */
+  readonly isUnread?: boolean;
   /** A group: keys of the same mapping. */
   readonly group?: Readonly<Record<string, Field<unknown, string | undefined>>> | undefined;
 }
@@ -80,14 +82,25 @@ export class Field<T, Name extends string | undefined = undefined> {
     });
   }
 
+  /** Read only where another key makes it count; undefined elsewhere. */
+  when(counts: (at: Reader) => boolean): Field<T | undefined, Name> {
+    const read = (at: Reader, key: string) => (counts(at) ? this.parts.read(at, key) : undefined);
+    return new Field({ ...this.parts, read });
+  }
+
   /** The old validator refuses the key, or the values for which `when` holds, though it is documented and works. */
   accepted(message: string, when: (value: unknown) => boolean = () => true): Field<T, Name> {
     return this.#noted("schema", message, when);
   }
 
-  /** Accepted and never looked at. */
-  unused(): Field<T, Name> {
-    return this.#noted("effect", "has no effect; remove it", () => true);
+  /** Accepted and never looked at, because files for other launchers have it; there is no compiled property. */
+  unread(): Field<never, Name> {
+    return new Field({ ...this.parts, isUnread: true }) as Field<never, Name>;
+  }
+
+  /** The same, and `config-validate` says so. */
+  unused(): Field<never, Name> {
+    return this.#noted("effect", "has no effect; remove it", () => true).unread();
   }
 
   #noted(source: Note["source"], message: string, when: (value: unknown) => boolean): Field<T, Name> {

@@ -1,10 +1,13 @@
-import { readConnection } from "./common.ts";
+import { connectionKeys, loginKeys, withPort } from "./common-keys.ts";
 import type { Connection, LabelConfig } from "./compiled.ts";
 import type { LoadContext } from "./driver-config.ts";
+import type { About } from "./field.ts";
 import type { Reader } from "./reader.ts";
+import { group, type Rule, section, type Table } from "./section.ts";
+import { type Entry, entries, flag, seconds, text } from "./words.ts";
 
 /** An image that a provider lists: how nodes from it are reached, and what only the driver understands. */
-export interface ListedImage<Own> {
+interface ListedImage<Own> {
   readonly connection: Connection;
   readonly own: Own;
 }
@@ -23,72 +26,107 @@ const NO_CONNECTION: Connection = {
   port: 22,
 };
 
-/**
- * `cloud-images` and `diskimages` of a provider (docs/contract/config.md, "Images of a provider"). One for which `own` returns
- * undefined, after it reported why, is left out.
- */
-export function readImageLists<Own>(
-  provider: Reader,
-  context: LoadContext,
-  own: {
-    readonly cloudImage: (from: Reader) => Own | undefined;
-    readonly diskimage: (from: Reader) => Own | undefined;
+/** Keys of a provider about its uploads: the builder reads them, no driver does. */
+export const uploadTable = {
+  "post-upload-hook": text("Program run after an upload: provider, image id and file as arguments."),
+  "image-name-format": text("Name of an uploaded image.", { default: "{image_name}-{timestamp}" }),
+};
+
+/** The same of an entry of a provider's `diskimages`. */
+export const uploadedImageTable = {
+  name: text("A top-level diskimage.", { needed: true }),
+  pause: flag("No uploads to this provider.", { default: false }),
+};
+
+/** Keys of a provider that takes uploads. */
+export const uploadKeys = {
+  "post-upload-hook": uploadTable["post-upload-hook"].unread(),
+  "image-name-format": uploadTable["image-name-format"].unread(),
+  "image-upload-timeout": seconds("For one upload.", { default: 3600 }).as("imageUploadTimeoutMs"),
+};
+
+/** Keys of what a provider lists of images: `diskimages` and `cloud-images`, with each cloud's own keys. */
+export const imageKeys = <D extends Table, C extends Table>(
+  own: { readonly diskimage: D; readonly cloudImage: C },
+  cloudImages: {
+    readonly description: string;
+    readonly named: NonNullable<About["needed"]>;
+    readonly rules?: readonly Rule[];
   },
+) => ({
+  diskimages: entries(
+    section({
+      ...uploadedImageTable,
+      pause: uploadedImageTable.pause.unread(),
+      own: group(own.diskimage),
+      connection: group(connectionKeys).map(withPort),
+    }),
+    "Built images that this provider gets.",
+  ),
+  "cloud-images": entries(
+    section(
+      {
+        name: text("Referred to by labels.", { needed: cloudImages.named as "loader" }),
+        own: group(own.cloudImage),
+        connection: group({ ...loginKeys, ...connectionKeys }).map(withPort),
+      },
+      ...(cloudImages.rules ?? []),
+    ),
+    cloudImages.description,
+  ),
+});
+
+/** Images by name; what the loader cannot work with was reported, and is left out. */
+export function compileImages<D, C, Own>(
+  provider: {
+    readonly diskimages: readonly Entry<{
+      readonly name: string;
+      readonly own: D;
+      readonly connection: Pick<Connection, "type" | "port">;
+    }>[];
+    readonly cloudImages: readonly Entry<{ readonly name: string } & ListedImage<C>>[];
+  },
+  context: LoadContext,
+  own: { readonly diskimage: (own: D) => Own; readonly cloudImage: (own: C, name: string) => Own },
 ): ImageLists<Own> {
-  const cloudImages = new Map<string, ListedImage<Own>>();
-  for (const from of provider.mappings("cloud-images")) {
-    const name = from.needed("name");
-    if (name === undefined) continue;
-    const connection = {
-      username: from.text("username", null),
-      pythonPath: from.text("python-path", "auto"),
-      shellType: from.text("shell-type", null),
-      ...readConnection(from),
-    };
-    const facts = own.cloudImage(from);
-    if (facts !== undefined) cloudImages.set(name, { connection, own: facts });
-  }
-  const diskimages = new Map<string, ListedImage<Own>>();
-  for (const from of provider.mappings("diskimages")) {
-    const name = from.needed("name");
-    if (name === undefined) continue;
+  const diskimages = provider.diskimages.flatMap(({ at, name, connection, own: of }) => {
     const top = context.diskimages.get(name);
-    if (top === undefined) {
-      missing(from, "name", `diskimage ${name}`);
-      continue;
-    }
-    const connection = { ...top, ...readConnection(from) };
-    const facts = own.diskimage(from);
-    if (facts !== undefined) diskimages.set(name, { connection, own: facts });
-  }
-  return { cloudImages, diskimages };
+    if (top === undefined) reportMissing(at, "name", `diskimage ${name}`);
+    return top === undefined
+      ? []
+      : [[name, { connection: { ...top, ...connection }, own: own.diskimage(of) }] as const];
+  });
+  const cloudImages = provider.cloudImages.map(
+    ({ name, connection, own: of }) => [name, { connection, own: own.cloudImage(of, name) }] as const,
+  );
+  return { diskimages: new Map(diskimages), cloudImages: new Map(cloudImages) };
 }
 
-/** What a label boots; `own` is `none` where no listed image says more. With both keys the diskimage is launched, as the old loader does. */
-export function readLabelImage<Own>(
-  from: Reader,
+/** What a label boots; `none` is its `own` where no listed image says more. With both keys the diskimage is launched, as by the old loader. */
+export function labelImage<Own>(
+  {
+    at,
+    diskimage,
+    cloudImage,
+  }: Entry<{ readonly diskimage: string | null; readonly cloudImage: string | null }>,
   images: ImageLists<Own>,
   context: LoadContext,
   none: Own,
 ): ListedImage<Own> & Pick<LabelConfig, "image"> {
-  const [diskimage, cloudImage] = [from.text("diskimage", null), from.text("cloud-image", null)];
-  if (cloudImage !== null && !images.cloudImages.has(cloudImage)) {
-    from.error(
+  if (cloudImage !== null && !images.cloudImages.has(cloudImage))
+    at.error(
       "cloud-image",
       `names ${cloudImage}, which is not in this provider's cloud-images; add it there`,
     );
-  }
   if (diskimage !== null) {
     const top = context.diskimages.get(diskimage);
     const listed = images.diskimages.get(diskimage);
-    if (top === undefined) {
-      missing(from, "diskimage", diskimage);
-    } else if (listed === undefined) {
-      from.warn(
+    if (top === undefined) reportMissing(at, "diskimage", diskimage);
+    else if (listed === undefined)
+      at.warn(
         "diskimage",
         `names ${diskimage}, which this provider does not list: no upload of it will ever exist`,
       );
-    }
     const facts = listed ?? { connection: { ...NO_CONNECTION, ...top }, own: none };
     const unlisted = listed === undefined ? { listed: false } : {};
     return { ...facts, image: { kind: "diskimage", name: diskimage, ...unlisted } };
@@ -98,16 +136,6 @@ export function readLabelImage<Own>(
   return { ...facts, image: { kind: "cloud-image", name: cloudImage } };
 }
 
-/** Values of a mapping as metadata has them: what is no text in the file is written as JSON has it. */
-export function readMetadata(from: Reader, key: string): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(from.mapping(key) ?? {}).map(([name, value]) => [
-      name,
-      typeof value === "object" ? JSON.stringify(value) : String(value),
-    ]),
-  );
-}
-
-function missing(from: Reader, key: string, name: string): void {
-  from.error(key, `names ${name}, which is not among the top-level diskimages, or is abstract`);
+function reportMissing(at: Reader, key: string, name: string): void {
+  at.error(key, `names ${name}, which is not among the top-level diskimages, or is abstract`);
 }

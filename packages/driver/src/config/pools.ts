@@ -1,8 +1,9 @@
 import type { Resources } from "../resources.ts";
-import { uniquePools } from "./common.ts";
-import type { PoolConfig } from "./compiled.ts";
+import type { LabelConfig, PoolConfig, ProviderConfig } from "./compiled.ts";
+import type { LoadContext } from "./driver-config.ts";
 import type { Entry } from "./words.ts";
 
+type CommonProvider = Omit<ProviderConfig, "pools" | "own">;
 type CommonPool = Entry<{
   readonly name: string;
   readonly limits: Resources;
@@ -10,21 +11,54 @@ type CommonPool = Entry<{
   readonly priority: number | undefined;
 }>;
 
-/** Pools of a provider; `make` adds what is the driver's. */
+/** What the launcher reads of every provider; the keys that only the driver or the builder reads stay out. */
+export function commonOf(provider: CommonProvider): CommonProvider {
+  const { name, driver, maxConcurrency, priority, launchTimeoutMs, bootTimeoutMs, launchAttempts } = provider;
+  return { name, driver, maxConcurrency, priority, launchTimeoutMs, bootTimeoutMs, launchAttempts };
+}
+
+/** Pools of a provider; `make` adds what is the driver's. Of several with one name the last counts, as in the old loader. */
 export function compilePools<P extends CommonPool, PoolOwn, LabelOwn>(
   provider: Entry<{ readonly priority: number; readonly pools: readonly P[] }>,
   make: (
     pool: P,
   ) => Pick<PoolConfig<PoolOwn, LabelOwn>, "labels" | "own"> & Partial<PoolConfig<PoolOwn, LabelOwn>>,
 ): readonly PoolConfig<PoolOwn, LabelOwn>[] {
-  const pools = provider.pools.map((pool) => ({
-    name: pool.name,
-    priority: pool.priority ?? provider.priority,
-    nodeAttributes: pool.nodeAttributes,
-    limits: pool.limits,
-    availabilityZones: [],
-    useInternalIp: false,
-    ...make(pool),
-  }));
-  return uniquePools(provider.at, pools);
+  const byName = new Map<string, PoolConfig<PoolOwn, LabelOwn>>();
+  for (const pool of provider.pools) {
+    if (byName.has(pool.name))
+      provider.at.warn("pools", `lists pool ${pool.name} twice; the last one counts`);
+    byName.set(pool.name, {
+      name: pool.name,
+      priority: pool.priority ?? provider.priority,
+      nodeAttributes: pool.nodeAttributes,
+      limits: pool.limits,
+      availabilityZones: [],
+      useInternalIp: false,
+      ...make(pool),
+    });
+  }
+  return [...byName.values()];
+}
+
+/**
+ * Labels of a pool by name; `make` returns undefined after an error. The last of several definitions counts. Names must exist among the
+ * top-level labels.
+ */
+export function compileLabels<L extends Entry<{ readonly name: string }>, Own>(
+  pool: Entry<{ readonly labels: readonly L[] }>,
+  context: LoadContext,
+  make: (label: L) => Omit<LabelConfig<Own>, "name"> | undefined,
+): ReadonlyMap<string, LabelConfig<Own>> {
+  const byName = new Map<string, LabelConfig<Own>>();
+  for (const label of pool.labels) {
+    const { at, name } = label;
+    const made = make(label);
+    if (made === undefined) continue;
+    if (!context.labels.has(name))
+      at.error("name", `names label ${name}, which is not in the top-level labels; add it there`);
+    if (byName.has(name)) pool.at.warn("labels", `defines label ${name} twice; the last one counts`);
+    byName.set(name, { name, ...made });
+  }
+  return byName;
 }

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { Field, type Note } from "./field.ts";
-import type { Reader } from "./reader.ts";
+import { Reader } from "./reader.ts";
 import { closed, isMapping } from "./vocabulary.ts";
 
 /** The keys of one mapping, in the order of the page. */
@@ -11,7 +11,13 @@ type CamelCase<K extends string> = K extends `${infer Head}-${infer Tail}`
   : K;
 
 type PropertyOf<K extends string, F> =
-  F extends Field<unknown, infer Name> ? (Name extends string ? Name : CamelCase<K>) : never;
+  F extends Field<infer V, infer Name>
+    ? [V] extends [never]
+      ? never
+      : Name extends string
+        ? Name
+        : CamelCase<K>
+    : never;
 
 /** What a table compiles to. */
 export type Values<T extends Table> = {
@@ -46,6 +52,11 @@ export class Section<V> {
     return valuesOf<V>(this.#table, at);
   }
 
+  /** What an empty mapping compiles to; for a table that needs no key. */
+  defaults(): V {
+    return valuesOf<V>(this.#table, new Reader({}, [], () => {})) as V;
+  }
+
   /** What there is to say of keys that are accepted. */
   notes(value: unknown, path: readonly (string | number)[] = []): readonly Note[] {
     if (!isMapping(value)) return [];
@@ -76,6 +87,7 @@ function valuesOf<V>(table: Table, at: Reader): V | undefined {
   const values: Record<string, unknown> = {};
   let complete = true;
   for (const [key, field] of Object.entries(table)) {
+    if (field.parts.isUnread === true) continue;
     const value = field.parts.read(at, key);
     if (value === undefined && field.isDemanded) complete = false;
     values[field.parts.name ?? camelCase(key)] = value;

@@ -5,8 +5,8 @@ import type { Section } from "./section.ts";
 import { bool, dict, int, isMapping, listOf, numberish, str, strOrInt, strOrStrs } from "./vocabulary.ts";
 
 /** What stands for an absent key: its default, nothing where the loader needs it, and `Else` where the table says neither. */
-type Absent<A extends About, Else> = A extends { readonly default: infer D }
-  ? D
+type Absent<A extends About, Else, T = never> = A extends { readonly default: infer D }
+  ? Exclude<D, T>
   : A extends { readonly needed: true | "loader" }
     ? never
     : Else;
@@ -14,7 +14,7 @@ type Absent<A extends About, Else> = A extends { readonly default: infer D }
 type Word<T, Else = null> = <const A extends About = Record<never, never>>(
   description: string,
   about?: A,
-) => Field<T | Absent<A, Else>>;
+) => Field<T | Absent<A, Else, T>>;
 
 const isNeeded = ({ needed }: About): boolean => needed === true || needed === "loader";
 
@@ -31,12 +31,18 @@ export function field<T>(
   return new Field({ schema: schema.meta({ description, ...shown(about) }), about, name: undefined, read });
 }
 
+interface Unit {
+  readonly name: string;
+  /** How many of the program's units one of the file's is. */
+  readonly scale: number;
+}
+
 /** A type of keys. `read` gets keys that are there. */
 function word<T, Else>(
   schema: z.ZodType,
   read: (at: Reader, key: string, about: About) => T | undefined,
   absent: Else,
-  unit?: { readonly name: string; readonly scale: number },
+  { unit, must = "a string" }: { readonly unit?: Unit; readonly must?: string } = {},
 ): Word<T, Else> {
   return (description, given) => {
     const about: About = { ...(unit === undefined ? {} : { unit: unit.name }), ...given };
@@ -44,13 +50,13 @@ function word<T, Else>(
     const scaled = typeof missing === "number" ? missing * (unit?.scale ?? 1) : missing;
     return field(description, about, schema, (at, key) => {
       if (at.has(key)) return read(at, key, about);
-      if (isNeeded(about)) at.needed(key);
+      if (isNeeded(about)) at.error(key, `is missing and must be ${must}`);
       return isNeeded(about) ? undefined : scaled;
     }) as Field<never>;
   };
 }
 
-const SECONDS = { name: "s", scale: 1000 };
+const SECONDS = { unit: { name: "s", scale: 1000 } };
 
 export const text = word(
   str(),
@@ -65,6 +71,7 @@ export const textOrTexts = word(
     return typeof value === "string" ? [value] : at.texts(key);
   },
   [],
+  { must: "a string or a list of strings" },
 );
 /** Text, or a number that is written like one: "22.04" and 22. */
 export const textOrInteger = word(strOrInt(), (at, key) => at.text(key, ""), null);
@@ -77,7 +84,7 @@ export const seconds = word(int(), (at, key) => at.milliseconds(key, 0), null, S
 export const anySeconds = word(numberish(), (at, key) => at.milliseconds(key, 0), null, SECONDS);
 export const flag = word(bool(), (at, key) => at.flag(key, false), null);
 /** A mapping whose contents nobody checks. */
-export const mapping = word(dict(), (at, key) => at.mapping(key), null);
+export const mapping = word(dict(), (at, key) => at.mapping(key) ?? {}, null);
 /** The same, with values as metadata has them: what is no text in the file is written as JSON has it. */
 export const metadata = word(
   dict(),
@@ -90,6 +97,25 @@ export const metadata = word(
     ) as Readonly<Record<string, string>>,
   {} as Readonly<Record<string, string>>,
 );
+
+/** One of these words; the first is the default. */
+export function choice<const W extends string>(description: string, words: readonly [W, ...W[]]): Field<W> {
+  const list = words.length === 2 ? words.join(" or ") : `one of ${words.join(", ")}`;
+  return field(description, { default: words[0] }, str().meta({ enum: words }), (at, key) => {
+    const value = at.text(key, words[0]);
+    const known = words.find((one) => one === value);
+    if (known === undefined) at.error(key, `is ${value}; write ${list}`);
+    return known ?? words[0];
+  });
+}
+
+/** For `check`: the path of a file of this host, which may not depend on the folder that the program was started in. */
+export const absolute = (path: string) =>
+  path.startsWith("/") ? undefined : `is ${path}, which is a relative path; write an absolute one`;
+
+/** For `check`. */
+export const wholeFromOne = (value: number) =>
+  Number.isSafeInteger(value) && value >= 1 ? undefined : `is ${value}; write a whole number from 1 on`;
 
 /** A list of strings. A key without a value is an absent one only where the table names a default. */
 export const texts: Word<readonly string[], readonly string[]> = (description, given) => {

@@ -50,7 +50,6 @@ test("a table compiles to values under their names, with every default", () => {
     own: { maxBoards: 3, address: null },
     withSerial: undefined,
     oldName: null,
-    idle: null,
   });
   expect(values!.pdu).toEqual({ outlets: ["a"] });
 });

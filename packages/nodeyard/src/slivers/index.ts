@@ -5,7 +5,7 @@ export { controlClient, type SshLogin, sshRemote } from "./edge/ssh-remote.ts";
 export { type Enrolled, type EnrolWish, enrolSettings } from "./enrolment.ts";
 export { SliverHostError } from "./errors.ts";
 export { type InstallOrder, installSliverd, type UninstallOrder, uninstallSliverd } from "./install.ts";
-export { isolationKeys, readIsolation } from "./label.ts";
+export { isolationOf, isolationTable } from "./label.ts";
 export { type SliverPlaces, sliverPlaces } from "./places.ts";
 export type { Bundle, Remote } from "./remote.ts";
 export { type ShownSliver, shownSlivers } from "./shown.ts";

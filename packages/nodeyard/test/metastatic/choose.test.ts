@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { HeldNode } from "../../src/launcher/fence/records.ts";
 import { Book } from "../../src/launcher/metastatic/book.ts";
 import { chooseSlot } from "../../src/launcher/metastatic/choose.ts";
-import type { MetastaticLabelOwn } from "../../src/launcher/metastatic/config/own.ts";
+import type { MetastaticLabelOwn } from "../../src/launcher/metastatic/config.ts";
 import { claimSlot } from "../../src/launcher/metastatic/slot-lock.ts";
 import { OWNER } from "./lab.ts";
 

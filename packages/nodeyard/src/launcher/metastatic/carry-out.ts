@@ -7,7 +7,7 @@ import { folderEnd, markFailed, openBacking, ownContender, releaseBacking } from
 import { askForBacking, withdraw } from "./backing-request.ts";
 import type { Backing, Book } from "./book.ts";
 import { dropClaim, reclaim } from "./compare.ts";
-import type { MetastaticLabelOwn } from "./config/own.ts";
+import type { MetastaticLabelOwn } from "./config.ts";
 import type { OwnerAction } from "./draft.ts";
 import type { Isolation } from "./isolation.ts";
 

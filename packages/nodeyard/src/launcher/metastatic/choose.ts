@@ -2,7 +2,7 @@ import type { SlotPlace } from "../../operations/index.ts";
 import type { NodeEntry } from "../../view/index.ts";
 import type { Backing, Book } from "./book.ts";
 import { claimPath } from "./claims.ts";
-import type { MetastaticLabelOwn } from "./config/own.ts";
+import type { MetastaticLabelOwn } from "./config.ts";
 
 export interface ChosenSlot extends SlotPlace {
   /** The backing node as it was when it was chosen: by now it may take no more, and the claim demands that version. */

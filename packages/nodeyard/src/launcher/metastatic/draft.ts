@@ -2,7 +2,7 @@ import type { RequestEntry } from "../../view/index.ts";
 import type { Backing, Book } from "./book.ts";
 import type { AgeOf } from "./choose.ts";
 import type { Claim } from "./claims.ts";
-import type { MetastaticLabelOwn } from "./config/own.ts";
+import type { MetastaticLabelOwn } from "./config.ts";
 
 /** What the owner of a metastatic provider has to do. */
 export type OwnerAction =

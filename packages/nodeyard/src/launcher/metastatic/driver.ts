@@ -1,6 +1,6 @@
 import { type Driver, DriverError } from "@nodeyard/driver";
-import { metastaticConfig } from "./config/index.ts";
-import type { MetastaticProvider } from "./config/own.ts";
+import type { MetastaticProvider } from "./config.ts";
+import { metastaticConfig } from "./config.ts";
 
 export const METASTATIC = "metastatic";
 

@@ -18,7 +18,7 @@ import { nodeUse } from "../nodes/node-use.ts";
 import type { Backing, Book } from "./book.ts";
 import { offered } from "./choose.ts";
 import type { Claim } from "./claims.ts";
-import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider } from "./config/own.ts";
+import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider } from "./config.ts";
 import { slotResources } from "./machine.ts";
 
 /** For a document to be taken by a machine. */

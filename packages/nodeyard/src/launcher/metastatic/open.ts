@@ -5,7 +5,7 @@ import type { Context, OpenProvider, SlotSource } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import { isServed } from "../providers/foreign.ts";
 import { Book } from "./book.ts";
-import type { MetastaticLabelOwn, MetastaticProvider } from "./config/own.ts";
+import type { MetastaticLabelOwn, MetastaticProvider } from "./config.ts";
 import { METASTATIC, metastaticDriver } from "./driver.ts";
 import { Isolation } from "./isolation.ts";
 import { Owner } from "./owner.ts";

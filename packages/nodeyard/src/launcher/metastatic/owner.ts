@@ -6,7 +6,7 @@ import type { ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";
 import type { Book } from "./book.ts";
 import { carryOut, type OwnerParts, unlockForgotten } from "./carry-out.ts";
-import type { MetastaticLabelOwn } from "./config/own.ts";
+import type { MetastaticLabelOwn } from "./config.ts";
 import { keyOf, type OwnerAction } from "./draft.ts";
 import { planOwner } from "./plan.ts";
 import { senselessClaims } from "./plan-claims.ts";

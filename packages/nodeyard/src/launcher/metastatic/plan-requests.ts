@@ -1,6 +1,6 @@
 import type { RequestEntry } from "../../view/index.ts";
 import { freeSlots } from "./choose.ts";
-import type { MetastaticLabelOwn } from "./config/own.ts";
+import type { MetastaticLabelOwn } from "./config.ts";
 import { type Draft, lookAt, type OwnerFacts } from "./draft.ts";
 
 /** Requests written at once, at most: the rest follows when these are there. */

@@ -9,7 +9,7 @@ import {
   type StepContext,
 } from "@nodeyard/driver";
 import type { HeldNode } from "../fence/records.ts";
-import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
+import type { MetastaticLabel, MetastaticProvider } from "./config.ts";
 import { slotResources } from "./machine.ts";
 import type { Slots } from "./slots.ts";
 

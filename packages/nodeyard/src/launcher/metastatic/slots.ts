@@ -7,7 +7,7 @@ import type { HeldNode } from "../fence/records.ts";
 import type { Book } from "./book.ts";
 import { type ChosenSlot, chooseSlot } from "./choose.ts";
 import { claimPath } from "./claims.ts";
-import type { MetastaticLabel, MetastaticProvider } from "./config/own.ts";
+import type { MetastaticLabel, MetastaticProvider } from "./config.ts";
 import type { Isolation } from "./isolation.ts";
 import { slotMachine, slotPatch } from "./machine.ts";
 import { claimSlot, freeSlot } from "./slot-lock.ts";

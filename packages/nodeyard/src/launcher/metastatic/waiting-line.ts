@@ -1,5 +1,5 @@
 import type { ChosenSlot } from "./choose.ts";
-import type { MetastaticLabel } from "./config/own.ts";
+import type { MetastaticLabel } from "./config.ts";
 
 interface Waiter {
   readonly settle: PromiseWithResolvers<ChosenSlot>;

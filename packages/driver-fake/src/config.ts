@@ -1,0 +1,110 @@
+import {
+  cloudKeys,
+  commonOf,
+  compileCloudPools,
+  compileImages,
+  driverConfig,
+  flag,
+  inner,
+  integer,
+  mapping,
+  metadata,
+  number,
+  type PoolConfig,
+  type ProviderConfig,
+  text,
+  texts,
+  type Values,
+} from "@nodeyard/driver";
+import { fakeSection } from "./knobs.ts";
+
+/** What the old fake's flavors have: `Fake Flavor` and `Unreal Flavor` alike. */
+const FLAVOR = { cores: 4, ram: 8192 };
+
+const NOT_READ = "Accepted; nothing in a fake cloud reads it.";
+const configDrive = { "config-drive": flag(NOT_READ).unread() };
+
+const poolTable = {
+  networks: texts("Names; `fake-ipv6-network-name` gives IPv6.", { default: [] }),
+  "security-groups": texts(NOT_READ).unread(),
+  "auto-floating-ip": flag("Accepted; a fake cloud has no floating addresses.", { default: true }).unread(),
+};
+
+/** The keys of openstack (docs/contract/config.md, "OpenStack keys"), and `fake`, which is ours. */
+const table = {
+  cloud: text("Name of the cloud; providers that name one cloud share it.", {
+    needed: "validator",
+    shown: "the provider's name",
+  }),
+  "region-name": text("Region shown on nodes.").unread(),
+  rate: number("Accepted; a fake cloud needs no protection.", {
+    default: 1,
+    unit: "s between calls",
+  }).unread(),
+  "clean-floating-ips": flag("Accepted; a fake cloud has no floating addresses.", {
+    default: false,
+  }).unread(),
+  "port-cleanup-interval": integer("Accepted; a fake cloud has no ports.", {
+    default: 600,
+    unit: "s",
+  }).unread(),
+  ...cloudKeys({
+    pool: poolTable,
+    label: {
+      "key-name": text("Accepted; a fake cloud has no keypairs.").unread(),
+      "boot-from-volume": flag("Accepted; a fake cloud has no volumes.", { default: false }).unread(),
+      "volume-size": integer("Accepted; a fake cloud has no volumes.", {
+        default: 50,
+        unit: "GB",
+      }).unread(),
+      "instance-properties": mapping(NOT_READ).unread(),
+      "dynamic-instance-properties": mapping(NOT_READ).unread(),
+      userdata: text(NOT_READ).unread(),
+      networks: texts("Networks of the node.", { default: [], shown: "the pool's" }).unread(),
+    },
+    diskimage: {
+      meta: metadata('Metadata of the upload; `SHOULD_FAIL: "true"` makes every launch from it fail.'),
+      ...configDrive,
+    },
+    cloudImage: configDrive,
+  }),
+  fake: inner(fakeSection, "How the fake cloud behaves; Nodeyard's own."),
+};
+
+/** What only this driver understands of a provider. */
+export interface FakeProviderOwn extends Omit<ReturnType<typeof fakeSection.defaults>, "images"> {
+  /** Providers of one process with the same name see one cloud. */
+  readonly cloud: string;
+  /** Where uploaded images are kept; absent: this cloud takes none. */
+  readonly images?: { readonly folder: string; readonly formats: readonly string[] };
+}
+/** `fake-ipv6-network-name` and `no-auto-ip-network-name` shape the addresses. */
+export type FakePoolOwn = Values<typeof poolTable>;
+
+export interface FakeLabelOwn {
+  /** What one node takes beside `instances: 1`. */
+  readonly cores: number;
+  /** MiB. */
+  readonly ram: number;
+  /** Properties of the image; `SHOULD_FAIL: "true"` makes every launch fail. */
+  readonly imageProperties: Readonly<Record<string, string>>;
+}
+export type FakePoolConfig = PoolConfig<FakePoolOwn, FakeLabelOwn>;
+export type FakeProviderConfig = ProviderConfig<FakeProviderOwn, FakePoolOwn, FakeLabelOwn>;
+
+export const fakeConfig = driverConfig("fake", table, (provider, context): FakeProviderConfig => {
+  const lists = compileImages(provider, context, {
+    diskimage: ({ meta }) => meta,
+    cloudImage: () => ({}),
+  });
+  const { images, ...fake } = provider.fake;
+  return {
+    ...commonOf(provider),
+    pools: compileCloudPools(provider, { lists, none: {} }, context, ({ minRam }, imageProperties) => ({
+      cores: FLAVOR.cores,
+      ram: Math.max(FLAVOR.ram, minRam),
+      imageProperties,
+    })),
+    own: { cloud: provider.cloud ?? provider.name, ...fake, ...(images === null ? {} : { images }) },
+  };
+});

@@ -1,0 +1,152 @@
+import {
+  anySeconds,
+  cloudKeys,
+  commonOf,
+  compileCloudPools,
+  compileImages,
+  driverConfig,
+  flag,
+  group,
+  inherited,
+  integer,
+  mapping,
+  metadata,
+  type PoolConfig,
+  type ProviderConfig,
+  text,
+  texts,
+  type Values,
+} from "@nodeyard/driver";
+
+const configDrive = {
+  "config-drive": flag("Servers get a config drive.", { default: null, shown: "the cloud's default" }),
+};
+
+const poolTable = {
+  networks: texts("Names or ids of the networks of servers.", { shown: "the cloud's default" }),
+  "security-groups": texts("Names or ids.", { shown: "the project's default" }),
+  "auto-floating-ip": flag("Servers without a public address get a floating IP where the cloud has any.", {
+    default: true,
+  }),
+};
+
+const labelTable = {
+  "key-name": text("Keypair of the cloud that servers get."),
+  // Null: the root disk is the flavor's.
+  volumeSize: group({
+    "boot-from-volume": flag("The root disk is a volume that goes with the server.", { default: false }),
+    "volume-size": integer("Size of that volume.", { default: 50, unit: "GB" }),
+  }).map(({ bootFromVolume, volumeSize }) => (bootFromVolume ? volumeSize : null)),
+  "instance-properties": metadata("Metadata of the server."),
+  "dynamic-instance-properties": mapping("The same, from templates such as `{request.tenant_name}`.", {
+    default: {} as Readonly<Record<string, unknown>>,
+  }).as("dynamicProperties"),
+  userdata: text("User data for cloud-init.").as("userData"),
+  networks: texts("Names or ids; instead of the pool's, also when empty.", inherited("the pool's")),
+};
+
+/** The keys of docs/contract/config.md, "OpenStack keys". */
+const table = {
+  cloud: text("Entry of clouds.yaml.", { needed: "validator" }),
+  "region-name": text("Region of the cloud, shown on nodes.").as("region"),
+  // Seconds between calls here; calls per second for other clouds.
+  rate: anySeconds(
+    "At least this long between two calls; providers with one credential keep the strictest.",
+    {
+      default: null,
+      shown: "as fast as the cloud takes it",
+      unit: "s between calls",
+    },
+  )
+    .as("intervalMs")
+    .map((interval) => (interval === null ? null : Math.max(0, interval))),
+  "clean-floating-ips": flag(
+    "Without effect: floating IPs that we made are always deleted with their node, others never.",
+    { default: false },
+  ).unused(),
+  "port-cleanup-interval": integer(
+    "0: ports that outlive their server are left alone; else they go with the leak sweep.",
+    { default: 600, unit: "s" },
+  )
+    .as("portCleanup")
+    .map((interval) => interval > 0),
+  ...cloudKeys({
+    pool: poolTable,
+    label: labelTable,
+    diskimage: {
+      meta: mapping("Properties of the upload, over the `metadata` of the diskimage.").unread(),
+      ...configDrive,
+    },
+    cloudImage: configDrive,
+  }),
+};
+
+/** What a label gets from the image that it names. */
+interface ImageFacts {
+  /** For a cloud image: its id as it is, or a name or id to look up. */
+  readonly cloudImage: { readonly id: string } | { readonly name: string } | null;
+  /** Null: the cloud's default. */
+  readonly configDrive: boolean | null;
+}
+
+/** What only this driver understands of a provider; the strings that the cloud knows are names or ids. */
+export interface OpenstackProviderOwn
+  extends Pick<
+    Values<typeof table>,
+    "cloud" | "region" | "intervalMs" | "imageUploadTimeoutMs" | "portCleanup"
+  > {
+  /** What a provider's `diskimages` entries say for launches, by name. */
+  readonly diskimages: ReadonlyMap<string, { readonly configDrive: boolean | null }>;
+}
+export type OpenstackPoolOwn = Values<typeof poolTable>;
+export interface OpenstackLabelOwn extends Omit<Values<typeof labelTable>, "networks">, ImageFacts {
+  /** MiB; 0: the name alone counts. */
+  readonly minRam: number;
+  readonly flavorName: string | null;
+  /** Empty: the default of the cloud. */
+  readonly networks: readonly string[];
+}
+export type OpenstackPoolConfig = PoolConfig<OpenstackPoolOwn, OpenstackLabelOwn>;
+export type OpenstackProviderConfig = ProviderConfig<
+  OpenstackProviderOwn,
+  OpenstackPoolOwn,
+  OpenstackLabelOwn
+>;
+
+export const openstackConfig = driverConfig(
+  "openstack",
+  table,
+  (provider, context): OpenstackProviderConfig => {
+    const lists = compileImages(provider, context, {
+      diskimage: ({ configDrive }): ImageFacts => ({ cloudImage: null, configDrive }),
+      cloudImage: ({ imageId, imageName, configDrive }, name) => ({
+        cloudImage: imageId === null ? { name: imageName ?? name } : { id: imageId },
+        configDrive,
+      }),
+    });
+    const none: ImageFacts = { cloudImage: null, configDrive: null };
+    const { cloud, region, intervalMs, imageUploadTimeoutMs, portCleanup } = provider;
+    return {
+      ...commonOf(provider),
+      pools: compileCloudPools(
+        provider,
+        { lists, none },
+        context,
+        (label, image, pool): OpenstackLabelOwn => {
+          const { at, name, minRam, flavorName, own } = label;
+          if (!at.has("min-ram") && !at.has("flavor-name"))
+            at.warn(undefined, `label ${name} has no size; add min-ram or flavor-name`);
+          return { ...own, ...image, minRam, flavorName, networks: own.networks ?? pool.networks };
+        },
+      ),
+      own: {
+        cloud,
+        region,
+        intervalMs,
+        imageUploadTimeoutMs,
+        portCleanup,
+        diskimages: new Map([...lists.diskimages].map(([name, { own }]) => [name, own])),
+      },
+    };
+  },
+);

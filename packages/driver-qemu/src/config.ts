@@ -1,0 +1,206 @@
+import {
+  absolute,
+  choice,
+  commonOf,
+  compileImages,
+  compileLabels,
+  compilePools,
+  driverConfig,
+  type Entry,
+  entries,
+  flag,
+  group,
+  imageKeys,
+  inherited,
+  integer,
+  labelImage,
+  launchKeys,
+  mapping,
+  NO_LIMIT,
+  type PoolConfig,
+  type ProviderConfig,
+  poolKeys,
+  seconds,
+  section,
+  text,
+  texts,
+  uploadKeys,
+  type Values,
+  wholeFromOne,
+} from "@nodeyard/driver";
+import { readFormat, readKeys, readSubnet, readUsers } from "./values.ts";
+
+/** Of a label, what it boots; `authorized-keys` of the provider are those of labels that name none. */
+const labelTable = {
+  cores: integer("Virtual processors.", { default: 1 }).check(wholeFromOne),
+  ram: integer("Memory of the guest.", { default: 1024, unit: "MiB" }).check(wholeFromOne),
+  disk: integer("Size of the disk; not below the image's.", { default: 10, unit: "GiB" }).check(wholeFromOne),
+  // How the guest hears of its name and keys.
+  seed: choice("`nocloud`: a disk that cloud-init reads. `fw_cfg`: only the files that every machine gets.", [
+    "nocloud",
+    "fw_cfg",
+  ]),
+  "saved-state": flag(
+    "Machines go on from a state that one was saved in before it had keys or network, instead of booting. The image has to run the script that the seed then has.",
+    { default: false },
+  ),
+  "authorized-keys": texts("Lines of authorized_keys that may log in.", inherited("the provider's")).map(
+    (lines, at) => lines && readKeys(lines, at),
+  ),
+  userdata: text("User data for cloud-init, handed on as it is.").as("userData"),
+};
+
+/** A kernel that QEMU loads itself, instead of what the disk's boot sector loads. */
+const bootTable = {
+  kernel: text("Kernel on this host that QEMU loads; absolute path.", {
+    shown: "the disk's boot sector",
+  }).check(absolute),
+  initrd: text("Initial RAM disk that goes with `kernel`; absolute path.").check(absolute),
+  "kernel-arguments": text("Command line of `kernel`.", { default: "console=ttyS0 root=/dev/vda rw" }).as(
+    "arguments",
+  ),
+};
+const boot = group(bootTable).map((files, at): BootFiles | null => {
+  if (files.kernel !== null) return { ...files, kernel: files.kernel };
+  if (files.initrd !== null) at.error("initrd", "is there without a kernel; add kernel, or leave it out");
+  return null;
+});
+
+/** An image that is a file of this host. The format is never guessed: a raw image could pretend to be any. */
+const fileTable = {
+  path: text("Absolute path of the image on this host; it is copied before its first use.", {
+    needed: true,
+  }).check(absolute),
+  format: text("`qcow2` or `raw`; never guessed.", { needed: true }).map(readFormat),
+};
+
+const ownTable = {
+  folder: text("Absolute path of the folder for images and machines.", { needed: true }).check(absolute),
+  host: text("Host name or machine id that the provider belongs to; launchers of other hosts refuse it.", {
+    shown: "the first that opens the folder",
+  }),
+  user: text(
+    "Who QEMU runs as when the launcher is root: a user of its own, in group `kvm` for KVM, or numbers (`uid:gid`). Needed then.",
+  ),
+  users: text(
+    "Numbers that are nobody's, as in `200000-200999`: each machine runs as one of its own, so that a guest that breaks out of QEMU reaches no other machine. As many machines as there are numbers; needs root.",
+  ).map(readUsers),
+  bridge: text(
+    "A network, as in `10.93.0.0/24`: machines have addresses of it, behind a bridge in a network namespace of its own, and see this host alone. Clients are on this host, or have a route to it. Needs root, `user`, `nftables` and `iproute2`.",
+  ).map(readSubnet),
+  address: text("Address of this host that clients reach the machines at.", { default: "127.0.0.1" }),
+  accelerator: choice(
+    "`auto`: KVM for the images that a probe boot under it proves. `kvm`, `tcg`: that one.",
+    ["auto", "kvm", "tcg"],
+  ),
+  "probe-timeout": seconds("For a probe boot under KVM to show a host key.", { default: 60 }).as(
+    "probeTimeoutMs",
+  ),
+  network: choice(
+    "`restricted`: the machine only answers. `outbound`: it reaches all but this host; needs root and `user`.",
+    ["restricted", "outbound"],
+  ).map((network, at) => {
+    if (network === "outbound" && !at.has("user"))
+      at.error("network", "is outbound, which tells the machines' packets by their user; add user");
+    return network;
+  }),
+  emulator: text("QEMU's program.", { default: "qemu-system-x86_64" }),
+  limits: group({
+    "max-vms": integer("Machines at once in the folder.", NO_LIMIT).as("instances"),
+    "max-cores": integer("Virtual processors at once in the folder.", {
+      default: null,
+      shown: "four per processor of the host",
+    }).as("cores"),
+    "max-ram": integer("Memory of all machines of the folder, QEMU's own included.", {
+      default: null,
+      shown: "the host's, less 1 GiB",
+      unit: "MiB",
+    }).as("ram"),
+  }),
+};
+
+const table = {
+  own: group(ownTable),
+  "authorized-keys": texts("Lines of authorized_keys that may log in.", { shown: "none" }).map(readKeys),
+  ...launchKeys({ launch: 600, boot: 300 }),
+  ...uploadKeys,
+  ...imageKeys(
+    {
+      diskimage: { meta: mapping("Kept beside the upload.").unread(), boot },
+      cloudImage: { file: group(fileTable), boot },
+    },
+    { description: "Images that are files of this host.", named: true },
+  ),
+  pools: entries(
+    section({
+      ...poolKeys({
+        "max-cores": integer("Virtual processors at once.", NO_LIMIT).as("cores"),
+        "max-ram": integer("Memory at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
+      }),
+      labels: entries(
+        section({
+          name: text("A top-level label.", { needed: true }),
+          diskimage: text("A `diskimages` entry of this provider; exactly one of this and `cloud-image`."),
+          "cloud-image": text(
+            "A `cloud-images` entry of this provider; exactly one of this and `diskimage`.",
+          ),
+          own: group(labelTable),
+          "console-log": flag("Keep what a machine that does not come up wrote to its console.", {
+            default: false,
+          }),
+          "host-key-checking": flag("False: ready as soon as QEMU runs.", { default: true }),
+        }),
+        "What the pool offers.",
+      ),
+    }),
+    "What the provider offers, in pools.",
+  ),
+};
+
+export type FileImage = Values<typeof fileTable>;
+export interface BootFiles extends Values<typeof bootTable> {
+  readonly kernel: string;
+}
+
+/** What only this driver understands of a provider; one host and one set of limits for all that name the folder. */
+export type QemuProviderOwn = Values<typeof ownTable>;
+export interface QemuLabelOwn extends Values<typeof labelTable> {
+  /** Null: the label boots an upload. */
+  readonly file: FileImage | null;
+  /** Null: from the disk. */
+  readonly boot: BootFiles | null;
+  readonly authorizedKeys: readonly string[];
+}
+export type QemuPoolConfig = PoolConfig<undefined, QemuLabelOwn>;
+export type QemuProviderConfig = ProviderConfig<QemuProviderOwn, undefined, QemuLabelOwn>;
+
+export const qemuConfig = driverConfig("qemu", table, (provider, context): QemuProviderConfig => {
+  const none: Pick<QemuLabelOwn, "file" | "boot"> = { file: null, boot: null };
+  const images = compileImages(provider, context, {
+    diskimage: (of): typeof none => ({ ...of, file: null }),
+    cloudImage: (of) => of,
+  });
+  const pools = compilePools(provider, (pool) => ({
+    labels: compileLabels(pool, context, (label) => {
+      const { at, consoleLog, hostKeyChecking, own } = label;
+      if (!hasOneImage(label)) return undefined;
+      if (own.savedState && provider.own.bridge !== null)
+        at.error(
+          "saved-state",
+          "cannot be had with bridge: guests that go on keep the hardware address that was saved",
+        );
+      const { image, connection, own: of } = labelImage(label, images, context, none);
+      const authorizedKeys = own.authorizedKeys ?? provider.authorizedKeys;
+      return { hostKeyChecking, connection, consoleLog, image, own: { ...own, ...of, authorizedKeys } };
+    }),
+    own: undefined,
+  }));
+  return { ...commonOf(provider), pools, own: provider.own };
+});
+
+/** A machine without an image boots nothing. */
+function hasOneImage({ at }: Entry<object>): boolean {
+  if (at.has("diskimage") !== at.has("cloud-image")) return true;
+  at.error(undefined, "needs exactly one of diskimage and cloud-image");
+  return false;
+}

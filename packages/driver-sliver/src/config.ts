@@ -1,0 +1,171 @@
+import {
+  absolute,
+  choice,
+  commonOf,
+  compileLabels,
+  compilePools,
+  driverConfig,
+  type Entry,
+  entries,
+  flag,
+  group,
+  inherited,
+  integer,
+  launchKeys,
+  messageOf,
+  NO_LIMIT,
+  type PoolConfig,
+  type ProviderConfig,
+  poolKeys,
+  section,
+  text,
+  texts,
+  type Values,
+  wholeFromOne,
+} from "@nodeyard/driver";
+import { CONTROL_USER, NODE_ID, type SshTarget, sshArguments, sshKey } from "@nodeyard/sliver-protocol";
+import { type Amounts, readKeys, readLend, sliverKeys } from "./rspec.ts";
+
+const SSH_PORT = 22;
+
+const machineTable = {
+  name: text("The node id that the machine was enrolled by.", { needed: true }).check((name) =>
+    NODE_ID.test(name) ? undefined : `is ${name}, which is not a node id; write letters, digits and .:_-`,
+  ),
+  socket: text(
+    "Absolute path of the control socket, for this machine; exactly one of this and `host`.",
+  ).check(absolute),
+  host: text("Name or address of a machine that is reached by SSH."),
+  port: integer("Its SSH server's port.", { default: SSH_PORT }),
+  user: text("Its control account.", { shown: CONTROL_USER }),
+  "identity-file": text(
+    "Absolute path of the private key that the control account knows; needed with `host`.",
+  ).check(absolute),
+  address: text("What clients reach the machine by; each sliver is at a port of it that it publishes.", {
+    shown: "`host`; with `socket`: none, and slivers are reached at their own addresses",
+  }),
+  "host-keys": texts("The machine's SSH host keys as `type base64`; needed with `host`.", { default: [] }),
+};
+
+const authorizedKeys = "Public keys that may log in, without options.";
+
+const labelTable = {
+  name: text("A top-level label.", { needed: true }),
+  ...sliverKeys,
+  lend: choice(
+    "Who may use what a sliver leaves of its caps: `none`, nobody; `idle`, busy ones on its machine whose label lends too, as long as it is ready and nobody's.",
+    ["none", "idle"],
+  ),
+  "authorized-keys": texts(authorizedKeys, inherited("the provider's")).map(
+    (lines, at) => lines && readKeys(lines, at),
+  ),
+  connection: group({
+    "python-path": text("Ansible's interpreter.", { default: "auto" }),
+    "shell-type": text("Ansible's shell type."),
+    // The machine says which user, when it has given the sliver a place.
+  }).map((ansible) => ({ ...ansible, username: null, type: "ssh", port: SSH_PORT })),
+  "host-key-checking": flag("False: ready as soon as its manager says so.", { default: true }),
+};
+
+const table = {
+  machines: entries(section(machineTable), "Machines whose sliver managers are this provider's.", {
+    needed: "validator",
+  }),
+  "signing-keys": text("Absolute path of the keys that the machines believe (`nodeyard sliverd keys`).", {
+    needed: true,
+  }).check(absolute),
+  epoch: integer("Raise it above another writer's to take its machines over.", { default: 1 }).check(
+    wholeFromOne,
+  ),
+  "authorized-keys": texts(authorizedKeys, { shown: "none" }).map(readKeys),
+  ...launchKeys({
+    launch: 1800,
+    booted: "For a sliver to show its host key.",
+    launched: "From the start of a launch to a running sliver; making an image counts.",
+  }),
+  pools: entries(
+    section({
+      ...poolKeys({
+        "max-millicores": integer("CPU guarantees at once.", NO_LIMIT).as("millicores"),
+        "max-ram": integer("Memory guarantees at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
+      }),
+      labels: entries(section(labelTable), "What the pool offers."),
+    }),
+    "What the provider offers, in pools.",
+  ),
+};
+
+/** A machine with a sliver manager, and how its API is reached. */
+export interface MachineAt {
+  /** The node id that it was enrolled by: documents for it carry that. */
+  readonly name: string;
+  readonly at: { readonly socket: string } | { readonly ssh: SshTarget };
+  /** What clients reach the machine by, each sliver at a port of it; null: slivers at their own addresses. */
+  readonly address: string | null;
+}
+
+/** What only this driver understands of a provider. */
+export interface SliverProviderOwn extends Pick<Values<typeof table>, "signingKeys" | "epoch"> {
+  readonly machines: readonly MachineAt[];
+}
+export interface SliverLabelOwn {
+  /** What a sliver of the label is given; the manager's defaults for what is absent. */
+  readonly rspec: Amounts;
+  /** Name or digest, as the machines know images; null: their default. */
+  readonly image: string | null;
+  readonly initscript: string;
+  /** `type base64`, each. */
+  readonly authorizedKeys: readonly string[];
+  /** Its slivers lend their caps to each other while nobody uses them. */
+  readonly lends: boolean;
+}
+export type SliverPoolConfig = PoolConfig<undefined, SliverLabelOwn>;
+export type SliverProviderConfig = ProviderConfig<SliverProviderOwn, undefined, SliverLabelOwn>;
+
+export const sliverConfig = driverConfig("sliver", table, (provider, context): SliverProviderConfig => {
+  const { signingKeys, epoch } = provider;
+  const pools = compilePools(provider, (pool) => ({
+    labels: compileLabels(pool, context, (label) => {
+      const { at, hostKeyChecking, connection, rspec, image, initscript } = label;
+      const lends = readLend(label.lend, rspec, at);
+      const authorizedKeys = label.authorizedKeys ?? provider.authorizedKeys;
+      const own: SliverLabelOwn = { rspec, image, initscript, authorizedKeys, lends };
+      return { hostKeyChecking, connection, image: null, own };
+    }),
+    own: undefined,
+  }));
+  return { ...commonOf(provider), pools, own: { machines: machinesOf(provider), signingKeys, epoch } };
+});
+
+function machinesOf({ at, machines: listed }: Entry<Values<typeof table>>): readonly MachineAt[] {
+  if (listed.length === 0) at.error("machines", "names no machine; add one");
+  const machines = listed.flatMap((machine) => machineAt(machine) ?? []);
+  const names = machines.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) at.error("machines", `names ${twice} twice; each machine has a name of its own`);
+  return machines;
+}
+
+function machineAt({ at, ...machine }: Entry<Values<typeof machineTable>>): MachineAt | undefined {
+  const { name, socket, host, port, user, identityFile, address, hostKeys } = machine;
+  if (at.has("socket") === at.has("host")) {
+    at.error(undefined, "needs exactly one of socket and host");
+    return undefined;
+  }
+  if (socket !== null) return { name, at: { socket }, address };
+  if (identityFile === null)
+    at.error("identity-file", "is missing; name the private key of the control account");
+  if (!at.has("host-keys"))
+    at.error("host-keys", "is missing; ssh-keyscan prints them; check them with the machine's owner");
+  if (host === null || identityFile === null || !at.has("host-keys")) return undefined;
+  const ssh = { host, port, ...(user === null ? {} : { user }), identityFile, hostKeys };
+  try {
+    for (const key of hostKeys) sshKey(key);
+    // What ssh would take for something else is found here, and not at the first call.
+    sshArguments(ssh, "");
+    return { name, at: { ssh }, address: address ?? host };
+  } catch (error) {
+    at.error(undefined, messageOf(error));
+    return undefined;
+  }
+}

@@ -1,0 +1,96 @@
+import { group, integer, messageOf, type Reader, text } from "@nodeyard/driver";
+import { IMAGE, MAX_AMOUNT, type Resource, sshKey } from "@nodeyard/sliver-protocol";
+import { LENT } from "./lending/index.ts";
+
+interface AmountAbout {
+  /** How much of the resource one of the key is. */
+  readonly scale?: number;
+  readonly unit?: string;
+  /** What is asked for when the key is absent; without it nothing is, and the manager's default holds. */
+  readonly default?: number;
+  /** That default, for the page. */
+  readonly shown?: string;
+}
+
+const amount = (description: string, { scale = 1, ...about }: AmountAbout) =>
+  integer(description, { default: undefined, ...about }).map((value, at, key) => {
+    if (value === undefined) return undefined;
+    if (Number.isSafeInteger(value) && value >= 0 && value * scale <= MAX_AMOUNT) return value * scale;
+    at.error(key, `is ${value}; write a whole number from 0 to ${Math.floor(MAX_AMOUNT / scale)}`);
+    return undefined;
+  });
+
+/**
+ * All amounts of a label. What is promised is always said, so that what a label needs does not depend on the managers' defaults; of
+ * the rest only what the file says.
+ */
+const amounts = {
+  "cpu-guarantee": amount("CPU that it has under any contention.", {
+    unit: "thousandths of a core",
+    default: 0,
+  }),
+  "cpu-share": amount("Part of what guarantees leave; 32 is a usual share, 64 twice as much.", {
+    shown: "32",
+  }),
+  "cpu-cap": amount("CPU at most; 0: no cap.", { unit: "thousandths of a core", shown: "0" }),
+  cores: amount("Whole cores of its own.", { default: 0 }).as("cpuCores"),
+  "memory-guarantee": amount("Memory that others cannot take.", { scale: 1024, unit: "MiB", default: 0 }),
+  memory: amount("Memory at most; 0: no cap.", { scale: 1024, unit: "MiB", shown: "0" }).as("memoryCap"),
+  pids: amount("Processes and threads at most.", { shown: "4096" }),
+  disk: amount("Disk at most, promised as well.", { scale: 1024, unit: "MiB", default: 2048 }),
+  "net-guarantee": amount("Traffic that it has under any contention.", {
+    scale: 1000,
+    unit: "kbit/s",
+    default: 0,
+  }),
+  "net-cap": amount("Traffic at most.", { scale: 1000, unit: "kbit/s", shown: "1000000" }),
+  connections: amount("Connections at most; 0: no cap.", { shown: "0" }),
+  "io-read": amount("Reading from its disk at most; 0: no cap.", { scale: 1024, unit: "KiB/s", shown: "0" }),
+  "io-write": amount("Writing to its disk at most; 0: no cap.", { scale: 1024, unit: "KiB/s", shown: "0" }),
+};
+
+export type Amounts = Readonly<Partial<Record<Resource, number>>>;
+
+/** What a sliver is given: keys of a label, or of the `sliver` mapping of a metastatic label. */
+export const sliverKeys = {
+  rspec: group(amounts).map((all, at): Amounts => {
+    const { memoryGuarantee = 0, memoryCap = 0 } = all;
+    // A cap of CPU or of traffic goes up with its guarantee; what is above this one would be killed.
+    if (memoryCap > 0 && memoryGuarantee > memoryCap)
+      at.error(
+        "memory-guarantee",
+        `is ${memoryGuarantee / 1024} with memory ${memoryCap / 1024}: a guarantee cannot exceed the cap; lower it, or raise memory`,
+      );
+    return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+  }),
+  image: text("Image of its root, by a name of the machine's or a digest; for the back end `container`.", {
+    shown: "the machine's",
+  }).check((image) =>
+    IMAGE.test(image)
+      ? undefined
+      : `is ${image}; write a name of lower-case letters and digits, or sha256:<digest>`,
+  ),
+  initscript: text("Shell script that runs in each sliver when it starts, as its user.", { default: "" }),
+};
+
+/** As `type base64`; any other line is an error. */
+export function readKeys(lines: readonly string[], at: Reader): readonly string[] {
+  return lines.flatMap((line, index) => {
+    try {
+      return [sshKey(line)];
+    } catch (error) {
+      at.error("authorized-keys", `entry ${index}: ${messageOf(error)}`);
+      return [];
+    }
+  });
+}
+
+/** Key `lend`: whether idle slivers lend their caps. */
+export function readLend(lend: "none" | "idle", rspec: Amounts, at: Reader): boolean {
+  if (lend === "idle" && LENT.every((name) => (rspec[name] ?? 0) === 0))
+    at.warn(
+      "lend",
+      "is without effect: caps are lent, and there are none; add cpu-cap, net-cap, io-read or io-write",
+    );
+  return lend === "idle";
+}

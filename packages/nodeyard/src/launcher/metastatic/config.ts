@@ -1,0 +1,135 @@
+import { isDeepStrictEqual } from "node:util";
+import {
+  commonOf,
+  compileLabels,
+  compilePools,
+  driverConfig,
+  type Entry,
+  entries,
+  flag,
+  group,
+  inherited,
+  integer,
+  type LabelConfig,
+  launchKeys,
+  type PoolConfig,
+  type ProviderConfig,
+  poolKeys,
+  seconds,
+  section,
+  text,
+  type Values,
+} from "@nodeyard/driver";
+import { isolationOf, isolationTable, type SlotIsolation } from "../../slivers/index.ts";
+
+/** What a record says of itself before its backing node is known (docs/contract/drivers.md, "Metastatic records"). */
+const UNKNOWN = "unknown";
+
+const slotTable = {
+  "backing-label": text("Label of the backing node, by which it is asked for.", { needed: true }),
+  "max-parallel-jobs": integer("Slots of one backing node.", { default: 1 })
+    .as("slots")
+    .map((jobs, at, key) => {
+      if (jobs < 1)
+        at.warn(key, `is ${Math.floor(jobs)}: the label is never served; give it at least one slot`);
+      return Math.max(0, Math.floor(jobs));
+    }),
+  "grace-time": seconds("An empty backing node is kept this long.", { default: 60 })
+    .as("graceMs")
+    .map(notBelow0),
+  "min-retention-time": seconds("A backing node is kept at least this long after it became ready.", {
+    default: 0,
+  })
+    .as("minRetentionMs")
+    .map(notBelow0),
+  "max-age": seconds("From this age on a backing node takes no more slots, and goes once it is empty.", {
+    default: 0,
+    shown: "no limit",
+  })
+    .as("maxAgeMs")
+    .map((age) => (age > 0 ? age : Number.POSITIVE_INFINITY)),
+};
+
+const labelTable = {
+  name: text("A top-level label.", { needed: true }),
+  own: group(slotTable),
+  "host-key-checking": flag(
+    "True: each slot is scanned before it is handed out; a failure retires its backing node.",
+    inherited("the pool's; true with `isolation: sliver`"),
+  ),
+  ...isolationTable,
+};
+
+/** The keys of docs/contract/config.md, "Metastatic keys". */
+const table = {
+  ...launchKeys({
+    boot: 120,
+    booted: "For a slot to answer, where it is scanned.",
+    launched: "From the start of a launch to a slot, the backing node's own launch included.",
+  }),
+  pools: entries(
+    section({
+      ...poolKeys({}),
+      name: text("Name of the pool, unique in its provider.", { needed: true }),
+      "host-key-checking": flag("Default of the pool's labels.", { default: false }),
+      labels: entries(section(labelTable), "What the pool cuts out of backing nodes.", {
+        needed: "validator",
+      }),
+    }),
+    "What the provider offers, in pools.",
+    { needed: "validator" },
+  ),
+};
+
+/** How one label is cut out of backing nodes. Times are milliseconds. */
+export interface MetastaticLabelOwn extends Values<typeof slotTable> {
+  /** Each slot is a sliver with this; absent: nothing separates slots. */
+  readonly sliver?: SlotIsolation;
+}
+/** Nothing of its own. */
+type Nothing = Readonly<Record<string, never>>;
+export type MetastaticLabel = LabelConfig<MetastaticLabelOwn>;
+export type MetastaticPool = PoolConfig<Nothing, MetastaticLabelOwn>;
+export type MetastaticProvider = ProviderConfig<Nothing, Nothing, MetastaticLabelOwn>;
+
+export const metastaticConfig = driverConfig("metastatic", table, (provider, context): MetastaticProvider => {
+  const agreed = new Map<string, Entry<Values<typeof labelTable>>>();
+  const pools = compilePools(provider, (pool) => ({
+    labels: compileLabels(pool, context, (label) => {
+      demandAgreement(label, agreed);
+      const sliver = isolationOf(label);
+      return {
+        // A sliver has a key of its own, and nobody else could tell its user which.
+        hostKeyChecking: label.hostKeyChecking ?? (sliver !== undefined || pool.hostKeyChecking),
+        connection: { username: UNKNOWN, pythonPath: UNKNOWN, shellType: UNKNOWN, type: UNKNOWN, port: 22 },
+        image: { kind: "cloud-image", name: "unused" },
+        own: { ...label.own, ...(sliver === undefined ? {} : { sliver }) },
+      };
+    }),
+    own: {},
+  }));
+  return { ...commonOf(provider), pools, own: {} };
+});
+
+function notBelow0(ms: number): number {
+  return Math.max(0, ms);
+}
+
+/** Labels that share a backing label must say the same about it (docs/contract/config.md, "Metastatic keys"). */
+function demandAgreement(
+  label: Entry<Values<typeof labelTable>>,
+  agreed: Map<string, Entry<Values<typeof labelTable>>>,
+): void {
+  const { at, name, own } = label;
+  if (name === own.backingLabel)
+    at.error("backing-label", `names ${name} itself; a slot is cut out of a node of another label`);
+  if (own.maxAgeMs < own.minRetentionMs)
+    at.error("max-age", "is below min-retention-time; raise it, or lower min-retention-time");
+  const first = agreed.get(own.backingLabel);
+  if (first === undefined) agreed.set(own.backingLabel, label);
+  else if (!isDeepStrictEqual(first.own, own))
+    at.error(
+      "backing-label",
+      `shares ${own.backingLabel} with label ${first.name}: multiple label definitions for the same backing label must be identical; make max-parallel-jobs, grace-time, min-retention-time and max-age the same, or use another backing label`,
+    );
+}
