@@ -2,7 +2,7 @@
 export interface Mutant {
   /** In kebab-case; says the fault. */
   readonly name: string;
-  /** What it breaks: a rule of the design by number, or a protocol rule by its title. */
+  /** What it breaks, in the words of docs/contract/rules.md, "What mutants break". */
   readonly breaks: string;
   /** Path below the root of the repository. */
   readonly file: string;
