@@ -23,7 +23,7 @@ async function site() {
   const cluster = createMemoryTree({ clock, random, latencyMs: [1, 5], losesEvent });
   const tree = cluster.connect({ name: "zuul", sessionTimeoutMs: 600_000 });
   const clouds = new Map(["cloud", "east"].map((name) => [name, new FakeCloud({ clock, random })]));
-  const surroundings = {
+  const environment = {
     cluster,
     clouds,
     witnesses: new Map(),
@@ -33,7 +33,7 @@ async function site() {
     onCloudError: () => {},
     onTooLarge: () => {},
   };
-  const start = (name: string) => new LauncherProcess(name, 5, surroundings);
+  const start = (name: string) => new LauncherProcess(name, 5, environment);
   const made = (async () => {
     for (const path of ["/nodepool", paths.requests]) await tree.create(path);
   })();

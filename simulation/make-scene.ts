@@ -5,6 +5,7 @@ import { type CallInfo, createMemoryTree, type Fault, type MemoryTree } from "@n
 import { Ambush, isFenced } from "./ambush.ts";
 import { Builders, ImageCheck } from "./builder/index.ts";
 import { LogCheck } from "./checks/index.ts";
+import { normalCloud } from "./cloud-faults.ts";
 import { count, noCoverage, transition } from "./coverage.ts";
 import { DamagedRecords } from "./damaged-records.ts";
 import type { Fault as FaultName } from "./faults.ts";
@@ -15,10 +16,9 @@ import { retried } from "./retried.ts";
 import type { Scene } from "./scene.ts";
 import { builderConfig, CHECKED, CLOUDS, IMAGE, quotaOf, STRANGERS, VARIANTS } from "./setting.ts";
 import { streams } from "./streams.ts";
-import { fairWeather } from "./weather.ts";
 import { FOREIGN, Witness } from "./witness.ts";
 
-/** Share of calls that lose their request or their reply while there is trouble; of events, a fifth of it. */
+/** Share of calls that lose their request or their reply while there are faults; of events, a fifth of it. */
 const LOST = 0.01;
 
 /** How far the tree's followers are behind its leader at most, while they lag and at other times, milliseconds. */
@@ -100,7 +100,7 @@ export function makeScene(
         random: stream(`ids of ${name}`),
         // One of them knows a machine by its tag only when it is asked for it.
         knobs: {
-          ...fairWeather(seed + index, quotaOf(name)),
+          ...normalCloud(seed + index, quotaOf(name)),
           repeatsCreates: index === seed % CLOUDS.length,
         },
         journal: witness.journal(() => cloud),

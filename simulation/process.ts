@@ -15,10 +15,10 @@ import type { Ambush } from "./ambush.ts";
 import { isBadSum } from "./builder/index.ts";
 import { Traps } from "./effects.ts";
 import { watchedCloud, watchedTree } from "./instruments.ts";
-import { Life } from "./mortal.ts";
+import { Life } from "./killable-process.ts";
 import type { Caller, Witness } from "./witness.ts";
 
-export interface Surroundings {
+export interface ProcessEnvironment {
   readonly cluster: MemoryCluster;
   /** By provider. */
   readonly clouds: ReadonlyMap<string, FakeCloud>;
@@ -66,14 +66,14 @@ export class LauncherProcess {
   #distrusted: number | undefined;
   readonly #clock: Clock;
 
-  constructor(name: string, seed: number, surroundings: Surroundings) {
-    const { cluster, clouds, witnesses, clock, ambush, config, onCloudError, onTooLarge } = surroundings;
+  constructor(name: string, seed: number, environment: ProcessEnvironment) {
+    const { cluster, clouds, witnesses, clock, ambush, config, onCloudError, onTooLarge } = environment;
     this.name = name;
     this.#clock = clock;
     const random: Random = seededRandom(seed);
     this.life = new Life(clock);
-    const mortal = this.life.clock();
-    this.tree = cluster.connect({ name, sessionTimeoutMs: SESSION_MS, clock: mortal });
+    const processClock = this.life.clock();
+    this.tree = cluster.connect({ name, sessionTimeoutMs: SESSION_MS, clock: processClock });
     const expire = () => {
       if (this.awake) this.tree.expire();
     };
@@ -107,7 +107,7 @@ export class LauncherProcess {
     );
     void Launcher.start({
       tree: watchedTree(this.tree, instruments),
-      clock: mortal,
+      clock: processClock,
       random,
       scan: { scan: async ({ host }) => ({ address: host, family: 4, hostKeys: [] }) },
       log: this.log,

@@ -13,7 +13,7 @@ export interface Outcome {
   readonly result: "used" | "failed" | "cancelled" | "spoiled" | "died";
 }
 
-/** What a requestor needs of its surroundings. */
+/** What a requestor needs of its environment. */
 export interface RequestorOptions {
   readonly tree: MemoryTree;
   readonly clock: Clock;

@@ -2,6 +2,7 @@ import { checkImages, imagesWithoutRecord } from "./builder/index.ts";
 import { Broken } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
 import { checkEnd, checkVerdicts, describe } from "./end.ts";
+import { FaultSchedule } from "./fault-schedule.ts";
 import { makeScene, prepare } from "./make-scene.ts";
 import { PythonLauncher } from "./python.ts";
 import { isQuiet, isSettled } from "./quiet.ts";
@@ -13,14 +14,13 @@ import { ONE_POOL, VARIANTS, WANTED } from "./setting.ts";
 import { sightingsOf } from "./sightings.ts";
 import { simulateSliverHost } from "./sliver-host/index.ts";
 import { between, pick } from "./streams.ts";
-import { Troubles } from "./troubles.ts";
 
 export interface SimulationOptions {
   readonly seed: number;
   /** Requests in all. */
   readonly requests?: number;
-  /** Troubles of the deck in all; calls and events get lost besides. */
-  readonly troubles?: number;
+  /** Faults of the deck in all; calls and events get lost besides. */
+  readonly faults?: number;
   /** Is told what was written, and when in virtual milliseconds at the latest. */
   readonly onWrite?: (write: Scene["cluster"]["log"][number], at: number) => void;
   readonly onFault?: (at: number, fault: string) => void;
@@ -49,20 +49,20 @@ const ONE_POOL_IN = 4;
 const DELETES_NOTHING = 8;
 /** One seed of so many has a pool that is asked for more than it has. */
 const RUSH_IN = 4;
-/** Troubles go on for at least this long, virtual milliseconds; quiet lasts another 200 s. */
+/** Faults go on for at least this long, virtual milliseconds; quiet lasts another 200 s. */
 const STORM_MS = 105_000;
-/** Nothing may take longer than this once the troubles are over, virtual milliseconds. */
+/** Nothing may take longer than this once the faults are over, virtual milliseconds. */
 const PATIENCE_MS = 3_600_000;
 /** Two sweeps and more: what leaked is found and deleted by then. */
 const QUIET_MS = 200_000;
 /** A cloud's images are listed every five minutes, and what two listings in a row show without a record goes. */
 const IMAGE_LEAKS_MS = 700_000;
-/** A launch in a cloud without troubles, virtual milliseconds. */
+/** A launch in a cloud without faults, virtual milliseconds. */
 const REPLACED_MS = 30_000;
 
 /** One run: throws `Broken` when a rule does not hold. */
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
-  const { requests = 50, troubles = 18 } = options;
+  const { requests = 50, faults = 18 } = options;
   const failures: unknown[] = [];
   const scene = makeScene(options, (error) => failures.push(error));
   const { clock, check, cluster, zuul, cli } = scene;
@@ -89,32 +89,32 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   });
   await prepare(scene);
   if (options.seed % 2 === 0) startPython(scene, failures);
-  const trouble = new Troubles(scene);
+  const schedule = new FaultSchedule(scene);
   if (options.seed % ONE_POOL_IN === 1) scene.config = ONE_POOL;
-  trouble.start();
+  schedule.start();
   // For a while it is alone, and the only one to say that something cannot be made.
   zuul.live(["doomed"]).catch((error) => failures.push(error));
   await advance(ALONE_MS);
-  trouble.reload(VARIANTS[0]!);
-  trouble.trapRare();
+  schedule.reload(VARIANTS[0]!);
+  schedule.trapRare();
   scene.builders.run().catch((error) => failures.push(error));
-  for (let number = 1; number < LAUNCHERS; number++) trouble.start();
+  for (let number = 1; number < LAUNCHERS; number++) schedule.start();
   const random = scene.stream("course");
-  if (options.seed % DELETES_NOTHING === 0) trouble.deleteNothing();
-  for (let asked = 0, done = 0; asked < requests || done < troubles || clock.monotonic() < STORM_MS; ) {
+  if (options.seed % DELETES_NOTHING === 0) schedule.deleteNothing();
+  for (let asked = 0, done = 0; asked < requests || done < faults || clock.monotonic() < STORM_MS; ) {
     // Work comes in bursts; in between only what is slow goes on.
     await advance(random.float() < 0.03 ? between(random, 5_000, 20_000) : between(random, 0, 400));
     if (asked < requests && random.float() < 0.7) {
       asked++;
       ask(scene).catch((error) => failures.push(error));
     }
-    if (done < troubles && random.float() < 0.25) {
+    if (done < faults && random.float() < 0.25) {
       done++;
-      trouble.happen();
+      schedule.happen();
     }
   }
   scene.troubled = false;
-  trouble.end();
+  schedule.end();
   scene.builders.stop();
   check.calm();
   const began = clock.monotonic();

@@ -99,7 +99,7 @@ interface Variant {
 }
 
 /**
- * Failed launches per label and hour, while there is trouble. Where few use it up, requests wait for up to an hour; the operator raises it
+ * Failed launches per label and hour, while there are faults. Where few use it up, requests wait for up to an hour; the operator raises it
  * at the end, so that no run takes so long.
  */
 export function budgetOf(seed: number, troubled: boolean): number {
@@ -156,7 +156,7 @@ function installation(
   };
 }
 
-/** Two of three builds are due by their age while a run has troubles; most trials end by their time. */
+/** Two of three builds are due by their age while a run has faults; most trials end by their time. */
 const REBUILD_MS = 20_000;
 const TRIAL = { share: 0.5, launches: 4, maxAgeMs: 60_000 };
 

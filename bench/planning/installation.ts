@@ -1,7 +1,7 @@
 import { seededRandom } from "@nodeyard/runtime";
 import type { LocalPool } from "nodeyard/scheduler";
-import { Bag } from "./bag.ts";
-import { Desk, localPool } from "./desk.ts";
+import { RandomPool } from "./random-pool.ts";
+import { localPool, SchedulerFixture } from "./scheduler-fixture.ts";
 
 const CLOUDS = 4;
 const LABELS = Array.from({ length: 24 }, (_, index) => `label-${index}`);
@@ -30,10 +30,10 @@ type InUse = Pick<Served, "node" | "pool" | "label">;
  */
 export class Installation {
   readonly #random = seededRandom(1);
-  readonly #desk: Desk;
-  readonly #waiting = new Bag<string>();
+  readonly #scheduler: SchedulerFixture;
+  readonly #waiting = new RandomPool<string>();
   /** Nodes in use in the clouds. */
-  readonly #used = new Bag<InUse>();
+  readonly #used = new RandomPool<InUse>();
   #sequence = 0;
   #paused = false;
 
@@ -51,24 +51,24 @@ export class Installation {
     const lab = localPool("lab", [BOARD], { launches: false, inventory });
     const quiet = localPool("quiet", [QUIET]);
     const all = [...clouds, lab, quiet];
-    this.#desk = new Desk(all);
+    this.#scheduler = new SchedulerFixture(all);
     this.#foreign();
     for (const cloud of clouds)
       for (let count = 0; count < inClouds; count++)
         this.#use({ node: this.#id(), pool: cloud.key, label: this.#labelOf(cloud) });
     for (let count = 0; count < boards; count++)
-      this.#desk.node(this.#id(), { pool: lab.key, label: BOARD }, "in-use", true);
+      this.#scheduler.node(this.#id(), { pool: lab.key, label: BOARD }, "in-use", true);
     for (let count = 0; count < nodes * QUIET_SHARE; count++)
-      this.#desk.node(this.#id(), { pool: quiet.key, label: QUIET }, "ready", false);
+      this.#scheduler.node(this.#id(), { pool: quiet.key, label: QUIET }, "ready", false);
     for (let count = 0; count < requests * BOARD_SHARE; count++) this.#ask(BOARD);
     for (let count = 0; count < requests * DECLINED_SHARE; count++)
       this.#ask(FOREIGN, { declined_by: all.map((one) => one.id) });
-    while (this.#desk.requests < requests) this.newRequest();
+    while (this.#scheduler.requests < requests) this.newRequest();
   }
 
   /** What the scheduler holds, so that a run can show that it is what it says. */
   get size(): { readonly requests: number; readonly nodes: number } {
-    const { requests, nodes } = this.#desk;
+    const { requests, nodes } = this.#scheduler;
     return { requests, nodes };
   }
 
@@ -79,16 +79,16 @@ export class Installation {
 
   /** One that waits is cancelled. */
   requestGone(): void {
-    this.#desk.gone("request", this.#waiting.take(this.#random.float()));
+    this.#scheduler.gone("request", this.#waiting.take(this.#random.float()));
   }
 
   /** A node in use is given back, deleted, and what that frees is given to the first in line. */
   nodeFreed(): Served {
     const { node, ...place } = this.#used.take(this.#random.float());
     const actions = [
-      ...this.#desk.node(node, place, "used", false),
-      ...this.#desk.gone("node", node),
-      ...this.#desk.tell({ type: "deleted", node }),
+      ...this.#scheduler.node(node, place, "used", false),
+      ...this.#scheduler.gone("node", node),
+      ...this.#scheduler.tell({ type: "deleted", node }),
     ];
     const action = actions.find((one) => one.type === "accept");
     if (action === undefined)
@@ -100,17 +100,17 @@ export class Installation {
 
   /** The machine for an accepted request is made and proves that it answers. */
   nodeReady({ request, node, ...place }: Served): void {
-    this.#desk.node(node, place, "building", true, request);
-    this.#desk.tell({ type: "started", request });
-    this.#desk.node(node, place, "ready", true, request);
+    this.#scheduler.node(node, place, "building", true, request);
+    this.#scheduler.tell({ type: "started", request });
+    this.#scheduler.node(node, place, "ready", true, request);
   }
 
   /** The request is fulfilled and goes; its node is in use. */
   fulfilled({ request, ...served }: Served): void {
-    this.#desk.request(request, served.label, { state: "fulfilled" });
-    this.#desk.tell({ type: "handled", request });
+    this.#scheduler.request(request, served.label, { state: "fulfilled" });
+    this.#scheduler.tell({ type: "handled", request });
     this.#use(served, request);
-    this.#desk.gone("request", request);
+    this.#scheduler.gone("request", request);
   }
 
   /** Another launcher's pool is paused, or goes on. */
@@ -120,17 +120,17 @@ export class Installation {
   }
 
   #foreign(): void {
-    this.#desk.component("foreign", "foreign-pool", "foreign", [FOREIGN], this.#paused);
+    this.#scheduler.component("foreign", "foreign-pool", "foreign", [FOREIGN], this.#paused);
   }
 
   #ask(label: string, fields: object = {}): string {
     const id = `${PRIORITIES[this.#below(PRIORITIES.length)]}-${this.#id()}`;
-    this.#desk.request(id, label, fields);
+    this.#scheduler.request(id, label, fields);
     return id;
   }
 
   #use({ node, pool, label }: InUse, request: string | null = null): void {
-    this.#desk.node(node, { pool, label }, "in-use", true, request);
+    this.#scheduler.node(node, { pool, label }, "in-use", true, request);
     this.#used.add({ node, pool, label });
   }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { Bag } from "../planning/bag.ts";
 import { Installation } from "../planning/installation.ts";
+import { RandomPool } from "../planning/random-pool.ts";
 
 test("an installation holds what it says, and every step is taken and made good", () => {
   const installation = new Installation(200, 100);
@@ -19,11 +19,11 @@ test("an installation holds what it says, and every step is taken and made good"
   }
 });
 
-test("a bag gives every thing once, those that were taken out by name never", () => {
-  const bag = new Bag<number>();
-  for (let item = 0; item < 10; item++) bag.add(item);
-  for (const item of [9, 0, 4, 4]) bag.delete(item);
-  const taken = [0.99, 0, 0.5, 0.3, 0.7, 0.1, 0.9].map((share) => bag.take(share));
+test("a pool gives every thing once, those that were taken out by name never", () => {
+  const pool = new RandomPool<number>();
+  for (let item = 0; item < 10; item++) pool.add(item);
+  for (const item of [9, 0, 4, 4]) pool.delete(item);
+  const taken = [0.99, 0, 0.5, 0.3, 0.7, 0.1, 0.9].map((share) => pool.take(share));
   expect(taken.sort((a, b) => a - b)).toEqual([1, 2, 3, 5, 6, 7, 8]);
-  expect(bag.size).toBe(0);
+  expect(pool.size).toBe(0);
 });

@@ -6,10 +6,10 @@ import { Builder, type BuilderConfig, Counters, type Disk, memoryLog, type Runni
 import { Ambush } from "../ambush.ts";
 import { Traps } from "../effects.ts";
 import { watchedCloud, watchedTree } from "../instruments.ts";
-import { Life } from "../mortal.ts";
+import { Life } from "../killable-process.ts";
 import type { SimulatedDisk } from "./simulated-disk.ts";
 
-export interface BuilderSurroundings {
+export interface BuilderEnvironment {
   readonly cluster: MemoryCluster;
   readonly clouds: ReadonlyMap<string, FakeCloud>;
   readonly clock: Clock;
@@ -33,13 +33,13 @@ export class BuilderProcess {
   closing = false;
   #next: BuilderConfig | undefined;
 
-  constructor(name: string, hostname: string, seed: number, surroundings: BuilderSurroundings) {
-    const { cluster, clouds, clock, config, disk } = surroundings;
+  constructor(name: string, hostname: string, seed: number, environment: BuilderEnvironment) {
+    const { cluster, clouds, clock, config, disk } = environment;
     this.name = name;
     this.disk = disk;
     this.life = new Life(clock);
-    const mortal = this.life.clock();
-    this.tree = cluster.connect({ name, sessionTimeoutMs: SESSION_MS, clock: mortal });
+    const processClock = this.life.clock();
+    this.tree = cluster.connect({ name, sessionTimeoutMs: SESSION_MS, clock: processClock });
     const instruments = {
       traps: this.traps,
       // Its sessions end by themselves often enough.
@@ -57,7 +57,7 @@ export class BuilderProcess {
     }) as unknown as Driver;
     void Builder.start({
       tree: watchedTree(this.tree, instruments),
-      clock: mortal,
+      clock: processClock,
       random: seededRandom(seed),
       scan: { scan: async ({ host }) => ({ address: host, family: 4, hostKeys: [] }) },
       log: this.log,

@@ -4,11 +4,11 @@ import { type BuilderConfig, deleteBuild, deleteUpload, requestBuild } from "nod
 import { BUILDER_POINTS, type CrashPoint, pointName } from "../effects.ts";
 import type { Fault } from "../faults.ts";
 import { between, pick } from "../streams.ts";
-import { BuilderProcess, type BuilderSurroundings } from "./builder-process.ts";
+import { type BuilderEnvironment, BuilderProcess } from "./builder-process.ts";
 import type { ImageCheck } from "./image-check.ts";
 import { SimulatedDisk } from "./simulated-disk.ts";
 
-export interface BuildersOptions extends Omit<BuilderSurroundings, "disk" | "config"> {
+export interface BuildersOptions extends Omit<BuilderEnvironment, "disk" | "config"> {
   readonly seed: number;
   readonly random: Random;
   /** Of the operator who asks for builds and deletes them. */
@@ -159,10 +159,10 @@ export class Builders {
   }
 
   #start(host: number): void {
-    const { seed, config, ...surroundings } = this.#options;
+    const { seed, config, ...environment } = this.#options;
     const number = this.#started++;
     const process = new BuilderProcess(`builder-${number}`, `builder-host-${host}`, seed * 1_000 + number, {
-      ...surroundings,
+      ...environment,
       disk: this.disks[host]!,
       config: config(this.#stopping),
     });

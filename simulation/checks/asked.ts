@@ -2,7 +2,7 @@ import { Broken } from "./broken.ts";
 import { type Change, isLauncher, type Rule } from "./rule.ts";
 
 /** What the check itself remembers of a request. */
-interface Asked {
+interface RequestMemory {
   readonly tenant_name: unknown;
   readonly requestor: unknown;
 }
@@ -11,7 +11,7 @@ interface Asked {
  * The client's promise: a node says whose it is. What was asked is what the client wrote, and not what a launcher says of it later.
  */
 export class AskedFor implements Rule {
-  readonly #asked = new Map<string, Asked>();
+  readonly #asked = new Map<string, RequestMemory>();
 
   onRequest({ id, before, after }: Change): void {
     if (before === undefined && after !== undefined) {

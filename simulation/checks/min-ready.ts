@@ -13,7 +13,7 @@ const GOING_MS = 5_000;
 
 const CONTENDER = /^\/nodepool\/nodes\/(\d{10})\/lock\/./;
 
-interface Asked {
+interface RequestMemory {
   readonly label: string;
   readonly at: number;
   /** Those that were enough without it. */
@@ -26,7 +26,7 @@ export class MinReady implements Rule {
   readonly #wanted: ReadonlyMap<string, number>;
   #settledAt = Number.POSITIVE_INFINITY;
   /** Requests that seem to be too many, by id. */
-  readonly #doubtful = new Map<string, Asked>();
+  readonly #doubtful = new Map<string, RequestMemory>();
   /** When somebody last left the line of a node's lock, by node. */
   readonly #unlockedAt = new Map<string, number>();
 

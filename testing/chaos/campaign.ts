@@ -14,7 +14,7 @@ export interface CampaignOptions {
   readonly store: StoreName;
   readonly kills: number;
   readonly seed: number;
-  /** Told of each death. */
+  /** Called at each death. */
   readonly onKill?: (what: string) => void;
 }
 

@@ -14,14 +14,14 @@ const LOCK_MS = 90_000;
 /** A request that has not ended by then never will. */
 const REQUEST_MS = 90_000;
 
-export interface Asked {
+export interface RequestOutcome {
   readonly request: string;
   readonly result: "used" | "failed" | "cancelled";
 }
 
 /** Lives the lives of requests as Zuul does (docs/contract/zuul.md). It is never killed; its tree may be. */
 export class Zuul {
-  readonly ended: Asked[] = [];
+  readonly ended: RequestOutcome[] = [];
   readonly #tree: Tree;
   readonly #random: Random;
 
@@ -31,7 +31,7 @@ export class Zuul {
   }
 
   /** One request from its creation to the return of its nodes. Rejects when it was not served as the contract says. */
-  async life(labels: readonly string[]): Promise<Asked> {
+  async life(labels: readonly string[]): Promise<RequestOutcome> {
     const request = await this.#ask(labels);
     const cancels = this.#random.float() < 0.2;
     const result = cancels ? await this.#cancel(request) : await this.#follow(request, labels);
@@ -76,13 +76,13 @@ export class Zuul {
     return undefined;
   }
 
-  async #cancel(request: string): Promise<Asked["result"]> {
+  async #cancel(request: string): Promise<RequestOutcome["result"]> {
     await sleep(this.#random.float() * 600);
     await this.#delete(paths.request(request));
     return "cancelled";
   }
 
-  async #follow(request: string, labels: readonly string[]): Promise<Asked["result"]> {
+  async #follow(request: string, labels: readonly string[]): Promise<RequestOutcome["result"]> {
     const limit = performance.now() + REQUEST_MS;
     while (performance.now() < limit) {
       const record = await this.#read(paths.request(request));
@@ -100,7 +100,11 @@ export class Zuul {
     );
   }
 
-  async #use(request: string, labels: readonly string[], nodes: readonly string[]): Promise<Asked["result"]> {
+  async #use(
+    request: string,
+    labels: readonly string[],
+    nodes: readonly string[],
+  ): Promise<RequestOutcome["result"]> {
     if (nodes.length !== labels.length)
       throw new Error(`request ${request}: ${nodes.length} nodes for ${labels}`);
     const locks = [];

@@ -72,7 +72,7 @@ const PATIENCE_MS = 45_000;
 /** Of a session that a test does not end: it outlives a client and a server that stand still for seconds. */
 const SESSION_S = 40;
 /** Of one that a test does end. */
-export const MORTAL_S = 8;
+export const SHORT_SESSION_S = 8;
 
 /** A foreign client in a process of its own. */
 export class Agent {

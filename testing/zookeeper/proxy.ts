@@ -1,5 +1,5 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { EventThief } from "./event-thief.ts";
+import { EventDropper } from "./event-dropper.ts";
 
 /** Which way bytes flow. */
 export type Direction = "to-server" | "to-client";
@@ -27,7 +27,7 @@ export interface TcpProxy {
   /** While true, watch events do not arrive, and everything else does. For a proxy started with `frames`. */
   steal(on: boolean): void;
   /** Watch events that did not arrive. */
-  readonly stolen: number;
+  readonly dropped: number;
   /** While true, new connections are closed at once. */
   refuse(on: boolean): void;
   close(): Promise<void>;
@@ -57,8 +57,8 @@ export async function startProxy(
   const stalled = new Set<Direction>();
   let cutting: Cut | undefined;
   let refusing = false;
-  let stealing = false;
-  let stolen = 0;
+  let dropping = false;
+  let dropped = 0;
   let accepted = 0;
 
   function drop(link: Link): void {
@@ -89,11 +89,11 @@ export async function startProxy(
     }
   }
 
-  function honest(thief: EventThief | undefined, data: Buffer): Buffer {
-    if (thief === undefined) return data;
-    const before = thief.stolen;
-    const through = thief.pass(data);
-    stolen += thief.stolen - before;
+  function honest(dropper: EventDropper | undefined, data: Buffer): Buffer {
+    if (dropper === undefined) return data;
+    const before = dropper.dropped;
+    const through = dropper.pass(data);
+    dropped += dropper.dropped - before;
     return through;
   }
 
@@ -111,11 +111,11 @@ export async function startProxy(
     }
     accepted++;
     const server = connect({ ...target, noDelay: true });
-    const thief = frames ? new EventThief(() => stealing) : undefined;
+    const dropper = frames ? new EventDropper(() => dropping) : undefined;
     const link = { client, server };
     links.add(link);
     client.on("data", (data) => forward(link, "to-server", data));
-    server.on("data", (data) => forward(link, "to-client", honest(thief, data)));
+    server.on("data", (data) => forward(link, "to-client", honest(dropper, data)));
     for (const socket of [client, server]) {
       socket.on("error", () => drop(link));
       socket.on("close", () => drop(link));
@@ -153,10 +153,10 @@ export async function startProxy(
       for (const link of links) apply(link);
     },
     steal: (on) => {
-      stealing = on;
+      dropping = on;
     },
-    get stolen() {
-      return stolen;
+    get dropped() {
+      return dropped;
     },
     refuse: (on) => {
       refusing = on;

@@ -1,7 +1,7 @@
 import type { Clock, Driver, Random } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import { CloudConfigError, type TlsOptions, type Transport } from "./client/index.ts";
-import { type Cloud, resolveCloud, type Surroundings } from "./clouds/index.ts";
+import { type Cloud, type CloudConfigPaths, resolveCloud } from "./clouds/index.ts";
 import type { OpenstackProviderConfig } from "./config.ts";
 import { openstackConfig } from "./config.ts";
 import { Credentials } from "./credentials.ts";
@@ -11,7 +11,7 @@ import { OpenstackProvider } from "./provider.ts";
 
 /** What the driver needs of its host; tests hand out their own. */
 export interface OpenstackHost {
-  readonly around: Surroundings;
+  readonly around: CloudConfigPaths;
   connect(tls: TlsOptions): Transport;
   readonly openFile: OpenFile;
   /** Whether this host has an IPv6 address that routes. */
@@ -60,13 +60,13 @@ function leaseFor(
   }
 }
 
-function tlsOf(cloud: Cloud, around: Surroundings): TlsOptions {
+function tlsOf(cloud: Cloud, around: CloudConfigPaths): TlsOptions {
   const { verify, cacert, cert, key } = cloud.tls;
   const read = (path: string | null) => (path === null ? null : readPem(path, cloud, around));
   return { verify, ca: read(cacert), cert: read(cert), key: read(key) };
 }
 
-function readPem(path: string, cloud: Cloud, around: Surroundings): string {
+function readPem(path: string, cloud: Cloud, around: CloudConfigPaths): string {
   let text: string | undefined;
   try {
     text = around.read(path);

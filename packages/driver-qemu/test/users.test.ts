@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "@nodeyard/runtime";
 import { afterAll, describe, expect, test } from "vitest";
 import { blankDisk, Launches, type QemuRig, qemuRig, requireQemu } from "../../../testing/qemu/index.ts";
-import { Numbers, nobodys } from "../src/edge/numbers.ts";
+import { assertIdsUnused, Numbers } from "../src/edge/numbers.ts";
 
 const root = process.getuid?.() === 0;
 const skip = requireQemu() !== undefined;
@@ -58,7 +58,7 @@ describe.skipIf(skip || !root)("a user for each machine", { timeout: 120_000 }, 
 
   test("is nobody's; what a launcher took before it died comes back when it is needed", async () => {
     const all = join(folder, "taken");
-    await expect(nobodys({ first: 0, last: 10 })).rejects.toThrow(/which is root/);
+    await expect(assertIdsUnused({ first: 0, last: 10 })).rejects.toThrow(/which is root/);
     const users = await Numbers.open(all, { first: 61300, last: 61301 }, "users");
     const nobody = async () => false;
     const now = systemClock.now();

@@ -11,13 +11,13 @@ import { type Seen, SliverHosts } from "./sliver-hosts.ts";
 const OPEN_MS = 30_000;
 
 /** What the driver has of this host. */
-export interface Ways {
+export interface HostAccess {
   readonly connect: (machine: MachineAt) => SliverClient;
   /** Throws KeyFileError. */
   readonly readKeys: (path: string) => SigningKeys;
 }
 
-export function createSliverDriver({ connect, readKeys }: Ways): Driver<SliverProviderConfig> {
+export function createSliverDriver({ connect, readKeys }: HostAccess): Driver<SliverProviderConfig> {
   return {
     name: "sliver",
     contract: 1,
@@ -64,7 +64,7 @@ function hostsOf(
   { own }: SliverProviderConfig,
   { clock, random, log }: DriverContext,
   { closed }: Calls,
-  { connect, readKeys }: Ways,
+  { connect, readKeys }: HostAccess,
 ): SliverHosts {
   const keys = readKeys(own.signingKeys);
   const { epoch } = own;

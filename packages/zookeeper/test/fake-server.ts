@@ -47,7 +47,7 @@ export async function settle(): Promise<void> {
   for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-export interface Heard extends wire.RequestHeader {
+export interface ReceivedRequest extends wire.RequestHeader {
   readonly request: wire.Request;
 }
 
@@ -55,7 +55,7 @@ export interface Heard extends wire.RequestHeader {
 export class FakeServer implements Connector {
   readonly endpoints: Endpoint[] = [];
   readonly connects: wire.ConnectRequest[] = [];
-  readonly heard: Heard[] = [];
+  readonly received: ReceivedRequest[] = [];
   /** How a handshake is answered; undefined refuses the connection. */
   welcome: ((request: wire.ConnectRequest) => wire.ConnectResponse) | undefined = () => ({
     protocolVersion: 0,
@@ -82,7 +82,7 @@ export class FakeServer implements Connector {
       reader.reset(bytes, start, end);
       if (shaken) {
         const { xid, type } = wire.readRequestHeader(reader);
-        this.heard.push({ xid, type, request: wire.readRequest(reader, type) });
+        this.received.push({ xid, type, request: wire.readRequest(reader, type) });
         return;
       }
       shaken = true;
@@ -136,8 +136,8 @@ export class FakeServer implements Connector {
   }
 
   /** The last request of that type. */
-  last(type: wire.OpCode): Heard {
-    const found = this.heard.findLast((one) => one.type === type);
+  last(type: wire.OpCode): ReceivedRequest {
+    const found = this.received.findLast((one) => one.type === type);
     if (found === undefined) throw new Error(`the server has heard no ${wire.opName(type)}`);
     return found;
   }

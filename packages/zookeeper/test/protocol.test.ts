@@ -40,7 +40,7 @@ describe("the wire", () => {
     zk.submit(read, (_, response) => order.push(`reply ${response?.data}`));
     zk.submit(read, (_, response) => order.push(`reply ${response?.data}`));
     await settle();
-    const [first, second] = server.heard;
+    const [first, second] = server.received;
     const event = (type: number) => (w: wire.JuteWriter) => {
       wire.writeReplyHeader(w, -1, -1n, 0);
       wire.writeWatcherEvent(w, { type, state: 3, path: "/a" });
@@ -58,9 +58,9 @@ describe("the wire", () => {
   test("operations of one turn leave in one write, in order", async () => {
     const { zk, server } = await started();
     for (const path of ["/a", "/b", "/c"]) void zk.exists(path).catch(() => undefined);
-    expect(server.heard).toEqual([]);
+    expect(server.received).toEqual([]);
     await settle();
-    expect(server.heard.map(({ xid, request }) => [xid, (request as { path: string }).path])).toEqual([
+    expect(server.received.map(({ xid, request }) => [xid, (request as { path: string }).path])).toEqual([
       [1, "/a"],
       [2, "/b"],
       [3, "/c"],
@@ -84,7 +84,7 @@ describe("the wire", () => {
       const lost = errorOf(zk.get("/a"));
       await settle();
       if (answer === "long") server.raw(Buffer.from([0x7f, 0, 0, 0]));
-      else server.frame((w) => wire.writeReplyHeader(w, server.heard[0]!.xid, 1n, 0));
+      else server.frame((w) => wire.writeReplyHeader(w, server.received[0]!.xid, 1n, 0));
       expect(((await lost) as Error).cause).toBeInstanceOf(ProtocolError);
     }
   });
@@ -96,7 +96,7 @@ describe("the wire", () => {
     await clock.pass(101);
     expect(await late).toMatchObject({ code: "zookeeper.deadline_exceeded" });
     server.frame(
-      ...server.heard.map(({ xid, request }) =>
+      ...server.received.map(({ xid, request }) =>
         reply(xid, OpCode.getData, { data: Buffer.from((request as { path: string }).path), stat: STAT }),
       ),
     );
@@ -109,7 +109,7 @@ describe("the wire", () => {
     const exists = zk.exists("/a");
     await settle();
     server.frame(
-      ...server.heard.map(
+      ...server.received.map(
         ({ xid }) =>
           (w: wire.JuteWriter) =>
             wire.writeReplyHeader(w, xid, 5n, -101),
@@ -160,7 +160,7 @@ describe("time", () => {
     const { zk, server, clock } = await started();
     expect(zk.session).toMatchObject({ timeoutMs: 9_000, lastAnsweredSentAt: 0 });
     await clock.pass(2_999);
-    expect(server.heard).toEqual([]);
+    expect(server.received).toEqual([]);
     await clock.pass(1);
     const ping = server.last(OpCode.ping);
     expect(ping.xid).toBe(-2);
@@ -177,10 +177,10 @@ describe("time", () => {
     let answered = 0;
     for (let ms = 0; ms < 40_000; ms += 100) {
       await clock.pass(100);
-      for (const { xid } of server.heard.slice(answered)) {
+      for (const { xid } of server.received.slice(answered)) {
         server.frame((w) => wire.writeReplyHeader(w, xid, 1n, 0));
       }
-      answered = server.heard.length;
+      answered = server.received.length;
       server.frame((w) => {
         wire.writeReplyHeader(w, wire.Xid.event, -1n, 0);
         wire.writeWatcherEvent(w, event);
@@ -235,7 +235,7 @@ describe("time", () => {
     await clock.pass(1_000);
     const done = zk.get("/a");
     await clock.pass(700);
-    server.frame(reply(server.heard[0]!.xid, OpCode.getData, { data: Buffer.alloc(0), stat: STAT }));
+    server.frame(reply(server.received[0]!.xid, OpCode.getData, { data: Buffer.alloc(0), stat: STAT }));
     await done;
     expect(zk.session.lastAnsweredSentAt).toBe(1_000);
   });
@@ -357,7 +357,7 @@ describe("servers", () => {
     const done = zk.get("/a");
     await settle();
     const answer = reply(
-      server.heard[0]!.xid,
+      server.received[0]!.xid,
       OpCode.getData,
       { data: Buffer.alloc(0), stat: STAT },
       0x1_8000_0001n,

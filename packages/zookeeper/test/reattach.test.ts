@@ -22,7 +22,7 @@ test("many watches below a long chroot are set again in parts that a server take
     void zk.exists(`/w${i}`, { watch: () => undefined });
   }
   await settle();
-  for (const { xid } of server.heard.splice(0)) {
+  for (const { xid } of server.received.splice(0)) {
     server.frame((w) => wire.writeReplyHeader(w, xid, 5n, ErrorCode.noNode));
   }
   const watch = zk.addWatch("/all", "persistent-recursive", () => undefined);
@@ -32,12 +32,12 @@ test("many watches below a long chroot are set again in parts that a server take
     wire.writeResponse(w, OpCode.addWatch, { err: 0 });
   });
   await watch;
-  server.heard.length = 0;
+  server.received.length = 0;
   server.cut();
   const later = zk.exists("/after");
   await clock.pass(100);
 
-  const parts = server.heard.filter(({ type }) => type === OpCode.setWatches2);
+  const parts = server.received.filter(({ type }) => type === OpCode.setWatches2);
   expect(parts.length).toBeGreaterThan(10);
   const requests = parts.map(({ request }) => request as wire.SetWatchesRequest);
   for (const request of requests) {
@@ -51,7 +51,7 @@ test("many watches below a long chroot are set again in parts that a server take
     `${chroot}/all`,
   ]);
   // Before anything else is asked.
-  expect(server.heard.findIndex(({ type }) => type === OpCode.exists)).toBe(parts.length);
+  expect(server.received.findIndex(({ type }) => type === OpCode.exists)).toBe(parts.length);
   server.frame((w) => wire.writeReplyHeader(w, server.last(OpCode.exists).xid, 6n, ErrorCode.noNode));
   await settle();
   expect(await later).toBeUndefined();
@@ -70,9 +70,9 @@ test("a watch that was given up before the server's answer is removed there, unl
   given.abort();
   expect(await first).toBeInstanceOf(Aborted);
   await settle();
-  expect(server.heard.map(({ type }) => type)).toEqual([OpCode.addWatch, OpCode.removeWatches]);
+  expect(server.received.map(({ type }) => type)).toEqual([OpCode.addWatch, OpCode.removeWatches]);
 
-  server.heard.length = 0;
+  server.received.length = 0;
   const again = new AbortController();
   const second = add(again.signal).catch((error: unknown) => error);
   void add().catch(() => undefined);
@@ -80,5 +80,5 @@ test("a watch that was given up before the server's answer is removed there, unl
   again.abort();
   expect(await second).toBeInstanceOf(Aborted);
   await settle();
-  expect(server.heard.map(({ type }) => type)).toEqual([OpCode.addWatch, OpCode.addWatch]);
+  expect(server.received.map(({ type }) => type)).toEqual([OpCode.addWatch, OpCode.addWatch]);
 });

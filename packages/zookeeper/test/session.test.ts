@@ -18,7 +18,7 @@ import {
   TooLarge,
   ZooKeeper,
 } from "../src/index.ts";
-import { client, closeClients, errorOf, freshPath, MORTAL_MS, states, until } from "./support.ts";
+import { client, closeClients, errorOf, freshPath, SHORT_SESSION_MS, states, until } from "./support.ts";
 
 describe.skipIf(requireZooKeeper())("the session", () => {
   let server: ZooKeeperServer;
@@ -85,7 +85,7 @@ describe.skipIf(requireZooKeeper())("the session", () => {
   });
 
   test("an expired session is an event, then a new one; what waited fails, what comes after goes through", async () => {
-    const shaky = await client(proxy, { sessionTimeoutMs: MORTAL_MS });
+    const shaky = await client(proxy, { sessionTimeoutMs: SHORT_SESSION_MS });
     const path = await freshPath(zk);
     await shaky.create(`${path}/e`, undefined, { ephemeral: true });
     const lost: string[] = [];
@@ -131,7 +131,7 @@ describe.skipIf(requireZooKeeper())("the session", () => {
   });
 
   test("a server that falls silent is given up after two thirds of the session timeout", async () => {
-    const shaky = await client(proxy, { sessionTimeoutMs: MORTAL_MS });
+    const shaky = await client(proxy, { sessionTimeoutMs: SHORT_SESSION_MS });
     const changes = states(shaky);
     proxy.stall();
     await until("suspended", () => changes.length > 0);
@@ -141,15 +141,15 @@ describe.skipIf(requireZooKeeper())("the session", () => {
   });
 
   test("an idle session is kept alive by pings, and its trusted time moves on with them", async () => {
-    const idle = await client(proxy, { sessionTimeoutMs: MORTAL_MS });
+    const idle = await client(proxy, { sessionTimeoutMs: SHORT_SESSION_MS });
     const { id, lastAnsweredSentAt } = idle.session;
-    await until("three pings", () => idle.session.lastAnsweredSentAt > lastAnsweredSentAt + MORTAL_MS);
+    await until("three pings", () => idle.session.lastAnsweredSentAt > lastAnsweredSentAt + SHORT_SESSION_MS);
     expect(idle.session).toMatchObject({ id, state: "connected", epoch: 1 });
     expect(idle.session.lastAnsweredSentAt).toBeLessThanOrEqual(performance.now());
     proxy.stall();
     const stuck = idle.session.lastAnsweredSentAt;
     await until("suspended", () => idle.session.state === "suspended");
-    expect(idle.session.lastAnsweredSentAt).toBeLessThan(stuck + MORTAL_MS);
+    expect(idle.session.lastAnsweredSentAt).toBeLessThan(stuck + SHORT_SESSION_MS);
   });
 
   test("deadlines end operations that wait and those that are in flight", async () => {

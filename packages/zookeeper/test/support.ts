@@ -4,7 +4,7 @@ import { connect, type Status, type ZooKeeper, type ZooKeeperOptions } from "../
 const clients: ZooKeeper[] = [];
 const PATIENCE_MS = 60_000;
 /** Of a session that a test ends, milliseconds: what stands still for less than this does not end it before. */
-export const MORTAL_MS = 4_000;
+export const SHORT_SESSION_MS = 4_000;
 
 /** A connected client that `closeClients` closes. */
 export async function client(

@@ -162,7 +162,7 @@ export const CAPACITY: readonly Mutant[] = [
       tests: [`${TESTS}/scheduler/planning`, `${RULES}/protocol-components`],
     },
   ]),
-  ...faultsIn(`${LIMITS}/ledger-book.ts`, [
+  ...faultsIn(`${LIMITS}/ledger-cache.ts`, [
     {
       name: "ledgers-are-written-over",
       breaks: "rule 3",
@@ -180,7 +180,7 @@ export const CAPACITY: readonly Mutant[] = [
       breaks: "rule 3",
       find: "} else if (fresh.has(over.scope)) {",
       put: "} else if (fresh !== undefined) {",
-      tests: [`${TESTS}/launcher/ledger-book`],
+      tests: [`${TESTS}/launcher/ledger-cache`],
     },
     {
       name: "moved-ledger-is-not-read-again",

@@ -181,8 +181,8 @@ export const FENCES: readonly Mutant[] = [
     {
       name: "stays-in-the-line-when-it-leaves",
       breaks: "rule 4",
-      find: ".then(() => persevere(this.#context, () => this.#leave()))",
-      put: ".then(() => void [persevere, this.#leave])",
+      find: ".then(() => retryInterrupted(this.#context, () => this.#leave()))",
+      put: ".then(() => void [retryInterrupted, this.#leave])",
       tests: ["packages/nodeyard/test/launcher/stopping"],
     },
   ]),
@@ -204,7 +204,7 @@ export const FENCES: readonly Mutant[] = [
     {
       name: "pool-that-left-stays-registered",
       breaks: "protocol: components",
-      find: ".then(() => persevere(this.#handles, () => this.#remove(component)))",
+      find: ".then(() => retryInterrupted(this.#handles, () => this.#remove(component)))",
       put: ".then(() => void [this.#remove])",
       tests: [`${RULES}/protocol-components`],
     },

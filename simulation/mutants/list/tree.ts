@@ -42,7 +42,7 @@ export const TREE_FAULTS: readonly Mutant[] = [
       tests: [`packages/tree/test/memory/conformance`],
     },
   ]),
-  ...faultsIn(`${TREE}/feed/told.ts`, [
+  ...faultsIn(`${TREE}/feed/reported-state.ts`, [
     {
       name: "versions-go-back",
       breaks: "protocol: the feed of a tree",

@@ -46,10 +46,10 @@ export function recordCore(core: EmbeddedTree["core"]): void {
   };
 }
 
-type Asked = Parameters<EmbeddedTree["core"]["commit"]>[1][number];
+type CommittedOp = Parameters<EmbeddedTree["core"]["commit"]>[1][number];
 
 /** Access lists are no matter of the log, and to its reader null data is empty. A setAcl comes alone, never in a multi. */
-function contractOp(op: Asked): Op[] {
+function contractOp(op: CommittedOp): Op[] {
   if (op.op === "setAcl") return [];
   if (op.op !== "create" && op.op !== "set") return [op];
   return [{ ...op, data: op.data ?? new Uint8Array(0) }];

@@ -1,7 +1,7 @@
 import { systemRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { requireZooKeeper, startZooKeeper } from "../../zookeeper/index.ts";
-import { startThief } from "../lost-replies/thief.ts";
+import { startReplyDroppingProxy } from "../lost-replies/reply-dropping-proxy.ts";
 import { until } from "../patience.ts";
 import { onZooKeeper } from "../site.ts";
 import { checkCloud, checkLog, excerpt, leftovers } from "../verdict.ts";
@@ -13,8 +13,8 @@ const MOST = 40;
 describe.skipIf(requireZooKeeper())("the reply of a write is lost", () => {
   test("of each write in a request's life once: each life ends as asked, and nothing is left", async () => {
     const zookeeper = await startZooKeeper();
-    const thief = await startThief(zookeeper);
-    const site = onZooKeeper(zookeeper, { launcherPort: thief.port, latency: "{}" });
+    const dropper = await startReplyDroppingProxy(zookeeper);
+    const site = onZooKeeper(zookeeper, { launcherPort: dropper.port, latency: "{}" });
     const launcher = site.start();
     try {
       expect(await launcher.told(site.ready), launcher.errors).toBe(true);
@@ -26,9 +26,9 @@ describe.skipIf(requireZooKeeper())("the reply of a write is lost", () => {
           60_000,
           async () => (await leftovers(tree)).join(", "),
         );
-      let stolen = 0;
+      let dropped = 0;
       for (let n = 1; n <= MOST; n++) {
-        thief.arm(n);
+        dropper.arm(n);
         const asked = await zuul.life(["small", "large"]).catch((error: Error) => {
           throw new Error(`write ${n}: ${error.message}\n${excerpt(site.log(), undefined, 40).join("\n")}`);
         });
@@ -36,18 +36,18 @@ describe.skipIf(requireZooKeeper())("the reply of a write is lost", () => {
         await clean().catch((error: Error) => {
           throw new Error(`write ${n}: left over: ${error.message}\n${launcher.errors.slice(-2_000)}`);
         });
-        if (!thief.stolen) break;
-        stolen++;
+        if (!dropper.dropped) break;
+        dropped++;
       }
-      expect(stolen).toBeGreaterThanOrEqual(10);
-      expect(stolen).toBeLessThan(MOST);
+      expect(dropped).toBeGreaterThanOrEqual(10);
+      expect(dropped).toBeLessThan(MOST);
       const check = checkLog(site.log());
       expect([check.nodes.size, check.requests.size]).toEqual([0, 0]);
       expect([...checkCloud(site.cloud)]).toEqual([]);
       await tree.close();
     } finally {
       await launcher.signal("SIGKILL");
-      await thief.close();
+      await dropper.close();
       await site.close();
     }
   }, 300_000);

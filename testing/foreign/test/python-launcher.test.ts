@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requireZooKeeper } from "../../zookeeper/index.ts";
-import { type Agent, MORTAL_S } from "../agent.ts";
+import { type Agent, SHORT_SESSION_S } from "../agent.ts";
 import { type ForeignSite, type StoreName, startForeignSite } from "../site.ts";
 
 const STORES: readonly StoreName[] = ["zookeeper", "embedded"];
@@ -148,7 +148,7 @@ describe.skipIf(requireZooKeeper()).each(STORES)(
     });
 
     test("26: a launcher dies with a pending request: it is put back and served, its init node goes", async () => {
-      const dying = site.agent(MORTAL_S);
+      const dying = site.agent(SHORT_SESSION_S);
       await register("cloud-of-python", ["small"], 50, dying);
       const request = await python.request(["small"]);
       expect(await dying.lock(LOCK(request), false)).toMatch(/__lock__/);

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requireZooKeeper } from "../../zookeeper/index.ts";
-import { type Agent, MORTAL_S } from "../agent.ts";
+import { type Agent, SHORT_SESSION_S } from "../agent.ts";
 import { type ForeignSite, type StoreName, startForeignSite } from "../site.ts";
 
 const STORES: readonly StoreName[] = ["zookeeper", "embedded"];
@@ -145,7 +145,7 @@ describe.skipIf(requireZooKeeper()).each(STORES)("Zuul, by kazoo, on %s", { time
   });
 
   test("8: the session that uses a node dies: the node is deleted", async () => {
-    const executor = site.agent(MORTAL_S);
+    const executor = site.agent(SHORT_SESSION_S);
     const id = await zuul.request(["small"]);
     const [node] = (await zuul.requestIs(id, "fulfilled")).nodes as string[];
     await executor.lock(`${NODE(node)}/lock`);

@@ -1,7 +1,7 @@
 import { CloudConfigError, type Place, type ServiceName } from "../client/index.ts";
 import type { Cloud, NetworkHint } from "./cloud.ts";
 import { flag, isMapping, type Mapping, text } from "./mapping.ts";
-import type { Surroundings } from "./search.ts";
+import type { CloudConfigPaths } from "./search.ts";
 
 const SERVICE_KEYS: Readonly<Record<string, ServiceName>> = {
   compute: "compute",
@@ -16,7 +16,7 @@ const SERVICE_KEYS: Readonly<Record<string, ServiceName>> = {
 const OUTSIDE_AUTH = ["username", "password", "project_name", "project_id", "auth_url", "token"];
 
 /** Applies every default; what cannot be used is an error. */
-export function compileCloud(name: string, raw: Mapping, { home }: Pick<Surroundings, "home">): Cloud {
+export function compileCloud(name: string, raw: Mapping, { home }: Pick<CloudConfigPaths, "home">): Cloud {
   const values = authValues(raw);
   const authUrl = values.auth_url;
   if (authUrl === undefined)

@@ -1,7 +1,7 @@
 import { messageOf } from "@nodeyard/runtime";
 import { parse } from "yaml";
 import { CloudConfigError } from "../client/index.ts";
-import { type CloudFile, firstFile, type Surroundings } from "./search.ts";
+import { type CloudConfigPaths, type CloudFile, firstFile } from "./search.ts";
 
 export type Mapping = Readonly<Record<string, unknown>>;
 
@@ -9,7 +9,7 @@ export type Mapping = Readonly<Record<string, unknown>>;
 export function readMapping(
   file: CloudFile,
   key: string,
-  around: Surroundings,
+  around: CloudConfigPaths,
 ): { readonly path: string | null; readonly entries: Mapping } {
   const found = read(file, around);
   if (found === undefined) return { path: null, entries: {} };
@@ -25,7 +25,7 @@ export function readMapping(
   return { path: found.path, entries: isMapping(entries) ? entries : {} };
 }
 
-function read(file: CloudFile, around: Surroundings) {
+function read(file: CloudFile, around: CloudConfigPaths) {
   try {
     return firstFile(file, around);
   } catch (error) {

@@ -3,7 +3,7 @@ import type { Cloud } from "./cloud.ts";
 import { compileCloud } from "./compile.ts";
 import { cloudOfEnvironment } from "./environment.ts";
 import { isMapping, type Mapping, overlay, readMapping, text } from "./mapping.ts";
-import type { Surroundings } from "./search.ts";
+import type { CloudConfigPaths } from "./search.ts";
 
 /** What nodepool.yaml says of where a provider is. */
 export interface Choice {
@@ -19,7 +19,7 @@ const ENVIRONMENT = "envvars";
  * The cloud that is meant, from clouds.yaml, secure.yaml, the vendor's profile and the environment. Throws CloudConfigError
  * that says which file lacks what.
  */
-export function resolveCloud(choice: Choice, around: Surroundings): Cloud {
+export function resolveCloud(choice: Choice, around: CloudConfigPaths): Cloud {
   const clouds = readMapping("clouds", "clouds", around);
   const secure = readMapping("secure", "clouds", around);
   const fromEnvironment = cloudOfEnvironment(around.env);
@@ -55,7 +55,7 @@ function only(known: Readonly<Record<string, Mapping>>): string {
 }
 
 /** `profile` (or the older `cloud`) inside an entry names a vendor's part in clouds-public.yaml. */
-function profileOf(cloud: Mapping, around: Surroundings): Mapping {
+function profileOf(cloud: Mapping, around: CloudConfigPaths): Mapping {
   const name = text(cloud.profile) ?? text(cloud.cloud);
   if (name === undefined) return {};
   const vendors = readMapping("clouds-public", "public-clouds", around);

@@ -1,5 +1,5 @@
 /** Where the cloud files are looked for (openstacksdk manual, "Configuration files"). */
-export interface Surroundings {
+export interface CloudConfigPaths {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly home: string;
@@ -16,7 +16,7 @@ const OVERRIDES: Readonly<Record<CloudFile, string>> = {
 };
 
 /** Paths in the order in which they are tried; the first that exists counts. */
-export function candidates(file: CloudFile, { env, cwd, home }: Surroundings): readonly string[] {
+export function candidates(file: CloudFile, { env, cwd, home }: CloudConfigPaths): readonly string[] {
   const folders = [cwd, `${env.XDG_CONFIG_HOME || `${home}/.config`}/openstack`, "/etc/openstack"];
   const named = env[OVERRIDES[file]];
   const paths = folders.flatMap((folder) =>
@@ -28,7 +28,7 @@ export function candidates(file: CloudFile, { env, cwd, home }: Surroundings): r
 /** The first file there is. */
 export function firstFile(
   file: CloudFile,
-  around: Surroundings,
+  around: CloudConfigPaths,
 ): { readonly path: string; readonly text: string } | undefined {
   for (const path of candidates(file, around)) {
     const text = around.read(path);

@@ -21,7 +21,7 @@ const CROWD = 10;
 /** So many servers are listed at once as cheaply as what changed of them, which tells the deleted ones for half a minute more. */
 const FEW = 200;
 /** What a look found of one server. */
-export interface Sight {
+export interface ServerSnapshot {
   /** As listed, or told as deleted; undefined: not listed. */
   readonly server: Server | undefined;
   /** All were listed, not only what changed: what is missing is not there, or is just handed to its host. */
@@ -99,7 +99,12 @@ export class ServerWatch {
    * signal's reason. Failed listings only delay: the caller's deadline is the limit. `kind` names what is waited for, since a
    * boot takes longer than a deletion.
    */
-  wait<T>(kind: Wait, id: string, judge: (sight: Sight) => T | undefined, signal: AbortSignal): Promise<T> {
+  wait<T>(
+    kind: Wait,
+    id: string,
+    judge: (snapshot: ServerSnapshot) => T | undefined,
+    signal: AbortSignal,
+  ): Promise<T> {
     return new Promise((resolve, reject) => {
       const started = this.#options.clock.monotonic();
       const end = () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { resolveCloud, type Surroundings } from "../../src/clouds/index.ts";
+import { type CloudConfigPaths, resolveCloud } from "../../src/clouds/index.ts";
 
-function around(files: Record<string, string>, env: Record<string, string> = {}): Surroundings {
+function around(files: Record<string, string>, env: Record<string, string> = {}): CloudConfigPaths {
   return { env, cwd: "/lab", home: "/home/u", read: (path) => files[path] };
 }
 

@@ -4,7 +4,7 @@ import type { QemuProviderConfig } from "../config.ts";
 import { numbersOf, type Port } from "../machine/bridge.ts";
 import { rules } from "../machine/firewall.ts";
 import { Bridge } from "./bridge.ts";
-import { Numbers, nobodys } from "./numbers.ts";
+import { assertIdsUnused, Numbers } from "./numbers.ts";
 import { opened } from "./openers.ts";
 import { type Account, run } from "./tools.ts";
 import { removeIfUnused, removeUnused } from "./unused-bridges.ts";
@@ -53,7 +53,7 @@ export class Allotments {
         throw refused("network outbound", "for rules that close this host to its guests; use restricted");
       return new Allotments(null, null, null);
     }
-    if (users !== null) await nobodys(users);
+    if (users !== null) await assertIdsUnused(users);
     if (network === "outbound" && bridge === null)
       await run("nft", ["-f", "-"], { signal, input: rules(account.uid, users) });
     const numbers = users === null ? null : await Numbers.open(join(folder, "users"), users, "users");

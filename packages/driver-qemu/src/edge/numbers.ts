@@ -66,7 +66,7 @@ export class Numbers {
 }
 
 /** Rejects with kind `configuration` when one of them is somebody's already. */
-export async function nobodys({ first, last }: NumberRange): Promise<void> {
+export async function assertIdsUnused({ first, last }: NumberRange): Promise<void> {
   const passwd = await readFile("/etc/passwd", "utf8").catch(() => "");
   for (const line of passwd.split("\n")) {
     const [name, , uid] = line.split(":");

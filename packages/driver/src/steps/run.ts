@@ -10,7 +10,7 @@ export interface RunOptions {
   readonly externalId: ExternalId | null;
   /** Stores durably. The driver goes on only when it has resolved; what it rejects with ends the run, unchanged. */
   save(externalId: ExternalId): Promise<void>;
-  /** Told of each step before it is done: for `explain`, metrics and the journal. */
+  /** Called before each step: for `explain`, metrics and the journal. */
   onStep?(step: Step): void;
 }
 

@@ -1,6 +1,6 @@
 import { messageOf } from "@nodeyard/runtime";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { type Sight, sightOf } from "./http/caller.ts";
+import { type Visibility, visibilityOf } from "./http/caller.ts";
 import { problem } from "./http/problem.ts";
 import { NotReady } from "./not-ready.ts";
 import type { AppParts } from "./parts.ts";
@@ -12,7 +12,7 @@ import { addWork } from "./routes/work.ts";
 declare module "fastify" {
   interface FastifyRequest {
     /** What whoever asks may see. */
-    sight: Sight;
+    visibility: Visibility;
   }
 }
 
@@ -46,12 +46,12 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
     bodyLimit: BODY_BYTES,
   });
   app.server.maxConnections = MAX_CONNECTIONS;
-  app.decorateRequest("sight", "nothing");
+  app.decorateRequest("visibility", "nothing");
   app.addHook("onRequest", async (request, reply) => {
     const { remoteAddress } = request.raw.socket;
     const asking = { bySocket: door.bySocket, address: remoteAddress, headers: request.headers };
-    request.sight = sightOf(asking, door.token);
-    if (request.sight !== "nothing") return;
+    request.visibility = visibilityOf(asking, door.token);
+    if (request.visibility !== "nothing") return;
     reply.header("www-authenticate", "Bearer");
     return fail(request, reply, 401, "send the token of this listener: Authorization: Bearer TOKEN");
   });

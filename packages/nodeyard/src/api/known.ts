@@ -33,7 +33,7 @@ export interface Page {
   readonly text: string;
 }
 
-/** Where answers come from. Asked anew for each request: a process listens before it knows anything. */
+/** Where answers come from. Query anew for each request: a process listens before it knows anything. */
 export interface Sources {
   /** Undefined: the tree has not been seen yet. */
   known(): Known | undefined;

@@ -1,5 +1,5 @@
 import { type Column, pick, type Row, Table } from "../listing/index.ts";
-import type { Sight } from "./http/caller.ts";
+import type { Visibility } from "./http/caller.ts";
 import type { Known } from "./known.ts";
 import type { OldList } from "./old-lists.ts";
 
@@ -8,12 +8,12 @@ const SECRET: ReadonlySet<string> = new Set(["comment", "user_data", "driver_dat
 const REDACTED = "redacted";
 
 /** What one request asks of a list. */
-export interface Asked {
+export interface Query {
   readonly json: boolean;
   /** Keys; undefined: all columns. */
   readonly fields: ReadonlySet<string> | undefined;
   readonly nodeId: string | undefined;
-  readonly sight: Sight;
+  readonly visibility: Visibility;
 }
 
 /** `fields=a,b`: names that do not exist are ignored, an empty value means all (docs/contract/operations.md, "Old web lists"). */
@@ -23,9 +23,9 @@ export function fieldsOf(text: string | null): ReadonlySet<string> | undefined {
 }
 
 /** The same for the same answer: names in another order, twice, or of no column make no second one. */
-export function keyOf(path: string, list: OldList, { json, fields, nodeId, sight }: Asked): string {
+export function keyOf(path: string, list: OldList, { json, fields, nodeId, visibility }: Query): string {
   const keys = columnsOf(list, json, fields).map(({ key }) => key);
-  return JSON.stringify([path, json, sight, nodeId ?? null, keys]);
+  return JSON.stringify([path, json, visibility, nodeId ?? null, keys]);
 }
 
 /** Rows between two pauses: a long list must not keep the launcher from its work. */
@@ -35,13 +35,13 @@ const AT_ONCE = 100;
 export async function oldBody(
   list: OldList,
   known: Known,
-  asked: Asked,
+  query: Query,
   pause: () => Promise<void>,
 ): Promise<string> {
-  const columns = columnsOf(list, asked.json, asked.fields);
-  const all = await list.rows(known, asked);
-  const rows = asked.sight === "all" ? all : redacted(all);
-  const gather = asked.json ? gatherJson : gatherTable;
+  const columns = columnsOf(list, query.json, query.fields);
+  const all = await list.rows(known, query);
+  const rows = query.visibility === "all" ? all : redacted(all);
+  const gather = query.json ? gatherJson : gatherTable;
   return gather(rows, columns, pause);
 }
 

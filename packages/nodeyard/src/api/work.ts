@@ -1,8 +1,8 @@
-import type { Sight } from "./http/caller.ts";
+import type { Visibility } from "./http/caller.ts";
 import type { Work } from "./known.ts";
 
 /** `GET /api/v1/builds`: what goes on now. The phase of a build is a line of its log, which may hold anything. */
-export function workBody(work: readonly Work[], sight: Sight): object {
+export function workBody(work: readonly Work[], visibility: Visibility): object {
   return {
     v: 1,
     work: work.map(
@@ -11,7 +11,7 @@ export function workBody(work: readonly Work[], sight: Sight): object {
         image,
         build,
         provider,
-        phase: sight === "all" || kind === "upload" ? phase : null,
+        phase: visibility === "all" || kind === "upload" ? phase : null,
         bytes: Math.round(bytes),
         total_bytes: total === null ? null : Math.round(total),
         bytes_per_second: Math.round(bytesPerSecond),

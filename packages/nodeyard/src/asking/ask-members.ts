@@ -8,7 +8,7 @@ export interface Silent {
   readonly why: string;
 }
 
-export interface Asked {
+export interface MemberAnswers {
   readonly answers: readonly Answer[];
   readonly silent: readonly Silent[];
 }
@@ -22,7 +22,7 @@ export async function askMembers(
   { tree, clock }: { readonly tree: Tree; readonly clock: Clock },
   about: About,
   withinMs: number,
-): Promise<Asked> {
+): Promise<MemberAnswers> {
   let members: readonly string[] = [];
   try {
     members = await childrenOf(tree, MEMBERS);
@@ -47,7 +47,7 @@ async function collect(
   ask: string,
   members: readonly string[],
   withinMs: number,
-): Promise<Asked> {
+): Promise<MemberAnswers> {
   const prefix = `${ANSWERS}/${ask}-`;
   const told = new Map<string, Uint8Array>();
   const { promise: all, resolve } = Promise.withResolvers<void>();
@@ -73,7 +73,11 @@ async function collect(
   return read(told, members, withinMs);
 }
 
-function read(told: ReadonlyMap<string, Uint8Array>, members: readonly string[], withinMs: number): Asked {
+function read(
+  told: ReadonlyMap<string, Uint8Array>,
+  members: readonly string[],
+  withinMs: number,
+): MemberAnswers {
   const answers: Answer[] = [];
   const silent: Silent[] = [];
   // One that came meanwhile and answered is as good as those that were there.

@@ -1,5 +1,5 @@
 export { Answerer } from "./answerer.ts";
-export { type Asked, askMembers, type Silent } from "./ask-members.ts";
+export { askMembers, type MemberAnswers, type Silent } from "./ask-members.ts";
 export {
   type About,
   type ImageStanding,

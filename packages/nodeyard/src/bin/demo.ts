@@ -5,7 +5,7 @@ import { messageOf } from "@nodeyard/runtime";
 import { type Machine, systemMachine } from "../machine/index.ts";
 import { GRACE_MS, openState, startUp, type Up, untilStopped } from "../process/index.ts";
 import { createLog } from "../telemetry/index.ts";
-import { askedFor } from "./demo/arguments.ts";
+import { parseDemoArguments } from "./demo/arguments.ts";
 import { Commands } from "./demo/commands.ts";
 import { writeConfiguration } from "./demo/configuration.ts";
 import { greet, howToLogIn, type RealNodes, startRealNodes } from "./demo/nodes.ts";
@@ -16,7 +16,7 @@ import { untilReturned } from "./demo/returned.ts";
  * --no-slivers), else static hosts that are SSH servers on loopback. Asks for nodes, uses one, and stays up; with --once gives them back
  * and ends.
  */
-const asked = askedFor(process.argv.slice(2));
+const asked = parseDemoArguments(process.argv.slice(2));
 const say = (text: string) => void process.stdout.write(text);
 const complain = (text: string) => void process.stderr.write(`nodeyard: ${text}\n`);
 // A reader that has gone, or a terminal that was closed, is no error: the nodes are still returned.

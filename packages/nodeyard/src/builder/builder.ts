@@ -10,8 +10,8 @@ import {
   isInterrupted,
   mayAct,
   openInstallation,
-  persevere,
   Registration,
+  retryInterrupted,
   settledWithin,
 } from "../coordination/index.ts";
 import { canaryImage } from "../operations/index.ts";
@@ -23,9 +23,9 @@ import { sweepForgotten } from "./control/forgotten-images.ts";
 import { imageUploadOf, sweepImages } from "./control/janitor.ts";
 import { LeakedImages } from "./control/leaked-images.ts";
 import { sweepFiles } from "./control/local-files.ts";
-import { type Progress, ProgressBook } from "./control/progress.ts";
+import { type Progress, ProgressTable } from "./control/progress.ts";
 import { ImageProviders } from "./control/providers.ts";
-import { SourceBook } from "./control/sources.ts";
+import { SourceTable } from "./control/sources.ts";
 import { imageStandings } from "./control/standing.ts";
 import { Workers } from "./control/workers.ts";
 import type { Disk } from "./runs/disk.ts";
@@ -81,7 +81,9 @@ export class Builder {
   #unlisten: () => void = () => {};
 
   static async start(options: BuilderOptions): Promise<Builder> {
-    const installation = await persevere(options, () => openInstallation(options.tree, options.random));
+    const installation = await retryInterrupted(options, () =>
+      openInstallation(options.tree, options.random),
+    );
     const builderId = await options.disk.builderId(options.random);
     const builder = new Builder(options, installation, builderId);
     await builder.#begin();
@@ -111,8 +113,8 @@ export class Builder {
       counters,
       fence: new Fence(tree, clock, random),
       disk,
-      progress: new ProgressBook(clock),
-      sources: new SourceBook(disk, log, config),
+      progress: new ProgressTable(clock),
+      sources: new SourceTable(disk, log, config),
       installation,
       builderId,
       fqdn: identity.fqdn,
@@ -187,7 +189,7 @@ export class Builder {
           .catch((error) =>
             log.warn({ ...intent, error: messageOf(error) }, "cannot remove what an interrupted build left"),
           );
-    await persevere(this.#options, () => this.#registration.prepare());
+    await retryInterrupted(this.#options, () => this.#registration.prepare());
     if (this.#options.view === undefined) await this.view.start();
     this.#unlisten = this.view.onEvent((event) => {
       this.#answerer.onEvent(event);
@@ -199,7 +201,7 @@ export class Builder {
       if (told || event.type === "image" || event.type === "complete") this.#sweepSoon();
     });
     this.#unsubscribe = tree.onSession((session) => this.#onSession(session));
-    await persevere(this.#options, () => announceMember(tree, this.#memberName(), identity.version));
+    await retryInterrupted(this.#options, () => announceMember(tree, this.#memberName(), identity.version));
     const { hostname, version } = identity;
     await this.#registration.register(
       "builder",
@@ -261,7 +263,7 @@ export class Builder {
     return { ...testimony, imageStandings: await imageStandings(this.#context, image, putOff) };
   }
 
-  /** Told apart from a launcher's of the same process and session. */
+  /** Distinguishes it from a launcher's of the same process and session. */
   #memberName(): string {
     return `builder-${this.#options.identity.hostname}-${this.#options.tree.session().id.toString(16)}`;
   }

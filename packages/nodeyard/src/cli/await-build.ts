@@ -1,6 +1,6 @@
 import { type ImageBuildRecord, paths } from "@nodeyard/model";
 import type { Clock } from "@nodeyard/runtime";
-import { explain, hearing, imageWork, listBuilds, type OperationHandles } from "../operations/index.ts";
+import { explain, imageWork, listBuilds, type OperationHandles, queryMembers } from "../operations/index.ts";
 import { progressText } from "./image-progress.ts";
 import type { Session } from "./session.ts";
 import { plain } from "./table.ts";
@@ -54,8 +54,8 @@ export async function awaitBuild(
 
 /** Why no build begins, by the builders' own word; undefined when one is about to. */
 async function whatKeepsIt(handles: OperationHandles, image: string): Promise<string | undefined> {
-  const hear = hearing(handles, () => ({ events: [], problem: null }));
-  const story = await explain(handles, { kind: "image", id: image }, hear);
+  const query = queryMembers(handles, () => ({ events: [], problem: null }));
+  const story = await explain(handles, { kind: "image", id: image }, query);
   const wait = story?.waitsFor;
   if (story === undefined || wait == null || wait.code === "image.due") return undefined;
   return `waiting: ${wait.meaning} (${wait.code}). ${story.next}`;

@@ -37,11 +37,11 @@ export function printSkipped(
 }
 
 /** Providers that could not be asked are named, after what the others answered; then the command has failed. */
-export function printTroubles(
+export function printFailures(
   io: Io,
-  troubles: readonly { readonly provider: string; readonly error: string }[],
+  failures: readonly { readonly provider: string; readonly error: string }[],
 ): void {
-  for (const { provider, error } of troubles)
+  for (const { provider, error } of failures)
     io.err(`nodeyard: provider ${plain(provider)} could not be asked: ${plain(error)}\n`);
-  if (troubles.length > 0) throw new CommandFailed(1);
+  if (failures.length > 0) throw new CommandFailed(1);
 }

@@ -1,4 +1,4 @@
-import { iso, meaningOf, type Story, type Told, type Wait } from "../operations/index.ts";
+import { iso, meaningOf, type ReportedEvent, type Story, type Wait } from "../operations/index.ts";
 import { labelsText } from "./arguments.ts";
 import { imageText } from "./story-image.ts";
 import { estimateText, poolsText } from "./story-pools.ts";
@@ -78,7 +78,7 @@ function silentText({ asked: { answers, silent } }: Story): string[] {
   ];
 }
 
-function eventText(past: Told, several: boolean, now: number): string {
+function eventText(past: ReportedEvent, several: boolean, now: number): string {
   const { facts: inner, code: _code, since: _since, nextTry: _nextTry, ...outer } = past.facts;
   const all = { node: past.node, ...outer, ...(typeof inner === "object" ? inner : {}) };
   const text = Object.entries(all)

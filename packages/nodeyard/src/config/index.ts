@@ -2,7 +2,7 @@ export { connectionString } from "./compile/zookeeper.ts";
 export { type ConfigDiff, diffConfig } from "./diff.ts";
 export { type JsonSchema, jsonSchema } from "./document/json-schema.ts";
 export { referencePage } from "./document/reference.ts";
-export { type ConfigFiles, type ConfigSurroundings, type ReadResult, readConfig } from "./edge/read.ts";
+export { type ConfigEnvironment, type ConfigFiles, type ReadResult, readConfig } from "./edge/read.ts";
 export { ConfigWatch, type WatchOptions, watchConfig } from "./edge/watch.ts";
 export { type ConfigInput, type Loaded, loadConfig } from "./load.ts";
 export {

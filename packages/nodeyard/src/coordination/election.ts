@@ -3,7 +3,7 @@ import { type CheckOp, type Feed, type Tree, TreeError } from "@nodeyard/tree";
 import { contenderPrefix, holderOf } from "@nodeyard/zookeeper";
 import type { Log } from "../telemetry/index.ts";
 import { FenceLost } from "./fence.ts";
-import { persevere } from "./persevere.ts";
+import { retryInterrupted } from "./retry-interrupted.ts";
 import { settledWithin } from "./within.ts";
 
 const RETRY_MS = 5_000;
@@ -117,7 +117,7 @@ export class Election {
     const { clock, log } = this.#context;
     // A contender that stayed behind would lead for as long as the session lives, and do nothing: it is asked for until it is gone.
     const gone = this.#standing
-      .then(() => persevere(this.#context, () => this.#leave()))
+      .then(() => retryInterrupted(this.#context, () => this.#leave()))
       .catch((error) =>
         log.debug(
           { election: this.#parent, error: messageOf(error) },

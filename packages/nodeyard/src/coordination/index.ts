@@ -5,7 +5,7 @@ export { Fence, FenceLost, type Held } from "./fence.ts";
 export { HeldRecord, type RecordKind } from "./held-record.ts";
 export { announceMember, findInstallation, openInstallation } from "./installation.ts";
 export { isInterrupted } from "./interrupted.ts";
-export { persevere } from "./persevere.ts";
 export { poolComponent, Registration } from "./registration.ts";
+export { retryInterrupted } from "./retry-interrupted.ts";
 export { withRoot } from "./roots.ts";
 export { inTime, settledWithin } from "./within.ts";

@@ -9,7 +9,7 @@ import {
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import { type Stat, type Tree, TreeError } from "@nodeyard/tree";
 import type { Log } from "../telemetry/index.ts";
-import { persevere } from "./persevere.ts";
+import { retryInterrupted } from "./retry-interrupted.ts";
 import { settledWithin } from "./within.ts";
 
 /** Leaving politely is worth this much, milliseconds: the end of the session does it too. */
@@ -111,7 +111,7 @@ export class Registration {
     // A component that stayed behind would have everybody wait for a pool that nobody serves: whatever of it is still under way,
     // it is asked for until it is gone, if need be after this has returned.
     const gone = component.tail
-      .then(() => persevere(this.#handles, () => this.#remove(component)))
+      .then(() => retryInterrupted(this.#handles, () => this.#remove(component)))
       .catch((error) =>
         this.#log.debug(
           { component: name, error: messageOf(error) },
@@ -140,7 +140,7 @@ export class Registration {
   }
 
   async #create(component: Registered): Promise<void> {
-    await persevere(this.#handles, async () => {
+    await retryInterrupted(this.#handles, async () => {
       const { tree } = this.#handles;
       const { epoch } = tree.session();
       // What was tried before may have been carried out, in this session too: a call can wait for the connection.
@@ -185,7 +185,7 @@ export class Registration {
     const next = changeComponent(component.record, patch);
     if (Buffer.compare(encodeComponent(next), encodeComponent(component.record)) === 0) return;
     component.record = next;
-    await persevere(this.#handles, () => this.#write(component));
+    await retryInterrupted(this.#handles, () => this.#write(component));
   }
 
   /** Nobody else writes our component: a version that moved is our own write, whose reply was lost. */

@@ -1,6 +1,6 @@
 import { deadline, NodeyardError } from "@nodeyard/runtime";
 import { Answerer } from "../asking/index.ts";
-import { openInstallation, persevere } from "../coordination/index.ts";
+import { openInstallation, retryInterrupted } from "../coordination/index.ts";
 import type { Verdict } from "../scheduler/index.ts";
 import type { LiveWork, PastEvent } from "../telemetry/index.ts";
 import type { View, ViewEvent } from "../view/index.ts";
@@ -30,7 +30,9 @@ export class Launcher {
    * ends the waiting for providers: what was begun with them ends with `close`.
    */
   static async start(options: LauncherOptions, stopping?: AbortSignal): Promise<Launcher> {
-    const installation = await persevere(options, () => openInstallation(options.tree, options.random));
+    const installation = await retryInterrupted(options, () =>
+      openInstallation(options.tree, options.random),
+    );
     const launcher = new Launcher(options, installation);
     await launcher.#begin(stopping);
     return launcher;

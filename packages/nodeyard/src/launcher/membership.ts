@@ -1,7 +1,7 @@
 import { newComponent } from "@nodeyard/model";
 import { messageOf, sleep } from "@nodeyard/runtime";
 import type { Session } from "@nodeyard/tree";
-import { announceMember, persevere, type Registration } from "../coordination/index.ts";
+import { announceMember, type Registration, retryInterrupted } from "../coordination/index.ts";
 import type { LauncherOptions } from "./options.ts";
 
 type Handles = Pick<LauncherOptions, "tree" | "clock" | "random" | "log" | "identity">;
@@ -39,14 +39,14 @@ export class Membership {
   }
 
   prepare(): Promise<void> {
-    return persevere(this.#handles, () => this.#registration.prepare());
+    return retryInterrupted(this.#handles, () => this.#registration.prepare());
   }
 
   async begin(): Promise<void> {
     const { tree, identity } = this.#handles;
     this.#epoch = tree.session().epoch;
     this.#unsubscribe = tree.onSession((session) => this.#onSession(session));
-    await persevere(this.#handles, () => this.announce());
+    await retryInterrupted(this.#handles, () => this.announce());
     const { hostname, version } = identity;
     const component = newComponent({ kind: "launcher", hostname, version, state: "running" });
     await this.#registration.register("launcher", component);

@@ -30,7 +30,7 @@ export interface CloudAnswer {
 export interface Answers<T> {
   readonly found: readonly T[];
   /** Providers whose cloud could not be asked. */
-  readonly troubles: readonly { readonly provider: string; readonly error: string }[];
+  readonly failures: readonly { readonly provider: string; readonly error: string }[];
 }
 
 /**
@@ -57,7 +57,7 @@ export async function askClouds<T>(
     );
   const scan = driverScanner(createScanner({ clock, random }));
   const found: T[] = [];
-  const troubles: { provider: string; error: string }[] = [];
+  const failures: { provider: string; error: string }[] = [];
   for (const provider of providers) {
     const driver = drivers.driver(provider.driver);
     if (!wanted(driver, provider)) continue;
@@ -66,8 +66,8 @@ export async function askClouds<T>(
       const resources = await listResources(driver, provider, { clock, random, scan, log, installation });
       found.push(...(await look({ provider: provider.name, installation, resources, asked })));
     } catch (error) {
-      troubles.push({ provider: provider.name, error: messageOf(error) });
+      failures.push({ provider: provider.name, error: messageOf(error) });
     }
   }
-  return { found, troubles };
+  return { found, failures };
 }

@@ -30,7 +30,7 @@ export interface LauncherParts {
   readonly front: Front;
   /** An existing folder; the journal is kept there. */
   readonly stateFolder: string;
-  /** Told of each changed configuration, for other roles of the process. */
+  /** Called with each changed configuration, for other roles of the process. */
   readonly onConfig?: (config: Config) => void;
 }
 

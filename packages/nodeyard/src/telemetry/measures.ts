@@ -9,7 +9,7 @@ export interface DurationMeasure<
   Labels extends readonly string[] = readonly string[],
   Details extends readonly string[] = readonly string[],
 > extends Measure<Labels> {
-  /** Told to whoever listens, and too many to be kept apart. */
+  /** Reported to listeners only: too many distinct values to keep. */
   readonly details: Details;
   readonly buckets: readonly number[];
 }

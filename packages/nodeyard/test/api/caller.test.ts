@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { sightOf } from "../../src/api/http/caller.ts";
+import { visibilityOf } from "../../src/api/http/caller.ts";
 
 const TOKEN = "a-token-of-this-listener";
 const here = { bySocket: false, address: "127.0.0.1", headers: { host: "127.0.0.1:8005" } };
@@ -7,8 +7,8 @@ const away = { bySocket: false, address: "192.0.2.7", headers: { host: "launcher
 
 describe("who sees what jobs and drivers wrote for themselves", () => {
   test("the owner of the socket does", () => {
-    expect(sightOf({ bySocket: true, address: undefined, headers: {} }, undefined)).toBe("all");
-    expect(sightOf({ bySocket: true, address: undefined, headers: {} }, TOKEN)).toBe("all");
+    expect(visibilityOf({ bySocket: true, address: undefined, headers: {} }, undefined)).toBe("all");
+    expect(visibilityOf({ bySocket: true, address: undefined, headers: {} }, TOKEN)).toBe("all");
   });
 
   test.each([
@@ -17,12 +17,12 @@ describe("who sees what jobs and drivers wrote for themselves", () => {
     ["::1", "[::1]:8005"],
     ["::ffff:127.0.0.1", "localhost"],
   ])("a program of this machine does: %s as %s", (address, host) => {
-    expect(sightOf({ bySocket: false, address, headers: { host } }, undefined)).toBe("all");
+    expect(visibilityOf({ bySocket: false, address, headers: { host } }, undefined)).toBe("all");
   });
 
   test("another machine does not, whatever it calls us", () => {
-    expect(sightOf(away, undefined)).toBe("public");
-    expect(sightOf({ ...away, headers: { host: "localhost:8005" } }, undefined)).toBe("public");
+    expect(visibilityOf(away, undefined)).toBe("public");
+    expect(visibilityOf({ ...away, headers: { host: "localhost:8005" } }, undefined)).toBe("public");
   });
 
   test.each([
@@ -32,12 +32,12 @@ describe("who sees what jobs and drivers wrote for themselves", () => {
     ["what a proxy passes on", { "x-forwarded-for": "192.0.2.7" }],
     ["what a proxy passes on, as the standard has it", { forwarded: "for=192.0.2.7" }],
   ])("%s does not, though it comes from loopback", (_, headers) => {
-    expect(sightOf({ ...here, headers: { ...here.headers, ...headers } }, undefined)).toBe("public");
+    expect(visibilityOf({ ...here, headers: { ...here.headers, ...headers } }, undefined)).toBe("public");
   });
 
   test("where a token is asked for nothing is seen without it", () => {
     const bearing = (authorization: string | undefined) =>
-      sightOf({ ...here, headers: { ...here.headers, authorization } }, TOKEN);
+      visibilityOf({ ...here, headers: { ...here.headers, authorization } }, TOKEN);
     expect(bearing(`Bearer ${TOKEN}`)).toBe("all");
     expect(bearing(`bearer  ${TOKEN}`)).toBe("all");
     for (const wrong of [undefined, "", TOKEN, `Basic ${TOKEN}`, `Bearer ${TOKEN}x`, "Bearer ", "Bearer"])

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { type Asked, oldBody } from "../../src/api/old-body.ts";
+import { oldBody, type Query } from "../../src/api/old-body.ts";
 import type { OldList } from "../../src/api/old-lists.ts";
 import { columns, type Row } from "../../src/listing/index.ts";
 
 const KNOWN = {} as never;
-const asked = (fields: Partial<Asked> = {}): Asked => ({
+const asked = (fields: Partial<Query> = {}): Query => ({
   json: true,
   fields: undefined,
   nodeId: undefined,
-  sight: "all",
+  visibility: "all",
   ...fields,
 });
 
@@ -47,7 +47,7 @@ describe("a list that is long", () => {
       { id: "1", comment: "secret" },
       { id: "2", comment: null },
     ]);
-    const body = await oldBody(list, KNOWN, asked({ sight: "public" }), async () => {});
+    const body = await oldBody(list, KNOWN, asked({ visibility: "public" }), async () => {});
     expect(JSON.parse(body)).toEqual([
       { id: "1", comment: "redacted" },
       { id: "2", comment: null },

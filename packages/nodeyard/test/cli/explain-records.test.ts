@@ -17,8 +17,8 @@ import {
   deadLetterPath,
   encodeDeadLetter,
   explain,
-  type Heard,
   leaseRequestor,
+  type MemberReplies,
   type OperationHandles,
   type Story,
 } from "../../src/operations/index.ts";
@@ -26,7 +26,7 @@ import type { PastEvent } from "../../src/telemetry/index.ts";
 
 let handles: OperationHandles;
 let journal: PastEvent[];
-let asked: Heard["asked"];
+let asked: MemberReplies["asked"];
 
 beforeEach(async () => {
   const clock = new VirtualClock();

@@ -1,7 +1,7 @@
 import { type Driver, DriverError } from "@nodeyard/driver";
 import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { explain, hearing, type Story } from "../../src/operations/index.ts";
+import { explain, queryMembers, type Story } from "../../src/operations/index.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 /** The complaint: "limits reached", while the cloud's API was down (karpenter-provider-aws#5937). */
@@ -43,8 +43,8 @@ class Api {
 
 async function told(world: World, kind: Story["kind"], id: string): Promise<Story> {
   const handles = { tree: world.other, clock: world.clock, random: seededRandom(3) };
-  const hear = hearing(handles, () => ({ events: [], problem: "no journal" }));
-  return (await world.settle(explain(handles, { kind, id }, hear)))!;
+  const query = queryMembers(handles, () => ({ events: [], problem: "no journal" }));
+  return (await world.settle(explain(handles, { kind, id }, query)))!;
 }
 
 const config = launcherConfig([fakeProvider("cloud")]);

@@ -5,7 +5,7 @@ import { createMemoryTree, ensurePath, type MemoryCluster, type Tree } from "@no
 import { beforeEach, expect, test } from "vitest";
 import { type Drift, measureDrift } from "../../src/launcher/limits/drift.ts";
 import { scopeOf } from "../../src/launcher/limits/holdings.ts";
-import { LedgerBook } from "../../src/launcher/limits/ledger-book.ts";
+import { LedgerCache } from "../../src/launcher/limits/ledger-cache.ts";
 import { ledgerPath, readLedger } from "../../src/launcher/limits/ledger-znode.ts";
 
 const scope = scopeOf.pool("cloud/main");
@@ -16,12 +16,12 @@ const record = encodeNode(newNode({ state: "ready", provider: "cloud", pool: "ma
 
 let cluster: MemoryCluster;
 let trees: readonly [Tree, Tree];
-let books: readonly [LedgerBook, LedgerBook];
+let books: readonly [LedgerCache, LedgerCache];
 beforeEach(async () => {
   cluster = createMemoryTree({ ...handles, latencyMs: [1, 4] });
   trees = [cluster.connect(), cluster.connect()];
   const bookOf = (tree: Tree) =>
-    new LedgerBook(tree, handles, (scopes) =>
+    new LedgerCache(tree, handles, (scopes) =>
       Promise.all(scopes.map((each) => readLedger(tree, each, ["instances"], async () => ({})))),
     );
   books = [bookOf(trees[0]), bookOf(trees[1])];
@@ -39,13 +39,13 @@ async function settle<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-const create = (book: LedgerBook) =>
+const create = (book: LedgerCache) =>
   book.commit(
     [{ scope, amount: one, limit: undefined }],
     [{ op: "create", path: `${paths.nodes}/`, data: record, sequential: true }],
   );
 const measure = (tree: Tree) => measureDrift(tree, [scope], cluster.znodes.children(paths.nodes) ?? []);
-const post = (book: LedgerBook, { amounts, fence }: Drift) =>
+const post = (book: LedgerCache, { amounts, fence }: Drift) =>
   book.commit(
     [...amounts].map(([each, amount]) => ({ scope: each, amount, limit: undefined })),
     [fence],

@@ -2,7 +2,7 @@ import { type Driver, DriverError } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { seededRandom, sleep } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { explain, hearing } from "../../src/operations/index.ts";
+import { explain, queryMembers } from "../../src/operations/index.ts";
 import { fakeProvider, type Json, launcherConfig, World } from "../rules/world.ts";
 
 const POOLS = paths.component("pool");
@@ -94,8 +94,8 @@ describe("a provider that is configured anew", () => {
     await world.settle(launcher.reconfigure(launcherConfig([more])));
     const told = async (id: string) => {
       const handles = { tree: world.other, clock: world.clock, random: seededRandom(3) };
-      const hear = hearing(handles, () => ({ events: [], problem: "no journal" }));
-      return (await world.settle(explain(handles, { kind: "label", id }, hear)))!;
+      const query = queryMembers(handles, () => ({ events: [], problem: "no journal" }));
+      return (await world.settle(explain(handles, { kind: "label", id }, query)))!;
     };
     const small = await told("small");
     expect(small.pools.filter(({ provider }) => provider === "one")).toMatchObject([

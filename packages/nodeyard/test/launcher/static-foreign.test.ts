@@ -1,7 +1,7 @@
 import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { explain, hearing } from "../../src/operations/index.ts";
+import { explain, queryMembers } from "../../src/operations/index.ts";
 import { launcherConfig, staticProvider, World } from "../rules/world.ts";
 
 const host = { name: "127.0.0.1", labels: ["small"], "host-key-checking": false };
@@ -43,8 +43,8 @@ test("a static provider that a Python launcher serves too is refused in one line
   await world.run(30_000);
   expect(hosts(world), "nothing is registered beside the other inventory").toEqual([]);
   const handles = { tree: world.other, clock: world.clock, random: seededRandom(3) };
-  const hear = hearing(handles, () => ({ events: [], problem: "no journal" }));
-  const story = await world.settle(explain(handles, { kind: "request", id: asked }, hear));
+  const query = queryMembers(handles, () => ({ events: [], problem: "no journal" }));
+  const story = await world.settle(explain(handles, { kind: "request", id: asked }, query));
   expect(JSON.stringify(story)).toContain("also served by a launcher that is not Nodeyard's");
   // What that launcher registered is taken over.
   const id = await world.makeNode({

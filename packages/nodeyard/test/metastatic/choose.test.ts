@@ -2,9 +2,9 @@ import { decodeNode, paths } from "@nodeyard/model";
 import type { Op } from "@nodeyard/tree";
 import { expect, test } from "vitest";
 import type { HeldNode } from "../../src/launcher/fence/records.ts";
-import { Book } from "../../src/launcher/metastatic/book.ts";
 import { chooseSlot } from "../../src/launcher/metastatic/choose.ts";
 import type { MetastaticLabelOwn } from "../../src/launcher/metastatic/config.ts";
+import { SlotIndex } from "../../src/launcher/metastatic/slot-index.ts";
 import { claimSlot } from "../../src/launcher/metastatic/slot-lock.ts";
 import { OWNER } from "./lab.ts";
 
@@ -32,7 +32,7 @@ function own(name = "") {
 
 /** What is known of one backing node that takes slots, and the slot that would be chosen. */
 function stand(slots = 2) {
-  const book = new Book("slicer");
+  const book = new SlotIndex("slicer");
   book.take(own());
   book.take(told(4, false));
   const settings = { slots, maxAgeMs: Number.POSITIVE_INFINITY } as MetastaticLabelOwn;

@@ -42,7 +42,7 @@ function checkHistory(lab: Lab, seed: number): void {
 }
 
 /** The clock of a process: when that dies, no timer of it fires any more. */
-class MortalClock implements Clock {
+class KillableClock implements Clock {
   readonly #clock: Clock;
   #dead = false;
 
@@ -195,7 +195,7 @@ class Storm {
 
   async #launch(): Promise<void> {
     const name = `l${++this.#launchers}`;
-    const clock = new MortalClock(this.lab.clock);
+    const clock = new KillableClock(this.lab.clock);
     const { tree } = this.lab.launch(name, this.#settings, { clock });
     const crash = () => {
       clock.die();

@@ -1,6 +1,6 @@
 import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { explain, hearing } from "../../src/operations/index.ts";
+import { explain, queryMembers } from "../../src/operations/index.ts";
 import type { CounterName } from "../../src/telemetry/index.ts";
 import { launcherConfig } from "../rules/world.ts";
 import { config, Lab, metal, OWNER } from "./lab.ts";
@@ -114,7 +114,7 @@ describe("what a provider left whose launcher was started anew without it", () =
   const MINUTE = 60_000;
   const story = async (lab: Lab, id: string) => {
     const handles = { tree: lab.other, clock: lab.clock, random: seededRandom(1) };
-    const read = hearing(handles, () => ({ events: [], problem: null }));
+    const read = queryMembers(handles, () => ({ events: [], problem: null }));
     return (await lab.settle(explain(handles, { kind: "node", id }, read)))!;
   };
 

@@ -1,7 +1,7 @@
 import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { nodeRow } from "../../src/listing/index.ts";
-import { explain, hearing, listedNode, retireNode } from "../../src/operations/index.ts";
+import { explain, listedNode, queryMembers, retireNode } from "../../src/operations/index.ts";
 import { config, Lab, metal } from "./lab.ts";
 
 test("explain and list show where a node lives, what a backing node carries, and what a node waits for", async () => {
@@ -15,7 +15,7 @@ test("explain and list show where a node lives, what a backing node carries, and
   );
   await lab.run(100);
   const handles = { tree: lab.other, clock: lab.clock, random: seededRandom(1) };
-  const read = hearing(handles, () => ({ events: [], problem: null }));
+  const read = queryMembers(handles, () => ({ events: [], problem: null }));
   const story = async (id: string) => (await lab.settle(explain(handles, { kind: "node", id }, read)))!;
 
   expect((await story(first.id)).about).toMatchObject({ backing_node: backing, slot: 0 });

@@ -26,14 +26,14 @@ async function until(what: string, look: () => boolean | Promise<boolean>): Prom
   throw new Error(`it never happened: ${what}`);
 }
 
-interface Told {
+interface ReceivedLines {
   readonly port: number;
   /** Lines by key, since the last `clear`. */
   lines(): readonly string[];
   clear(): void;
 }
 
-async function statsdServer(): Promise<Told & { close(): void }> {
+async function statsdServer(): Promise<ReceivedLines & { close(): void }> {
   const lines: string[] = [];
   const socket: Socket = createSocket("udp4").on("message", (bytes) =>
     lines.push(...bytes.toString().split("\n")),

@@ -15,7 +15,7 @@ export type Loss = (typeof LOSSES)[number];
 const CLEAN_MS = 20_000;
 
 /** Loses the n-th write of the launcher, and says what kind of write it was. */
-export class Thief {
+export class ReplyDroppingProxy {
   readonly #at: number;
   readonly #loss: Loss;
   #seen = 0;

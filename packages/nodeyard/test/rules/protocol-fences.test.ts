@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { Tries } from "../../src/launcher/breakers/tries.ts";
 import type { Context } from "../../src/launcher/context.ts";
 import { markFailed, releaseBacking } from "../../src/launcher/metastatic/backing-lock.ts";
-import { Book } from "../../src/launcher/metastatic/book.ts";
 import { reclaim } from "../../src/launcher/metastatic/compare.ts";
+import { SlotIndex } from "../../src/launcher/metastatic/slot-index.ts";
 import {
   backingData,
   backingOwner,
@@ -181,7 +181,7 @@ describe("the owner of backing nodes", () => {
     await world.run(100);
     const backing = { id, data: backingData(entry().record)!, entry: entry() };
     const give = (by: CheckOp) =>
-      world.settle(releaseBacking(context, "slices", new Book("slices"), backing, "it is empty", by));
+      world.settle(releaseBacking(context, "slices", new SlotIndex("slices"), backing, "it is empty", by));
     await expect(give({ op: "check", path: "/nodeyard/elections/left" })).rejects.toThrow();
     expect(world.node(id)?.state).toBe("in-use");
     expect(world.children(paths.nodeLock(id))).toHaveLength(1);
@@ -200,7 +200,7 @@ describe("the owner of backing nodes", () => {
       driver_data: { backing_node: id, slot: 0 },
     });
     await world.run(100);
-    const book = new Book("slices");
+    const book = new SlotIndex("slices");
     book.seed(context.view);
     const left = { op: "check", path: "/nodeyard/elections/left" } as const;
     await expect(world.settle(reclaim(context, book, end, left))).rejects.toThrow();

@@ -2,7 +2,7 @@ import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { askForNodes, releaseLease } from "../../src/operations/index.ts";
-import { expectClean, LOSSES, type Loss, Thief, VICTIM } from "./lost-writes.ts";
+import { expectClean, LOSSES, type Loss, ReplyDroppingProxy, VICTIM } from "./lost-writes.ts";
 import { fakeProvider, launcherConfig, staticProvider, World } from "./world.ts";
 
 interface Course {
@@ -245,16 +245,16 @@ async function play(course: Course, fault: World["fault"]): Promise<World> {
 const struck = new Set<string>();
 
 async function lose(name: string, course: Course, at: number, loss: Loss): Promise<boolean> {
-  const thief = new Thief(at, loss);
-  const what = () => `${name}, ${loss} of write ${at} (${thief.struck})`;
+  const dropper = new ReplyDroppingProxy(at, loss);
+  const what = () => `${name}, ${loss} of write ${at} (${dropper.struck})`;
   try {
-    const world = await play(course, thief.fault);
+    const world = await play(course, dropper.fault);
     await expectClean(world, what(), course);
   } catch (error) {
     throw new Error(`${what()}: ${(error as Error).message}`, { cause: error });
   }
-  if (thief.struck === undefined) return false;
-  struck.add(thief.struck);
+  if (dropper.struck === undefined) return false;
+  struck.add(dropper.struck);
   return true;
 }
 

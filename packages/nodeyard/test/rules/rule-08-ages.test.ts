@@ -2,7 +2,7 @@ import { VirtualClock } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { AgeClock } from "../../src/launcher/age-clock.ts";
-import { Desk, policy, pool } from "../scheduler/world.ts";
+import { policy, pool, SchedulerFixture } from "../scheduler/world.ts";
 
 const DAY = 86_400_000;
 
@@ -59,13 +59,13 @@ describe("rule 8: tree time for ages", () => {
 
 test("rule 8: while ages are not trusted nothing is deleted by age, and all of it is looked at again after", () => {
   const labels = new Map([["small", { name: "small", minReady: 0, maxReadyAgeMs: 1_000 }]]);
-  const desk = new Desk(policy([pool()], { labels }));
-  desk.node("0000000001");
-  desk.node("0000000002", { state: "hold", hold_expiration: 1 });
-  desk.node("0000000003", { state: "init", allocated_to: "100-0000000009" });
-  desk.tell({ type: "ages", trusted: false });
-  expect(desk.wait(DAY)).toEqual([]);
-  const deleted = desk.tell({ type: "ages", trusted: true }).filter(({ type }) => type === "delete");
+  const fixture = new SchedulerFixture(policy([pool()], { labels }));
+  fixture.node("0000000001");
+  fixture.node("0000000002", { state: "hold", hold_expiration: 1 });
+  fixture.node("0000000003", { state: "init", allocated_to: "100-0000000009" });
+  fixture.tell({ type: "ages", trusted: false });
+  expect(fixture.wait(DAY)).toEqual([]);
+  const deleted = fixture.tell({ type: "ages", trusted: true }).filter(({ type }) => type === "delete");
   expect(deleted.map((action) => "node" in action && action.node).sort()).toEqual([
     "0000000001",
     "0000000002",
@@ -75,12 +75,12 @@ test("rule 8: while ages are not trusted nothing is deleted by age, and all of i
 
 test("rule 8: a state that somebody whose clock is days off gives a node before our eyes lasts its time", () => {
   for (const off of [-2 * DAY, 2 * DAY]) {
-    const desk = new Desk(policy([pool()]));
-    desk.now = 10 * DAY;
-    desk.node("0000000001", { state: "in-use", state_time: 864_000 }, ["c"]);
-    const held = { state: "hold", state_time: (desk.now + off) / 1_000, hold_expiration: 300 };
-    expect(desk.node("0000000001", held)).toEqual([]);
-    expect(desk.wait(299_000)).toEqual([]);
-    expect(desk.wait(1_000)).toMatchObject([{ type: "delete", node: "0000000001" }]);
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.now = 10 * DAY;
+    fixture.node("0000000001", { state: "in-use", state_time: 864_000 }, ["c"]);
+    const held = { state: "hold", state_time: (fixture.now + off) / 1_000, hold_expiration: 300 };
+    expect(fixture.node("0000000001", held)).toEqual([]);
+    expect(fixture.wait(299_000)).toEqual([]);
+    expect(fixture.wait(1_000)).toMatchObject([{ type: "delete", node: "0000000001" }]);
   }
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { LocalPool, State } from "../../src/scheduler/index.ts";
 import type { ImageFacts } from "../../src/view/index.ts";
-import { component, Desk, policy, pool } from "./world.ts";
+import { component, policy, pool, SchedulerFixture } from "./world.ts";
 
 const MINUTE = 60_000;
 const id = (number: number) => `100-${String(number).padStart(10, "0")}`;
@@ -18,91 +18,91 @@ const facts = (fields: Partial<ImageFacts> = {}): ImageFacts => ({
 const builder = component("builder/b1", { kind: "builder" });
 const registered = { ...builder, kind: "builder" as const };
 
-/** A desk with a builder, of which nobody knows what it builds. */
-function deskWithBuilder(fields: object = {}): Desk {
-  const desk = new Desk(policy([withImage()], fields));
-  desk.tell({ type: "component", key: registered.key, after: registered });
-  return desk;
+/** A fixture with a builder, of which nobody knows what it builds. */
+function fixtureWithBuilder(fields: object = {}): SchedulerFixture {
+  const fixture = new SchedulerFixture(policy([withImage()], fields));
+  fixture.tell({ type: "component", key: registered.key, after: registered });
+  return fixture;
 }
 
 describe("a request for an image that no registered builder makes", () => {
   test("is declined once builders were idle for ten minutes, and those after it at once", () => {
-    const desk = deskWithBuilder();
-    expect(desk.request(id(1))).toEqual([]);
-    expect(desk.state.verdicts.get(id(1))).toMatchObject({ code: "image.waits", nextTry: 10 * MINUTE });
-    expect(desk.wait(9 * MINUTE)).toEqual([]);
-    expect(desk.wait(MINUTE)).toMatchObject([
+    const fixture = fixtureWithBuilder();
+    expect(fixture.request(id(1))).toEqual([]);
+    expect(fixture.state.verdicts.get(id(1))).toMatchObject({ code: "image.waits", nextTry: 10 * MINUTE });
+    expect(fixture.wait(9 * MINUTE)).toEqual([]);
+    expect(fixture.wait(MINUTE)).toMatchObject([
       { type: "decline", request: id(1), reason: expect.stringContaining("no registered builder builds it") },
     ]);
-    expect(desk.request(id(2))).toMatchObject([{ type: "decline", request: id(2) }]);
+    expect(fixture.request(id(2))).toMatchObject([{ type: "decline", request: id(2) }]);
   });
 
   test("waits while builders are busy with any image, and ten minutes more", () => {
-    const desk = deskWithBuilder();
+    const fixture = fixtureWithBuilder();
     const other = (building: number) =>
-      desk.tell({
+      fixture.tell({
         type: "image",
         image: "other",
         after: facts({ builds: { building, ready: 0, failed: 0 } }),
       });
     other(1);
-    desk.request(id(1));
-    expect(desk.wait(10 * MINUTE)).toEqual([]);
-    expect(desk.wait(10 * MINUTE)).toEqual([]);
+    fixture.request(id(1));
+    expect(fixture.wait(10 * MINUTE)).toEqual([]);
+    expect(fixture.wait(10 * MINUTE)).toEqual([]);
     other(0);
-    expect(desk.wait(10 * MINUTE)).toMatchObject([{ type: "decline", request: id(1) }]);
+    expect(fixture.wait(10 * MINUTE)).toMatchObject([{ type: "decline", request: id(1) }]);
   });
 
   test("waits on while it is tried and fails", () => {
-    const desk = deskWithBuilder();
-    desk.tell({
+    const fixture = fixtureWithBuilder();
+    fixture.tell({
       type: "image",
       image: "noble",
       after: facts({ builds: { building: 0, ready: 0, failed: 2 } }),
     });
-    desk.request(id(1));
-    for (let count = 0; count < 12; count++) expect(desk.wait(10 * MINUTE)).toEqual([]);
-    expect(desk.code(id(1))).toBe("image.waits");
+    fixture.request(id(1));
+    for (let count = 0; count < 12; count++) expect(fixture.wait(10 * MINUTE)).toEqual([]);
+    expect(fixture.code(id(1))).toBe("image.waits");
   });
 
   test("is declined as well when it is built, and nobody uploads it to the provider", () => {
-    const desk = deskWithBuilder();
-    desk.tell({
+    const fixture = fixtureWithBuilder();
+    fixture.tell({
       type: "image",
       image: "noble",
       after: facts({ builds: { building: 0, ready: 1, failed: 0 } }),
     });
-    desk.request(id(1));
-    expect(desk.wait(10 * MINUTE)).toMatchObject([
+    fixture.request(id(1));
+    expect(fixture.wait(10 * MINUTE)).toMatchObject([
       { type: "decline", reason: expect.stringContaining("no registered builder uploads it") },
     ]);
   });
 
   test("another builder, or the image, gives new requests new hope", () => {
-    const desk = deskWithBuilder();
-    desk.request(id(1));
-    desk.wait(10 * MINUTE);
-    desk.tell({ type: "component", key: "builder/b2", after: { ...registered, key: "builder/b2" } });
-    expect(desk.request(id(2))).toEqual([]);
-    desk.wait(10 * MINUTE);
-    desk.tell({
+    const fixture = fixtureWithBuilder();
+    fixture.request(id(1));
+    fixture.wait(10 * MINUTE);
+    fixture.tell({ type: "component", key: "builder/b2", after: { ...registered, key: "builder/b2" } });
+    expect(fixture.request(id(2))).toEqual([]);
+    fixture.wait(10 * MINUTE);
+    fixture.tell({
       type: "image",
       image: "noble",
       after: facts({ builds: { building: 1, ready: 0, failed: 0 } }),
     });
-    expect(desk.request(id(3))).toEqual([]);
-    expect(desk.code(id(3))).toBe("image.waits");
+    expect(fixture.request(id(3))).toEqual([]);
+    expect(fixture.code(id(3))).toBe("image.waits");
   });
 });
 
 test("a nodeset above its tenant's limit is declined at once, and keeps nothing from others of the tenant", () => {
   const limits = { tenantLimits: new Map([["t1", { instances: 4 }]]) };
-  const desk = new Desk(policy([pool()], limits));
+  const fixture = new SchedulerFixture(policy([pool()], limits));
   const many = (count: number) => ({ node_types: Array(count).fill("small"), tenant_name: "t1" });
-  expect(desk.request(id(1), many(5))).toMatchObject([
+  expect(fixture.request(id(1), many(5))).toMatchObject([
     { type: "decline", request: id(1), reason: expect.stringContaining("the tenant's limit is 4") },
   ]);
-  expect(desk.request(id(2), many(4))).toMatchObject([{ type: "accept", request: id(2) }]);
+  expect(fixture.request(id(2), many(4))).toMatchObject([{ type: "accept", request: id(2) }]);
 });
 
 /** How much each part of the state holds. */
@@ -120,13 +120,15 @@ function sizes(state: State): Record<string, number> {
 test("what has gone leaves nothing behind: requests that waited, their tenants, nodes of labels and pools", () => {
   const image = withImage();
   const plain = pool({ name: "plain", limits: { instances: 1 } });
-  const desk = new Desk(policy([image, plain], { tenantLimits: new Map([["t1", { instances: 1 }]]) }));
-  desk.tell({ type: "component", key: registered.key, after: registered });
-  const before = sizes(desk.state);
+  const fixture = new SchedulerFixture(
+    policy([image, plain], { tenantLimits: new Map([["t1", { instances: 1 }]]) }),
+  );
+  fixture.tell({ type: "component", key: registered.key, after: registered });
+  const before = sizes(fixture.state);
   for (let number = 1; number <= 200; number++) {
     const tenant_name = number % 2 === 0 ? `tenant ${number}` : "t1";
-    desk.request(id(number), { tenant_name, requestor: number % 3 === 0 ? "NodePool:min-ready" : "zuul" });
-    desk.node(
+    fixture.request(id(number), { tenant_name, requestor: number % 3 === 0 ? "NodePool:min-ready" : "zuul" });
+    fixture.node(
       nodeId(number),
       {
         tenant_name,
@@ -140,10 +142,10 @@ test("what has gone leaves nothing behind: requests that waited, their tenants, 
     );
   }
   for (let number = 1; number <= 200; number++) {
-    desk.gone("request", id(number));
-    desk.tell({ type: "handled", request: id(number) });
-    desk.gone("node", nodeId(number));
+    fixture.gone("request", id(number));
+    fixture.tell({ type: "handled", request: id(number) });
+    fixture.gone("node", nodeId(number));
   }
-  desk.wait(60 * MINUTE);
-  expect(sizes(desk.state)).toEqual(before);
+  fixture.wait(60 * MINUTE);
+  expect(sizes(fixture.state)).toEqual(before);
 });

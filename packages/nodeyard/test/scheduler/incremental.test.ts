@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { HOST_BACK_MS } from "../../src/scheduler/host-line.ts";
 import type { Action, Policy, SchedulerEvent } from "../../src/scheduler/index.ts";
 import type { ImageFacts, ImageUploadEntry } from "../../src/view/index.ts";
-import { componentOf, Desk, node, policy, pool, request } from "./world.ts";
+import { componentOf, node, policy, pool, request, SchedulerFixture } from "./world.ts";
 
 const making: ImageFacts = {
   ready: new Map(),
@@ -38,7 +38,7 @@ class World {
   });
   readonly pools = [this.main, this.side, this.lab];
   policy = this.policyOf(6);
-  readonly desk = new Desk(this.policy);
+  readonly fixture = new SchedulerFixture(this.policy);
   image: ImageFacts = making;
 
   constructor() {
@@ -51,22 +51,22 @@ class World {
 
   put(id: string, fields: Record<string, unknown>, contenders: string[] = []): void {
     this.nodes.set(id, { fields, contenders });
-    this.#take(this.desk.node(id, fields, contenders));
+    this.#take(this.fixture.node(id, fields, contenders));
   }
 
   drop(id: string): void {
     this.nodes.delete(id);
-    this.#take(this.desk.gone("node", id));
+    this.#take(this.fixture.gone("node", id));
   }
 
   ask(id: string, fields: Record<string, unknown>): void {
     this.requests.set(id, fields);
-    this.#take(this.desk.request(id, fields));
+    this.#take(this.fixture.request(id, fields));
   }
 
   cancel(id: string): void {
     this.requests.delete(id);
-    this.#take(this.desk.gone("request", id));
+    this.#take(this.fixture.gone("request", id));
   }
 
   /** `instances`: what others leave of the cloud's quota. */
@@ -98,11 +98,11 @@ class World {
   }
 
   tell(event: SchedulerEvent): void {
-    this.#take(this.desk.tell(event));
+    this.#take(this.fixture.tell(event));
   }
 
   wait(ms: number): void {
-    this.#take(this.desk.wait(ms));
+    this.#take(this.fixture.wait(ms));
   }
 
   id(): string {
@@ -124,15 +124,15 @@ class World {
           declined_by,
           state: action.type === "decline" ? "failed" : "requested",
         });
-      this.#take(this.desk.tell({ type: "handled", request: action.request }));
+      this.#take(this.fixture.tell({ type: "handled", request: action.request }));
     } else if (action?.type === "delete") {
       if (this.nodes.get(action.node)?.contenders.length === 0) this.drop(action.node);
-      this.#take(this.desk.tell({ type: "deleted", node: action.node }));
+      this.#take(this.fixture.tell({ type: "deleted", node: action.node }));
     } else if (action?.type === "deallocate") {
       const found = this.nodes.get(action.node);
       if (found !== undefined)
         this.put(action.node, { ...found.fields, allocated_to: null }, found.contenders);
-      this.#take(this.desk.tell({ type: "deallocated", node: action.node }));
+      this.#take(this.fixture.tell({ type: "deallocated", node: action.node }));
     }
   }
 
@@ -172,7 +172,7 @@ class World {
         nodes: ids,
       });
     }
-    this.#take(this.desk.tell({ type: "handled", request: action.request }));
+    this.#take(this.fixture.tell({ type: "handled", request: action.request }));
   }
 
   #take(actions: readonly Action[]): void {
@@ -343,10 +343,10 @@ function compare(steps: readonly Step[], { notes } = { notes: true }): void {
   // So is for how long a host that went is waited for.
   world.wait(HOST_BACK_MS);
   comeToRest(world);
-  const fresh = new Desk(world.policy, world.pools.map(componentOf));
-  fresh.now = world.desk.now;
+  const fresh = new SchedulerFixture(world.policy, world.pools.map(componentOf));
+  fresh.now = world.fixture.now;
   // So is how long others were waited for.
-  for (const [id, since] of world.desk.state.yields) fresh.state.yields.set(id, since);
+  for (const [id, since] of world.fixture.state.yields) fresh.state.yields.set(id, since);
   fresh.tell({ type: "image", image: "noble", after: world.image });
   const events = [
     ...[...world.nodes].map(([id, { fields, contenders }]) => ({
@@ -362,10 +362,10 @@ function compare(steps: readonly Step[], { notes } = { notes: true }): void {
   ];
   fresh.tell({ type: "complete", complete: false });
   // And whom other pools of a provider leave its quota to: of a pool that was not looked at yet nobody knows who is first.
-  for (const [key, { blocked }] of world.desk.state.pools) fresh.state.pools.get(key)!.blocked = blocked;
+  for (const [key, { blocked }] of world.fixture.state.pools) fresh.state.pools.get(key)!.blocked = blocked;
   const actions = fresh.tell(...events, { type: "complete", complete: true });
   expect(actions.filter((action) => action.type !== "pause")).toEqual([]);
-  expect(blockedHeads(world.desk)).toEqual(blockedHeads(fresh));
+  expect(blockedHeads(world.fixture)).toEqual(blockedHeads(fresh));
   for (const key of [
     "pool cloud/main",
     "provider cloud",
@@ -376,16 +376,16 @@ function compare(steps: readonly Step[], { notes } = { notes: true }): void {
     "zone cloud/main az2",
     "launching cloud",
   ]) {
-    expect([key, clean(world.desk.state.usage.of(key))]).toEqual([key, clean(fresh.state.usage.of(key))]);
+    expect([key, clean(world.fixture.state.usage.of(key))]).toEqual([key, clean(fresh.state.usage.of(key))]);
   }
   for (const key of ["cloud/main", "cloud/side", "lab/desk"]) {
-    expect([...world.desk.state.idle.ofPool(key)]).toEqual([...fresh.state.idle.ofPool(key)]);
+    expect([...world.fixture.state.idle.ofPool(key)]).toEqual([...fresh.state.idle.ofPool(key)]);
   }
-  if (notes) expect(codes(world.desk)).toEqual(codes(fresh));
-  expect(kept(world)).toEqual(kept({ desk: fresh, requests: world.requests }));
-  expect([...world.desk.state.pending].sort()).toEqual([...fresh.state.pending].sort());
-  expect(world.desk.state.handling.size).toBe(0);
-  expect([...world.desk.state.handling.claimed()]).toEqual([]);
+  if (notes) expect(codes(world.fixture)).toEqual(codes(fresh));
+  expect(kept(world)).toEqual(kept({ fixture: fresh, requests: world.requests }));
+  expect([...world.fixture.state.pending].sort()).toEqual([...fresh.state.pending].sort());
+  expect(world.fixture.state.handling.size).toBe(0);
+  expect([...world.fixture.state.handling.claimed()]).toEqual([]);
 }
 
 /**
@@ -394,7 +394,7 @@ function compare(steps: readonly Step[], { notes } = { notes: true }): void {
  */
 function comeToRest(world: World): void {
   performAll(world, 2_000);
-  for (let rounds = 0; world.desk.state.refusals.size > 0 && !isIdle(world); rounds++) {
+  for (let rounds = 0; world.fixture.state.refusals.size > 0 && !isIdle(world); rounds++) {
     if (rounds > 50) throw new Error("a refusal that never ends");
     world.wait(300_000);
     performAll(world, 2_000);
@@ -410,20 +410,20 @@ function performAll(world: World, most: number): void {
 
 /** Nobody wants a launch, or who does waits for something else and may try: a refusal then stays until somebody tries. */
 function isIdle(world: World): boolean {
-  const { now, jumped, state } = world.desk;
+  const { now, jumped, state } = world.fixture;
   const refusals = [...state.refusals.values()];
   if (refusals.every(({ until, probe }) => probe === undefined && until <= now - jumped)) return true;
-  return [...world.desk.state.pools.values()].every(({ blocked }) => blocked === undefined);
+  return [...world.fixture.state.pools.values()].every(({ blocked }) => blocked === undefined);
 }
 
 /** Requests that wait for a handler although they have one, or have more than one. */
-function handledTwice({ desk: { state }, open }: World): string[] {
+function handledTwice({ fixture: { state }, open }: World): string[] {
   const handled = open.flatMap((action) => ("request" in action ? [action.request] : []));
   return handled.filter((id, index) => state.waiting.has(id) || handled.indexOf(id) !== index);
 }
 
-function blockedHeads(desk: Desk): string[] {
-  return [...desk.state.pools.values()].map(({ policy: { key }, blocked }) => `${key} ${blocked?.id}`);
+function blockedHeads(fixture: SchedulerFixture): string[] {
+  return [...fixture.state.pools.values()].map(({ policy: { key }, blocked }) => `${key} ${blocked?.id}`);
 }
 
 function clean(sums: Readonly<Record<string, number>>): Record<string, number> {
@@ -431,11 +431,14 @@ function clean(sums: Readonly<Record<string, number>>): Record<string, number> {
 }
 
 /** How many hosts are kept for each request. */
-function kept({ desk, requests }: Pick<World, "desk" | "requests">): readonly (readonly [string, number])[] {
-  const { inventory } = desk.state.pools.get("lab/desk")!;
+function kept({
+  fixture,
+  requests,
+}: Pick<World, "fixture" | "requests">): readonly (readonly [string, number])[] {
+  const { inventory } = fixture.state.pools.get("lab/desk")!;
   return [...requests.keys()].map((id) => [id, inventory.keptFor(id).length]);
 }
 
-function codes(desk: Desk): string[] {
-  return [...desk.state.verdicts.keys()].sort();
+function codes(fixture: SchedulerFixture): string[] {
+  return [...fixture.state.verdicts.keys()].sort();
 }

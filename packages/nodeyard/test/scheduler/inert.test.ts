@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { explain } from "../../src/scheduler/index.ts";
-import { Desk, type pool as makePool, policy, pool, request } from "./world.ts";
+import { type pool as makePool, policy, pool, request, SchedulerFixture } from "./world.ts";
 
 const ID = "200-0000000000";
 
 /** Pools of which that of the provider `inert` looks at no request. */
-function deskOf(other: Partial<Parameters<typeof makePool>[0]>): Desk {
+function fixtureOf(other: Partial<Parameters<typeof makePool>[0]>): SchedulerFixture {
   const given = policy([pool({ provider: "inert" }), pool({ provider: "other", ...other })]);
   const inert = { name: "inert", maxConcurrency: 0, quota: {} };
-  return new Desk({ ...given, providers: new Map([...given.providers, ["inert", inert]]) });
+  return new SchedulerFixture({ ...given, providers: new Map([...given.providers, ["inert", inert]]) });
 }
 
 test.each([
@@ -17,9 +17,9 @@ test.each([
 ])(
   "beside a pool that $what, one whose max-concurrency is 0 is what a request waits for",
   ({ other, declined_by }) => {
-    const desk = deskOf(other);
-    desk.tell({ type: "request", id: ID, after: request(ID, { declined_by }) });
-    expect(explain(desk.state, ID)).toMatchObject({
+    const fixture = fixtureOf(other);
+    fixture.tell({ type: "request", id: ID, after: request(ID, { declined_by }) });
+    expect(explain(fixture.state, ID)).toMatchObject({
       code: "provider.inert",
       facts: { providers: ["inert"] },
     });
@@ -27,11 +27,11 @@ test.each([
 );
 
 test("a request that ends while it is looked at is forgotten", () => {
-  const desk = new Desk(policy([pool()]));
-  desk.tell({ type: "request", id: ID, after: request(ID, { state: "pending" }) });
-  desk.tell({ type: "sweep" });
-  expect([...desk.state.handling.requests()]).toEqual([ID]);
-  desk.tell({ type: "request", id: ID, after: undefined });
-  desk.tell({ type: "handled", request: ID });
-  expect([...desk.state.pending]).toEqual([]);
+  const fixture = new SchedulerFixture(policy([pool()]));
+  fixture.tell({ type: "request", id: ID, after: request(ID, { state: "pending" }) });
+  fixture.tell({ type: "sweep" });
+  expect([...fixture.state.handling.requests()]).toEqual([ID]);
+  fixture.tell({ type: "request", id: ID, after: undefined });
+  fixture.tell({ type: "handled", request: ID });
+  expect([...fixture.state.pending]).toEqual([]);
 });

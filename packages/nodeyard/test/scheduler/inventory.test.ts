@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { HOST_BACK_MS } from "../../src/scheduler/host-line.ts";
 import { explain, reduce, standingsOf } from "../../src/scheduler/index.ts";
 import { Inventory } from "../../src/scheduler/inventory.ts";
-import { Desk, node, policy, pool, request } from "./world.ts";
+import { node, policy, pool, request, SchedulerFixture } from "./world.ts";
 
 const id = (number: number, priority = 200) => `${priority}-${String(number).padStart(10, "0")}`;
 const host = (number: number) => String(number).padStart(10, "0");
@@ -14,16 +14,16 @@ function busyLab(hosts: readonly (readonly string[])[], fields: Parameters<typeo
   for (const labels of hosts)
     for (const label of labels) inventory.set(label, (inventory.get(label) ?? 0) + 1);
   const lab = pool({ provider: "lab", launches: false, labels: new Set(inventory.keys()), inventory });
-  const desk = new Desk(policy([lab], fields));
+  const fixture = new SchedulerFixture(policy([lab], fields));
   const set = (number: number, state: string, contenders: readonly string[] = []) =>
-    desk.node(host(number), { provider: "lab", type: hosts[number], state, resources: null }, contenders);
+    fixture.node(host(number), { provider: "lab", type: hosts[number], state, resources: null }, contenders);
   for (const number of hosts.keys()) set(number, "in-use", ["user"]);
   return {
-    desk,
+    fixture,
     lab,
     free: (number: number) => accepted(set(number, "ready")),
     use: (number: number) => accepted(set(number, "in-use", ["user"])),
-    ask: (name: string, ...labels: string[]) => accepted(desk.request(name, { node_types: labels })),
+    ask: (name: string, ...labels: string[]) => accepted(fixture.request(name, { node_types: labels })),
   };
 }
 
@@ -35,16 +35,16 @@ function accepted(actions: readonly { readonly type: string }[]): string[] {
 
 describe("hosts are kept for the first in line", () => {
   test("who wants two keeps the first that it got, and nobody overtakes it", () => {
-    const { desk, free, ask } = busyLab([["board"], ["board"]]);
+    const { fixture, free, ask } = busyLab([["board"], ["board"]]);
     ask(id(1), "board", "board");
     expect(free(0)).toEqual([]);
     // Before, each of these took the host that the first had just been offered.
     for (let number = 2; number < 60; number++) expect(ask(id(number, 300), "board")).toEqual([]);
-    expect(explain(desk.state, id(1))).toMatchObject({
+    expect(explain(fixture.state, id(1))).toMatchObject({
       code: "nodes.none-free",
       facts: { pool: "lab/main", label: "board", place: 1, in_line: 59, kept: 1, wanted: 2 },
     });
-    expect(explain(desk.state, id(30, 300))).toMatchObject({ facts: { place: 30, kept: 0 } });
+    expect(explain(fixture.state, id(30, 300))).toMatchObject({ facts: { place: 30, kept: 0 } });
     expect(free(1)).toEqual([id(1)]);
   });
 
@@ -57,24 +57,24 @@ describe("hosts are kept for the first in line", () => {
   });
 
   test("one that comes first takes what is kept for a later one, which keeps its place", () => {
-    const { desk, free, ask } = busyLab([["board"], ["board"]]);
+    const { fixture, free, ask } = busyLab([["board"], ["board"]]);
     ask(id(1), "board", "board");
     free(0);
     expect(ask(id(2, 100), "board")).toEqual([id(2, 100)]);
-    expect(explain(desk.state, id(1))).toMatchObject({ facts: { place: 1, kept: 0 } });
+    expect(explain(fixture.state, id(1))).toMatchObject({ facts: { place: 1, kept: 0 } });
   });
 
   test("two who want two each never wait for each other: the later one gives up what the first can use", () => {
-    const { desk, free, ask } = busyLab([
+    const { fixture, free, ask } = busyLab([
       ["a", "b"],
       ["a", "b"],
     ]);
     ask(id(2), "b", "b");
     free(0);
-    expect(explain(desk.state, id(2))).toMatchObject({ facts: { kept: 1 } });
+    expect(explain(fixture.state, id(2))).toMatchObject({ facts: { kept: 1 } });
     ask(id(1), "a", "a");
-    expect(explain(desk.state, id(1))).toMatchObject({ facts: { kept: 1 } });
-    expect(explain(desk.state, id(2))).toMatchObject({ facts: { kept: 0 } });
+    expect(explain(fixture.state, id(1))).toMatchObject({ facts: { kept: 1 } });
+    expect(explain(fixture.state, id(2))).toMatchObject({ facts: { kept: 0 } });
     expect(free(1)).toEqual([id(1)]);
   });
 
@@ -97,43 +97,43 @@ describe("hosts are kept for the first in line", () => {
 });
 
 describe("nothing is kept for a request that wants more hosts than there are", () => {
-  const gone = (desk: Desk, number: number) => accepted(desk.gone("node", host(number)));
+  const gone = (fixture: SchedulerFixture, number: number) => accepted(fixture.gone("node", host(number)));
 
   test("a host that stays away holds up the one who waits for it, and nobody else", () => {
-    const { desk, free, ask } = busyLab([["board"], ["board"], ["board"]]);
+    const { fixture, free, ask } = busyLab([["board"], ["board"], ["board"]]);
     ask(id(1), "board", "board", "board");
     ask(id(2), "board", "board");
     free(0);
     free(1);
-    gone(desk, 2);
+    gone(fixture, 2);
     // It may just be registered anew.
-    expect(accepted(desk.wait(HOST_BACK_MS - 1))).toEqual([]);
-    expect(explain(desk.state, id(1))).toMatchObject({ code: "nodes.none-free", facts: { kept: 2 } });
-    expect(accepted(desk.wait(1))).toEqual([id(2)]);
-    expect(explain(desk.state, id(1))).toMatchObject({ code: "nodes.too-few", facts: { wanted: 3 } });
+    expect(accepted(fixture.wait(HOST_BACK_MS - 1))).toEqual([]);
+    expect(explain(fixture.state, id(1))).toMatchObject({ code: "nodes.none-free", facts: { kept: 2 } });
+    expect(accepted(fixture.wait(1))).toEqual([id(2)]);
+    expect(explain(fixture.state, id(1))).toMatchObject({ code: "nodes.too-few", facts: { wanted: 3 } });
     // A new host: it keeps again what it can get.
-    desk.node(host(3), { provider: "lab", type: ["board"], state: "in-use", resources: null }, ["user"]);
-    expect(desk.code(id(1))).toBe("nodes.none-free");
+    fixture.node(host(3), { provider: "lab", type: ["board"], state: "in-use", resources: null }, ["user"]);
+    expect(fixture.code(id(1))).toBe("nodes.none-free");
   });
 
   test("one that is registered anew in time has not been away", () => {
-    const { desk, ask } = busyLab([["board"], ["board"], ["board"]]);
-    gone(desk, 2);
+    const { fixture, ask } = busyLab([["board"], ["board"], ["board"]]);
+    gone(fixture, 2);
     const record = { provider: "lab", type: ["board"], hostname: "h", slot: 0, resources: null };
-    desk.node(host(7), record, ["user"]);
-    desk.wait(HOST_BACK_MS);
+    fixture.node(host(7), record, ["user"]);
+    fixture.wait(HOST_BACK_MS);
     ask(id(1), "board", "board", "board");
-    gone(desk, 7);
-    desk.wait(HOST_BACK_MS - 1);
-    desk.node(host(8), record, ["user"]);
-    desk.wait(HOST_BACK_MS);
-    expect(desk.code(id(1))).toBe("nodes.none-free");
+    gone(fixture, 7);
+    fixture.wait(HOST_BACK_MS - 1);
+    fixture.node(host(8), record, ["user"]);
+    fixture.wait(HOST_BACK_MS);
+    expect(fixture.code(id(1))).toBe("nodes.none-free");
   });
 
   test("one host with two labels is not two hosts", () => {
-    const { desk, free, ask } = busyLab([["a", "b"]]);
+    const { fixture, free, ask } = busyLab([["a", "b"]]);
     ask(id(1), "a", "b");
-    expect(desk.code(id(1))).toBe("nodes.too-few");
+    expect(fixture.code(id(1))).toBe("nodes.too-few");
     ask(id(2), "b");
     expect(free(0)).toEqual([id(2)]);
   });
@@ -141,49 +141,49 @@ describe("nothing is kept for a request that wants more hosts than there are", (
 
 describe("no wake-up is lost", () => {
   test("what is kept for a request that goes is the next one's at once", () => {
-    const { desk, free, ask } = busyLab([["board"], ["board"]]);
+    const { fixture, free, ask } = busyLab([["board"], ["board"]]);
     ask(id(1), "board", "board");
     ask(id(2), "board");
     free(0);
-    expect(accepted(desk.gone("request", id(1)))).toEqual([id(2)]);
+    expect(accepted(fixture.gone("request", id(1)))).toEqual([id(2)]);
   });
 
   test("a host that fails while it is kept is replaced by the next one that is free", () => {
-    const { desk, free, use, ask } = busyLab([["board"], ["board"], ["board"]]);
+    const { fixture, free, use, ask } = busyLab([["board"], ["board"], ["board"]]);
     ask(id(1), "board", "board");
     free(0);
     use(0);
-    expect(explain(desk.state, id(1))).toMatchObject({ facts: { kept: 0 } });
+    expect(explain(fixture.state, id(1))).toMatchObject({ facts: { kept: 0 } });
     expect([...free(1), ...free(2)]).toEqual([id(1)]);
   });
 
   test("hosts that were idle before their pool was known are given away", () => {
     const { lab } = busyLab([["board"]]);
-    const desk = new Desk(policy([]), []);
-    desk.node(host(0), { provider: "lab", type: ["board"], resources: null });
-    desk.request(id(1), { node_types: ["board"] });
-    expect(accepted(desk.tell({ type: "policy", policy: policy([lab]) }))).toEqual([id(1)]);
+    const fixture = new SchedulerFixture(policy([]), []);
+    fixture.node(host(0), { provider: "lab", type: ["board"], resources: null });
+    fixture.request(id(1), { node_types: ["board"] });
+    expect(accepted(fixture.tell({ type: "policy", policy: policy([lab]) }))).toEqual([id(1)]);
   });
 
   test("nothing is kept for one whom its tenant's limit holds back", () => {
-    const { desk, free, ask } = busyLab([["board"], ["board"], ["phone"]], {
+    const { fixture, free, ask } = busyLab([["board"], ["board"], ["phone"]], {
       tenantLimits: new Map([["t1", { instances: 2 }]]),
     });
-    desk.request(id(1), { node_types: ["board", "board"], tenant_name: "t1" });
+    fixture.request(id(1), { node_types: ["board", "board"], tenant_name: "t1" });
     ask(id(2), "board");
     expect(free(0)).toEqual([]);
     // Its tenant takes a host by another request: two more are too many now.
     const phone = { provider: "lab", type: ["phone"], state: "in-use", resources: null };
-    const taken = desk.node(host(2), { ...phone, tenant_name: "t1", allocated_to: id(9) }, ["user"]);
+    const taken = fixture.node(host(2), { ...phone, tenant_name: "t1", allocated_to: id(9) }, ["user"]);
     expect(accepted(taken)).toEqual([id(2)]);
-    expect(desk.code(id(1))).toBe("capacity.tenant");
+    expect(fixture.code(id(1))).toBe("capacity.tenant");
   });
 });
 
 test("a host costs the same however many wait: nobody else is looked at", () => {
-  const { desk, lab } = busyLab(Array.from({ length: 1_000 }, () => ["board"]));
+  const { fixture, lab } = busyLab(Array.from({ length: 1_000 }, () => ["board"]));
   const two = { node_types: ["board", "board"] };
-  desk.tell(
+  fixture.tell(
     ...Array.from({ length: 5_000 }, (_, number) => ({
       type: "request" as const,
       id: id(number),
@@ -195,15 +195,15 @@ test("a host costs the same however many wait: nobody else is looked at", () => 
     id: host(number),
     after: node(host(number), { provider: "lab", type: ["board"], resources: null }),
   });
-  const verdicts = new Map(desk.state.verdicts);
+  const verdicts = new Map(fixture.state.verdicts);
   // More than a turn's budget of others would take more turns.
-  const first = reduce(desk.state, [free(0)], 0);
+  const first = reduce(fixture.state, [free(0)], 0);
   expect([first.actions, first.more]).toEqual([[], false]);
-  for (const [request, verdict] of desk.state.verdicts) expect(verdict).toBe(verdicts.get(request));
-  const second = reduce(desk.state, [free(1)], 0);
+  for (const [request, verdict] of fixture.state.verdicts) expect(verdict).toBe(verdicts.get(request));
+  const second = reduce(fixture.state, [free(1)], 0);
   expect(second.actions).toMatchObject([{ type: "accept", request: id(0) }]);
   expect(second.verdicts.map(({ request }) => request)).toEqual([id(0)]);
-  expect(standingsOf(desk.state, { now: 0, steady: 0 }, request(id(4_000), two))).toMatchObject([
+  expect(standingsOf(fixture.state, { now: 0, steady: 0 }, request(id(4_000), two))).toMatchObject([
     { pool: lab.key, outlook: "waits", code: "nodes.none-free", position: 4_000, waiting: 4_999 },
   ]);
 });
@@ -266,7 +266,7 @@ const move = fc.oneof(
 type Move = typeof move extends fc.Arbitrary<infer T> ? T : never;
 
 /** An inventory, with the hosts and wishes that it was told of. */
-class Told {
+class ReportedEvents {
   readonly inventory = new Inventory<Wish>(byId);
   readonly hosts = new Map<string, readonly string[]>();
   readonly wishes = new Map<string, Wish>();
@@ -301,7 +301,7 @@ class Told {
 test("what is kept for whom depends on hosts and requests only, not on the order in which they came", () => {
   fc.assert(
     fc.property(fc.array(move, { maxLength: 60, size: "max" }), (moves) => {
-      const told = new Told();
+      const told = new ReportedEvents();
       const { inventory, hosts, wishes } = told;
       for (const each of moves) {
         told.apply(each);

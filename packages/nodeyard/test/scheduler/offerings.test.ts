@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { explain, labelKey, type OfferingFact, offeringKey } from "../../src/scheduler/index.ts";
-import { Desk, node, policy, pool, request } from "./world.ts";
+import { node, policy, pool, request, SchedulerFixture } from "./world.ts";
 
 const small = offeringKey({ provider: "cloud", az: null, type: "small" });
 
@@ -18,86 +18,86 @@ function failing(fields: Partial<OfferingFact> = {}): OfferingFact {
   };
 }
 
-const asks = (desk: Desk, ...ids: string[]) =>
-  desk.tell(...ids.map((id) => ({ type: "request", id, after: request(id) }) as const));
-const accepted = (actions: ReturnType<Desk["tell"]>) =>
+const asks = (fixture: SchedulerFixture, ...ids: string[]) =>
+  fixture.tell(...ids.map((id) => ({ type: "request", id, after: request(id) }) as const));
+const accepted = (actions: ReturnType<SchedulerFixture["tell"]>) =>
   actions.flatMap((action) => (action.type === "accept" ? [`${action.request} ${action.pool}`] : []));
 
 describe("an offering that fails", () => {
   test("is waited for, with the time of the next try and what is known", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.tell({ type: "offering", key: small, after: failing() });
-    expect(accepted(asks(desk, "100-1"))).toEqual([]);
-    expect(explain(desk.state, "100-1")).toMatchObject({
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "offering", key: small, after: failing() });
+    expect(accepted(asks(fixture, "100-1"))).toEqual([]);
+    expect(explain(fixture.state, "100-1")).toMatchObject({
       code: "offering.failing",
       nextTry: 60_000,
       facts: { label: "small", kind: "timeout", error: "no answer", failures: 5 },
     });
-    desk.now = 59_999;
-    expect(accepted(desk.tell({ type: "tick" }))).toEqual([]);
-    desk.now = 60_000;
-    expect(accepted(desk.tell({ type: "tick" }))).toEqual(["100-1 cloud/main"]);
+    fixture.now = 59_999;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual([]);
+    fixture.now = 60_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual(["100-1 cloud/main"]);
   });
 
   test("at its time one request tries, the first; the others go on when it works, in one turn", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.tell({ type: "offering", key: small, after: failing() });
-    asks(desk, "100-1", "100-2", "100-3");
-    desk.now = 60_000;
-    expect(accepted(desk.tell({ type: "tick" }))).toEqual(["100-1 cloud/main"]);
-    desk.now = 70_000;
-    expect(accepted(desk.tell({ type: "tick" }))).toEqual([]);
-    const codes = ["100-2", "100-3"].map((id) => explain(desk.state, id)?.code);
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "offering", key: small, after: failing() });
+    asks(fixture, "100-1", "100-2", "100-3");
+    fixture.now = 60_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual(["100-1 cloud/main"]);
+    fixture.now = 70_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual([]);
+    const codes = ["100-2", "100-3"].map((id) => explain(fixture.state, id)?.code);
     expect(codes).toContain("offering.trying");
-    expect(accepted(desk.tell({ type: "offering", key: small }))).toEqual([
+    expect(accepted(fixture.tell({ type: "offering", key: small }))).toEqual([
       "100-2 cloud/main",
       "100-3 cloud/main",
     ]);
   });
 
   test("fails again: the next try is the next request's that waits, at the new time", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.tell({ type: "offering", key: small, after: failing() });
-    asks(desk, "100-1", "100-2");
-    desk.now = 60_000;
-    desk.tell({ type: "tick" });
-    desk.tell({ type: "offering", key: small, after: failing({ until: 120_000 }) });
-    desk.tell({ type: "handled", request: "100-1", retryMs: 10 });
-    desk.now = 119_000;
-    expect(accepted(desk.tell({ type: "tick" }))).toEqual([]);
-    desk.now = 120_000;
-    expect(accepted(desk.tell({ type: "tick" }))).toHaveLength(1);
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "offering", key: small, after: failing() });
+    asks(fixture, "100-1", "100-2");
+    fixture.now = 60_000;
+    fixture.tell({ type: "tick" });
+    fixture.tell({ type: "offering", key: small, after: failing({ until: 120_000 }) });
+    fixture.tell({ type: "handled", request: "100-1", retryMs: 10 });
+    fixture.now = 119_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual([]);
+    fixture.now = 120_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toHaveLength(1);
   });
 
   test("does not lose its waiters when the one that was woken goes away", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.tell({ type: "offering", key: small, after: failing() });
-    asks(desk, "100-1", "100-2");
-    desk.tell({ type: "request", id: "100-1" });
-    desk.now = 60_000;
-    const first = accepted(desk.tell({ type: "tick" }));
-    desk.now = 66_000;
-    expect([...first, ...accepted(desk.tell({ type: "tick" }))]).toEqual(["100-2 cloud/main"]);
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "offering", key: small, after: failing() });
+    asks(fixture, "100-1", "100-2");
+    fixture.tell({ type: "request", id: "100-1" });
+    fixture.now = 60_000;
+    const first = accepted(fixture.tell({ type: "tick" }));
+    fixture.now = 66_000;
+    expect([...first, ...accepted(fixture.tell({ type: "tick" }))]).toEqual(["100-2 cloud/main"]);
   });
 
   test("while another launcher's request tries, nobody here does", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.tell({ type: "offering", key: small, after: failing({ until: 0, prober: "100-9" }) });
-    expect(accepted(asks(desk, "100-1"))).toEqual([]);
-    expect(explain(desk.state, "100-1")).toMatchObject({
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "offering", key: small, after: failing({ until: 0, prober: "100-9" }) });
+    expect(accepted(asks(fixture, "100-1"))).toEqual([]);
+    expect(explain(fixture.state, "100-1")).toMatchObject({
       code: "offering.trying",
       facts: { request: "100-9" },
     });
-    expect(accepted(desk.tell({ type: "offering", key: small, after: failing({ until: 0 }) }))).toEqual([
+    expect(accepted(fixture.tell({ type: "offering", key: small, after: failing({ until: 0 }) }))).toEqual([
       "100-1 cloud/main",
     ]);
   });
 
   test("an idle node serves all the same; so does another provider, also one of lower priority", () => {
-    const desk = new Desk(policy([pool(), pool({ provider: "other", priority: 200 })]));
-    desk.tell({ type: "offering", key: small, after: failing() });
-    expect(accepted(asks(desk, "100-1"))).toEqual(["100-1 other/main"]);
-    const alone = new Desk(policy([pool()]));
+    const fixture = new SchedulerFixture(policy([pool(), pool({ provider: "other", priority: 200 })]));
+    fixture.tell({ type: "offering", key: small, after: failing() });
+    expect(accepted(asks(fixture, "100-1"))).toEqual(["100-1 other/main"]);
+    const alone = new SchedulerFixture(policy([pool()]));
     alone.tell({ type: "offering", key: small, after: failing() });
     asks(alone, "100-1");
     expect(accepted(alone.tell({ type: "node", id: "0000000001", after: node("0000000001") }))).toEqual([
@@ -106,23 +106,23 @@ describe("an offering that fails", () => {
   });
 
   test("that does not come back is declined, with the reason, and so is stock of it at once", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.tell({ type: "offering", key: small, after: failing({ hopeless: true }) });
-    const [decline] = asks(desk, "100-1");
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "offering", key: small, after: failing({ hopeless: true }) });
+    const [decline] = asks(fixture, "100-1");
     expect(decline).toMatchObject({ type: "decline", request: "100-1" });
     expect((decline as { reason: string }).reason).toContain("no answer");
-    const stock = new Desk(policy([pool()]));
+    const stock = new SchedulerFixture(policy([pool()]));
     stock.tell({ type: "offering", key: small, after: failing() });
     const after = request("900-1", { requestor: "NodePool:min-ready" });
     expect(stock.tell({ type: "request", id: "900-1", after })).toMatchObject([{ type: "decline" }]);
   });
 
   test("leaves other labels alone", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.tell({ type: "offering", key: small, after: failing() });
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "offering", key: small, after: failing() });
     const after = request("100-2", { node_types: ["large"] });
-    asks(desk, "100-1");
-    expect(accepted(desk.tell({ type: "request", id: "100-2", after }))).toEqual(["100-2 cloud/main"]);
+    asks(fixture, "100-1");
+    expect(accepted(fixture.tell({ type: "request", id: "100-2", after }))).toEqual(["100-2 cloud/main"]);
   });
 });
 
@@ -130,16 +130,16 @@ describe("a label whose budget is spent", () => {
   const key = labelKey("small");
 
   test("is launched in no place, and one request tries when there is room again", () => {
-    const desk = new Desk(policy([pool(), pool({ provider: "other", priority: 200 })]));
-    desk.tell({ type: "offering", key, after: failing({ why: "budget" }) });
-    expect(accepted(asks(desk, "100-1", "100-2"))).toEqual([]);
-    expect(explain(desk.state, "100-1")).toMatchObject({ code: "offering.budget", nextTry: 60_000 });
+    const fixture = new SchedulerFixture(policy([pool(), pool({ provider: "other", priority: 200 })]));
+    fixture.tell({ type: "offering", key, after: failing({ why: "budget" }) });
+    expect(accepted(asks(fixture, "100-1", "100-2"))).toEqual([]);
+    expect(explain(fixture.state, "100-1")).toMatchObject({ code: "offering.budget", nextTry: 60_000 });
     const large = request("100-3", { node_types: ["large"] });
-    expect(accepted(desk.tell({ type: "request", id: "100-3", after: large }))).toHaveLength(1);
-    desk.now = 60_000;
-    expect(accepted(desk.tell({ type: "tick" }))).toHaveLength(1);
-    desk.now = 70_000;
-    expect(accepted(desk.tell({ type: "tick" }))).toEqual([]);
-    expect(accepted(desk.tell({ type: "offering", key }))).toHaveLength(1);
+    expect(accepted(fixture.tell({ type: "request", id: "100-3", after: large }))).toHaveLength(1);
+    fixture.now = 60_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toHaveLength(1);
+    fixture.now = 70_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual([]);
+    expect(accepted(fixture.tell({ type: "offering", key }))).toHaveLength(1);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { reduce } from "../../src/scheduler/index.ts";
-import { component, componentOf, Desk, policy, pool, request as requestEntry } from "./world.ts";
+import { component, componentOf, policy, pool, request as requestEntry, SchedulerFixture } from "./world.ts";
 
 const accepted = (actions: readonly { type: string }[]) =>
   actions.flatMap((action) =>
@@ -10,17 +10,17 @@ const accepted = (actions: readonly { type: string }[]) =>
 describe("order", () => {
   test("priority prefix as text, relative priority, sequence (check 18)", () => {
     const main = pool({ limits: { instances: 1 } });
-    const desk = new Desk(policy([main]));
-    desk.request("000-0000000000");
-    desk.request("200-0000000005");
-    desk.request("100-0000000001", { relative_priority: 7 });
-    desk.request("100-0000000002", { relative_priority: 3 });
-    desk.request("099-0000000009", { relative_priority: 5 });
+    const fixture = new SchedulerFixture(policy([main]));
+    fixture.request("000-0000000000");
+    fixture.request("200-0000000005");
+    fixture.request("100-0000000001", { relative_priority: 7 });
+    fixture.request("100-0000000002", { relative_priority: 3 });
+    fixture.request("099-0000000009", { relative_priority: 5 });
     const served: string[] = [];
     for (let round = 0; round < 4; round++) {
       const before = round === 0 ? "000-0000000000" : served.at(-1)!;
-      desk.gone("request", before);
-      served.push(...accepted(desk.tell({ type: "handled", request: before })));
+      fixture.gone("request", before);
+      served.push(...accepted(fixture.tell({ type: "handled", request: before })));
     }
     expect(served).toEqual(["099-0000000009", "100-0000000002", "100-0000000001", "200-0000000005"]);
   });
@@ -28,10 +28,10 @@ describe("order", () => {
 
 describe("nodes of a nodeset", () => {
   test("ready nodes are taken, oldest first, and what lacks is launched, in the order of node_types", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.node("0000000002");
-    desk.node("0000000001");
-    const [action] = desk.request("100-0000000001", { node_types: ["large", "small", "small", "small"] });
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.node("0000000002");
+    fixture.node("0000000001");
+    const [action] = fixture.request("100-0000000001", { node_types: ["large", "small", "small", "small"] });
     expect(action).toMatchObject({
       type: "accept",
       nodes: [{ label: "large" }, { reuse: "0000000001" }, { reuse: "0000000002" }, { label: "small" }],
@@ -39,21 +39,21 @@ describe("nodes of a nodeset", () => {
   });
 
   test("reuse: false takes no ready node, and a locked, allocated or foreign node is never offered", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.node("0000000001");
-    desk.node("0000000002", {}, ["c"]);
-    desk.node("0000000003", { allocated_to: "100-0000000009" }, ["c"]);
-    desk.node("0000000004", { provider: "other" });
-    const [first] = desk.request("100-0000000001", { reuse: false });
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.node("0000000001");
+    fixture.node("0000000002", {}, ["c"]);
+    fixture.node("0000000003", { allocated_to: "100-0000000009" }, ["c"]);
+    fixture.node("0000000004", { provider: "other" });
+    const [first] = fixture.request("100-0000000001", { reuse: false });
     expect(first).toMatchObject({ nodes: [{ label: "small", launch: { instances: 1 } }] });
-    const [second] = desk.request("100-0000000002", { node_types: ["small", "small"] });
+    const [second] = fixture.request("100-0000000002", { node_types: ["small", "small"] });
     expect(second).toMatchObject({ nodes: [{ reuse: "0000000001" }, { launch: { instances: 1 } }] });
   });
 
   test("one idle node is promised to one request only", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.node("0000000001");
-    const actions = desk.tell(
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.node("0000000001");
+    const actions = fixture.tell(
       { type: "request", id: "100-0000000001", after: undefined },
       ...["100-0000000002", "100-0000000003"].map((id) => ({
         type: "request" as const,
@@ -70,8 +70,8 @@ describe("nodes of a nodeset", () => {
 
 describe("declining", () => {
   test("a label that nobody has is declined by every pool of ours in one write", () => {
-    const desk = new Desk(policy([pool(), pool({ name: "second" })]));
-    const [action] = desk.request("100-0000000001", { node_types: ["nothing"] });
+    const fixture = new SchedulerFixture(policy([pool(), pool({ name: "second" })]));
+    const [action] = fixture.request("100-0000000001", { node_types: ["nothing"] });
     expect(action).toMatchObject({
       type: "decline",
       pools: ["launcher-cloud/main", "launcher-cloud/second"],
@@ -79,21 +79,21 @@ describe("declining", () => {
   });
 
   test("while another launcher's pool can serve it, ours wait; when that pool goes, ours decline", () => {
-    const desk = new Desk(policy([pool()]), [
+    const fixture = new SchedulerFixture(policy([pool()]), [
       componentOf(pool()),
       component("them", { supportedLabels: ["arm"] }),
     ]);
-    expect(desk.request("100-0000000001", { node_types: ["arm"] })).toEqual([]);
-    expect(desk.code("100-0000000001")).toBe("yield.capable");
-    const [action] = desk.tell({ type: "component", key: "them" });
+    expect(fixture.request("100-0000000001", { node_types: ["arm"] })).toEqual([]);
+    expect(fixture.code("100-0000000001")).toBe("yield.capable");
+    const [action] = fixture.tell({ type: "component", key: "them" });
     expect(action).toMatchObject({ type: "decline", pools: ["launcher-cloud/main"] });
   });
 
   test("when the last undecided pool leaves, a request that all others declined is judged again", () => {
     const ours = pool();
-    const desk = new Desk(policy([ours]), [componentOf(ours), component("them")]);
-    expect(desk.request("100-0000000001", { declined_by: [ours.id] })).toEqual([]);
-    expect(desk.tell({ type: "component", key: "them" })).toMatchObject([{ type: "decline", pools: [] }]);
+    const fixture = new SchedulerFixture(policy([ours]), [componentOf(ours), component("them")]);
+    expect(fixture.request("100-0000000001", { declined_by: [ours.id] })).toEqual([]);
+    expect(fixture.tell({ type: "component", key: "them" })).toMatchObject([{ type: "decline", pools: [] }]);
   });
 
   test.each([
@@ -101,8 +101,8 @@ describe("declining", () => {
     [{ limits: { instances: 1 } }, "it would exceed quota (instances: 2, and the pool's limit is 1)"],
     [{ unavailable: new Map([["small", "flavor is gone"]]) }, "flavor is gone"],
   ])("what can never be is declined: %o", (fields, reason) => {
-    const desk = new Desk(policy([pool(fields)]));
-    expect(desk.request("100-0000000001", { node_types: ["small", "small"] })).toMatchObject([
+    const fixture = new SchedulerFixture(policy([pool(fields)]));
+    expect(fixture.request("100-0000000001", { node_types: ["small", "small"] })).toMatchObject([
       { type: "decline", reason },
     ]);
   });
@@ -112,107 +112,111 @@ describe("other pools first", () => {
   test("a preferred provider that can serve goes first; when it has declined, anyone may", () => {
     const ours = pool();
     const theirs = component("them", { providerName: "p2" });
-    const desk = new Desk(policy([ours]), [componentOf(ours), theirs]);
-    expect(desk.request("100-0000000001", { provider: "p2" })).toEqual([]);
-    expect(desk.code("100-0000000001")).toBe("yield.provider");
+    const fixture = new SchedulerFixture(policy([ours]), [componentOf(ours), theirs]);
+    expect(fixture.request("100-0000000001", { provider: "p2" })).toEqual([]);
+    expect(fixture.code("100-0000000001")).toBe("yield.provider");
     expect(
-      accepted(desk.request("100-0000000001", { provider: "p2", declined_by: ["launcher-them"] })),
+      accepted(fixture.request("100-0000000001", { provider: "p2", declined_by: ["launcher-them"] })),
     ).toEqual(["100-0000000001"]);
-    expect(accepted(desk.request("100-0000000002", { provider: "nobody" }))).toEqual(["100-0000000002"]);
+    expect(accepted(fixture.request("100-0000000002", { provider: "nobody" }))).toEqual(["100-0000000002"]);
   });
 
   test("a pool with a lower number goes first until it is paused (check 19)", () => {
     const ours = pool();
     const better = component("better", { priority: 50 });
-    const desk = new Desk(policy([ours]), [componentOf(ours), better]);
-    expect(desk.request("100-0000000001")).toEqual([]);
-    expect(desk.code("100-0000000001")).toBe("yield.priority");
+    const fixture = new SchedulerFixture(policy([ours]), [componentOf(ours), better]);
+    expect(fixture.request("100-0000000001")).toEqual([]);
+    expect(fixture.code("100-0000000001")).toBe("yield.priority");
     const paused = component("better", { priority: 50, paused: true });
-    expect(accepted(desk.tell({ type: "component", key: "better", after: paused }))).toEqual([
+    expect(accepted(fixture.tell({ type: "component", key: "better", after: paused }))).toEqual([
       "100-0000000001",
     ]);
   });
 
   test("max-concurrency 0: neither accepted nor declined", () => {
     const providers = new Map([["cloud", { name: "cloud", maxConcurrency: 0, quota: {} }]]);
-    const desk = new Desk(policy([pool()], { providers }));
-    expect(desk.request("100-0000000001")).toEqual([]);
-    expect(desk.request("100-0000000002", { node_types: ["nothing"] })).toEqual([]);
+    const fixture = new SchedulerFixture(policy([pool()], { providers }));
+    expect(fixture.request("100-0000000001")).toEqual([]);
+    expect(fixture.request("100-0000000002", { node_types: ["nothing"] })).toEqual([]);
   });
 });
 
 describe("capacity", () => {
   test("a full pool pauses, waits for its head, and goes on when a node goes (check 8)", () => {
-    const desk = new Desk(policy([pool({ limits: { instances: 2 } })]));
-    desk.node("0000000001", { state: "in-use" }, ["c"]);
-    desk.node("0000000002", { state: "in-use" }, ["c"]);
-    expect(desk.request("100-0000000001")).toEqual([{ type: "pause", pool: "cloud/main", paused: true }]);
-    expect(desk.code("100-0000000001")).toBe("capacity.pool");
-    const actions = desk.gone("node", "0000000001");
+    const fixture = new SchedulerFixture(policy([pool({ limits: { instances: 2 } })]));
+    fixture.node("0000000001", { state: "in-use" }, ["c"]);
+    fixture.node("0000000002", { state: "in-use" }, ["c"]);
+    expect(fixture.request("100-0000000001")).toEqual([{ type: "pause", pool: "cloud/main", paused: true }]);
+    expect(fixture.code("100-0000000001")).toBe("capacity.pool");
+    const actions = fixture.gone("node", "0000000001");
     expect(accepted(actions)).toEqual(["100-0000000001"]);
     expect(actions).toContainEqual({ type: "pause", pool: "cloud/main", paused: false });
   });
 
   test("idle nodes of no use to the head make room, no more than needed (check 11)", () => {
-    const desk = new Desk(policy([pool({ limits: { instances: 2 } })]));
-    desk.node("0000000001");
-    desk.node("0000000002");
-    const actions = desk.request("100-0000000001", { node_types: ["large"] });
+    const fixture = new SchedulerFixture(policy([pool({ limits: { instances: 2 } })]));
+    fixture.node("0000000001");
+    fixture.node("0000000002");
+    const actions = fixture.request("100-0000000001", { node_types: ["large"] });
     expect(actions.filter((action) => action.type === "delete")).toEqual([
       { type: "delete", node: "0000000001", state: "ready", why: "makes room for 100-0000000001" },
     ]);
-    expect(desk.tell({ type: "tick" })).toEqual([]);
-    expect(desk.node("0000000001", { state: "deleting" }, ["c"])).toEqual([]);
-    expect(accepted(desk.gone("node", "0000000001"))).toEqual(["100-0000000001"]);
+    expect(fixture.tell({ type: "tick" })).toEqual([]);
+    expect(fixture.node("0000000001", { state: "deleting" }, ["c"])).toEqual([]);
+    expect(accepted(fixture.gone("node", "0000000001"))).toEqual(["100-0000000001"]);
   });
 
   test("reserved launches count until their records appear, then the records do, never both", () => {
-    const desk = new Desk(policy([pool({ limits: { instances: 2 } })]));
-    desk.request("100-0000000001", { node_types: ["small", "small"] });
-    desk.node("0000000001", { state: "init", allocated_to: "100-0000000001", resources: null });
-    expect(desk.state.usage.of("pool cloud/main")).toEqual({ instances: 2 });
-    desk.node("0000000002", { state: "init", allocated_to: "100-0000000001", resources: null });
-    expect(desk.state.usage.of("pool cloud/main")).toEqual({ instances: 2 });
-    expect(desk.state.usage.of("launching cloud")).toEqual({ instances: 2 });
+    const fixture = new SchedulerFixture(policy([pool({ limits: { instances: 2 } })]));
+    fixture.request("100-0000000001", { node_types: ["small", "small"] });
+    fixture.node("0000000001", { state: "init", allocated_to: "100-0000000001", resources: null });
+    expect(fixture.state.usage.of("pool cloud/main")).toEqual({ instances: 2 });
+    fixture.node("0000000002", { state: "init", allocated_to: "100-0000000001", resources: null });
+    expect(fixture.state.usage.of("pool cloud/main")).toEqual({ instances: 2 });
+    expect(fixture.state.usage.of("launching cloud")).toEqual({ instances: 2 });
   });
 
   test("behind a head that waits for its turn to launch, only what it does not want is given away", () => {
     const providers = new Map([["cloud", { name: "cloud", maxConcurrency: 1, quota: {} }]]);
-    const desk = new Desk(policy([pool()], { providers }));
-    desk.node("0000000009", { state: "building" }, ["c"]);
-    desk.request("100-0000000001", { node_types: ["small", "small"] });
-    expect(desk.code("100-0000000001")).toBe("capacity.concurrency");
-    desk.request("100-0000000002", { node_types: ["small"] });
-    desk.request("100-0000000003", { node_types: ["large"] });
-    expect(accepted(desk.node("0000000001", { type: ["small"] }))).toEqual([]);
-    expect(accepted(desk.node("0000000002", { type: ["large"] }))).toEqual(["100-0000000003"]);
+    const fixture = new SchedulerFixture(policy([pool()], { providers }));
+    fixture.node("0000000009", { state: "building" }, ["c"]);
+    fixture.request("100-0000000001", { node_types: ["small", "small"] });
+    expect(fixture.code("100-0000000001")).toBe("capacity.concurrency");
+    fixture.request("100-0000000002", { node_types: ["small"] });
+    fixture.request("100-0000000003", { node_types: ["large"] });
+    expect(accepted(fixture.node("0000000001", { type: ["small"] }))).toEqual([]);
+    expect(accepted(fixture.node("0000000002", { type: ["large"] }))).toEqual(["100-0000000003"]);
   });
 
   test("max-concurrency bounds launches at once", () => {
     const providers = new Map([["cloud", { name: "cloud", maxConcurrency: 1, quota: {} }]]);
-    const desk = new Desk(policy([pool()], { providers }));
-    expect(accepted(desk.request("100-0000000001"))).toEqual(["100-0000000001"]);
-    desk.request("100-0000000002");
-    expect(desk.code("100-0000000002")).toBe("capacity.concurrency");
-    desk.node("0000000001", { state: "building", allocated_to: "100-0000000001" }, ["c"]);
+    const fixture = new SchedulerFixture(policy([pool()], { providers }));
+    expect(accepted(fixture.request("100-0000000001"))).toEqual(["100-0000000001"]);
+    fixture.request("100-0000000002");
+    expect(fixture.code("100-0000000002")).toBe("capacity.concurrency");
+    fixture.node("0000000001", { state: "building", allocated_to: "100-0000000001" }, ["c"]);
     expect(
-      accepted(desk.node("0000000001", { state: "ready", allocated_to: "100-0000000001" }, ["c"])),
+      accepted(fixture.node("0000000001", { state: "ready", allocated_to: "100-0000000001" }, ["c"])),
     ).toEqual(["100-0000000002"]);
   });
 
   test("a tenant's limit holds its requests back, and nobody else's (check 15)", () => {
-    const desk = new Desk(policy([pool()], { tenantLimits: new Map([["t1", { instances: 2 }]]) }));
+    const fixture = new SchedulerFixture(
+      policy([pool()], { tenantLimits: new Map([["t1", { instances: 2 }]]) }),
+    );
     const two = { node_types: ["small", "small"] };
-    expect(accepted(desk.request("100-0000000001", { ...two, tenant_name: "t1" }))).toEqual([
+    expect(accepted(fixture.request("100-0000000001", { ...two, tenant_name: "t1" }))).toEqual([
       "100-0000000001",
     ]);
-    expect(accepted(desk.request("100-0000000002", { ...two, tenant_name: "t1" }))).toEqual([]);
-    expect(desk.code("100-0000000002")).toBe("capacity.tenant");
-    expect(accepted(desk.request("100-0000000003", { ...two, tenant_name: "t2" }))).toEqual([
+    expect(accepted(fixture.request("100-0000000002", { ...two, tenant_name: "t1" }))).toEqual([]);
+    expect(fixture.code("100-0000000002")).toBe("capacity.tenant");
+    expect(accepted(fixture.request("100-0000000003", { ...two, tenant_name: "t2" }))).toEqual([
       "100-0000000003",
     ]);
-    desk.gone("request", "100-0000000001");
-    expect(accepted(desk.tell({ type: "handled", request: "100-0000000001" }))).toEqual(["100-0000000002"]);
+    fixture.gone("request", "100-0000000001");
+    expect(accepted(fixture.tell({ type: "handled", request: "100-0000000001" }))).toEqual([
+      "100-0000000002",
+    ]);
   });
 
   test("a pool without launches waits for a free node of the label, in order, and never declines for it", () => {
@@ -222,17 +226,17 @@ describe("capacity", () => {
       labels: new Set(["board"]),
       inventory: new Map([["board", 1]]),
     });
-    const desk = new Desk(policy([lab]));
-    expect(desk.request("100-0000000001", { node_types: ["board"] })).toEqual([]);
-    expect(desk.request("100-0000000002", { node_types: ["board"] })).toEqual([]);
-    expect(desk.code("100-0000000001")).toBe("nodes.too-few");
+    const fixture = new SchedulerFixture(policy([lab]));
+    expect(fixture.request("100-0000000001", { node_types: ["board"] })).toEqual([]);
+    expect(fixture.request("100-0000000002", { node_types: ["board"] })).toEqual([]);
+    expect(fixture.code("100-0000000001")).toBe("nodes.too-few");
     const free = { provider: "lab", type: ["board"] };
-    expect(accepted(desk.node("0000000001", free))).toEqual(["100-0000000001"]);
-    desk.gone("node", "0000000001");
-    desk.gone("request", "100-0000000001");
-    expect(accepted(desk.tell({ type: "handled", request: "100-0000000001" }))).toEqual([]);
-    expect(accepted(desk.node("0000000002", free))).toEqual(["100-0000000002"]);
-    expect(desk.request("100-0000000003", { node_types: ["board", "board"] })).toMatchObject([
+    expect(accepted(fixture.node("0000000001", free))).toEqual(["100-0000000001"]);
+    fixture.gone("node", "0000000001");
+    fixture.gone("request", "100-0000000001");
+    expect(accepted(fixture.tell({ type: "handled", request: "100-0000000001" }))).toEqual([]);
+    expect(accepted(fixture.node("0000000002", free))).toEqual(["100-0000000002"]);
+    expect(fixture.request("100-0000000003", { node_types: ["board", "board"] })).toMatchObject([
       { type: "decline" },
     ]);
   });
@@ -240,70 +244,74 @@ describe("capacity", () => {
 
 describe("the life of a handler", () => {
   test("a retry is not looked at before its time", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.request("100-0000000001");
-    expect(desk.tell({ type: "handled", request: "100-0000000001", retryMs: 500 })).toEqual([]);
-    expect(desk.code("100-0000000001")).toBe("retry.later");
-    expect(desk.wait(499)).toEqual([]);
-    expect(accepted(desk.wait(1))).toEqual(["100-0000000001"]);
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.request("100-0000000001");
+    expect(fixture.tell({ type: "handled", request: "100-0000000001", retryMs: 500 })).toEqual([]);
+    expect(fixture.code("100-0000000001")).toBe("retry.later");
+    expect(fixture.wait(499)).toEqual([]);
+    expect(accepted(fixture.wait(1))).toEqual(["100-0000000001"]);
   });
 
   test("a pending request of nobody's is reset by the sweep, once at a time", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.request("100-0000000001", { state: "pending" });
-    expect(desk.tell({ type: "sweep" })).toEqual([{ type: "reset", request: "100-0000000001" }]);
-    expect(desk.tell({ type: "sweep" })).toEqual([]);
-    desk.tell({ type: "handled", request: "100-0000000001" });
-    expect(desk.tell({ type: "sweep" })).toEqual([{ type: "reset", request: "100-0000000001" }]);
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.request("100-0000000001", { state: "pending" });
+    expect(fixture.tell({ type: "sweep" })).toEqual([{ type: "reset", request: "100-0000000001" }]);
+    expect(fixture.tell({ type: "sweep" })).toEqual([]);
+    fixture.tell({ type: "handled", request: "100-0000000001" });
+    expect(fixture.tell({ type: "sweep" })).toEqual([{ type: "reset", request: "100-0000000001" }]);
   });
 
   test("a request that was put back while it was being reset has one handler at a time", () => {
-    const desk = new Desk(policy([pool({ limits: { instances: 1 } })]));
-    desk.request("100-0000000001");
-    desk.request("100-0000000002", { state: "pending" });
-    desk.tell({ type: "sweep" });
-    desk.request("100-0000000002");
-    desk.tell({ type: "handled", request: "100-0000000002" });
-    expect(desk.code("100-0000000002")).toBe("capacity.pool");
-    expect(desk.tell({ type: "sweep" })).toEqual([]);
-    desk.gone("request", "100-0000000001");
-    expect(accepted(desk.tell({ type: "handled", request: "100-0000000001" }))).toEqual(["100-0000000002"]);
+    const fixture = new SchedulerFixture(policy([pool({ limits: { instances: 1 } })]));
+    fixture.request("100-0000000001");
+    fixture.request("100-0000000002", { state: "pending" });
+    fixture.tell({ type: "sweep" });
+    fixture.request("100-0000000002");
+    fixture.tell({ type: "handled", request: "100-0000000002" });
+    expect(fixture.code("100-0000000002")).toBe("capacity.pool");
+    expect(fixture.tell({ type: "sweep" })).toEqual([]);
+    fixture.gone("request", "100-0000000001");
+    expect(accepted(fixture.tell({ type: "handled", request: "100-0000000001" }))).toEqual([
+      "100-0000000002",
+    ]);
   });
 
   test("nothing is decided before the picture is complete, nor with one that is not", () => {
-    const desk = new Desk(policy([pool()]));
-    desk.tell({ type: "complete", complete: false });
-    expect(desk.request("100-0000000001")).toEqual([]);
-    expect(desk.node("0000000001", { state: "used" })).toEqual([]);
-    const actions = desk.tell({ type: "complete", complete: true });
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "complete", complete: false });
+    expect(fixture.request("100-0000000001")).toEqual([]);
+    expect(fixture.node("0000000001", { state: "used" })).toEqual([]);
+    const actions = fixture.tell({ type: "complete", complete: true });
     expect(actions.map((action) => action.type).sort()).toEqual(["accept", "delete"]);
   });
 
   test("at most maxStarting requests start at once; the next goes when one has started", () => {
-    const desk = new Desk(policy([pool()], { maxStarting: 1 }));
-    desk.request("100-0000000001");
-    expect(desk.request("100-0000000002")).toEqual([]);
-    expect(accepted(desk.tell({ type: "started", request: "100-0000000001" }))).toEqual(["100-0000000002"]);
+    const fixture = new SchedulerFixture(policy([pool()], { maxStarting: 1 }));
+    fixture.request("100-0000000001");
+    expect(fixture.request("100-0000000002")).toEqual([]);
+    expect(accepted(fixture.tell({ type: "started", request: "100-0000000001" }))).toEqual([
+      "100-0000000002",
+    ]);
   });
 
   test("a lost session gives everything up: reservations are freed, requests are looked at again", () => {
-    const desk = new Desk(policy([pool({ limits: { instances: 1 } })]));
-    desk.request("100-0000000001");
-    const actions = desk.tell({ type: "session-lost" });
+    const fixture = new SchedulerFixture(policy([pool({ limits: { instances: 1 } })]));
+    fixture.request("100-0000000001");
+    const actions = fixture.tell({ type: "session-lost" });
     expect(accepted(actions)).toEqual(["100-0000000001"]);
-    expect(desk.state.usage.of("pool cloud/main")).toEqual({ instances: 1 });
+    expect(fixture.state.usage.of("pool cloud/main")).toEqual({ instances: 1 });
   });
 
   test("an event that makes no sense inside stops neither the others nor the turn", () => {
-    const desk = new Desk(policy([pool()]));
+    const fixture = new SchedulerFixture(policy([pool()]));
     const broken = { id: "100-0000000001", version: 0, record: { state: "requested", nodeTypes: null } };
     const output = reduce(
-      desk.state,
+      fixture.state,
       [
         { type: "request", id: broken.id, after: broken as never },
         { type: "request", id: "100-0000000002", after: requestEntry("100-0000000002") },
       ],
-      desk.now,
+      fixture.now,
     );
     expect(output.failures).toMatchObject([{ at: "request 100-0000000001" }]);
     expect(accepted(output.actions)).toEqual(["100-0000000002"]);

@@ -89,7 +89,7 @@ export function policy(pools: readonly LocalPool[], fields: Partial<Policy> = {}
 }
 
 /** A scheduler that is told things one after the other, with what it answered. */
-export class Desk {
+export class SchedulerFixture {
   readonly state: State = createState();
   now = 0;
   /** By how much `now` went wrong: milliseconds that have not passed. */

@@ -35,7 +35,7 @@ class Chaos {
       this.powerLoss,
       this.restart,
       this.wait,
-      this.weather,
+      this.faults,
     ];
     await kinds[this.below(kinds.length)]!.call(this);
     // Whatever goes on, what was acknowledged is there.
@@ -93,7 +93,7 @@ class Chaos {
     return this.rig.pass(1 + this.below(200_000));
   }
 
-  async weather(): Promise<void> {
+  async faults(): Promise<void> {
     this.failing = this.random.float() < 0.5 ? 0 : this.random.float() * 0.6;
   }
 

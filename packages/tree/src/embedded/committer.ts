@@ -2,7 +2,7 @@ import type { ZnodeRow } from "../engine/index.ts";
 import { StoreFailed, type TreeError } from "../errors.ts";
 import type { Batch, SessionRow, Store } from "./store.ts";
 
-/** Told when what it waited for is durable, or with the error when it may not be. */
+/** Called when what it waited for is durable, or with the error when it may not be. */
 export type Released = (error: TreeError | undefined) => void;
 
 interface Held {

@@ -4,7 +4,7 @@ import { NotAllowed, TreeClosed, type TreeError } from "../errors.ts";
 import type { OwnWrites } from "../remote/own-writes.ts";
 import type { Port, PortEvent } from "../remote/port.ts";
 import { Reads } from "./reads.ts";
-import { Told } from "./told.ts";
+import { ReportedState } from "./reported-state.ts";
 import { Walk } from "./walk.ts";
 
 const DEFAULT_CONCURRENCY = 256;
@@ -31,7 +31,7 @@ export class RemoteFeed implements Feed {
   readonly #own: OwnWrites;
   readonly #root: string;
   readonly #options: RemoteFeedOptions;
-  readonly #told: Told;
+  readonly #told: ReportedState;
   readonly #reads: Reads;
   readonly #walk: Walk;
   /** Paths with events that wait for replies to writes of ours, and the last write that was begun before the first event. */
@@ -53,7 +53,7 @@ export class RemoteFeed implements Feed {
     this.#own = own;
     this.#root = root;
     this.#options = options;
-    this.#told = new Told(feed);
+    this.#told = new ReportedState(feed);
     this.#reads = new Reads(
       feed.concurrency ?? DEFAULT_CONCURRENCY,
       (path, done) => this.#fetch(path, done),

@@ -2,7 +2,7 @@ import type { FeedOptions } from "../contract.ts";
 import { NotAllowed, type TreeError } from "../errors.ts";
 import type { Port } from "../remote/port.ts";
 import type { Reads } from "./reads.ts";
-import type { Told } from "./told.ts";
+import type { ReportedState } from "./reported-state.ts";
 
 /**
  * Compares the subtree with what was told. What is known is asked for its stat, and read only when that changed; what
@@ -12,14 +12,14 @@ export class Walk {
   /** Whoever waits for the end of this walk. */
   waiters: PromiseWithResolvers<void>[] = [];
   readonly #port: Port;
-  readonly #told: Told;
+  readonly #told: ReportedState;
   readonly #reads: Reads;
   readonly #options: Pick<FeedOptions, "descend" | "only">;
   readonly #onError: (error: TreeError) => void;
 
   constructor(
     port: Port,
-    told: Told,
+    told: ReportedState,
     reads: Reads,
     options: Pick<FeedOptions, "descend" | "only">,
     onError: (error: TreeError) => void,

@@ -130,7 +130,7 @@ test("sessions, ephemerals and watches live on over a restart of the server", as
 test("a session that nobody takes up again after a restart ends with its timeout counted anew", async () => {
   let dead = false;
   const alive = unixConnector(join(bench.folder, "tree.sock"));
-  const mortal: Connector = {
+  const killable: Connector = {
     resolve: (host) => alive.resolve(host),
     defer: (fn) => alive.defer(fn),
     open: (endpoint, handlers) => {
@@ -139,7 +139,7 @@ test("a session that nobody takes up again after a restart ends with its timeout
       return { write: () => true, destroy: () => undefined };
     },
   };
-  const zk = await connect("localhost", { connector: mortal, sessionTimeoutMs: 1_500 });
+  const zk = await connect("localhost", { connector: killable, sessionTimeoutMs: 1_500 });
   clients.push(zk);
   await zk.create("/gone", undefined, { ephemeral: true });
   dead = true;

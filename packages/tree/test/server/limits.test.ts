@@ -53,10 +53,10 @@ test("a session is not given to whoever lacks its password, nor does it suffer",
   bench = await startBench();
   const first = raw();
   const mine = (await first.connect())!;
-  const thief = raw();
-  const answer = await thief.connect({ sessionId: mine.sessionId, passwd: new Uint8Array(16) });
+  const intruder = raw();
+  const answer = await intruder.connect({ sessionId: mine.sessionId, passwd: new Uint8Array(16) });
   expect(answer).toMatchObject({ timeOut: 0, sessionId: 0n });
-  await thief.closed;
+  await intruder.closed;
   // The sessions of roles inside the process are nobody's to take.
   const inside = await raw().connect({ sessionId: bench.tree.session().id, passwd: mine.passwd });
   expect(inside?.timeOut).toBe(0);

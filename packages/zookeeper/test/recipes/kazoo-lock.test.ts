@@ -10,7 +10,7 @@ import { currentLeader, inspectLock, lock, stand, tryLock } from "../../src/inde
 import { closeAll, connect, freshPath, namesBelow, until } from "./support.ts";
 
 /** Of a session that a test ends, seconds: what stands still for less than this does not end it before. */
-const MORTAL_S = 4;
+const SHORT_SESSION_S = 4;
 
 /** Obeys one command per line; `acquire` runs in a thread, so that others can follow while it waits. */
 const SCRIPT = `
@@ -115,7 +115,7 @@ describe.skipIf(requireZooKeeper())("lock, shared with kazoo", () => {
   });
 
   test("when kazoo's process is killed, the end of its session gives the lock to us", async () => {
-    const [client, python] = [await connect(server), await startPython(MORTAL_S)];
+    const [client, python] = [await connect(server), await startPython(SHORT_SESSION_S)];
     const parent = await freshPath(client);
     await python.ask({ do: "lock", path: parent });
     expect(await python.ask({ do: "acquire", options: {} })).toEqual({ acquired: true });
@@ -138,7 +138,7 @@ describe.skipIf(requireZooKeeper())("lock, shared with kazoo", () => {
   });
 
   test("one election with kazoo's", async () => {
-    const [client, python] = [await connect(server), await startPython(MORTAL_S)];
+    const [client, python] = [await connect(server), await startPython(SHORT_SESSION_S)];
     const parent = await freshPath(client);
     expect(await currentLeader(client, parent)).toBeUndefined();
     expect(await python.ask({ do: "elect", path: parent, identifier: "python-1" })).toBe("leading");

@@ -7,7 +7,7 @@ import {
   type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
 import { Aborted, LockLost, LockTimeout, listContenders, lock, stand, tryLock } from "../../src/index.ts";
-import { closeAll, connect, freshPath, MORTAL_MS, namesBelow, until } from "./support.ts";
+import { closeAll, connect, freshPath, namesBelow, SHORT_SESSION_MS, until } from "./support.ts";
 
 describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
   let server: ZooKeeperServer;
@@ -107,7 +107,10 @@ describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
   });
 
   test("the end of the session frees the lock for others, and tells the one who had it", async () => {
-    const [client, other] = [await connect(proxy, { sessionTimeoutMs: MORTAL_MS }), await connect(server)];
+    const [client, other] = [
+      await connect(proxy, { sessionTimeoutMs: SHORT_SESSION_MS }),
+      await connect(server),
+    ];
     const parent = await freshPath(other);
     const held = await lock(client, parent);
     const attempt = lock(other, parent);
@@ -126,7 +129,10 @@ describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
   });
 
   test("a waiter whose session ends stands in line again with the next one", async () => {
-    const [waiter, holder] = [await connect(proxy, { sessionTimeoutMs: MORTAL_MS }), await connect(server)];
+    const [waiter, holder] = [
+      await connect(proxy, { sessionTimeoutMs: SHORT_SESSION_MS }),
+      await connect(server),
+    ];
     const parent = await freshPath(holder);
     const held = await lock(holder, parent);
     const attempt = lock(waiter, parent);
@@ -142,7 +148,10 @@ describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
   });
 
   test("a leader whose session ends stops leading, and stands again", async () => {
-    const [client, direct] = [await connect(proxy, { sessionTimeoutMs: MORTAL_MS }), await connect(server)];
+    const [client, direct] = [
+      await connect(proxy, { sessionTimeoutMs: SHORT_SESSION_MS }),
+      await connect(server),
+    ];
     const parent = await freshPath(direct);
     const terms: AbortSignal[] = [];
     const retire = new AbortController();

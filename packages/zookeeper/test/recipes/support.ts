@@ -19,7 +19,7 @@ export async function closeAll(): Promise<void> {
 
 const PATIENCE_MS = 60_000;
 /** Of a session that a test ends, milliseconds: what stands still for less than this does not end it before. */
-export const MORTAL_MS = 4_000;
+export const SHORT_SESSION_MS = 4_000;
 
 /** Waits until `probe` answers with something truthy; how long that takes proves nothing, that it comes does. */
 export async function until<T>(what: string, probe: () => T | Promise<T>): Promise<NonNullable<T>> {

@@ -8,7 +8,7 @@ import {
   type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
 import { Closed, openTreeCache, tryLock, type ZooKeeperClient } from "../../src/index.ts";
-import { closeAll, connect, freshPath, MORTAL_MS, until } from "./support.ts";
+import { closeAll, connect, freshPath, SHORT_SESSION_MS, until } from "./support.ts";
 import { contents, record, Traffic, texts } from "./tree-cache-support.ts";
 
 describe.skipIf(requireZooKeeper())("tree cache", () => {
@@ -114,7 +114,7 @@ c.stop()
       for (let i = 0; i < 30; i++) await put(`n${i}`, "old");
       const held = await tryLock(writer, lockOf("n0"), { createParent: "parent-only" });
       const client = await traffic.connect(proxy, {
-        sessionTimeoutMs: how === "reconnect" ? 60_000 : MORTAL_MS,
+        sessionTimeoutMs: how === "reconnect" ? 60_000 : SHORT_SESSION_MS,
       });
       const { cache, changes } = record(client, root);
       await cache.synced;

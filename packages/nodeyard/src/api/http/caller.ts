@@ -13,13 +13,13 @@ export interface Asking {
  * What whoever asks may see. `all`: everything. `public`: everything but what jobs and drivers wrote for themselves. `nothing`: it
  * has to show a token first.
  */
-export type Sight = "all" | "public" | "nothing";
+export type Visibility = "all" | "public" | "nothing";
 
 /**
  * Without a token only the owner's socket and programs of this machine see everything. A page in a browser here is no such program:
  * it comes with an origin, or under a name that it made point here. Nor is what a proxy passes on.
  */
-export function sightOf({ bySocket, address, headers }: Asking, token: string | undefined): Sight {
+export function visibilityOf({ bySocket, address, headers }: Asking, token: string | undefined): Visibility {
   if (bySocket) return "all";
   if (token !== undefined) return bears(headers.authorization, token) ? "all" : "nothing";
   const passedOn = ["forwarded", "x-forwarded-for", "x-real-ip", "via"].some(

@@ -7,6 +7,6 @@ export function addWork(app: FastifyInstance, { sources }: AppParts): void {
   app.get("/api/v1/builds", async (request, reply) => {
     const work = sources.work();
     if (work === undefined) return reply.callNotFound();
-    return reply.header("cache-control", "no-store").send(workBody(work, request.sight));
+    return reply.header("cache-control", "no-store").send(workBody(work, request.visibility));
   });
 }

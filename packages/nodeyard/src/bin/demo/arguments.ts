@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { messageOf } from "@nodeyard/runtime";
 
 /** What `npm start` was asked for: a run, or only words: its help, or what is wrong with the line. */
-export type Asked =
+export type DemoArguments =
   | { readonly once: boolean; readonly wantsSlivers: boolean }
   | { readonly help: string }
   | { readonly wrong: string };
@@ -23,7 +23,7 @@ Runs Nodeyard in .nodeyard of this folder, with nodes to try: a fake cloud, and 
 `;
 
 /** Reads the words after `npm start --`. */
-export function askedFor(words: readonly string[]): Asked {
+export function parseDemoArguments(words: readonly string[]): DemoArguments {
   try {
     const { values } = parseArgs({ args: [...words], options: OPTIONS });
     if (values.help) return { help: HELP };

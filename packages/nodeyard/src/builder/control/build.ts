@@ -118,14 +118,14 @@ async function begin(
     };
     page.update({ total: await sizeBefore(context, image, work.facts.builds) });
     const began = context.clock.monotonic();
-    const trouble = await runBuild(context, held, order, intent, page, signal).catch(messageOf);
+    const failure = await runBuild(context, held, order, intent, page, signal).catch(messageOf);
     counters.level("builder.last_run", treeSeconds(context), { image: image.name });
-    await measure(context, intent, formats, trouble, context.clock.monotonic() - began);
+    await measure(context, intent, formats, failure, context.clock.monotonic() - began);
     await disk.reclaim(intent);
-    await finish(context, record, work, trouble);
-    if (trouble === undefined) await clearRequest(context, image.name, work.facts.request);
-    counters.add("builder.builds", 1, { image: image.name, result: resultOf(trouble) });
-    return { ended: trouble === undefined ? "ready" : "failed", build };
+    await finish(context, record, work, failure);
+    if (failure === undefined) await clearRequest(context, image.name, work.facts.request);
+    counters.add("builder.builds", 1, { image: image.name, result: resultOf(failure) });
+    return { ended: failure === undefined ? "ready" : "failed", build };
   } catch (error) {
     // Without its record, or without the right to write it, nothing of the build is of use.
     await disk.reclaim(intent).catch(() => {});
@@ -141,11 +141,11 @@ async function measure(
   { counters, disk, log }: BuilderContext,
   { image, build }: Intent,
   formats: readonly string[],
-  trouble: string | undefined,
+  failure: string | undefined,
   ms: number,
 ): Promise<void> {
-  counters.time("builder.build", ms, { image, result: resultOf(trouble) });
-  if (trouble !== undefined) return;
+  counters.time("builder.build", ms, { image, result: resultOf(failure) });
+  if (failure !== undefined) return;
   for (const format of formats)
     try {
       const bytes = await disk.allocated(baseName(image, build), format);
@@ -155,8 +155,8 @@ async function measure(
     }
 }
 
-function resultOf(trouble: string | undefined): "ready" | "failed" {
-  return trouble === undefined ? "ready" : "failed";
+function resultOf(failure: string | undefined): "ready" | "failed" {
+  return failure === undefined ? "ready" : "failed";
 }
 
 /** Made under the lock; an answer that got lost is decided by looking. */
@@ -196,18 +196,18 @@ async function finish(
   context: BuilderContext,
   record: HeldBuild,
   { image }: Work,
-  trouble: string | undefined,
+  failure: string | undefined,
 ): Promise<void> {
   const { disk, log } = context;
   const { username, pythonPath, shellType } = image;
   const about = { image: image.name, build: record.id };
-  if (trouble === undefined) {
+  if (failure === undefined) {
     await beginTrial(context, image, record.id);
     await record.write({ state: "ready", username, pythonPath, shellType });
     log.info(about, "build ready");
     return;
   }
-  log.error({ ...about, why: trouble }, "build failed");
+  log.error({ ...about, why: failure }, "build failed");
   await disk.remove(baseName(image.name, record.id));
   await record.write({ state: "failed", username, pythonPath, shellType });
 }

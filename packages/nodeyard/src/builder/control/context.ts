@@ -6,8 +6,8 @@ import type { Fence } from "../../coordination/index.ts";
 import type { Counters, Log } from "../../telemetry/index.ts";
 import type { View } from "../../view/index.ts";
 import type { Disk } from "../runs/disk.ts";
-import type { ProgressBook } from "./progress.ts";
-import type { SourceBook } from "./sources.ts";
+import type { ProgressTable } from "./progress.ts";
+import type { SourceTable } from "./sources.ts";
 
 /** A provider that takes images, opened. */
 export interface ImageProvider {
@@ -27,8 +27,8 @@ export interface BuilderContext {
   readonly counters: Counters;
   readonly fence: Fence;
   readonly disk: Disk;
-  readonly progress: ProgressBook;
-  readonly sources: SourceBook;
+  readonly progress: ProgressTable;
+  readonly sources: SourceTable;
   /** Of the installation. */
   readonly installation: string;
   /** UUID of this host's `images-dir`. */

@@ -20,7 +20,7 @@ export interface Page {
 }
 
 /** What goes on in this process. */
-export class ProgressBook {
+export class ProgressTable {
   readonly #clock: Clock;
   readonly #entries = new Set<Entry>();
 

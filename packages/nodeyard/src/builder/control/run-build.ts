@@ -38,8 +38,8 @@ export async function runBuild(
   };
   try {
     const command = commandOf(order);
-    const trouble = await run(command);
-    if (trouble !== undefined) return trouble;
+    const failure = await run(command);
+    if (failure !== undefined) return failure;
     const name = baseName(image.name, build);
     const lacking = await disk.settle(name, formats);
     const present = (await disk.list()).find(({ intent: own }) => own.build === build)?.formats ?? [];

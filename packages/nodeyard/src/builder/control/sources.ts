@@ -7,7 +7,7 @@ import type { Disk } from "../runs/disk.ts";
  * What images are made of, as digests, for those that are rebuilt when it changes. Compared is only what this host built itself:
  * another host may have other elements, and the two would build for ever in turn.
  */
-export class SourceBook {
+export class SourceTable {
   readonly #disk: Disk;
   readonly #settings: () => BuilderSettings;
   readonly #log: Log;

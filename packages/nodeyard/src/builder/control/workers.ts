@@ -21,7 +21,7 @@ export interface WorkersOptions {
   onEnd(): void;
 }
 
-/** Starts builds and uploads when they are due, no more at once than there are workers. Told of events; polls nothing. */
+/** Starts builds and uploads when they are due, no more at once than there are workers. Reacts to events; polls nothing. */
 export class Workers {
   readonly #context: BuilderContext;
   readonly #options: WorkersOptions;

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Column } from "../../listing/index.ts";
 import { Drivers, loadModule, openConfig, surveyImages } from "../../process/index.ts";
-import { printRows, printTroubles } from "../listing.ts";
+import { printFailures, printRows } from "../listing.ts";
 import { logOf } from "../log.ts";
 import { filesOf, type Session, withTree } from "../session.ts";
 
@@ -26,12 +26,12 @@ async function list(session: Session, only: string | undefined, json: boolean): 
   const { io, machine } = session;
   const drivers = new Drivers(loadModule);
   const { config } = await openConfig(filesOf(session), machine, drivers);
-  const { found, troubles } = await withTree(session, (handles) =>
+  const { found, failures } = await withTree(session, (handles) =>
     surveyImages({ handles, config, drivers, log: logOf(session), only }),
   );
   const rows = found.map(({ provider, id, kind, tag }) => {
     return { provider, name: `${tag.image}-${tag.buildId}`, id, upload_id: tag.uploadId, kind };
   });
   printRows(io, rows, columns, { json });
-  printTroubles(io, troubles);
+  printFailures(io, failures);
 }

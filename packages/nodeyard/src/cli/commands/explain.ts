@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Explained, explain, hearing, toExplanation, treeNow } from "../../operations/index.ts";
+import { type Explained, explain, queryMembers, toExplanation, treeNow } from "../../operations/index.ts";
 import { JOURNAL, readJournal } from "../../telemetry/index.ts";
 import { parseSubject } from "../arguments.ts";
 import { CommandError } from "../errors.ts";
@@ -22,12 +22,12 @@ export function defineExplain(command: Command, session: Session): void {
       const subject = parseSubject(words);
       return withTree(session, async (handles) => {
         const journal = `${stateOf(session)}/${JOURNAL}`;
-        const hear = hearing(handles, (wanted) => readJournal(journal, wanted));
+        const query = queryMembers(handles, (wanted) => readJournal(journal, wanted));
         let silent: readonly string[] = [];
         const story = await explain(handles, subject, async (about) => {
-          const heard = await hear(about);
-          silent = heard.asked.silent.map(({ member }) => member);
-          return heard;
+          const replies = await query(about);
+          silent = replies.asked.silent.map(({ member }) => member);
+          return replies;
         });
         if (story === undefined) throw nothingKnown(subject, journal, unanswered(silent));
         const { io } = session;

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Column } from "../../listing/index.ts";
 import { Drivers, loadModule, openConfig, surveyLeaks } from "../../process/index.ts";
-import { printRows, printTroubles } from "../listing.ts";
+import { printFailures, printRows } from "../listing.ts";
 import { logOf } from "../log.ts";
 import { filesOf, type Session, withTree } from "../session.ts";
 
@@ -31,7 +31,7 @@ async function leaks(session: Session, { provider, json }: LeaksOptions): Promis
   const { io, machine } = session;
   const drivers = new Drivers(loadModule);
   const { config } = await openConfig(filesOf(session), machine, drivers);
-  const { found, troubles } = await withTree(session, (handles) =>
+  const { found, failures } = await withTree(session, (handles) =>
     surveyLeaks({ handles, config, drivers, log: logOf(session), only: provider }),
   );
   printRows(
@@ -40,5 +40,5 @@ async function leaks(session: Session, { provider, json }: LeaksOptions): Promis
     columns,
     { json: json === true },
   );
-  printTroubles(io, troubles);
+  printFailures(io, failures);
 }

@@ -8,7 +8,7 @@ export interface ConfigFiles {
   readonly securePath?: string;
 }
 
-export interface ConfigSurroundings {
+export interface ConfigEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drivers: DriverRegistry;
 }
@@ -17,7 +17,7 @@ export interface ConfigSurroundings {
 export type ReadResult = { readonly input: ConfigInput } | { readonly unreadable: Finding };
 
 /** The texts of the files, for `loadConfig` and `validateConfig`. */
-export async function readConfig(files: ConfigFiles, around: ConfigSurroundings): Promise<ReadResult> {
+export async function readConfig(files: ConfigFiles, around: ConfigEnvironment): Promise<ReadResult> {
   const main = await textOf(files.path);
   if (typeof main !== "string") return main;
   if (files.securePath === undefined) return { input: { ...around, path: files.path, text: main } };

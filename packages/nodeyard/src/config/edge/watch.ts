@@ -2,9 +2,9 @@ import type { Clock, Timer } from "@nodeyard/runtime";
 import { type ConfigDiff, diffConfig } from "../diff.ts";
 import { loadConfig } from "../load.ts";
 import type { Config, Finding } from "../types.ts";
-import { type ConfigFiles, type ConfigSurroundings, readConfig, stampOf } from "./read.ts";
+import { type ConfigEnvironment, type ConfigFiles, readConfig, stampOf } from "./read.ts";
 
-export interface WatchOptions extends ConfigFiles, ConfigSurroundings {
+export interface WatchOptions extends ConfigFiles, ConfigEnvironment {
   readonly clock: Clock;
   /** What is in force now. */
   readonly config: Config;

@@ -16,7 +16,7 @@ import { Count } from "./count.ts";
 import { countRecords, nodeIds } from "./count-records.ts";
 import { measureDrift } from "./drift.ts";
 import { isGiven, type ScopeKey, scopeOf, shiftsOf } from "./holdings.ts";
-import { LedgerBook, LimitReached, type Posting } from "./ledger-book.ts";
+import { LedgerCache, LimitReached, type Posting } from "./ledger-cache.ts";
 import { decodeLedger, type Ledger, ledgerPath, readLedger } from "./ledger-znode.ts";
 
 export interface LedgerHandles {
@@ -42,11 +42,11 @@ export class Ledgers {
   /** When a ledger was last found to say what exists, monotonic ms. */
   readonly #right = new Map<ScopeKey, number>();
   readonly #repairing = new Map<ScopeKey, Promise<ReadonlySet<ScopeKey>>>();
-  readonly #book: LedgerBook;
+  readonly #cache: LedgerCache;
 
   constructor(handles: LedgerHandles) {
     this.#handles = handles;
-    this.#book = new LedgerBook(handles.tree, handles, (scopes) => this.#read(scopes));
+    this.#cache = new LedgerCache(handles.tree, handles, (scopes) => this.#read(scopes));
   }
 
   /** Sets the limits of a pool; without a finite one no ledger is kept. */
@@ -168,10 +168,10 @@ export class Ledgers {
   /** Commits; a refusal is believed only when the view agrees, or when the ledger was found to be right. */
   async #commit(postings: readonly Posting[], ops: readonly Op[]): Promise<readonly OpResult[]> {
     try {
-      return await this.#book.commit(postings, ops);
+      return await this.#cache.commit(postings, ops);
     } catch (error) {
       if (!(error instanceof LimitReached) || !(await this.#freed(error))) throw error;
-      return this.#book.commit(postings, ops);
+      return this.#cache.commit(postings, ops);
     }
   }
 
@@ -203,7 +203,7 @@ export class Ledgers {
       for (const scope of scopes) if (!amounts.has(scope)) this.#right.set(scope, clock.monotonic());
       if (amounts.size === 0) return new Set();
       const postings = [...amounts].map(([scope, amount]) => ({ scope, amount, limit: undefined }));
-      await this.#book.commit(postings, [fence]);
+      await this.#cache.commit(postings, [fence]);
       log.warn(
         { corrected: Object.fromEntries(amounts) },
         "corrected ledgers that disagreed with the records",

@@ -10,8 +10,8 @@ import {
   slotsFolder,
 } from "../../operations/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
-import type { Backing, Book } from "./book.ts";
 import { claimPath, spareName } from "./claims.ts";
+import type { Backing, SlotIndex } from "./slot-index.ts";
 
 /**
  * The durable contender by which a backing node is ours: the first in line says our name. Undefined when it does not, whatever the
@@ -43,7 +43,7 @@ export async function ownContender(
 export async function openBacking(
   context: Context,
   provider: string,
-  book: Book,
+  book: SlotIndex,
   backing: Backing,
   fence: CheckOp,
 ): Promise<boolean> {
@@ -110,7 +110,7 @@ export async function markFailed(
 export async function releaseBacking(
   context: Context,
   provider: string,
-  book: Book,
+  book: SlotIndex,
   { id, data, entry }: Backing,
   why: string,
   fence: CheckOp,
@@ -133,7 +133,7 @@ export async function releaseBacking(
 }
 
 /** Removes the folder of a backing node, where there is one. */
-export function folderEnd(book: Book, backing: string): Op[] {
+export function folderEnd(book: SlotIndex, backing: string): Op[] {
   const folder = slotsFolder(backing);
   return [
     ...(book.claims.retired.has(backing) ? [{ op: "delete", path: `${folder}/${RETIRED}` } as const] : []),

@@ -5,18 +5,18 @@ import { takeOut } from "../nodes/take-out.ts";
 import { adopt } from "./adopt.ts";
 import { folderEnd, markFailed, openBacking, ownContender, releaseBacking } from "./backing-lock.ts";
 import { askForBacking, withdraw } from "./backing-request.ts";
-import type { Backing, Book } from "./book.ts";
 import { dropClaim, reclaim } from "./compare.ts";
 import type { MetastaticLabelOwn } from "./config.ts";
 import type { OwnerAction } from "./draft.ts";
 import type { Isolation } from "./isolation.ts";
+import type { Backing, SlotIndex } from "./slot-index.ts";
 
 /** What the owner of a metastatic provider works with. */
 export interface OwnerParts {
   readonly context: Context;
   readonly provider: string;
   readonly labels: ReadonlyMap<string, MetastaticLabelOwn>;
-  readonly book: Book;
+  readonly book: SlotIndex;
   readonly isolation: Isolation;
 }
 

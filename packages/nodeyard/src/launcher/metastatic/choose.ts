@@ -1,8 +1,8 @@
 import type { SlotPlace } from "../../operations/index.ts";
 import type { NodeEntry } from "../../view/index.ts";
-import type { Backing, Book } from "./book.ts";
 import { claimPath } from "./claims.ts";
 import type { MetastaticLabelOwn } from "./config.ts";
+import type { Backing, SlotIndex } from "./slot-index.ts";
 
 export interface ChosenSlot extends SlotPlace {
   /** The backing node as it was when it was chosen: by now it may take no more, and the claim demands that version. */
@@ -14,7 +14,7 @@ export type AgeOf = (id: string, instant: number) => number;
 
 /** Why a backing node takes no more slots, though those that it has go on; undefined: it takes some. */
 export function closedBecause(
-  book: Book,
+  book: SlotIndex,
   backing: Backing,
   settings: MetastaticLabelOwn | undefined,
   ageOf: AgeOf,
@@ -36,7 +36,7 @@ export function offered({ data }: Backing, settings: MetastaticLabelOwn): number
  * the claims that are under way.
  */
 export function chooseSlot(
-  book: Book,
+  book: SlotIndex,
   label: string,
   settings: MetastaticLabelOwn,
   ageOf: AgeOf,
@@ -55,7 +55,12 @@ export function chooseSlot(
 }
 
 /** Free slots of a label, those being claimed included. */
-export function freeSlots(book: Book, label: string, settings: MetastaticLabelOwn, ageOf: AgeOf): number {
+export function freeSlots(
+  book: SlotIndex,
+  label: string,
+  settings: MetastaticLabelOwn,
+  ageOf: AgeOf,
+): number {
   let free = 0;
   for (const backing of book.ofLabel(label)) {
     if (
@@ -70,7 +75,7 @@ export function freeSlots(book: Book, label: string, settings: MetastaticLabelOw
 }
 
 /** Its folder is made once its lock was seen to be ours: a record that only says so takes nothing. */
-function takesSlots(book: Book, backing: Backing, settings: MetastaticLabelOwn, ageOf: AgeOf): boolean {
+function takesSlots(book: SlotIndex, backing: Backing, settings: MetastaticLabelOwn, ageOf: AgeOf): boolean {
   const { record, contenders } = backing.entry;
   return (
     record.state === "in-use" &&

@@ -2,12 +2,12 @@ import { decodeNode, paths } from "@nodeyard/model";
 import { type CheckOp, TreeError } from "@nodeyard/tree";
 import { decodeClaim, encodeClaim, slotPlace } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
-import type { Book } from "./book.ts";
 import { type Claim, claimPath, spareName } from "./claims.ts";
 import { agrees } from "./plan-claims.ts";
+import type { SlotIndex } from "./slot-index.ts";
 
 /** Makes the claim that a node's record speaks of: an older launcher made the one without the other. `fence` demands that we own the provider. */
-export async function reclaim(context: Context, book: Book, id: string, fence: CheckOp): Promise<void> {
+export async function reclaim(context: Context, book: SlotIndex, id: string, fence: CheckOp): Promise<void> {
   const end = book.ends.get(id);
   if (end?.place === undefined) return;
   const { backing, slot } = end.place;

@@ -1,8 +1,8 @@
 import type { RequestEntry } from "../../view/index.ts";
-import type { Backing, Book } from "./book.ts";
 import type { AgeOf } from "./choose.ts";
 import type { Claim } from "./claims.ts";
 import type { MetastaticLabelOwn } from "./config.ts";
+import type { Backing, SlotIndex } from "./slot-index.ts";
 
 /** What the owner of a metastatic provider has to do. */
 export type OwnerAction =
@@ -48,7 +48,7 @@ export function keyOf(action: OwnerAction): string {
 }
 
 export interface OwnerFacts {
-  readonly book: Book;
+  readonly book: SlotIndex;
   readonly provider: string;
   readonly labels: ReadonlyMap<string, MetastaticLabelOwn>;
   /** Requests of this owner. */

@@ -15,11 +15,11 @@ import { type BackingHost, type SlotIsolation, SlotSlivers } from "../../slivers
 import type { Context } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import { nodeUse } from "../nodes/node-use.ts";
-import type { Backing, Book } from "./book.ts";
 import { offered } from "./choose.ts";
 import type { Claim } from "./claims.ts";
 import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider } from "./config.ts";
 import { slotResources } from "./machine.ts";
+import type { Backing, SlotIndex } from "./slot-index.ts";
 
 /** For a document to be taken by a machine. */
 const DOCUMENT_MS = 60_000;
@@ -34,12 +34,12 @@ const SWEEP_MS = 60_000;
 export class Isolation {
   readonly #context: Context;
   readonly #config: MetastaticProvider;
-  readonly #book: Book;
+  readonly #book: SlotIndex;
   #slivers: SlotSlivers | undefined;
   readonly #closed = new AbortController();
   #sweeping = false;
 
-  constructor(context: Context, config: MetastaticProvider, book: Book) {
+  constructor(context: Context, config: MetastaticProvider, book: SlotIndex) {
     this.#context = context;
     this.#config = config;
     this.#book = book;

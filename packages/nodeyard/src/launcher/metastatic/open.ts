@@ -4,13 +4,13 @@ import type { ViewEvent } from "../../view/index.ts";
 import type { Context, OpenProvider, SlotSource } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
 import { isServed } from "../providers/foreign.ts";
-import { Book } from "./book.ts";
 import type { MetastaticLabelOwn, MetastaticProvider } from "./config.ts";
 import { METASTATIC, metastaticDriver } from "./driver.ts";
 import { Isolation } from "./isolation.ts";
 import { Owner } from "./owner.ts";
 import { labelOf } from "./plan-requests.ts";
 import { SlotProvider } from "./provider.ts";
+import { SlotIndex } from "./slot-index.ts";
 import { Slots } from "./slots.ts";
 
 export function isMetastatic(config: ProviderConfig): boolean {
@@ -23,8 +23,8 @@ export function openMetastatic(
   given: ProviderConfig,
 ): OpenProvider & { readonly slots: SlotSource } {
   const config = given as MetastaticProvider;
-  const room = new Room(context, config);
-  const provider = new SlotProvider(config, room.slots, () => room.close());
+  const runtime = new MetastaticRuntime(context, config);
+  const provider = new SlotProvider(config, runtime.slots, () => runtime.close());
   return {
     config,
     driver: metastaticDriver as OpenProvider["driver"],
@@ -33,22 +33,22 @@ export function openMetastatic(
     slots: {
       launch: provider.launch.bind(provider),
       free: provider.free.bind(provider),
-      recall: (node, signal) => room.recall(node, signal),
-      serve: () => room.serve(),
-      refuse: (why) => room.slots.refuse(why),
-      drain: (ended) => room.drain(ended),
-      retire: () => room.retire(),
+      recall: (node, signal) => runtime.recall(node, signal),
+      serve: () => runtime.serve(),
+      refuse: (why) => runtime.slots.refuse(why),
+      drain: (ended) => runtime.drain(ended),
+      retire: () => runtime.retire(),
     },
   };
 }
 
 /** The parts of one provider, and what they are told of the view. */
-class Room {
+class MetastaticRuntime {
   readonly slots: Slots;
   readonly #context: Context;
   readonly #config: MetastaticProvider;
   readonly #labels: ReadonlyMap<string, MetastaticLabelOwn>;
-  readonly #book: Book;
+  readonly #book: SlotIndex;
   readonly #owner: Owner;
   readonly #isolation: Isolation;
   readonly #unsubscribe: () => void;
@@ -59,7 +59,7 @@ class Room {
     this.#context = context;
     this.#config = config;
     this.#labels = labelsOf(config);
-    this.#book = new Book(config.name);
+    this.#book = new SlotIndex(config.name);
     this.#book.seed(context.view);
     this.#isolation = new Isolation(context, config, this.#book);
     this.slots = new Slots(context, config, this.#book, this.#isolation);

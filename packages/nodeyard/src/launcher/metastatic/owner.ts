@@ -4,13 +4,13 @@ import { Election, FenceLost, settledWithin } from "../../coordination/index.ts"
 import { backingOwner, slotsPath } from "../../operations/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";
-import type { Book } from "./book.ts";
 import { carryOut, type OwnerParts, unlockForgotten } from "./carry-out.ts";
 import type { MetastaticLabelOwn } from "./config.ts";
 import { keyOf, type OwnerAction } from "./draft.ts";
 import { planOwner } from "./plan.ts";
 import { senselessClaims } from "./plan-claims.ts";
 import { labelOf } from "./plan-requests.ts";
+import type { SlotIndex } from "./slot-index.ts";
 
 const RESYNC_MS = 60_000;
 /** Changes that come together are handled together. */
@@ -31,7 +31,7 @@ export class Owner {
   readonly #context: Context;
   readonly #provider: string;
   readonly #labels: ReadonlyMap<string, MetastaticLabelOwn>;
-  readonly #book: Book;
+  readonly #book: SlotIndex;
   readonly #election: Election;
   readonly #lastUsed = new Map<string, number>();
   readonly #askAfter = new Map<string, number>();

@@ -1,6 +1,6 @@
-import type { Backing } from "./book.ts";
 import { closedBecause } from "./choose.ts";
 import { type Draft, lookAt, type OwnerFacts } from "./draft.ts";
+import type { Backing } from "./slot-index.ts";
 
 /** Opens, fails, drains and gives back backing nodes, and clears away after those that are gone. */
 export function planBackings(facts: OwnerFacts, draft: Draft): void {

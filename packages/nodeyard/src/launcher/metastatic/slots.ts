@@ -4,12 +4,12 @@ import { FenceLost } from "../../coordination/index.ts";
 import { retireBacking, slotPlace } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
 import type { HeldNode } from "../fence/records.ts";
-import type { Book } from "./book.ts";
 import { type ChosenSlot, chooseSlot } from "./choose.ts";
 import { claimPath } from "./claims.ts";
 import type { MetastaticLabel, MetastaticProvider } from "./config.ts";
 import type { Isolation } from "./isolation.ts";
 import { slotMachine, slotPatch } from "./machine.ts";
+import type { SlotIndex } from "./slot-index.ts";
 import { claimSlot, freeSlot } from "./slot-lock.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
@@ -22,14 +22,14 @@ const CLAIM_MS = 60_000;
 export class Slots {
   readonly #context: Context;
   readonly #config: MetastaticProvider;
-  readonly #book: Book;
+  readonly #book: SlotIndex;
   /** Slots chosen and not claimed yet. */
   readonly #taken = new Set<string>();
   readonly #line = new WaitingLine();
   readonly #isolation: Isolation;
   #refused: Error | undefined;
 
-  constructor(context: Context, config: MetastaticProvider, book: Book, isolation: Isolation) {
+  constructor(context: Context, config: MetastaticProvider, book: SlotIndex, isolation: Isolation) {
     this.#isolation = isolation;
     this.#context = context;
     this.#config = config;

@@ -2,7 +2,7 @@ import type { ExternalId, LabelConfig } from "@nodeyard/driver";
 import { type NodePatch, paths } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
 import type { Context, ServingPool } from "../context.ts";
-import { chooseUpload, type Lot } from "./choose-upload.ts";
+import { chooseUpload, type LaunchKey } from "./choose-upload.ts";
 
 /** The image that a launch was planned with has no ready upload any more: another plan may do. */
 export class ImageGone extends NodeyardError {
@@ -27,7 +27,7 @@ export function bootImage(
   { view }: Pick<Context, "view">,
   pool: ServingPool,
   label: LabelConfig,
-  lot: Lot,
+  launch: LaunchKey,
 ): BootImage {
   const { connection, image } = label;
   const { username, pythonPath, shellType } = connection;
@@ -35,7 +35,7 @@ export function bootImage(
     return { externalId: null, patch: { imageId: image?.name ?? null, username, pythonPath, shellType } };
   }
   const provider = pool.open.config.name;
-  const found = chooseUpload(view, image.name, provider, lot);
+  const found = chooseUpload(view, image.name, provider, launch);
   if (found === undefined) throw new ImageGone(image.name, provider);
   const { build, record } = found;
   return {

@@ -5,7 +5,7 @@ import { type ImageUploadEntry, isNewer, type View } from "../../view/index.ts";
 const GOLDEN = 0.6180339887498949;
 
 /** A launch, as far as it matters for what it boots. */
-export interface Lot {
+export interface LaunchKey {
   readonly nodeId: string;
   /** From 1. */
   readonly attempt: number;
@@ -19,7 +19,7 @@ export function chooseUpload(
   { images, own }: Pick<View, "images" | "own">,
   image: string,
   provider: string,
-  lot: Lot,
+  launch: LaunchKey,
 ): ImageUploadEntry | undefined {
   const newest = images.get(image)?.ready.get(provider);
   const canary = canaryIn(own, image);
@@ -31,7 +31,7 @@ export function chooseUpload(
     ready.filter(({ build }) => build !== canary.candidate && !canary.rejected.includes(build)),
   );
   const candidate = newestOf(ready.filter(({ build }) => build === canary.candidate));
-  const isDrawn = lot.attempt === 1 && (Number(lot.nodeId) * GOLDEN) % 1 < canary.share;
+  const isDrawn = launch.attempt === 1 && (Number(launch.nodeId) * GOLDEN) % 1 < canary.share;
   return (isDrawn ? (candidate ?? stable) : (stable ?? candidate)) ?? newest;
 }
 

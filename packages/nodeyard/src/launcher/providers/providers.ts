@@ -16,7 +16,7 @@ import type { Counters, Log } from "../../telemetry/index.ts";
 import { type NodeEntry, poolKey, type View } from "../../view/index.ts";
 import type { AgeClock } from "../age-clock.ts";
 import type { OpenProvider } from "../context.ts";
-import { heeding } from "./heeding.ts";
+import { abortOnSignal } from "./abort-on-signal.ts";
 
 /** A question to a cloud, at most. */
 const ANSWER_MS = 60_000;
@@ -63,7 +63,7 @@ export async function openProvider(
   const timed = timing(handles.clock, (call, result, ms) =>
     handles.counters.time("launcher.provider_call", ms, { provider: config.name, call, result }),
   );
-  const provider = decorate(opened, heeding(config.name, handles.counters), timed);
+  const provider = decorate(opened, abortOnSignal(config.name, handles.counters), timed);
   if (signal.aborted) await close(provider);
   signal.throwIfAborted();
   return { config, driver, provider, work: new Set() };

@@ -1,8 +1,8 @@
 import { decodeComponent, decodeNode, type NodeRecord, paths } from "@nodeyard/model";
 import type { OperationHandles } from "../handles.ts";
 import { type ListedBuild, type ListedUpload, lookUpImage } from "../images/index.ts";
-import { type Hear, type Heard, heardParts } from "./hear.ts";
 import { type ImageCode, imageCodes, imageNext } from "./image-codes.ts";
+import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
 import type { BuilderLine, BuildLine, ImageLines, Story, Wait } from "./story.ts";
 import { readEach } from "./tree-facts.ts";
 
@@ -23,17 +23,17 @@ const CALM: ReadonlySet<ImageCode> = new Set(["image.building", "image.fresh"]);
 export async function imageStory(
   handles: OperationHandles,
   image: string,
-  hear: Hear,
+  query: QueryMembers,
 ): Promise<Story | undefined> {
   const { tree } = handles;
-  const [known, nodes, registered, heard] = await Promise.all([
+  const [known, nodes, registered, replies] = await Promise.all([
     lookUpImage(handles, image),
     readEach(tree, paths.nodes, decodeNode),
     readEach(tree, paths.component("builder"), (_, data) => decodeComponent(data)),
-    hear({ image }),
+    query({ image }),
   ]);
   const { status, builds, uploads } = known;
-  const builders = buildersIn(heard);
+  const builders = buildersIn(replies);
   const isConfigured = builders.some(({ code }) => code !== "image.not-configured");
   const { paused, request, canary: trial } = status;
   if (!isConfigured && builds.length === 0 && request === null && !paused) return undefined;
@@ -67,7 +67,7 @@ export async function imageStory(
     },
     waitsFor,
     next: imageNext[code],
-    ...heardParts(heard),
+    ...replyParts(replies),
     pools: [],
     steps: [],
     image: lines,
@@ -87,7 +87,7 @@ function stateOf(builds: readonly ListedBuild[], paused: boolean): Pick<Story, "
   return { state: last.record.state === "ready" ? "ready" : "failing", since: since(last) };
 }
 
-function buildersIn({ asked }: Heard): readonly BuilderLine[] {
+function buildersIn({ asked }: MemberReplies): readonly BuilderLine[] {
   return asked.answers.flatMap(({ member, hostname, testimony }) =>
     (testimony.imageStandings ?? []).map((standing) => ({ ...standing, member, host: hostname })),
   );

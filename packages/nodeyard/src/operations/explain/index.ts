@@ -1,18 +1,27 @@
 import type { OperationHandles } from "../handles.ts";
-import type { Hear } from "./hear.ts";
 import { imageStory } from "./image-story.ts";
 import { labelStory } from "./label-story.ts";
 import { leaseStory } from "./lease-story.ts";
+import type { QueryMembers } from "./member-replies.ts";
 import { nodeStory } from "./node-story.ts";
 import { requestStory } from "./request-story.ts";
 import type { Story, StoryKind } from "./story.ts";
 
-export { type Hear, type Heard, hearing, type ReadHistory } from "./hear.ts";
 export { meaningOf, verdictMeaning } from "./meaning.ts";
+export { type MemberReplies, type QueryMembers, queryMembers, type ReadHistory } from "./member-replies.ts";
 export { isMoment, iso } from "./moments.ts";
 export { type Explanation, explanationSchema, toExplanation } from "./shape.ts";
 export type { LifeStep } from "./steps.ts";
-export type { BuilderLine, BuildLine, ImageLines, PoolLine, Story, StoryKind, Told, Wait } from "./story.ts";
+export type {
+  BuilderLine,
+  BuildLine,
+  ImageLines,
+  PoolLine,
+  ReportedEvent,
+  Story,
+  StoryKind,
+  Wait,
+} from "./story.ts";
 
 export interface Explained {
   readonly kind: StoryKind;
@@ -23,18 +32,18 @@ export interface Explained {
 export function explain(
   handles: OperationHandles,
   { kind, id }: Explained,
-  hear: Hear,
+  query: QueryMembers,
 ): Promise<Story | undefined> {
   switch (kind) {
     case "request":
-      return requestStory(handles, id, hear);
+      return requestStory(handles, id, query);
     case "lease":
-      return leaseStory(handles, id, hear);
+      return leaseStory(handles, id, query);
     case "node":
-      return nodeStory(handles, id, hear);
+      return nodeStory(handles, id, query);
     case "label":
-      return labelStory(handles, id, hear);
+      return labelStory(handles, id, query);
     case "image":
-      return imageStory(handles, id, hear);
+      return imageStory(handles, id, query);
   }
 }

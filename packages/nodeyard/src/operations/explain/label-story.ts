@@ -1,7 +1,7 @@
 import { decodeNode, decodeRequest, paths } from "@nodeyard/model";
 import type { OperationHandles } from "../handles.ts";
-import { type Hear, heardParts } from "./hear.ts";
 import { type LabelCode, labelCodes } from "./label-codes.ts";
+import { type QueryMembers, replyParts } from "./member-replies.ts";
 import { nextSteps } from "./next-steps.ts";
 import type { PoolLine, Story, Wait } from "./story.ts";
 import { type RegisteredPool, readEach, registeredPools } from "./tree-facts.ts";
@@ -11,17 +11,17 @@ import { fromPool } from "./waits.ts";
 export async function labelStory(
   handles: OperationHandles,
   label: string,
-  hear: Hear,
+  query: QueryMembers,
 ): Promise<Story | undefined> {
   const { tree } = handles;
-  const [registered, nodes, requests, heard] = await Promise.all([
+  const [registered, nodes, requests, replies] = await Promise.all([
     registeredPools(tree),
     readEach(tree, paths.nodes, decodeNode),
     readEach(tree, paths.requests, decodeRequest),
-    hear({ label }),
+    query({ label }),
   ]);
   const offering = registered.filter(({ supportedLabels }) => supportedLabels.includes(label));
-  const parts = heardParts(heard);
+  const parts = replyParts(replies);
   // Pools that have nothing to do with the label are no news, but for a count.
   const pools = parts.pools.filter(({ outlook }) => outlook !== "lacks");
   const own = nodes.filter(({ type }) => type.includes(label));

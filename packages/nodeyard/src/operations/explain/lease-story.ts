@@ -1,7 +1,7 @@
 import { type OperationHandles, treeNow } from "../handles.ts";
 import type { Lease } from "../lease.ts";
 import { readLease, readNode } from "../listing.ts";
-import { type Hear, type Heard, heardParts } from "./hear.ts";
+import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
 import { requestStory } from "./request-story.ts";
 import type { Story, Wait } from "./story.ts";
 import { nodeFacts, registeredPools } from "./tree-facts.ts";
@@ -10,14 +10,14 @@ import { nodeFacts, registeredPools } from "./tree-facts.ts";
 export async function leaseStory(
   handles: OperationHandles,
   id: string,
-  hear: Hear,
+  query: QueryMembers,
 ): Promise<Story | undefined> {
   const lease = await readLease(handles, id);
-  if (lease === undefined) return goneStory(id, hear);
+  if (lease === undefined) return goneStory(id, query);
   const request = lease.request ?? undefined;
-  const heard = await hear({ lease: id, request });
+  const replies = await query({ lease: id, request });
   // Members have been asked about both.
-  const story = request === undefined ? undefined : await requestStory(handles, request, async () => heard);
+  const story = request === undefined ? undefined : await requestStory(handles, request, async () => replies);
   const nodes = await Promise.all(lease.nodes.map((node) => readNode(handles, node)));
   const launchers = (await registeredPools(handles.tree)).length;
   const situation = situationOf(lease, story, launchers > 0, treeNow(handles));
@@ -36,7 +36,7 @@ export async function leaseStory(
       nodes: nodes.filter((node) => node !== undefined).map(nodeFacts),
     },
     ...situation,
-    ...heardParts(heard),
+    ...replyParts(replies),
     steps: story?.steps ?? [],
   };
 }
@@ -81,12 +81,12 @@ function wait(code: string, meaning: string, facts: Wait["facts"]): Wait {
   return { code, meaning, facts, since: null, nextTry: null, source: "tree" };
 }
 
-async function goneStory(id: string, hear: Hear): Promise<Story | undefined> {
-  const { history: own } = await hear({ lease: id });
+async function goneStory(id: string, query: QueryMembers): Promise<Story | undefined> {
+  const { history: own } = await query({ lease: id });
   if (own.events.length === 0) return undefined;
   const request = own.events.find((event) => event.request !== null)?.request ?? undefined;
-  const heard: Heard = await hear({ lease: id, request });
-  const { history } = heard;
+  const replies: MemberReplies = await query({ lease: id, request });
+  const { history } = replies;
   const ended = history.events.findLast(({ event }) => event === "lease.ended");
   const why = ended === undefined ? "ended" : String(ended.facts.why);
   return {
@@ -97,7 +97,7 @@ async function goneStory(id: string, hear: Hear): Promise<Story | undefined> {
     about: { request: request ?? null, nodes: ended?.facts.nodes ?? [] },
     waitsFor: null,
     next: `Nothing. It has ${why === "expired" ? "expired" : `been ${why}`}, and its nodes were returned.`,
-    ...heardParts(heard),
+    ...replyParts(replies),
     pools: [],
     estimate: null,
     steps: [],

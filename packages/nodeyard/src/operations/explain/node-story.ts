@@ -4,17 +4,17 @@ import { type OperationHandles, orUndefined } from "../handles.ts";
 import { leaseIdOf } from "../lease.ts";
 import { readNode } from "../listing.ts";
 import { LEFT_MS, metastaticProviderOf } from "../slots.ts";
-import { type Hear, type Heard, heardParts } from "./hear.ts";
+import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
 import { type SlotFacts, slotAbout, slotFacts } from "./slot-facts.ts";
 import { type LifeStep, lifeOf } from "./steps.ts";
-import type { ToldHistory as History, Story, Wait } from "./story.ts";
+import type { ReportedHistory as History, Story, Wait } from "./story.ts";
 import { lockHolder, type RegisteredPool, registeredPools } from "./tree-facts.ts";
 
 /** Undefined when neither the tree nor the journal knows it. */
 export async function nodeStory(
   handles: OperationHandles,
   id: string,
-  hear: Hear,
+  query: QueryMembers,
 ): Promise<Story | undefined> {
   const { tree } = handles;
   const [found, pools, holder, letter] = await Promise.all([
@@ -23,12 +23,12 @@ export async function nodeStory(
     lockHolder(tree, paths.nodeLock(id)),
     readDeadLetter(handles, id),
   ]);
-  if (found instanceof RecordError) return unreadableStory(handles, id, found, holder, hear);
+  if (found instanceof RecordError) return unreadableStory(handles, id, found, holder, query);
   const record = found;
-  const heard = await hear({ node: id, request: record?.allocatedTo ?? undefined });
-  const { history } = heard;
-  const steps = stepsOf(id, heard);
-  if (record === undefined) return goneStory(id, heard, steps);
+  const replies = await query({ node: id, request: record?.allocatedTo ?? undefined });
+  const { history } = replies;
+  const steps = stepsOf(id, replies);
+  if (record === undefined) return goneStory(id, replies, steps);
   const since = record.stateTime === null ? null : record.stateTime * 1000;
   const slots = await slotFacts(handles, record);
   return {
@@ -51,7 +51,7 @@ export async function nodeStory(
     ...(letter === undefined || record.state !== "deleting"
       ? situationOf(record, holder, pools, { history, steps }, since, slots)
       : stuck(record, letter)),
-    ...heardParts(heard),
+    ...replyParts(replies),
     // Those of the request are told with the request.
     pools: [],
     estimate: null,
@@ -70,11 +70,11 @@ async function unreadableStory(
   id: string,
   error: RecordError,
   holder: string | null,
-  hear: Hear,
+  query: QueryMembers,
 ): Promise<Story> {
-  const [data, heard] = await Promise.all([
+  const [data, replies] = await Promise.all([
     orUndefined(handles.tree.get(paths.node(id))),
-    hear({ node: id }),
+    query({ node: id }),
   ]);
   const known = readableNode(data?.data ?? new Uint8Array());
   return {
@@ -100,14 +100,14 @@ async function unreadableStory(
       source: "tree",
     },
     next: `Repair the record, or remove it: nodeyard delete ${id}. Then its machine has no record, and leak sweeps delete it.`,
-    ...heardParts(heard),
+    ...replyParts(replies),
     pools: [],
     estimate: null,
-    steps: stepsOf(id, heard),
+    steps: stepsOf(id, replies),
   };
 }
 
-function stepsOf(id: string, { asked, history }: Heard): readonly LifeStep[] {
+function stepsOf(id: string, { asked, history }: MemberReplies): readonly LifeStep[] {
   const underWay = asked.answers.flatMap(({ testimony }) => testimony.underWay);
   return lifeOf(
     history.events.filter(({ node }) => node === id),
@@ -272,8 +272,8 @@ function userOf(holder: string): string {
   return lease === undefined ? holder : `The owner of lease ${lease}`;
 }
 
-function goneStory(id: string, heard: Heard, steps: readonly LifeStep[]): Story | undefined {
-  const { events } = heard.history;
+function goneStory(id: string, replies: MemberReplies, steps: readonly LifeStep[]): Story | undefined {
+  const { events } = replies.history;
   if (events.length === 0) return undefined;
   const made = events.find(({ event, node }) => event === "node.created" && node === id)?.facts;
   return {
@@ -284,7 +284,7 @@ function goneStory(id: string, heard: Heard, steps: readonly LifeStep[]): Story 
     about: { label: made?.label ?? null, provider: made?.provider ?? null, pool: made?.pool ?? null },
     waitsFor: null,
     next: "Nothing. Its machine and its record are gone.",
-    ...heardParts(heard),
+    ...replyParts(replies),
     steps,
   };
 }

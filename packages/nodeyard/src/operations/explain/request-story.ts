@@ -4,11 +4,11 @@ import { type VerdictCode, verdictCodes } from "../../scheduler/index.ts";
 import type { OperationHandles } from "../handles.ts";
 import { leaseIdOf } from "../lease.ts";
 import { readRequest } from "../listing.ts";
-import { type Hear, type Heard, heardParts } from "./hear.ts";
+import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
 import { nextSteps } from "./next-steps.ts";
 import { backingRequests } from "./slot-facts.ts";
 import { lifeOf } from "./steps.ts";
-import type { ToldHistory as History, Story, Wait } from "./story.ts";
+import type { ReportedHistory as History, Story, Wait } from "./story.ts";
 import {
   lockHolder,
   nodeFacts,
@@ -23,16 +23,16 @@ import { liveWait, notedWait } from "./waits.ts";
 export async function requestStory(
   handles: OperationHandles,
   id: string,
-  hear: Hear,
+  query: QueryMembers,
 ): Promise<Story | undefined> {
   const { tree } = handles;
-  const [record, pools, heard] = await Promise.all([
+  const [record, pools, replies] = await Promise.all([
     readRequest(handles, id),
     registeredPools(tree),
-    hear({ request: id }),
+    query({ request: id }),
   ]);
-  const { history } = heard;
-  if (record === undefined) return goneStory(id, heard);
+  const { history } = replies;
+  if (record === undefined) return goneStory(id, replies);
   const open = record.state === "requested" || record.state === "pending";
   const [holder, nodes] = await Promise.all([
     lockHolder(tree, paths.requestLock(id)),
@@ -40,7 +40,7 @@ export async function requestStory(
   ]);
   const capable = pools.filter((pool) => mayServe(pool, record));
   const behind = await backingRequests(handles, open ? nodes : []);
-  const waitsFor = open ? await waitOf(tree, record, { pools, capable, holder, heard }) : null;
+  const waitsFor = open ? await waitOf(tree, record, { pools, capable, holder, replies }) : null;
   return {
     kind: "request",
     id,
@@ -59,10 +59,10 @@ export async function requestStory(
     },
     waitsFor,
     next: waitsFor === null ? afterwards(record, history) : nextOf(waitsFor, behind),
-    ...heardParts(heard),
+    ...replyParts(replies),
     steps: lifeOf(
       [],
-      heard.asked.answers.flatMap(({ testimony }) => testimony.underWay),
+      replies.asked.answers.flatMap(({ testimony }) => testimony.underWay),
     ),
   };
 }
@@ -71,19 +71,19 @@ interface Known {
   readonly pools: readonly RegisteredPool[];
   readonly capable: readonly RegisteredPool[];
   readonly holder: string | null;
-  readonly heard: Heard;
+  readonly replies: MemberReplies;
 }
 
 async function waitOf(tree: Tree, record: RequestRecord, known: Known): Promise<Wait> {
-  const { pools, capable, holder, heard } = known;
+  const { pools, capable, holder, replies } = known;
   const since = milliseconds(record.stateTime);
-  const live = liveWait(heard, heardParts(heard).pools);
+  const live = liveWait(replies, replyParts(replies).pools);
   if (live !== undefined) return live;
   if (record.state === "pending")
     return fromTree(holder === null ? "pending.elsewhere" : "handling", { handler: holder }, since);
   // The registry is of now; a launcher that has gone since cannot keep what it noted.
   if (pools.length === 0) return fromTree("pools.none", {}, since);
-  const noted = notedWait(heard.history);
+  const noted = notedWait(replies.history);
   if (noted !== undefined) return noted;
   if (capable.length === 0) {
     const undecided = pools.map(poolId).filter((pool) => !record.declinedBy.includes(pool));
@@ -138,8 +138,8 @@ function afterwards({ state, requestor, declinedBy }: RequestRecord, history: Hi
   return `Nothing: it has failed (${why}). ${who} deletes it; request again when the cause is fixed.`;
 }
 
-function goneStory(id: string, heard: Heard): Story | undefined {
-  const { history } = heard;
+function goneStory(id: string, replies: MemberReplies): Story | undefined {
+  const { history } = replies;
   if (history.events.length === 0) return undefined;
   const last = history.events.findLast(({ event }) => event !== "request.waits")?.event;
   const failed =
@@ -159,7 +159,7 @@ function goneStory(id: string, heard: Heard): Story | undefined {
     about: { lease },
     waitsFor: null,
     next: `Nothing. ${ending}`,
-    ...heardParts(heard),
+    ...replyParts(replies),
     steps: [],
   };
 }

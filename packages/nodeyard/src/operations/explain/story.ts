@@ -1,4 +1,4 @@
-import type { Asked, ImageStanding, PoolStanding } from "../../asking/index.ts";
+import type { ImageStanding, MemberAnswers, PoolStanding } from "../../asking/index.ts";
 import type { PastEvent } from "../../telemetry/index.ts";
 import type { Canary } from "../images/index.ts";
 import type { LifeStep } from "./steps.ts";
@@ -18,12 +18,12 @@ export interface Wait {
 }
 
 /** An event, and the host whose launcher wrote it; null: it was read from the file of this machine. */
-export interface Told extends PastEvent {
+export interface ReportedEvent extends PastEvent {
   readonly by: string | null;
 }
 
-export interface ToldHistory {
-  readonly events: readonly Told[];
+export interface ReportedHistory {
+  readonly events: readonly ReportedEvent[];
   /** Why nothing is known, or not all; null: all that was asked for was read. */
   readonly problem: string | null;
 }
@@ -88,8 +88,8 @@ export interface Story {
   readonly pools: readonly PoolLine[];
   /** What was and is being done with nodes, in order. */
   readonly steps: readonly LifeStep[];
-  readonly history: ToldHistory;
-  readonly asked: Asked;
+  readonly history: ReportedHistory;
+  readonly asked: MemberAnswers;
   /** Of images only. */
   readonly image?: ImageLines;
 }

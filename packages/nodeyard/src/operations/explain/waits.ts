@@ -1,6 +1,6 @@
-import type { Heard } from "./hear.ts";
 import { verdictMeaning } from "./meaning.ts";
-import type { PoolLine, ToldHistory, Wait } from "./story.ts";
+import type { MemberReplies } from "./member-replies.ts";
+import type { PoolLine, ReportedHistory, Wait } from "./story.ts";
 
 /** Reasons that say only that it is none of a launcher's business at the moment: any other launcher's reason says more. */
 const WEAK: ReadonlySet<string> = new Set([
@@ -12,7 +12,7 @@ const WEAK: ReadonlySet<string> = new Set([
 ]);
 
 /** The best reason that live launchers give. A provider whose API fails is told before a launcher has nothing to say. */
-export function liveWait({ asked }: Heard, pools: readonly PoolLine[]): Wait | undefined {
+export function liveWait({ asked }: MemberReplies, pools: readonly PoolLine[]): Wait | undefined {
   const waits = asked.answers.flatMap(({ testimony }) => testimony.wait ?? []);
   const strong = waits.find(({ code }) => code === "handling") ?? waits.find(({ code }) => !WEAK.has(code));
   if (strong !== undefined) return waitOf(strong);
@@ -27,7 +27,7 @@ export function fromPool({ code, facts, since, nextTry, pool }: PoolLine): Wait 
 }
 
 /** The last thing noted of a request, when that is why it waits. */
-export function notedWait({ events }: ToldHistory): Wait | undefined {
+export function notedWait({ events }: ReportedHistory): Wait | undefined {
   const last = events.findLast(({ event }) => event.startsWith("request."));
   if (last?.event !== "request.waits") return undefined;
   const { code, facts, since, nextTry } = last.facts;

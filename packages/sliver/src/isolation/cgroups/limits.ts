@@ -12,7 +12,7 @@ export interface Write {
 
 export interface LimitWrites {
   readonly writes: readonly Write[];
-  /** What the machine cannot do of what is asked. */
+  /** What the machine cannot enforce. */
   readonly unenforced: readonly string[];
 }
 
@@ -23,24 +23,24 @@ const PERIOD = 100_000;
 /** The kernel takes no smaller quota. Microseconds. */
 const SMALLEST_QUOTA = 1000;
 
-type Asked = Pick<SliverConfig, "effective" | "limits" | "cores">;
+type LimitInput = Pick<SliverConfig, "effective" | "limits" | "cores">;
 
 /**
  * What the kernel is told, in the words of the hierarchy that has the controller (docs/contract/slivers.md, "Kernel limits"). `device` is
  * the pool's block device as `major:minor`; without one io has nowhere to be limited.
  */
 export function limitWrites(
-  asked: Asked,
+  input: LimitInput,
   { controllers, hierarchies }: CgroupLayout,
   device: string | undefined,
 ): LimitWrites {
   const version = (controller: Controller) => controllers.get(controller)?.version;
   const parts = [
-    cpu(asked, version("cpu")),
-    cpuset(asked, version("cpuset")),
-    memory(asked, version("memory")),
-    pids(asked, version("pids")),
-    io(asked, version("io"), device),
+    cpu(input, version("cpu")),
+    cpuset(input, version("cpuset")),
+    memory(input, version("memory")),
+    pids(input, version("pids")),
+    io(input, version("io"), device),
   ];
   // In v2 there is no controller for devices: LXC attaches a program to the group.
   if (version("devices") === undefined && !hierarchies.some((one) => one.version === 2))
@@ -53,7 +53,7 @@ export function limitWrites(
 
 type Version = 1 | 2 | undefined;
 
-function cpu({ limits: { cpuWeight, cpuCap } }: Asked, version: Version): LimitWrites {
+function cpu({ limits: { cpuWeight, cpuCap } }: LimitInput, version: Version): LimitWrites {
   if (version === undefined) return lacks("cpuShare, cpuCap", "cpu");
   const quota = Math.max(SMALLEST_QUOTA, Math.round((cpuCap * PERIOD) / 1000));
   if (version === 2)
@@ -73,14 +73,14 @@ export function sharesOf(weight: number): number {
   return Math.max(2, Math.round(weight * 10.24));
 }
 
-function cpuset({ cores }: Asked, version: Version): LimitWrites {
+function cpuset({ cores }: LimitInput, version: Version): LimitWrites {
   if (cores === undefined) return NOTHING;
   if (version === undefined) return lacks("cpuCores", "cpuset");
   const { writes, unenforced } = done("cpuset", { "cpuset.cpus": cores.join(",") });
   return { writes: version === 1 ? writes.map((one) => ({ ...one, below: true })) : writes, unenforced };
 }
 
-function memory({ effective: { memoryCap, memoryGuarantee } }: Asked, version: Version): LimitWrites {
+function memory({ effective: { memoryCap, memoryGuarantee } }: LimitInput, version: Version): LimitWrites {
   const bytes = memoryCap * 1024;
   if (version === undefined)
     return bytes + memoryGuarantee > 0 ? lacks("memoryCap, memoryGuarantee", "memory") : NOTHING;
@@ -102,13 +102,13 @@ function memory({ effective: { memoryCap, memoryGuarantee } }: Asked, version: V
   return { writes, unenforced };
 }
 
-function pids({ effective }: Asked, version: Version): LimitWrites {
+function pids({ effective }: LimitInput, version: Version): LimitWrites {
   if (version === undefined) return effective.pids > 0 ? lacks("pids", "pids") : NOTHING;
   return done("pids", { "pids.max": effective.pids === 0 ? "max" : effective.pids });
 }
 
 function io(
-  { effective: { ioRead, ioWrite } }: Asked,
+  { effective: { ioRead, ioWrite } }: LimitInput,
   version: Version,
   device: string | undefined,
 ): LimitWrites {

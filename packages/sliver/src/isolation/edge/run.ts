@@ -17,7 +17,7 @@ export interface RunOptions {
 }
 
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-const MORTAL = ["setpriv", "--pdeathsig", "KILL"] as const;
+const DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"] as const;
 const KEPT = 65_536;
 
 /**
@@ -25,7 +25,7 @@ const KEPT = 65_536;
  * the signal aborts. Throws CommandError, or the signal's reason.
  */
 export function run(argv: readonly [string, ...string[]], options: RunOptions): Promise<string> {
-  const [program, ...args] = options.diesWithUs === true ? [...MORTAL, ...argv] : argv;
+  const [program, ...args] = options.diesWithUs === true ? [...DIE_WITH_PARENT, ...argv] : argv;
   const { signal } = options;
   return new Promise((resolve, reject) => {
     if (signal.aborted) {

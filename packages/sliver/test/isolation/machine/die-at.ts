@@ -15,7 +15,7 @@ process.on("exit", () => writeFileSync(`${told}.count`, String(count)));
 
 type Effect = (...args: never[]) => unknown;
 
-function mortal(name: string, effect: Effect): Effect {
+function killable(name: string, effect: Effect): Effect {
   return (...args) => {
     if (name === "open" && !/[wa+]/.test(String(args[1] ?? "r"))) return effect(...args);
     count++;
@@ -31,7 +31,7 @@ function mortal(name: string, effect: Effect): Effect {
 
 function patch(module: object, names: readonly string[]): void {
   const members = module as Record<string, Effect>;
-  for (const name of names) members[name] = mortal(name, members[name]!);
+  for (const name of names) members[name] = killable(name, members[name]!);
 }
 
 patch(childProcess, ["spawn"]);

@@ -2,18 +2,18 @@
 const EVENT_XID = -1;
 
 /**
- * What a server sends on one connection, frame by frame, without the watch events while `stealing` says so. The first frame
+ * What a server sends on one connection, frame by frame, without the watch events while `dropping` says so. The first frame
  * answers the session request and has no xid.
  */
-export class EventThief {
-  readonly #stealing: () => boolean;
+export class EventDropper {
+  readonly #dropping: () => boolean;
   #rest: Buffer = Buffer.alloc(0);
   #first = true;
   /** Events taken so far. */
-  stolen = 0;
+  dropped = 0;
 
-  constructor(stealing: () => boolean) {
-    this.#stealing = stealing;
+  constructor(dropping: () => boolean) {
+    this.#dropping = dropping;
   }
 
   /** What of `bytes`, and of what was kept before, goes on now: whole frames only. */
@@ -23,7 +23,7 @@ export class EventThief {
     let at = 0;
     while (all.length - at >= 4 && all.length - at >= 4 + all.readInt32BE(at)) {
       const end = at + 4 + all.readInt32BE(at);
-      if (this.#takes(all.subarray(at + 4, end))) this.stolen++;
+      if (this.#takes(all.subarray(at + 4, end))) this.dropped++;
       else through.push(all.subarray(at, end));
       at = end;
     }
@@ -36,6 +36,6 @@ export class EventThief {
       this.#first = false;
       return false;
     }
-    return frame.length >= 4 && frame.readInt32BE(0) === EVENT_XID && this.#stealing();
+    return frame.length >= 4 && frame.readInt32BE(0) === EVENT_XID && this.#dropping();
   }
 }

@@ -45,7 +45,7 @@ const ATTEMPTS = 10;
  * into the next, whatever its scopes: a chain of guessed versions would let another launcher's write pass for our own
  * that failed.
  */
-export class LedgerBook {
+export class LedgerCache {
   readonly #tree: Tree;
   readonly #handles: { readonly clock: Clock; readonly random: Random };
   readonly #read: (scopes: readonly ScopeKey[]) => Promise<readonly Ledger[]>;

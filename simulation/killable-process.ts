@@ -87,7 +87,7 @@ export class Life {
         return (...args: unknown[]) => {
           if (this.#dead) return new Promise(() => {});
           const result: unknown = Reflect.apply(value, object, args);
-          return result instanceof Promise ? this.#mortal(result) : result;
+          return result instanceof Promise ? this.#untilDeath(result) : result;
         };
       },
     });
@@ -106,7 +106,7 @@ export class Life {
     });
   }
 
-  #mortal<V>(promise: Promise<V>): Promise<V> {
+  #untilDeath<V>(promise: Promise<V>): Promise<V> {
     return new Promise((resolve, reject) => {
       const settle = (act: () => void) => {
         if (this.#dead) return;

@@ -8,7 +8,7 @@ interface Known {
 }
 
 /** What a feed's owner has been told, and the one place from which it is told: versions of a path never go back. */
-export class Told {
+export class ReportedState {
   readonly #interest: (path: string) => Interest;
   readonly #onChange: (change: Change) => void;
   readonly #known = new Map<string, Known>();

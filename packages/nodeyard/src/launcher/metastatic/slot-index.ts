@@ -32,7 +32,7 @@ const HAS: ReadonlySet<string> = new Set(["testing", "ready", "in-use", "used", 
  * What one metastatic provider has, from the view: backing nodes, slots and who wants one. Kept up to date event by event, so
  * that choosing a slot costs nothing that grows with the tree.
  */
-export class Book {
+export class SlotIndex {
   readonly claims = new Claims((node) => this.#noteWanting(node));
   readonly backings = new Map<string, Backing>();
   readonly ends = new Map<string, EndNode>();

@@ -3,7 +3,7 @@ import { seededRandom, systemClock } from "@nodeyard/runtime";
 import { createMemoryTree, ensurePath, type Op, requestBytes, TooLarge, type Tree } from "@nodeyard/tree";
 import { beforeEach, expect, test } from "vitest";
 import { scopeOf } from "../../src/launcher/limits/holdings.ts";
-import { LedgerBook } from "../../src/launcher/limits/ledger-book.ts";
+import { LedgerCache } from "../../src/launcher/limits/ledger-cache.ts";
 import { ledgerPath, readLedger } from "../../src/launcher/limits/ledger-znode.ts";
 
 const scope = scopeOf.pool("cloud/main");
@@ -20,7 +20,7 @@ function createAll(
   through: Tree,
   sizes: readonly number[],
 ): Promise<readonly PromiseSettledResult<unknown>[]> {
-  const book = new LedgerBook(through, handles, (scopes) =>
+  const book = new LedgerCache(through, handles, (scopes) =>
     Promise.all(scopes.map((one) => readLedger(through, one, ["instances"], async () => ({})))),
   );
   const posting = { scope, amount: { instances: 1 }, limit: { instances: 1_000 } };
@@ -83,11 +83,11 @@ test("a commit that is refused for its size is halved until it passes", async ()
 
 test("what does not fit by an old sum is refused only by the ledger as it is", async () => {
   const bookOf = () =>
-    new LedgerBook(tree, handles, (scopes) =>
+    new LedgerCache(tree, handles, (scopes) =>
       Promise.all(scopes.map((one) => readLedger(tree, one, ["instances"], async () => ({})))),
     );
   const [own, others] = [bookOf(), bookOf()];
-  const take = (book: LedgerBook, instances: number) =>
+  const take = (book: LedgerCache, instances: number) =>
     book.commit(
       [{ scope, amount: { instances }, limit: { instances: 1 } }],
       [{ op: "check", path: paths.nodes }],

@@ -7,7 +7,7 @@ const ATTEMPTS = 12;
  * Repeats work that may be repeated (it finds what it already did) while the tree loses its replies; any other error, and the
  * last of many, is passed on.
  */
-export async function persevere<T>(
+export async function retryInterrupted<T>(
   { clock, random }: { readonly clock: Clock; readonly random: Random },
   work: () => Promise<T>,
 ): Promise<T> {

@@ -10,7 +10,7 @@ const SILENT: ReadonlySet<unknown> = new Set(["launcher.provider_silent", "launc
  * The wait for a call ends when its signal aborts, also where a driver does not heed it, so that nothing waits for one that
  * never answers (rule 8). The call is left behind, and counted when it was late.
  */
-export function heeding(provider: string, counters: Counters): Layer {
+export function abortOnSignal(provider: string, counters: Counters): Layer {
   return async (call, work, signal) => {
     if (IN_STEPS.has(call)) return work();
     try {

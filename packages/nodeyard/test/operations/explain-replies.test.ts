@@ -10,9 +10,9 @@ import {
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree, ensurePath } from "@nodeyard/tree";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Asked, PoolStanding, Testimony } from "../../src/asking/index.ts";
+import type { MemberAnswers, PoolStanding, Testimony } from "../../src/asking/index.ts";
 import { storyText } from "../../src/cli/story.ts";
-import { merge } from "../../src/operations/explain/hear.ts";
+import { merge } from "../../src/operations/explain/member-replies.ts";
 import { nextSteps } from "../../src/operations/explain/next-steps.ts";
 import {
   type Explained,
@@ -27,7 +27,7 @@ import { verdictCodes } from "../../src/scheduler/index.ts";
 
 const empty: Testimony = { wait: null, pools: [], underWay: [], events: [], problem: null };
 
-function answer(hostname: string, testimony: Partial<Testimony>): Asked["answers"][number] {
+function answer(hostname: string, testimony: Partial<Testimony>): MemberAnswers["answers"][number] {
   const leftOut = { events: 0, pools: 0 };
   return {
     v: 1,
@@ -67,7 +67,7 @@ beforeEach(async () => {
 });
 afterEach(() => handles.tree.close());
 
-async function told(subject: Explained, asked: Partial<Asked>): Promise<Story> {
+async function told(subject: Explained, asked: Partial<MemberAnswers>): Promise<Story> {
   const whole = { answers: [], silent: [], ...asked };
   const history = merge(whole, { events: [], problem: "there is no journal here" });
   const story = await explain(handles, subject, async () => ({ asked: whole, history }));

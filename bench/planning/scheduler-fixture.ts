@@ -53,7 +53,7 @@ function policyOf(pools: readonly LocalPool[]): Policy {
 }
 
 /** A scheduler that is told one thing after the other, in records as they stand in the tree. */
-export class Desk {
+export class SchedulerFixture {
   readonly #state: State = createState();
   readonly #pools: ReadonlyMap<string, LocalPool>;
 

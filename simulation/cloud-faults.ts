@@ -6,7 +6,7 @@ import { between } from "./streams.ts";
 type Knobs = FakeCloud["knobs"];
 
 /** A cloud as it is on most days: calls take their time, some fail, listings are a little late. */
-export function fairWeather(seed: number, quota: Knobs["quota"]): Knobs {
+export function normalCloud(seed: number, quota: Knobs["quota"]): Knobs {
   const latency = {
     create: { minMs: 10, maxMs: 300 },
     boot: { minMs: 0, maxMs: 2_000 },
@@ -21,7 +21,7 @@ type Spell = (knobs: Knobs, cloud: FakeCloud) => Knobs;
 
 const HALF = { create: 0.5, delete: 0.5, find: 0.5, list: 0.5 };
 
-/** Troubles that last a while. */
+/** Faults that last a while. */
 const SPELLS = {
   "cloud brown-out": (knobs) => ({ ...knobs, errors: HALF }),
   "cloud makes nothing": (knobs) => ({ ...knobs, errors: { ...knobs.errors, create: 1 } }),
@@ -38,7 +38,7 @@ const SPELLS = {
   "cloud lag": (knobs) => ({ ...knobs, consistencyDelayMs: 5_000 }),
 } satisfies Partial<Record<Fault, Spell>>;
 
-/** Troubles of the next machine or call. */
+/** Faults of the next machine or call. */
 const MISHAPS = {
   "machine never up": "neverActive",
   "machine in error": "endsInError",
@@ -51,7 +51,7 @@ export type CloudFault = keyof typeof SPELLS | keyof typeof MISHAPS;
 export const CLOUD_FAULTS = [...Object.keys(SPELLS), ...Object.keys(MISHAPS)] as CloudFault[];
 
 /** What befalls one cloud. */
-export class Weather {
+export class CloudFaults {
   readonly #cloud: FakeCloud;
   readonly #clock: Clock;
   readonly #random: Random;
@@ -76,7 +76,7 @@ export class Weather {
     });
   }
 
-  /** Deletes nothing, whatever the weather, until `deleteAgain`. */
+  /** Deletes nothing, whatever the faults, until `deleteAgain`. */
   deleteNothing(): void {
     this.#cloud.faults.deleteFails = Number.POSITIVE_INFINITY;
   }
@@ -87,7 +87,7 @@ export class Weather {
 
   /**
    * From now on it answers, unless it deletes nothing: how soon a leak goes, and that a request ends, is promised for a cloud that
-   * does. Its own clock never jumps, in troubles neither, since it is another machine's.
+   * does. Its own clock never jumps, in faults neither, since it is another machine's.
    */
   clear(): void {
     this.#over = true;

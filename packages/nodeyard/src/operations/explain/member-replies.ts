@@ -1,23 +1,27 @@
-import { type About, type Asked, askMembers } from "../../asking/index.ts";
+import { type About, askMembers, type MemberAnswers } from "../../asking/index.ts";
 import type { History, PastEvent, Subject } from "../../telemetry/index.ts";
 import type { OperationHandles } from "../handles.ts";
-import type { PoolLine, Story, Told, ToldHistory } from "./story.ts";
+import type { PoolLine, ReportedEvent, ReportedHistory, Story } from "./story.ts";
 
 /** Looks a thing up in the journal of this machine. */
 export type ReadHistory = (subject: Subject) => History;
 
 /** What live members say, together with the journal of this machine, whose launcher may be gone. */
-export interface Heard {
-  readonly asked: Asked;
-  readonly history: ToldHistory;
+export interface MemberReplies {
+  readonly asked: MemberAnswers;
+  readonly history: ReportedHistory;
 }
 
-export type Hear = (about: About) => Promise<Heard>;
+export type QueryMembers = (about: About) => Promise<MemberReplies>;
 
 /** How long members have to answer, milliseconds: a person waits. */
 const WITHIN_MS = 3_000;
 
-export function hearing(handles: OperationHandles, read: ReadHistory, withinMs = WITHIN_MS): Hear {
+export function queryMembers(
+  handles: OperationHandles,
+  read: ReadHistory,
+  withinMs = WITHIN_MS,
+): QueryMembers {
   return async (about) => {
     const asked = await askMembers(handles, about, withinMs);
     return { asked, history: merge(asked, read(about)) };
@@ -25,8 +29,8 @@ export function hearing(handles: OperationHandles, read: ReadHistory, withinMs =
 }
 
 /** One history of many: each event once, by the writers' clocks. */
-export function merge({ answers }: Asked, local: History): ToldHistory {
-  const told = new Map<string, Told>();
+export function merge({ answers }: MemberAnswers, local: History): ReportedHistory {
+  const told = new Map<string, ReportedEvent>();
   const add = (event: PastEvent, by: string | null) => {
     const { at, event: name, request, node, facts } = event;
     const key = JSON.stringify([at, name, request, node, facts]);
@@ -43,10 +47,10 @@ export function merge({ answers }: Asked, local: History): ToldHistory {
 }
 
 /** What is the same in every story. */
-export function heardParts({
+export function replyParts({
   asked,
   history,
-}: Heard): Pick<Story, "pools" | "estimate" | "history" | "asked"> {
+}: MemberReplies): Pick<Story, "pools" | "estimate" | "history" | "asked"> {
   const pools = asked.answers.flatMap(({ member, hostname, testimony }) =>
     testimony.pools.map((standing): PoolLine => ({ ...standing, member, host: hostname })),
   );

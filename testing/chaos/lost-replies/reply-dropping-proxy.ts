@@ -11,12 +11,12 @@ const WRITES: ReadonlySet<number> = new Set([
 /** A packet begins with its length, a request then with xid and operation, a reply with the xid. */
 const LENGTH_BYTES = 4;
 
-export interface Thief {
+export interface ReplyDroppingProxy {
   readonly port: number;
   /** Writes seen since the last `arm` or `disarm`. */
   readonly writes: number;
   /** Whether the reply was taken. */
-  readonly stolen: boolean;
+  readonly dropped: boolean;
   /** From now on it counts writes; the n-th one's reply is taken: the connection is cut instead. */
   arm(n: number): void;
   disarm(): void;
@@ -33,9 +33,12 @@ interface Link {
 }
 
 /** A proxy in front of a ZooKeeper that knows packets and takes away one reply, which the server has given. */
-export async function startThief(target: { readonly host: string; readonly port: number }): Promise<Thief> {
+export async function startReplyDroppingProxy(target: {
+  readonly host: string;
+  readonly port: number;
+}): Promise<ReplyDroppingProxy> {
   const links = new Set<Link>();
-  const state = { n: 0, writes: 0, stolen: false };
+  const state = { n: 0, writes: 0, dropped: false };
 
   function onRequest(link: Link, packet: Buffer): void {
     if (!link.greeted.client) {
@@ -50,7 +53,7 @@ export async function startThief(target: { readonly host: string; readonly port:
     const greeting = !link.greeted.server;
     link.greeted.server = true;
     if (!greeting && link.wanted !== undefined && packet.readInt32BE(LENGTH_BYTES) === link.wanted) {
-      state.stolen = true;
+      state.dropped = true;
       drop(link);
       return;
     }
@@ -80,15 +83,15 @@ export async function startThief(target: { readonly host: string; readonly port:
   await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
   const { port } = listener.address() as { port: number };
   const arm = (n: number) => {
-    Object.assign(state, { n, writes: 0, stolen: false });
+    Object.assign(state, { n, writes: 0, dropped: false });
   };
   return {
     port,
     get writes() {
       return state.writes;
     },
-    get stolen() {
-      return state.stolen;
+    get dropped() {
+      return state.dropped;
     },
     arm,
     disarm: () => arm(0),

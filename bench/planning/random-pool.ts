@@ -1,5 +1,5 @@
 /** Things of which any is taken out, or a certain one: at the same cost however many there are. */
-export class Bag<T> {
+export class RandomPool<T> {
   readonly #items: T[] = [];
   readonly #places = new Map<T, number>();
 

@@ -1,12 +1,12 @@
 import type { Clock, Random } from "@nodeyard/runtime";
 import { AMBUSHES } from "./ambush.ts";
+import { CLOUD_FAULTS, type CloudFault, CloudFaults } from "./cloud-faults.ts";
 import { type CrashPoint, pointName, pointsOf, rarePointsOf } from "./effects.ts";
 import type { Fault } from "./faults.ts";
 import { LauncherProcess } from "./process.ts";
 import type { Scene } from "./scene.ts";
 import { budgetOf, VARIANTS } from "./setting.ts";
 import { between, pick, shuffled } from "./streams.ts";
-import { CLOUD_FAULTS, type CloudFault, Weather } from "./weather.ts";
 
 /** How often each kind is in the deck that a run draws from. */
 const DECK: Readonly<Partial<Record<Fault, number>>> = {
@@ -50,12 +50,12 @@ function isAmbush(fault: Fault): boolean {
 }
 
 /** What befalls launchers, clouds and the tree in a run. */
-export class Troubles {
+export class FaultSchedule {
   readonly #scene: Scene;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #nextPoint: ReturnType<typeof pointsOf>;
-  readonly #weathers: readonly Weather[];
+  readonly #cloudFaults: readonly CloudFaults[];
   /** The next process that comes there dies. */
   readonly #traps = new Set<CrashPoint>();
   #deck: Fault[] = [];
@@ -65,8 +65,8 @@ export class Troubles {
     this.#clock = scene.clock;
     this.#random = scene.stream("troubles");
     this.#nextPoint = pointsOf(scene.seed, scene.stream("crash points"));
-    this.#weathers = [...scene.clouds].map(
-      ([name, cloud]) => new Weather(cloud, scene.clock, scene.stream(`weather of ${name}`)),
+    this.#cloudFaults = [...scene.clouds].map(
+      ([name, cloud]) => new CloudFaults(cloud, scene.clock, scene.stream(`weather of ${name}`)),
     );
   }
 
@@ -79,7 +79,7 @@ export class Troubles {
     for (const point of this.#traps) this.#arm(started, point);
   }
 
-  /** The next trouble of the deck; each deck has its own order. */
+  /** The next fault of the deck; each deck has its own order. */
   happen(): void {
     if (this.#deck.length === 0) {
       const all = Object.entries(DECK).flatMap(([fault, times]) => Array<Fault>(times).fill(fault as Fault));
@@ -91,15 +91,15 @@ export class Troubles {
   /** One cloud deletes nothing until a node is a dead letter, and is then asked again by an operator. */
   deleteNothing(): void {
     this.#scene.count("deletes fail for long");
-    const weather = this.#weathers[this.#scene.seed % this.#weathers.length]!;
-    weather.deleteNothing();
-    this.#scene.operator.onDeadLetter = () => weather.deleteAgain();
+    const faults = this.#cloudFaults[this.#scene.seed % this.#cloudFaults.length]!;
+    faults.deleteNothing();
+    this.#scene.operator.onDeadLetter = () => faults.deleteAgain();
   }
 
   /** The operator leaves everything as it should be. */
   end(): void {
     for (const point of this.#traps) this.#disarm(point);
-    for (const weather of this.#weathers) weather.clear();
+    for (const faults of this.#cloudFaults) faults.clear();
     this.#scene.ambush.disarm();
     this.#scene.followers.lagUntil = 0;
     this.reload(VARIANTS[0]!);
@@ -109,7 +109,7 @@ export class Troubles {
   #strike(fault: Fault): void {
     if ((CLOUD_FAULTS as readonly Fault[]).includes(fault)) {
       if (!["cloud quota", "cloud capacity"].includes(fault)) this.#scene.count(fault);
-      return pick(this.#random, this.#weathers).strike(fault as CloudFault);
+      return pick(this.#random, this.#cloudFaults).strike(fault as CloudFault);
     }
     const awake = this.#scene.processes.filter((each) => each.awake);
     const victim = awake.length === 0 ? undefined : pick(this.#random, awake);
