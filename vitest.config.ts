@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { SLOW } from "./tools/suites/suites.ts";
 
 /** Minutes each, most of it spent waiting: last, one of them would run alone at the end. */
 const LONG = /\/test\/images\/killed|\/testing\/(chaos|qemu)\//;
@@ -13,18 +14,27 @@ class LongFirst extends BaseSequencer {
   }
 }
 
+const ALL = [
+  "packages/*/test/**/*.test.ts",
+  "tools/**/*.test.ts",
+  "testing/**/*.test.ts",
+  "bench/**/*.test.ts",
+  "examples/**/*.test.ts",
+  "simulation/**/*.test.ts",
+];
+/** Real slivers: npm run test:slivers. */
+const NOT_HERE = [...configDefaults.exclude, "packages/*/test/**/lxc-*.test.ts"];
+
+function suite(name: string, include: readonly string[], exclude: readonly string[]) {
+  return { extends: true as const, test: { name, include: [...include], exclude: [...exclude] } };
+}
+
 export default defineConfig({
   test: {
-    include: [
-      "packages/*/test/**/*.test.ts",
-      "tools/**/*.test.ts",
-      "testing/**/*.test.ts",
-      "bench/**/*.test.ts",
-      "examples/**/*.test.ts",
-      "simulation/**/*.test.ts",
+    projects: [
+      suite("quick", ALL, [...NOT_HERE, ...SLOW.flatMap(({ include }) => include)]),
+      ...SLOW.map(({ name, include }) => suite(name, include, NOT_HERE)),
     ],
-    // Real slivers: npm run test:slivers.
-    exclude: [...configDefaults.exclude, "packages/*/test/**/lxc-*.test.ts"],
     pool: "forks",
     // Vitest leaves one core free: on two, that halves the speed. Many files wait for real servers, not for the processor.
     maxWorkers: Math.max(2, availableParallelism() - 1),

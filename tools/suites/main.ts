@@ -1,0 +1,42 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { SLOW } from "./suites.ts";
+
+const HELP = `npm test [-- SUITE... | PATH... | all] [options of vitest]
+
+Without a name: the quick tests. PATH is a part of the path of test files, of whatever suite. Suites that take longer:
+
+${SLOW.map(({ name, about }) => `  ${name.padEnd(10)}${about}`).join("\n")}
+  all       everything
+
+Tests that make real slivers: npm run test:slivers. A real OpenStack: npm run test:openstack.
+`;
+
+const names = new Set(SLOW.map(({ name }) => name));
+const args = process.argv.slice(2);
+const words = args.filter((arg) => !arg.startsWith("-"));
+if (args.includes("--help")) console.log(HELP);
+else {
+  const { status } = spawnSync(process.execPath, [vitest(), "run", ...vitestArguments()], {
+    stdio: "inherit",
+  });
+  if (words.length === 0) tellLeftOut();
+  process.exitCode = status ?? 1;
+}
+
+function vitest(): string {
+  return fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));
+}
+
+/** Suites become projects of Vitest; a part of a path is looked for in all of them. */
+function vitestArguments(): readonly string[] {
+  const suites = words.filter((word) => names.has(word));
+  if (words.includes("all")) return args.filter((arg) => arg !== "all");
+  const chosen = words.length === 0 ? ["quick"] : suites;
+  return [...args.filter((arg) => !names.has(arg)), ...chosen.map((name) => `--project=${name}`)];
+}
+
+function tellLeftOut(): void {
+  const left = SLOW.map(({ name, about }) => `  npm test -- ${name.padEnd(9)}${about}`).join("\n");
+  console.log(`Left out, since they take long (npm test -- all runs them as well):\n${left}`);
+}

@@ -1,0 +1,50 @@
+/** Tests that take long, by what they need; all others are quick, and what `npm test` runs. */
+export interface Suite {
+  readonly name: string;
+  readonly about: string;
+  /** Glob patterns below the root. */
+  readonly include: readonly string[];
+}
+
+export const SLOW: readonly Suite[] = [
+  {
+    name: "kills",
+    about: "processes that are killed again and again, on each store",
+    include: [
+      "packages/nodeyard/test/images/killed*.test.ts",
+      "packages/nodeyard/test/slivers/killed.test.ts",
+      "packages/nodeyard/test/rules/rule-10-durable.test.ts",
+      "testing/chaos/**/*.test.ts",
+    ],
+  },
+  {
+    name: "guests",
+    about: "machines that boot, and images that are built and booted",
+    include: [
+      "testing/qemu/**/*.test.ts",
+      "packages/driver-qemu/test/{conformance,parked}.test.ts",
+      "packages/nodeyard/test/images/{command-line,diskimage-builder}.test.ts",
+    ],
+  },
+  {
+    name: "foreign",
+    about: "Zuul, Nodepool and kazoo beside Nodeyard, and the release before",
+    include: ["testing/foreign/**/*.test.ts", "testing/mixed/**/*.test.ts"],
+  },
+  {
+    name: "servers",
+    about: "ZooKeeper servers that stop, lag and come back",
+    include: [
+      "packages/zookeeper/test/session.test.ts",
+      "packages/zookeeper/test/recipes/{lock-outage,tree-cache,kazoo-lock}.test.ts",
+      "packages/tree/test/zookeeper/*.test.ts",
+      "packages/tree/test/conformance/wire.test.ts",
+      "packages/nodeyard/test/process/{zookeeper,restart,explain-members,looked-at}.test.ts",
+    ],
+  },
+  {
+    name: "seeds",
+    about: "kept seeds of the simulation, mutants, and histories played again on real stores",
+    include: ["simulation/{simulation,replay/replay}.test.ts"],
+  },
+];
