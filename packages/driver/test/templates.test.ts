@@ -35,7 +35,7 @@ test.each([
   ["{}", "not understood"],
   ["{request.id", "closes"],
   ["}", "single"],
-  [7, "no text"],
+  [7, "not a string"],
   ["{request.id:,}", "format"],
 ])("%s is a problem", (template, why) =>
   expect(fill(template)).toEqual({ problem: expect.stringContaining(why) }),

@@ -76,7 +76,7 @@ describe("a provider that is configured anew", () => {
     expect(ids()).toEqual(before);
     expect(new Set(clouds.events)).toEqual(new Set(["fail one 2"]));
     expect(clouds.events.length).toBeGreaterThan(3);
-    expect(log.lines.find(({ level }) => level === "error")?.text).toMatch(/goes on as it was configured/);
+    expect(log.lines.find(({ level }) => level === "error")?.text).toMatch(/keeps the former one/);
     clouds.away.clear();
     await world.fulfilled(waiting, 70_000);
     await world.run(5_000);

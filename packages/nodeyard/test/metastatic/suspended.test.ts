@@ -11,7 +11,7 @@ test("a provider that is suspended while its replacement waits comes back as it 
   // Launchers of another kind are seen at once by what is opened, and only a moment later by what is served.
   await lab.settle(launcher.reconfigure(config({ "max-parallel-jobs": 3 })));
   expect(lab.pools()).toHaveLength(2);
-  expect(log.lines.some(({ text }) => text.includes("goes on as it was configured"))).toBe(true);
+  expect(log.lines.some(({ text }) => text.includes("keeps the former one"))).toBe(true);
   await lab.until("our pool has left", () => lab.pools().length === 1, 10_000);
   await lab.run(60_000);
   expect(lab.pools()).toHaveLength(1);

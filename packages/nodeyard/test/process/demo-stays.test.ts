@@ -94,7 +94,7 @@ test.skipIf(noSmallDisk() !== undefined)("a full disk ends it with the reason", 
     await tree.close();
     expect(code).toBe(1);
     expect(err).toMatch(
-      /^nodeyard: the tree in \.nodeyard cannot be written \(.*full\): .*; make room .*\n$/,
+      /^nodeyard: the tree in \.nodeyard cannot be written \(.*full\): .*; free disk space .*\n$/,
     );
   } finally {
     for (const child of running) child.kill("SIGKILL");

@@ -108,7 +108,7 @@ describe("the life of a process", () => {
     const full = ["sh", "-c", 'exec "$@" > /dev/full', "sh"];
     const { code, err } = await new Running(words, {}, full).ended;
     expect(code).toBe(1);
-    expect(err).toMatch(/released \w+\nnodeyard: the nodes of lease \w+ could not be told: ENOSPC/);
+    expect(err).toMatch(/released \w+\nnodeyard: cannot print the nodes of lease \w+: ENOSPC/);
     const kept = await new Running([...words, "--keep"], {}, full).ended;
     expect(kept.err).not.toContain("released");
     const leases = await site.json<{ state: string }[]>("list", "--leases");

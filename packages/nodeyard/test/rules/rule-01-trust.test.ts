@@ -53,7 +53,7 @@ describe("rule 1: a process trusts its locks only for 2/3 of the session timeout
     expect(it.holds(held)).toBe(true);
     await clock.advance(2);
     expect(it.holds(held)).toBe(false);
-    expect(() => it.demand(held)).toThrow("no longer ours");
+    expect(() => it.demand(held)).toThrow("lost the right to act");
   });
 
   test("a lock of another epoch is worth nothing", () => {
