@@ -1,11 +1,12 @@
 export type { TcpOptions } from "@nodeyard/tree";
 export type { ConfigFiles } from "../config/index.ts";
+export { startBuilder, startLauncher } from "./daemon.ts";
 export { Drivers, type LoadModule } from "./driver-registry.ts";
 export { makeStateFolder, readText, writePrivate } from "./edge/files.ts";
 export { loadModule } from "./edge/load-module.ts";
 export { type LocalSshd, makeKey, missingForSshd, runOverSsh, startLocalSshd } from "./edge/sshd.ts";
 export { ConfigRefused, ProcessError } from "./errors.ts";
-export { type FrontWish, HTTP_SOCKET } from "./front/index.ts";
+export { type FrontWish, HTTP_SOCKET } from "./front.ts";
 export { openConfig } from "./open-config.ts";
 export { DEFAULT_CONFIG, openTree, type TreePlace } from "./open-tree.ts";
 export {
@@ -16,8 +17,6 @@ export {
   type SliverFacts,
   startLocalSlivers,
 } from "./slivers/index.ts";
-export { type BuilderProcessOptions, startBuilder } from "./start-builder.ts";
-export { type LauncherProcess, startLauncher } from "./start-launcher.ts";
 export { type StatePlaces, stateFolder } from "./state-folder.ts";
 export { surveyImages } from "./survey-images.ts";
 export { surveyLeaks } from "./survey-leaks.ts";

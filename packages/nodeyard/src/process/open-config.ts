@@ -1,17 +1,20 @@
 import {
   type Config,
+  type ConfigDiff,
   type ConfigFiles,
+  type ConfigWatch,
   type Finding,
   formatFinding,
   loadConfig,
   readConfig,
+  watchConfig,
 } from "../config/index.ts";
-import type { LauncherConfig } from "../launcher/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import { Drivers } from "./driver-registry.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { ConfigRefused } from "./errors.ts";
+import type { RoleParts } from "./role.ts";
 
 /** Reads and compiles a configuration; rejects with ConfigRefused. Warnings are the caller's to show. */
 export async function openConfig(
@@ -31,15 +34,45 @@ export async function openConfig(
   return { config, warnings: findings };
 }
 
-/** The part of the file that the launcher works by. */
-export function launcherConfig(config: Config): LauncherConfig {
-  const { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour } = config;
-  return { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour };
-}
-
 export function logFindings(log: Log, findings: readonly Finding[]): void {
   for (const finding of findings) {
     if (finding.severity === "error") log.error({}, formatFinding(finding));
     else log.warn({}, formatFinding(finding));
   }
+}
+
+/** Calls `take` with each configuration that comes into force from now on; what is found in the files is logged. */
+export function followConfig(
+  { machine, config, files, drivers, log, front }: Omit<RoleParts, "tree">,
+  take: (config: Config) => void,
+): ConfigWatch {
+  return watchConfig({
+    ...files,
+    env: machine.env,
+    drivers,
+    clock: machine.clock,
+    config,
+    onChange: (next, diff, findings) => {
+      logFindings(log, findings);
+      log.info(changesIn(diff), "the configuration changed");
+      if (diff.zookeeperNeedsRestart || diff.zookeeperServersChanged)
+        log.warn({}, "changes of zookeeper-servers, -tls and -timeout take effect at the next start");
+      // Before anything of it is used: a listener that must not be reached by new nodes is closed first.
+      front.reconfigured(next);
+      take(next);
+    },
+    onFindings: (findings) => logFindings(log, findings),
+    onError: (findings) => {
+      logFindings(log, findings);
+      log.error({ path: files.path }, "cannot use the changed configuration; the former one stays in force");
+    },
+  });
+}
+
+/** Only what did change. */
+function changesIn({ any: _, ...diff }: ConfigDiff): object {
+  const changed = Object.entries(diff).filter(([, value]) =>
+    Array.isArray(value) ? value.length > 0 : value,
+  );
+  return Object.fromEntries(changed);
 }

@@ -7,17 +7,17 @@ import {
   type TcpOptions,
   type TreeServer,
 } from "@nodeyard/tree";
-import type { Config, ConfigFiles } from "../config/index.ts";
+import type { ConfigFiles, ConfigWatch } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
+import { BuilderRole, wantsBuilder } from "./builder-role.ts";
 import { Drivers } from "./driver-registry.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { ProcessError } from "./errors.ts";
-import { Front, type FrontWish, frontPlaces } from "./front/index.ts";
-import { logFindings, openConfig } from "./open-config.ts";
-import { RunningBuilder, wantsBuilder } from "./running-builder.ts";
-import { RunningLauncher } from "./running-launcher.ts";
+import { Front, type FrontWish, frontPlaces } from "./front.ts";
+import { LauncherRole } from "./launcher-role.ts";
+import { followConfig, logFindings, openConfig } from "./open-config.ts";
 
 export interface UpOptions {
   readonly stateFolder: string;
@@ -75,21 +75,26 @@ export async function startUp(
     // First: while a provider is slow to open, clients can already see and ask.
     opened.server = await serve(tree, options, machine, listen);
     const parts = { machine, tree, config, files, drivers, log, front, stateFolder };
+    const launcher = await LauncherRole.start(parts, stopping);
+    opened.launcher = launcher;
     let wanted = config;
     const build = async () => {
       if (opened.builder !== undefined || !wantsBuilder(wanted) || opened.closing || stopping?.aborted)
         return;
-      const { view } = opened.launcher!;
-      opened.builder = await RunningBuilder.start({ ...parts, config: wanted, view });
+      const by = wanted;
+      const { view } = launcher.known;
+      opened.builder = await BuilderRole.start({ ...parts, config: by, view });
+      if (wanted !== by) opened.builder.reconfigure(wanted);
     };
-    // Diskimages that come later find their builder, too: it looks after its configuration from then on.
-    const onConfig = (next: Config) => {
+    opened.watch = followConfig(parts, (next) => {
       wanted = next;
+      launcher.reconfigure(next);
+      opened.builder?.reconfigure(next);
+      // Diskimages that come later find their builder, too.
       opened.building = opened.building
         ?.then(build)
         .catch((error) => log.error({ error: messageOf(error) }, "cannot start the builder"));
-    };
-    opened.launcher = await RunningLauncher.start({ ...parts, onConfig }, stopping);
+    });
     const first = build();
     opened.building = first.catch(() => {});
     await first;
@@ -106,8 +111,9 @@ interface Opened {
   building?: Promise<void> | undefined;
   front?: Front;
   server?: TreeServer;
-  launcher?: RunningLauncher;
-  builder?: RunningBuilder;
+  watch?: ConfigWatch;
+  launcher?: LauncherRole;
+  builder?: BuilderRole;
 }
 
 function storeLost(stateFolder: string, error: Error): ProcessError {
@@ -133,6 +139,7 @@ function serve(
 /** The launcher first: while it ends, its clients can still see what becomes of their nodes. */
 async function close(tree: EmbeddedTree, opened: Opened, graceMs: number): Promise<void> {
   opened.closing = true;
+  opened.watch?.close();
   const { front, server, launcher, building } = opened;
   // Both at once: together they have no longer than each alone. The view is the launcher's. One that starts just now ends as it has.
   const built = (building ?? Promise.resolve()).then(() => opened.builder?.close(graceMs));

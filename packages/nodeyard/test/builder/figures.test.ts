@@ -8,7 +8,7 @@ import type { Builder } from "../../src/builder/index.ts";
 import type { Config } from "../../src/config/index.ts";
 import { systemMachine } from "../../src/machine/index.ts";
 import type { Gauge, StatsdSample } from "../../src/metrics/index.ts";
-import { BuilderRole } from "../../src/process/front/index.ts";
+import { BuilderRole } from "../../src/process/builder-role.ts";
 import type { Counters, Sample } from "../../src/telemetry/index.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 import { ask } from "../api/rig.ts";
@@ -34,15 +34,11 @@ async function start(script: string): Promise<{ builder: Builder; counters: Coun
   const session = await tree.connect();
   const { builder, counters } = await startBuilder(session, host, config);
   ends.push(() => builder.close(2_000));
-  const looked = {
-    view: builder.view,
-    working: builder.working,
-    workers: builder.workers,
-    config: config as Config,
-    progress: () => builder.progress(),
-  };
   const machine = { ...systemMachine(), hostname: "host.example" };
-  const role = new BuilderRole({ machine, tree: session, log: memoryLog() }, looked, true);
+  const role = new BuilderRole(
+    { machine, tree: session, log: memoryLog(), config: config as Config },
+    builder,
+  );
   return { builder, counters, role };
 }
 

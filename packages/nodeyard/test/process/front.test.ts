@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Config } from "../../src/config/index.ts";
 import { systemMachine } from "../../src/machine/index.ts";
-import { Front, frontPlaces } from "../../src/process/front/index.ts";
+import { Front, frontPlaces } from "../../src/process/front.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 import { ask } from "../api/rig.ts";
 

@@ -1,8 +1,7 @@
-import type { Machine } from "../../machine/index.ts";
-import { StatsdReporter, statsdServer, UdpSink } from "../../metrics/index.ts";
-import type { Counters, Log } from "../../telemetry/index.ts";
-import { ProcessError } from "../errors.ts";
-import { LauncherRole } from "./launcher-role.ts";
+import type { Machine } from "../machine/index.ts";
+import { StatsdReporter, statsdServer, UdpSink } from "../metrics/index.ts";
+import type { Counters, Log } from "../telemetry/index.ts";
+import { ProcessError } from "./errors.ts";
 import type { Role } from "./role.ts";
 
 /** What a process tells a statsd server. */
@@ -30,13 +29,13 @@ export class Statsd {
   /** From now on it tells of these. */
   tell(roles: readonly Role[]): void {
     this.#reporter?.close();
-    const launcher = roles.find((role) => role instanceof LauncherRole);
+    const shared = roles.find((role) => role.shared !== undefined)?.shared;
     this.#reporter = new StatsdReporter({
       clock: this.#machine.clock,
       sink: this.#sink,
       counters: this.#counters,
       own: () => roles.flatMap((role) => role.samples()),
-      ...(launcher && { shared: { leading: () => launcher.leading, gauges: () => launcher.shared() } }),
+      ...(shared && { shared }),
     });
   }
 

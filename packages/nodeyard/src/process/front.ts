@@ -1,13 +1,26 @@
 import { messageOf } from "@nodeyard/runtime";
-import { HttpApi, type Place, type Readiness } from "../../api/index.ts";
-import type { Config } from "../../config/index.ts";
-import { type Machine, VERSION } from "../../machine/index.ts";
-import { type Gauge, gaugeOf, PrometheusExporter, type PrometheusPage } from "../../metrics/index.ts";
-import { Counters, type Log } from "../../telemetry/index.ts";
-import type { Drivers } from "../driver-registry.ts";
-import { localProviders } from "./local-nodes.ts";
+import { HttpApi, type Place, type Readiness } from "../api/index.ts";
+import type { Config, WebappConfig } from "../config/index.ts";
+import { type Machine, VERSION } from "../machine/index.ts";
+import { type Gauge, gaugeOf, PrometheusExporter, type PrometheusPage } from "../metrics/index.ts";
+import { Counters, type Log } from "../telemetry/index.ts";
+import type { Drivers } from "./driver-registry.ts";
 import type { Role } from "./role.ts";
 import { Statsd } from "./statsd.ts";
+
+/** The file in the state folder by which the process can be looked at. */
+export const HTTP_SOCKET = "http.sock";
+
+/** What the command line says of where a process is to be looked at. */
+export interface FrontWish {
+  /** `always`: where the configuration says, or would by its defaults. `named`: where it says. `never`. */
+  readonly configured: "always" | "named" | "never";
+  /** In place of what the configuration says. */
+  readonly tcp?: { readonly host: string; readonly port: number };
+  readonly token?: string;
+  /** Whether there is a Unix socket in the state folder, too. */
+  readonly socket: boolean;
+}
 
 /** Where a process lets people and programs look at it. */
 export interface FrontPlaces {
@@ -17,6 +30,23 @@ export interface FrontPlaces {
   readonly tcp?: { readonly host: string; readonly port: number };
   /** What has to be shown there; absent: nothing. */
   readonly token?: string;
+}
+
+/** Where the wish and the configuration together say; without a wish nowhere. */
+export function frontPlaces(
+  wish: FrontWish | undefined,
+  { port, listenAddress, isNamed }: WebappConfig,
+  stateFolder: string,
+): FrontPlaces {
+  if (wish === undefined) return {};
+  const { configured, tcp, token, socket } = wish;
+  const asConfigured = configured === "always" || (configured === "named" && isNamed);
+  const place = tcp ?? (asConfigured ? { host: listenAddress, port } : undefined);
+  return {
+    ...(socket ? { socket: `${stateFolder}/${HTTP_SOCKET}` } : {}),
+    ...(place === undefined ? {} : { tcp: place }),
+    ...(token === undefined ? {} : { token }),
+  };
 }
 
 export interface FrontParts {
@@ -94,7 +124,6 @@ export class Front {
 
   async close(): Promise<void> {
     await this.#api.close();
-    await Promise.all(this.#roles.map((role) => role.close()));
     await this.#statsd?.close();
   }
 
@@ -152,3 +181,13 @@ export class Front {
 
 const CLOSED =
   "nodes of this machine could reach the web interface by TCP: name a token with --webapp-token FILE, or use the Unix socket in the state folder";
+
+/**
+ * Names of providers whose nodes run on this machine. Code in them is hostile and may reach what listens here, loopback included (rule 11),
+ * so nothing may that does not ask for a token.
+ */
+function localProviders({ providers }: Config, drivers: Drivers): readonly string[] {
+  return providers
+    .filter(({ driver }) => drivers.driver(driver).capabilities.local === true)
+    .map(({ name }) => name);
+}

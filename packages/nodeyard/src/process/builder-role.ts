@@ -1,0 +1,198 @@
+import { driverScanner } from "@nodeyard/driver";
+import { createScanner } from "@nodeyard/keyscan";
+import { messageOf } from "@nodeyard/runtime";
+import type { Readiness, Work } from "../api/index.ts";
+import { Builder, type BuilderConfig, HostDisk, type Progress, probeIsolation } from "../builder/index.ts";
+import type { Config } from "../config/index.ts";
+import { VERSION } from "../machine/index.ts";
+import {
+  builderSamples,
+  type Gauge,
+  gaugeOf,
+  gaugeSamples,
+  imageGauges,
+  type StatsdSample,
+  workGauges,
+} from "../metrics/index.ts";
+import type { LiveWork } from "../telemetry/index.ts";
+import type { View } from "../view/index.ts";
+import { openImagesFolder } from "./images-folder.ts";
+import { type Role, type RoleParts, treeReadiness } from "./role.ts";
+import { stackDump } from "./stack-dump.ts";
+
+/** Between two lines of progress in the log, milliseconds. */
+const TELL_MS = 30_000;
+
+export interface BuilderParts extends RoleParts {
+  /** A launcher's, where one runs in this process and tells of the same view. */
+  readonly view?: View;
+  readonly buildWorkers?: number;
+  readonly uploadWorkers?: number;
+}
+
+/** A builder with its disk, and what is seen of it: images, what it is at, and how it fares. */
+export class BuilderRole implements Role {
+  readonly known: Role["known"];
+  readonly #parts: Pick<BuilderParts, "machine" | "tree" | "log" | "view">;
+  readonly #builder: Builder;
+  #config: Config;
+  #reloading: Promise<void> = Promise.resolve();
+  /** What ends with the builder; the last first. */
+  readonly #ends: (() => void)[] = [];
+
+  /** Resolves when it works. Rejects with ProcessError where it has no folder to work in, or another builder works in it. */
+  static async start(parts: BuilderParts): Promise<BuilderRole> {
+    const { machine, tree, config, files, drivers, log, front, view, buildWorkers, uploadWorkers } = parts;
+    const { clock, random, hostname } = machine;
+    const folder = openImagesFolder(config, files.path, log);
+    try {
+      const isolation = probeIsolation();
+      if (isolation !== "namespaces")
+        log.warn(
+          { isolation },
+          isolation === "group"
+            ? "builds get no namespaces of their own here: processes that leave the build's process group are ended by the next sweep only"
+            : "builds run in a user namespace, without real root: diskimage-builder needs a builder that is root",
+        );
+      const builder = await Builder.start({
+        tree,
+        clock,
+        random,
+        scan: driverScanner(createScanner({ clock, random })),
+        log,
+        counters: front.counters,
+        disk: new HostDisk(folder.path, isolation),
+        identity: { hostname, fqdn: hostname, version: VERSION },
+        driverOf: async (name) => drivers.driver(name),
+        config: builderConfig(config),
+        ...(view === undefined ? {} : { view }),
+        ...(buildWorkers === undefined ? {} : { buildWorkers }),
+        ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
+      });
+      const role = new BuilderRole(parts, builder);
+      role.#ends.push(() => folder.lock?.release());
+      role.#attend(parts);
+      return role;
+    } catch (error) {
+      folder.lock?.release();
+      throw error;
+    }
+  }
+
+  /** `builder` works already, by the configuration in `parts`. */
+  constructor(parts: Pick<BuilderParts, "machine" | "tree" | "log" | "view" | "config">, builder: Builder) {
+    const { tree, machine, config } = parts;
+    this.#parts = parts;
+    this.#builder = builder;
+    this.#config = config;
+    this.known = { view: builder.view, handles: { tree, clock: machine.clock, random: machine.random } };
+  }
+
+  readonly work = (): readonly Work[] => this.#builder.progress();
+
+  readiness(): Readiness {
+    const { ready, why } = treeReadiness(this.#parts);
+    if (!ready) return { ready, why };
+    if (this.#builder.working) return { ready, why: "" };
+    return { ready: false, why: "the tree is being read" };
+  }
+
+  gauges(): readonly Gauge[] {
+    const images = this.#parts.view === undefined ? imageGauges(this.#builder.view) : [];
+    return [...images, ...workGauges(this.work()), ...this.#workers()];
+  }
+
+  samples(): readonly StatsdSample[] {
+    const { hostname } = this.#parts.machine;
+    const { view } = this.#builder;
+    const { builder } = this.#config;
+    const images = imageGauges(view);
+    const asked = images.filter(({ name, value }) => name === "image_build_requested" && value > 0);
+    return [
+      ...gaugeSamples([...images, ...this.#workers()], hostname),
+      ...builderSamples({
+        host: hostname,
+        work: this.work(),
+        images: [...builder.images.values()].map(({ name, paused }) => ({
+          image: name,
+          paused: paused || (view.images.get(name)?.paused ?? false),
+        })),
+        uploads: [...builder.uploads].flatMap(([provider, upload]) =>
+          [...upload.images].map(([image, { paused }]) => ({ image, provider, paused })),
+        ),
+        requests: asked.length,
+      }),
+    ];
+  }
+
+  reconfigure(config: Config): void {
+    const { log } = this.#parts;
+    const folder = this.#config.builder.imagesDir;
+    if (config.builder.imagesDir !== folder)
+      log.warn({ folder }, "a change of images-dir takes effect at the next start");
+    this.#config = config;
+    this.#reloading = this.#reloading
+      .then(() => this.#builder.reconfigure(builderConfig(config)))
+      .catch((error) => log.error({ error: messageOf(error) }, "cannot apply the changed configuration"));
+  }
+
+  /** Ends builds and uploads under way; what is left of them is settled by the next start. */
+  async close(graceMs: number): Promise<void> {
+    await this.#reloading;
+    await this.#builder.close(graceMs);
+    for (const end of this.#ends.splice(0).reverse()) end();
+  }
+
+  /** Has its progress logged and shown. */
+  #attend({ machine, tree, log, front }: BuilderParts): void {
+    const { clock } = machine;
+    const { counters } = front;
+    const live = () => this.#builder.progress().map((one) => liveWork(one, clock.monotonic()));
+    this.#ends.push(machine.onDump(() => stackDump({ machine, tree, counters, log, live })));
+    const tell = () => {
+      for (const one of this.#builder.progress()) log.info(progressFacts(one), `${one.kind} under way`);
+      timer = clock.setTimer(TELL_MS, tell, { background: true });
+    };
+    let timer = clock.setTimer(TELL_MS, tell, { background: true });
+    this.#ends.push(() => timer.cancel());
+    front.add(this);
+  }
+
+  #workers(): readonly Gauge[] {
+    const { builds, uploads } = this.#builder.workers;
+    return [gaugeOf("workers", builds, "build"), gaugeOf("workers", uploads, "upload")];
+  }
+}
+
+/** Whether the configuration gives a builder anything to do. */
+export function wantsBuilder({ builder }: Config): boolean {
+  return builder.imagesDir !== null && builder.images.size > 0;
+}
+
+function builderConfig({ providers, builder }: Config): BuilderConfig {
+  return { providers, builder };
+}
+
+function progressFacts({ kind: _, etaMs, bytesPerSecond, elapsedMs, ...facts }: Progress): object {
+  return {
+    ...facts,
+    seconds: Math.round(elapsedMs / 1000),
+    MBps: Number((bytesPerSecond / 1e6).toFixed(1)),
+    ...(etaMs === null ? {} : { etaSeconds: Math.round(etaMs / 1000) }),
+  };
+}
+
+function liveWork({ kind, image, build, provider, phase, elapsedMs }: Progress, now: number): LiveWork {
+  const to = provider === null ? "" : ` to ${provider}`;
+  const since = now - elapsedMs;
+  const site = `builder/control/${kind}.ts`;
+  return {
+    kind: "worker",
+    name: `${kind} ${image}-${build}${to}`,
+    site,
+    since,
+    step: phase,
+    stepSince: since,
+    locks: [],
+  };
+}

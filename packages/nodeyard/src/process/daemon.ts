@@ -1,0 +1,142 @@
+import { abortable } from "@nodeyard/driver";
+import { backoff, messageOf, sleep } from "@nodeyard/runtime";
+import type { Tree } from "@nodeyard/tree";
+import type { ConfigFiles } from "../config/index.ts";
+import type { Machine } from "../machine/index.ts";
+import type { Log } from "../telemetry/index.ts";
+import { BuilderRole } from "./builder-role.ts";
+import { Drivers } from "./driver-registry.ts";
+import { makeStateFolder } from "./edge/files.ts";
+import { loadModule } from "./edge/load-module.ts";
+import { ProcessError } from "./errors.ts";
+import { Front, type FrontWish, frontPlaces } from "./front.ts";
+import { LauncherRole } from "./launcher-role.ts";
+import { followConfig, logFindings, openConfig } from "./open-config.ts";
+import { openTree } from "./open-tree.ts";
+import type { Role, RoleParts } from "./role.ts";
+import type { Stoppable } from "./until-stopped.ts";
+
+/** Tries before a daemon gives up on a tree that never answered: about five minutes. */
+const ATTEMPTS = 20;
+
+export interface DaemonOptions {
+  readonly stateFolder: string;
+  readonly files: ConfigFiles;
+  /** Where it can be looked at; absent: nowhere. */
+  readonly front?: FrontWish;
+}
+
+export interface BuilderDaemonOptions extends DaemonOptions {
+  /** Builds at once; default 1. */
+  readonly buildWorkers?: number;
+  /** Uploads at once; default 4. */
+  readonly uploadWorkers?: number;
+}
+
+/**
+ * A launcher on the tree of its configuration. Resolves when its pools are registered. An abort of `stopping` ends the waiting for a
+ * tree, with its reason, and that for providers.
+ */
+export function startLauncher(
+  options: DaemonOptions,
+  machine: Machine,
+  log: Log,
+  stopping?: AbortSignal,
+): Promise<Stoppable> {
+  const { stateFolder } = options;
+  const start = (parts: RoleParts) => LauncherRole.start({ ...parts, stateFolder }, stopping);
+  return startDaemon(options, machine, log, stopping, start);
+}
+
+/**
+ * A builder on the tree of its configuration. Resolves when it works. An abort of `stopping` ends the waiting for a tree, with its
+ * reason.
+ */
+export function startBuilder(
+  { buildWorkers, uploadWorkers, ...options }: BuilderDaemonOptions,
+  machine: Machine,
+  log: Log,
+  stopping?: AbortSignal,
+): Promise<Stoppable> {
+  const workers = {
+    ...(buildWorkers === undefined ? {} : { buildWorkers }),
+    ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
+  };
+  const start = (parts: RoleParts) => BuilderRole.start({ ...parts, ...workers });
+  return startDaemon(options, machine, log, stopping, start);
+}
+
+async function startDaemon(
+  options: DaemonOptions,
+  machine: Machine,
+  log: Log,
+  stopping: AbortSignal | undefined,
+  start: (parts: RoleParts) => Promise<Role>,
+): Promise<Stoppable> {
+  const { files, stateFolder } = options;
+  const drivers = new Drivers(loadModule);
+  const { config, warnings } = await openConfig(files, machine, drivers);
+  logFindings(log, warnings);
+  // The socket lies in it.
+  if (options.front?.socket === true) makeStateFolder(stateFolder);
+  const places = frontPlaces(options.front, config.webapp, stateFolder);
+  const front = await Front.open(places, { machine, log, drivers, config });
+  let tree: Tree | undefined;
+  try {
+    tree = await connected(() => openTree(options, machine, drivers), machine, log, stopping);
+    const parts = { machine, tree, config, files, drivers, log, front };
+    const role = await start(parts);
+    const watch = followConfig(parts, (next) => role.reconfigure(next));
+    return {
+      async close(graceMs) {
+        watch.close();
+        await role.close(graceMs);
+        await front.close();
+        await parts.tree.close();
+      },
+    };
+  } catch (error) {
+    await front.close();
+    await tree?.close();
+    throw error;
+  }
+}
+
+/**
+ * A daemon is often started before its ZooKeeper: what does not answer is tried again, what is wrong with the configuration rejects at
+ * once. Rejects with the reason of `stopping` when that aborts first.
+ */
+async function connected(
+  open: () => Promise<Tree>,
+  { clock, random }: Machine,
+  log: Log,
+  stopping: AbortSignal | undefined,
+): Promise<Tree> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await unlessStopped(open(), stopping);
+    } catch (error) {
+      const isAbsent =
+        error instanceof ProcessError &&
+        (error.code === "process.no_zookeeper" || error.code === "process.no_tree");
+      if (!isAbsent || attempt + 1 >= ATTEMPTS) throw error;
+      log.warn({ attempt: attempt + 1, of: ATTEMPTS }, messageOf(error));
+      await sleep(clock, backoff(random, attempt, 500, 10_000), stopping);
+    }
+  }
+}
+
+async function unlessStopped(opening: Promise<Tree>, stopping: AbortSignal | undefined): Promise<Tree> {
+  if (stopping === undefined) return opening;
+  try {
+    return await abortable(opening, stopping);
+  } catch (error) {
+    // Nobody waits for it any more.
+    if (stopping.aborted)
+      void opening.then(
+        (tree) => tree.close(),
+        () => {},
+      );
+    throw error;
+  }
+}

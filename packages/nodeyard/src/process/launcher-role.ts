@@ -1,0 +1,171 @@
+import { driverScanner } from "@nodeyard/driver";
+import { createScanner } from "@nodeyard/keyscan";
+import { messageOf } from "@nodeyard/runtime";
+import type { Readiness } from "../api/index.ts";
+import type { Config } from "../config/index.ts";
+import { Election } from "../coordination/index.ts";
+import { Launcher, type LauncherConfig, type LauncherOptions, TIMING_EVENTS } from "../launcher/index.ts";
+import { VERSION } from "../machine/index.ts";
+import {
+  backlogGauges,
+  type Gauge,
+  gaugeOf,
+  gaugeSamples,
+  imageGauges,
+  limitGauges,
+  Population,
+  type StatsdSample,
+} from "../metrics/index.ts";
+import { sliverAccess } from "../slivers/index.ts";
+import { type FileJournal, JOURNAL, openJournal } from "../telemetry/index.ts";
+import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
+import { makeStateFolder } from "./edge/files.ts";
+import { type Role, type RoleParts, treeReadiness } from "./role.ts";
+import { stackDump } from "./stack-dump.ts";
+
+/** Where launchers of both kinds settle who tells of what all of them see (docs/contract/operations.md, "Figures of the whole"). */
+const STATS = "/nodepool/elections/stats";
+
+export interface LauncherParts extends RoleParts {
+  /** The journal and the evidence of vanished users are kept there; made where it is missing. */
+  readonly stateFolder: string;
+}
+
+/** A launcher with its journal and host key scanner, and what is seen of it: of the tree, its own limits, and how it fares. */
+export class LauncherRole implements Role {
+  readonly known: Role["known"];
+  readonly shared: NonNullable<Role["shared"]>;
+  readonly #parts: LauncherParts;
+  readonly #launcher: Launcher;
+  readonly #journal: FileJournal;
+  readonly #evidence: FileEvidence;
+  readonly #population: Population;
+  readonly #election: Election | undefined;
+  readonly #ignoreDump: () => void;
+  #config: Config;
+
+  /** Resolves when its pools are registered, or `stopping` aborts. */
+  static async start(parts: LauncherParts, stopping?: AbortSignal): Promise<LauncherRole> {
+    const { machine, tree, config, drivers, log, front, stateFolder } = parts;
+    const { clock, random, hostname } = machine;
+    makeStateFolder(stateFolder);
+    const journal = openJournal(
+      { file: `${stateFolder}/${JOURNAL}`, limits: config.journal },
+      { clock, log },
+    );
+    const evidence = openEvidence(`${stateFolder}/${EVIDENCE}`, { clock, log });
+    try {
+      const options: LauncherOptions = {
+        tree,
+        clock,
+        random,
+        scan: driverScanner(createScanner({ clock, random })),
+        log,
+        journal,
+        history: (subject) => journal.read(subject),
+        evidence,
+        slivers: sliverAccess(stateFolder),
+        counters: front.counters,
+        identity: { hostname, fqdn: hostname, version: VERSION },
+        driverOf: async (name) => drivers.driver(name),
+        config: launcherConfig(config),
+      };
+      const launcher = await Launcher.start(options, stopping);
+      // Nothing waits for it: estimates are better with it, and all else does without.
+      void journal.latest(TIMING_EVENTS).then(({ events }) => launcher.recall(events));
+      return new LauncherRole(parts, launcher, { journal, evidence });
+    } catch (error) {
+      evidence.close();
+      await journal.close();
+      throw error;
+    }
+  }
+
+  private constructor(
+    parts: LauncherParts,
+    launcher: Launcher,
+    { journal, evidence }: { readonly journal: FileJournal; readonly evidence: FileEvidence },
+  ) {
+    const { machine, tree, config, log, front } = parts;
+    const { clock, random, hostname, pid } = machine;
+    const { counters, changed } = front;
+    this.#parts = parts;
+    this.#config = config;
+    this.#launcher = launcher;
+    this.#journal = journal;
+    this.#evidence = evidence;
+    this.known = { view: launcher.view, handles: { tree, clock, random } };
+    this.#population = new Population(launcher.view, changed);
+    if (front.tellsStatsd) {
+      const place = { parent: STATS, data: Buffer.from(`${hostname}-${pid}`) };
+      this.#election = new Election({ tree, clock, random, log }, place, changed);
+      this.#election.start();
+    }
+    this.shared = {
+      leading: () => this.#election?.leading === true,
+      gauges: () => gaugeSamples(this.#population.gauges(), hostname),
+    };
+    this.#ignoreDump = machine.onDump(() => stackDump({ machine, tree, counters, log, launcher }));
+    front.add(this);
+  }
+
+  readiness(): Readiness {
+    const { ready, why } = treeReadiness(this.#parts);
+    if (!ready) return { ready, why };
+    if (this.#launcher.serving) return { ready, why: "" };
+    return { ready: false, why: "the tree is being read, or the pools are not registered yet" };
+  }
+
+  gauges(): readonly Gauge[] {
+    return [
+      ...this.#population.gauges(),
+      ...imageGauges(this.#launcher.view),
+      ...this.#own(),
+      gaugeOf("journal_lost", this.#journal.lost),
+    ];
+  }
+
+  samples(): readonly StatsdSample[] {
+    return gaugeSamples(this.#own(), this.#parts.machine.hostname);
+  }
+
+  reconfigure(config: Config): void {
+    this.#config = config;
+    this.#journal.limit(config.journal);
+    // Not awaited: a reload does not wait for the clouds of the one before it.
+    void this.#launcher.reconfigure(launcherConfig(config)).catch((error: unknown) => {
+      this.#parts.log.error({ error: messageOf(error) }, "cannot apply the changed configuration");
+    });
+  }
+
+  async close(graceMs: number): Promise<void> {
+    await this.#launcher.close(graceMs);
+    this.#ignoreDump();
+    this.#population.close();
+    await this.#election?.close();
+    await this.#journal.close();
+    this.#evidence.close();
+  }
+
+  /** Figures of this launcher alone. */
+  #own(): readonly Gauge[] {
+    const { providers, tenantLimits } = this.#config;
+    const maxServers = new Map(
+      providers.map(({ name, pools }) => [
+        name,
+        pools.map(({ limits }) => limits.instances ?? Number.POSITIVE_INFINITY),
+      ]),
+    );
+    return [
+      ...limitGauges({ maxServers, tenants: tenantLimits }),
+      gaugeOf("tree_calls", this.#parts.tree.underWay().length),
+      ...backlogGauges(this.#launcher.view),
+    ];
+  }
+}
+
+/** The part of the configuration that the launcher works by. */
+function launcherConfig(config: Config): LauncherConfig {
+  const { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour } = config;
+  return { providers, labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour };
+}

@@ -1,0 +1,45 @@
+import type { Tree } from "@nodeyard/tree";
+import type { Known, Readiness, Work } from "../api/index.ts";
+import type { Config, ConfigFiles } from "../config/index.ts";
+import type { Machine } from "../machine/index.ts";
+import type { Gauge, StatsdSample } from "../metrics/index.ts";
+import type { Log } from "../telemetry/index.ts";
+import type { Drivers } from "./driver-registry.ts";
+import type { Front } from "./front.ts";
+
+/** What a role is started with: the process has opened it, and closes it after the role. */
+export interface RoleParts {
+  readonly machine: Machine;
+  readonly tree: Tree;
+  readonly config: Config;
+  /** Where the configuration was read. */
+  readonly files: ConfigFiles;
+  readonly drivers: Drivers;
+  readonly log: Log;
+  readonly front: Front;
+}
+
+/** What runs in a process, a launcher or a builder: it does its work, and says how that goes. */
+export interface Role {
+  readonly known: Known;
+  readiness(): Readiness;
+  /** Builds and uploads under way; absent: it makes none. */
+  readonly work?: () => readonly Work[];
+  gauges(): readonly Gauge[];
+  /** What a statsd server is told of this process alone. */
+  samples(): readonly StatsdSample[];
+  /** What all processes see alike, told by the one of them that is elected; absent: nothing. */
+  readonly shared?: { readonly leading: () => boolean; readonly gauges: () => readonly StatsdSample[] };
+  /** Puts a changed configuration into force; what cannot be applied is logged. */
+  reconfigure(config: Config): void;
+  /** Ends it in good order; work that takes longer than `graceMs` is given up, as after a crash. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Whether the process may act on the tree now. */
+export function treeReadiness({ tree, machine }: Pick<RoleParts, "tree" | "machine">): Readiness {
+  const { state, trustedUntil } = tree.session();
+  if (state !== "connected") return { ready: false, why: `the connection with the tree is ${state}` };
+  const trusted = machine.clock.monotonic() < trustedUntil;
+  return { ready: trusted, why: trusted ? "" : "the tree has not answered for too long" };
+}
