@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { Random } from "@nodeyard/runtime";
-import type { DocumentPlace } from "@nodeyard/sliver";
+import type { DocumentEndpoint } from "@nodeyard/sliver";
 import {
   newSigningKeys,
   rotateSigningKeys,
@@ -26,7 +26,7 @@ export interface Published {
  * A launcher that signs documents, and the server from which the sliver manager fetches them. The server holds no key, so all that it
  * can do is to lie: to serve an older document, another node's, one that somebody else signed or that was changed, half of one, or none.
  */
-export class DocumentServer implements DocumentPlace {
+export class DocumentServer implements DocumentEndpoint {
   /** All that the launcher ever signed for this node, oldest first. */
   readonly published: Published[] = [];
   /** Chance that an answer is a lie. */

@@ -7,7 +7,7 @@ import {
   type InventoryItem,
   type LabelConfig,
   type Machine,
-  type ProbeVerdict,
+  type ProbeResult,
   type Provider,
   type Resource,
   type Resources,
@@ -95,7 +95,7 @@ export class LabProvider implements Provider {
     return [];
   }
 
-  async probe(): Promise<ProbeVerdict> {
+  async probe(): Promise<ProbeResult> {
     return { alive: false, why: "the lab driver has no inventory" };
   }
 

@@ -7,7 +7,7 @@ import {
   type LabelConfig,
   type Machine,
   type Offers,
-  type ProbeVerdict,
+  type ProbeResult,
   type Provider,
   type Resource,
   type Resources,
@@ -137,7 +137,7 @@ export class FakeProvider implements Provider {
     return [];
   }
 
-  async probe(): Promise<ProbeVerdict> {
+  async probe(): Promise<ProbeResult> {
     return { alive: false, why: "the fake driver has no inventory" };
   }
 

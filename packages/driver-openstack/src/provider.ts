@@ -9,7 +9,7 @@ import {
   type Machine,
   memoryEvidence,
   type Offers,
-  type ProbeVerdict,
+  type ProbeResult,
   type Provider,
   type Resource,
   type Resources,
@@ -190,7 +190,7 @@ export class OpenstackProvider implements Provider {
     return [];
   }
 
-  async probe(): Promise<ProbeVerdict> {
+  async probe(): Promise<ProbeResult> {
     return { alive: false, why: "the openstack driver has no inventory" };
   }
 

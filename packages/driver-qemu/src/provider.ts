@@ -7,7 +7,7 @@ import type {
   LabelConfig,
   Machine,
   Offers,
-  ProbeVerdict,
+  ProbeResult,
   Provider,
   Resource,
   Resources,
@@ -81,7 +81,7 @@ export class QemuProvider implements Provider {
     return [];
   }
 
-  async probe(): Promise<ProbeVerdict> {
+  async probe(): Promise<ProbeResult> {
     return { alive: false, why: "the qemu driver has no inventory" };
   }
 

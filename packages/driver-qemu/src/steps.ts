@@ -152,12 +152,12 @@ async function* accelerate(
   const { probeTimeoutMs } = config.own;
   const known = await settled(host, config, order, boot);
   if (known !== undefined) return { accelerator: known, runs: false };
-  const key = await host.verdicts.key(boot.files());
+  const key = await host.accelerators.key(boot.files());
 
   yield { step: "kvm-probe", deadlineMs: probeTimeoutMs + 2 * STEP_MS };
-  const awaited = host.verdicts.awaited(key, signal);
+  const awaited = host.accelerators.awaited(key, signal);
   if (awaited !== undefined) return { accelerator: await awaited, runs: false };
-  const found = await host.verdicts.probe(key, () => boot.probe(signal));
+  const found = await host.accelerators.probe(key, () => boot.probe(signal));
   context.log.info(
     { provider: config.name, image: order.label.image?.name, accelerator: found },
     "probe boot",
@@ -176,7 +176,7 @@ async function settled(
   if (accelerator !== "auto") return accelerator;
   // Only a host key proves that a guest runs: user-mode networking takes a connection for any port that it forwards.
   if (!showsKeys(order) || !(await host.kvm())) return "tcg";
-  return host.verdicts.get(await host.verdicts.key(boot.files()));
+  return host.accelerators.get(await host.accelerators.key(boot.files()));
 }
 
 function showsKeys(order: CreateOrder): boolean {

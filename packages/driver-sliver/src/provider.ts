@@ -8,7 +8,7 @@ import {
   type LabelConfig,
   type Machine,
   type Offers,
-  type ProbeVerdict,
+  type ProbeResult,
   type Provider,
   type Resource,
   type Resources,
@@ -113,7 +113,7 @@ export class SliverProvider implements Provider {
     return [];
   }
 
-  async probe(): Promise<ProbeVerdict> {
+  async probe(): Promise<ProbeResult> {
     return { alive: false, why: "the sliver driver has no inventory" };
   }
 

@@ -6,7 +6,7 @@ import {
   type InventoryItem,
   type LabelConfig,
   type Machine,
-  type ProbeVerdict,
+  type ProbeResult,
   type Provider,
   type Resource,
   type Resources,
@@ -75,7 +75,7 @@ export class StaticProvider implements Provider {
     return this.#items;
   }
 
-  async probe(item: InventoryItem, signal: AbortSignal): Promise<ProbeVerdict> {
+  async probe(item: InventoryItem, signal: AbortSignal): Promise<ProbeResult> {
     this.#check(signal);
     const placed = this.#hosts.get(item.key);
     if (placed === undefined) {

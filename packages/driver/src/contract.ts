@@ -182,7 +182,7 @@ export interface InventoryItem {
   readonly connection: Connection;
 }
 
-export type ProbeVerdict =
+export type ProbeResult =
   | { readonly alive: true; readonly machine: Machine }
   | { readonly alive: false; readonly why: string };
 
@@ -219,7 +219,7 @@ export interface Provider {
   /** Nodes that should exist now. Empty for drivers without the capability. No I/O. */
   inventory(): readonly InventoryItem[];
   /** Contacts an inventory item within its own time-out; never rejects for an answer "no". */
-  probe(item: InventoryItem, signal: AbortSignal): Promise<ProbeVerdict>;
+  probe(item: InventoryItem, signal: AbortSignal): Promise<ProbeResult>;
   /** Ends connections and timers. Calls in flight end with an error. Twice: nothing. */
   close(): Promise<void>;
 }

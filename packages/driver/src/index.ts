@@ -38,10 +38,10 @@ export { memoryEvidence } from "./leaks/evidence.ts";
 export {
   idText,
   type KnownNodes,
+  type LeakSweepResult,
   leaked,
   resourceKey,
   type SweepContext,
-  type SweepVerdict,
 } from "./leaks/leaked.ts";
 export { RateLimiter, type RateLimiterOptions } from "./limits/rate-limiter.ts";
 export { abortable, SharedValue, type SharedValueOptions } from "./limits/shared-value.ts";

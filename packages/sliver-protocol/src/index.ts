@@ -41,7 +41,7 @@ export { deliverKeys } from "./key-delivery.ts";
 export { type KeySet, keyAt, parseKeySet, rotate, type TrustedKey } from "./key-set.ts";
 export type {
   LoanRefusal,
-  LoanVerdict,
+  LoanStatus,
   NodeDocument,
   NodeReport,
   Phase,

@@ -4,7 +4,7 @@ import type { Rspec } from "./resources.ts";
 /** Why a loan of a lender's list is not in force. */
 export type LoanRefusal = "absent" | "generation" | "ended" | "not-loanable" | "floor";
 
-export interface LoanVerdict extends Loan {
+export interface LoanStatus extends Loan {
   readonly honoured: boolean;
   readonly refusal?: LoanRefusal;
 }
@@ -27,7 +27,7 @@ export interface SliverReport {
   /** What its document gives it; loans make of it what is in force, `effective`. */
   readonly rspec: Rspec;
   readonly effective: Rspec;
-  readonly loans: readonly LoanVerdict[];
+  readonly loans: readonly LoanStatus[];
   /**
    * True when the machine, looked at since the last change of its document or of a loan, is as this sliver is to be, and nothing is
    * being done to it. Absent: this manager does not say.

@@ -23,5 +23,5 @@ export {
   type SliverRef,
 } from "./isolation/index.ts";
 export { Manager, type ManagerLog, type ManagerOptions, reportOf } from "./manager/index.ts";
-export { type DocumentPlace, SignedSource } from "./sources/index.ts";
+export { type DocumentEndpoint, SignedSource } from "./sources/index.ts";
 export { Store, type StoreFiles } from "./store/index.ts";

@@ -138,7 +138,7 @@ export const NODES: readonly Mutant[] = [
     {
       name: "dead-hosts-are-given",
       breaks: "promise: a host answers when it is given",
-      find: "if (verdict.alive) return true;",
+      find: "if (probe.alive) return true;",
       put: "return true;",
       tests: [`${TESTS}/static-dead`],
     },

@@ -40,7 +40,7 @@ export const SWEEPS: readonly Mutant[] = [
     {
       name: "leaks-stay",
       breaks: "rule 5",
-      find: "for (const resource of verdict.remove) await this.#remove(resource, signal);",
+      find: "for (const resource of sweep.remove) await this.#remove(resource, signal);",
       put: "void this.#remove;",
       tests: [`${RULES}/rule-05-leaks`],
     },

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { readSigningKeys } from "@nodeyard/sliver-protocol";
-import { sliverPlaces } from "../../../packages/nodeyard/src/slivers/index.ts";
+import { sliverPaths } from "../../../packages/nodeyard/src/slivers/index.ts";
 import { requireDiskimageBuilder } from "../../images/index.ts";
 import { requireQemu } from "../../qemu/index.ts";
 import { hostImage } from "./image.ts";
@@ -84,7 +84,7 @@ try {
       hostImage(folder, { settings, bundle, node: process.execPath }, (line) => log.push(line), stop.signal),
     ).finally(() => writeFile(join(folder, "build.log"), log.join("\n")));
   }
-  const places = sliverPlaces(state);
+  const places = sliverPaths(state);
   const launcher: Launcher = {
     keys: readSigningKeys(places.signingKeys),
     controlKey: places.controlKey,

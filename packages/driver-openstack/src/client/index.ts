@@ -2,7 +2,7 @@ export type { Credential } from "./auth.ts";
 export type { ServiceName } from "./catalog.ts";
 export { ApiError, CloudConfigError, NoAnswer, OddAnswer } from "./errors.ts";
 export { Keystone } from "./keystone.ts";
-export { type Place, Service, type ServiceCall } from "./service.ts";
+export { Service, type ServiceCall, type ServiceLocation } from "./service.ts";
 export { Session } from "./session.ts";
 export type { HttpRequest, HttpResponse, Send, TlsOptions, Transport } from "./transport.ts";
 export { compareVersions } from "./versions.ts";

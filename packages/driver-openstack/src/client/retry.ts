@@ -11,7 +11,7 @@ export interface Outcome {
   readonly repeatable: boolean;
 }
 
-export interface Verdict {
+export interface RetryDecision {
   /** Try again after this long, milliseconds; null: this is the answer. */
   readonly retryMs: number | null;
   /** The server had too much; others on the same credential must wait as well. */
@@ -31,7 +31,7 @@ const BROKEN = new Set([500, 502, 504]);
  * What to do after a try. 429, and 413 or 503 with Retry-After, say that nothing was done: any call is tried again. After other
  * failures of the server nobody knows, so only calls that may be repeated are.
  */
-export function judge(outcome: Outcome, now: number, random: Random): Verdict {
+export function judge(outcome: Outcome, now: number, random: Random): RetryDecision {
   const { response, method, attempt, repeatable } = outcome;
   const asked = response === undefined ? null : retryAfter(response, now);
   const overloaded =

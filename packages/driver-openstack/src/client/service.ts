@@ -8,7 +8,7 @@ import type { HttpRequest } from "./transport.ts";
 import { chosenMicroversion, rangeSchema } from "./versions.ts";
 
 /** Where a cloud's services are, as clouds.yaml says. */
-export interface Place {
+export interface ServiceLocation {
   readonly region: string | null;
   readonly interfaces: readonly string[];
   /** `<service>_endpoint_override`. */
@@ -50,10 +50,10 @@ const MOST_PAGES = 10_000;
 export class Service {
   readonly name: ServiceName;
   readonly #session: Session;
-  readonly #place: Place;
+  readonly #place: ServiceLocation;
   readonly #microversion: SharedValue<string | null>;
 
-  constructor(name: ServiceName, session: Session, place: Place, clock: Clock) {
+  constructor(name: ServiceName, session: Session, place: ServiceLocation, clock: Clock) {
     this.name = name;
     this.#session = session;
     this.#place = place;

@@ -1,4 +1,4 @@
-import type { Credential, Place } from "../client/index.ts";
+import type { Credential, ServiceLocation } from "../client/index.ts";
 
 /** A network that clouds.yaml says something of (openstacksdk manual, "Network config"). */
 export interface NetworkHint {
@@ -14,7 +14,7 @@ export interface Cloud {
   /** What nodes show as their `cloud`. */
   readonly name: string;
   readonly credential: Credential;
-  readonly place: Place;
+  readonly place: ServiceLocation;
   readonly tls: {
     readonly verify: boolean;
     /** Paths. */

@@ -1,4 +1,4 @@
-import { CloudConfigError, type Place, type ServiceName } from "../client/index.ts";
+import { CloudConfigError, type ServiceLocation, type ServiceName } from "../client/index.ts";
 import type { Cloud, NetworkHint } from "./cloud.ts";
 import { flag, isMapping, type Mapping, text } from "./mapping.ts";
 import type { CloudConfigPaths } from "./search.ts";
@@ -61,7 +61,7 @@ function authValues(raw: Mapping): Readonly<Record<string, string>> {
   return values;
 }
 
-function placeOf(raw: Mapping): Place {
+function placeOf(raw: Mapping): ServiceLocation {
   const overrides: Partial<Record<ServiceName, string>> = {};
   const microversions: Partial<Record<ServiceName, string>> = {};
   for (const [key, service] of Object.entries(SERVICE_KEYS)) {

@@ -122,11 +122,11 @@ export class ServerWatch {
         try {
           const server = known.servers.get(id) ?? known.departed.get(id);
           const whole = known.wholeAt === known.since;
-          const verdict = judge({ server, whole, sure: whole && known.since - started > SETTLED_MS });
-          if (verdict === undefined) return;
+          const judged = judge({ server, whole, sure: whole && known.since - started > SETTLED_MS });
+          if (judged === undefined) return;
           this.#remember(kind, this.#options.clock.monotonic() - started);
           end();
-          resolve(verdict);
+          resolve(judged);
         } catch (error) {
           end();
           reject(error);

@@ -12,6 +12,7 @@ import {
 import type { QemuProviderConfig } from "../config.ts";
 import { quotaOf } from "../machine/amounts.ts";
 import { imageName, imageTag, nodeTag } from "../names.ts";
+import { Accelerators } from "./accelerators.ts";
 import { Allotments } from "./allotments.ts";
 import { Copies } from "./copies.ts";
 import { tidy } from "./files.ts";
@@ -21,7 +22,6 @@ import { Saving } from "./saving.ts";
 import { States } from "./states.ts";
 import { type Account, run } from "./tools.ts";
 import { Uploads } from "./uploads.ts";
-import { Verdicts } from "./verdicts.ts";
 
 /** Twice what a copy may take. */
 const DRAFT_AGE_MS = 3_600_000;
@@ -32,7 +32,7 @@ export class HostFolder {
   readonly nodes: Nodes;
   readonly uploads: Uploads;
   readonly copies: Copies;
-  readonly verdicts: Verdicts;
+  readonly accelerators: Accelerators;
   /** Guests that are about to be saved. */
   readonly guests: Nodes;
   readonly saving: Saving;
@@ -61,7 +61,7 @@ export class HostFolder {
     this.guests = new Nodes(join(folder, "saving"), found.account, random);
     this.#states = new States(join(folder, "saved"), random);
     this.saving = new Saving(this.guests, this.#states, context);
-    this.verdicts = new Verdicts(join(folder, "accelerators"));
+    this.accelerators = new Accelerators(join(folder, "accelerators"));
   }
 
   /** Rejects with kind `configuration` when the folder is another host's, or this host lacks something. */

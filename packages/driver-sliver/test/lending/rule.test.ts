@@ -58,8 +58,8 @@ const property = (check: (all: readonly Party[], revision: keyof typeof POLICIES
 describe("loans by policy", () => {
   test("the manager honours every one of them", () =>
     property((all, revision) => {
-      const { verdicts } = effectOf(all, revision);
-      for (const list of verdicts.values()) expect(list.filter(({ honoured }) => !honoured)).toEqual([]);
+      const { loanStatuses } = effectOf(all, revision);
+      for (const list of loanStatuses.values()) expect(list.filter(({ honoured }) => !honoured)).toEqual([]);
     }));
 
   test("together the slots of a machine have what they had", () =>

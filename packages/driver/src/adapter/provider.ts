@@ -5,7 +5,7 @@ import type {
   ExternalId,
   InventoryItem,
   Machine,
-  ProbeVerdict,
+  ProbeResult,
   Provider,
   Resource,
   Step,
@@ -121,7 +121,7 @@ export class AdapterProvider implements Provider {
     return [];
   }
 
-  async probe(): Promise<ProbeVerdict> {
+  async probe(): Promise<ProbeResult> {
     return { alive: false, why: `driver ${this.#config.driver} has no inventory` };
   }
 

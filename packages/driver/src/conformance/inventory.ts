@@ -55,9 +55,9 @@ export function probeTests({ test, expect }: TestKit, run: With): void {
       expect(await bench.failure(provider.probe(item, AbortSignal.abort(reason)))).toBe(reason);
       if (bench.rig.setAlive === undefined) return;
       await bench.rig.setAlive(item, false);
-      const verdict = await bench.rig.drive(provider.probe(item, signal));
-      expect(verdict.alive).toBe(false);
-      expect(!verdict.alive && verdict.why.length > 0).toBe(true);
+      const probe = await bench.rig.drive(provider.probe(item, signal));
+      expect(probe.alive).toBe(false);
+      expect(!probe.alive && probe.why.length > 0).toBe(true);
       await bench.rig.setAlive(item, true);
       expect((await bench.rig.drive(provider.probe(item, signal))).alive).toBe(true);
     }),

@@ -86,14 +86,14 @@ async function sweep(
   await bench.rig.settle();
   const resources = await bench.call((signal) => provider.list(signal));
   const { providerName } = bench.rig;
-  const verdict = leaked(resources, known, {
+  const sweep = leaked(resources, known, {
     installation: bench.installation ?? INSTALLATION,
     provider: providerName,
     previous,
   });
-  for (const resource of verdict.remove) {
+  for (const resource of sweep.remove) {
     await bench.call((signal) => provider.removeResource(resource, signal));
   }
   await bench.rig.settle();
-  return { suspects: verdict.suspects, removed: verdict.remove.length, braked: verdict.braked };
+  return { suspects: sweep.suspects, removed: sweep.remove.length, braked: sweep.braked };
 }

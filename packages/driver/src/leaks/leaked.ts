@@ -7,7 +7,7 @@ export interface SweepContext {
   readonly previous: ReadonlySet<string>;
 }
 
-export interface SweepVerdict {
+export interface LeakSweepResult {
   /** Hand to the next sweep as `previous`. */
   readonly suspects: ReadonlySet<string>;
   /** Suspected by two sweeps in a row: to be deleted now. Empty when `braked`. */
@@ -36,7 +36,7 @@ export function leaked(
   resources: readonly Resource[],
   known: KnownNodes | undefined,
   context: SweepContext,
-): SweepVerdict {
+): LeakSweepResult {
   const suspects = new Set<string>();
   const remove: Resource[] = [];
   let ours = 0;

@@ -11,7 +11,7 @@ import type { Sources } from "./known.ts";
 const MAX_ANSWERS = 128;
 
 /** Where to listen. */
-export type Place =
+export type ListenAddress =
   | { readonly socket: string }
   | { readonly host: string; readonly port: number; readonly token?: string };
 
@@ -33,7 +33,7 @@ export class HttpApi {
   }
 
   /** Resolves with the address when it listens there. Rejects with ListenError. */
-  async listen(place: Place): Promise<string> {
+  async listen(place: ListenAddress): Promise<string> {
     // Not before: commands that serve nothing start sooner without an HTTP server.
     const { createApp } = await import("./app.ts");
     const parts = { ...this.#handles, answers: this.#answers };

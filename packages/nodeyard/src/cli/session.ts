@@ -1,6 +1,12 @@
 import type { Machine } from "../machine/index.ts";
 import type { OperationHandles } from "../operations/index.ts";
-import { type ConfigFiles, DEFAULT_CONFIG, openTree, stateFolder, type TreePlace } from "../process/index.ts";
+import {
+  type ConfigFiles,
+  DEFAULT_CONFIG,
+  openTree,
+  stateFolder,
+  type TreeLocation,
+} from "../process/index.ts";
 import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { patiently } from "./patience.ts";
@@ -34,7 +40,7 @@ export function filesOf({ options }: Session): ConfigFiles {
 }
 
 /** Where the tree is looked for: `-c` names it, else a Nodeyard that runs on the state folder. */
-export function placeOf(session: Session): TreePlace {
+export function placeOf(session: Session): TreeLocation {
   const { config, secure } = session.options();
   if (config === undefined && secure === undefined) return { stateFolder: stateOf(session) };
   return { stateFolder: stateOf(session), files: filesOf(session) };

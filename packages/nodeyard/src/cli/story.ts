@@ -6,7 +6,7 @@ import { factLines, sinceText, valueText } from "./story-values.ts";
 import { plain } from "./table.ts";
 import { waterfall } from "./waterfall.ts";
 
-export interface StoryPlace {
+export interface StoryContext {
   /** The journal of this machine. */
   readonly journal: string;
   /** Tree time, milliseconds. */
@@ -16,7 +16,7 @@ export interface StoryPlace {
 }
 
 /** The story for people. */
-export function storyText(story: Story, { journal, now, columns }: StoryPlace): string {
+export function storyText(story: Story, { journal, now, columns }: StoryContext): string {
   const { kind, id, state, since, about, waitsFor, next, pools } = story;
   const known =
     "labels" in about ? { ...about, labels: labelsText(about.labels as readonly string[]) } : about;

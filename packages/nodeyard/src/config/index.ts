@@ -19,4 +19,4 @@ export {
   type WebappConfig,
   type ZookeeperConfig,
 } from "./types.ts";
-export { type Verdict, validateConfig } from "./validate.ts";
+export { type ValidationResult, validateConfig } from "./validate.ts";

@@ -1,7 +1,7 @@
 import { type ConfigInput, judge, sorted, withoutEchoes } from "./load.ts";
 import type { Finding } from "./types.ts";
 
-export interface Verdict {
+export interface ValidationResult {
   readonly exitCode: 0 | 1;
   readonly findings: readonly Finding[];
 }
@@ -10,7 +10,7 @@ export interface Verdict {
  * `config-validate` (docs/contract/config.md, "Validator and loader"): the validator decides. What only the loader rejects is a
  * warning, unless `strict` is set: then it is an error, and so are keys without effect. The secure file is not read.
  */
-export function validateConfig(input: ConfigInput & { readonly strict?: boolean }): Verdict {
+export function validateConfig(input: ConfigInput & { readonly strict?: boolean }): ValidationResult {
   const { secureText: _text, securePath: _path, ...mainOnly } = input;
   const { main } = judge(mainOnly);
   const findings = main.findings.all.map((finding): Finding => {

@@ -20,7 +20,7 @@ interface Handles {
 }
 
 /** Where an election is held that others than Nodeyard stand for, too. */
-export interface PollingPlace {
+export interface ElectionSite {
   readonly parent: string;
   /** What a contender's znode holds, for people. */
   readonly data: Uint8Array;
@@ -49,7 +49,7 @@ export class Election {
   #led = false;
 
   /** `at`: a name of ours, or a place that is known to others. */
-  constructor(context: Handles, at: string | PollingPlace, onChange: () => void) {
+  constructor(context: Handles, at: string | ElectionSite, onChange: () => void) {
     this.#context = context;
     const ours = typeof at === "string";
     this.#parent = ours ? `/nodeyard/elections/${encodeURIComponent(at)}` : at.parent;

@@ -1,6 +1,6 @@
 export { closeQuietly } from "./close-quietly.ts";
 export { beforeEffect, fenceOf, guarded, mayAct } from "./effects.ts";
-export { Election, type PollingPlace } from "./election.ts";
+export { Election, type ElectionSite } from "./election.ts";
 export { Fence, FenceLost, type Held } from "./fence.ts";
 export { HeldRecord, type RecordKind } from "./held-record.ts";
 export { announceMember, findInstallation, openInstallation } from "./installation.ts";

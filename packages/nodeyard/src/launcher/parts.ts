@@ -9,7 +9,7 @@ import { Breakers } from "./breakers/breakers.ts";
 import { LabelBudgets } from "./breakers/label-budgets.ts";
 import { defaultRule } from "./breakers/rule.ts";
 import { LeaseKeeper } from "./clients/leases.ts";
-import { MinReadyOwner } from "./clients/min-ready-owner.ts";
+import { MinReadyController } from "./clients/min-ready-controller.ts";
 import { Ledgers } from "./limits/ledger.ts";
 import { Loop } from "./loop.ts";
 import { Deletions } from "./nodes/deletions.ts";
@@ -88,7 +88,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
     deletions,
     tasks,
     leases: new LeaseKeeper(context),
-    minReady: new MinReadyOwner(context),
+    minReady: new MinReadyController(context),
     lockParents: new LockParentSweep(context),
     /** The scheduler takes what the configuration says now, and what is known of the providers. */
     tellPolicy,

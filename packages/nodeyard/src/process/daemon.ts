@@ -9,7 +9,7 @@ import { Drivers } from "./driver-registry.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { ProcessError } from "./errors.ts";
-import { Front, type FrontWish, frontPlaces } from "./front.ts";
+import { Front, type FrontWish, listenAddresses } from "./front.ts";
 import { LauncherRole } from "./launcher-role.ts";
 import { followConfig, logFindings, openConfig } from "./open-config.ts";
 import { openTree } from "./open-tree.ts";
@@ -79,7 +79,7 @@ async function startDaemon(
   logFindings(log, warnings);
   // The socket lies in it.
   if (options.front?.socket === true) makeStateFolder(stateFolder);
-  const places = frontPlaces(options.front, config.webapp, stateFolder);
+  const places = listenAddresses(options.front, config.webapp, stateFolder);
   const front = await Front.open(places, { machine, log, drivers, config });
   let tree: Tree | undefined;
   try {

@@ -1,5 +1,5 @@
 import { messageOf } from "@nodeyard/runtime";
-import { HttpApi, type Place, type Readiness } from "../api/index.ts";
+import { HttpApi, type ListenAddress, type Readiness } from "../api/index.ts";
 import type { Config, WebappConfig } from "../config/index.ts";
 import { type Machine, VERSION } from "../machine/index.ts";
 import { type Gauge, gaugeOf, PrometheusExporter, type PrometheusPage } from "../metrics/index.ts";
@@ -23,7 +23,7 @@ export interface FrontWish {
 }
 
 /** Where a process lets people and programs look at it. */
-export interface FrontPlaces {
+export interface ListenAddresses {
   /** Path of a Unix socket; absent: none. */
   readonly socket?: string;
   /** By TCP; absent: nowhere. */
@@ -33,11 +33,11 @@ export interface FrontPlaces {
 }
 
 /** Where the wish and the configuration together say; without a wish nowhere. */
-export function frontPlaces(
+export function listenAddresses(
   wish: FrontWish | undefined,
   { port, listenAddress, isNamed }: WebappConfig,
   stateFolder: string,
-): FrontPlaces {
+): ListenAddresses {
   if (wish === undefined) return {};
   const { configured, tcp, token, socket } = wish;
   const asConfigured = configured === "always" || (configured === "named" && isNamed);
@@ -69,7 +69,7 @@ export class Front {
   #isGuarded = false;
 
   /** Listens, before anything else is done. Rejects with ListenError where it cannot by TCP. */
-  static async open(places: FrontPlaces, parts: FrontParts): Promise<Front> {
+  static async open(places: ListenAddresses, parts: FrontParts): Promise<Front> {
     const front = new Front(parts);
     try {
       await front.#listen(places);
@@ -127,7 +127,7 @@ export class Front {
     await this.#statsd?.close();
   }
 
-  async #listen({ socket, tcp, token }: FrontPlaces): Promise<void> {
+  async #listen({ socket, tcp, token }: ListenAddresses): Promise<void> {
     const { log, config, drivers } = this.#parts;
     // It is there for whoever sits at this machine: a process that cannot have it works all the same.
     if (socket !== undefined) await this.#open({ socket }).catch((error) => log.warn({}, messageOf(error)));
@@ -141,7 +141,7 @@ export class Front {
     this.#tcp = await this.#open({ ...tcp, ...(token === undefined ? {} : { token }) });
   }
 
-  async #open(place: Place): Promise<string> {
+  async #open(place: ListenAddress): Promise<string> {
     this.#prometheus ??= PrometheusExporter.start(VERSION);
     await this.#prometheus;
     const address = await this.#api.listen(place);

@@ -8,7 +8,7 @@ export { type LocalSshd, makeKey, missingForSshd, runOverSsh, startLocalSshd } f
 export { ConfigRefused, ProcessError } from "./errors.ts";
 export { type FrontWish, HTTP_SOCKET } from "./front.ts";
 export { openConfig } from "./open-config.ts";
-export { DEFAULT_CONFIG, openTree, type TreePlace } from "./open-tree.ts";
+export { DEFAULT_CONFIG, openTree, type TreeLocation } from "./open-tree.ts";
 export {
   changes,
   type LocalSlivers,
@@ -17,7 +17,7 @@ export {
   type SliverFacts,
   startLocalSlivers,
 } from "./slivers/index.ts";
-export { type StatePlaces, stateFolder } from "./state-folder.ts";
+export { type StateFolderInput, stateFolder } from "./state-folder.ts";
 export { surveyImages } from "./survey-images.ts";
 export { surveyLeaks } from "./survey-leaks.ts";
 export { GRACE_MS, STOP_MS, type Stoppable, untilStopped } from "./until-stopped.ts";

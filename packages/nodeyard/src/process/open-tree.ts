@@ -12,7 +12,7 @@ export const DEFAULT_CONFIG = "/etc/nodepool/nodepool.yaml";
 const CONNECT_MS = 10_000;
 
 /** Where a tree is looked for. */
-export interface TreePlace {
+export interface TreeLocation {
   readonly stateFolder: string;
   /** A configuration that was named: its ZooKeeper is used when it has one. */
   readonly files?: ConfigFiles;
@@ -23,7 +23,7 @@ export interface TreePlace {
  * the ZooKeeper of the file where the old launcher keeps it. Both stores are reached by the same client. `drivers`: those of
  * a process that has loaded some.
  */
-export async function openTree(place: TreePlace, machine: Machine, drivers?: Drivers): Promise<Tree> {
+export async function openTree(place: TreeLocation, machine: Machine, drivers?: Drivers): Promise<Tree> {
   const socket = socketPath(place.stateFolder);
   const files =
     place.files ?? (isSocket(socket) || !fileExists(DEFAULT_CONFIG) ? undefined : { path: DEFAULT_CONFIG });

@@ -1,5 +1,5 @@
 /** Where the state folder is looked for, first match first. Its name is short: a Unix socket's path holds 107 bytes. */
-export interface StatePlaces {
+export interface StateFolderInput {
   /** `--state`. */
   readonly option: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -8,7 +8,7 @@ export interface StatePlaces {
 }
 
 /** `--state`, NODEYARD_STATE, /var/lib/nodeyard for root, $XDG_STATE_HOME/nodeyard, ~/.local/state/nodeyard. */
-export function stateFolder({ option, env, home, isRoot }: StatePlaces): string {
+export function stateFolder({ option, env, home, isRoot }: StateFolderInput): string {
   const named = option ?? given(env.NODEYARD_STATE);
   if (named !== undefined) return named;
   if (isRoot) return "/var/lib/nodeyard";

@@ -15,7 +15,7 @@ import { Drivers } from "./driver-registry.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { ProcessError } from "./errors.ts";
-import { Front, type FrontWish, frontPlaces } from "./front.ts";
+import { Front, type FrontWish, listenAddresses } from "./front.ts";
 import { LauncherRole } from "./launcher-role.ts";
 import { followConfig, logFindings, openConfig } from "./open-config.ts";
 
@@ -69,7 +69,7 @@ export async function startUp(
   });
   const opened: Opened = {};
   try {
-    const places = frontPlaces(options.front, config.webapp, stateFolder);
+    const places = listenAddresses(options.front, config.webapp, stateFolder);
     const front = await Front.open(places, { machine, log, drivers, config });
     opened.front = front;
     // First: while a provider is slow to open, clients can already see and ask.

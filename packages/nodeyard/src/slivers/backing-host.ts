@@ -73,7 +73,7 @@ function isLoopback(host: string): boolean {
 }
 
 /** A slot is only free when nothing of its last sliver is left: what does not fit now does not fit later. */
-export function roomFor({ id, host }: BackingHost, error: unknown): unknown {
+export function capacityError({ id, host }: BackingHost, error: unknown): unknown {
   if (!(error instanceof DriverError) || error.kind !== "quota") return error;
   return new DriverError(
     "configuration",

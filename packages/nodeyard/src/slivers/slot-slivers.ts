@@ -23,7 +23,14 @@ import {
   type SliverSpecInput,
   SliverUnreachableError,
 } from "@nodeyard/sliver-protocol";
-import { type BackingHost, explained, loginAt, mayTake, roomFor, type SlotLogin } from "./backing-host.ts";
+import {
+  type BackingHost,
+  capacityError,
+  explained,
+  loginAt,
+  mayTake,
+  type SlotLogin,
+} from "./backing-host.ts";
 
 /** For a machine to say what it has, and to learn of new keys; milliseconds. */
 const OPEN_MS = 30_000;
@@ -85,7 +92,7 @@ export class SlotSlivers {
       try {
         granted(report, name);
       } catch (error) {
-        throw roomFor(at, error);
+        throw capacityError(at, error);
       }
     });
   }

@@ -1,7 +1,7 @@
 import type { UploadAt } from "./image-table.ts";
 
 /** Where a path of the tree belongs in the view; anything else is "other". */
-export type Place =
+export type ParsedPath =
   | { readonly kind: "node"; readonly id: string }
   | { readonly kind: "contender"; readonly id: string; readonly name: string }
   | { readonly kind: "request"; readonly id: string }
@@ -16,15 +16,15 @@ export type Place =
   | { readonly kind: "image-lock" }
   | { readonly kind: "other" };
 
-const imageFolder: Place = { kind: "image-folder" };
-const imageLock: Place = { kind: "image-lock" };
-const other: Place = { kind: "other" };
+const imageFolder: ParsedPath = { kind: "image-folder" };
+const imageLock: ParsedPath = { kind: "image-lock" };
+const other: ParsedPath = { kind: "other" };
 
 let lastPath = "";
-let lastPlace: Place = other;
+let lastPlace: ParsedPath = other;
 
 /** A feed asks several times in a row about the path that it is at; places never change, so the last answer is kept. */
-export function placeOf(path: string): Place {
+export function parsePath(path: string): ParsedPath {
   if (path !== lastPath) {
     lastPlace = findPlace(path);
     lastPath = path;
@@ -33,7 +33,7 @@ export function placeOf(path: string): Place {
 }
 
 /** Each literal is checked, not only counted, so that no name in a path can pass for another kind of object. */
-function findPlace(path: string): Place {
+function findPlace(path: string): ParsedPath {
   const parts = path.split("/");
   if (parts[0] !== "" || parts[1] !== "nodepool") return other;
   const [, , root, first, second, third] = parts;
@@ -60,7 +60,7 @@ function findPlace(path: string): Place {
  * `<image>/builds/<build>/providers/<provider>/images/<upload>`, with locks on the way (docs/contract/tree.md, "Paths of the
  * contract").
  */
-function imagePlace(parts: readonly string[]): Place {
+function imagePlace(parts: readonly string[]): ParsedPath {
   const [, , , image = "", builds, build, providers, provider, images, upload] = parts;
   if (parts.length === 4) return imageFolder;
   if (builds === "pause") return parts.length === 5 ? { kind: "image-pause", image } : other;

@@ -5,7 +5,7 @@ import type { Counters, Log } from "../telemetry/index.ts";
 import type { ComponentEntry, OwnEntry, UnreadableEntry, ViewEvent } from "./entries.ts";
 import { ImageTable } from "./image-table.ts";
 import { NodeTable } from "./node-table.ts";
-import { type Place, placeOf } from "./paths.ts";
+import { type ParsedPath, parsePath } from "./paths.ts";
 import { RequestTable } from "./request-table.ts";
 import { UnreadableTable } from "./unreadable.ts";
 
@@ -84,8 +84,8 @@ export class View {
         root,
         this.#options.tree.feed(root, {
           interest: interestOf,
-          descend: (path) => mayHold(placeOf(path).kind) && !LEAVES.some((root) => path.startsWith(root)),
-          only: (path) => (placeOf(path).kind === "node" ? LOCK_ONLY : undefined),
+          descend: (path) => mayHold(parsePath(path).kind) && !LEAVES.some((root) => path.startsWith(root)),
+          only: (path) => (parsePath(path).kind === "node" ? LOCK_ONLY : undefined),
           onChange: (change) => this.#take(root, change),
           concurrency: 1024,
         }),
@@ -161,7 +161,7 @@ export class View {
 
   #put(change: Extract<Change, { type: "put" }>): void {
     const { path, data, stat } = change;
-    const place = placeOf(path);
+    const place = parsePath(path);
     // What never had data is the path to somebody's lock; what lost it was a record.
     if (data?.length === 0 && (stat?.version ?? 0) > 0 && RECORDS.has(place.kind))
       return this.#keepUnread(place, change, "record.empty", `${path} has no data any more`);
@@ -177,7 +177,7 @@ export class View {
   }
 
   /** Throws a RecordError for what cannot be read. */
-  #read(place: Place, { path, data, stat }: Extract<Change, { type: "put" }>): ViewEvent | undefined {
+  #read(place: ParsedPath, { path, data, stat }: Extract<Change, { type: "put" }>): ViewEvent | undefined {
     if (place.kind === "contender") return this.nodes.putContender(place.id, place.name);
     if (place.kind === "image-pause") return this.images.setPaused(place.image, true);
     if (place.kind === "image-request") return this.images.setRequested(place.image, true);
@@ -201,7 +201,7 @@ export class View {
   }
 
   #remove(path: string): ViewEvent | undefined {
-    const place = placeOf(path);
+    const place = parsePath(path);
     switch (place.kind) {
       case "node":
         return this.nodes.remove(place.id);
@@ -251,7 +251,7 @@ export class View {
    * damaged bytes do: nobody changes a node's provider.
    */
   #keepUnread(
-    place: Place,
+    place: ParsedPath,
     { path, data, stat }: Extract<Change, { type: "put" }>,
     code: string,
     why: string,
@@ -276,18 +276,18 @@ export class View {
   }
 }
 
-const RECORDS: ReadonlySet<Place["kind"]> = new Set(["node", "request", "image-build", "image-upload"]);
+const RECORDS: ReadonlySet<ParsedPath["kind"]> = new Set(["node", "request", "image-build", "image-upload"]);
 
-const HOLDING: ReadonlySet<Place["kind"]> = new Set(["node", "image-folder", "image-build", "other"]);
+const HOLDING: ReadonlySet<ParsedPath["kind"]> = new Set(["node", "image-folder", "image-build", "other"]);
 
 /** Contenders, requests, components and builders' locks have no children that anybody wants. */
-function mayHold(kind: Place["kind"]): boolean {
+function mayHold(kind: ParsedPath["kind"]): boolean {
   return HOLDING.has(kind);
 }
 
 /** Lock contenders are wanted by name only, so that no lock znode is ever fetched. */
 export function interestOf(path: string): Interest {
-  const place = placeOf(path);
+  const place = parsePath(path);
   switch (place.kind) {
     case "node":
     case "request":

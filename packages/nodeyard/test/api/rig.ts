@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
-import { HttpApi, type Place, type Readiness, type Work } from "../../src/api/index.ts";
+import { HttpApi, type ListenAddress, type Readiness, type Work } from "../../src/api/index.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 import { fakeProvider, launcherConfig, type Rig, startRig } from "../launcher/rig.ts";
 
@@ -52,7 +52,7 @@ export interface ApiRig extends AsyncDisposable {
   readonly url: string;
   /** What it knows and says from now on. */
   readonly state: { known: boolean; readiness: Readiness; work: readonly Work[] | undefined };
-  listen(place: Place): Promise<string>;
+  listen(place: ListenAddress): Promise<string>;
 }
 
 /** The HTTP interface over the view of a real launcher with a fake cloud. */

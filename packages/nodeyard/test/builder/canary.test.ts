@@ -1,7 +1,7 @@
 import { seededRandom } from "@nodeyard/runtime";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { atLeast, type CanaryVerdict, judgeCanary } from "../../src/builder/core/canary.ts";
+import { atLeast, judgeCanary, type TrialOutcome } from "../../src/builder/core/canary.ts";
 import { type BootTally, type Canary, counted, noBoots } from "../../src/operations/index.ts";
 
 const rules = { launches: 20, maxAgeMs: 86_400_000 };
@@ -19,7 +19,7 @@ function tried(
   seed: number,
   candidate: { readonly fails: number; readonly seconds: number },
   stable: { readonly fails: number; readonly seconds: number },
-): Exclude<CanaryVerdict["verdict"], "wait"> {
+): Exclude<TrialOutcome["verdict"], "wait"> {
   const random = seededRandom(seed);
   const launch = (side: typeof candidate, tally: BootTally) => {
     if (random.float() < side.fails) return counted(tally, undefined);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Config } from "../../src/config/index.ts";
 import { systemMachine } from "../../src/machine/index.ts";
-import { Front, frontPlaces } from "../../src/process/front.ts";
+import { Front, listenAddresses } from "../../src/process/front.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 import { ask } from "../api/rig.ts";
 
@@ -99,6 +99,6 @@ describe("where a process is looked at", () => {
     ["with a socket", { ...wish("never"), socket: true }, named, { socket: "/state/http.sock" }],
     ["--no-webapp", undefined, named, {}],
   ])("%s", (_, wanted, from, places) => {
-    expect(frontPlaces(wanted, from, "/state")).toEqual(places);
+    expect(listenAddresses(wanted, from, "/state")).toEqual(places);
   });
 });

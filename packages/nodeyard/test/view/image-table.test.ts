@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ImageTable } from "../../src/view/image-table.ts";
-import { placeOf } from "../../src/view/paths.ts";
+import { parsePath } from "../../src/view/paths.ts";
 import { interestOf } from "../../src/view/view.ts";
 
 const bytes = (value: object) => new TextEncoder().encode(JSON.stringify(value));
@@ -66,7 +66,7 @@ describe("paths of images", () => {
     [`${root}/builds/b1/providers/cloud/images/0000000001`, "image-upload", "data"],
     [`${root}/builds/b1/providers/cloud/images/0000000001/lock`, "image-lock", "none"],
   ])("%s is %s", (path, kind, interest) => {
-    expect(placeOf(path).kind).toBe(kind);
+    expect(parsePath(path).kind).toBe(kind);
     expect(interestOf(path)).toBe(interest);
   });
 });

@@ -85,7 +85,7 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
     ],
     rspec: record.rspec,
     effective: manager.result?.effective.get(record.name) ?? record.rspec,
-    loans: manager.result?.verdicts.get(record.name) ?? [],
+    loans: manager.result?.loanStatuses.get(record.name) ?? [],
     settled: manager.isDone(incarnation, manager.revision),
     tags: record.tags ?? {},
     ...loginOf(manager, index),

@@ -9,4 +9,4 @@ export {
   SourceUnreachableError,
 } from "./errors.ts";
 export { type PlcOptions, PlcSource, type Post } from "./plc.ts";
-export { type DocumentPlace, type Fetched, type SignedOptions, SignedSource } from "./signed.ts";
+export { type DocumentEndpoint, type Fetched, type SignedOptions, SignedSource } from "./signed.ts";

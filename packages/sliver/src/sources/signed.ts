@@ -13,7 +13,7 @@ export interface Fetched {
 }
 
 /** The place where documents for this node lie, and where its reports go. */
-export interface DocumentPlace {
+export interface DocumentEndpoint {
   /** Rejects with SourceUnreachableError, SourceAnswerError, and with what its certificates' files are refused with. */
   fetch(etag: string | undefined, signal: AbortSignal): Promise<Fetched | undefined>;
   /** Absent: nobody wants reports. */
@@ -22,7 +22,7 @@ export interface DocumentPlace {
 
 export interface SignedOptions {
   readonly manager: Manager;
-  readonly place: DocumentPlace;
+  readonly place: DocumentEndpoint;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ManagerLog;

@@ -1,4 +1,4 @@
-import type { Loan, LoanVerdict, Rspec } from "@nodeyard/sliver-protocol";
+import type { Loan, LoanStatus, Rspec } from "@nodeyard/sliver-protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { computeLoans, POLICIES, type SliverRecord } from "../../src/index.ts";
@@ -9,9 +9,9 @@ const run = (all: ReadonlyMap<string, SliverRecord>) => computeLoans(all, MINIMU
 const withLoans = (one: SliverRecord, loans: readonly Loan[]) => ({ ...one, local: { ...one.local, loans } });
 const set = (all: ReadonlyMap<string, SliverRecord>, name: string, one: SliverRecord) =>
   new Map([...all, [name, one]]);
-const plain = (verdicts: readonly LoanVerdict[]) => verdicts.map(({ honoured }) => honoured);
-const honoured = (verdicts: readonly LoanVerdict[] | undefined, resource: string) =>
-  (verdicts ?? [])
+const plain = (loanStatuses: readonly LoanStatus[]) => loanStatuses.map(({ honoured }) => honoured);
+const honoured = (loanStatuses: readonly LoanStatus[] | undefined, resource: string) =>
+  (loanStatuses ?? [])
     .filter((one) => one.honoured && one.resource === resource)
     .reduce((sum, { amount }) => sum + amount, 0);
 const property = (check: (all: ReadonlyMap<string, SliverRecord>) => void) =>
@@ -40,10 +40,10 @@ describe("loans, by the numbers of the invariants", () => {
 
   test("3: nobody gives more than he has above his minimum", () =>
     property((all) => {
-      const { verdicts } = run(all);
+      const { loanStatuses } = run(all);
       for (const [name, { rspec }] of all)
         for (const resource of LENDABLE)
-          expect(honoured(verdicts.get(name), resource)).toBeLessThanOrEqual(
+          expect(honoured(loanStatuses.get(name), resource)).toBeLessThanOrEqual(
             Math.max(0, rspec[resource] - MINIMUMS[resource]!),
           );
     }));
@@ -71,7 +71,7 @@ describe("loans, by the numbers of the invariants", () => {
               ),
         ]),
       );
-      expect(run(without).verdicts.get(name)).toEqual(run(all).verdicts.get(name));
+      expect(run(without).loanStatuses.get(name)).toEqual(run(all).loanStatuses.get(name));
     }));
 
   test("6: the order of slivers does not matter, and that of a list matters to its lender only", () =>
@@ -80,8 +80,8 @@ describe("loans, by the numbers of the invariants", () => {
       expect(new Map([...run(turned).effective].sort())).toEqual(new Map([...run(all).effective].sort()));
       const [[name, first]] = [...all] as [[string, SliverRecord]];
       const shuffled = set(all, name, withLoans(first, [...first.local.loans].reverse()));
-      for (const [other, list] of run(shuffled).verdicts)
-        if (other !== name) expect(list).toEqual(run(all).verdicts.get(other));
+      for (const [other, list] of run(shuffled).loanStatuses)
+        if (other !== name) expect(list).toEqual(run(all).loanStatuses.get(other));
     }));
 
   test("7: a loan at the end never changes the verdict on earlier ones", () =>
@@ -89,14 +89,14 @@ describe("loans, by the numbers of the invariants", () => {
       fc.property(records, loan, (all, more) => {
         const [[name, first]] = [...all] as [[string, SliverRecord]];
         const longer = set(all, name, withLoans(first, [...first.local.loans, more]));
-        expect(run(longer).verdicts.get(name)!.slice(0, -1)).toEqual(run(all).verdicts.get(name));
+        expect(run(longer).loanStatuses.get(name)!.slice(0, -1)).toEqual(run(all).loanStatuses.get(name));
       }),
     ));
 
   test("8: a loan is refused only for a missing borrower, the floor, or what cannot be lent", () =>
     property((all) => {
-      const { verdicts } = run(all);
-      for (const [name, list] of verdicts) {
+      const { loanStatuses } = run(all);
+      for (const [name, list] of loanStatuses) {
         const residual: Record<string, number> = { ...all.get(name)!.rspec };
         for (const one of list) {
           const borrower = all.get(one.to);
@@ -123,12 +123,12 @@ describe("loans, by the numbers of the invariants", () => {
       const rest = new Map([...all].filter(([name]) => name !== gone));
       for (const [name, one] of rest) {
         const inbound = run(all)
-          .verdicts.get(name)!
+          .loanStatuses.get(name)!
           .filter(({ to }) => to === gone);
         // Nothing else of this lender waited for room, so nothing takes what came back.
         if (
           run(all)
-            .verdicts.get(name)!
+            .loanStatuses.get(name)!
             .some(({ refusal }) => refusal === "floor")
         )
           continue;
@@ -163,11 +163,11 @@ describe("loans, by example", () => {
     ["ada", "bob", "cyd"].map((name) => map.get(name)?.cpuShare);
 
   test("the example of the old manager: 40 and 8 of 64 are lent, 10 is passed over, 30 of 32 is not lent on", () => {
-    const { effective, verdicts } = run(all);
+    const { effective, loanStatuses } = run(all);
     expect(shares(effective)).toEqual([16, 80, 32]);
-    expect(plain(verdicts.get("ada")!)).toEqual([true, false, true]);
-    expect(verdicts.get("ada")![1]!.refusal).toBe("floor");
-    expect(verdicts.get("bob")![0]!.refusal).toBe("floor");
+    expect(plain(loanStatuses.get("ada")!)).toEqual([true, false, true]);
+    expect(loanStatuses.get("ada")![1]!.refusal).toBe("floor");
+    expect(loanStatuses.get("bob")![0]!.refusal).toBe("floor");
   });
 
   test("a lender below his minimum lends nothing, not even 0", () => {
@@ -175,7 +175,7 @@ describe("loans, by example", () => {
       ...all,
       ["ada", record("ada", 1, share(8), [{ to: "bob", resource: "cpuShare" as const, amount: 0 }])],
     ]);
-    expect(run(poor).verdicts.get("ada")![0]).toMatchObject({ honoured: false, refusal: "floor" });
+    expect(run(poor).loanStatuses.get("ada")![0]).toMatchObject({ honoured: false, refusal: "floor" });
   });
 
   test("a loan to oneself moves nothing and uses up what is left", () => {
@@ -183,8 +183,8 @@ describe("loans, by example", () => {
       { to: "ada", resource: "cpuShare", amount: 40 },
       { to: "bob", resource: "cpuShare", amount: 20 },
     ]);
-    const { effective, verdicts } = run(set(all, "ada", own));
-    expect(plain(verdicts.get("ada")!)).toEqual([true, false]);
+    const { effective, loanStatuses } = run(set(all, "ada", own));
+    expect(plain(loanStatuses.get("ada")!)).toEqual([true, false]);
     expect(effective.get("ada")!.cpuShare).toBe(64);
   });
 
@@ -196,7 +196,7 @@ describe("loans, by example", () => {
     ]);
     expect(
       run(set(all, "ada", lent))
-        .verdicts.get("ada")!
+        .loanStatuses.get("ada")!
         .map(({ refusal }) => refusal),
     ).toEqual(["ended", "generation", "not-loanable"]);
   });

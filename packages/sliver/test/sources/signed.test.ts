@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { seededRandom } from "@nodeyard/runtime";
 import { type KeySet, type Signer, signText } from "@nodeyard/sliver-protocol";
 import { afterEach, describe, expect, test } from "vitest";
-import { type DocumentPlace, type Fetched, httpPlace, SignedSource } from "../../src/sources/index.ts";
+import { type DocumentEndpoint, type Fetched, httpPlace, SignedSource } from "../../src/sources/index.ts";
 import { signerOf, spec } from "../api/rig.ts";
 import { Rig } from "../manager/rig.ts";
 
@@ -45,7 +45,7 @@ class Polled extends Rig {
   async begin(keySet = setOf(1, k1)): Promise<this> {
     await this.start();
     await this.manager.change((state) => ({ state: { ...state, keySet }, result: 0 }));
-    const place: DocumentPlace = {
+    const place: DocumentEndpoint = {
       fetch: async (etag) => {
         this.asked.push({ at: this.clock.monotonic(), etag });
         return this.answer();

@@ -125,8 +125,8 @@ export class RemoteFeed implements Feed {
         this.#dirty(path);
       }
     }
-    for (const [path, ticket] of this.#parked) {
-      if (this.#own.inFlight(path, true, ticket)) continue;
+    for (const [path, write] of this.#parked) {
+      if (this.#own.inFlight(path, true, write)) continue;
       this.#parked.delete(path);
       this.#dirty(path);
     }

@@ -3,8 +3,8 @@ import type { Op } from "../contract.ts";
 const DIGITS = 10;
 const SEQUENTIAL = /-?[0-9]{10}$/;
 
-/** Tickets of the writes in flight on a path or prefix, oldest first. */
-type Tickets = Map<string, Set<number>>;
+/** Numbers of the writes in flight on a path or prefix, oldest first. */
+type WriteNumbers = Map<string, Set<number>>;
 
 /**
  * The paths on which a write of our own is in flight. A sequential create does not know its path yet, so it is known by
@@ -13,35 +13,35 @@ type Tickets = Map<string, Set<number>>;
  * for those alone.
  */
 export class OwnWrites {
-  readonly #paths: Tickets = new Map();
-  readonly #prefixes: Tickets = new Map();
+  readonly #paths: WriteNumbers = new Map();
+  readonly #prefixes: WriteNumbers = new Map();
   #last = 0;
 
-  /** The ticket of the last write that was begun. */
+  /** The number of the last write that was begun. */
   get last(): number {
     return this.#last;
   }
 
-  /** Returns the write's ticket, to be given back to `end`. */
+  /** Returns the write's number, to be given back to `end`. */
   begin(ops: readonly Op[]): number {
-    const ticket = ++this.#last;
+    const write = ++this.#last;
     for (const op of ops) {
       if (op.op === "check") continue;
-      const tickets = this.#of(op);
-      const found = tickets.get(op.path);
-      if (found === undefined) tickets.set(op.path, new Set([ticket]));
-      else found.add(ticket);
+      const numbers = this.#of(op);
+      const found = numbers.get(op.path);
+      if (found === undefined) numbers.set(op.path, new Set([write]));
+      else found.add(write);
     }
-    return ticket;
+    return write;
   }
 
-  end(ops: readonly Op[], ticket: number): void {
+  end(ops: readonly Op[], write: number): void {
     for (const op of ops) {
       if (op.op === "check") continue;
-      const tickets = this.#of(op);
-      const found = tickets.get(op.path);
-      found?.delete(ticket);
-      if (found?.size === 0) tickets.delete(op.path);
+      const numbers = this.#of(op);
+      const found = numbers.get(op.path);
+      found?.delete(write);
+      if (found?.size === 0) numbers.delete(op.path);
     }
   }
 
@@ -56,12 +56,12 @@ export class OwnWrites {
     );
   }
 
-  #of(op: Op): Tickets {
+  #of(op: Op): WriteNumbers {
     return op.op === "create" && op.sequential === true ? this.#prefixes : this.#paths;
   }
 }
 
-function reaches(tickets: Set<number> | undefined, upTo: number): boolean {
-  for (const oldest of tickets ?? []) return oldest <= upTo;
+function reaches(numbers: Set<number> | undefined, upTo: number): boolean {
+  for (const oldest of numbers ?? []) return oldest <= upTo;
   return false;
 }

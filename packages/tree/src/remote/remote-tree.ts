@@ -156,11 +156,11 @@ export class RemoteTree implements Tree {
       if (this.#closing !== undefined) throw new TreeClosed(describe(ops));
       if (options?.signal?.aborted) throw new CallEnded(describe(ops), "none", options.signal.reason);
       this.#check(ops, commit);
-      const ticket = this.#own.begin(ops);
+      const write = this.#own.begin(ops);
       this.#port.write(
         ops,
         (error, results) => {
-          this.#own.end(ops, ticket);
+          this.#own.end(ops, write);
           for (const feed of this.#feeds) feed.ownWrite(ops, results, error);
           if (error === undefined) resolve(results as readonly OpResult[]);
           else reject(commit && ops.length === 1 && isRefusal(error) ? new CommitFailed(0, error) : error);

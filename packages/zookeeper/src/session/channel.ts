@@ -19,7 +19,7 @@ const FLUSH_BYTES = 128 * 1024;
 const LAST_XID = 0x7fffffff;
 
 /** What a channel tells the session. */
-export interface ChannelOwner {
+export interface ChannelCallbacks {
   opened(): void;
   /** The first frame: the answer to the connect request. */
   handshake(reader: JuteReader): void;
@@ -48,7 +48,7 @@ export class Channel {
   congested = false;
   readonly #settings: Settings;
   readonly #chroot: string;
-  readonly #owner: ChannelOwner;
+  readonly #callbacks: ChannelCallbacks;
   readonly #sums: Sums;
   readonly #link: Link;
   readonly #splitter: FrameSplitter;
@@ -63,10 +63,16 @@ export class Channel {
   #zxidHigh = 0;
   #zxidLow = 0;
 
-  constructor(endpoint: Endpoint, settings: Settings, chroot: string, sums: Sums, owner: ChannelOwner) {
+  constructor(
+    endpoint: Endpoint,
+    settings: Settings,
+    chroot: string,
+    sums: Sums,
+    callbacks: ChannelCallbacks,
+  ) {
     this.#settings = settings;
     this.#chroot = chroot;
-    this.#owner = owner;
+    this.#callbacks = callbacks;
     this.#sums = sums;
     this.lastSentAt = settings.clock.monotonic();
     this.lastReceivedAt = this.lastSentAt;
@@ -78,11 +84,11 @@ export class Channel {
       this.#writeOut();
     };
     this.#link = settings.connector.open(endpoint, {
-      opened: () => owner.opened(),
+      opened: () => callbacks.opened(),
       received: (bytes, length) => this.#received(bytes, length),
       drained: () => {
         this.congested = false;
-        owner.room();
+        callbacks.room();
       },
       closed: (cause) => this.close(cause, true),
     });
@@ -141,7 +147,7 @@ export class Channel {
     this.#closed = true;
     this.#splitter.stop();
     this.#link.destroy();
-    if (report) this.#owner.closed(cause);
+    if (report) this.#callbacks.closed(cause);
   }
 
   #encode(xid: number, request: Request): void {
@@ -190,7 +196,7 @@ export class Channel {
       this.close(error as Error, true);
       return;
     }
-    if (!this.#closed) this.#owner.room();
+    if (!this.#closed) this.#callbacks.room();
   }
 
   #onFrame(bytes: Buffer, start: number, end: number): void {
@@ -199,7 +205,7 @@ export class Channel {
     this.#sums.packetsReceived++;
     if (!this.#shaken) {
       this.#shaken = true;
-      this.#owner.handshake(reader);
+      this.#callbacks.handshake(reader);
       return;
     }
     const xid = reader.int();
@@ -216,9 +222,9 @@ export class Channel {
       this.#reply(xid, err, reader);
     } else if (xid === Xid.event) {
       this.#sums.events++;
-      this.#owner.event(readWatcherEvent(reader), (BigInt(zxidHigh) << 32n) | BigInt(zxidLow));
+      this.#callbacks.event(readWatcherEvent(reader), (BigInt(zxidHigh) << 32n) | BigInt(zxidLow));
     } else {
-      this.#owner.control(xid, err);
+      this.#callbacks.control(xid, err);
     }
   }
 

@@ -11,7 +11,7 @@ import { ANY_EPOCH, Pending, type ReplyCallback } from "./pending.ts";
 import type { Settings } from "./settings.ts";
 
 /** What a connection asks and tells the session. After `over` nothing follows. */
-export interface ConnectionOwner {
+export interface ConnectionCallbacks {
   connectRequest(): ConnectRequest;
   /** Decides on the server's answer: an error refuses the server. */
   welcomed(response: ConnectResponse): Error | undefined;
@@ -29,7 +29,7 @@ export class Connection {
   readonly channel: Channel;
   readonly #settings: Settings;
   readonly #endpoint: Endpoint;
-  readonly #owner: ConnectionOwner;
+  readonly #callbacks: ConnectionCallbacks;
   readonly #auth: readonly AuthInfo[];
   readonly #authWaiting: AuthCallback[] = [];
   readonly #limit: Timer;
@@ -45,11 +45,11 @@ export class Connection {
     chroot: string,
     auth: readonly AuthInfo[],
     sums: Sums,
-    owner: ConnectionOwner,
+    callbacks: ConnectionCallbacks,
   ) {
     this.#settings = settings;
     this.#endpoint = endpoint;
-    this.#owner = owner;
+    this.#callbacks = callbacks;
     this.#auth = auth;
     this.#limit = settings.clock.setTimer(limitMs, () =>
       this.end(this.#lost(`not connected after ${limitMs} ms`)),
@@ -58,8 +58,8 @@ export class Connection {
       opened: () => this.#opened(),
       handshake: (reader) => this.#handshake(reader),
       control: (xid, err) => this.#control(xid, err),
-      event: (event, zxid) => owner.event(event, zxid),
-      room: () => owner.room(),
+      event: (event, zxid) => callbacks.event(event, zxid),
+      room: () => callbacks.room(),
       closed: (cause) => this.end(this.#lost(this.#howClosed(), cause)),
     });
   }
@@ -81,10 +81,10 @@ export class Connection {
     if (this.#over) return;
     this.close();
     for (const done of this.#authWaiting.splice(0)) done(new ConnectionLost({ op: "auth", cause }));
-    this.#owner.over(cause);
+    this.#callbacks.over(cause);
   }
 
-  /** Ends it without a word to the owner. */
+  /** Ends it without a word to the callbacks. */
   close(): void {
     this.#over = true;
     this.#limit.cancel();
@@ -95,13 +95,13 @@ export class Connection {
   #opened(): void {
     this.#asked = true;
     this.#connectSentAt = this.channel.turn();
-    this.channel.sendConnect(this.#owner.connectRequest());
+    this.channel.sendConnect(this.#callbacks.connectRequest());
   }
 
   #handshake(reader: JuteReader): void {
     const response = readConnectResponse(reader);
     if (response.timeOut > 0) this.channel.answeredSentAt = this.#connectSentAt;
-    const refusal = this.#owner.welcomed(response);
+    const refusal = this.#callbacks.welcomed(response);
     if (refusal !== undefined) {
       this.end(refusal);
       return;
@@ -118,7 +118,7 @@ export class Connection {
 
   #ready(): void {
     this.#limit.cancel();
-    this.#owner.ready();
+    this.#callbacks.ready();
   }
 
   #startSasl(credentials: Credentials): void {

@@ -13,7 +13,7 @@ export interface DialOutcome {
   readonly expired: boolean;
 }
 
-export interface DialerOwner {
+export interface DialerCallbacks {
   /** Tries one server; `done` is called once, when that connection is over. */
   attempt(endpoint: Endpoint, limitMs: number, done: (outcome: DialOutcome) => void): void;
   /** A round over all servers failed. */
@@ -30,16 +30,16 @@ export class Dialer {
   /** Used from the next round on. */
   hosts: readonly HostAndPort[];
   readonly #settings: Settings;
-  readonly #owner: DialerOwner;
+  readonly #callbacks: DialerCallbacks;
   #stopped = false;
   #started = false;
   #round = 0;
   #timer: Timer | undefined;
 
-  constructor(hosts: readonly HostAndPort[], settings: Settings, owner: DialerOwner) {
+  constructor(hosts: readonly HostAndPort[], settings: Settings, callbacks: DialerCallbacks) {
     this.hosts = hosts;
     this.#settings = settings;
-    this.#owner = owner;
+    this.#callbacks = callbacks;
   }
 
   start(): void {
@@ -75,12 +75,14 @@ export class Dialer {
     if (this.#stopped) return;
     const endpoint = endpoints[index];
     if (endpoint === undefined) {
-      this.#owner.failed(failure ?? new ZooKeeperError("zookeeper.no_address", "no server has an address"));
+      this.#callbacks.failed(
+        failure ?? new ZooKeeperError("zookeeper.no_address", "no server has an address"),
+      );
       this.#later();
       return;
     }
     const begun = this.#settings.clock.monotonic();
-    this.#owner.attempt(endpoint, this.#limitMs(endpoints.length), (outcome) => {
+    this.#callbacks.attempt(endpoint, this.#limitMs(endpoints.length), (outcome) => {
       if (this.#stopped) return;
       if (outcome.expired) this.#startRound();
       else if (!outcome.ready) this.#next(endpoints, index + 1, outcome.cause);

@@ -80,16 +80,16 @@ export class LeakedImages {
     if (!mayAct(this.#context)) return;
     const known = new Set(this.#uploadsAt(name));
     const previous = this.#suspects.get(name) ?? new Set();
-    const verdict = leakedImages(resources, known, { installation, provider: name, previous });
-    this.#suspects.set(name, verdict.suspects);
-    if (verdict.braked) {
+    const sweep = leakedImages(resources, known, { installation, provider: name, previous });
+    this.#suspects.set(name, sweep.suspects);
+    if (sweep.braked) {
       counters.add("builder.leak_brake", 1, { provider: name });
       log.error(
-        { provider: name, wouldDelete: verdict.wouldRemove },
+        { provider: name, wouldDelete: sweep.wouldRemove },
         `too many images without a record: nothing is deleted; is this the right tree for this cloud? "nodeyard alien-image-list" shows them`,
       );
     }
-    for (const tag of verdict.remove) {
+    for (const tag of sweep.remove) {
       if (!mayAct(this.#context)) return;
       await runSteps((step) => store.remove(tag, step), {
         clock,

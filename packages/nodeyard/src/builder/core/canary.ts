@@ -7,7 +7,7 @@ export interface CanaryRules {
   readonly maxAgeMs: number;
 }
 
-export type CanaryVerdict =
+export type TrialOutcome =
   | { readonly verdict: "promoted" | "rolled-back"; readonly why: string }
   | { readonly verdict: "wait"; readonly why: string };
 
@@ -28,7 +28,7 @@ const LEAST_BOOTS = 5;
  * tolerated by more than chance explains (one-sided, normal), or most of its launches failed by the end of its trial. Promoted: it has
  * had its launches, or its time, and none of these holds. Pure.
  */
-export function judgeCanary(canary: Canary, rules: CanaryRules, now: number): CanaryVerdict {
+export function judgeCanary(canary: Canary, rules: CanaryRules, now: number): TrialOutcome {
   const { candidate, stable } = canary.tallies;
   const launches = candidate.boots + candidate.failed;
   const told = `${candidate.failed} of ${launches} launches failed`;

@@ -45,9 +45,9 @@ export function leakedImages(
     const { installation, provider } = image.imageTag;
     return { ...image, tag: { installation, provider, pool: "", nodeId: keyOf(image.imageTag) } };
   });
-  const verdict = leaked(images, known, context);
-  const remove = images.filter((image) => verdict.remove.includes(image)).map(({ imageTag }) => imageTag);
-  return { ...verdict, remove };
+  const sweep = leaked(images, known, context);
+  const remove = images.filter((image) => sweep.remove.includes(image)).map(({ imageTag }) => imageTag);
+  return { ...sweep, remove };
 }
 
 function tagged(resources: readonly Resource[], provider: string): readonly Tagged[] {

@@ -24,12 +24,12 @@ async function validate({ io, machine, options }: Session, strict: boolean): Pro
     io.err(`${timestamp(machine.clock.now())} ${level} ${LOGGER}: ${plain(text)}\n`);
   say("INFO", `validating ${path}`);
   const read = await readConfig({ path }, { env: machine.env, drivers: new Drivers(loadModule) });
-  const verdict =
+  const result =
     "unreadable" in read
       ? { exitCode: 1, findings: [read.unreadable] }
       : validateConfig({ ...read.input, strict });
-  for (const finding of verdict.findings) say(levelOf(finding), formatFinding(finding));
-  if (verdict.exitCode !== 0) throw new CommandFailed(verdict.exitCode);
+  for (const finding of result.findings) say(levelOf(finding), formatFinding(finding));
+  if (result.exitCode !== 0) throw new CommandFailed(result.exitCode);
 }
 
 function levelOf({ severity }: Finding): string {

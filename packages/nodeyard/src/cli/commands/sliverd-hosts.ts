@@ -10,7 +10,7 @@ import {
   installSliverd,
   openBundle,
   type SshLogin,
-  sliverPlaces,
+  sliverPaths,
   sshRemote,
   uninstallSliverd,
 } from "../../slivers/index.ts";
@@ -139,7 +139,7 @@ function install(session: Session, host: string, options: InstallOptions): Promi
       remote: remoteOf(host, options),
       bundle: bundleOf(options),
       settings,
-      controlKey: sliverPlaces(stateOf(session)).controlKey,
+      controlKey: sliverPaths(stateOf(session)).controlKey,
       dryRun: options.dryRun === true,
       clock: session.machine.clock,
       signal,
@@ -158,7 +158,7 @@ function settingsOf(
   { node, backEnd, sliverdConfig }: WishOptions,
   more: Pick<EnrolWish, "installPackages" | "image">,
 ): string {
-  const places = sliverPlaces(stateOf(session));
+  const places = sliverPaths(stateOf(session));
   const wish: EnrolWish = {
     ...(node === undefined ? {} : { node }),
     backEnd,

@@ -7,7 +7,7 @@ import {
 import type { Command } from "commander";
 import type { Column } from "../../listing/index.ts";
 import { makeKey, makeStateFolder, readText } from "../../process/index.ts";
-import { type SliverPlaces, sliverPlaces } from "../../slivers/index.ts";
+import { type SliverPaths, sliverPaths } from "../../slivers/index.ts";
 import { parseDuration } from "../arguments.ts";
 import { printRows } from "../listing.ts";
 import { type Session, stateOf } from "../session.ts";
@@ -36,7 +36,7 @@ export function addSliverdKeys(sliverd: Command, session: Session): void {
     .action(async (output: Output) => {
       const state = stateOf(session);
       makeStateFolder(state);
-      const places = sliverPlaces(state);
+      const places = sliverPaths(state);
       // The one that is refused when it is there comes first.
       const made = createSigningKeys(places.signingKeys);
       await makeKey(places.controlKey.replace(/\/[^/]*$/, ""), "control-key");
@@ -47,7 +47,7 @@ export function addSliverdKeys(sliverd: Command, session: Session): void {
     .description("show the public halves of the keys")
     .option(...JSON_OPTION)
     .action((output: Output) => {
-      const places = sliverPlaces(stateOf(session));
+      const places = sliverPaths(stateOf(session));
       show(session, readSigningKeys(places.signingKeys), places, output);
     });
   keys
@@ -60,14 +60,14 @@ export function addSliverdKeys(sliverd: Command, session: Session): void {
     )
     .option(...JSON_OPTION)
     .action(({ overlap, ...output }: Output & { readonly overlap: string }) => {
-      const places = sliverPlaces(stateOf(session));
+      const places = sliverPaths(stateOf(session));
       const seconds = overlap === "0" ? 0 : parseDuration(overlap) / 1_000;
       const now = Math.floor(session.machine.clock.now() / 1_000);
       show(session, rotateSigningKeysFile(places.signingKeys, { now, overlap: seconds }), places, output);
     });
 }
 
-function show({ io }: Session, { keySet, kid }: SigningKeys, places: SliverPlaces, { json }: Output): void {
+function show({ io }: Session, { keySet, kid }: SigningKeys, places: SliverPaths, { json }: Output): void {
   const signing = keySet.keys.map((key) => ({
     key: key.kid,
     use: key.kid === kid ? "signs documents" : "is still trusted",
@@ -86,6 +86,6 @@ function show({ io }: Session, { keySet, kid }: SigningKeys, places: SliverPlace
 }
 
 /** `type base64`. */
-export function controlKeyOf({ controlKey }: SliverPlaces): string {
+export function controlKeyOf({ controlKey }: SliverPaths): string {
   return readText(`${controlKey}.pub`, "the control key").trim().split(" ").slice(0, 2).join(" ");
 }

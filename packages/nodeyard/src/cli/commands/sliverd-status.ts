@@ -6,7 +6,7 @@ import {
   type ShownSliver,
   type SshLogin,
   shownSlivers,
-  sliverPlaces,
+  sliverPaths,
 } from "../../slivers/index.ts";
 import { printRows } from "../listing.ts";
 import { type Session, stateOf } from "../session.ts";
@@ -59,7 +59,7 @@ function clientOf<Options>(
   loginOf: (host: string, options: Options) => SshLogin,
 ): SliverClient {
   if (host.startsWith("/")) return new SliverClient(unixTransport(host));
-  return controlClient(loginOf(host, options), sliverPlaces(stateOf(session)).controlKey);
+  return controlClient(loginOf(host, options), sliverPaths(stateOf(session)).controlKey);
 }
 
 /** What is in force, with what is its own where that is something else; of caps that are as they were given only the CPU's. */

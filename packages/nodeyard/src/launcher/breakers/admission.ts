@@ -4,11 +4,11 @@ import type { Breakers } from "./breakers.ts";
 import type { LabelBudgets } from "./label-budgets.ts";
 import type { Candidate } from "./launch-line.ts";
 import type { Failure } from "./rule.ts";
-import type { Ticket } from "./tries.ts";
+import type { LaunchPermit } from "./tries.ts";
 
 /** The right to launch once; to be given back by one of `failed`, `succeeded` and `leave`. */
 export interface Admitted {
-  readonly ticket: Ticket;
+  readonly permit: LaunchPermit;
   readonly label: string;
 }
 
@@ -37,7 +37,7 @@ export class Admission {
     const { offering, label, request } = launch;
     if (counted) await this.#budgets.enter(label, launch, limitMs, signal);
     try {
-      const admitted = { ticket: await this.#breakers.enter(offering, request), label };
+      const admitted = { permit: await this.#breakers.enter(offering, request), label };
       if (counted) this.#counted.add(admitted);
       return admitted;
     } catch (error) {
@@ -48,19 +48,19 @@ export class Admission {
 
   async succeeded(admitted: Admitted): Promise<void> {
     if (this.#counted.delete(admitted)) await this.#budgets.succeeded(admitted.label);
-    await this.#breakers.succeeded(admitted.ticket);
+    await this.#breakers.succeeded(admitted.permit);
   }
 
   /** To be awaited before the node's record tells of it. */
   async failed(admitted: Admitted, failure: Omit<Failure, "probe">): Promise<void> {
     if (this.#counted.delete(admitted)) await this.#budgets.failed(admitted.label, failure);
-    await this.#breakers.failed(admitted.ticket, failure);
+    await this.#breakers.failed(admitted.permit, failure);
   }
 
   /** It ended without a verdict on label or place. */
   async leave(admitted: Admitted): Promise<void> {
     if (this.#counted.delete(admitted)) this.#budgets.left(admitted.label);
-    await this.#breakers.leave(admitted.ticket);
+    await this.#breakers.leave(admitted.permit);
   }
 
   /** What the view knew before anyone listened. */

@@ -23,7 +23,7 @@ import {
   opensAt,
   type Tally,
 } from "./rule.ts";
-import { type Ticket, Tries } from "./tries.ts";
+import { type LaunchPermit, Tries } from "./tries.ts";
 
 /** Nothing may be launched of an offering now; the request is to be planned anew. */
 export class OfferingClosed extends NodeyardError {
@@ -91,31 +91,31 @@ export class Breakers {
   }
 
   /** To be awaited before each launch. Rejects with OfferingClosed. */
-  async enter(offering: Offering, request: string): Promise<Ticket> {
-    const ticket = { offering, request, began: this.#handles.clock.monotonic() };
-    this.#tries.take(ticket);
+  async enter(offering: Offering, request: string): Promise<LaunchPermit> {
+    const permit = { offering, request, began: this.#handles.clock.monotonic() };
+    this.#tries.take(permit);
     try {
-      await this.#admit(ticket);
-      return ticket;
+      await this.#admit(permit);
+      return permit;
     } catch (error) {
-      await this.leave(ticket);
+      await this.leave(permit);
       throw error;
     }
   }
 
-  async #admit(ticket: Ticket): Promise<void> {
-    const { offering, request, began } = ticket;
+  async #admit(permit: LaunchPermit): Promise<void> {
+    const { offering, request, began } = permit;
     const key = offeringKey(offering);
     const found = this.#find(key);
     if (found === undefined || this.#tries.of(key) === request) return;
     const fact = this.#factOf(key, found);
     if (!mayTry(fact, began)) throw new OfferingClosed(offering, fact.error);
-    if ((await this.#tries.begin(ticket)) === "taken")
+    if ((await this.#tries.begin(permit)) === "taken")
       throw new OfferingClosed(offering, "another request is testing it");
   }
 
-  async failed(ticket: Ticket, failure: Omit<Failure, "probe">): Promise<void> {
-    const { offering, request } = ticket;
+  async failed(permit: LaunchPermit, failure: Omit<Failure, "probe">): Promise<void> {
+    const { offering, request } = permit;
     const key = offeringKey(offering);
     const { random, clock } = this.#handles;
     const tally = this.#tallies.get(key) ?? noFailures;
@@ -145,11 +145,11 @@ export class Breakers {
       return { ops, done: () => this.#opened(breaker, request) };
     });
     // A try that opened nothing (its quota was used up) leaves the place to the next.
-    await this.leave(ticket);
+    await this.leave(permit);
   }
 
-  async succeeded(ticket: Ticket): Promise<void> {
-    const { offering, request, began } = ticket;
+  async succeeded(permit: LaunchPermit): Promise<void> {
+    const { offering, request, began } = permit;
     const key = offeringKey(offering);
     const tally = this.#tallies.get(key);
     if (tally !== undefined) this.#remember(key, { ...tally, row: 0 });
@@ -164,12 +164,12 @@ export class Breakers {
       return { ops, done: () => this.#closed(this.#toStore(found.breaker), request) };
     });
     // A breaker that could not be written is closed by the next that tries.
-    await this.leave(ticket);
+    await this.leave(permit);
   }
 
   /** The try ended without a verdict on the offering: another may try. */
-  leave(ticket: Ticket): Promise<void> {
-    return this.#tries.end(ticket);
+  leave(permit: LaunchPermit): Promise<void> {
+    return this.#tries.end(permit);
   }
 
   /** Forgets what nobody asks for any more, and ends what holds others up and is over. */

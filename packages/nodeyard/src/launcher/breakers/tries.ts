@@ -5,7 +5,7 @@ import type { Log } from "../../telemetry/index.ts";
 import type { View } from "../../view/index.ts";
 
 /** The right to launch of an offering, for one request. */
-export interface Ticket {
+export interface LaunchPermit {
   readonly offering: Offering;
   readonly request: string;
   /** Steady milliseconds. */
@@ -22,14 +22,14 @@ export interface TryHandles {
 export class Tries {
   readonly #handles: TryHandles;
   /** Launches under way here, whether their breakers are open or not. */
-  readonly #tickets = new Set<Ticket>();
+  readonly #permits = new Set<LaunchPermit>();
 
   constructor(handles: TryHandles) {
     this.#handles = handles;
   }
 
-  take(ticket: Ticket): void {
-    this.#tickets.add(ticket);
+  take(permit: LaunchPermit): void {
+    this.#permits.add(permit);
   }
 
   /** The request that tries, of whatever launcher. */
@@ -39,7 +39,7 @@ export class Tries {
   }
 
   /** "closed": the breaker has gone meanwhile. */
-  async begin({ offering, request }: Ticket): Promise<"begun" | "closed" | "taken"> {
+  async begin({ offering, request }: LaunchPermit): Promise<"begun" | "closed" | "taken"> {
     const key = offeringKey(offering);
     try {
       await this.#handles.tree.create(probePath(key), encodeProbe(request), { ephemeral: true });
@@ -56,9 +56,9 @@ export class Tries {
    * request by now. A session that ends between the look and the deletion would let that go wrong: the version of an ephemeral znode
    * tells no owner, and two tries at once do no harm.
    */
-  async end(ticket: Ticket): Promise<void> {
-    const { offering, request } = ticket;
-    this.#tickets.delete(ticket);
+  async end(permit: LaunchPermit): Promise<void> {
+    const { offering, request } = permit;
+    this.#permits.delete(permit);
     const key = offeringKey(offering);
     if (this.of(key) === request && (await this.#isOurs(key)))
       await quiet(this.#handles.tree.delete(probePath(key)));
@@ -77,8 +77,8 @@ export class Tries {
   async clear(key: string): Promise<void> {
     const { tree, log } = this.#handles;
     const request = this.of(key);
-    for (const ticket of this.#tickets)
-      if (ticket.request === request && offeringKey(ticket.offering) === key) return;
+    for (const permit of this.#permits)
+      if (permit.request === request && offeringKey(permit.offering) === key) return;
     if (!(await this.#isOurs(key))) return;
     log.info({ offering: key, request }, "removed the trial launch of an offering that nobody is making");
     await quiet(tree.delete(probePath(key)));

@@ -179,14 +179,14 @@ export class Ledgers {
   async #freed({ scope, resource, used }: LimitReached): Promise<boolean> {
     const { tree, clock } = this.#handles;
     const said = { [resource]: used };
-    const hasRoom = () => (this.#seen().rightFor(said, scope)[resource] ?? 0) < used;
-    if (!hasRoom()) return false;
+    const overcounts = () => (this.#seen().rightFor(said, scope)[resource] ?? 0) < used;
+    if (!overcounts()) return false;
     const found = this.#right.get(scope);
     if (found !== undefined && clock.monotonic() - found < BELIEVED_MS) return false;
     // The view may be behind. Events come before the answer of a sync, and the reads that they cause before that of a later read.
     await tree.sync(ledgerPath(scope));
     await tree.stat(ledgerPath(scope));
-    if (!hasRoom()) return false;
+    if (!overcounts()) return false;
     let repair = this.#repairing.get(scope);
     if (repair === undefined) {
       repair = this.#repair([scope]).finally(() => this.#repairing.delete(scope));

@@ -66,12 +66,12 @@ async function isAlive(
         host.connection.port === record.connectionPort &&
         host.connection.username === record.username,
     );
-  const verdict =
+  const probe =
     item === undefined
       ? ({ alive: false, why: "it is no longer in the configuration" } as const)
       : await probeInTime(context.clock, provider, item, signal);
-  if (verdict.alive) return true;
-  await takeOutDead(context, node, verdict.why);
+  if (probe.alive) return true;
+  await takeOutDead(context, node, probe.why);
   return false;
 }
 

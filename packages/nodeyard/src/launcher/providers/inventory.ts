@@ -160,19 +160,19 @@ export class InventoryKeeper {
   /** One look at the host serves all its slots. */
   async #register(item: InventoryItem, slots: readonly number[]): Promise<void> {
     const context = this.#context;
-    const verdict = await probeInTime(context.clock, this.#open.provider, item, this.#stop.signal);
-    if (!verdict.alive) {
+    const probe = await probeInTime(context.clock, this.#open.provider, item, this.#stop.signal);
+    if (!probe.alive) {
       const attempt = (this.#retryAt.get(item.key)?.attempt ?? -1) + 1;
       const pause = backoff(context.random, attempt, 5_000, RESYNC_MS);
       this.#retryAt.set(item.key, { at: context.clock.monotonic() + pause, attempt });
       context.log.warn(
-        { provider: this.#open.config.name, host: item.key, why: verdict.why, retryMs: Math.round(pause) },
+        { provider: this.#open.config.name, host: item.key, why: probe.why, retryMs: Math.round(pause) },
         "a host is not registered",
       );
       return;
     }
     this.#retryAt.delete(item.key);
-    const { machine } = verdict;
+    const { machine } = probe;
     const { connection } = item;
     const pool = this.#open.config.pools.find((candidate) => candidate.name === item.pool);
     for (const slot of slots) {

@@ -94,21 +94,21 @@ export class LeakSweep {
     const unreadable = view.unreadable.ofProvider(name);
     if (unreadable.length > 0) return this.#suspend(unreadable);
     this.#suspendedBy = "";
-    const verdict = leaked(resources, view.nodes.byProvider.get(name), {
+    const sweep = leaked(resources, view.nodes.byProvider.get(name), {
       installation: this.#context.installation,
       provider: name,
       previous: this.#suspects,
     });
-    this.#suspects = verdict.suspects;
-    if (verdict.braked) {
+    this.#suspects = sweep.suspects;
+    if (sweep.braked) {
       counters.add("launcher.leak_brake", 1, { provider: name });
       log.error(
-        { provider: name, wouldDelete: verdict.wouldRemove, listed: resources.length },
+        { provider: name, wouldDelete: sweep.wouldRemove, listed: resources.length },
         `a leak sweep would delete too much and deletes nothing: is this the right tree for this cloud? "nodeyard leaks" shows what`,
       );
       return;
     }
-    for (const resource of verdict.remove) await this.#remove(resource, signal);
+    for (const resource of sweep.remove) await this.#remove(resource, signal);
   }
 
   /** What is without a readable record may be what the unreadable one is of. */
@@ -155,9 +155,9 @@ export class LeakSweep {
     const { name } = this.#open.config;
     const entries = [...view.nodes.byProvider.get(name)].map((id) => view.nodes.byId.get(id)!);
     const context = { installation, provider: name, asked, previous: this.#missing };
-    const verdict = vanished(entries, resources, context);
-    this.#missing = verdict.suspects;
-    for (const entry of verdict.nodes.slice(0, VANISHED_AT_ONCE)) await this.#takeOut(entry, signal);
+    const gone = vanished(entries, resources, context);
+    this.#missing = gone.suspects;
+    for (const entry of gone.nodes.slice(0, VANISHED_AT_ONCE)) await this.#takeOut(entry, signal);
   }
 
   /** A list may leave something out: each machine is asked for once more, by its tag. */

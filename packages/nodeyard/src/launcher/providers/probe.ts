@@ -1,4 +1,4 @@
-import type { InventoryItem, ProbeVerdict, Provider } from "@nodeyard/driver";
+import type { InventoryItem, ProbeResult, Provider } from "@nodeyard/driver";
 import { type Clock, deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { inTime } from "../../coordination/index.ts";
 
@@ -11,7 +11,7 @@ export async function probeInTime(
   provider: Provider,
   item: InventoryItem,
   parent: AbortSignal,
-): Promise<ProbeVerdict> {
+): Promise<ProbeResult> {
   const late = () => new NodeyardError("launcher.probe_silent", `no answer within ${PROBE_MS} ms`);
   const limit = deadline(clock, PROBE_MS, late, parent);
   try {

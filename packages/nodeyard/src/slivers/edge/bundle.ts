@@ -16,7 +16,7 @@ const MACHINES: Readonly<Record<string, string>> = {
   s390x: "s390x",
 };
 
-export interface BundlePlaces {
+export interface BundlePaths {
   /** `--bundle`. */
   readonly folder: string | undefined;
   /** `--node-runtime`, and what `uname -sm` says where it runs. Absent: what runs this, which the bundle was tested with. */
@@ -24,7 +24,7 @@ export interface BundlePlaces {
 }
 
 /** The programs for a sliver host: as `npm run build` leaves them, or beside this program where it is installed. Throws SliverHostError. */
-export function openBundle({ folder, runtime }: BundlePlaces): Bundle {
+export function openBundle({ folder, runtime }: BundlePaths): Bundle {
   const place = folder ?? besides();
   const list = place === undefined ? undefined : join(place, "bundle.json");
   if (place === undefined || list === undefined || !existsSync(list))

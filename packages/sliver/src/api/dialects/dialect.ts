@@ -1,4 +1,4 @@
-import type { Loan, LoanVerdict, Rspec } from "@nodeyard/sliver-protocol";
+import type { Loan, LoanStatus, Rspec } from "@nodeyard/sliver-protocol";
 import type { Caller, SliverRecord } from "../../core/index.ts";
 import type { Fault } from "../fault.ts";
 
@@ -14,10 +14,10 @@ export interface Dialect {
   rspec(rspec: Rspec, record: SliverRecord): unknown;
   /** Throws Fault 102. */
   readLoans(value: unknown): Loan[];
-  writeLoans(loans: readonly LoanVerdict[]): unknown;
+  writeLoans(loans: readonly LoanStatus[]): unknown;
   /** What SetLoans answers. */
-  loansSet(loans: readonly LoanVerdict[]): unknown;
-  record(record: SliverRecord, effective: Rspec, loans: readonly LoanVerdict[]): unknown;
+  loansSet(loans: readonly LoanStatus[]): unknown;
+  record(record: SliverRecord, effective: Rspec, loans: readonly LoanStatus[]): unknown;
   denied(caller: Caller): Fault;
   /** A fault from within a method, as it goes out. */
   inner(fault: Fault): Fault;

@@ -1,4 +1,4 @@
-import { isResource, type Loan, type LoanVerdict, MAX_AMOUNT, NAME } from "@nodeyard/sliver-protocol";
+import { isResource, type Loan, type LoanStatus, MAX_AMOUNT, NAME } from "@nodeyard/sliver-protocol";
 import type { Policy } from "../../core/index.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { DENIED, Fault, wrongArgument } from "../fault.ts";
@@ -6,7 +6,7 @@ import type { Dialect } from "./dialect.ts";
 
 const MAX_LOANS = 1000;
 
-/** The one vocabulary: exact amounts in our own units, verdicts, and the methods that a launcher needs. */
+/** The one vocabulary: exact amounts in our own units, loanStatuses, and the methods that a launcher needs. */
 export function nativeDialect(minimums: Policy["minimums"]): Dialect {
   return {
     name: "native",
@@ -32,7 +32,7 @@ function readLoans(value: unknown, minimums: Policy["minimums"]): Loan[] {
   if (value.length > MAX_LOANS) throw wrongArgument(`more than ${MAX_LOANS} loans`);
   return value.map((one: unknown) => {
     const { to, resource, amount, until, generation } = (one ?? {}) as Partial<
-      Record<keyof LoanVerdict, unknown>
+      Record<keyof LoanStatus, unknown>
     >;
     if (typeof to !== "string" || !NAME.test(to)) throw wrongArgument("loan.to must be a name");
     if (typeof resource !== "string" || !isResource(resource) || minimums[resource] === undefined)

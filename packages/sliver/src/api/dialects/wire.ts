@@ -1,4 +1,4 @@
-import { type Loan, type LoanVerdict, MAX_AMOUNT, NAME, type Rspec } from "@nodeyard/sliver-protocol";
+import { type Loan, type LoanStatus, MAX_AMOUNT, NAME, type Rspec } from "@nodeyard/sliver-protocol";
 import type { SliverRecord } from "../../core/index.ts";
 import { MAX_WIRE_INT, toWire, type WireProfile } from "../../profiles/index.ts";
 import { DENIED, FAILED_CALL, Fault, WRONG_ARGUMENT, wrongArgument } from "../fault.ts";
@@ -10,7 +10,7 @@ const MAX_LOANS = 1000;
 /** A dialect of the old manager, from the table of its names and units. */
 export function wireDialect(profile: WireProfile): Dialect {
   const isV2 = profile.name === "v2";
-  const loanOut = ({ to, resource, amount }: LoanVerdict) => {
+  const loanOut = ({ to, resource, amount }: LoanStatus) => {
     const row = profile.resources.find((one) => one.resource === resource);
     return row === undefined ? [] : [[to, row.wire, Math.min(MAX_WIRE_INT, Math.floor(amount / row.scale))]];
   };

@@ -40,11 +40,11 @@ const getRecord: Method = {
     if (record === undefined || record.generation !== caller.generation)
       throw wrongArgument(`${caller.account} has no record`);
     const { minimums } = manager.options.machine.policy;
-    const { effective, verdicts } = computeLoans(manager.state.records, minimums, manager.now);
+    const { effective, loanStatuses } = computeLoans(manager.state.records, minimums, manager.now);
     return dialect.record(
       record,
       effective.get(record.name) ?? record.rspec,
-      verdicts.get(record.name) ?? [],
+      loanStatuses.get(record.name) ?? [],
     );
   },
 };

@@ -27,7 +27,7 @@ const getLoans: TargetMethod = {
   doc: "GetLoans(sliver_name): return the loans that the sliver gives, honoured or not.",
   arity: 1,
   target: true,
-  run: (context, record) => context.dialect.writeLoans(loansNow(context).verdicts.get(record.name) ?? []),
+  run: (context, record) => context.dialect.writeLoans(loansNow(context).loanStatuses.get(record.name) ?? []),
 };
 
 const setLoans: TargetMethod = {
@@ -43,7 +43,7 @@ const setLoans: TargetMethod = {
         throw new Fault(FAILED_CALL, `${name} was just removed`);
       return { state: withLocal(state, name, { loans: bound(loans, state, caller.account) }), result: 1 };
     });
-    return dialect.loansSet(loansNow(context).verdicts.get(name) ?? []);
+    return dialect.loansSet(loansNow(context).loanStatuses.get(name) ?? []);
   },
 };
 

@@ -1,11 +1,11 @@
-import type { Loan, LoanRefusal, LoanVerdict, Resource, Rspec } from "@nodeyard/sliver-protocol";
+import type { Loan, LoanRefusal, LoanStatus, Resource, Rspec } from "@nodeyard/sliver-protocol";
 import { type Policy, ZERO_IS_UNLIMITED } from "../policy.ts";
 import type { SliverRecord } from "../record.ts";
 
 export interface LoanResult {
   readonly effective: ReadonlyMap<string, Rspec>;
   /** Of every lender's list, in its order. */
-  readonly verdicts: ReadonlyMap<string, readonly LoanVerdict[]>;
+  readonly loanStatuses: ReadonlyMap<string, readonly LoanStatus[]>;
 }
 
 type Amounts = { -readonly [name in Resource]: number };
@@ -22,7 +22,7 @@ export function computeLoans(
 ): LoanResult {
   const slivers = [...records.values()].filter(({ kind }) => kind === "sliver");
   const effective = new Map<string, Amounts>(slivers.map(({ name, rspec }) => [name, { ...rspec }]));
-  const verdicts = new Map<string, LoanVerdict[]>();
+  const loanStatuses = new Map<string, LoanStatus[]>();
   for (const lender of slivers) {
     const residual: Amounts = { ...lender.rspec };
     const list = lender.local.loans.map((loan) => {
@@ -34,9 +34,9 @@ export function computeLoans(
       effective.get(loan.to)![loan.resource as Resource] += loan.amount;
       return { ...loan, honoured: true };
     });
-    verdicts.set(lender.name, list);
+    loanStatuses.set(lender.name, list);
   }
-  return { effective, verdicts };
+  return { effective, loanStatuses };
 }
 
 function refusalOf(

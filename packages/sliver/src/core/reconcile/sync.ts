@@ -1,4 +1,4 @@
-import type { LoanVerdict, Resource, Rspec } from "@nodeyard/sliver-protocol";
+import type { LoanStatus, Resource, Rspec } from "@nodeyard/sliver-protocol";
 import { assignCores } from "../cores.ts";
 import { expire, nextEnd } from "../expire.ts";
 import { computeLimits } from "../limits.ts";
@@ -27,7 +27,7 @@ export interface SyncResult {
   /** To be stored before a task is begun. */
   readonly state: State;
   readonly effective: ReadonlyMap<string, Rspec>;
-  readonly verdicts: ReadonlyMap<string, readonly LoanVerdict[]>;
+  readonly loanStatuses: ReadonlyMap<string, readonly LoanStatus[]>;
   readonly tasks: readonly Task[];
   /** What found no index, and cores that a sliver wanted and did not get. */
   readonly unplaced: readonly string[];
@@ -45,7 +45,7 @@ export function sync(
 ): SyncResult {
   const { state: assigned, unplaced } = assign(expire(before, now), observed, machine.highestIndex);
   const { policy } = machine;
-  const { effective, verdicts } = computeLoans(assigned.records, policy.minimums, now);
+  const { effective, loanStatuses } = computeLoans(assigned.records, policy.minimums, now);
   const sent = sentByName(assigned.records, observed);
   const state = { ...assigned, traffic: count(assigned, sent, effective, now) };
   const placed = placedOnly(state.records, effective);
@@ -64,7 +64,7 @@ export function sync(
   const lendable = Object.keys(policy.minimums) as Resource[];
   const tasks = plan({ records: state.records, configs, observed, safe: state.safe, lendable });
   const missingCores = sets.missing;
-  return { state, effective, verdicts, tasks, unplaced, missingCores, nextEnd: nextEnd(state, now) };
+  return { state, effective, loanStatuses, tasks, unplaced, missingCores, nextEnd: nextEnd(state, now) };
 }
 
 /** True when a sync that made `after` of `before` found something to be stored. */

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { type Agent, request as httpsRequest } from "node:https";
 import { SourceAnswerError, SourceUnreachableError } from "../errors.ts";
-import type { DocumentPlace } from "../signed.ts";
+import type { DocumentEndpoint } from "../signed.ts";
 import { agents, type TlsFiles } from "./agent.ts";
 import { whyOf } from "./why.ts";
 
@@ -21,10 +21,10 @@ interface Reply {
 export function httpPlace(
   urls: { readonly url: string; readonly reportUrl?: string },
   files: () => TlsFiles,
-): DocumentPlace {
+): DocumentEndpoint {
   const agent = agents(files);
   const { url, reportUrl } = urls;
-  const fetch: DocumentPlace["fetch"] = async (etag, signal) => {
+  const fetch: DocumentEndpoint["fetch"] = async (etag, signal) => {
     const headers = { accept: "application/json", ...(etag === undefined ? {} : { "if-none-match": etag }) };
     const reply = await call("GET", url, headers, undefined, agent(), signal);
     if (reply.status === 304 && etag !== undefined) return undefined;

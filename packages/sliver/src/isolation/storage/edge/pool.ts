@@ -110,7 +110,7 @@ export class Pool {
     if (await exists(file)) return;
     const half = `${file}.new`;
     await rm(half, { force: true });
-    await this.#demandRoom(dirname(file));
+    await this.#requireSpace(dirname(file));
     try {
       await run(["fallocate", "-l", String(this.#bytes), half], { signal });
       await run(["mkfs.btrfs", "-q", "-m", "single", half], { signal });
@@ -122,7 +122,7 @@ export class Pool {
     }
   }
 
-  async #demandRoom(place: string): Promise<void> {
+  async #requireSpace(place: string): Promise<void> {
     const { bsize, bavail } = await statfs(place);
     const free = bsize * bavail;
     if (this.#bytes + SPARE > free)

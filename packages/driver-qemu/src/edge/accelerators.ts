@@ -12,7 +12,7 @@ export type Accelerator = "kvm" | "tcg";
  * What probe boots found, a file each: whether an image boots under the KVM of this host's kernel. Another image or another
  * kernel is judged anew; so is all when the folder is removed.
  */
-export class Verdicts {
+export class Accelerators {
   readonly #root: string;
   readonly #underWay = new Map<string, Promise<Accelerator>>();
 

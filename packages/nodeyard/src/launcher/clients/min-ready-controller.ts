@@ -8,7 +8,7 @@ import { retireMinReady } from "./min-ready.ts";
  * The requestor of this session's min-ready requests: when one ends, its nodes are freed and the request goes. Whose
  * request it is shows in its event id, which is noted before the request is written: a lost reply orphans nothing.
  */
-export class MinReadyOwner {
+export class MinReadyController {
   readonly #context: Context;
   readonly #busy = new Set<string>();
 
