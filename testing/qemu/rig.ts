@@ -56,9 +56,7 @@ export function compile(raw: Readonly<Record<string, unknown>>): QemuProviderCon
   const diskimages = new Map([["built", { username: "root", pythonPath: "auto", shellType: null }]]);
   const findings = qemuConfig.schema.safeParse(raw);
   if (!findings.success) throw findings.error;
-  const { name, driver, ...own } = raw;
-  void driver;
-  const config = qemuConfig.load({ name, ...own }, { labels: names, diskimages, report });
+  const config = qemuConfig.load(raw, { labels: names, diskimages, report });
   if (config === undefined) throw new Error("the provider was refused");
   return config;
 }

@@ -1,8 +1,8 @@
 import {
   field,
   group,
+  INTEGER,
   inner,
-  int,
   integer,
   mapOf,
   number,
@@ -78,7 +78,7 @@ const knobTable = {
   capacity: field(
     "Machines that a zone has room for, by zone.",
     {},
-    mapOf(int()),
+    mapOf(INTEGER),
     (at, key): Readonly<Record<string, number>> => amounts(at.inner(key)),
   ),
   latency: inner(

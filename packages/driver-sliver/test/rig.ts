@@ -35,12 +35,11 @@ export function compile(raw: Readonly<Record<string, unknown>>): SliverProviderC
   const report = ({ path, message }: { path: readonly unknown[]; message: string }) => {
     throw new Error(`${path.join(".")}: ${message}`);
   };
-  const { name, ...rest } = raw;
-  const findings = sliverConfig.schema.safeParse(rest);
+  const findings = sliverConfig.schema.safeParse(raw);
   if (!findings.success) throw findings.error;
   const labels = (raw.pools as { labels: { name: string }[] }[]).flatMap((pool) => pool.labels);
   const context = { labels: new Set(labels.map((one) => one.name)), diskimages: new Map(), report };
-  const config = sliverConfig.load({ name, ...rest }, context);
+  const config = sliverConfig.load(raw, context);
   if (config === undefined) throw new Error("the provider was refused");
   return config;
 }

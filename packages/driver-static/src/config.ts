@@ -28,7 +28,7 @@ const hostTable = {
     username: text("Login user.", { default: "zuul" }),
     "connection-port": integer("Port a client connects to.", { default: null, shown: 22 }),
     "ssh-port": integer("Older name of `connection-port`.", { deprecated: true }).accepted(
-      "is not in the old schema, but has effect",
+      "is accepted; Nodepool's validator does not know it",
     ),
     "connection-type": text("`ssh`, `network_cli`, `winrm` or any other word.", { default: "ssh" }).as(
       "type",

@@ -45,7 +45,7 @@ export function driverProblem(value: unknown): string | undefined {
   if (typeof open !== "function") return "has no method open";
   if (!isObject(config) || typeof config.load !== "function") return "has no config.load";
   if (!isObject(config.schema) || typeof config.schema.safeParse !== "function")
-    return "has no config.schema; make it with closed() of @nodeyard/driver";
+    return "has no config.schema; make config with driverConfig() of @nodeyard/driver";
   return capabilitiesProblem(value.capabilities);
 }
 

@@ -1,12 +1,12 @@
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { closed, DriverError, driverProblem, METHODS, providerProblem } from "../src/index.ts";
+import { DriverError, driverConfig, driverProblem, METHODS, providerProblem } from "../src/index.ts";
 
 const good = {
   name: "lab",
   contract: 1,
   capabilities: { launches: true, inventory: false, probes: false, tags: true },
-  config: { schema: closed({}), load: () => undefined },
+  config: driverConfig("lab", {}, () => undefined),
   open: async () => ({}),
 };
 const with_ = (fields: object) => ({ ...good, capabilities: { ...good.capabilities, ...fields } });
@@ -29,7 +29,7 @@ describe("a driver is refused for", () => {
     [{ ...good, config: {} }, "has no config.load"],
     [
       { ...good, config: { ...good.config, schema: {} } },
-      "has no config.schema; make it with closed() of @nodeyard/driver",
+      "has no config.schema; make config with driverConfig() of @nodeyard/driver",
     ],
     [{ ...good, capabilities: undefined }, "declares no capabilities"],
     [with_({ tags: undefined }), "must declare capabilities.tags as true or false"],

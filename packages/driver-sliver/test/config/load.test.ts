@@ -11,11 +11,7 @@ function load(raw: Readonly<Record<string, unknown>>) {
     diskimages: new Map(),
     report: ({ path, message }) => void findings.push(`${path.join(".")}: ${message}`),
   });
-  return { config, findings, schema: sliverConfig.schema.safeParse(without(raw)).success };
-}
-
-function without({ name: _name, ...rest }: Readonly<Record<string, unknown>>): object {
-  return rest;
+  return { config, findings, schema: sliverConfig.schema.safeParse(raw).success };
 }
 
 const whole = (label: object = {}, more: object = {}) => ({

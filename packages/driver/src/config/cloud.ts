@@ -35,13 +35,16 @@ const labelTable = <Own extends Table>(own: Own) => ({
   "host-key-checking": flag("False: ready as soon as the cloud says so.", inherited("the pool's")),
 });
 
+/** What a pool or a tenant may use of a cloud, beside nodes. */
+export const cloudLimits = {
+  "max-cores": integer("Cores at once.", NO_LIMIT).as("cores"),
+  "max-ram": integer("Memory at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
+  "max-volumes": integer("Volumes at once.", NO_LIMIT).as("volumes"),
+  "max-volume-gb": integer("Size of all volumes.", { ...NO_LIMIT, unit: "GB" }).as("volume-gb"),
+};
+
 const poolTable = <Pool extends Table, Label extends Table>(pool: Pool, label: Label) => ({
-  ...poolKeys({
-    "max-cores": integer("Cores at once.", NO_LIMIT).as("cores"),
-    "max-ram": integer("Memory at once.", { ...NO_LIMIT, unit: "MiB" }).as("ram"),
-    "max-volumes": integer("Volumes at once.", NO_LIMIT).as("volumes"),
-    "max-volume-gb": integer("Size of all volumes.", { ...NO_LIMIT, unit: "GB" }).as("volume-gb"),
-  }),
+  ...poolKeys(cloudLimits),
   "ignore-provider-quota": flag("Only the limits of the pool count, not those of the cloud.", {
     default: false,
   }),

@@ -26,22 +26,15 @@ export interface LoadContext {
   report(finding: ConfigFinding): void;
 }
 
-/** The configuration half of a driver: pure, no I/O. */
+/** The configuration half of a driver: pure, no I/O. `driverConfig` makes it of a table. */
 export interface DriverConfig<Config extends ProviderConfig = ProviderConfig> {
   /**
-   * The validator's schema of one provider mapping (docs/contract/config.md, "Validator and loader"), the common keys left out.
-   * Source of validation, of the JSON Schema for editors and of the reference page.
+   * What the validator takes for a provider (docs/contract/config.md, "Validator and loader"), the keys that all have included. Source of
+   * validation, of the JSON Schema for editors and of the reference page.
    */
   readonly schema: ZodType;
-  /**
-   * Keys that the old validator rejects though they are documented and have effect, as paths with `*` for list indexes:
-   * "pools.*.nodes.*.ssh-port". `config-validate` warns of them and accepts the file.
-   */
-  readonly honoured?: readonly string[];
   /** What there is to say of keys that are accepted. */
-  notes?(raw: unknown): readonly Note[];
-  /** Keys of the provider that are accepted and have no effect; `config-validate --strict` fails for them. */
-  readonly withoutEffect?: readonly string[];
+  notes(raw: unknown): readonly Note[];
   /** Compiles what the loader accepts. Throws nothing: an error finding makes the load fail. */
   load(raw: Readonly<Record<string, unknown>>, context: LoadContext): Config | undefined;
 }
@@ -58,11 +51,10 @@ export function driverConfig<T extends Table, Config extends ProviderConfig>(
     context: LoadContext,
   ) => Config | undefined,
 ): DriverConfig<Config> {
-  const own = section(table);
   const whole = section({ ...commonProvider, ...table });
   return {
-    schema: own.schema,
-    notes: (raw) => own.notes(raw),
+    schema: whole.schema,
+    notes: (raw) => whole.notes(raw),
     load(raw, context) {
       const at = new Reader(raw, [], (finding) => context.report(finding));
       const values = whole.read(at) as (Values<typeof commonProvider> & Values<T>) | undefined;

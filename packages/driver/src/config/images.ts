@@ -3,7 +3,7 @@ import type { Connection, LabelConfig } from "./compiled.ts";
 import type { LoadContext } from "./driver-config.ts";
 import type { About } from "./field.ts";
 import type { Reader } from "./reader.ts";
-import { group, type Rule, section, type Table } from "./section.ts";
+import { group, type Rule, section, type Table, unread } from "./section.ts";
 import { type Entry, entries, flag, seconds, text } from "./words.ts";
 
 /** An image that a provider lists: how nodes from it are reached, and what only the driver understands. */
@@ -26,10 +26,16 @@ const NO_CONNECTION: Connection = {
   port: 22,
 };
 
+const NAME_FORMAT = "{image_name}-{timestamp}";
+
 /** Keys of a provider about its uploads: the builder reads them, no driver does. */
 export const uploadTable = {
-  "post-upload-hook": text("Program run after an upload: provider, image id and file as arguments."),
-  "image-name-format": text("Name of an uploaded image.", { default: "{image_name}-{timestamp}" }),
+  "post-upload-hook": text("Program run after an upload: provider, image id and file as arguments.").map(
+    (program) => program || null,
+  ),
+  "image-name-format": text("Name of an uploaded image.", { default: NAME_FORMAT })
+    .as("nameFormat")
+    .map((format) => format || NAME_FORMAT),
 };
 
 /** The same of an entry of a provider's `diskimages`. */
@@ -40,8 +46,7 @@ export const uploadedImageTable = {
 
 /** Keys of a provider that takes uploads. */
 export const uploadKeys = {
-  "post-upload-hook": uploadTable["post-upload-hook"].unread(),
-  "image-name-format": uploadTable["image-name-format"].unread(),
+  ...unread(uploadTable),
   "image-upload-timeout": seconds("For one upload.", { default: 3600 }).as("imageUploadTimeoutMs"),
 };
 

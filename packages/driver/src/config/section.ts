@@ -34,7 +34,7 @@ export class Section<V> {
   readonly schema: z.ZodType;
   readonly #table: Table;
 
-  constructor(table: Table, rules: readonly Rule[]) {
+  constructor(table: Table, rules: readonly Rule[], rest?: z.ZodType) {
     this.#table = table;
     const fields = Object.entries(flat(table));
     const required = fields.flatMap(([key, { parts }]) =>
@@ -43,7 +43,7 @@ export class Section<V> {
     const shape = Object.fromEntries(fields.map(([key, { parts }]) => [key, parts.schema]));
     this.schema = rules.reduce(
       (schema, [holds, message]) => schema.refine((value) => !isMapping(value) || holds(value), message),
-      closed(shape, required),
+      closed(shape, required, rest),
     );
   }
 
@@ -69,6 +69,18 @@ export class Section<V> {
 /** The one description of a mapping in the file. */
 export function section<T extends Table>(table: T, ...rules: readonly Rule[]): Section<Values<T>> {
   return new Section(table, rules);
+}
+
+/** A mapping that may have any other key, too; its values are of the type `rest`. */
+export function openSection<T extends Table>(table: T, rest: z.ZodType): Section<Values<T>> {
+  return new Section(table, [], rest);
+}
+
+/** The same keys, for a mapping of which the loader reads others only. */
+export function unread<T extends Table>(table: T): { readonly [K in keyof T]: Field<never> } {
+  return Object.fromEntries(Object.entries(table).map(([key, field]) => [key, field.unread()])) as {
+    readonly [K in keyof T]: Field<never>;
+  };
 }
 
 /** Keys of the same mapping whose compiled values belong together: `own`, `connection`, `limits`. */

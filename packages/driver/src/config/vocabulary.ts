@@ -23,85 +23,65 @@ export class YamlDate {
   }
 }
 
-/** What a page or an editor says about a key. */
-export interface About {
-  readonly description: string;
-  /** The value that an absent key has, as text where it is no single value. */
-  readonly default?: unknown;
-  /** Unit of the value: "s", "MiB". */
-  readonly unit?: string;
-  /** Older spelling, or without effect. */
-  readonly deprecated?: boolean;
-}
-
-type Word = z.ZodType;
-
 const isInteger = (value: unknown) => typeof value === "number" || typeof value === "boolean";
 const isText = (value: unknown) => typeof value === "string";
 
-function word(check: (value: unknown) => boolean, must: string, json: object, about?: string | About): Word {
-  return z
-    .custom(check, { error: `must be ${must}` })
-    .meta({ ...json, ...(about === undefined ? {} : facts(about)) });
+function word(check: (value: unknown) => boolean, must: string, json: object): z.ZodType {
+  return z.custom(check, { error: `must be ${must}` }).meta({ ...json });
 }
 
 /** An integer, or a boolean (which the old reader takes for 0 and 1). */
-export const int = (about?: string | About): Word =>
-  word(isInteger, "an integer, without quotes or decimal point", { type: "integer" }, about);
-
-export const float = (about?: string | About): Word =>
-  word((value) => value instanceof YamlFloat, "a number with a decimal point", { type: "number" }, about);
+export const INTEGER = word(isInteger, "an integer, without quotes or decimal point", { type: "integer" });
 
 /** Whatever reads as a number, quoted or not. */
-export const numberish = (about?: string | About): Word =>
-  word((value) => toNumber(value) !== undefined, "a number", { type: ["number", "string"] }, about);
+export const NUMBER = word((value) => toNumber(value) !== undefined, "a number", {
+  type: ["number", "string"],
+});
 
-export const bool = (about?: string | About): Word =>
-  word((value) => typeof value === "boolean", "true or false", { type: "boolean" }, about);
+/** A number with a decimal point, as the old validator wants it, or without one. */
+export const FLOAT = word(
+  (value) => value instanceof YamlFloat || typeof value === "number",
+  "a number with a decimal point",
+  { type: "number" },
+);
 
-export const str = (about?: string | About): Word => word(isText, "a string", { type: "string" }, about);
+export const BOOLEAN = word((value) => typeof value === "boolean", "true or false", { type: "boolean" });
 
-export const strOrInt = (about?: string | About): Word =>
-  word(
-    (value) => isText(value) || isInteger(value),
-    "a string or an integer",
-    { type: ["string", "integer"] },
-    about,
-  );
+export const STRING = word(isText, "a string", { type: "string" });
 
-export const strOrStrs = (about?: string | About): Word =>
-  word(
-    (value) => isText(value) || (Array.isArray(value) && value.every(isText)),
-    "a string or a list of strings",
-    { type: ["string", "array"], items: { type: "string" } },
-    about,
-  );
+export const STRING_OR_INTEGER = word(
+  (value) => isText(value) || isInteger(value),
+  "a string or an integer",
+  { type: ["string", "integer"] },
+);
+
+export const STRING_OR_STRINGS = word(
+  (value) => isText(value) || (Array.isArray(value) && value.every(isText)),
+  "a string or a list of strings",
+  { type: ["string", "array"], items: { type: "string" } },
+);
 
 /** A mapping whose contents nobody checks. */
-export const dict = (about?: string | About): Word => word(isMapping, "a mapping", { type: "object" }, about);
+export const MAPPING = word(isMapping, "a mapping", { type: "object" });
 
-export const list = (about?: string | About): Word => word(Array.isArray, "a list", { type: "array" }, about);
+/** A list whose contents nobody checks. */
+export const LIST = word(Array.isArray, "a list", { type: "array" });
 
-export function listOf(item: Word, about?: string | About): Word {
-  const schema = z.array(item, { error: "must be a list" });
-  return about === undefined ? schema : schema.meta(facts(about));
+export function listOf(item: z.ZodType): z.ZodType {
+  return z.array(item, { error: "must be a list" });
 }
 
 /** A mapping with string keys and one type of values. */
-export function mapOf(value: Word, about?: string | About): Word {
-  const error = "must have only strings as keys; put quotes around the others";
-  const schema = z
-    .custom((mapping) => !isMapping(mapping) || !hasOddKeys(mapping), { error })
-    .pipe(z.record(z.string(), value, { error: "must be a mapping" }));
-  return about === undefined ? schema : schema.meta(facts(about));
+export function mapOf(value: z.ZodType): z.ZodType {
+  return stringKeys(z.record(z.string(), value, { error: "must be a mapping" }));
 }
 
-/** A mapping with these keys and no other; all are optional but the `required` ones. */
+/** A mapping with these keys, and no other unless `rest` is a type for their values; all are optional but the `required` ones. */
 export function closed(
-  shape: Readonly<Record<string, Word>>,
+  shape: Readonly<Record<string, z.ZodType>>,
   required: readonly string[] = [],
-  about?: string | About,
-): Word {
+  rest?: z.ZodType,
+): z.ZodType {
   const keys = Object.keys(shape);
   const entries = Object.entries(shape).map(([key, schema]) => [
     key,
@@ -113,11 +93,13 @@ export function closed(
         ? unknownKeys(issue.keys as readonly string[], keys)
         : "must be a mapping",
   });
-  return about === undefined ? schema : schema.meta(facts(about));
+  if (rest === undefined) return schema;
+  return stringKeys(z.custom(isMapping, { error: "must be a mapping" }).pipe(schema.catchall(rest)));
 }
 
-function facts(about: string | About): Record<string, unknown> {
-  return typeof about === "string" ? { description: about } : { ...about };
+function stringKeys(schema: z.ZodType): z.ZodType {
+  const error = "must have only strings as keys; put quotes around the others";
+  return z.custom((mapping) => !isMapping(mapping) || !hasOddKeys(mapping), { error }).pipe(schema);
 }
 
 /** A finite or infinite number from a number, boolean, float or numeral; undefined for anything else. */

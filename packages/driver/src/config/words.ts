@@ -2,7 +2,20 @@ import type { z } from "zod";
 import { type About, Field, type Note } from "./field.ts";
 import type { Reader } from "./reader.ts";
 import type { Section } from "./section.ts";
-import { bool, dict, int, isMapping, listOf, numberish, str, strOrInt, strOrStrs } from "./vocabulary.ts";
+import {
+  BOOLEAN,
+  INTEGER,
+  isMapping,
+  listOf,
+  MAPPING,
+  mapOf,
+  NUMBER,
+  STRING,
+  STRING_OR_INTEGER,
+  STRING_OR_STRINGS,
+} from "./vocabulary.ts";
+
+type Raw = Readonly<Record<string, unknown>>;
 
 /** What stands for an absent key: its default, nothing where the loader needs it, and `Else` where the table says neither. */
 type Absent<A extends About, Else, T = never> = A extends { readonly default: infer D }
@@ -59,13 +72,13 @@ function word<T, Else>(
 const SECONDS = { unit: { name: "s", scale: 1000 } };
 
 export const text = word(
-  str(),
+  STRING,
   (at, key, about) => (isNeeded(about) ? at.needed(key) : at.text(key, "")),
   null,
 );
 /** One string or a list of them. */
 export const textOrTexts = word(
-  strOrStrs(),
+  STRING_OR_STRINGS,
   (at, key): readonly string[] => {
     const value = at.raw[key];
     return typeof value === "string" ? [value] : at.texts(key);
@@ -74,34 +87,30 @@ export const textOrTexts = word(
   { must: "a string or a list of strings" },
 );
 /** Text, or a number that is written like one: "22.04" and 22. */
-export const textOrInteger = word(strOrInt(), (at, key) => at.text(key, ""), null);
-export const integer = word(int(), (at, key) => at.number(key, 0), null);
+export const textOrInteger = word(STRING_OR_INTEGER, (at, key) => at.text(key, ""), null);
+export const integer = word(INTEGER, (at, key) => at.number(key, 0), null);
 /** A number in any spelling: 1, 0.5, "0.5". */
-export const number = word(numberish(), (at, key) => at.number(key, 0), null);
+export const number = word(NUMBER, (at, key) => at.number(key, 0), null);
 /** Whole seconds in the file, milliseconds in the program. */
-export const seconds = word(int(), (at, key) => at.milliseconds(key, 0), null, SECONDS);
+export const seconds = word(INTEGER, (at, key) => at.milliseconds(key, 0), null, SECONDS);
 /** Seconds in any spelling, milliseconds in the program. */
-export const anySeconds = word(numberish(), (at, key) => at.milliseconds(key, 0), null, SECONDS);
-export const flag = word(bool(), (at, key) => at.flag(key, false), null);
+export const anySeconds = word(NUMBER, (at, key) => at.milliseconds(key, 0), null, SECONDS);
+export const flag = word(BOOLEAN, (at, key) => at.flag(key, false), null);
 /** A mapping whose contents nobody checks. */
-export const mapping = word(dict(), (at, key) => at.mapping(key) ?? {}, null);
+export const mapping = word(MAPPING, (at, key) => at.mapping(key) ?? {}, null);
 /** The same, with values as metadata has them: what is no text in the file is written as JSON has it. */
 export const metadata = word(
-  dict(),
-  (at, key) =>
-    Object.fromEntries(
-      Object.entries(at.mapping(key) ?? {}).map(([name, value]) => [
-        name,
-        typeof value === "object" ? JSON.stringify(value) : String(value),
-      ]),
-    ) as Readonly<Record<string, string>>,
+  MAPPING,
+  (at, key) => mapValues(at.mapping(key) ?? {}, jsonText),
   {} as Readonly<Record<string, string>>,
 );
+/** A mapping of strings; anything else in it is written as the file has it, and nothing as the empty string. */
+export const strings = word(mapOf(STRING), readStrings, {} as Readonly<Record<string, string>>);
 
 /** One of these words; the first is the default. */
 export function choice<const W extends string>(description: string, words: readonly [W, ...W[]]): Field<W> {
   const list = words.length === 2 ? words.join(" or ") : `one of ${words.join(", ")}`;
-  return field(description, { default: words[0] }, str().meta({ enum: words }), (at, key) => {
+  return field(description, { default: words[0] }, STRING.meta({ enum: words }), (at, key) => {
     const value = at.text(key, words[0]);
     const known = words.find((one) => one === value);
     if (known === undefined) at.error(key, `is ${value}; write ${list}`);
@@ -120,7 +129,7 @@ export const wholeFromOne = (value: number) =>
 /** A list of strings. A key without a value is an absent one only where the table names a default. */
 export const texts: Word<readonly string[], readonly string[]> = (description, given) => {
   const about: About = given ?? {};
-  return field(description, about, listOf(str()), (at, key) => {
+  return field(description, about, listOf(STRING), (at, key) => {
     if (!("default" in about)) return at.texts(key);
     return at.has(key) ? at.texts(key) : about.default;
   }) as Field<never>;
@@ -163,6 +172,19 @@ export const inherited = (where: string) => ({ default: undefined, shown: where 
 
 /** For a limit that an absent key does not set. */
 export const NO_LIMIT = { default: Number.POSITIVE_INFINITY } as const;
+
+/** Values of a mapping as text; a key without a value is the empty string. */
+export function readStrings(at: Reader, key: string): Readonly<Record<string, string>> {
+  return mapValues(at.mapping(key) ?? {}, (value) => (value === null ? "" : jsonText(value)));
+}
+
+function mapValues(mapping: Raw, text: (value: unknown) => string): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(mapping).map(([key, value]) => [key, text(value)]));
+}
+
+function jsonText(value: unknown): string {
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
 
 /** What the page says of a key. */
 function shown({ default: missing, shown: words, unit, deprecated }: About): object {

@@ -104,9 +104,3 @@ function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
-
-/** Whether `path` is one of `patterns`, in which `*` stands for any list index. */
-export function matches(patterns: readonly string[], path: Path): boolean {
-  const text = path.map((step) => (typeof step === "number" ? "*" : step)).join(".");
-  return patterns.includes(text);
-}

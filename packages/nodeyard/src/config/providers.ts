@@ -93,17 +93,3 @@ function driverOf(value: Raw, name: string, path: Path, report: ResolveReport): 
   }
   return FAKE;
 }
-
-/** The provider's mapping without the keys that all have, for the driver's own schema. */
-export function ownKeys(raw: Raw, common: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const own: Record<string, unknown> = Object.create(null);
-  for (const [key, value] of Object.entries(raw)) if (!Object.hasOwn(common, key)) own[key] = value;
-  return own;
-}
-
-/** Only the keys that all have. */
-export function commonKeys(raw: Raw, common: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.keys(common).flatMap((key) => (Object.hasOwn(raw, key) ? [[key, raw[key]]] : [])),
-  );
-}

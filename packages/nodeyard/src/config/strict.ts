@@ -1,14 +1,12 @@
-import { closed } from "@nodeyard/driver";
+import type { Note } from "@nodeyard/driver";
 import type { ZodType } from "zod";
-import { issuesOf, matches, type Path } from "./findings.ts";
-import { commonKeys, ownKeys, resolveProvider } from "./providers.ts";
-import { honoured, providerKeys, topSchema } from "./schema/top.ts";
+import { issuesOf, type Path } from "./findings.ts";
+import { resolveProvider } from "./providers.ts";
 import type { Source } from "./source.ts";
+import { top } from "./table.ts";
 import type { DriverRegistry } from "./types.ts";
 
 type Raw = Readonly<Record<string, unknown>>;
-
-const commonSchema = closed(providerKeys, ["name"]);
 
 /**
  * The validator (docs/contract/config.md, "Validator and loader"), all problems at once. What is documented and works, though
@@ -16,19 +14,13 @@ const commonSchema = closed(providerKeys, ["name"]);
  */
 export function judgeStrictly({ strict, findings }: Source, drivers: DriverRegistry): void {
   if (strict === undefined) return;
-  const judge = (schema: ZodType, value: unknown, at: Path, known: readonly string[]) => {
-    const result = schema.safeParse(value);
-    if (result.success) return;
-    for (const { path, message } of issuesOf(result.error)) {
-      const whole = [...at, ...path];
-      if (matches(known, path))
-        findings.add("warning", "schema", whole, "is not in the old schema, but has effect");
-      else findings.add("error", "schema", whole, message);
-    }
+  const judge = (schema: ZodType, notes: readonly Note[], value: unknown, at: Path) => {
+    const { error } = schema.safeParse(value);
+    for (const { path, message } of error === undefined ? [] : issuesOf(error))
+      findings.add("error", "schema", [...at, ...path], message);
+    for (const { source, path, message } of notes) findings.add("warning", source, [...at, ...path], message);
   };
-  judge(topSchema, tolerated(strict, findings), [], []);
-  const shellTypes = strict.diskimages;
-  if (Array.isArray(shellTypes)) reportHonoured(shellTypes, findings);
+  judge(top.schema, top.notes(strict), strict, []);
   crossCheck(strict, findings);
   const providers = Array.isArray(strict.providers) ? strict.providers : [];
   providers.forEach((value, index) => {
@@ -39,30 +31,7 @@ export function judgeStrictly({ strict, findings }: Source, drivers: DriverRegis
     });
     if (resolved === undefined) return;
     const { raw, path, config } = resolved;
-    judge(commonSchema, commonKeys(raw, providerKeys), path, []);
-    judge(config.schema, ownKeys(raw, providerKeys), path, config.honoured ?? []);
-    for (const { source, path: of, message } of config.notes?.(raw) ?? [])
-      findings.add("warning", source, [...path, ...of], message);
-    for (const key of config.withoutEffect ?? []) {
-      if (key in raw) findings.add("warning", "effect", [...path, key], "has no effect; remove it");
-    }
-  });
-}
-
-/** An integer timeout works; only the old validator wants a decimal point. */
-function tolerated(strict: Raw, findings: Source["findings"]): Raw {
-  if (typeof strict["zookeeper-timeout"] !== "number") return strict;
-  const message = "is accepted; the old validator wants a decimal point, as in 10.0";
-  findings.add("warning", "schema", ["zookeeper-timeout"], message);
-  return Object.fromEntries(Object.entries(strict).filter(([key]) => key !== "zookeeper-timeout"));
-}
-
-function reportHonoured(diskimages: readonly unknown[], findings: Source["findings"]): void {
-  diskimages.forEach((image, index) => {
-    const path = ["diskimages", index, "shell-type"];
-    if (typeof image === "object" && image !== null && "shell-type" in image && matches(honoured, path)) {
-      findings.add("warning", "schema", path, "is accepted; the old validator does not know it");
-    }
+    judge(config.schema, config.notes(raw), raw, path);
   });
 }
 

@@ -33,9 +33,7 @@ export function guarded(driver: Driver): Driver {
 function guardedConfig({ name, config }: Driver): DriverConfig {
   return {
     schema: config.schema,
-    ...(config.notes === undefined ? {} : { notes: config.notes }),
-    ...(config.honoured === undefined ? {} : { honoured: config.honoured }),
-    ...(config.withoutEffect === undefined ? {} : { withoutEffect: config.withoutEffect }),
+    notes: config.notes,
     load(raw, context) {
       let told = false;
       const report: LoadContext["report"] = (finding) => {

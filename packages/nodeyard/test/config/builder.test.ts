@@ -75,7 +75,7 @@ test.each(["own/er", "..", ".", "/", "a\nb"])(
 test("an empty build command is told: it is none", () => {
   const { warnings, errors } = load(text.replace("[/usr/bin/make-image, --fast]", "[]"));
   expect(errors).toEqual([]);
-  expect(warnings).toEqual([expect.stringMatching(/build-command is empty: diskimage-builder makes/)]);
+  expect(warnings).toEqual([expect.stringMatching(/build-command: is empty: diskimage-builder makes/)]);
 });
 
 test("a build command that no shell could split is refused once, with its place", () => {

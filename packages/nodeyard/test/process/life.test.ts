@@ -9,12 +9,12 @@ interface Granted {
 
 /** A driver that is not to be opened. */
 const STUCK = `
-  import { closed } from "@nodeyard/driver";
+  import { driverConfig } from "@nodeyard/driver";
   export const stuck = {
     name: "stuck",
     contract: 1,
     capabilities: { launches: true, inventory: false, probes: false, tags: true },
-    config: { schema: closed({}), load: ({ name, pools }) => ({ name, driver: "./stuck.ts", pools: [], own: {} }) },
+    config: { ...driverConfig("stuck", {}, () => undefined), load: ({ name, pools }) => ({ name, driver: "./stuck.ts", pools: [], own: {} }) },
     open: (config, { log }) => {
       log.info({}, "opens and never answers");
       return new Promise(() => {});

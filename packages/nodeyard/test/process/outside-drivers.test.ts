@@ -20,14 +20,14 @@ const context: DriverContext = {
 /** A driver in a folder that has no package of ours anywhere above it. */
 function source(fields: string): string {
   return `
-    import { closed, DriverError, str } from "@nodeyard/driver";
+    import { DriverError, driverConfig, text } from "@nodeyard/driver";
     type Raw = { readonly name: string };
     export const fine = {
       name: "lab",
       contract: 1,
       capabilities: { launches: true, inventory: false, probes: false, tags: true },
       config: {
-        schema: closed({ board: str("Which one.") }, ["board"]),
+        ...driverConfig("lab", { board: text("Which one.", { needed: true }) }, () => undefined),
         load: ({ name }: Raw) => ({ name, driver: "lab", pools: [], own: {} }),
       },
       open: async () => ({
@@ -181,7 +181,7 @@ test.each([
   ["compiles to nothing useful", "load: () => ({})", "it made something without name or pools"],
   ["compiles to nothing and says nothing", "load: () => undefined", "it made nothing of it"],
 ])("a driver that %s is told at the provider's place, and nothing else breaks", (_, load, why) => {
-  const path = put("lab.ts", source(`config: { schema: closed({}), ${load} }`));
+  const path = put("lab.ts", source(`config: { ...driverConfig("lab", {}, () => undefined), ${load} }`));
   const text = `labels: []\nproviders:\n  - {name: desk, driver: ${path}}\n`;
   const input = { text, path: "n.yaml", env: {}, drivers: new Drivers(loadModule) };
   const message = `makes driver lab fail, which is a bug in the driver: ${why}`;

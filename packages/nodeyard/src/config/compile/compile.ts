@@ -1,45 +1,44 @@
-import { Reader } from "@nodeyard/driver";
+import { Reader, type Resources } from "@nodeyard/driver";
 import type { Source } from "../source.ts";
+import { type LabelSettings, secure as secureSection, type Top, tenantLimits, top } from "../table.ts";
 import type { Config, DriverRegistry } from "../types.ts";
-import { compileBuilder } from "./builder.ts";
 import { compileDiskimages } from "./diskimages.ts";
-import { ageMs, compileLabels, compileTenantLimits } from "./labels.ts";
 import { compileProviders } from "./providers.ts";
+import { compileUploads } from "./uploads.ts";
 import { compileZookeeper } from "./zookeeper.ts";
 
 /** Compiles what the loader accepts. What keeps it from that are error findings of source "load". */
 export function compile(main: Source, secure: Source | undefined, drivers: DriverRegistry): Config {
-  const from = readerOf(main);
-  const secureFrom = secure?.raw === undefined ? undefined : readerOf(secure);
-  const labels = compileLabels(from);
-  const diskimages = compileDiskimages(from);
-  if (secureFrom !== undefined) checkSecureDiskimages(secureFrom, new Set(diskimages.keys()));
-  const webapp = from.inner("webapp");
-  const builder = compileBuilder(from, diskimages, secureFrom);
+  const at = readerOf(main);
+  // Neither file has a key that it needs.
+  const values = top.read(at)!;
+  const secureAt = secure?.raw === undefined ? undefined : readerOf(secure);
+  const secrets = secureAt && { ...secureSection.read(secureAt)!, at: secureAt };
+  const labels = labelsOf(values);
+  const images = compileDiskimages(values, secrets);
+  const { maxHoldAgeMs, failedLaunchesPerHour, journal, webapp, builder, providers } = values;
   return {
-    zookeeper: compileZookeeper(from, secureFrom),
+    zookeeper: compileZookeeper({ ...values, at }, secrets),
     labels,
-    diskimages,
-    builder,
-    providers: compileProviders(from, {
+    diskimages: new Map(
+      Array.from(images, ([name, { username, pythonPath, shellType }]) => [
+        name,
+        { name, username, pythonPath, shellType },
+      ]),
+    ),
+    builder: { ...builder, images, uploads: compileUploads(at.raw) },
+    providers: compileProviders(at, providers, {
       labels,
-      diskimages,
+      diskimages: images,
       drivers,
       file: main.findings.file,
       report: (severity, path, message) => main.findings.add(severity, "load", path, message),
     }),
-    maxHoldAgeMs: ageMs(from, "max-hold-age"),
-    failedLaunchesPerHour: Math.max(1, from.number("max-failed-launches-per-hour", 60)),
-    journal: {
-      maxAgeMs: Math.max(60, from.number("journal-max-age", 604_800)) * 1_000,
-      maxBytes: Math.max(5, from.number("journal-max-size", 500)) * 1_000_000,
-    },
-    tenantLimits: compileTenantLimits(from),
-    webapp: {
-      port: webapp.number("port", 8005),
-      listenAddress: webapp.text("listen_address", "0.0.0.0"),
-      isNamed: from.has("webapp"),
-    },
+    maxHoldAgeMs,
+    failedLaunchesPerHour,
+    journal,
+    tenantLimits: tenantLimitsOf(values),
+    webapp,
   };
 }
 
@@ -49,16 +48,34 @@ function readerOf({ raw, findings }: Source): Reader {
   );
 }
 
-/** Secure environment variables may only be for images that are built (docs/contract/config.md, "Secure file"). */
-function checkSecureDiskimages(secure: Reader, built: ReadonlySet<string>): void {
-  for (const from of secure.mappings("diskimages", true)) {
-    const name = from.needed("name");
-    if (name !== undefined && !built.has(name)) {
-      from.error(
-        "name",
-        `names diskimage ${name}, which the main file does not build; add it there, or remove it here`,
-      );
-    }
-    if (from.mapping("env-vars") === null) from.error("env-vars", "must be a mapping");
+/** Of two labels with one name the last counts. */
+function labelsOf({ labels: listed }: Top): ReadonlyMap<string, LabelSettings> {
+  const labels = new Map<string, LabelSettings>();
+  for (const { at, ...label } of listed) {
+    if (labels.has(label.name)) at.warn("name", `repeats label ${label.name}; the last one counts`);
+    labels.set(label.name, label);
   }
+  return labels;
+}
+
+/** By tenant (docs/contract/config.md, "Tenant limits"); keys of no name of ours are resources of their own name. */
+function tenantLimitsOf({ tenantResourceLimits }: Top): ReadonlyMap<string, Resources> {
+  const known: Readonly<Record<string, { readonly parts: { readonly name: string } }>> = tenantLimits;
+  const limits = new Map<string, Resources>();
+  for (const { at, tenantName } of tenantResourceLimits) {
+    if (limits.has(tenantName)) at.warn("tenant-name", `repeats tenant ${tenantName}; the last one counts`);
+    const amounts: Record<string, number> = {};
+    for (const key of Object.keys(at.raw)) {
+      if (key === "tenant-name" || !at.has(key)) continue;
+      const resource = Object.hasOwn(known, key) ? known[key]!.parts.name : key;
+      if (key.startsWith("max-") && resource === key)
+        at.warn(
+          key,
+          `limits a resource of the name ${key}, which no driver has; known: ${Object.keys(known).join(", ")}`,
+        );
+      amounts[resource] = at.number(key, Number.POSITIVE_INFINITY);
+    }
+    limits.set(tenantName, amounts);
+  }
+  return limits;
 }

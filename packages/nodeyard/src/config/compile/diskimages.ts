@@ -1,68 +1,107 @@
-import type { Reader } from "@nodeyard/driver";
-import type { DiskimageConfig } from "../types.ts";
+import { isMapping, Reader, section, toNumber } from "@nodeyard/driver";
+import { type ImageSettings, imageTable } from "../diskimage-table.ts";
+import type { Secure, Top } from "../table.ts";
+
+type Listed = Top["diskimages"][number];
+type Raw = Readonly<Record<string, unknown>>;
+
+const imageSection = section(imageTable);
 
 /** What is one part of a path, in the tree and on disk. */
 const IN_PATHS = /^(?!\.{1,2}$)[^/\p{Cc}]+$/u;
-const MEND = 'write it without "/" and control characters';
 
-const DEFAULTS = { username: "zuul", pythonPath: "auto", shellType: null };
-
-/** Non-abstract diskimages by name; of two with one name the last counts. */
-export function compileDiskimages(main: Reader): ReadonlyMap<string, DiskimageConfig> {
-  const entries = new Map<string, Reader>();
-  for (const from of main.mappings("diskimages", true)) {
-    const name = from.needed("name");
-    if (name === undefined) continue;
-    if (entries.has(name)) from.warn("name", `repeats diskimage ${name}; the last one counts`);
-    entries.set(name, from);
+/** Non-abstract diskimages by name, in the order of the file; of two with one name the last counts. */
+export function compileDiskimages(
+  { diskimages }: Pick<Top, "diskimages">,
+  secure: Secure | undefined,
+): ReadonlyMap<string, ImageSettings> {
+  const entries = new Map<string, Listed>();
+  for (const entry of diskimages) {
+    if (entries.has(entry.name))
+      entry.at.warn("name", `repeats diskimage ${entry.name}; the last one counts`);
+    entries.set(entry.name, entry);
   }
-  const compiled = new Map<string, DiskimageConfig>();
-  for (const [name, from] of entries) {
-    if (from.flag("abstract", false)) continue;
+  const images = new Map<string, ImageSettings>();
+  const read = new Set<Listed>();
+  for (const [name, leaf] of entries) {
+    if (leaf.abstract) continue;
     if (!IN_PATHS.test(name))
-      from.error(
+      leaf.at.error(
         "name",
-        `is ${JSON.stringify(name)}, which names a folder on disk and a path in the tree; ${MEND}`,
+        `is ${JSON.stringify(name)}, which names a folder on disk and a path in the tree; write it without "/" and control characters`,
       );
-    compiled.set(name, { name, ...inherited(from, entries) });
+    const chain = chainOf(leaf, entries);
+    // What is wrong with a parent is reported once, at its place, and not for each of its children.
+    for (const entry of chain.filter((one) => !read.has(one))) imageSection.read(entry.at);
+    for (const entry of chain) read.add(entry);
+    const settings = imageSection.read(new Reader(inherited(chain), [], () => {}))!;
+    if (settings.command === null && leaf.at.has("build-command"))
+      leaf.at.warn(
+        "build-command",
+        "is empty: diskimage-builder makes the image; write a command, or remove the key",
+      );
+    images.set(name, { name, ...settings });
   }
-  return compiled;
+  return secure === undefined ? images : withSecrets(images, secure);
 }
 
-/** Values from the root of the chain of parents down to the entry; empty ones do not override. */
-function inherited(leaf: Reader, entries: ReadonlyMap<string, Reader>): Omit<DiskimageConfig, "name"> {
-  let values: Omit<DiskimageConfig, "name"> = DEFAULTS;
-  for (const from of chainOf(leaf, entries, true)) {
-    values = {
-      username: from.text("username", null) || values.username,
-      pythonPath: from.text("python-path", null) || values.pythonPath,
-      shellType: from.text("shell-type", null) || values.shellType,
-    };
-  }
-  return values;
-}
-
-/** The entry and its parents, the root first. With `report`, what is wrong with the chain is told. */
-export function chainOf(
-  leaf: Reader,
-  entries: ReadonlyMap<string, Reader>,
-  report: boolean,
-): readonly Reader[] {
-  const chain: Reader[] = [];
-  for (let from: Reader | undefined = leaf; from !== undefined; ) {
-    if (chain.includes(from)) {
-      if (report) leaf.error("parent", "leads back to the image itself; break the circle");
+/** The entry and its parents, the root first. */
+function chainOf(leaf: Listed, entries: ReadonlyMap<string, Listed>): readonly Listed[] {
+  const chain: Listed[] = [];
+  for (let entry: Listed | undefined = leaf; entry !== undefined; ) {
+    if (chain.includes(entry)) {
+      leaf.at.error("parent", "leads back to the image itself; break the circle");
       break;
     }
-    chain.unshift(from);
-    const parent: string | null = from.text("parent", null);
-    const next: Reader | undefined = parent === null ? undefined : entries.get(parent);
-    if (parent !== null && next === undefined && report)
-      from.error(
+    chain.unshift(entry);
+    const { at, name, parent }: Listed = entry;
+    entry = parent === null ? undefined : entries.get(parent);
+    if (parent !== null && entry === undefined)
+      at.error(
         "parent",
-        `names parent ${parent} of ${from.text("name", "")}, which does not exist; add it, or remove the key`,
+        `names parent ${parent} of ${name}, which does not exist; add it, or remove the key`,
       );
-    from = next;
   }
   return chain;
+}
+
+/** One mapping of a chain, as the old loader makes it: what is empty does not override. */
+function inherited(chain: readonly Listed[]): Raw {
+  const merged: Record<string, unknown> = {};
+  for (const { at } of chain) {
+    for (const [key, value] of Object.entries(at.raw)) {
+      if (isEmpty(key, value)) continue;
+      if (key === "elements" && Array.isArray(value))
+        merged[key] = [...((merged[key] as []) ?? []), ...value];
+      else if (key === "env-vars" && isMapping(value)) merged[key] = { ...(merged[key] ?? {}), ...value };
+      // A child cannot take back its parent's pause.
+      else if (key === "pause") merged[key] = merged[key] || value;
+      else merged[key] = value;
+    }
+  }
+  return { ...merged, metadata: chain.at(-1)?.at.raw.metadata };
+}
+
+function isEmpty(key: string, value: unknown): boolean {
+  if (value === null || value === "" || (Array.isArray(value) && value.length === 0)) return true;
+  return (key === "rebuild-age" || key === "build-timeout") && toNumber(value) === 0;
+}
+
+/** Secret variables may only be for images that are built (docs/contract/config.md, "Secure file"). */
+function withSecrets(
+  images: ReadonlyMap<string, ImageSettings>,
+  secure: Secure,
+): ReadonlyMap<string, ImageSettings> {
+  const whole = new Map(images);
+  for (const { at, name, env } of secure.diskimages) {
+    const image = images.get(name);
+    if (image === undefined)
+      at.error(
+        "name",
+        `names diskimage ${name}, which the main file does not build; add it there, or remove it here`,
+      );
+    if (!at.has("env-vars")) at.error("env-vars", "must be a mapping");
+    if (image !== undefined) whole.set(name, { ...image, env: { ...image.env, ...env } });
+  }
+  return whole;
 }

@@ -1,7 +1,9 @@
 import type { LoadContext, ProviderConfig, Reader } from "@nodeyard/driver";
+import type { DiskimageConfig } from "../diskimage-table.ts";
 import type { Path } from "../findings.ts";
 import { resolveProvider } from "../providers.ts";
-import type { DiskimageConfig, DriverRegistry, LabelSettings } from "../types.ts";
+import type { LabelSettings } from "../table.ts";
+import type { DriverRegistry } from "../types.ts";
 
 export interface ProviderFacts {
   readonly labels: ReadonlyMap<string, LabelSettings>;
@@ -13,14 +15,12 @@ export interface ProviderFacts {
 }
 
 /** Providers in the order of the file, each compiled by its driver. */
-export function compileProviders(main: Reader, facts: ProviderFacts): readonly ProviderConfig[] {
-  const value = main.raw.providers;
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) {
-    main.error("providers", "must be a list");
-    return [];
-  }
-  const compiled = value.flatMap((raw, index) => compileOne(raw, index, facts));
+export function compileProviders(
+  main: Reader,
+  listed: readonly unknown[],
+  facts: ProviderFacts,
+): readonly ProviderConfig[] {
+  const compiled = listed.flatMap((raw, index) => compileOne(raw, index, facts));
   const keys = new Map<string, string>();
   const names = new Set<string>();
   for (const provider of compiled) {
@@ -42,7 +42,12 @@ function compileOne(raw: unknown, index: number, facts: ProviderFacts): readonly
   if (resolved === undefined) return [];
   const context: LoadContext = {
     labels: new Set(facts.labels.keys()),
-    diskimages: new Map(Array.from(facts.diskimages, ([name, { name: _, ...values }]) => [name, values])),
+    diskimages: new Map(
+      Array.from(facts.diskimages, ([name, { username, pythonPath, shellType }]) => [
+        name,
+        { username, pythonPath, shellType },
+      ]),
+    ),
     report: ({ severity, path, message }) => facts.report(severity, [...resolved.path, ...path], message),
   };
   const config = resolved.config.load(resolved.raw, context);

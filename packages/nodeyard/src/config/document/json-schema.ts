@@ -1,6 +1,6 @@
-import { closed, type DriverConfig } from "@nodeyard/driver";
+import { commonProvider, type DriverConfig, section } from "@nodeyard/driver";
 import { type ZodType, z } from "zod";
-import { providerKeys, topSchema } from "../schema/top.ts";
+import { top } from "../table.ts";
 
 /** What this program uses of JSON Schema. */
 export interface JsonSchema {
@@ -23,9 +23,9 @@ const FROM_OUTSIDE = "^(npm:|\\.{0,2}/)";
 
 /** JSON Schema of the file, for editors: the schemas that judge it, with each driver's keys where `driver` names it. */
 export function jsonSchema(drivers: Drivers): JsonSchema {
-  const top = convert(topSchema);
+  const file = convert(top.schema);
   const names = drivers.map(([name]) => name);
-  const common = convert(closed(providerKeys, ["name"]));
+  const common = convert(section(commonProvider).schema);
   const provider = {
     type: "object",
     required: ["name"],
@@ -36,28 +36,20 @@ export function jsonSchema(drivers: Drivers): JsonSchema {
     allOf: drivers.map(([name, config]) => ({
       if: { properties: { driver: { const: name } }, required: ["driver"] },
       // biome-ignore lint/suspicious/noThenProperty: JSON Schema's keyword
-      then: providerSchema(common, config),
+      then: providerSchema(config),
     })),
   };
   return {
     title: "Nodeyard configuration",
-    ...top,
-    properties: { ...top.properties, providers: { ...top.properties?.providers, items: provider } },
+    ...file,
+    properties: { ...file.properties, providers: { ...file.properties?.providers, items: provider } },
   };
 }
 
-/** One driver's provider, with the keys that all have. */
-export function providerSchema(common: JsonSchema, { schema }: DriverConfig): JsonSchema {
-  const { $schema: _, ...own } = convert(schema);
-  return {
-    ...own,
-    properties: { ...common.properties, ...own.properties },
-    required: [...(common.required ?? []), ...(own.required ?? [])],
-  };
-}
-
-export function commonProviderSchema(): JsonSchema {
-  return convert(closed(providerKeys, ["name"]));
+/** One driver's provider. */
+export function providerSchema({ schema }: DriverConfig): JsonSchema {
+  const { $schema: _, ...provider } = convert(schema);
+  return provider;
 }
 
 function convert(schema: ZodType): JsonSchema {

@@ -1,14 +1,13 @@
 import type { DriverConfig } from "@nodeyard/driver";
-import { commonProviderSchema, type JsonSchema, jsonSchema, providerSchema } from "./json-schema.ts";
+import { type JsonSchema, jsonSchema, providerSchema } from "./json-schema.ts";
 
 /** The reference page of the file, from the schemas that judge it. */
 export function referencePage(drivers: readonly (readonly [name: string, config: DriverConfig])[]): string {
   const { providers, ...rest } = jsonSchema([]).properties ?? {};
-  const common = commonProviderSchema();
   const sections = [
     section("Top level", { properties: { ...rest, providers: { ...providers, items: {} } } }, 2),
     "## Providers\n\nEach driver has its own keys beside the common ones.\n",
-    ...drivers.map(([name, config]) => section(`Driver \`${name}\``, providerSchema(common, config), 2)),
+    ...drivers.map(([name, config]) => section(`Driver \`${name}\``, providerSchema(config), 2)),
   ];
   return `# Configuration
 

@@ -1,0 +1,49 @@
+import {
+  entries,
+  field,
+  MAPPING,
+  Reader,
+  readStrings,
+  section,
+  text,
+  uploadedImageTable,
+  uploadTable,
+} from "@nodeyard/driver";
+import type { UploadSettings } from "../types.ts";
+
+const tags = () => field("", {}, MAPPING, readStrings);
+
+/** What a builder reads of providers, whose drivers judge them. */
+const providersSection = section({
+  providers: entries(
+    section({
+      name: text("", { default: "" }),
+      ...uploadTable,
+      diskimages: entries(section({ ...uploadedImageTable, meta: tags(), tags: tags() }), "", {
+        nullable: true,
+      }),
+    }),
+    "",
+    { nullable: true },
+  ),
+});
+
+/** Where images go, by provider. */
+export function compileUploads(raw: Reader["raw"]): ReadonlyMap<string, UploadSettings> {
+  const { providers } = providersSection.read(new Reader(raw, [], () => {}))!;
+  return new Map(
+    providers.map(({ name, nameFormat, postUploadHook, diskimages }) => [
+      name,
+      {
+        nameFormat,
+        postUploadHook,
+        images: new Map(
+          diskimages.map((image) => [
+            image.name,
+            { paused: image.pause, metadata: { ...image.meta, ...image.tags }, own: image.at.raw },
+          ]),
+        ),
+      },
+    ]),
+  );
+}

@@ -1,0 +1,90 @@
+import {
+  field,
+  flag,
+  inner,
+  integer,
+  MAPPING,
+  type Reader,
+  readStrings,
+  seconds,
+  section,
+  strings,
+  text,
+  textOrInteger,
+  texts,
+  type Values,
+} from "@nodeyard/driver";
+import { split } from "shlex";
+
+const DIB = "disk-image-create";
+
+/** Keys of an entry of `diskimages` that are its own. */
+export const diskimageTable = {
+  name: text("Name of the image.", { needed: true }),
+  abstract: flag("Only a parent of others: never built.", { default: false }),
+  parent: text("The entry whose values this one starts from."),
+};
+
+/** Keys whose values an entry has from its parents where it does not give others. */
+export const imageTable = {
+  formats: texts("Formats to build beside those that providers need.", { default: [] }),
+  "keep-formats": texts("Formats kept on disk despite `delete-after-upload`.", { default: [] }),
+  "delete-after-upload": flag("Delete local files once uploaded everywhere.", { default: false }),
+  elements: texts("Elements, after those of the parents.", { default: [] }),
+  "env-vars": strings("Environment of the build, over that of the parents.").as("env"),
+  release: textOrInteger("Release of the distribution, for the build.", { default: "" }),
+  "rebuild-age": seconds("Age at which a build is replaced.", { default: 86_400 }).as("rebuildAgeMs"),
+  "rebuild-on-change": flag(
+    "Build again when elements in `elements-dir`, `env-vars`, `release` or the build's command change, on the host that built last.",
+    { default: false },
+  ),
+  canary: inner(
+    section({
+      percent: integer("Part of the launches that boot a new build, 1 to 50.", { default: 10, unit: "%" })
+        .as("share")
+        .check((percent) => (percent <= 0 || percent > 50 ? `is ${percent}; write 1 to 50` : undefined))
+        .map((percent) => Math.min(50, Math.max(1, percent)) / 100),
+      launches: integer(
+        "Launches of the new build after which it takes over, if nothing speaks against it.",
+        { default: 20 },
+      ).map((launches) => Math.max(1, Math.floor(launches))),
+      "max-age": seconds("A trial ends after this.", { default: 86_400 }).as("maxAgeMs"),
+    }),
+    "A new build boots a part of the launches first, and takes over or is rolled back by what they show.",
+    { default: null },
+  ),
+  "build-timeout": seconds("A build is ended after this.", { default: 28_800 }).as("buildTimeoutMs"),
+  pause: flag("No builds.", { default: false }).as("paused"),
+  "dib-cmd": text("Build command.", { default: DIB }).as("dibCommand").map(wordsOf),
+  "build-command": texts(
+    "Program and arguments that leave `$DIB_IMAGE_FILENAME.<format>` for each of `$NODEYARD_IMAGE_FORMATS`, in place of diskimage-builder.",
+    { default: [] },
+  )
+    .as("command")
+    .map((words) => (words.length > 0 ? words : null)),
+  username: text("Login user of nodes.", { default: "zuul" }),
+  "python-path": text("Ansible's interpreter on nodes.", { default: "auto" }),
+  "shell-type": text("Ansible's shell type on nodes.").accepted(
+    "is accepted; Nodepool's validator does not know it",
+  ),
+  metadata: field("Metadata of uploads; never inherited.", {}, MAPPING, readStrings),
+};
+
+/** How one diskimage is built. Seconds are milliseconds, and `share` is the part of launches from 0 to 1. */
+export type ImageSettings = Values<typeof imageTable> & { readonly name: string };
+/** How a new build is tried before it takes over. */
+export type CanarySettings = NonNullable<ImageSettings["canary"]>;
+/** What labels need of a diskimage. */
+export type DiskimageConfig = Pick<ImageSettings, "name" | "username" | "pythonPath" | "shellType">;
+
+/** Split as a shell would, which runs nothing: a program and its first arguments. */
+function wordsOf(command: string, at: Reader, key: string): readonly string[] {
+  try {
+    const words = split(command || DIB);
+    if (words.length > 0) return words;
+  } catch {
+    // Reported below: the same sentence for both.
+  }
+  at.error(key, `is ${JSON.stringify(command)}, which has an open quote or no word; close it`);
+  return [DIB];
+}

@@ -1,0 +1,172 @@
+import {
+  cloudLimits,
+  entries,
+  FLOAT,
+  field,
+  group,
+  INTEGER,
+  inner,
+  integer,
+  LIST,
+  NO_LIMIT,
+  openSection,
+  type Reader,
+  seconds,
+  section,
+  text,
+  unread,
+  type Values,
+} from "@nodeyard/driver";
+import { diskimageTable, imageTable } from "./diskimage-table.ts";
+
+/** A maximal age; absent, 0 and less are no limit. */
+const age = (description: string) =>
+  seconds(description, { default: 0 }).map((ms) => (ms > 0 ? ms : Number.POSITIVE_INFINITY));
+
+/** A key without a value, or with an empty one, is as absent. */
+const folder = (description: string) => text(description).map((path) => path || null);
+
+const server = section({
+  host: text("Host name or address; IPv6 without brackets.", { needed: "loader" }).map(shortHost),
+  port: integer("Port.", { default: 2281 }).check((port) =>
+    Number.isInteger(port) && port >= 1 && port <= 65_535 ? undefined : "must be a port, from 1 to 65535",
+  ),
+  chroot: text("Path below which the tree is; the same on every server that has one.", { default: "" })
+    .map((path) => path.replace(/\/+$/, ""))
+    .check((path) =>
+      path === "" || path.startsWith("/") ? undefined : `is ${path}, but must start with a slash: /${path}`,
+    ),
+});
+
+/** Keys of the main file that the secure file may have in its place (docs/contract/config.md, "Secure file"). */
+const zookeeperTable = {
+  "zookeeper-servers": entries(server, "The ensemble.", { nullable: true }),
+  "zookeeper-tls": inner(
+    section({
+      cert: text("PEM file of the client's certificate."),
+      key: text("PEM file of its key."),
+      ca: text("PEM file of the authority that signed the servers'."),
+    }),
+    "All three, or the connection is plain TCP.",
+  ),
+};
+
+const labelTable = {
+  name: text("What clients ask for.", { needed: true }),
+  "min-ready": integer("Ready nodes to keep in stock.", { default: 0 }).map((nodes) =>
+    Math.max(0, Math.floor(nodes)),
+  ),
+  "max-ready-age": age("Ready nodes at least this old are replaced; 0: never.").as("maxReadyAgeMs"),
+};
+
+/** What one tenant's nodes may use; other keys limit resources of their own name. */
+export const tenantLimits = {
+  "max-servers": integer("Nodes at once.", NO_LIMIT).as("instances"),
+  ...cloudLimits,
+};
+
+const topTable = {
+  ...zookeeperTable,
+  "zookeeper-timeout": field("Session timeout.", { default: 10, unit: "s" }, FLOAT, readTimeout)
+    .as("zookeeperTimeoutMs")
+    .accepted(
+      "is accepted; Nodepool's validator wants a decimal point, as in 10.0",
+      (value) => typeof value === "number",
+    ),
+  labels: entries(section(labelTable), "Labels that clients may ask for.", { nullable: true }),
+  diskimages: entries(
+    section({ ...diskimageTable, ...unread(imageTable) }),
+    "Images that the builder makes.",
+    { nullable: true },
+  ),
+  providers: field("Where nodes come from; the keys depend on `driver`.", {}, LIST, readList),
+  webapp: inner(
+    section({
+      port: integer("Port.", { default: 8005 }),
+      listen_address: text("Address to listen on.", { default: "0.0.0.0" }).as("listenAddress"),
+    }),
+    "Where `nodeyard launcher` serves lists, health and metrics by HTTP; `nodeyard up` does so by TCP only where this stands.",
+  ).map((webapp, at, key) => ({ ...webapp, isNamed: at.has(key) })),
+  builder: group({
+    "elements-dir": folder("Where build elements are looked for."),
+    "images-dir": folder("Where built images are kept; the builder needs it."),
+    "build-log-dir": text("Where logs of builds go.", { default: "/var/log/nodepool/builds" })
+      .as("logDir")
+      .map((path) => path || "/var/log/nodepool/builds"),
+    "build-log-retention": integer("Old logs kept per image.", { default: 7 })
+      .as("logRetention")
+      .map((logs) => (logs < 0 ? Number.POSITIVE_INFINITY : Math.max(1, logs))),
+  }),
+  "max-hold-age": age("Held nodes are deleted at this age; 0 or less: never.").as("maxHoldAgeMs"),
+  "max-failed-launches-per-hour": integer(
+    "Of one label, in all its places together; beyond it nothing is launched of it for a while. Of a label of which nothing has worked yet, no more are begun at once. Unknown to the old launcher.",
+    { default: 60 },
+  )
+    .as("failedLaunchesPerHour")
+    .map((launches) => Math.max(1, launches)),
+  journal: group({
+    "journal-max-age": seconds(
+      "What the launcher notes for `explain` is forgotten at this age; at least 60. Unknown to the old launcher.",
+      { default: 604_800 },
+    )
+      .as("maxAgeMs")
+      .map((ms) => Math.max(60_000, ms)),
+    "journal-max-size": integer(
+      "Size of the journal in the state folder, at least 5. Unknown to the old launcher.",
+      { default: 500, unit: "MB" },
+    )
+      .as("maxBytes")
+      .map((megabytes) => Math.max(5, megabytes) * 1_000_000),
+  }),
+  "tenant-resource-limits": entries(
+    openSection(
+      { "tenant-name": text("The tenant.", { needed: "loader" }), ...unread(tenantLimits) },
+      INTEGER,
+    ),
+    "What the nodes of one tenant may use together.",
+    { nullable: true },
+  ),
+};
+
+/** The file but for the insides of providers (docs/contract/config.md, "Validator and loader"). */
+export const top = section(topTable);
+export type Top = Values<typeof topTable>;
+
+/** A top-level label. */
+export type LabelSettings = Values<typeof labelTable>;
+
+/** The secure file. */
+export const secure = section({
+  ...zookeeperTable,
+  diskimages: entries(
+    section({ name: diskimageTable.name, "env-vars": imageTable["env-vars"] }),
+    "Environment of builds, over that of the main file.",
+    { nullable: true },
+  ),
+});
+export type Secure = NonNullable<ReturnType<typeof secure.read>>;
+
+function readTimeout(at: Reader, key: string): number {
+  if (at.raw[key] === null) at.error(key, "has no value; write seconds, or remove the key");
+  const ms = at.milliseconds(key, 10);
+  if (!(ms > 0 && Number.isFinite(ms))) at.error(key, "must be a number of seconds above 0");
+  return ms;
+}
+
+function readList(at: Reader, key: string): readonly unknown[] {
+  const value = at.raw[key] ?? [];
+  if (Array.isArray(value)) return value;
+  at.error(key, "must be a list");
+  return [];
+}
+
+/** IPv6 literals in their short form, without brackets. */
+function shortHost(host: string): string {
+  const bare = host.replace(/^\[(.*)\]$/, "$1");
+  if (!bare.includes(":")) return host;
+  try {
+    return new URL(`http://[${bare}]/`).hostname.slice(1, -1);
+  } catch {
+    return bare;
+  }
+}
