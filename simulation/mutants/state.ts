@@ -61,13 +61,17 @@ export function mutantsSection(state: MutantState): string {
   );
   return `## Mutants
 
-Small faults of the product, of which the net must catch 90 % (\`npm run mutate\`). Tried to the end: ${tried} of ${MUTANTS.length}; open
-after fewer seeds: ${survivors.length - (tried - caught)}; the others were not tried yet. Caught:
-${caught} (${(100 * share).toFixed(1)} % of those tried), ${bySeed} by seeds and ${caught - bySeed} by tests.
+Small faults of the product, of which the net must catch 90 % (\`npm run mutate\`). Caught: ${caught} of ${MUTANTS.length} (${percent(caught / MUTANTS.length)}), ${bySeed} by
+seeds and ${caught - bySeed} by tests. Tried to the end: ${tried}, of which ${percent(share)} are caught; open after fewer seeds: ${survivors.length - (tried - caught)};
+the others were not tried yet.
 
 ${survivors.length === 0 ? "" : `Survivors:\n\n${why.join("")}\n`}| Mutant | Breaks | Caught by | Seeds tried | Revision |
 |---|---|---|---|---|
 ${MUTANTS.map((mutant) => row(mutant, state[mutant.name])).join("")}`;
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
 }
 
 function row({ name, breaks }: (typeof MUTANTS)[number], verdict: Verdict | undefined): string {
