@@ -1,9 +1,15 @@
 import { type ImageBuildRecord, paths } from "@nodeyard/model";
 import type { Clock } from "@nodeyard/runtime";
-import { explain, imageWork, listBuilds, type OperationHandles, queryMembers } from "../operations/index.ts";
-import { progressText } from "./image-progress.ts";
+import { plain } from "../listing/index.ts";
+import {
+  explain,
+  type ImageWork,
+  imageWork,
+  listBuilds,
+  type OperationHandles,
+  queryMembers,
+} from "../operations/index.ts";
 import type { Session } from "./session.ts";
-import { plain } from "./table.ts";
 
 const LOOK_MS = 10_000;
 /** A builder that is there and free begins within this; who asks it earlier hears of what was before the request. */
@@ -82,4 +88,23 @@ function settledIn(clock: Clock, ms: number, event: Promise<void>): Promise<void
       resolve();
     });
   });
+}
+
+const MB = 1_000_000;
+
+/** How far a build or an upload is, in a line: what it is at, how much, how fast, how long it still takes. */
+export function progressText({ phase, bytes, total, bytesPerSecond, etaMs, elapsedMs }: ImageWork): string {
+  const size = total === null ? `${megabytes(bytes)} MB` : `${megabytes(bytes)} of ${megabytes(total)} MB`;
+  const rate = `${(bytesPerSecond / MB).toFixed(1)} MB/s`;
+  const eta = etaMs === null ? "" : `, ${minutes(etaMs)} left`;
+  return `${minutes(elapsedMs)}: ${phase}; ${size}, ${rate}${eta}`;
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / MB).toFixed(0);
+}
+
+function minutes(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }

@@ -17,17 +17,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "up",
     summary: "run everything in this process on an embedded tree: no ZooKeeper is needed",
-    load: async () => (await import("./commands/up.ts")).defineUp,
+    load: async () => (await import("./commands/daemons.ts")).defineUp,
   },
   {
     name: "launcher",
     summary: "run a launcher on the ZooKeeper of the configuration, beside Zuul and other launchers",
-    load: async () => (await import("./commands/launcher.ts")).defineLauncher,
+    load: async () => (await import("./commands/daemons.ts")).defineLauncher,
   },
   {
     name: "builder",
     summary: "run a builder, which builds and uploads the diskimages of the configuration",
-    load: async () => (await import("./commands/builder.ts")).defineBuilder,
+    load: async () => (await import("./commands/daemons.ts")).defineBuilder,
   },
   {
     name: "request",
@@ -44,7 +44,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "retire",
     summary:
       "retire the backing node of a slot: it gets no new slots, and is deleted when its last slot is returned",
-    load: async () => (await import("./commands/retire.ts")).defineRetire,
+    load: async () => (await import("./commands/release.ts")).defineRetire,
   },
   {
     name: "list",
@@ -54,12 +54,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "leaks",
     summary: "compare clouds with the records, and show what the launchers' sweeps would do; changes nothing",
-    load: async () => (await import("./commands/leaks.ts")).defineLeaks,
+    load: async () => (await import("./commands/clouds.ts")).defineLeaks,
   },
   {
     name: "request-list",
     summary: "list the node requests that are not answered yet, of Zuul and of everyone else",
-    load: async () => (await import("./commands/request-list.ts")).defineRequestList,
+    load: async () => (await import("./commands/list.ts")).defineRequestList,
   },
   {
     name: "explain",
@@ -125,17 +125,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "export-image-data",
     summary: "save the records of builds, uploads and trials to a file that only you can read",
-    load: async () => (await import("./commands/image-data.ts")).defineExport,
+    load: async () => (await import("./commands/image-changes.ts")).defineExport,
   },
   {
     name: "import-image-data",
     summary: "restore saved records of builds, uploads and trials; stop all builders and launchers first",
-    load: async () => (await import("./commands/image-data.ts")).defineImport,
+    load: async () => (await import("./commands/image-changes.ts")).defineImport,
   },
   {
     name: "alien-image-list",
     summary: "list images in clouds that Nodeyard made and that have no record; changes nothing",
-    load: async () => (await import("./commands/alien-images.ts")).defineAlienImages,
+    load: async () => (await import("./commands/clouds.ts")).defineAlienImages,
   },
   {
     name: "erase",

@@ -1,2 +1,2 @@
-export type { Io } from "./io.ts";
 export { main } from "./main.ts";
+export type { Io } from "./session.ts";

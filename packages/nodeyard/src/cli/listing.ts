@@ -1,6 +1,6 @@
 import { type Column, pick, plain, type Row, renderTable } from "../listing/index.ts";
 import { CommandFailed } from "./errors.ts";
-import type { Io } from "./io.ts";
+import type { Io } from "./session.ts";
 
 /** Prints rows as a table or, with `json`, as an array of objects whose keys never change. */
 export function printRows(

@@ -1,9 +1,9 @@
 import { messageOf } from "@nodeyard/runtime";
-import { CommanderError } from "commander";
-import type { Machine } from "../machine/index.ts";
+import { Command, CommanderError, Option } from "commander";
+import { type Machine, VERSION } from "../machine/index.ts";
+import { COMMANDS } from "./commands.ts";
 import { CommandFailed, UsageError } from "./errors.ts";
-import type { Io } from "./io.ts";
-import { createProgram, HelpNeedsAll } from "./program.ts";
+import type { GlobalOptions, Io, Session } from "./session.ts";
 
 /** Runs one command line, without the program's own name, and returns the exit code. Never rejects. */
 export async function main(words: readonly string[], io: Io, machine: Machine): Promise<number> {
@@ -31,8 +31,89 @@ async function codeOf(error: unknown, io: Io, debug: boolean): Promise<number> {
   }
   if (error instanceof CommandFailed) return error.exitCode;
   // Here, since a command line that succeeds needs no table.
-  const { plain } = await import("./table.ts");
+  const { plain } = await import("../listing/index.ts");
   io.err(`nodeyard: ${plain(messageOf(error))}\n`);
   if (debug && error instanceof Error) io.err(`${error.stack}\n`);
   return error instanceof UsageError ? 2 : 1;
+}
+
+const EXAMPLES = `
+A first try:
+  $ nodeyard -c examples/fake.yaml up            in one terminal; no ZooKeeper is needed
+  $ nodeyard request fake-small:2 --wait         in another: two nodes, all together or not at all
+  $ nodeyard list                                all nodes
+  $ nodeyard explain LEASE                       why it waits, what happened, what is next
+  $ nodeyard release LEASE                       give them back
+
+Beside Zuul, on the ZooKeeper of the old configuration file:
+  $ nodeyard -c /etc/nodepool/nodepool.yaml config-validate --strict
+  $ nodeyard -c /etc/nodepool/nodepool.yaml launcher
+
+Where commands look for the tree: the ZooKeeper of -c FILE; else the Nodeyard that runs on --state DIR
+(NODEYARD_STATE; /var/lib/nodeyard for root, else ~/.local/state/nodeyard).
+Exit codes: 0 success, 1 failure (one line on stderr says why), 2 usage error.
+`;
+
+/** Help was asked for, of a program that has loaded at most one command: that of the whole lists the arguments of all. */
+class HelpNeedsAll extends Error {}
+
+/**
+ * The command line. Actions throw; `main` turns that into a line and an exit code. A quick one has only the names of its commands, loads
+ * the one that runs, and throws HelpNeedsAll in place of any help.
+ */
+async function createProgram(
+  session: Omit<Session, "options">,
+  { quick }: { readonly quick: boolean },
+): Promise<Command> {
+  const { io } = session;
+  const program = new Command("nodeyard")
+    .description("Nodeyard hands out test machines, all together or not at all.")
+    .version(`Nodeyard version: ${VERSION}`, "--version", "print the version")
+    .option("-c, --config <file>", "configuration (nodepool.yaml)")
+    .option("-s, --secure <file>", "file with the credentials that nodepool.yaml refers to")
+    .option("--state <dir>", "state folder")
+    .option("--debug", "log debug messages, too")
+    .addOption(
+      new Option("--log-format <format>", "on stderr; default: text on a terminal, else json").choices([
+        "text",
+        "json",
+      ]),
+    )
+    .addHelpText("after", EXAMPLES)
+    .helpOption("-h, --help", "print this help, or the help of a command")
+    .showSuggestionAfterError()
+    .exitOverride()
+    .configureOutput({
+      writeOut: io.out,
+      writeErr: io.err,
+      getOutHelpWidth: () => io.columns,
+      getErrHelpWidth: () => io.columns,
+      outputError: (text, write) => write(usageLine(text)),
+    });
+  const inner: Session = { ...session, options: () => program.opts<GlobalOptions>() };
+  if (quick)
+    program
+      .configureHelp({
+        formatHelp: () => {
+          throw new HelpNeedsAll();
+        },
+      })
+      .hook("preSubcommand", async (_, command) => {
+        const entry = COMMANDS.find(({ name }) => name === command.name());
+        (await entry?.load())?.(command, inner);
+      });
+  for (const { name, summary, load } of COMMANDS) {
+    const command = program.command(name).description(summary);
+    if (!quick) (await load())(command, inner);
+  }
+  return program;
+}
+
+/** Commander's words in one line, with where to look. */
+function usageLine(text: string): string {
+  const said = text
+    .replace(/^error: /, "")
+    .trim()
+    .replace(/\.?\s*\n\s*/g, " ");
+  return `nodeyard: ${said}; see "nodeyard --help" or "nodeyard COMMAND --help"\n`;
 }

@@ -1,5 +1,5 @@
+import { plain } from "../listing/index.ts";
 import type { LeaseProgress } from "../operations/index.ts";
-import { plain } from "./table.ts";
 
 /** Turns what is known of a lease into lines, each said once: what its request waits for, and each node's way. */
 export class Progress {

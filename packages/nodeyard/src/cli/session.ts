@@ -1,15 +1,20 @@
 import type { Machine } from "../machine/index.ts";
 import type { OperationHandles } from "../operations/index.ts";
-import {
-  type ConfigFiles,
-  DEFAULT_CONFIG,
-  openTree,
-  stateFolder,
-  type TreeLocation,
-} from "../process/index.ts";
+import { type ConfigFiles, DEFAULT_CONFIG, openTree, type TreeLocation } from "../process/index.ts";
 import { UsageError } from "./errors.ts";
-import type { Io } from "./io.ts";
 import { patiently } from "./patience.ts";
+
+/** Where a command writes. */
+export interface Io {
+  out(text: string): void;
+  err(text: string): void;
+  /** Whether stderr is a terminal: people read the log there, not machines. */
+  readonly isTerminal: boolean;
+  /** Asks whoever sits there and gives the line that comes back; undefined: nobody does. */
+  ask(question: string): Promise<string | undefined>;
+  /** Columns for help texts. */
+  readonly columns: number;
+}
 
 /** Options that stand before the command. */
 export interface GlobalOptions {
@@ -60,4 +65,27 @@ export async function withTree<T>(
     // What the command did is done; a server that has gone meanwhile ends the session by itself.
     await patiently(clock, tree.close()).catch(() => {});
   }
+}
+
+/** Where the state folder is looked for, first match first. Its name is short: a Unix socket's path holds 107 bytes. */
+export interface StateFolderInput {
+  /** `--state`. */
+  readonly option: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  readonly isRoot: boolean;
+}
+
+/** `--state`, NODEYARD_STATE, /var/lib/nodeyard for root, $XDG_STATE_HOME/nodeyard, ~/.local/state/nodeyard. */
+export function stateFolder({ option, env, home, isRoot }: StateFolderInput): string {
+  const named = option ?? given(env.NODEYARD_STATE);
+  if (named !== undefined) return named;
+  if (isRoot) return "/var/lib/nodeyard";
+  // Relative values are to be ignored (XDG Base Directory Specification, "Basics").
+  const xdg = given(env.XDG_STATE_HOME);
+  return xdg?.startsWith("/") ? `${xdg}/nodeyard` : `${home}/.local/state/nodeyard`;
+}
+
+function given(value: string | undefined): string | undefined {
+  return value === "" ? undefined : value;
 }

@@ -1,6 +1,6 @@
+import { span } from "../listing/index.ts";
 import { iso, type PoolLine, type Story, verdictMeaning, type Wait } from "../operations/index.ts";
 import { factRow, sinceText } from "./story-values.ts";
-import { span } from "./table.ts";
 
 type Estimate = Omit<NonNullable<Story["estimate"]>, "pool">;
 

@@ -1,5 +1,5 @@
+import { span } from "../listing/index.ts";
 import { isMoment, iso } from "../operations/index.ts";
-import { span } from "./table.ts";
 
 const MANY = 8;
 

@@ -1,9 +1,9 @@
+import { plain } from "../listing/index.ts";
 import { iso, meaningOf, type ReportedEvent, type Story, type Wait } from "../operations/index.ts";
 import { labelsText } from "./arguments.ts";
 import { imageText } from "./story-image.ts";
 import { estimateText, poolsText } from "./story-pools.ts";
 import { factLines, sinceText, valueText } from "./story-values.ts";
-import { plain } from "./table.ts";
 import { waterfall } from "./waterfall.ts";
 
 export interface StoryContext {

@@ -1,6 +1,6 @@
+import { span } from "../listing/index.ts";
 import type { LifeStep } from "../operations/index.ts";
 import { wrap } from "./story-pools.ts";
-import { span } from "./table.ts";
 
 const NAME_MOST = 30;
 const BAR_LEAST = 10;

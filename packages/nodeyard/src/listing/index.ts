@@ -8,6 +8,13 @@ export {
   uploadColumns,
   uploadRow,
 } from "./image-rows.ts";
-export { nodeColumns, nodeDetailColumns, nodeRow, oldNodeColumns } from "./node-rows.ts";
-export { labelColumns, requestColumns, requestRow } from "./request-rows.ts";
+export {
+  labelColumns,
+  nodeColumns,
+  nodeDetailColumns,
+  nodeRow,
+  oldNodeColumns,
+  requestColumns,
+  requestRow,
+} from "./rows.ts";
 export { age, cell, plain, renderTable, span, Table } from "./table.ts";

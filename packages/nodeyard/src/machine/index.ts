@@ -1,3 +1,2 @@
 export { systemMachine } from "./edge/system-machine.ts";
-export type { Machine } from "./machine.ts";
-export { VERSION } from "./version.ts";
+export { type Machine, VERSION } from "./machine.ts";

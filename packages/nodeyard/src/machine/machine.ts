@@ -1,4 +1,5 @@
 import type { Clock, Random } from "@nodeyard/runtime";
+import manifest from "../../package.json" with { type: "json" };
 
 /** What a process knows of the machine and the person it runs for; only the entry points make one. */
 export interface Machine {
@@ -28,3 +29,6 @@ export interface Machine {
   /** Ends the process at once. */
   exit(code: number): never;
 }
+
+/** Nodeyard's own version. */
+export const VERSION: string = manifest.version;

@@ -3,8 +3,31 @@ import { messageOf } from "@nodeyard/runtime";
 import type { DriverRegistry } from "../config/index.ts";
 import { metastaticDriver } from "../launcher/index.ts";
 import { guarded } from "./driver-guard.ts";
-import { type DriverSource, driverSource, SPELLING } from "./driver-source.ts";
 import { ProcessError } from "./errors.ts";
+
+/** Where a driver comes from, by the value of `driver:` (docs/design/drivers.md). */
+type DriverSource =
+  /** Modules to try, in this order; the driver in them has to have this name. */
+  | { readonly name: string; readonly specifiers: readonly string[] }
+  /** One module with one driver, whatever that is called. */
+  | { readonly name: null; readonly specifiers: readonly [string] };
+
+const NAME = /^[a-z][a-z0-9-]*$/;
+const PACKAGE = /^npm:((?:@[a-z0-9][a-z0-9._~-]*\/)?[a-z0-9][a-z0-9._~-]*)$/;
+const PATH = /^\.{0,2}\//;
+
+/** Undefined: the value can name no driver. */
+function driverSource(value: string): DriverSource | undefined {
+  if (NAME.test(value))
+    return { name: value, specifiers: [`@nodeyard/driver-${value}`, `nodeyard-driver-${value}`] };
+  const [, packageName] = PACKAGE.exec(value) ?? [];
+  if (packageName !== undefined) return { name: null, specifiers: [packageName] };
+  return PATH.test(value) ? { name: null, specifiers: [value] } : undefined;
+}
+
+/** How a value that can name no driver is mended. */
+const SPELLING =
+  'a driver is named by its name, by npm:PACKAGE, or by a path that starts with "./", "../" or "/"';
 
 /** Drivers of the old launcher that have no package yet. A file that names one is not wrong. */
 const NOT_BUILT: ReadonlySet<string> = new Set([

@@ -17,8 +17,6 @@ export {
   type SliverFacts,
   startLocalSlivers,
 } from "./slivers/index.ts";
-export { type StateFolderInput, stateFolder } from "./state-folder.ts";
-export { surveyImages } from "./survey-images.ts";
-export { surveyLeaks } from "./survey-leaks.ts";
+export { surveyImages, surveyLeaks } from "./surveys.ts";
 export { GRACE_MS, STOP_MS, type Stoppable, untilStopped } from "./until-stopped.ts";
 export { openState, startUp, type Up, type UpOptions } from "./up.ts";

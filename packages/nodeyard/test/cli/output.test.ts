@@ -2,10 +2,16 @@ import { decodeNode, decodeRequest } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { printRows } from "../../src/cli/listing.ts";
 import { Progress } from "../../src/cli/progress.ts";
-import { leaseColumns, leaseRow } from "../../src/cli/rows.ts";
-import { sshLine } from "../../src/cli/ssh-line.ts";
-import { age, cell, plain, renderTable } from "../../src/cli/table.ts";
-import { nodeColumns, nodeDetailColumns, nodeRow } from "../../src/listing/index.ts";
+import { leaseColumns, leaseRow, sshLine } from "../../src/cli/rows.ts";
+import {
+  age,
+  cell,
+  nodeColumns,
+  nodeDetailColumns,
+  nodeRow,
+  plain,
+  renderTable,
+} from "../../src/listing/index.ts";
 import type { Lease } from "../../src/operations/index.ts";
 
 function node(fields: object) {

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { type Finding, formatFinding, readConfig, validateConfig } from "../../config/index.ts";
+import { plain } from "../../listing/index.ts";
 import { DEFAULT_CONFIG, Drivers, loadModule } from "../../process/index.ts";
 import { CommandFailed } from "../errors.ts";
 import type { Session } from "../session.ts";
-import { plain } from "../table.ts";
 
 /** The old command's logger: scripts look for it. */
 const LOGGER = "nodepool.cmd.config_validator";

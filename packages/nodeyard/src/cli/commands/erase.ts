@@ -1,9 +1,9 @@
 import type { Command } from "commander";
+import { plain } from "../../listing/index.ts";
 import { eraseProvider, type OperationHandles, serversOf } from "../../operations/index.ts";
 import { parseImage } from "../arguments.ts";
 import { CommandError, CommandFailed } from "../errors.ts";
 import { type Session, withTree } from "../session.ts";
-import { plain } from "../table.ts";
 
 interface EraseOptions {
   readonly force?: boolean;

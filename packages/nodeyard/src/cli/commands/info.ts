@@ -1,8 +1,8 @@
 import type { Command } from "commander";
+import { plain, renderTable } from "../../listing/index.ts";
 import { providerInfo, slotPlace } from "../../operations/index.ts";
 import { printSkipped } from "../listing.ts";
 import { type Session, withTree } from "../session.ts";
-import { plain, renderTable } from "../table.ts";
 
 export function defineInfo(command: Command, session: Session): void {
   command

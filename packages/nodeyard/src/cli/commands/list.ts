@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { nodeColumns, nodeDetailColumns, nodeRow } from "../../listing/index.ts";
-import { listLeases, listNodes, treeNow } from "../../operations/index.ts";
+import { nodeColumns, nodeDetailColumns, nodeRow, requestColumns, requestRow } from "../../listing/index.ts";
+import { listLeases, listNodes, listRequests, treeNow } from "../../operations/index.ts";
 import { printRows, printSkipped } from "../listing.ts";
 import { leaseColumns, leaseRow } from "../rows.ts";
 import { type Session, withTree } from "../session.ts";
@@ -40,4 +40,14 @@ function leases(session: Session, { json }: ListOptions): Promise<void> {
     printRows(session.io, rows, leaseColumns, { json: json === true, jsonAlso: ["expires"] });
     printSkipped(session.io, skipped);
   });
+}
+
+export function defineRequestList(command: Command, session: Session): void {
+  command.option("--json", "an array of objects on stdout").action(({ json }: { readonly json?: boolean }) =>
+    withTree(session, async (handles) => {
+      const { items, skipped } = await listRequests(handles);
+      printRows(session.io, items.map(requestRow), requestColumns, { json: json === true });
+      printSkipped(session.io, skipped);
+    }),
+  );
 }

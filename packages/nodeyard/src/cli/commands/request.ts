@@ -1,5 +1,6 @@
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
+import { plain } from "../../listing/index.ts";
 import type { Machine } from "../../machine/index.ts";
 import {
   askForNodes,
@@ -14,10 +15,8 @@ import { labelsText, parseDuration, parseLabels, parsePriority } from "../argume
 import { CommandError } from "../errors.ts";
 import { patiently, rejectedAt } from "../patience.ts";
 import { Progress } from "../progress.ts";
-import { accessRow } from "../rows.ts";
+import { accessRow, sshLine } from "../rows.ts";
 import { type Session, withTree } from "../session.ts";
-import { sshLine } from "../ssh-line.ts";
-import { plain } from "../table.ts";
 
 interface RequestOptions {
   readonly for: number;

@@ -1,6 +1,7 @@
 import { deadline } from "@nodeyard/runtime";
 import { readSigningKeys } from "@nodeyard/sliver-protocol";
 import { type Command, Option } from "commander";
+import { plain } from "../../listing/index.ts";
 import { readText } from "../../process/index.ts";
 import {
   type Bundle,
@@ -17,7 +18,6 @@ import {
 import { parseDuration } from "../arguments.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { type Session, stateOf } from "../session.ts";
-import { plain } from "../table.ts";
 import { controlKeyOf } from "./sliverd-keys.ts";
 import { addSliverdStatus, CONTROL_SOCKET } from "./sliverd-status.ts";
 

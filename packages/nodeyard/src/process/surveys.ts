@@ -1,10 +1,11 @@
 import { type Driver, driverScanner, type ProviderConfig, type Resource } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
 import { messageOf } from "@nodeyard/runtime";
+import { type AlienImage, alienImages, uploadKey } from "../builder/index.ts";
 import type { Config } from "../config/index.ts";
 import { findInstallation } from "../coordination/index.ts";
-import { listResources } from "../launcher/index.ts";
-import { type OperationHandles, treeNow } from "../operations/index.ts";
+import { type Difference, listResources, survey } from "../launcher/index.ts";
+import { listNodes, listUploads, type OperationHandles, treeNow } from "../operations/index.ts";
 import type { Log } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { ProcessError } from "./errors.ts";
@@ -19,7 +20,7 @@ export interface CloudQuestion {
 }
 
 /** What one cloud has. */
-export interface CloudAnswer {
+interface CloudAnswer {
   readonly provider: string;
   readonly installation: string;
   readonly resources: readonly Resource[];
@@ -37,7 +38,7 @@ export interface Answers<T> {
  * Asks the cloud of every provider, or of one, what it has, and collects what `look` finds in it. Changes nothing. `wanted` leaves
  * providers out. Rejects with ProcessError.
  */
-export async function askClouds<T>(
+async function askClouds<T>(
   { handles, config, drivers, log, only }: CloudQuestion,
   wanted: (driver: Driver, provider: ProviderConfig) => boolean,
   look: (answer: CloudAnswer) => Promise<readonly T[]>,
@@ -70,4 +71,40 @@ export async function askClouds<T>(
     }
   }
   return { found, failures };
+}
+
+/**
+ * What the leak sweeps of launchers would do. Providers whose machines carry no tag are left out, as they are by the sweeps.
+ * Rejects with ProcessError.
+ */
+export function surveyLeaks(question: CloudQuestion): Promise<Answers<Difference>> {
+  const tags = (driver: { readonly capabilities: { readonly tags: boolean } }) => driver.capabilities.tags;
+  return askClouds(question, tags, async ({ provider, installation, resources, asked }) => {
+    const { items, skipped } = await listNodes(question.handles);
+    const nodes = items.map(({ record, locked }) => {
+      return { id: record.id, record, version: 0, contenders: locked ? ["locked"] : [] };
+    });
+    return survey(provider, installation, resources, nodes, asked, skipped);
+  });
+}
+
+/** Images in clouds that carry a tag of ours, and that no upload stands for. Rejects with ProcessError. */
+export function surveyImages(question: CloudQuestion): Promise<Answers<AlienImage>> {
+  const { uploads } = question.config.builder;
+  const isAsked = (name: string) => question.only === name || (uploads.get(name)?.images.size ?? 0) > 0;
+  return askClouds(
+    question,
+    (_, { name }) => isAsked(name),
+    async ({ provider, installation, resources }) => {
+      const { items, skipped } = await listUploads(question.handles);
+      const own = items.filter((upload) => upload.provider === provider);
+      const known = new Set(own.map(({ build, record }) => uploadKey(build, provider, record.id)));
+      // An upload whose record cannot be read is known by its path.
+      for (const { path } of skipped) {
+        const [, , , , , build = "", , at = "", , upload = ""] = path.split("/");
+        known.add(uploadKey(build, at, upload));
+      }
+      return alienImages(provider, installation, resources, known);
+    },
+  );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { progressText } from "../../src/cli/image-progress.ts";
+import { progressText } from "../../src/cli/await-build.ts";
 
 const work = {
   kind: "build" as const,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { stateFolder } from "../../src/process/state-folder.ts";
+import { stateFolder } from "../../src/cli/session.ts";
 
 const base = { option: undefined, env: {}, home: "/home/ann", isRoot: false };
 

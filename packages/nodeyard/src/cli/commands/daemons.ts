@@ -1,0 +1,168 @@
+import { type Command, InvalidArgumentError } from "commander";
+import {
+  type FrontWish,
+  readText,
+  startBuilder,
+  startLauncher,
+  startUp,
+  type TcpOptions,
+  untilStopped,
+} from "../../process/index.ts";
+import { parseAddress } from "../arguments.ts";
+import { CommandFailed, UsageError } from "../errors.ts";
+import { logOf } from "../log.ts";
+import { filesOf, type Session, stateOf } from "../session.ts";
+
+interface UpOptions extends WebappOptions {
+  readonly listen?: { readonly host: string; readonly port: number };
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly tlsCa?: string;
+}
+
+export function defineUp(command: Command, session: Session): void {
+  command
+    .option(
+      "--listen <host:port>",
+      "also accept ZooKeeper clients over TCP, besides the Unix socket",
+      (text) => parseAddress(text, "--listen"),
+    )
+    .option("--tls-cert <file>", "PEM file; addresses other than loopback need all three")
+    .option("--tls-key <file>", "PEM")
+    .option("--tls-ca <file>", "PEM file; clients with a certificate of this CA may connect");
+  addWebappOptions(
+    command,
+    "webapp of the configuration if it has one; always: http.sock in the state folder",
+  ).action((options: UpOptions) => up(session, options));
+}
+
+async function up(session: Session, options: UpOptions): Promise<void> {
+  const { machine } = session;
+  const log = logOf(session);
+  const files = filesOf(session);
+  const stateFolder = stateOf(session);
+  const listen = tcpOf(options);
+  const front = frontWish(options, { configured: "named", socket: true });
+  const wish = { stateFolder, files, ...(listen && { listen }), ...(front && { front }) };
+  const exitCode = await untilStopped(machine, log, async (stopping) => {
+    const running = await startUp(wish, machine, log, stopping);
+    if (!stopping.aborted) log.info({ state: stateFolder, addresses: running.addresses }, "Nodeyard is up");
+    return running;
+  });
+  if (exitCode !== 0) throw new CommandFailed(exitCode);
+}
+
+function tcpOf({ listen, tlsCert, tlsKey, tlsCa }: UpOptions): TcpOptions | undefined {
+  const given = [tlsCert, tlsKey, tlsCa].filter((file) => file !== undefined).length;
+  if (given === 0) return listen;
+  if (listen === undefined || tlsCert === undefined || tlsKey === undefined || tlsCa === undefined)
+    throw new UsageError("--tls-cert, --tls-key and --tls-ca go together, and with --listen HOST:PORT");
+  const tls = {
+    cert: readText(tlsCert, "the certificate"),
+    key: readText(tlsKey, "the key"),
+    ca: readText(tlsCa, "the authority"),
+  };
+  return { ...listen, tls };
+}
+
+export function defineLauncher(command: Command, session: Session): void {
+  addWebappOptions(command, "webapp of the configuration, else 0.0.0.0:8005").action(
+    (options: WebappOptions) => launcher(session, options),
+  );
+}
+
+async function launcher(session: Session, options: WebappOptions): Promise<void> {
+  const { machine } = session;
+  const log = logOf(session);
+  const files = filesOf(session);
+  const front = frontWish(options, { configured: "always", socket: true });
+  const wish = { stateFolder: stateOf(session), files, ...(front && { front }) };
+  const exitCode = await untilStopped(machine, log, async (stopping) => {
+    const running = await startLauncher(wish, machine, log, stopping);
+    if (!stopping.aborted) log.info({ config: files.path }, "the launcher runs");
+    return running;
+  });
+  if (exitCode !== 0) throw new CommandFailed(exitCode);
+}
+
+interface BuilderOptions extends WebappOptions {
+  readonly buildWorkers?: number;
+  readonly uploadWorkers?: number;
+}
+
+export function defineBuilder(command: Command, session: Session): void {
+  command
+    .option("--build-workers <n>", "concurrent builds; default: 1", count)
+    .option("--upload-workers <n>", "concurrent uploads; default: 4", count);
+  addWebappOptions(command, "nowhere").action((options: BuilderOptions) => builder(session, options));
+}
+
+async function builder(session: Session, options: BuilderOptions): Promise<void> {
+  const { machine } = session;
+  const log = logOf(session);
+  const files = filesOf(session);
+  const { buildWorkers, uploadWorkers } = options;
+  const front = frontWish(options, { configured: "never", socket: false });
+  const wish = {
+    stateFolder: stateOf(session),
+    files,
+    ...(front && { front }),
+    ...(buildWorkers === undefined ? {} : { buildWorkers }),
+    ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
+  };
+  const exitCode = await untilStopped(machine, log, async (stopping) => {
+    const running = await startBuilder(wish, machine, log, stopping);
+    if (!stopping.aborted) log.info({ config: files.path }, "the builder runs");
+    return running;
+  });
+  if (exitCode !== 0) throw new CommandFailed(exitCode);
+}
+
+function count(text: string): number {
+  if (!/^\d+$/.test(text) || Number(text) < 1) throw new InvalidArgumentError("give a number, 1 or more");
+  return Number(text);
+}
+
+/** Options of every daemon's web interface, as commander has them. */
+interface WebappOptions {
+  /** False: --no-webapp. */
+  readonly webapp?: { readonly host: string; readonly port: number } | false;
+  readonly webappToken?: string;
+}
+
+/** Shorter ones could be guessed. */
+const MIN_TOKEN = 16;
+
+/** `unless`: where it listens without the option, for the help. */
+function addWebappOptions(command: Command, unless: string): Command {
+  return command
+    .option(
+      "--webapp <host:port>",
+      `address of the HTTP interface: lists, health and metrics; default: ${unless}`,
+      (text) => parseAddress(text, "--webapp"),
+    )
+    .option("--no-webapp", "do not open the HTTP interface")
+    .option(
+      "--webapp-token <file>",
+      "file with the token that clients send as `Authorization: Bearer TOKEN`",
+    );
+}
+
+/** Throws UsageError for a token that is none. */
+function frontWish(
+  { webapp, webappToken }: WebappOptions,
+  unless: Pick<FrontWish, "configured" | "socket">,
+): FrontWish | undefined {
+  if (webapp === false) return undefined;
+  const token = webappToken === undefined ? {} : { token: tokenIn(webappToken) };
+  return { ...unless, ...(webapp === undefined ? {} : { tcp: webapp }), ...token };
+}
+
+function tokenIn(file: string): string {
+  const token = readText(file, "the token").trim();
+  if (token.length < MIN_TOKEN || /\s/.test(token))
+    throw new UsageError(
+      `${file} holds no token: one word of ${MIN_TOKEN} characters or more; make one with "openssl rand -hex 16"`,
+    );
+  return token;
+}

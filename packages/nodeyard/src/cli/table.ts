@@ -1,1 +1,0 @@
-export { age, cell, plain, renderTable, span } from "../listing/index.ts";

@@ -1,4 +1,0 @@
-import manifest from "../../package.json" with { type: "json" };
-
-/** Nodeyard's own version. */
-export const VERSION: string = manifest.version;
