@@ -2,13 +2,16 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import {
   type ConfigFinding,
+  choice,
   entries,
   flag,
   group,
+  INTEGER,
   inherited,
   inner,
   integer,
   NO_LIMIT,
+  openSection,
   Reader,
   seconds,
   section,
@@ -93,4 +96,25 @@ test("keys that are accepted, and about which there is something to say", () => 
     { source: "effect", path: ["boards", 1, "idle"], message: "has no effect; remove it" },
   ]);
   expect(lab.notes({ boards: "none", pdu: [] })).toEqual([]);
+});
+
+test("a word of a few, a key that another one makes count, and keys of any name", () => {
+  const power = section({
+    mode: choice("How.", ["off", "timed"]),
+    after: integer("When.", { default: 5 }).when(({ raw }) => raw.mode === "timed"),
+  });
+  const told: string[] = [];
+  const of = (raw: Record<string, unknown>) =>
+    power.read(new Reader(raw, [], ({ path, message }) => void told.push(`${path.join(".")} ${message}`)));
+  expect([of({ after: "soon" }), of({ mode: "timed" })]).toEqual([
+    { mode: "off", after: undefined },
+    { mode: "timed", after: 5 },
+  ]);
+  expect(told).toEqual([]);
+  expect(of({ mode: "on" })).toMatchObject({ mode: "off" });
+  expect(told).toEqual(["mode is on; write off or timed"]);
+
+  const amounts = openSection({ name: text("Whose.") }, INTEGER).schema;
+  expect(amounts.safeParse({ name: "x", boards: 3 }).success).toBe(true);
+  for (const raw of [{ boards: "3" }, { name: 3 }, []]) expect(amounts.safeParse(raw).success).toBe(false);
 });
