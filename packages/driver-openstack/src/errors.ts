@@ -8,8 +8,8 @@ export function mapError(error: unknown, place: string): DriverError {
   const own = error instanceof DriverError && error.kind === "fatal" ? (error.cause ?? error) : error;
   const kind = kindOf(own);
   if (kind === undefined) return asDriverError(error, place);
-  const mend = own instanceof ApiError ? mendOf(own, kind) : "";
-  return new DriverError(kind, `${place}: ${(own as Error).message}${mend}`, { cause: own });
+  const remedy = own instanceof ApiError ? remedyOf(own, kind) : "";
+  return new DriverError(kind, `${place}: ${(own as Error).message}${remedy}`, { cause: own });
 }
 
 function kindOf(error: unknown): DriverErrorKind | undefined {
@@ -49,7 +49,7 @@ function kindOfAnswer({ status, fault }: ApiError): DriverErrorKind {
   }
 }
 
-function mendOf({ status }: ApiError, kind: DriverErrorKind): string {
+function remedyOf({ status }: ApiError, kind: DriverErrorKind): string {
   if (status === 401) return "; check the credential in clouds.yaml and secure.yaml";
   return status === 403 && kind === "configuration"
     ? "; the credential lacks a permission; ask the operator of the cloud"

@@ -9,7 +9,7 @@ export class KeyscanError extends Error {
   }
 }
 
-/** The target did not do what was wanted of it in time; `cause` is the last failure. */
+/** The target was not ready in time; `cause` is the last failure. */
 export class ScanTimeoutError extends KeyscanError {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super("keyscan.timeout", message, options);
@@ -37,7 +37,7 @@ export class NoCommonAlgorithmError extends KeyscanError {
   }
 }
 
-/** More scans wait than the queue takes. */
+/** The queue of scans is full. */
 export class ScanQueueFullError extends KeyscanError {
   constructor(message: string) {
     super("keyscan.queue_full", message);

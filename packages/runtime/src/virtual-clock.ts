@@ -16,7 +16,7 @@ interface Entry {
   over: boolean;
 }
 
-/** Timers set new ones for the same instant without end: time would never move on. */
+/** Timers keep setting new timers for the same instant, so virtual time cannot advance. */
 export class TimeStandsStill extends NodeyardError {
   constructor(at: number, fired: number, setBy: readonly string[]) {
     const counts = new Map<string, number>();

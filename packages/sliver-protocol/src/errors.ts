@@ -9,7 +9,7 @@ export class SliverProtocolError extends Error {
   }
 }
 
-/** A signed text that no valid key of the set has signed, or that was signed for another purpose. */
+/** A text that no valid key of the set signed, or that was signed for another purpose. */
 export class SignatureError extends SliverProtocolError {
   constructor(message: string) {
     super("sliver-protocol.signature", message);
@@ -23,7 +23,7 @@ export class GrammarError extends SliverProtocolError {
   }
 }
 
-/** A ticket that is signed well, but not for this node or not for now. */
+/** A ticket whose signature is valid, but which is for another node or another time. */
 export class TicketError extends SliverProtocolError {
   constructor(message: string) {
     super("sliver-protocol.ticket", message);
@@ -37,7 +37,7 @@ export class KeySetError extends SliverProtocolError {
   }
 }
 
-/** The sliver manager gave no answer in time, or one that is none. Whether it acted is unknown. */
+/** The sliver manager gave no valid answer in time. Whether it acted is unknown. */
 export class SliverUnreachableError extends SliverProtocolError {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super("sliver-protocol.unreachable", message, options);
@@ -57,7 +57,7 @@ export class SliverOwnedError extends SliverProtocolError {
   }
 }
 
-/** A writer of a higher epoch has taken the node over: this one must not write there again. */
+/** A writer with a higher epoch has taken the node over: this one must not write to it again. */
 export class SliverFencedError extends SliverProtocolError {
   readonly epoch: number;
   readonly theirs: number;
@@ -72,7 +72,7 @@ export class SliverFencedError extends SliverProtocolError {
   }
 }
 
-/** The node lost its store while slivers ran: a document that is made from what it remembers would end them. */
+/** The node lost its store while slivers ran: a document made from what it still knows would end them. */
 export class SliverStoreLostError extends SliverProtocolError {
   constructor(node: string, unlisted: readonly string[]) {
     super(
@@ -82,7 +82,7 @@ export class SliverStoreLostError extends SliverProtocolError {
   }
 }
 
-/** Others change the node's document faster than this writer can. Nothing of its change was taken. */
+/** Other writers changed the node's document at each attempt. Nothing was changed. */
 export class SliverContendedError extends SliverProtocolError {
   constructor(node: string, attempts: number) {
     super(
@@ -92,7 +92,7 @@ export class SliverContendedError extends SliverProtocolError {
   }
 }
 
-/** More changes wait for a node than may; nothing was done. */
+/** Too many changes wait for a node; nothing was done. */
 export class SliverBusyError extends SliverProtocolError {
   constructor(node: string, waiting: number) {
     super("sliver-protocol.busy", `${waiting} changes wait for node ${node} already; try again`);
@@ -109,7 +109,7 @@ export class SliverFaultError extends SliverProtocolError {
   }
 }
 
-/** The launcher's file of signing keys cannot be used; the message names place and mend. */
+/** The launcher's file of signing keys cannot be used; the message names the file and what to do. */
 export class KeyFileError extends SliverProtocolError {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super("sliver-protocol.key_file", message, options);

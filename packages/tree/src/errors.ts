@@ -53,7 +53,7 @@ export class BadArguments extends TreeError {
   }
 }
 
-/** A write counts for more bytes than one request may have. It was not sent. */
+/** A write exceeds the size limit of one request. It was not sent. */
 export class TooLarge extends TreeError {
   constructor(what: string, bytes: number, limit: number, cause?: unknown) {
     super(
@@ -70,21 +70,21 @@ export class NotAllowed extends TreeError {
   }
 }
 
-/** An access list that this tree does not keep, so that nobody believes in a protection that is not there. */
+/** An access list that this tree does not support; it is refused so that nobody relies on a protection that does not exist. */
 export class InvalidAccessList extends TreeError {
   constructor(path: string, why: string) {
     super("tree.invalid_access_list", `the access list of ${path} is refused: ${why}`);
   }
 }
 
-/** The connection went before the reply came; a write may have happened. */
+/** The connection broke before the reply arrived; a write may have happened. */
 export class ConnectionLost extends TreeError {
   constructor(what: string, cause?: unknown, outcome: Outcome = "unknown") {
     super("tree.connection_lost", `connection to the tree lost during ${what}`, { outcome, cause });
   }
 }
 
-/** The session ended; everything ephemeral of it is gone. A write in flight may have happened. */
+/** The session ended; its ephemeral znodes are gone. A write in flight may have happened. */
 export class SessionExpired extends TreeError {
   constructor(what: string, cause?: unknown, outcome: Outcome = "unknown") {
     super("tree.session_expired", `the session with the tree ended during ${what}`, { outcome, cause });
@@ -112,7 +112,7 @@ export class StoreFailed extends TreeError {
   }
 }
 
-/** A commit was refused whole, because of `ops[index]`; `reason` is that op's own error. */
+/** A commit was refused as a whole because of `ops[index]`; `reason` is that operation's error. */
 export class CommitFailed extends TreeError {
   readonly index: number;
   readonly reason: TreeError;

@@ -86,7 +86,7 @@ export class BadArguments extends ZooKeeperError {
   }
 }
 
-/** The frame is longer than servers take (`jute.maxbuffer`); sending it would cost everybody the connection. */
+/** The frame is longer than servers accept (`jute.maxbuffer`); sending it would break the connection for all calls. */
 export class TooLarge extends ZooKeeperError {
   constructor(bytes: number, limit: number, details: ErrorDetails = {}) {
     super(
@@ -147,7 +147,7 @@ export class SessionMoved extends ZooKeeperError {
   }
 }
 
-/** Credentials were refused; the client is closed by it, since no server would take them. */
+/** The credentials were refused. The client is closed, because no server would accept them. */
 export class AuthFailed extends ZooKeeperError {
   constructor(why: string, details: ErrorDetails = {}) {
     super("zookeeper.auth_failed", `authentication failed: ${why}`, details);
@@ -180,7 +180,7 @@ export class Closed extends ZooKeeperError {
   }
 }
 
-/** Bytes that are no message of the protocol. */
+/** Bytes that are not a message of the protocol. */
 export class ProtocolError extends ZooKeeperError {
   constructor(why: string, details: ErrorDetails = {}) {
     super("zookeeper.protocol", `the other side broke the protocol: ${why}`, details);

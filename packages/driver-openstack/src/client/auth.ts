@@ -3,7 +3,7 @@ import { CloudConfigError } from "./errors.ts";
 /** How to log in, as clouds.yaml has it under `auth`; names as in keystone's API. */
 export interface Credential {
   readonly authUrl: string;
-  /** `auth_type`, or null: told from what is there. */
+  /** `auth_type`, or null: inferred from the keys given. */
   readonly type: string | null;
   /** Values of `auth`, all text. */
   readonly values: Readonly<Record<string, string>>;

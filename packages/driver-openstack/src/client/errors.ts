@@ -26,7 +26,7 @@ export class ApiError extends NodeyardError {
   }
 }
 
-/** No answer: not reached, cut off, or not what the API promises. */
+/** The service could not be reached, or the connection broke before the answer. */
 export class NoAnswer extends NodeyardError {
   constructor(service: string, request: Pick<HttpRequest, "method" | "url">, cause: unknown) {
     const at = `${service}: ${request.method} ${pathOf(request.url)}`;
@@ -34,7 +34,7 @@ export class NoAnswer extends NodeyardError {
   }
 }
 
-/** A service answered with something else than the API promises. */
+/** A service gave an answer that its API does not define. */
 export class OddAnswer extends NodeyardError {
   constructor(service: string, request: Pick<HttpRequest, "method" | "url">, why: string, cause?: unknown) {
     const at = `${service}: ${request.method} ${pathOf(request.url)}`;
@@ -42,7 +42,7 @@ export class OddAnswer extends NodeyardError {
   }
 }
 
-/** The cloud is not as the configuration says: no such cloud, region, service, or way to log in. */
+/** The configuration does not fit the cloud: unknown cloud, region or service, or no way to log in. */
 export class CloudConfigError extends NodeyardError {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super("openstack.configuration", message, options);

@@ -68,7 +68,7 @@ export function addressesOf(
   };
 }
 
-/** Whether the server cannot be reached from outside and a floating IP would mend that. */
+/** Whether the server cannot be reached from outside and a floating IP would help. */
 export function wantsFloatingIp(server: Pick<Server, "addresses">, reach: Reach): boolean {
   if (reach.private) return false;
   const { publicIpv4, privateIpv4 } = addressesOf(server, reach, null);

@@ -92,7 +92,7 @@ async function makeServer(shop: Workshop, order: CreateOrder, signal: AbortSigna
     return await shop.servers.create(order.tag, body, signal);
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 400)) throw error;
-    // A flavor, image, network or zone that was known may be gone; whether it is mended shows with fresh knowledge.
+    // A flavor, image, network or zone that was known may be gone; only fresh data shows whether it is back.
     lookups.forget();
     if (order.attempt > 1) throw error;
     throw new DriverError("transient", `${shop.config.name}: ${error.message}`, { cause: error });

@@ -18,7 +18,7 @@ export interface Resolved {
   readonly microversion: string | null;
 }
 
-/** From here on nova must be told what to do about networks, and knows "auto". */
+/** From this microversion on nova requires `networks`, and knows "auto". */
 const AUTO_NETWORKS = "2.37";
 
 /** What `POST /servers` is sent (docs/contract/drivers.md, "OpenStack: creating a server"). */

@@ -22,7 +22,7 @@ const CROWD = 10;
 const FEW = 200;
 /** What a look found of one server. */
 export interface ServerSnapshot {
-  /** As listed, or told as deleted; undefined: not listed. */
+  /** As listed, or reported as deleted; undefined: not listed. */
   readonly server: Server | undefined;
   /** All were listed, not only what changed: what is missing is not there, or is just handed to its host. */
   readonly whole: boolean;
@@ -47,7 +47,7 @@ const SLOWEST_MS = 15_000;
 
 interface Known {
   readonly servers: Servers;
-  /** Those that the last listing told as deleted. */
+  /** Those that the last listing reported as deleted. */
   readonly departed: Servers;
   /** Monotonic time at which it was asked for. */
   readonly since: number;

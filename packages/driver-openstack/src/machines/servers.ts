@@ -25,7 +25,7 @@ const LOOK_MS = 500;
 const SLOW_LOOK_MS = 8_000;
 /** One that it gave up without saying so. */
 const STUCK_MS = 60_000;
-/** A deletion that nova has accepted and does nothing about: its API died before it told the host. It ignores all further ones. */
+/** A deletion that nova has accepted and does nothing about: its API died before it notified the host. It ignores all further ones. */
 const FORGOTTEN_MS = 120_000;
 /** Nodes whose calls were all made by this process: what a list of a moment ago shows of them is all there is. */
 const MOST_KNOWN = 10_000;
@@ -180,7 +180,7 @@ export class Servers {
   /**
    * nova says DELETED before it counts one less, under load by seconds: "freed" is a server that a listing of all shows no more.
    * "doubtful": only changes were listed, or it may be on its way to its host, when a listing can miss it. "forgotten": nova has
-   * called it "deleting" for so long that its host was hardly told of it.
+   * called it "deleting" for so long that its host was probably never notified.
    */
   #leaving(
     id: string,

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** A process, told from every other that ever has its id. */
+/** A process, identified also when its id is reused. */
 export interface Process {
   readonly pid: number;
   /** Boot of the machine, and the tick it was started at. */

@@ -60,7 +60,7 @@ export function run(program: string, words: readonly string[], options: RunOptio
         else reject(signal.aborted ? signal.reason : failure(program, error, stderr));
       },
     );
-    // A program that ends without reading is told by its exit.
+    // A program that ends without reading shows that by its exit code.
     child.stdin?.on("error", () => {});
     child.stdin?.end(input);
   });

@@ -1,4 +1,4 @@
-/** All that QEMU is told of one machine. Paths are relative to the folder that QEMU is started in. */
+/** QEMU's command line for one machine. Paths are relative to the folder that QEMU is started in. */
 export interface MachineSpec {
   /** Made anew for every machine; what its process is recognised by. */
   readonly uuid: string;

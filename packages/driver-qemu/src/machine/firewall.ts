@@ -13,7 +13,7 @@ export const METADATA = ["ip daddr 169.254.0.0/16", "ip6 daddr { fe80::/10, fd00
 /**
  * Packets of user-mode networking are QEMU's own, so its user tells them from all others. They go anywhere but to this host:
  * its loopback and every other address of it, whatever it listens on. Answers to who came through a forwarded port do.
- * Names come from QEMU's own resolver, which asks the host's: where that is on this host, the guest has to be told another.
+ * Names come from QEMU's own resolver, which asks the host's: where that is on this host, the guest needs another.
  */
 export function rules(uid: number, range: NumberRange | null = null): string {
   const who = range === null ? `${uid}` : `{ ${uid}, ${range.first}-${range.last} }`;

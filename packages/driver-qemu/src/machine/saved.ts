@@ -42,7 +42,7 @@ export interface Identity {
 }
 
 /**
- * What the script in the guest is told, a line each. Its shell reads words: whatever is not plainly one is refused here.
+ * The lines that the script in the guest reads. Its shell reads words: whatever is not plainly one is refused here.
  * Entropy comes first, so that nothing is done with what all siblings have.
  */
 export function orders({ entropy, time, machineId, hostname, hostKey }: Identity): string {

@@ -11,7 +11,7 @@ export interface SeedFacts {
 }
 
 /**
- * What the guest is told, in NoCloud's files (cloud-init's datasource reference). Ours go to the vendor data, so that user
+ * The seed of the guest, in NoCloud's files (cloud-init's datasource reference). Ours go to the vendor data, so that user
  * data of a label stay as they are and win over them. JSON is YAML, and quotes what nobody foresaw.
  */
 export function seedFiles(facts: SeedFacts): Readonly<Record<string, string>> {

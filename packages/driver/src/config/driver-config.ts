@@ -10,7 +10,7 @@ import type { Entry } from "./words.ts";
 export interface ConfigFinding {
   readonly severity: "error" | "warning";
   readonly path: readonly (string | number)[];
-  /** One sentence: what is wrong with which value, and the mend. */
+  /** One sentence: what is wrong with which value, and what to write instead. */
   readonly message: string;
 }
 

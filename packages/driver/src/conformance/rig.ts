@@ -129,7 +129,7 @@ export class Bench {
     return this.call((signal) => provider.list(signal));
   }
 
-  /** Tries again what a DriverError ended that another try may mend. */
+  /** Retries after a DriverError that another try may resolve. */
   async persist<T>(work: (attempt: number) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {

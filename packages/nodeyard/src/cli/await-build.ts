@@ -46,7 +46,7 @@ export async function awaitBuild(
       const kept = first === undefined && !isEarly ? await whatKeepsIt(handles, image) : undefined;
       const now =
         kept ?? (first === undefined ? "waiting for a builder" : await howFar(handles, image, first.id, io));
-      // What keeps it may need somebody to mend it: that is said in a script's log, too.
+      // The reason may need an operator, so it is printed in a script's log, too.
       if (now !== told && (io.isTerminal || kept !== undefined)) io.err(`${now}\n`);
       told = now;
       // A lost event delays, never loses; nothing tells when what keeps it changes.

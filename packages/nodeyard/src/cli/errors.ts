@@ -1,6 +1,6 @@
 import { NodeyardError } from "@nodeyard/runtime";
 
-/** A command line that makes no sense: exit code 2, where every other failure is 1. */
+/** A wrong command line: exit code 2, where every other failure is 1. */
 export class UsageError extends NodeyardError {
   constructor(message: string) {
     super("cli.usage", message);

@@ -28,7 +28,7 @@ export function printRows(
   );
 }
 
-/** Records that make no sense are told apart, and are never a reason to show nothing. */
+/** Records that cannot be read are reported separately; the others are still shown. */
 export function printSkipped(
   io: Io,
   skipped: readonly { readonly path: string; readonly why: string }[],

@@ -36,7 +36,7 @@ function poolText(
   columns: number,
 ): string[] {
   const { code, facts, outlook, position, waiting, since, nextTry, estimate } = line;
-  const place = position === null ? "" : `, place ${position} of ${waiting}`;
+  const place = position === null ? "" : `, position ${position} of ${waiting}`;
   const where = several ? `${line.pool} of ${line.member}` : line.pool;
   const says = verdictMeaning(code, facts) ?? "a reason that this release does not know";
   const { pool: _pool, ...rest } = facts;

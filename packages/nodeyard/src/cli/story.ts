@@ -62,7 +62,7 @@ function tryText(waitsFor: Wait | null, now: number): string {
   return waitsFor.nextTry <= now ? " Next try: now." : ` Next try: ${iso(waitsFor.nextTry)}.`;
 }
 
-/** Whose word is missing: what is told is not all then. */
+/** Members that did not answer: the story may be incomplete. */
 function silentText({ asked: { answers, silent } }: Story): string[] {
   const cut = answers.filter(({ leftOut }) => leftOut.events + leftOut.pools > 0);
   if (silent.length + cut.length === 0) return [];

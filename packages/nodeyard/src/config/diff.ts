@@ -9,7 +9,7 @@ export interface ConfigDiff {
   readonly providersChanged: readonly string[];
   /** Top-level labels that were added, removed or have other settings. */
   readonly labelsChanged: readonly string[];
-  /** Servers only: the live client is told. */
+  /** Servers only: the live client is given them. */
   readonly zookeeperServersChanged: boolean;
   /** Chroot, TLS or timeout: only a restart takes them up. */
   readonly zookeeperNeedsRestart: boolean;

@@ -7,7 +7,7 @@ import { plain, valuesOf } from "./yaml/values.ts";
 /** A file after substitution and parsing. */
 export interface Source {
   readonly findings: Findings;
-  /** With floats and dates told apart, for the validator; undefined after an error. */
+  /** With floats and dates kept distinct, for the validator; undefined after an error. */
   readonly strict: Readonly<Record<string, unknown>> | undefined;
   /** The same, plain. */
   readonly raw: Readonly<Record<string, unknown>> | undefined;

@@ -74,7 +74,7 @@ export interface Finding {
   readonly column: number;
   /** `providers[2] "ec2": pools[0].name`; empty for the file as a whole. */
   readonly path: string;
-  /** What is wrong with which value, and the mend. */
+  /** What is wrong with which value, and what to write instead. */
   readonly message: string;
 }
 

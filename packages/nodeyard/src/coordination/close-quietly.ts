@@ -6,7 +6,7 @@ import { settledWithin } from "./within.ts";
 const CLOSE_MS = 10_000;
 
 /**
- * Closes what a driver opened. Drivers are anyone's: one that fails, or never ends, is told of in the log and holds up nobody
+ * Closes what a driver opened. Drivers are anyone's: one that fails, or never ends, is logged and holds up nobody
  * (rule 8).
  */
 export async function closeQuietly(

@@ -32,7 +32,7 @@ export class Election {
   readonly #parent: string;
   readonly #data: Uint8Array | undefined;
   readonly #onChange: () => void;
-  /** What the feed has told of the line, and nothing else: of what it never saw it does not tell either that it went. */
+  /** The contenders that the feed reported, and nothing else: it does not report the end of a contender that it never reported. */
   readonly #names = new Set<string>();
   #feed: Feed | undefined;
   #own: { readonly name: string; readonly epoch: number } | undefined;

@@ -11,7 +11,7 @@ export interface Held {
   readonly epoch: number;
 }
 
-/** The right to act was lost: the session, the lock or the record is no longer what we built on. */
+/** The right to act was lost: the session ended, the lock is gone, or the record was changed by others. */
 export class FenceLost extends NodeyardError {
   constructor(what: string, cause?: unknown) {
     super("launcher.fence_lost", `lost the right to act: ${what}`, { cause });

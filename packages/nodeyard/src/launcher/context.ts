@@ -97,7 +97,7 @@ export interface Context {
   readonly pools: ReadonlyMap<string, ServingPool>;
   /** Open providers, by name. */
   readonly providers: ReadonlyMap<string, OpenProvider>;
-  /** To be told when a cloud refuses for quota. */
+  /** To be called when a cloud refuses for quota. */
   quotaRefused(provider: string): void;
 }
 

@@ -14,7 +14,7 @@ export interface Machine {
   /**
    * Calls `fn` at SIGINT (or SIGUSR1, which counts as one) and SIGTERM (or SIGHUP, of a terminal that was closed) with how many came
    * before; returns what ends that.
-   * The same signal again within a moment is its echo, and not told.
+   * The same signal again within a moment is its echo, and ignored.
    * While someone listens, a signal does not end the process by itself.
    */
   onSignal(fn: (signal: "SIGINT" | "SIGTERM", before: number) => void): () => void;

@@ -79,7 +79,7 @@ export function followLease(
     tree.feed(root, { interest, onChange: take }),
   );
   for (const feed of feeds) feed.synced.catch(ended.reject);
-  // A lease that ended before the walk came by was never told, so that nothing takes it back.
+  // A lease that ended before the walk came by was never reported, so that nothing takes it back.
   feeds[0]!.synced.then(
     () => leaseSeen || ended.reject(gone(asked.id)),
     () => {},

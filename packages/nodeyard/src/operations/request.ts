@@ -50,7 +50,7 @@ export async function askForNodes(handles: OperationHandles, options: AskOptions
   try {
     return await writeRequest(handles, lease, options);
   } catch (error) {
-    // Whether the request stands may be unknown. Who is told of a failure must not be left with nodes.
+    // Whether the request stands may be unknown. A caller that gets an error must not be left with nodes.
     await releaseLease(handles, id).catch(() => {});
     throw error;
   }

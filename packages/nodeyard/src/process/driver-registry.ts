@@ -114,13 +114,13 @@ export class Drivers implements DriverRegistry {
       const line = messageOf(error).split("\n", 1)[0]!;
       const wanted = specifier.replace(/^(\.{1,2}\/)+/, "");
       if (code === "MODULE_NOT_FOUND" && line.endsWith(`${wanted}'`)) return undefined;
-      throw broken(value, specifier, `cannot be loaded: ${MENDS[code] ?? line}`, error);
+      throw broken(value, specifier, `cannot be loaded: ${REMEDIES[code] ?? line}`, error);
     }
   }
 }
 
 /** Where what Node says does not tell a driver's author what to do. */
-const MENDS: Readonly<Record<string, string>> = {
+const REMEDIES: Readonly<Record<string, string>> = {
   ERR_REQUIRE_ASYNC_MODULE: "it, or a module that it imports, has a top-level await; wait in open() instead",
   ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING:
     "it is TypeScript, which Node does not run below node_modules; publish the package as JavaScript",

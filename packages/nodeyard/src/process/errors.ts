@@ -4,7 +4,7 @@ import { type Finding, formatFinding } from "../config/index.ts";
 /** A process cannot be put together or reached as it was asked for. */
 export class ProcessError extends NodeyardError {}
 
-/** A configuration that no launcher can work with. `findings` has all of it; the message is the first error. */
+/** A configuration with errors. `findings` has all of them; the message is the first. */
 export class ConfigRefused extends NodeyardError {
   readonly findings: readonly Finding[];
 

@@ -25,9 +25,9 @@ export async function openConfig(
   const read = await readConfig(files, { env, drivers });
   if ("unreadable" in read) {
     const { message, ...finding } = read.unreadable;
-    const mend =
+    const remedy =
       finding.file === files.path ? "the configuration with -c FILE" : "the secure file with -s FILE";
-    throw new ConfigRefused([{ ...finding, message: `${message}; name ${mend}` }]);
+    throw new ConfigRefused([{ ...finding, message: `${message}; name ${remedy}` }]);
   }
   const { config, findings } = loadConfig(read.input);
   if (config === undefined) throw new ConfigRefused(findings);

@@ -61,13 +61,13 @@ async function connect(config: ZookeeperConfig, servers: string, { clock, random
     });
   } catch (error) {
     if (error instanceof ProcessError) throw error;
-    const mend =
+    const remedy =
       config.tls === null
         ? "zookeeper-servers, and zookeeper-tls if they want TLS,"
         : "zookeeper-servers and -tls";
     throw new ProcessError(
       "process.no_zookeeper",
-      `no ZooKeeper answers at ${servers} within ${CONNECT_MS / 1000} s (${reasonOf(error)}); see ${mend} in the configuration`,
+      `no ZooKeeper answers at ${servers} within ${CONNECT_MS / 1000} s (${reasonOf(error)}); see ${remedy} in the configuration`,
       { cause: error },
     );
   }
@@ -85,9 +85,12 @@ function tlsOf({ cert, key, ca }: NonNullable<ZookeeperConfig["tls"]>) {
 
 async function connectEmbedded(stateFolder: string, { clock, random }: Machine): Promise<Tree> {
   const socket = socketPath(stateFolder);
-  const mend = `start one with "nodeyard up", name its state folder with --state DIR, or a configuration with zookeeper-servers with -c FILE`;
+  const remedy = `start one with "nodeyard up", name its state folder with --state DIR, or a configuration with zookeeper-servers with -c FILE`;
   if (!isSocket(socket))
-    throw new ProcessError("process.no_tree", `no Nodeyard runs on the state folder ${stateFolder}; ${mend}`);
+    throw new ProcessError(
+      "process.no_tree",
+      `no Nodeyard runs on the state folder ${stateFolder}; ${remedy}`,
+    );
   try {
     return await connectZooKeeperTree({
       // The connector goes to the socket, whatever stands here.
@@ -100,7 +103,7 @@ async function connectEmbedded(stateFolder: string, { clock, random }: Machine):
   } catch (error) {
     throw new ProcessError(
       "process.no_tree",
-      `nothing answers on ${socket} (${reasonOf(error)}): the Nodeyard there has stopped or hangs; ${mend}`,
+      `nothing answers on ${socket} (${reasonOf(error)}): the Nodeyard there has stopped or hangs; ${remedy}`,
       { cause: error },
     );
   }

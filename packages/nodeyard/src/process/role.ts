@@ -26,9 +26,9 @@ export interface Role {
   /** Builds and uploads under way; absent: it makes none. */
   readonly work?: () => readonly Work[];
   gauges(): readonly Gauge[];
-  /** What a statsd server is told of this process alone. */
+  /** Statsd metrics of this process alone. */
   samples(): readonly StatsdSample[];
-  /** What all processes see alike, told by the one of them that is elected; absent: nothing. */
+  /** Statsd metrics that all processes share, sent by the elected one; absent: none. */
   readonly shared?: { readonly leading: () => boolean; readonly gauges: () => readonly StatsdSample[] };
   /** Puts a changed configuration into force; what cannot be applied is logged. */
   reconfigure(config: Config): void;

@@ -33,7 +33,7 @@ export interface UpOptions {
 export interface Up {
   /** Where clients find the tree: `unix:/path`, `host:port`. */
   readonly addresses: readonly string[];
-  /** Resolves when the tree can be written no longer: nothing works then, and only a new start mends it. */
+  /** Resolves when the tree cannot be written any more: only a restart helps then. */
   readonly failed: Promise<ProcessError>;
   close(graceMs: number): Promise<void>;
 }
@@ -118,10 +118,10 @@ interface Opened {
 
 function storeLost(stateFolder: string, error: Error): ProcessError {
   const why = messageOf(error.cause ?? error);
-  const mend = "acknowledged writes are kept; free disk space or repair the disk, then start again";
+  const remedy = "acknowledged writes are kept; free disk space or repair the disk, then start again";
   return new ProcessError(
     "process.store_lost",
-    `the tree in ${stateFolder} cannot be written (${why}): ${mend}`,
+    `the tree in ${stateFolder} cannot be written (${why}): ${remedy}`,
     { cause: error },
   );
 }

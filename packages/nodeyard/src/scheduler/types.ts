@@ -55,7 +55,7 @@ export interface LabelPolicy {
   readonly maxReadyAgeMs: number;
 }
 
-/** Everything the scheduler is told once, and again whenever the configuration or a provider's facts change. */
+/** The scheduler's input that changes only with the configuration or a provider's facts. */
 export interface Policy {
   readonly pools: readonly LocalPool[];
   readonly providers: ReadonlyMap<string, LocalProvider>;

@@ -170,7 +170,7 @@ async function removeCopy(
   try {
     await remote.run(`rm -rf ${folder}`, { signal: limit.signal });
   } catch {
-    // It is 120 MB in a folder for what may be removed, and the order's own end is what is told.
+    // It is 120 MB in a folder for what may be removed, and the caller gets the error of the order itself.
   } finally {
     limit.cancel();
   }

@@ -1,4 +1,4 @@
-/** What a figure says, and by what it is told apart. */
+/** What a metric says, and its labels. */
 export interface Measure<Labels extends readonly string[] = readonly string[]> {
   readonly help: string;
   readonly labels: Labels;

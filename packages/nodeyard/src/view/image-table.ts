@@ -24,7 +24,7 @@ export interface UploadAt {
 }
 
 /**
- * Builds and uploads of diskimages, told as one picture per image: they are few and change seldom, and what depends on
+ * Builds and uploads of diskimages, reported as one picture per image: they are few and change seldom, and what depends on
  * them asks for the image as a whole.
  */
 export class ImageTable {
@@ -131,7 +131,7 @@ function describe({ builds, uploads, paused }: Image): ImageFacts {
   };
 }
 
-/** Which of two uploads is launched. Two of one moment are told apart by their path, so that all launchers boot the same one. */
+/** Which of two uploads is launched. Two of the same moment are ordered by their path, so that all launchers boot the same one. */
 export function isNewer(a: ImageUploadEntry, b: ImageUploadEntry): boolean {
   const [left, right] = [timeOf(a.record), timeOf(b.record)];
   if (left !== right) return left > right;

@@ -63,7 +63,7 @@ export class View {
   readonly #options: ViewOptions;
   readonly #listeners = new Set<Listener>();
   readonly #feeds = new Map<string, Feed>();
-  /** Roots that have not told everything since their last gap. */
+  /** Roots that are not synced since their last gap. */
   readonly #open = new Set<string>(ROOTS);
   readonly #stop = new AbortController();
   #timer: { cancel(): void } | undefined;
@@ -295,7 +295,7 @@ export function interestOf(path: string): Interest {
     case "image-build":
     case "image-upload":
       return "data";
-    // Whoever asks again writes again, which is only told of what is read.
+    // A repeated request is a new write, and only watched data reports that.
     case "image-request":
       return "data";
     case "contender":

@@ -32,8 +32,8 @@ export function readSigningKeys(path: string): SigningKeys {
   } catch (cause) {
     if (cause instanceof KeyFileError) throw cause;
     const none = (cause as NodeJS.ErrnoException).code === "ENOENT";
-    const mend = none ? '; make them with "nodeyard sliverd keys init"' : "";
-    throw new KeyFileError(`cannot read the signing keys ${path}: ${(cause as Error).message}${mend}`, {
+    const remedy = none ? '; make them with "nodeyard sliverd keys init"' : "";
+    throw new KeyFileError(`cannot read the signing keys ${path}: ${(cause as Error).message}${remedy}`, {
       cause,
     });
   }

@@ -1,4 +1,4 @@
-/** What a caller is told instead of a result. Codes are those of the old manager (docs/contract/slivers.md, "Calls and faults"). */
+/** What a caller gets instead of a result. Codes are those of the old manager (docs/contract/slivers.md, "Calls and faults"). */
 export class Fault extends Error {
   readonly code: number;
 

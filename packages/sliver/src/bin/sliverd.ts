@@ -59,7 +59,7 @@ async function main(args: readonly string[]): Promise<number> {
     for (const text of dumpOf(daemon.manager, systemClock.monotonic())) log(`info ${text}\n`);
   });
   log(`info sliverd ${manifest.version} on node ${config.node}, back end ${config.backEnd}\n`);
-  // The loop's timers do not keep a process; the daemon is one until it is told otherwise.
+  // The loop's timers do not keep a process; the daemon runs until it is stopped.
   const alive = setInterval(() => undefined, 3_600_000);
   log(`info ${await stopped}: stopping; slivers keep running\n`);
   clearInterval(alive);
@@ -135,7 +135,7 @@ function log(text: string): void {
   try {
     writeSync(2, text);
   } catch {
-    // Nobody is there to be told.
+    // Nobody is there to report to.
   }
 }
 

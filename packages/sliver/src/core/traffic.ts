@@ -22,7 +22,7 @@ export const DAY = 86_400;
 /** Part of the budget that has to be sent before it is written down: a store is not to be written for each packet. */
 const STEP = 0.01;
 
-/** What a sliver's cable, told by its number, has let out since it is there. */
+/** Bytes that a sliver's interface, identified by its number, has sent since it exists. */
 export interface Sent {
   readonly cable: number;
   readonly bytes: number;
@@ -76,7 +76,7 @@ export function countAll(
 
 /**
  * Rates of a sliver that has sent its threshold: what is left of its budget lasts for what is left of its day, and its
- * guarantee stays. Rounded down to two digits, so that the kernel is told of changes that are some.
+ * guarantee stays. Rounded down to two digits, so that the kernel is called only when something changed.
  */
 export function dailyRates(
   net: Limits["net"],

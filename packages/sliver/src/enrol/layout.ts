@@ -16,7 +16,7 @@ export const LAYOUT = {
   log: "/var/log/nodeyard-sliverd.log",
   run: "/run/nodeyard-sliver",
   pid: "/run/nodeyard-sliverd.pid",
-  /** What sshd was told to read last, until the next boot. */
+  /** The configuration that sshd last loaded, until the next boot. */
   told: "/run/nodeyard-sliverd.sshd",
   /** There while files of the daemon are newer than what it was started with; a boot starts it with what there is. */
   due: "/run/nodeyard-sliverd.due",

@@ -1,6 +1,6 @@
 import { LAYOUT } from "./layout.ts";
 
-/** Something that the machine is to have, and how it is told from what is there. */
+/** Something that the machine must have, and how to check it. */
 export type Part =
   | { readonly kind: "packages"; readonly names: readonly string[] }
   /** Programs are copied from where they were unpacked. */
@@ -21,7 +21,7 @@ export interface Found {
   readonly running: boolean;
   /** True when an enrolment began to change what the daemon reads at its start, and did not come to start it again. */
   readonly due: boolean;
-  /** What sshd was last told to read. */
+  /** The configuration that sshd last loaded. */
   readonly told: string | undefined;
 }
 

@@ -12,7 +12,7 @@ export interface Enrolment {
   readonly lost: string | undefined;
   /** What slivers have on the machine, as far as it is found without that file. */
   readonly slivers: readonly string[];
-  /** True when sshd was told of the control account. */
+  /** True when sshd's configuration has the control account. */
   readonly sshd: boolean;
 }
 

@@ -1,13 +1,13 @@
 import { NodeyardError } from "@nodeyard/runtime";
 
-/** A step of a back end took longer than it may. */
+/** A step of a back end exceeded its time limit. */
 export class StepTimeoutError extends NodeyardError {
   constructor(message: string) {
     super("sliver.step_timeout", message);
   }
 }
 
-/** A step was not begun, since a sliver that had to give something back first could not. */
+/** A step was not started, because a sliver that has to give something back first could not. */
 export class LenderStuckError extends NodeyardError {
   constructor(message: string) {
     super("sliver.lender_stuck", message);
@@ -31,28 +31,28 @@ export class CommandError extends NodeyardError {
   }
 }
 
-/** The place of a sliver holds another incarnation, or none. */
+/** The sliver's index is used by another incarnation, or by none. */
 export class WrongIncarnationError extends NodeyardError {
   constructor(message: string) {
     super("sliver.incarnation", message);
   }
 }
 
-/** The machine lacks what every sliver needs, or something of it is in the way. */
+/** The machine lacks something that every sliver needs, or its setup conflicts with slivers. */
 export class MachineError extends NodeyardError {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super("sliver.machine", message, options);
   }
 }
 
-/** Limits of disk sum to more than the pool, or an image does not fit. */
+/** The disk limits sum to more than the pool, or an image does not fit. */
 export class PoolFullError extends NodeyardError {
   constructor(message: string) {
     super("sliver.pool_full", message);
   }
 }
 
-/** An image that nobody declared, or that is none. */
+/** An image that is not configured, or whose archive is not a usable image. */
 export class ImageError extends NodeyardError {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super("sliver.image", message, options);

@@ -126,7 +126,7 @@ export class Executor {
     this.#note(task, step, limit);
     const late = () => new StepTimeoutError(`${step} of ${task.name} took more than ${limit / 1000} s`);
     const timer = deadline(this.#clock, limit, late, this.#stop.signal);
-    // A step that does not heed its signal keeps its own sliver, and must not keep the others.
+    // A step that ignores its signal blocks its own sliver, and must not block the others.
     timer.signal.addEventListener("abort", release, { once: true });
     try {
       timer.signal.throwIfAborted();

@@ -1,7 +1,7 @@
 import type { Busy } from "../isolation/index.ts";
 import type { Manager } from "./manager.ts";
 
-/** Slivers that are told one by one, at most. */
+/** Slivers that are listed one by one, at most. */
 const MOST = 500;
 
 /**

@@ -1,7 +1,7 @@
 import type { State } from "../core/index.ts";
 import { BusyError } from "./errors.ts";
 
-/** What a change leads to, and what its caller is told. */
+/** What a change leads to, and what its caller gets. */
 export interface Change<T> {
   readonly state: State;
   readonly result: T;

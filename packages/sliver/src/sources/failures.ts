@@ -1,7 +1,7 @@
 import { messageOf } from "@nodeyard/runtime";
 import type { ManagerLog } from "../manager/index.ts";
 
-/** Of a failure that stays the same, each so many-th is told again. */
+/** A failure that stays the same is logged again after this many times. */
 const AGAIN = 60;
 
 /** What is said of a source that fails: what is new, now and then that it lasts, and that it is over. */

@@ -20,7 +20,7 @@ export class NewerStoreError extends NodeyardError {
   }
 }
 
-/** Nothing was acknowledged: the change is not, or not surely, on disk. */
+/** The change may not be on disk, so it was not acknowledged. */
 export class StoreWriteError extends NodeyardError {
   constructor(message: string, options: { readonly cause: unknown }) {
     super("sliver.store_write", message, options);

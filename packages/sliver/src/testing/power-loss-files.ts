@@ -13,7 +13,7 @@ type Change = (names: Map<string, Inode>) => void;
 export class PowerLostError extends Error {}
 
 /**
- * A folder on a disk that keeps only what it was told to keep. After `powerLoss`, changes of names that were not synced
+ * A folder on a disk that keeps only what was synced. After `powerLoss`, changes of names that were not synced
  * are there or not, each for itself; unsynced content is whole, torn, zeroed or gone.
  */
 export class PowerLossFiles implements StoreFiles {

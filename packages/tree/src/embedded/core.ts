@@ -14,7 +14,7 @@ const NOTHING = new Uint8Array(0);
 
 /**
  * The tree that all sessions of one state folder share: znodes in memory, changes on their way to the disk, sessions
- * and their end. Everything here is synchronous; whatever is told to somebody must pass `release` first.
+ * and their end. Everything here is synchronous; every answer and event must pass `release` first.
  */
 export class TreeCore {
   readonly #clock: Clock;
@@ -91,7 +91,7 @@ export class TreeCore {
     return this.#tree.ephemerals(session);
   }
 
-  /** Carries out all of `ops` for a session, or none. Events are told before this returns. */
+  /** Carries out all of `ops` for a session, or none. Events are reported before this returns. */
   commit(session: bigint, ops: readonly TreeOp[], caller: Caller): Outcome {
     const failure = this.#committer.failure;
     if (failure !== undefined) return { error: failure };

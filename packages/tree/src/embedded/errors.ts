@@ -1,6 +1,6 @@
 import { TreeError } from "../errors.ts";
 
-/** The state folder was not opened, for a reason that people can mend; the message says how. */
+/** The state folder was not opened, for a reason that an operator can fix; the message says how. */
 export class StoreRefused extends TreeError {
   constructor(code: `tree.store_${"foreign" | "newer" | "damaged" | "in_use"}`, message: string) {
     super(code, message);

@@ -4,7 +4,7 @@ import { TreeClosed } from "../errors.ts";
 import type { TreeCore } from "./core.ts";
 
 /**
- * A feed inside the process. It needs no watches, no reads and no parking: events are told synchronously with the
+ * A feed inside the process. It needs no watches, no reads and no parking: events are reported synchronously with the
  * change, so what a path holds is taken at that moment and told when it is durable, ahead of the writer's own result.
  * Nothing can be lost, so a resync has no differences to tell.
  */
@@ -53,7 +53,7 @@ export class CoreFeed implements Feed {
     this.end();
   }
 
-  /** Nothing is told after this. */
+  /** Nothing is reported after this. */
   end(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -76,7 +76,7 @@ export class CoreFeed implements Feed {
     for (const name of this.#core.children(path)) this.#walk(prefix + name);
   }
 
-  /** One change may alter a path several times; what it left is told once. */
+  /** One change may alter a path several times; its final state is reported once. */
   #follow(events: readonly TreeEvent[]): void {
     const seen = new Set<string>();
     for (const { type, path } of events) {

@@ -19,7 +19,7 @@ import { fromRow, newZnode, statOf, toRow, type Znode, type ZnodeRow } from "./z
 export interface TreeEvent {
   readonly type: "created" | "changed" | "deleted" | "childrenChanged";
   readonly path: string;
-  /** The access list of the path at that moment: who may not read it is not told. */
+  /** The access list of the path at that moment: who may not read it gets no event. */
   readonly acl: AccessList;
 }
 
@@ -39,7 +39,7 @@ const NOTHING = new Uint8Array(0);
 const SEQUENCE_DIGITS = 10;
 
 /**
- * The znodes, and the rules by which ZooKeeper changes them. No I/O, no time: `apply` is told both.
+ * The znodes, and the rules by which ZooKeeper changes them. No I/O, no clock: both are passed to `apply`.
  *
  * Counters are as ZooKeeper's DataTree shows them: a sequence number is the count of children ever created, the cversion
  * in a Stat counts creations and deletions (2 * created - present), a deletion moves the parent's pzxid as well.
@@ -202,7 +202,7 @@ export class DataTree {
     return { op: "set", stat: statOf(node) };
   }
 
-  /** Takes a zxid that no Stat shows, and is told to nobody, as in ZooKeeper. */
+  /** Uses up a zxid that no Stat shows and no event reports, as in ZooKeeper. */
   #setAcl(op: OpOf<"setAcl">, caller: Caller): OpResult {
     checkPath(op.path, false);
     const acl = resolveAccess(op.path, op.acl, caller);
@@ -256,7 +256,7 @@ export class DataTree {
     else owned.add(path);
   }
 
-  /** Remembers a path as it is before its first alteration. Sets of children are kept: `rollBack` mends them. */
+  /** Remembers a path as it is before its first alteration. Sets of children are kept: `rollBack` restores them. */
   #touch(path: string): void {
     if (this.#before.has(path)) return;
     const node = this.#znodes.get(path);

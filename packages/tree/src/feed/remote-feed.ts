@@ -21,7 +21,7 @@ export interface RemoteFeedOptions {
 
 /**
  * A feed over a connection: events say which paths changed, reads say how, and our own writes are taken from their
- * replies (docs/contract/write-order.md, "Own writes"). It is never told more than one truth of a path at a time: while a write of ours is in
+ * replies (docs/contract/write-order.md, "Own writes"). It never gets two contradicting states of a path: while a write of ours is in
  * flight on it, events on it are parked.
  */
 export class RemoteFeed implements Feed {
@@ -93,7 +93,7 @@ export class RemoteFeed implements Feed {
     await this.#unwatch();
   }
 
-  /** Nothing is told after this. */
+  /** Nothing is reported after this. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;

@@ -7,7 +7,7 @@ interface Known {
   walk: number;
 }
 
-/** What a feed's owner has been told, and the one place from which it is told: versions of a path never go back. */
+/** What was reported to a feed's owner. All reports pass through here, so that versions of a path never go back. */
 export class ReportedState {
   readonly #interest: (path: string) => Interest;
   readonly #onChange: (change: Change) => void;
@@ -27,7 +27,7 @@ export class ReportedState {
     return this.#known.has(path);
   }
 
-  /** Takes a state of a path whose interest is "data"; an older one than what was told is dropped. */
+  /** Takes a state of a path whose interest is "data"; one that is older than what was reported is dropped. */
   put(path: string, data: Uint8Array, stat: Stat): void {
     const known = this.#known.get(path);
     if (known === undefined) {
@@ -56,7 +56,7 @@ export class ReportedState {
     if (this.#known.delete(path)) this.#onChange({ type: "remove", path });
   }
 
-  /** Marks a path as seen; true when `stat` shows no change since it was told. */
+  /** Marks a path as seen; true when `stat` shows no change since it was reported. */
   isCurrent(path: string, stat: Stat): boolean {
     const known = this.#known.get(path);
     if (known === undefined) return false;

@@ -5,7 +5,7 @@ import type { Reads } from "./reads.ts";
 import type { ReportedState } from "./reported-state.ts";
 
 /**
- * Compares the subtree with what was told. What is known is asked for its stat, and read only when that changed; what
+ * Compares the subtree with what was reported. What is known is asked for its stat, and read only when that changed; what
  * is new is read at once. Children are listed only where a stat has not shown that there are none.
  */
 export class Walk {

@@ -21,7 +21,7 @@ export interface MemoryTreeOptions {
   readonly reconnectMs?: readonly [least: number, most: number];
   /** Asked for every call when it is sent. */
   readonly faults?: (call: CallInfo) => Fault;
-  /** Asked for every event that a client is to be told: true loses it, as no ZooKeeper does but a broken proxy may. */
+  /** Called for every event that a client is to get: true loses it, as no ZooKeeper does but a broken proxy may. */
   readonly losesEvent?: (client: string) => boolean;
   /**
    * Servers that carry out what was committed later than the leader does. Each connection is to another server than the one before: its
@@ -50,7 +50,7 @@ export interface MemoryConnectOptions {
   readonly resyncSpreadMs?: number;
 }
 
-/** One client process's tree, with what can befall it. */
+/** The tree of one client process, with the faults that it can suffer. */
 export interface MemoryTree extends Tree {
   readonly name: string;
   /** Breaks the connection; it comes back by itself, unless `held`: then with `reconnect` only. */
@@ -59,7 +59,7 @@ export interface MemoryTree extends Tree {
   /** Ends the session at the server, as its timeout would. */
   expire(): void;
   /**
-   * The process stands still: it is told nothing until `thaw`, and the tree ends its session when its timeout has passed.
+   * The process stands still: it receives nothing until `thaw`, and the tree ends its session when its timeout has passed.
    * That the process's timers do not fire meanwhile is up to whoever owns its clock.
    */
   freeze(): void;

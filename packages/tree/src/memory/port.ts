@@ -247,7 +247,7 @@ export class MemoryPort implements Port {
     this.sync("/", () => {});
   }
 
-  /** The process dies: none of its calls ever settles, nothing is told to it; the server notices by the session's timeout. */
+  /** The process dies: none of its calls ever settles, it receives nothing; the server notices by the session's timeout. */
   crash(): void {
     if (this.#dead || this.#state === "closed") return;
     this.#dead = true;

@@ -19,7 +19,7 @@ export interface Found {
  * A tree at the other end of a connection. Everything that `RemoteTree` and its feeds are correct by is promised here:
  *
  * - calls are carried out in the order in which they were made;
- * - replies and events are told synchronously and in the order of the connection, so that an event for a change comes
+ * - replies and events are delivered synchronously and in the order of the connection, so that an event for a change comes
  *   before every reply that shows the change, and after every reply that does not;
  * - a call that the connection loses is answered with an error before the next connection stands; the session's new state
  *   is told first, so a feed knows by then that there is a gap.

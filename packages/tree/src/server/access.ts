@@ -11,7 +11,7 @@ const MAX_CREDENTIALS = 256;
 
 /**
  * `addauth`: the client proves to be somebody on this connection. Of the schemes only `digest` is there; whoever sends
- * another one is told so and loses the connection, as ZooKeeper's clients expect.
+ * another one gets that error and loses the connection, as ZooKeeper's clients expect.
  */
 export function authenticate(client: Connection, xid: number, request: wire.AuthRequest): void {
   const { scheme, auth } = request;

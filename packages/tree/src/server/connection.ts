@@ -120,7 +120,7 @@ export class Connection implements Watcher, PeerHandlers, Caller {
     return this.queuedBytes;
   }
 
-  /** A watch fired. Who may not read a path is not told what happens to it (CVE-2024-23944). */
+  /** A watch fired. A client that may not read a path gets no events of it (CVE-2024-23944). */
   notify(type: WatchEventType, path: string, acl: AccessList): void {
     if (!permits(acl, Permission.read, this)) return;
     const event = { type: WIRE_EVENTS[type], state: KeeperState.syncConnected, path };

@@ -1,6 +1,6 @@
 import { TreeError } from "../errors.ts";
 
-/** The server was not started where it was asked to listen; the message says how to mend it. */
+/** The server cannot listen on the given address; the message says what to do. */
 export class ListenRefused extends TreeError {
   constructor(message: string, cause?: unknown) {
     super("tree.listen_refused", message, { cause });

@@ -21,7 +21,7 @@ export interface PeerHandlers {
   arrived(bytes: Buffer): void;
   /** Everything written has gone out. */
   drained(): void;
-  /** It is gone, for whatever reason; nothing is told afterwards. */
+  /** It is gone, for whatever reason; no call follows. */
   closed(): void;
 }
 

@@ -1,6 +1,6 @@
 import type { AccessList } from "../engine/index.ts";
 
-/** What a znode went through, as watchers are told. */
+/** What happened to a znode, as watchers see it. */
 export type WatchEventType = "created" | "deleted" | "changed" | "childrenChanged";
 
 /** `data` and `child` fire once; the other two stay. `data` serves getData and exists alike, as in ZooKeeper. */
@@ -15,8 +15,8 @@ export interface Watcher {
 }
 
 /**
- * Who watches what. Rules of ZooKeeper 3.6 and later: a watcher is told once of one change however many watches match;
- * a deletion also fires the one-shot child watches of the path; recursive watches are never told of `childrenChanged`.
+ * Who watches what. Rules of ZooKeeper 3.6 and later: a watcher gets one event per change however many watches match;
+ * a deletion also fires the one-shot child watches of the path; recursive watches never get `childrenChanged`.
  */
 export class WatchTable {
   readonly #tables: Record<WatchKind, Map<string, Set<Watcher>>> = {
@@ -82,7 +82,7 @@ export class WatchTable {
     this.#weights.delete(watcher);
   }
 
-  /** Tells whoever watches; one-shot watches that fire are gone before anyone is told. */
+  /** Sends the event to all watchers; one-shot watches that fire are removed first. */
   trigger(type: WatchEventType, path: string, acl: AccessList): void {
     if (this.#size === 0) return;
     const told = new Set<Watcher>();

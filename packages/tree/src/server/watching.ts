@@ -32,7 +32,7 @@ export function unwatch(hub: Hub, client: Connection, request: wire.RemoveWatche
 }
 
 /**
- * A client that comes back names its watches and the last zxid it saw. What changed since is told at once, by the
+ * A client that comes back names its watches and the last zxid it saw. What changed since is reported at once, by the
  * rules of ZooKeeper's DataTree.setWatches; the rest is watched again. Persistent watches catch nothing up.
  */
 export function setWatches(hub: Hub, client: Connection, request: wire.SetWatchesRequest): boolean {

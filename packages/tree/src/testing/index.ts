@@ -11,7 +11,7 @@ const START_LIMIT_MS = 180_000;
 
 /**
  * The contract of `Tree` as tests, the same for every store. `open` is called once; every test has sessions and a place in
- * the tree of its own. `features` says what befalls this store's sessions, as the target can bring it about.
+ * the tree of its own. `features` says what the target can do to this store's sessions.
  */
 export function treeConformance(
   name: string,

@@ -92,12 +92,12 @@ export function text(value: Uint8Array | undefined): string {
 /** Follows a feed: what it said, and the picture that follows from it. */
 export class Follower {
   readonly changes: Change[] = [];
-  /** Data by path; "" for a path of which only the name is told. */
+  /** Data by path; "" for a path of which only the name is reported. */
   readonly picture = new Map<string, string>();
   readonly stats = new Map<string, Stat>();
-  /** Broken promises: versions that went back, a path told gone that was never there. */
+  /** Broken promises: versions that went back, the removal of a path that was never reported. */
   readonly faults: string[] = [];
-  /** The last transaction told of each path, kept over removals. */
+  /** The last transaction reported for each path, kept over removals. */
   readonly #last = new Map<string, bigint>();
 
   options(more: Partial<FeedOptions> = {}): FeedOptions {

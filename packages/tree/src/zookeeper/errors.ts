@@ -16,7 +16,7 @@ import {
   type TreeError,
 } from "../errors.ts";
 
-/** What the client's errors have in common; its classes are told apart by their stable codes. */
+/** What the client's errors have in common; its classes are distinguished by their stable codes. */
 export interface ClientError extends Error {
   readonly code: string;
   readonly outcome: Outcome;

@@ -11,7 +11,7 @@ export class LockTimeout extends ZooKeeperError {
   }
 }
 
-/** Reason of a held lock's `lost` signal: the session that owned the contender is over, so somebody else may hold it. */
+/** Reason of a held lock's `lost` signal: the session of its contender ended, so another client may hold the lock. */
 export class LockLost extends ZooKeeperError {
   constructor(contender: string, details: ErrorDetails = {}) {
     super("zookeeper.lock_lost", `lock ${contender}: its session is over`, { ...details, path: contender });

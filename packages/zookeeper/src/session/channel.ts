@@ -140,7 +140,7 @@ export class Channel {
     this.inFlight.push(pending);
   }
 
-  /** Ends the connection; nothing more is reported afterwards. With `report`, the owner is told once. */
+  /** Ends the connection; nothing more is reported afterwards. With `report`, `callbacks` is called once. */
   close(cause?: Error, report = false): void {
     if (this.#closed) return;
     if (!report) this.#writeOut();

@@ -47,7 +47,7 @@ export class RequestQueue {
     return this.#channel?.inFlight.size ?? 0;
   }
 
-  /** Throws what the encoding throws; every other end is told to `onReply`. */
+  /** Throws what the encoding throws; every other end is reported to `onReply`. */
   submit(request: Request, onReply: ReplyCallback, options: OpOptions = NO_OPTIONS): void {
     const channel = this.#channel;
     const now = channel === undefined ? this.#settings.clock.monotonic() : channel.turn();

@@ -105,7 +105,7 @@ export class WatchRegistry {
   }
 
   /**
-   * What a new connection must be told, in parts of bounded size: no longer than half of `maxRequestBytes`, with
+   * The watches that a new connection must set, in parts of bounded size: no longer than half of `maxRequestBytes`, with
    * `chrootLength` characters before each path.
    */
   reattach(relativeZxid: bigint, maxRequestBytes: number, chrootLength: number): SetWatchesRequest[] {

@@ -10,7 +10,7 @@ export interface Asking {
 }
 
 /**
- * What whoever asks may see. `all`: everything. `public`: everything but what jobs and drivers wrote for themselves. `nothing`: it
+ * What the caller may see. `all`: everything. `public`: everything but what jobs and drivers wrote for themselves. `nothing`: it
  * has to show a token first.
  */
 export type Visibility = "all" | "public" | "nothing";

@@ -9,7 +9,7 @@ const OK = Buffer.from("OK");
 
 /**
  * `/ready`: whether the process does its work now; it turns false again when the tree is lost. `/live`: whether it answers at all, which
- * is what a supervisor should restart it by: a tree that is away is mended by no restart.
+ * is what a supervisor should restart it by: a restart does not bring an unreachable tree back.
  */
 export function addHealth(app: FastifyInstance, { clock, sources }: AppParts): void {
   const ok = (accept: string | undefined) => ({

@@ -53,7 +53,7 @@ export async function beginTrial(
   if (begun) log.info({ image: image.name, build, share: rules.share }, "started the trial of a build");
 }
 
-/** Ends the trials that have shown enough. What fails is told; the next sweep tries again. */
+/** Ends the trials that have shown enough. Failures are logged; the next sweep retries. */
 export async function judgeTrials(context: BuilderContext): Promise<void> {
   const { settings, view, log } = context;
   for (const [image, { canary: rules }] of settings.images) {

@@ -11,7 +11,7 @@ import { externalIdOf, removeFromCloud } from "./remove-upload.ts";
 type UploadEnd = Extract<Retirement, { readonly upload: string }>;
 
 /**
- * One pass over all images of the tree. What fails is told and stops nothing else; the next pass tries again. Resolves with the
+ * One pass over all images of the tree. A failure is logged and stops nothing else; the next pass retries. Resolves with the
  * uploads that only stay because a node boots from them, as `imageUploadOf` names them.
  */
 export async function sweepImages(

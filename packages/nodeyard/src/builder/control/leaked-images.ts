@@ -25,7 +25,7 @@ export class LeakedImages {
     this.#context = context;
   }
 
-  /** One look at every cloud whose turn it is. What fails is told; the next look tries again. */
+  /** Checks every cloud that is due. Failures are logged; the next check retries. */
   async sweep(signal: AbortSignal): Promise<void> {
     const { providers, view } = this.#context;
     for (const name of this.#suspects.keys()) if (!providers.has(name)) this.#suspects.delete(name);

@@ -27,7 +27,7 @@ interface RequestOptions {
 }
 
 const HOUR_MS = 3_600_000;
-/** A lease's end is told by a launcher; only when none tells it, the waiting ends by itself. */
+/** A launcher reports the end of a lease; waiting stops by itself only when none does. */
 const EXPIRY_SLACK_MS = 10_000;
 
 export function defineRequest(command: Command, session: Session): void {

@@ -65,7 +65,7 @@ export class ConfigWatch {
     const diff = diffConfig(this.#config, config);
     this.#config = config;
     if (diff.any) this.#options.onChange(config, diff, findings);
-    // Whoever read the files before us has told of what is in them.
+    // The first read of the files has already reported their findings.
     else if (!first) this.#options.onFindings(findings);
   }
 

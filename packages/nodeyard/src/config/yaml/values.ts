@@ -7,7 +7,7 @@ import { plainScalar, ScalarError, taggedScalar } from "./scalars.ts";
 const MOST_VALUES = 200_000;
 const DEEPEST = 200;
 
-/** The file's value with floats and dates told apart, or what keeps it from having one. */
+/** The file's value with floats and dates kept distinct, or why it has none. */
 export function valuesOf(document: SourceDocument): {
   readonly value: unknown;
   readonly problems: readonly SyntaxProblem[];

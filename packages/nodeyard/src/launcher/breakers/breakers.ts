@@ -25,7 +25,7 @@ import {
 } from "./rule.ts";
 import { type LaunchPermit, Tries } from "./tries.ts";
 
-/** Nothing may be launched of an offering now; the request is to be planned anew. */
+/** An offering may not be launched now; the request is planned again. */
 export class OfferingClosed extends NodeyardError {
   constructor({ provider, az, type }: Offering, why: string) {
     const place = az === null ? provider : `${provider} ${az}`;

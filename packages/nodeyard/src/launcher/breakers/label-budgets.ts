@@ -127,7 +127,7 @@ export class LabelBudgets {
     await entry.counted;
   }
 
-  /** A launch that was let in told nothing of the label. */
+  /** A launch that was admitted showed nothing about the label. */
   left(label: string): Entry {
     const entry = this.#entryOf(label);
     entry.line.left();

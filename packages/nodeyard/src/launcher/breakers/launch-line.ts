@@ -2,7 +2,7 @@ import { abortable } from "@nodeyard/driver";
 import { type Clock, NodeyardError } from "@nodeyard/runtime";
 import { inTime } from "../../coordination/index.ts";
 
-/** No launch of a label may start now: too many failed in all its places together. */
+/** No launch of a label may start now: too many failed in all its pools together. */
 export class BudgetSpent extends NodeyardError {
   constructor(label: string, why: string) {
     super("launcher.budget_spent", `no launches of ${label} for now: ${why}`);

@@ -4,7 +4,7 @@ import { CommitFailed, type Op, type OpResult, requestBytes, type Tree, TreeErro
 import type { ScopeKey } from "./holdings.ts";
 import { encodeLedger, type Ledger, ledgerPath } from "./ledger-znode.ts";
 
-/** A limit is used up by what all Nodeyard launchers made or gave away. */
+/** A limit is used up by the nodes of all Nodeyard launchers. */
 export class LimitReached extends NodeyardError {
   readonly scope: ScopeKey;
   readonly resource: string;

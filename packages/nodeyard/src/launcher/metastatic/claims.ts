@@ -21,7 +21,7 @@ export class Claims {
   readonly #byNode = new Map<string, Set<Claim>>();
   readonly #onNode: (node: string) => void;
 
-  /** `onNode` is told of each node whose claims changed. */
+  /** `onNode` is called for each node whose claims changed. */
   constructor(onNode: (node: string) => void) {
     this.#onNode = onNode;
   }

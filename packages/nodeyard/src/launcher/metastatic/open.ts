@@ -42,7 +42,7 @@ export function openMetastatic(
   };
 }
 
-/** The parts of one provider, and what they are told of the view. */
+/** The parts of one provider, and the view's events for them. */
 class MetastaticRuntime {
   readonly slots: Slots;
   readonly #context: Context;

@@ -37,7 +37,7 @@ export class Owner {
   readonly #askAfter = new Map<string, number>();
   /** Backing requests that failed in a row, by label. */
   readonly #failures = new Map<string, number>();
-  /** Claims that name no node, by path: they have been told of. */
+  /** Claims that name no node, by path: they have been logged. */
   #senseless: ReadonlySet<string> = new Set();
   #compare = true;
   /** What failed last, and when to try it again: by action. */
@@ -88,7 +88,7 @@ export class Owner {
     this.#wake(0);
   }
 
-  /** To be told of what concerns the provider, after the book was. */
+  /** To be called with events of the provider, after the slot index. */
   onEvent(event: ViewEvent): void {
     if (event.type === "own" && event.after === undefined) {
       const place = slotsPath(event.path);

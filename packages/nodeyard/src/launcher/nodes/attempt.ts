@@ -30,7 +30,7 @@ export interface Launch {
   readonly label: LabelConfig;
 }
 
-/** One try: the steps of the driver, then the scan; each is told to `onStep`. Resolves with what the record is to say of the machine. */
+/** One try: the steps of the driver, then the scan; each is reported to `onStep`. Resolves with what the record is to say of the machine. */
 export async function attemptLaunch(
   context: Context,
   launch: Launch,

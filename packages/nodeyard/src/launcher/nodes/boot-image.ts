@@ -4,7 +4,7 @@ import { NodeyardError } from "@nodeyard/runtime";
 import type { Context, ServingPool } from "../context.ts";
 import { chooseUpload, type LaunchKey } from "./choose-upload.ts";
 
-/** The image that a launch was planned with has no ready upload any more: another plan may do. */
+/** The image that a launch was planned with has no ready upload any more; the launch is planned again. */
 export class ImageGone extends NodeyardError {
   constructor(image: string, provider: string) {
     super("launcher.image_gone", `diskimage ${image} has no ready upload at provider ${provider} any more`);

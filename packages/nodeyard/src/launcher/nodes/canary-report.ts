@@ -17,7 +17,7 @@ export function isUnproven({ view }: Pick<Context, "view">, imageId: string | nu
 
 /**
  * Tells the trial of an image how a launch of it went; nothing while there is none. `bootMs` undefined: its machine did not answer.
- * What cannot be told is logged: a trial needs many launches, and no launch needs a trial. Never rejects.
+ * A report that fails is logged: a trial needs many launches, and no launch needs a trial. Never rejects.
  */
 export async function tellCanary(
   { tree, view, log }: Pick<Context, "tree" | "view" | "log">,

@@ -47,7 +47,7 @@ export async function keepConsole(
   const limit = deadline(context.clock, READ_MS, late, signal);
   try {
     const read = consoles.read(tag, { signal: limit.signal, externalId });
-    // Also a driver that does not heed its signal holds nothing up.
+    // A driver that ignores its signal holds nothing up either.
     const text = await inTime(context.clock, READ_MS, read, late);
     if (text === null) return;
     const { lines, cut } = consoleTail(text);

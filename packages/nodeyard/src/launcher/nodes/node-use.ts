@@ -12,7 +12,7 @@ export async function nodeUse(tree: Tree, id: string): Promise<NodeUse> {
     if (state === "ready") return allocatedTo === null ? "unused" : "between";
     return IN_USE.has(state) ? "used" : "between";
   } catch (error) {
-    // Somebody may have it, and the other nodes of the provider are told of all the same.
+    // Somebody may use it; the other nodes of the provider are reported all the same.
     if (error instanceof RecordError) return "used";
     if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
     return "between";

@@ -25,7 +25,7 @@ export async function notify<T>(
   try {
     const told = call(limit.signal);
     if (told === undefined) return undefined;
-    // Noted, so that the provider is not closed under it; a driver that does not heed its signal is not waited for.
+    // Noted, so that the provider is not closed during it; a driver that ignores its signal is not waited for.
     const noted: Promise<unknown> = told.catch(() => {}).finally(() => work.delete(noted));
     work.add(noted);
     return await inTime(context.clock, NOTICE_MS, told, late);

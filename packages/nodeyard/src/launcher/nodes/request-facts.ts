@@ -1,7 +1,7 @@
 import type { RequestFacts } from "@nodeyard/driver";
 import type { HeldRequest } from "../fence/records.ts";
 
-/** What drivers are told of a request. */
+/** What drivers get to know of a request. */
 export function requestFacts({ id, record }: HeldRequest): RequestFacts {
   return {
     id,

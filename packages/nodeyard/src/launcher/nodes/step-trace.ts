@@ -1,7 +1,7 @@
 import type { LiveTask } from "../../telemetry/index.ts";
 import { type Context, treeNow } from "../context.ts";
 
-/** Steps of one try that are told, at most: the rest is counted. */
+/** Steps of one try that are reported, at most: the rest is counted. */
 const MOST = 64;
 
 /** A step that goes on now; `began` is tree time, milliseconds. */

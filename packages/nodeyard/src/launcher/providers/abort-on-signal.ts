@@ -7,7 +7,7 @@ const IN_STEPS: ReadonlySet<CallName> = new Set(["create", "remove", "upload", "
 const SILENT: ReadonlySet<unknown> = new Set(["launcher.provider_silent", "launcher.probe_silent"]);
 
 /**
- * The wait for a call ends when its signal aborts, also where a driver does not heed it, so that nothing waits for one that
+ * The wait for a call ends when its signal aborts, even if the driver ignores it, so that nothing waits for one that
  * never answers (rule 8). The call is left behind, and counted when it was late.
  */
 export function abortOnSignal(provider: string, counters: Counters): Layer {

@@ -33,7 +33,7 @@ type NodeOutcome = {
 
 type NodesetPlan = Pick<Extract<Action, { type: "accept" }>, "nodes" | "zone">;
 
-/** Who is told how far it has come. */
+/** Receives its progress. */
 interface Telling {
   readonly live: LiveTask;
   /** The last of its launches has begun. */

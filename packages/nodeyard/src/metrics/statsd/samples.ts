@@ -27,7 +27,7 @@ function countSamples({ name, value, labels }: Of<"count">): readonly StatsdSamp
     case "launcher.leaked":
       return [{ key: `nodepool.provider.${part("provider")}.leaked.${part("type")}s`, type: "c", value }];
     case "builder.uploads":
-      // The old builder never told of these.
+      // The old builder never sent these.
       if (labels.result === "ready") return none;
       return [{ key: `nodepool.image_update_failed.${part("image")}.${part("provider")}`, type: "c", value }];
     default:

@@ -52,7 +52,7 @@ export async function nodeStory(
       ? situationOf(record, holder, pools, { history, steps }, since, slots)
       : stuck(record, letter)),
     ...replyParts(replies),
-    // Those of the request are told with the request.
+    // Those of the request are shown with the request.
     pools: [],
     estimate: null,
     steps,
@@ -115,7 +115,7 @@ function stepsOf(id: string, { asked, history }: MemberReplies): readonly LifeSt
   );
 }
 
-/** Its machine does not go: a person is needed, and told what for. */
+/** Its machine cannot be deleted: an operator is needed, and told what for. */
 function stuck({ id, provider }: NodeRecord, letter: DeadLetter): Pick<Story, "waitsFor" | "next"> {
   const { attempts, error, since } = letter;
   return {

@@ -26,7 +26,7 @@ export async function lockHolder(tree: Tree, parent: string): Promise<string | n
   return text === "" ? first : text;
 }
 
-/** Every record beneath `root` that makes sense: one that does not is told by the listings, and stops nothing. */
+/** Every readable record beneath `root`: listings report the others, which stop nothing. */
 export async function readEach<T>(
   tree: Tree,
   root: string,

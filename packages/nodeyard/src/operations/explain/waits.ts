@@ -11,7 +11,7 @@ const WEAK: ReadonlySet<string> = new Set([
   "tree.incomplete",
 ]);
 
-/** The best reason that live launchers give. A provider whose API fails is told before a launcher has nothing to say. */
+/** The best reason that live launchers give. A failing provider API counts for more than a launcher without a reason. */
 export function liveWait({ asked }: MemberReplies, pools: readonly PoolLine[]): Wait | undefined {
   const waits = asked.answers.flatMap(({ testimony }) => testimony.wait ?? []);
   const strong = waits.find(({ code }) => code === "handling") ?? waits.find(({ code }) => !WEAK.has(code));

@@ -3,7 +3,7 @@ import { NodeyardError } from "@nodeyard/runtime";
 /** Where trials of new builds are kept, one record per image; an image that has never had one has none. */
 export const CANARIES = "/nodeyard/canaries";
 
-/** What launches told of a build. */
+/** What launches reported of a build. */
 export interface BootTally {
   readonly boots: number;
   /** Launches whose machine did not answer. */

@@ -129,7 +129,7 @@ export async function names(
   return ((await orUndefined(tree.children(path))) ?? []).filter((name) => name !== "lock").sort();
 }
 
-/** Undefined for what is gone, empty, or makes no sense; the last is told. */
+/** Undefined for what is gone, empty, or cannot be read; the last is reported. */
 async function read<T>(
   { tree }: Pick<OperationHandles, "tree">,
   path: string,

@@ -17,7 +17,7 @@ export interface FileEvidence extends Evidence {
 
 /**
  * Evidence in a SQLite file, since a port or volume is deleted on the word of it when the node's record is long gone. A file
- * that cannot be used costs only clean-up: what is not remembered is told of and left alone.
+ * that cannot be used costs only clean-up: what is not remembered is logged and left alone.
  */
 export function openEvidence(
   file: string,

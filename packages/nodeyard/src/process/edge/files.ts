@@ -78,7 +78,7 @@ function discard(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // The failure that came before is told.
+    // The earlier failure is reported.
   }
 }
 

@@ -46,7 +46,7 @@ export function historyIn(database: DatabaseSync, { request, node, lease }: Subj
 
 /** Rows that are looked through for the latest of a kind, at most: a long journal must not cost a start. */
 const LOOKED_AT = 50_000;
-/** And so many are told of, at most. */
+/** The most that are returned. */
 const TOLD = 5_000;
 
 /** The latest events of these names, oldest first. Never throws. */

@@ -5,7 +5,7 @@ import type { Handler } from "../handler.ts";
 import { callerOfToken, type TokenAccount } from "../tokens.ts";
 import { httpServer } from "./http-server.ts";
 
-/** Listens on loopback, for those who show a token; everybody else is told what `Help` says. Throws NotLoopbackError. */
+/** Listens on loopback, for those who show a token; everybody else gets the answer of `Help`. Throws NotLoopbackError. */
 export async function listenTcp(
   handler: Handler,
   host: string,

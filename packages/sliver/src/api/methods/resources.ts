@@ -50,7 +50,7 @@ const setLoans: TargetMethod = {
 export const RESOURCE_METHODS: readonly TargetMethod[] = [getEffectiveRspec, getLoans, getRspec, setLoans];
 
 /**
- * Where generations are told apart, a loan is to the one that has the name now and ends with it. In documents of PLC
+ * Where generations are known, a loan is to the one that has the name now and ends with it. In documents of PLC
  * there is only the name, and a loan holds again when it comes back.
  */
 function bound(loans: readonly Loan[], state: State, by: string): Loan[] {

@@ -7,7 +7,7 @@ const MAX_SIZE = 16 * 1024 * 1024;
 
 /**
  * Appends a line of JSON per decision. Throws what the file system throws: a call that cannot be noted is not made. A file that cannot
- * be put aside grows on, and `onFailure` is told once.
+ * be rotated keeps growing, and `onFailure` is called once.
  */
 export function auditFile(
   path: string,

@@ -8,7 +8,7 @@ import { DaemonConfigError } from "../errors.ts";
 export type TlsPaths = { readonly [name in keyof TlsFiles]?: string | undefined };
 
 /**
- * Texts of the PEM files that keys of `place` name, as they are now. What cannot be used is said with place and mend, where TLS would say
+ * Texts of the PEM files that keys of `place` name, as they are now. An unusable file is reported with its place and a remedy, where TLS would say
  * something of its own. Throws DaemonConfigError.
  */
 export function readTls(place: string, paths: TlsPaths): TlsFiles {

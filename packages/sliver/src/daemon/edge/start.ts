@@ -33,7 +33,7 @@ export interface Daemon {
 
 export type BackEnds = Readonly<Record<string, (config: DaemonConfig) => BackEnd>>;
 
-/** The whole sliver manager. Rejects with what cannot be mended by waiting, everything that was begun undone. */
+/** Starts the sliver manager. Rejects with errors that waiting does not resolve, after undoing what it started. */
 export async function startDaemon(
   config: DaemonConfig,
   backEnds: BackEnds,

@@ -6,7 +6,7 @@ import { EnrolError } from "../errors.ts";
 import { CONTROL_USER, LAYOUT } from "../layout.ts";
 import { hasSystemd, textAt } from "./look.ts";
 
-/** Why the control account could not log in as sshd is configured now, and the mend. Throws EnrolError when sshd refuses its files. */
+/** Why the control account could not log in as sshd is configured now, and what to do. Throws EnrolError when sshd refuses its files. */
 export async function wrongSshd(signal: AbortSignal): Promise<string | undefined> {
   // It wants its folder for that, which the service makes elsewhere.
   const folder = existsSync("/run/sshd") ? [] : [run(["mkdir", "-p", "-m", "0755", "/run/sshd"], { signal })];

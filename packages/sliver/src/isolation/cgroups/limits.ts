@@ -26,7 +26,7 @@ const SMALLEST_QUOTA = 1000;
 type LimitInput = Pick<SliverConfig, "effective" | "limits" | "cores">;
 
 /**
- * What the kernel is told, in the words of the hierarchy that has the controller (docs/contract/slivers.md, "Kernel limits"). `device` is
+ * The limits for the kernel, in the words of the hierarchy that has the controller (docs/contract/slivers.md, "Kernel limits"). `device` is
  * the pool's block device as `major:minor`; without one io has nowhere to be limited.
  */
 export function limitWrites(

@@ -70,7 +70,7 @@ export class QuotaGroups {
     });
   }
 
-  /** Resolves when each is gone or is known to stay; the file system is told not to take its time. */
+  /** Resolves when each is gone or is known to stay; the file system is asked to do it at once. */
   async hurry(signal: AbortSignal): Promise<void> {
     if (this.#working === undefined) return;
     this.#waiting++;

@@ -12,7 +12,7 @@ const UNKNOWN_AUTHORITY: ReadonlySet<unknown> = new Set([
 const OPENSSL = /error:[0-9A-F]{8}:[^:]*:[^:]*:([^:]+)/;
 const WANTS_CERTIFICATE = /certificate required|handshake failure/;
 
-/** Why a call came to nothing, in one line. Node's mend for authorities would be an option of a program that nobody starts by hand. */
+/** Why a call failed, in one line. Node's own remedy for authorities is a command-line option, which a daemon's user cannot set. */
 export function whyOf(cause: unknown): string {
   const message = messageOf(cause);
   if (UNKNOWN_AUTHORITY.has((cause as { code?: unknown } | null)?.code))

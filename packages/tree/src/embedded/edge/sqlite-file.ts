@@ -46,7 +46,7 @@ export class SqliteFile {
     this.#meta = db.prepare("UPDATE meta SET value = ? WHERE key = ?");
   }
 
-  /** Locks, checks and migrates the file at `path`; throws `Refusal` for what people can mend. */
+  /** Locks, checks and migrates the file at `path`; throws `Refusal` for what an operator can fix. */
   static open(path: string): SqliteFile {
     const db = new DatabaseSync(path, { timeout: 0 });
     try {

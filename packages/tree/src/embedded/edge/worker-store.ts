@@ -86,7 +86,7 @@ class WorkerStore implements Store {
     else waiter?.reject(new StoreFailed(message.type, "unknown", new Error(message.error)));
   }
 
-  /** A thread that dies answers nothing any more: whoever waits is told, with the outcome unknown. */
+  /** A thread that dies answers nothing any more: waiting calls fail, with the outcome unknown. */
   #end(error: Error): void {
     this.#failure ??= error;
     this.#first.reject(error);

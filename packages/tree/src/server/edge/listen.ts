@@ -10,7 +10,7 @@ const MAX_SOCKET_PATH = 107;
 const HANDSHAKE_LIMIT_MS = 10_000;
 /** Connections beyond the limit that may be in the midst of a handshake; the system refuses more. */
 const SPARE_CONNECTIONS = 64;
-/** A client that was told goodbye and does not hang up is cut off after this. */
+/** A client whose session is closed and that does not hang up is cut off after this. */
 const LINGER_MS = 2_000;
 
 /**

@@ -24,7 +24,7 @@ export class Effects {
     this.#tell({ type: "put", path, data, stat });
   }
 
-  /** A stat that shows no new data, but perhaps newer figures of the children: kept, and not told. */
+  /** A stat that shows no new data, but perhaps newer counts of the children: kept, and not reported. */
   unchanged(path: string, stat: Stat): void {
     const old = this.#known.get(path);
     if (old?.stat === undefined || old.data === undefined) return;

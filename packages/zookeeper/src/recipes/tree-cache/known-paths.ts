@@ -17,7 +17,7 @@ function nameOf(path: string): string {
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** What was told of a subtree, with an index of children that includes the paths in between. */
+/** What was reported of a subtree, with an index of children that includes the paths in between. */
 export class KnownPaths {
   readonly #root: string;
   readonly #known = new Map<string, CachedZnode>();

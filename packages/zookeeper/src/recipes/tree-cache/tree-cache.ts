@@ -116,7 +116,7 @@ class Cache implements TreeCache {
     return this.close();
   }
 
-  /** The watch comes before the walk: what changes during the walk is told by events. */
+  /** The watch comes before the walk: what changes during the walk is reported by events. */
   async #addWatch(): Promise<void> {
     const { client } = this.#on;
     while (!this.#closed) {

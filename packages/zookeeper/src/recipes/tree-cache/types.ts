@@ -9,7 +9,7 @@ export type TreeCacheChange =
   /** A znode is there. `data` and `stat` are given for paths of interest "data" only. */
   | { readonly type: "put"; readonly path: string; readonly data?: Buffer; readonly stat?: Stat }
   | { readonly type: "remove"; readonly path: string }
-  /** Events may have been missed: what follows, up to `synced`, is what differs from what was told before. */
+  /** Events may have been missed: what follows, up to `synced`, is what differs from what was reported before. */
   | { readonly type: "gap" }
   /** Everything has been compared with the server. */
   | { readonly type: "synced" };

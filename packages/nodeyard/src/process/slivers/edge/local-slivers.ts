@@ -185,7 +185,7 @@ async function stop(guard: ChildProcess, { clock }: Machine): Promise<void> {
   );
 }
 
-/** The last error that the manager told of. */
+/** The last error that the manager reported. */
 function complaint(): string | undefined {
   const text = existsSync(PLACES.log) ? readFileSync(PLACES.log, "utf8") : "";
   return [...text.matchAll(/^error (.*)$/gm)].at(-1)?.[1];
