@@ -47,7 +47,8 @@ export function contextOf(installation: string): DriverContext {
 }
 
 /** What the driver makes of a provider of the file; a finding is an error. */
-export function compile(raw: Readonly<Record<string, unknown>>): QemuProviderConfig {
+export function compile(fields: Readonly<Record<string, unknown>>): QemuProviderConfig {
+  const raw: Readonly<Record<string, unknown>> = { name: "local", ...fields };
   const labels = (raw.pools as { labels: { name: string }[] }[]).flatMap((pool) => pool.labels);
   const report = ({ path, message }: { path: readonly unknown[]; message: string }) => {
     throw new Error(`${path.join(".")}: ${message}`);

@@ -2,7 +2,7 @@ import type { Resources } from "../resources.ts";
 
 /**
  * Compiled configuration: what the launcher and the drivers work with. Every default is applied (in the driver's
- * `config.load`, nowhere else); nothing in here is optional by accident. Times are milliseconds.
+ * table of keys, nowhere else); nothing in here is optional by accident. Times are milliseconds.
  */
 
 /** How a client reaches a node; copied onto the node record. */
