@@ -66,7 +66,7 @@ async function tellsOfBoth(stranger: Stranger, second: Running): Promise<void> {
   expect(half.pools).toHaveLength(1);
   const { out } = await stranger.site.run("-c", stranger.site.config, "explain", "label", "small");
   const unknown = await stranger.site.run("-c", stranger.site.config, "explain", "4711");
-  expect(unknown.err).toMatch(/no node 0000004711, .* knows it \(no answer from \S+\); see/);
+  expect(unknown.err).toMatch(/no node 0000004711, .* know it \(no answer from \S+\); see/);
   expect(out).toMatch(/\nDid not answer: \S+ \(no answer within 3 s\)\./);
 
   second.child.kill("SIGCONT");
