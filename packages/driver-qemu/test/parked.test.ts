@@ -88,7 +88,7 @@ describe.skipIf(skip)("a guest that parks", { timeout: 300_000 }, () => {
     await parked(at("run"), signal);
     const half = `entropy ${"0f".repeat(63)}\ngo\n`;
     await expect(released(at("run"), half, async () => {}, signal)).rejects.toThrow(
-      /would not go on: .*entropy/,
+      /cannot continue: .*entropy/,
     );
   });
 });

@@ -1,4 +1,11 @@
-import { type CreateOrder, type ExternalId, type Provider, runSteps, type Tag } from "@nodeyard/driver";
+import {
+  type CreateOrder,
+  DriverError,
+  type ExternalId,
+  type Provider,
+  runSteps,
+  type Tag,
+} from "@nodeyard/driver";
 import { createOpenstackDriver } from "@nodeyard/driver-openstack";
 import { systemClock as clock } from "@nodeyard/runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -49,11 +56,12 @@ test.each([
   const until = clock.monotonic() + RUN_MS;
   let busyMs = 0;
   let lives = 0;
+  let refused = 0;
   await Promise.all(
     Array.from({ length: nodes }, async (_, lane) => {
       for (let round = 0; clock.monotonic() < until; round++) {
         const started = clock.monotonic();
-        await life(provider, config, String(lane * 1_000 + round).padStart(10, "0"));
+        refused += await life(provider, config, String(lane * 1_000 + round).padStart(10, "0"));
         busyMs += clock.monotonic() - started;
         lives++;
       }
@@ -63,13 +71,19 @@ test.each([
   const rate = counts.reads / (busyMs / 1_000);
   process.stderr.write(
     `${nodes} at once: ${lives} lives, ${counts.reads} reads (${rate.toFixed(3)} per second and node), ` +
-      `${counts.changes} changing calls (${(counts.changes / lives).toFixed(1)} per life)\n`,
+      `${counts.changes} changing calls (${(counts.changes / lives).toFixed(1)} per life), ` +
+      `${refused} creates refused by a fault of the cloud\n`,
   );
-  expect(counts.changes).toBe(lives * 2);
+  expect(counts.changes).toBe(lives * 2 + refused);
+  expect(refused).toBeLessThanOrEqual(lives / 20);
   expect(rate).toBeLessThanOrEqual(most);
 });
 
-async function life(provider: Provider, config: ReturnType<typeof compile>, nodeId: string): Promise<void> {
+/**
+ * Creates and removes one node. Resolves to how often the cloud answered the create with a fault of its own: nova answers
+ * 500 when a port of another server goes while it lists the ports. The launcher makes such an attempt again.
+ */
+async function life(provider: Provider, config: ReturnType<typeof compile>, nodeId: string): Promise<number> {
   const [pool] = config.pools;
   const tag: Tag = { installation: "reads", provider: config.name, pool: "main", nodeId };
   const order = {
@@ -91,6 +105,15 @@ async function life(provider: Provider, config: ReturnType<typeof compile>, node
       externalId = id;
     },
   });
-  await runSteps((step) => provider.create(order, step), options());
+  let refused = 0;
+  const create = () => runSteps((step) => provider.create(order, step), options());
+  const serverFault = (error: unknown) => {
+    if (!(error instanceof DriverError && error.kind === "transient" && / 500: /.test(error.message)))
+      throw error;
+    refused++;
+    return "refused" as const;
+  };
+  while ((await create().catch(serverFault)) === "refused");
   await runSteps((step) => provider.remove(tag, step), options());
+  return refused;
 }

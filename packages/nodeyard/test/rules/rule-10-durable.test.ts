@@ -128,7 +128,7 @@ describe.skipIf(noSmallDisk() !== undefined)("rule 10: a disk that takes no more
     expect(errors(err)).toMatchObject([
       {
         code: "process.store_lost",
-        message: expect.stringMatching(/disk\/state cannot be written \(.*full\): .*make room/),
+        message: expect.stringMatching(/disk\/state cannot be written \(.*full\): .*free disk space/),
       },
     ]);
     await expect(tree.create("/rule-10/late", undefined, { deadlineMs: 1_000 })).rejects.toThrow();

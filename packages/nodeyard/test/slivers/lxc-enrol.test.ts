@@ -41,7 +41,9 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
   test("a dry run says what would be done, and what is missing; nothing of it is", async () => {
     const { code, out, err } = await install("--dry-run", "--json", "--back-end", "container");
     expect(code).toBe(1);
-    expect(err).toMatch(/packages are missing there: mmdebstrap; install them, or add --install-packages/);
+    expect(err).toMatch(
+      /packages are missing on the host: mmdebstrap; install them, or add --install-packages/,
+    );
     const { changes, missingPackages } = JSON.parse(out) as Done;
     expect(missingPackages).toEqual(["mmdebstrap"]);
     expect(changes).toContain("create the user nodeyard-control, without a password or a home");

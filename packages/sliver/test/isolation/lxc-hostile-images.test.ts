@@ -82,7 +82,9 @@ describe.skipIf(whyNot() !== undefined)("what an archive may hold", { timeout: 1
     });
     for (const name of ["cut", "bare", "huge", "none", "other"])
       await expect(images.ensure(name, signal), name).rejects.toMatchObject({ code: "sliver.image" });
-    expect(lab.inPool()).toEqual([]);
+    // A full pool may refuse even a removal; what it refused goes with the next image that is retired.
+    await images.retire(signal);
+    expect(lab.inPool(), lab.said.join("\n")).toEqual([]);
     expect(await lab.images({ a: { tar: lab.archive(ROOT) } }).ensure("a", signal)).toMatch(/[0-9a-f]{64}$/);
   });
 });

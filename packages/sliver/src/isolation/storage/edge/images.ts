@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { type Clock, deadline } from "@nodeyard/runtime";
+import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
 import { writeAtomic } from "../../edge/atomic.ts";
 import { ImageError, PoolFullError } from "../../errors.ts";
 import { IMAGE_DIGEST, type ImageSource } from "../source.ts";
@@ -61,16 +61,16 @@ export class Images {
   /** What a crash left half made. Nothing may be made meanwhile. */
   async tidy(signal: AbortSignal): Promise<void> {
     await this.#archives.tidy();
-    for (const name of await readdir(this.#folder).catch(() => []))
-      if (name.endsWith(".new")) await this.#free(join(this.#folder, name), signal);
+    await this.#freeHalves(signal);
   }
 
   /**
-   * Removes images that no configured name stands for any more and no sliver is a copy of. Not while a sliver is being
-   * made: one that is made from an image is not yet a copy of it.
+   * Removes images that no configured name stands for any more and no sliver is a copy of, and half made ones whose
+   * removal failed. Not while a sliver is being made: one that is made from an image is not yet a copy of it.
    */
   async retire(signal: AbortSignal): Promise<void> {
     if (this.#making.size > 0) return;
+    await this.#freeHalves(signal);
     const keep = new Set<string>();
     for (const name of await readdir(this.#names).catch(() => [])) {
       if (!Object.hasOwn(this.#options.sources, name)) await rm(join(this.#names, name), { force: true });
@@ -180,10 +180,17 @@ export class Images {
       await rename(half, path);
     } catch (error) {
       const cleanUp = deadline(this.#options.clock, REMOVAL, () => new ImageError(`${half} stays`));
-      await this.#free(half, cleanUp.signal).catch(() => undefined);
+      await this.#free(half, cleanUp.signal).catch((failure) =>
+        this.#options.onProgress(`image ${name}: ${half} cannot be removed: ${messageOf(failure)}`),
+      );
       cleanUp.cancel();
       throw error;
     }
+  }
+
+  async #freeHalves(signal: AbortSignal): Promise<void> {
+    for (const name of await readdir(this.#folder).catch(() => []))
+      if (name.endsWith(".new")) await this.#free(join(this.#folder, name), signal);
   }
 
   #free(path: string, signal: AbortSignal): Promise<void> {
