@@ -145,7 +145,7 @@ export const CLIENTS: readonly Mutant[] = [
       tests: [`${TESTS}/launcher/min-ready`],
     },
   ]),
-  ...faultsIn(`${CLIENT}/min-ready-controller.ts`, [
+  ...faultsIn(`${CLIENT}/min-ready.ts`, [
     {
       name: "min-ready-requests-stay",
       breaks: "rule 4",

@@ -8,7 +8,7 @@ const CLOCKS = [`${TESTS}/launcher/clock-jumps`];
 
 /** Records that cannot be read, servers that are behind, and clocks that jump. */
 export const DOUBT: readonly Mutant[] = [
-  ...faultsIn(`${SRC}/launcher/requests/lock-parents.ts`, [
+  ...faultsIn(`${SRC}/launcher/tree-leftovers.ts`, [
     {
       name: "locks-of-unreadable-requests-go",
       breaks: "rule 1",

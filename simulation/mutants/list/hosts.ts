@@ -53,7 +53,7 @@ export const HOSTS: readonly Mutant[] = [
       tests: [`${TESTS}/scheduler/planning`, `${TESTS}/scheduler/incremental`],
     },
   ]),
-  ...faultsIn(`${SCHEDULER}/host-line.ts`, [
+  ...faultsIn(`${SCHEDULER}/hosts.ts`, [
     {
       name: "hosts-are-kept-above-the-tenants-limit",
       breaks: ORDER,

@@ -143,7 +143,7 @@ export const NODES: readonly Mutant[] = [
       tests: [`${TESTS}/static-dead`],
     },
   ]),
-  ...faultsIn(`${LAUNCHER}/nodes/deallocate.ts`, [
+  ...faultsIn(`${LAUNCHER}/nodes/node-lock.ts`, [
     {
       name: "frees-what-is-promised",
       breaks: "rule 1",
@@ -219,7 +219,7 @@ export const NODES: readonly Mutant[] = [
       tests: [`${TESTS}/deletions`],
     },
   ]),
-  ...faultsIn(`${LAUNCHER}/nodes/take-out.ts`, [
+  ...faultsIn(`${LAUNCHER}/nodes/node-lock.ts`, [
     {
       name: "takes-out-what-is-taken",
       breaks: "rule 1",
@@ -228,7 +228,7 @@ export const NODES: readonly Mutant[] = [
       tests: [`${TESTS}/static`],
     },
   ]),
-  ...faultsIn(`${LAUNCHER}/nodes/ghosts.ts`, [
+  ...faultsIn(`${LAUNCHER}/tree-leftovers.ts`, [
     {
       name: "ghosts-with-data-go",
       breaks: "rule 6",

@@ -114,7 +114,7 @@ export const REQUESTS: readonly Mutant[] = [
       tests: [`${RULES}/rule-01-effects`],
     },
   ]),
-  ...faultsIn(`${LAUNCHER}/requests/reset.ts`, [
+  ...faultsIn(`${LAUNCHER}/requests/finish.ts`, [
     {
       name: "resets-what-is-served",
       breaks: "rule 1",
@@ -123,7 +123,7 @@ export const REQUESTS: readonly Mutant[] = [
       tests: [`${TESTS}/taken-back`],
     },
   ]),
-  ...faultsIn(`${LAUNCHER}/requests/lock-parents.ts`, [
+  ...faultsIn(`${LAUNCHER}/tree-leftovers.ts`, [
     {
       name: "lock-parents-of-live-requests-go",
       breaks: "rule 1",

@@ -66,7 +66,7 @@ export const SWEEPS: readonly Mutant[] = [
       tests: [`${TESTS}/vanished`],
     },
   ]),
-  ...faultsIn(`${LAUNCHER}/providers/vanished.ts`, [
+  ...faultsIn(`${LAUNCHER}/providers/survey.ts`, [
     {
       name: "vanished-at-first-sight",
       breaks: "rule 5",
@@ -185,7 +185,7 @@ export const SWEEPS: readonly Mutant[] = [
       tests: [`${TESTS}/label-rule`, `${TESTS}/label-budget`],
     },
   ]),
-  ...faultsIn(`${LAUNCHER}/gate.ts`, [
+  ...faultsIn(`${LAUNCHER}/tasks.ts`, [
     {
       name: "turns-are-not-given-back",
       breaks: "rule 4",

@@ -17,10 +17,10 @@ import type { Counters, Journal, Live, Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
 import type { AgeClock } from "./age-clock.ts";
 import type { Admission } from "./breakers/admission.ts";
-import type { HeldNode } from "./fence/records.ts";
+import type { HeldNode } from "./held-records.ts";
 import type { Ledgers } from "./limits/ledger.ts";
 import type { StepUnderWay } from "./nodes/step-trace.ts";
-import type { Timings } from "./timing/index.ts";
+import type { Timings } from "./timings.ts";
 
 /** A provider that is open, with what was learnt about it. */
 export interface OpenProvider {

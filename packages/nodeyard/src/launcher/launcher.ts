@@ -6,11 +6,11 @@ import type { LiveWork, PastEvent } from "../telemetry/index.ts";
 import type { View, ViewEvent } from "../view/index.ts";
 import type { Loop } from "./loop.ts";
 import { Membership } from "./membership.ts";
-import { removeGhosts } from "./nodes/ghosts.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { assemble, type Parts, seed } from "./parts.ts";
 import { eachAlone, Sweeps } from "./sweeps.ts";
 import { testify, type Witness } from "./testify.ts";
+import { removeGhosts } from "./tree-leftovers.ts";
 
 const SWEEP = { kind: "controller", name: "sweep", site: "launcher/launcher.ts" } as const;
 

@@ -4,7 +4,7 @@ import type { Tree } from "@nodeyard/tree";
 import type { LabelPolicy } from "../scheduler/index.ts";
 import type { SliverAccess } from "../slivers/index.ts";
 import type { Counters, History, Journal, Log, Subject } from "../telemetry/index.ts";
-import type { Identity } from "./providers/register-pools.ts";
+import type { Identity } from "./providers/served.ts";
 
 /** The part of the configuration that the launcher works by. */
 export interface LauncherConfig {

@@ -9,16 +9,16 @@ import { Breakers } from "./breakers/breakers.ts";
 import { LabelBudgets } from "./breakers/label-budgets.ts";
 import { defaultRule } from "./breakers/rule.ts";
 import { LeaseKeeper } from "./clients/leases.ts";
-import { MinReadyController } from "./clients/min-ready-controller.ts";
+import { MinReadyController } from "./clients/min-ready.ts";
 import { Ledgers } from "./limits/ledger.ts";
 import { Loop } from "./loop.ts";
 import { Deletions } from "./nodes/deletions.ts";
 import type { StepUnderWay } from "./nodes/step-trace.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { Serving } from "./providers/serving.ts";
-import { LockParentSweep } from "./requests/lock-parents.ts";
 import { Tasks } from "./tasks.ts";
-import { Timings } from "./timing/index.ts";
+import { Timings } from "./timings.ts";
+import { LockParentSweep } from "./tree-leftovers.ts";
 
 export type Parts = ReturnType<typeof assemble>;
 

@@ -4,11 +4,10 @@ import type { Action, SchedulerEvent } from "../scheduler/index.ts";
 import type { LiveTask } from "../telemetry/index.ts";
 import { requestMinReady } from "./clients/min-ready.ts";
 import type { Context } from "./context.ts";
-import { Gate } from "./gate.ts";
-import { deallocateNode } from "./nodes/deallocate.ts";
 import type { Deletions } from "./nodes/deletions.ts";
+import { deallocateNode } from "./nodes/node-lock.ts";
+import { resetLost } from "./requests/finish.ts";
 import { type Handled, handleDecline, handleRequest } from "./requests/handler.ts";
-import { resetLost } from "./requests/reset.ts";
 
 /** Failures in a row per request, node or label, at most this many remembered. */
 const REMEMBERED = 50_000;
@@ -216,4 +215,35 @@ export class Tasks {
 
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
+
+/** Lets so many pieces of work go on at once; the others wait in the order in which they came. */
+export class Gate {
+  #free: number;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(atOnce: number) {
+    this.#free = atOnce;
+  }
+
+  /** Resolves and rejects as `work` does. A turn is given back however the work ended. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    try {
+      return await work();
+    } finally {
+      this.#next();
+    }
+  }
+
+  /** The turn goes straight to who waits longest, so that nobody who comes meanwhile is quicker. */
+  #next(): void {
+    for (const wake of this.#waiting) {
+      this.#waiting.delete(wake);
+      wake();
+      return;
+    }
+    this.#free++;
+  }
 }

@@ -4,7 +4,7 @@ import { type History, noHistory, type Subject } from "../telemetry/index.ts";
 import { poolKey, type RequestEntry, type View } from "../view/index.ts";
 import type { StepUnderWay } from "./nodes/step-trace.ts";
 import type { ClosedProvider } from "./providers/served.ts";
-import { estimate, type Timings } from "./timing/index.ts";
+import { estimate, type Timings } from "./timings.ts";
 
 /** What a launcher knows, for whoever asks. */
 export interface Witness {

@@ -1,5 +1,5 @@
 import { hostVerdict } from "./explain.ts";
-import { onTenantTook } from "./host-line.ts";
+import { onTenantTook } from "./hosts.ts";
 import { waitForImage } from "./images.ts";
 import { tries, waitForOffering } from "./offerings.ts";
 import { looksAtRequests, type Plan, planFor, reuseAll, YIELD_MS } from "./plan.ts";
@@ -7,6 +7,7 @@ import { probeQuota, wantQuota } from "./refusals.ts";
 import { decline } from "./requests.ts";
 import { clearVerdict, type PoolState, type State, setVerdict, type Turn } from "./state.ts";
 import type { PlannedNode } from "./types.ts";
+import { zoneKey } from "./usage.ts";
 import {
   dirtyProvider,
   enqueue,
@@ -19,7 +20,6 @@ import {
   wakeTenant,
 } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
-import { zoneKey } from "./zones.ts";
 
 /** Requests behind a blocked head that are looked at in each pass, at most: the first, and the first of a label with idle nodes. */
 const LOOK_BEHIND = 64;

@@ -4,7 +4,7 @@ import { isRefused } from "./refusals.ts";
 import { MIN_READY } from "./requests.ts";
 import type { Blocked, Scope, State } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
-import { unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./used.ts";
+import { unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./usage.ts";
 import { compareWaiting, type Waiting } from "./waits.ts";
 
 type Facts = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 /** What a handler of ours has of a request. */
-export interface Handling {
+interface Handling {
   /** Key of the pool; empty when it only declines the request or puts it back. */
   readonly pool: string;
   /** Launches that have no node record yet, by label: they count as used. */

@@ -4,7 +4,7 @@ import { recheckAll } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
 
 /** Whether a launch of a label has an image to boot. */
-export type ImageVerdict =
+type ImageVerdict =
   | { readonly kind: "ready" }
   | { readonly kind: "waits"; readonly image: string; readonly facts: Readonly<Record<string, unknown>> }
   /** Waiting is of no use: nobody makes it. */

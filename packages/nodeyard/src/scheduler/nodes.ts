@@ -1,14 +1,13 @@
 import type { NodeState } from "@nodeyard/model";
-import type { NodeEntry } from "../view/index.ts";
-import { poolKey } from "../view/index.ts";
-import { hostLeft, hostThere, offerHost, onTenantTook } from "./host-line.ts";
+import { type NodeEntry, poolKey } from "../view/index.ts";
+import { hostLeft, hostThere, offerHost, onTenantTook } from "./hosts.ts";
 import { dueAt, forgetDue, noteState } from "./node-due.ts";
 import { oneInstance } from "./nodeset.ts";
 import { quotaFreed } from "./refusals.ts";
 import { MIN_READY } from "./requests.ts";
 import type { State, Turn } from "./state.ts";
+import { zoneKey } from "./usage.ts";
 import { dirtyProvider, wakeForLabels, wakeTenant } from "./waiting.ts";
-import { zoneKey } from "./zones.ts";
 
 /** States that a node of a capacity-bound pool passes through on its way out: capacity that comes back by itself. */
 const LEAVING: ReadonlySet<string> = new Set<NodeState>(["used", "deleting", "deleted", "failed", "aborted"]);

@@ -2,8 +2,8 @@ import { add, type Resources } from "@nodeyard/driver";
 import { openZones } from "./offerings.ts";
 import type { State } from "./state.ts";
 import type { LocalPool, PlannedNode } from "./types.ts";
+import { leastLoaded } from "./usage.ts";
 import type { Waiting } from "./waits.ts";
-import { leastLoaded } from "./zones.ts";
 
 export const oneInstance: Resources = { instances: 1 };
 

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Resources } from "@nodeyard/driver";
-import { offerHost } from "./host-line.ts";
-import { Hosts } from "./hosts.ts";
+import { Hosts, offerHost } from "./hosts.ts";
 import { Inventory } from "./inventory.ts";
 import { PoolQueue } from "./pool-queue.ts";
 import { quotaFreed } from "./refusals.ts";

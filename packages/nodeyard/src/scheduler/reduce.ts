@@ -1,5 +1,5 @@
 import { allocate, lookAtNewcomers } from "./allocate.ts";
-import { onHostDue } from "./host-line.ts";
+import { onHostDue } from "./hosts.ts";
 import { onBuilders, onImageDue, wakeForImage } from "./images.ts";
 import { keepReady } from "./min-ready.ts";
 import { noteLeaving, onNode, reconsider, reconsiderAges, wakeFreed } from "./nodes.ts";

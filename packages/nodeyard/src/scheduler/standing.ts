@@ -15,7 +15,7 @@ export const standingCodes = {
   "pool.lacks-label": "It does not offer the label",
 } as const;
 
-export type StandingCode = keyof typeof standingCodes | VerdictCode;
+type StandingCode = keyof typeof standingCodes | VerdictCode;
 
 /** Where a request stands in one pool of this launcher. */
 export interface Standing {

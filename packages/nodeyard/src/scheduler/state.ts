@@ -56,7 +56,7 @@ export interface PoolState {
 }
 
 /** What a turn has to look at: left by events, worked off within the turn's budget. */
-export interface Todo {
+interface Todo {
   /** Nodes to look at again, because something they depend on changed. */
   readonly nodes: Set<string>;
   /** Requests to classify again. */
@@ -143,7 +143,7 @@ export interface Turn {
   readonly changedVerdicts: Set<string>;
 }
 
-export const emptyPolicy: Policy = {
+const emptyPolicy: Policy = {
   pools: [],
   providers: new Map(),
   labels: new Map(),

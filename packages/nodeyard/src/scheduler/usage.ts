@@ -1,4 +1,6 @@
-import type { Resources } from "@nodeyard/driver";
+import { add, type Resources } from "@nodeyard/driver";
+import type { State } from "./state.ts";
+import type { LocalPool } from "./types.ts";
 
 /**
  * Running sums of resources by key (`pool <key>`, `provider <name>`, `tenant <name>`, `launching <provider>`), where
@@ -48,3 +50,52 @@ export class Usage {
 }
 
 const nothing: Resources = {};
+
+/** Under these keys counts what may be of any pool, and what may be of any tenant. */
+export const ANYWHERE = "anywhere";
+export const ANYBODY = "anybody";
+
+export function usedOfPool(state: State, { key, provider }: LocalPool): Resources {
+  return together(state, `pool ${key}`, `pools of ${provider}`, ANYWHERE);
+}
+
+export function usedOfProvider(state: State, provider: string): Resources {
+  return together(state, `provider ${provider}`, ANYWHERE);
+}
+
+export function usedOfTenant(state: State, tenant: string): Resources {
+  return together(state, `tenant ${tenant}`, ANYBODY);
+}
+
+/** For verdicts: why more is used than a listing of nodes shows. */
+export function unreadableFacts({ unreadable }: State): { readonly unreadable?: number } {
+  return unreadable.nodes.size === 0 ? {} : { unreadable: unreadable.nodes.size };
+}
+
+function together(state: State, key: string, ...wider: readonly string[]): Resources {
+  const sum = state.usage.of(key);
+  if (state.unreadable.nodes.size === 0) return sum;
+  return wider.reduce((all, other) => add(all, state.usage.of(other)), sum);
+}
+
+/** Key of a zone's sum of nodes. */
+export function zoneKey(pool: string, zone: string): string {
+  return `zone ${pool} ${zone}`;
+}
+
+/**
+ * Of the zones in `open`, the one with the fewest nodes of ours, the first of those that are equal: it spreads as a draw of
+ * lots does, but evenly, what is planned counts at once, and it needs no chance in here.
+ */
+export function leastLoaded(state: State, pool: LocalPool, open: readonly (string | null)[]): string | null {
+  let best: string | null = null;
+  let least = Number.POSITIVE_INFINITY;
+  for (const zone of open) {
+    if (zone === null) return null;
+    const load = state.usage.of(zoneKey(pool.key, zone)).instances ?? 0;
+    if (load >= least) continue;
+    best = zone;
+    least = load;
+  }
+  return best;
+}

@@ -1,6 +1,6 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
 import type { PoolState, State } from "./state.ts";
-import { usedOfTenant } from "./used.ts";
+import { usedOfTenant } from "./usage.ts";
 import { labelLine, type Topic, type Waiting } from "./waits.ts";
 
 /** How requests come into the queues and lines, and how they leave: the only code that touches more than one of these at once. */
@@ -18,7 +18,7 @@ export function enqueue(state: State, pool: PoolState, waiting: Waiting): void {
 }
 
 /** The head of a pool is no longer held up, or another one is: what was kept for it is anybody's. */
-export function unblock(state: State, pool: PoolState): void {
+function unblock(state: State, pool: PoolState): void {
   pool.blocked = undefined;
   state.todo.pools.add(pool.policy.key);
   dirtyProvider(state, pool.policy.provider);

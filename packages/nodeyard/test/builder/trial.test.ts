@@ -1,8 +1,8 @@
 import { paths } from "@nodeyard/model";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
+import { chooseUpload } from "../../src/launcher/nodes/boot-image.ts";
 import { tellCanary } from "../../src/launcher/nodes/canary-report.ts";
-import { chooseUpload } from "../../src/launcher/nodes/choose-upload.ts";
 import { canaryPath, listImages } from "../../src/operations/index.ts";
 import { oneBuilder, until } from "./rig.ts";
 

@@ -1,6 +1,6 @@
 import { changeImageUpload, encodeImageUpload, newImageUpload } from "@nodeyard/model";
 import { expect, test } from "vitest";
-import { chooseUpload } from "../../src/launcher/nodes/choose-upload.ts";
+import { chooseUpload } from "../../src/launcher/nodes/boot-image.ts";
 import { type Canary, canaryPath, encodeCanary, noBoots } from "../../src/operations/index.ts";
 import { ImageTable } from "../../src/view/image-table.ts";
 

@@ -1,7 +1,7 @@
 import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { deletionPause, isDeadLetter } from "../../src/launcher/nodes/deletion-rule.ts";
+import { deletionPause, isDeadLetter } from "../../src/launcher/nodes/deletions.ts";
 import { assemble } from "../../src/launcher/parts.ts";
 import { DEAD_LETTERS, deadLetterPath, decodeDeadLetter, retryDeletion } from "../../src/operations/index.ts";
 import { Counters, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";

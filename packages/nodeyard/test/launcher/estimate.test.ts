@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { estimate, TIMING_EVENTS, Timings } from "../../src/launcher/timing/index.ts";
+import { estimate, TIMING_EVENTS, Timings } from "../../src/launcher/timings.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const NOW = 1_000_000;

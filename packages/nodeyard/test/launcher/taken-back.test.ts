@@ -13,7 +13,7 @@ import { expect, test } from "vitest";
 import { Fence } from "../../src/coordination/index.ts";
 import type { Context } from "../../src/launcher/context.ts";
 import { lockRequest } from "../../src/launcher/requests/accept.ts";
-import { resetLost } from "../../src/launcher/requests/reset.ts";
+import { resetLost } from "../../src/launcher/requests/finish.ts";
 import { memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 

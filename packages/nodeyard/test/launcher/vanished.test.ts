@@ -1,8 +1,7 @@
 import type { Resource } from "@nodeyard/driver";
 import { decodeNode, paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
-import { survey } from "../../src/launcher/providers/survey.ts";
-import { vanished } from "../../src/launcher/providers/vanished.ts";
+import { survey, vanished } from "../../src/launcher/providers/survey.ts";
 import { withMethods } from "../rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 

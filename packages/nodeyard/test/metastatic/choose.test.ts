@@ -1,7 +1,7 @@
 import { decodeNode, paths } from "@nodeyard/model";
 import type { Op } from "@nodeyard/tree";
 import { expect, test } from "vitest";
-import type { HeldNode } from "../../src/launcher/fence/records.ts";
+import type { HeldNode } from "../../src/launcher/held-records.ts";
 import { chooseSlot } from "../../src/launcher/metastatic/choose.ts";
 import type { MetastaticLabelOwn } from "../../src/launcher/metastatic/config.ts";
 import { SlotIndex } from "../../src/launcher/metastatic/slot-index.ts";

@@ -4,7 +4,7 @@ import type { CallInfo, CheckOp, MemoryTree } from "@nodeyard/tree";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Fence, FenceLost } from "../../src/coordination/index.ts";
 import type { Context } from "../../src/launcher/context.ts";
-import { type HeldNode, heldNode } from "../../src/launcher/fence/records.ts";
+import { type HeldNode, heldNode } from "../../src/launcher/held-records.ts";
 import { Ledgers } from "../../src/launcher/limits/ledger.ts";
 import type { Claim } from "../../src/launcher/metastatic/claims.ts";
 import { dropClaim } from "../../src/launcher/metastatic/compare.ts";

@@ -4,7 +4,7 @@ import type { Fault, MemoryTree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { Fence, FenceLost } from "../../src/coordination/index.ts";
 import type { Context } from "../../src/launcher/context.ts";
-import { type HeldNode, heldNode } from "../../src/launcher/fence/records.ts";
+import { type HeldNode, heldNode } from "../../src/launcher/held-records.ts";
 import { Ledgers } from "../../src/launcher/limits/ledger.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 import { World } from "./world.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HOST_BACK_MS } from "../../src/scheduler/host-line.ts";
+import { HOST_BACK_MS } from "../../src/scheduler/hosts.ts";
 import type { Action, Policy, SchedulerEvent } from "../../src/scheduler/index.ts";
 import type { ImageFacts, ImageUploadEntry } from "../../src/view/index.ts";
 import { componentOf, node, policy, pool, request, SchedulerFixture } from "./world.ts";

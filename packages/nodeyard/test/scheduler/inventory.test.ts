@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HOST_BACK_MS } from "../../src/scheduler/host-line.ts";
+import { HOST_BACK_MS } from "../../src/scheduler/hosts.ts";
 import { explain, reduce, standingsOf } from "../../src/scheduler/index.ts";
 import { Inventory } from "../../src/scheduler/inventory.ts";
 import { node, policy, pool, request, SchedulerFixture } from "./world.ts";

@@ -5,7 +5,7 @@ import { holderOf } from "@nodeyard/zookeeper";
 import { type Lease, leaseRequestor } from "../../operations/index.ts";
 import type { OwnEntry } from "../../view/index.ts";
 import type { Context } from "../context.ts";
-import { type HeldNode, heldNode } from "../fence/records.ts";
+import { type HeldNode, heldNode } from "../held-records.ts";
 import { lockNode } from "../nodes/node-lock.ts";
 
 /**

@@ -11,7 +11,7 @@ import { hexId, messageOf } from "@nodeyard/runtime";
 import { type Op, TreeError } from "@nodeyard/tree";
 import { withRoot } from "../../coordination/index.ts";
 import { MIN_READY } from "../../scheduler/index.ts";
-import type { RequestEntry } from "../../view/index.ts";
+import type { RequestEntry, ViewEvent } from "../../view/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
 
 /** Writes `count` one-node requests of priority 900 that end with this session (docs/contract/launcher.md, "min-ready"). */
@@ -55,7 +55,7 @@ type Look = (
  * knows is tried first; after a lost reply it may be behind, and the nodes are read. One that somebody keeps changing is
  * left to the sweep, which frees nodes of requests that are gone.
  */
-export async function retireMinReady(context: Context, entry: RequestEntry): Promise<void> {
+async function retireMinReady(context: Context, entry: RequestEntry): Promise<void> {
   const remove: Op = { op: "delete", path: paths.request(entry.id) };
   for (const look of [seen, read]) {
     try {
@@ -98,4 +98,52 @@ const read: Look = async ({ tree }, id) => {
 
 function ignoreMissing(error: unknown): void {
   if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
+}
+
+/**
+ * The requestor of this session's min-ready requests: when one ends, its nodes are freed and the request goes. Whose
+ * request it is shows in its event id, which is noted before the request is written: a lost reply orphans nothing.
+ */
+export class MinReadyController {
+  readonly #context: Context;
+  readonly #busy = new Set<string>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  onEvent(event: ViewEvent): void {
+    if (event.type === "request" && event.after !== undefined) this.#look(event.after);
+  }
+
+  /** The session is lost, and with it the requests. */
+  forget(): void {
+    this.#context.ownMinReady.clear();
+  }
+
+  sweep(): void {
+    const { requests } = this.#context.view;
+    for (const id of requests.byRequestor.get(MIN_READY)) this.#look(requests.byId.get(id)!);
+  }
+
+  #look(entry: RequestEntry): void {
+    const { record, id } = entry;
+    if (
+      record.requestor !== MIN_READY ||
+      !this.#context.ownMinReady.has(record.eventId ?? "") ||
+      this.#busy.has(id)
+    )
+      return;
+    if (record.state !== "fulfilled" && record.state !== "failed") return;
+    this.#busy.add(id);
+    retireMinReady(this.#context, entry)
+      .then(() => this.#context.ownMinReady.delete(record.eventId ?? ""))
+      .catch((error) =>
+        this.#context.log.warn(
+          { request: id, error: messageOf(error) },
+          "cannot delete a min-ready request; the sweep will",
+        ),
+      )
+      .finally(() => this.#busy.delete(id));
+  }
 }

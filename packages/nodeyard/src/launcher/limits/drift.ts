@@ -1,6 +1,6 @@
 import type { Resources } from "@nodeyard/driver";
 import type { SetOp, Tree } from "@nodeyard/tree";
-import { countRecords, nodeIds } from "./count-records.ts";
+import { countRecords, nodeIds } from "./count.ts";
 import { difference, type ScopeKey } from "./holdings.ts";
 import { decodeLedger, ledgerPath, REPAIRED, REPAIRS } from "./ledger-znode.ts";
 

@@ -14,7 +14,7 @@ export const scopeOf = {
 type Counted = Pick<NodeRecord, "provider" | "pool" | "tenantName" | "state" | "allocatedTo" | "resources">;
 
 /** How much of each scope's limits a record takes, as long as it exists; as the scheduler counts (scheduler/nodes.ts). */
-export function holdingsOf(record: Counted): ReadonlyMap<ScopeKey, Resources> {
+function holdingsOf(record: Counted): ReadonlyMap<ScopeKey, Resources> {
   const amount = { instances: 1, ...record.resources };
   const held = new Map<ScopeKey, Resources>([
     [scopeOf.pool(poolKey(record.provider, record.pool)), amount],
@@ -27,7 +27,7 @@ export function holdingsOf(record: Counted): ReadonlyMap<ScopeKey, Resources> {
 }
 
 /** One scope's part of a change: amounts are negative for what is given back. */
-export interface Shift {
+interface Shift {
   readonly scope: ScopeKey;
   readonly amount: Resources;
 }

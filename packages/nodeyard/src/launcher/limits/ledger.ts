@@ -12,14 +12,13 @@ import {
 } from "@nodeyard/tree";
 import type { Log } from "../../telemetry/index.ts";
 import type { View } from "../../view/index.ts";
-import { Count } from "./count.ts";
-import { countRecords, nodeIds } from "./count-records.ts";
+import { Count, countRecords, nodeIds } from "./count.ts";
 import { measureDrift } from "./drift.ts";
 import { isGiven, type ScopeKey, scopeOf, shiftsOf } from "./holdings.ts";
 import { LedgerCache, LimitReached, type Posting } from "./ledger-cache.ts";
 import { decodeLedger, type Ledger, ledgerPath, readLedger } from "./ledger-znode.ts";
 
-export interface LedgerHandles {
+interface LedgerHandles {
   readonly tree: Tree;
   readonly view: View;
   readonly clock: Clock;

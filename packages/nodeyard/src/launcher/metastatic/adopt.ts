@@ -4,7 +4,7 @@ import { type CheckOp, ensurePath, type Op } from "@nodeyard/tree";
 import { backingOwner, encodeBacking, encodeFolder, SLOTS, slotsFolder } from "../../operations/index.ts";
 import type { RequestEntry } from "../../view/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
-import { type HeldNode, heldNode } from "../fence/records.ts";
+import { type HeldNode, heldNode } from "../held-records.ts";
 import { lockNode } from "../nodes/node-lock.ts";
 
 /** "later": somebody holds the node's lock at the moment. "none": there is no node that could be ours. */

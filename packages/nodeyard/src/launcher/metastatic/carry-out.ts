@@ -1,7 +1,7 @@
 import { paths } from "@nodeyard/model";
 import type { CheckOp } from "@nodeyard/tree";
 import type { Context } from "../context.ts";
-import { takeOut } from "../nodes/take-out.ts";
+import { takeOut } from "../nodes/node-lock.ts";
 import { adopt } from "./adopt.ts";
 import { folderEnd, markFailed, openBacking, ownContender, releaseBacking } from "./backing-lock.ts";
 import { askForBacking, withdraw } from "./backing-request.ts";

@@ -13,8 +13,8 @@ import { decodeClaim, retireBacking, slotsFolder } from "../../operations/index.
 import { MIN_READY } from "../../scheduler/index.ts";
 import { type BackingHost, type SlotIsolation, SlotSlivers } from "../../slivers/index.ts";
 import type { Context } from "../context.ts";
-import type { HeldNode } from "../fence/records.ts";
-import { nodeUse } from "../nodes/node-use.ts";
+import type { HeldNode } from "../held-records.ts";
+import { nodeUse } from "../providers/uses.ts";
 import { offered } from "./choose.ts";
 import type { Claim } from "./claims.ts";
 import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider } from "./config.ts";

@@ -2,7 +2,7 @@ import type { ProviderConfig } from "@nodeyard/driver";
 import { backingOwner } from "../../operations/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
 import type { Context, OpenProvider, SlotSource } from "../context.ts";
-import type { HeldNode } from "../fence/records.ts";
+import type { HeldNode } from "../held-records.ts";
 import { isServed } from "../providers/foreign.ts";
 import type { MetastaticLabelOwn, MetastaticProvider } from "./config.ts";
 import { METASTATIC, metastaticDriver } from "./driver.ts";

@@ -8,7 +8,7 @@ import {
   type Step,
   type StepContext,
 } from "@nodeyard/driver";
-import type { HeldNode } from "../fence/records.ts";
+import type { HeldNode } from "../held-records.ts";
 import type { MetastaticLabel, MetastaticProvider } from "./config.ts";
 import { slotResources } from "./machine.ts";
 import type { Slots } from "./slots.ts";

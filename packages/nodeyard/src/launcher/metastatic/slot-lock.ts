@@ -2,7 +2,7 @@ import { type NodePatch, paths } from "@nodeyard/model";
 import { CommitFailed } from "@nodeyard/tree";
 import { FenceLost } from "../../coordination/index.ts";
 import { encodeClaim, slotPlace, withoutPlace } from "../../operations/index.ts";
-import type { HeldNode } from "../fence/records.ts";
+import type { HeldNode } from "../held-records.ts";
 import type { ChosenSlot } from "./choose.ts";
 import { type Claim, claimPath } from "./claims.ts";
 import { agrees } from "./plan-claims.ts";

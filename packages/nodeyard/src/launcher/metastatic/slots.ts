@@ -3,7 +3,7 @@ import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import { FenceLost } from "../../coordination/index.ts";
 import { retireBacking, slotPlace } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
-import type { HeldNode } from "../fence/records.ts";
+import type { HeldNode } from "../held-records.ts";
 import { type ChosenSlot, chooseSlot } from "./choose.ts";
 import { claimPath } from "./claims.ts";
 import type { MetastaticLabel, MetastaticProvider } from "./config.ts";

@@ -1,8 +1,9 @@
 import type { ExternalId, LabelConfig } from "@nodeyard/driver";
 import { type NodePatch, paths } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
+import { type Canary, canaryPath, decodeCanary } from "../../operations/index.ts";
+import { type ImageUploadEntry, isNewer, type View } from "../../view/index.ts";
 import type { Context, ServingPool } from "../context.ts";
-import { chooseUpload, type LaunchKey } from "./choose-upload.ts";
 
 /** The image that a launch was planned with has no ready upload any more; the launch is planned again. */
 export class ImageGone extends NodeyardError {
@@ -47,4 +48,57 @@ export function bootImage(
       shellType: record.shellType ?? shellType,
     },
   };
+}
+
+/** Multiples of the golden ratio fill [0, 1) evenly: of nodes made one after another just the share boots the candidate. */
+const GOLDEN = 0.6180339887498949;
+
+/** A launch, as far as it matters for what it boots. */
+interface LaunchKey {
+  readonly nodeId: string;
+  /** From 1. */
+  readonly attempt: number;
+}
+
+/**
+ * The upload that a launch boots: the newest ready one, but of a build that is on trial only in the share of launches that it
+ * has, and never of one that was rolled back while there is another. A launch that failed is tried again with what is proven.
+ */
+export function chooseUpload(
+  { images, own }: Pick<View, "images" | "own">,
+  image: string,
+  provider: string,
+  launch: LaunchKey,
+): ImageUploadEntry | undefined {
+  const newest = images.get(image)?.ready.get(provider);
+  const canary = canaryIn(own, image);
+  if (newest === undefined || canary === undefined) return newest;
+  const ready = [...images.uploads(image)].filter(
+    (upload) => upload.provider === provider && upload.record.state === "ready",
+  );
+  const stable = newestOf(
+    ready.filter(({ build }) => build !== canary.candidate && !canary.rejected.includes(build)),
+  );
+  const candidate = newestOf(ready.filter(({ build }) => build === canary.candidate));
+  const isDrawn = launch.attempt === 1 && (Number(launch.nodeId) * GOLDEN) % 1 < canary.share;
+  return (isDrawn ? (candidate ?? stable) : (stable ?? candidate)) ?? newest;
+}
+
+/** Undefined for an image without trials, and where its record cannot be read: then the newest build is launched. */
+export function canaryIn(own: View["own"], image: string): Canary | undefined {
+  const entry = own.get(canaryPath(image));
+  if (entry === undefined) return undefined;
+  try {
+    return decodeCanary(image, entry.data);
+  } catch {
+    // Its builder says so.
+    return undefined;
+  }
+}
+
+function newestOf(uploads: readonly ImageUploadEntry[]): ImageUploadEntry | undefined {
+  return uploads.reduce<ImageUploadEntry | undefined>(
+    (best, one) => (best === undefined || isNewer(one, best) ? one : best),
+    undefined,
+  );
 }

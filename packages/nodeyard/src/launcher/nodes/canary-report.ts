@@ -2,7 +2,7 @@ import { messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
 import { canaryPath, counted, decodeCanary, encodeCanary } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
-import { canaryIn } from "./choose-upload.ts";
+import { canaryIn } from "./boot-image.ts";
 
 /** Tries to write against other launchers that tell of theirs, at most. */
 const TRIES = 5;

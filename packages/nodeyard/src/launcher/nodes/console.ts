@@ -9,7 +9,7 @@ const READ_MS = 30_000;
 const MOST_CHARS = 16_384;
 const MOST_LINES = 200;
 
-export interface ConsoleTail {
+interface ConsoleTail {
   readonly lines: readonly string[];
   /** Whether there was more before. */
   readonly cut: boolean;

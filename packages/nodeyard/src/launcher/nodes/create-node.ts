@@ -4,11 +4,9 @@ import { hexId, sleep } from "@nodeyard/runtime";
 import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
 import { FenceLost, withRoot } from "../../coordination/index.ts";
 import { type Context, type ServingPool, treeSeconds } from "../context.ts";
-import type { HeldNode, HeldRequest } from "../fence/records.ts";
-import { heldNode } from "../fence/records.ts";
+import { type HeldNode, type HeldRequest, heldNode } from "../held-records.ts";
 import { type BootImage, bootImage } from "./boot-image.ts";
-import { notify } from "./notices.ts";
-import { requestFacts } from "./request-facts.ts";
+import { notify, requestFacts } from "./notices.ts";
 
 /** Looks for a record whose creation was not answered, at most. */
 const LOOKS = 20;

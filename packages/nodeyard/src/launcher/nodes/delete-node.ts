@@ -4,7 +4,7 @@ import { messageOf, NodeyardError } from "@nodeyard/runtime";
 import { CommitFailed, type Op, TreeError } from "@nodeyard/tree";
 import type { LiveTask } from "../../telemetry/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
-import type { HeldNode } from "../fence/records.ts";
+import type { HeldNode } from "../held-records.ts";
 import { lockNode } from "./node-lock.ts";
 import { notify } from "./notices.ts";
 import { removeMachine } from "./remove-machine.ts";

@@ -1,4 +1,4 @@
-import { messageOf } from "@nodeyard/runtime";
+import { backoff, jitter, messageOf, type Random } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
 import { withRoot } from "../../coordination/index.ts";
 import { DEAD_LETTERS, type DeadLetter, deadLetterPath, encodeDeadLetter } from "../../operations/index.ts";
@@ -6,7 +6,6 @@ import type { LiveTask } from "../../telemetry/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";
 import { type Deleted, deleteNode } from "./delete-node.ts";
-import { deletionPause, isDeadLetter, type Tries } from "./deletion-rule.ts";
 
 /** Nodes whose failed tries are remembered, at most. */
 const REMEMBERED = 50_000;
@@ -117,4 +116,30 @@ export class Deletions {
 
 function nodeOf(path: string): string | undefined {
   return path.startsWith(`${DEAD_LETTERS}/`) ? path.slice(DEAD_LETTERS.length + 1) : undefined;
+}
+
+/** Tries that fail before a node is marked; so many at least also when it has been tried for long. */
+const TRIES = 10;
+const TRIES_AT_LEAST = 3;
+const LONG_MS = 3_600_000;
+
+const FIRST_MS = 1_000;
+const MOST_MS = 300_000;
+/** A marked node is still tried, milliseconds. */
+const DEAD_MS = 1_800_000;
+
+/** Failed tries to delete one node, as far as this process knows. `since`: steady milliseconds, of the first. */
+export interface Tries {
+  readonly failed: number;
+  readonly since: number;
+}
+
+/** Whether a person should look: it does not go by itself. Pure. */
+export function isDeadLetter({ failed, since }: Tries, now: number): boolean {
+  return failed >= TRIES || (failed >= TRIES_AT_LEAST && now - since >= LONG_MS);
+}
+
+/** Pause before the next try, milliseconds. */
+export function deletionPause(random: Random, { failed }: Tries, dead: boolean): number {
+  return dead ? jitter(random, DEAD_MS) : backoff(random, failed - 1, FIRST_MS, MOST_MS);
 }

@@ -1,7 +1,8 @@
-import { DriverError, type Notices } from "@nodeyard/driver";
+import { DriverError, type Notices, type RequestFacts } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { inTime } from "../../coordination/index.ts";
 import type { Context, OpenProvider } from "../context.ts";
+import type { HeldRequest } from "../held-records.ts";
 
 /** For a driver to take a notice in, milliseconds: the work goes on without it. */
 const NOTICE_MS = 10_000;
@@ -38,4 +39,18 @@ export async function notify<T>(
   } finally {
     limit.cancel();
   }
+}
+
+/** What drivers get to know of a request. */
+export function requestFacts({ id, record }: HeldRequest): RequestFacts {
+  return {
+    id,
+    labels: record.nodeTypes,
+    requestor: record.requestor,
+    requestorData: record.requestorData,
+    relativePriority: record.relativePriority,
+    eventId: record.eventId,
+    createdTime: record.createdTime,
+    tenantName: record.tenantName,
+  };
 }

@@ -2,7 +2,7 @@ import { DriverError, runSteps, type StepContext, type Tag } from "@nodeyard/dri
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { beforeEffect, fenceOf, guarded } from "../../coordination/index.ts";
 import type { Context, OpenProvider } from "../context.ts";
-import type { HeldNode } from "../fence/records.ts";
+import type { HeldNode } from "../held-records.ts";
 import { StepTrace, type TraceSubject } from "./step-trace.ts";
 
 /** One attempt to delete, at most, milliseconds (docs/contract/launcher.md, "Attempts and deletions"). */

@@ -3,8 +3,7 @@ import { encodeNode, newNode, paths } from "@nodeyard/model";
 import { backoff, jitter, messageOf } from "@nodeyard/runtime";
 import { Election, withRoot } from "../../coordination/index.ts";
 import { type Context, type OpenProvider, treeSeconds } from "../context.ts";
-import { lockNode } from "../nodes/node-lock.ts";
-import { takeOut } from "../nodes/take-out.ts";
+import { lockNode, takeOut } from "../nodes/node-lock.ts";
 import { probeInTime } from "./probe.ts";
 import { planSlots } from "./slots.ts";
 

@@ -3,9 +3,9 @@ import { deadline, jitter, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { mayAct } from "../../coordination/index.ts";
 import type { NodeEntry, UnreadableEntry } from "../../view/index.ts";
 import type { Context, OpenProvider } from "../context.ts";
-import { takeOut } from "../nodes/take-out.ts";
+import { takeOut } from "../nodes/node-lock.ts";
+import { vanished } from "./survey.ts";
 import { reconcileUses } from "./uses.ts";
-import { vanished } from "./vanished.ts";
 
 const SWEEP_MS = 60_000;
 const ANSWER_MS = 120_000;

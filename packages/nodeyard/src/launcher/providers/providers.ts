@@ -1,8 +1,11 @@
 import {
+  abortable,
+  type CallName,
   type Driver,
   decorate,
   type Evidence,
   idText,
+  type Layer,
   type Provider,
   type ProviderConfig,
   type Resources,
@@ -16,7 +19,6 @@ import type { Counters, Log } from "../../telemetry/index.ts";
 import { type NodeEntry, poolKey, type View } from "../../view/index.ts";
 import type { AgeClock } from "../age-clock.ts";
 import type { OpenProvider } from "../context.ts";
-import { abortOnSignal } from "./abort-on-signal.ts";
 
 /** A question to a cloud, at most. */
 const ANSWER_MS = 60_000;
@@ -231,4 +233,26 @@ function countInventory(provider: Provider, pool: string): Map<string, number> {
 /** Pause before the next try to open a provider. */
 export function openPause(random: Random, attempt: number): number {
   return backoff(random, attempt, 1_000, 60_000);
+}
+
+/** What goes step by step has its deadlines from the runner of steps. */
+const IN_STEPS: ReadonlySet<CallName> = new Set(["create", "remove", "upload", "removeImage"]);
+/** Reasons of signals that mean: it took too long. */
+const SILENT: ReadonlySet<unknown> = new Set(["launcher.provider_silent", "launcher.probe_silent"]);
+
+/**
+ * The wait for a call ends when its signal aborts, even if the driver ignores it, so that nothing waits for one that
+ * never answers (rule 8). The call is left behind, and counted when it was late.
+ */
+function abortOnSignal(provider: string, counters: Counters): Layer {
+  return async (call, work, signal) => {
+    if (IN_STEPS.has(call)) return work();
+    try {
+      return await abortable(work(), signal);
+    } catch (error) {
+      const { code } = (signal.reason ?? {}) as { readonly code?: unknown };
+      if (SILENT.has(code)) counters.add("launcher.provider_silent", 1, { provider, call });
+      throw error;
+    }
+  };
 }

@@ -1,10 +1,13 @@
-import type { ProviderConfig } from "@nodeyard/driver";
-import type { Timer } from "@nodeyard/runtime";
+import type { Driver, ProviderConfig } from "@nodeyard/driver";
+import { launcherPoolId } from "@nodeyard/model";
+import { hexId, messageOf, type Timer } from "@nodeyard/runtime";
+import { closeQuietly, poolComponent, type Registration, settledWithin } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
-import type { OpenProvider, ServingPool } from "../context.ts";
-import type { ForeignWatch } from "./foreign.ts";
-import type { InventoryKeeper } from "./inventory.ts";
-import type { LeakSweep } from "./leaks.ts";
+import type { Context, OpenProvider, ServingPool, SlotSource } from "../context.ts";
+import { METASTATIC } from "../metastatic/index.ts";
+import { ForeignWatch } from "./foreign.ts";
+import { InventoryKeeper } from "./inventory.ts";
+import { LeakSweep } from "./leaks.ts";
 import type { ProviderFacts } from "./providers.ts";
 
 /** A provider of the configuration, whether or not it is open. */
@@ -83,4 +86,106 @@ export function localsOf(
     }
   }
   return { pools, providers };
+}
+
+/** Who this process is, for the records it writes. */
+export interface Identity {
+  readonly hostname: string;
+  readonly fqdn: string;
+  readonly version: string;
+}
+
+/** Makes the components by which others know the pools of a provider. What stands is noted first, so that it can be taken away. */
+export async function registerPools(
+  registration: Registration,
+  identity: Identity,
+  context: Pick<Context, "random">,
+  { config, registered, stop }: Served,
+  open: OpenProvider,
+  learnt: ProviderFacts,
+): Promise<readonly ServingPool[]> {
+  const pools: ServingPool[] = [];
+  for (const pool of learnt.pools) {
+    const id = launcherPoolId({
+      fqdn: identity.fqdn,
+      provider: config.name,
+      pool: pool.name,
+      hex: hexId(context.random),
+    });
+    const facts = {
+      ...identity,
+      id,
+      name: pool.name,
+      provider: config.name,
+      labels: [...pool.labels].sort(),
+      priority: pool.priority,
+    };
+    registered.push(id);
+    await registration.register(id, poolComponent(facts));
+    stop.signal.throwIfAborted();
+    pools.push({ key: pool.key, id, name: pool.name, open });
+  }
+  return pools;
+}
+
+/** Takes away all of it that stands in the registry or may. */
+export async function unregisterPools(registration: Registration, { registered }: Served): Promise<void> {
+  await Promise.all(registered.splice(0).map((id) => registration.unregister(id)));
+}
+
+/** How long the work under way with a provider that was replaced or removed may go on, milliseconds. */
+export const RETIRE_MS = 3_600_000;
+
+/** What goes on with a provider from the moment that its pools are registered. */
+export function begin(
+  context: Context,
+  served: Served,
+  open: OpenProvider,
+  onForeign: (why: Error) => void,
+): void {
+  if (isExclusive(open.driver)) served.foreign = new ForeignWatch(context, open.config.name, onForeign);
+  if (open.driver.capabilities.inventory) {
+    served.inventory = new InventoryKeeper(context, open);
+    served.inventory.start();
+  }
+  served.leaks = new LeakSweep(context, open);
+  served.leaks.start();
+  open.slots?.serve();
+}
+
+/** Whether launchers of one kind alone may serve a provider of this driver: its nodes are slots of what exists. */
+export function isExclusive({ name, capabilities }: Pick<Driver, "name" | "capabilities">): boolean {
+  return capabilities.inventory || name === METASTATIC;
+}
+
+/** Takes its pools out of the registry, and closes it when the work under way has ended, or after `graceMs` under it. */
+export async function leave(
+  context: Pick<Context, "clock" | "log" | "counters">,
+  registration: Registration,
+  served: Served,
+  open: OpenProvider | undefined,
+  graceMs: number,
+): Promise<void> {
+  served.foreign?.close();
+  await unregisterPools(registration, served);
+  await served.inventory?.close();
+  await open?.slots?.retire();
+  if (open === undefined) return;
+  const close = () => closeQuietly(context, served.config.name, open.provider);
+  if (open.work.size === 0 || graceMs === 0) return close();
+  void settledWithin(context.clock, graceMs, Promise.allSettled(open.work)).then(close);
+}
+
+/** Gives back the backing nodes of a provider that is served no more. `ended`: nothing of it is left to be done here. */
+export async function giveBack(
+  { log }: Pick<Context, "log">,
+  provider: string,
+  slots: SlotSource,
+  ended: () => void,
+): Promise<void> {
+  const drains = await slots.drain(ended).catch((error: unknown) => {
+    log.warn({ provider, error: messageOf(error) }, "cannot read who else serves a provider");
+    return false;
+  });
+  if (!drains) ended();
 }

@@ -4,14 +4,25 @@ import { messageOf } from "@nodeyard/runtime";
 import { closeQuietly, type Registration } from "../../coordination/index.ts";
 import type { Context, OpenProvider, ServingPool } from "../context.ts";
 import { isMetastatic, metastaticDriver, openMetastatic, withoutPools } from "../metastatic/index.ts";
-import { begin, isExclusive, leave, RETIRE_MS } from "./begin-and-leave.ts";
 import { FactsKeeper } from "./facts-keeper.ts";
 import { refuseForeign } from "./foreign.ts";
-import { giveBack } from "./give-back.ts";
 import { LeftProviders } from "./left-providers.ts";
 import { learnFacts, openPause, openProvider, type ProviderFacts } from "./providers.ts";
-import { type Identity, registerPools, unregisterPools } from "./register-pools.ts";
-import { type ClosedProvider, closedOf, localsOf, newServed, type Served } from "./served.ts";
+import {
+  begin,
+  type ClosedProvider,
+  closedOf,
+  giveBack,
+  type Identity,
+  isExclusive,
+  leave,
+  localsOf,
+  newServed,
+  RETIRE_MS,
+  registerPools,
+  type Served,
+  unregisterPools,
+} from "./served.ts";
 
 /**
  * The providers that this process serves: opens them, learns their facts, registers their pools, and replaces only what a

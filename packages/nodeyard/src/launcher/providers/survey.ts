@@ -1,7 +1,18 @@
-import { type ExternalId, leaked, type Resource } from "@nodeyard/driver";
+import {
+  type Driver,
+  type ExternalId,
+  idText,
+  leaked,
+  type Provider,
+  type ProviderConfig,
+  type Resource,
+  type Scanner,
+} from "@nodeyard/driver";
+import { type Clock, deadline, NodeyardError, type Random } from "@nodeyard/runtime";
+import { closeQuietly, inTime } from "../../coordination/index.ts";
 import type { UnreadableNode } from "../../operations/index.ts";
+import type { Log } from "../../telemetry/index.ts";
 import { mayBeOf, type NodeEntry } from "../../view/index.ts";
-import { vanished } from "./vanished.ts";
 
 /** One difference between a cloud and the records, and what a sweep does about it. */
 export interface Difference {
@@ -78,4 +89,102 @@ export function survey(
     });
   }
   return found;
+}
+
+const OPEN_MS = 60_000;
+const LIST_MS = 120_000;
+
+/** Everything that a provider lists, for people who want to see it: nothing is changed. Rejects with the driver's error. */
+export async function listResources(
+  driver: Driver,
+  config: ProviderConfig,
+  handles: {
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly scan: Scanner;
+    readonly log: Log;
+    readonly installation: string;
+  },
+): Promise<readonly Resource[]> {
+  const { clock } = handles;
+  const silent = (ms: number) =>
+    new NodeyardError("launcher.provider_silent", `provider ${config.name} did not answer within ${ms} ms`);
+  const close = (opened: Provider) => closeQuietly(handles, config.name, opened);
+  const opening = driver.open(config, handles);
+  const provider = await inTime(
+    clock,
+    OPEN_MS,
+    opening,
+    () => silent(OPEN_MS),
+    (late) => void close(late),
+  );
+  const limit = deadline(clock, LIST_MS, () => silent(LIST_MS));
+  try {
+    return await inTime(clock, LIST_MS, provider.list(limit.signal), () => silent(LIST_MS));
+  } finally {
+    limit.cancel();
+    await close(provider);
+  }
+}
+
+/**
+ * No list takes this long, milliseconds: a record of a later time than that was written by a clock that has been put back since, and says
+ * nothing of whether the machine was there when the list was asked for. Two looks and a question of its own stand before it is taken out.
+ */
+const LISTED_MS = 150_000;
+
+interface VanishedContext {
+  readonly installation: string;
+  readonly provider: string;
+  /** Tree time, milliseconds, at which the list was asked for. */
+  readonly asked: number;
+  /** What the last look suspected; empty for the first. */
+  readonly previous: ReadonlySet<string>;
+}
+
+interface Vanished {
+  /** Hand to the next look as `previous`. */
+  readonly suspects: ReadonlySet<string>;
+  /** Suspected by two looks in a row. */
+  readonly nodes: readonly NodeEntry[];
+}
+
+/**
+ * Nodes that are offered and whose machine the cloud does not list, or lists as ended: neither under our tag nor under the id of the record. Only
+ * ready nodes that nobody has, and that were ready before the list was asked for. A record whose id has another shape than
+ * those listed was made by something that names machines otherwise, and says nothing. Pure.
+ */
+export function vanished(
+  nodes: Iterable<NodeEntry>,
+  resources: readonly Resource[],
+  { installation, provider, asked, previous }: VanishedContext,
+): Vanished {
+  const tags = new Set<string>();
+  const ids = new Set<string>();
+  const shapes = new Set<string>();
+  for (const { type, id, tag, ended } of resources) {
+    if (ended === true) continue;
+    ids.add(idText(id));
+    if (type === "instance") shapes.add(shapeOf(id));
+    if (tag?.installation === installation && tag.provider === provider) tags.add(tag.nodeId);
+  }
+  const suspects = new Set<string>();
+  const gone: NodeEntry[] = [];
+  for (const entry of nodes) {
+    const { id, record, contenders } = entry;
+    const { externalId } = record;
+    const offered = record.state === "ready" && record.allocatedTo === null && contenders.length === 0;
+    const ready = (record.stateTime ?? 0) * 1000;
+    if (!offered || externalId === null || (ready >= asked && ready <= asked + LISTED_MS)) continue;
+    if (tags.has(id) || ids.has(idText(externalId))) continue;
+    if (shapes.size > 0 && !shapes.has(shapeOf(externalId))) continue;
+    const key = `${id} ${record.stateTime} ${idText(externalId)}`;
+    suspects.add(key);
+    if (previous.has(key)) gone.push(entry);
+  }
+  return { suspects, nodes: gone };
+}
+
+function shapeOf(id: ExternalId): string {
+  return typeof id === "string" ? "text" : Object.keys(id).sort().join();
 }

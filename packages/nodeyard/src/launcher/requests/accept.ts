@@ -2,10 +2,10 @@ import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord 
 import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
 import { FenceLost, type Held, mayAct, withRoot } from "../../coordination/index.ts";
 import { type Context, type ServingPool, treeSeconds } from "../context.ts";
-import { type HeldRequest, heldRequest } from "../fence/records.ts";
+import { type HeldRequest, heldRequest } from "../held-records.ts";
 
 /** "busy": someone else has the lock. "changed": it is no longer what the plan was made for. "gone": deleted. */
-export type NotHeld = "busy" | "changed" | "gone";
+type NotHeld = "busy" | "changed" | "gone";
 
 /**
  * Takes a request's lock and, in the same commit where that is safe, writes `pending`: one round trip for a request that

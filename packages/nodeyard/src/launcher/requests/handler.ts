@@ -4,7 +4,7 @@ import { FenceLost } from "../../coordination/index.ts";
 import type { Action } from "../../scheduler/index.ts";
 import type { LiveTask } from "../../telemetry/index.ts";
 import { type Context, type ServingPool, treeNow } from "../context.ts";
-import type { HeldNode, HeldRequest } from "../fence/records.ts";
+import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { LimitReached } from "../limits/ledger-cache.ts";
 import { ImageGone } from "../nodes/boot-image.ts";
 import { claimNode } from "../nodes/claim.ts";

@@ -11,8 +11,8 @@ import {
   type RequestPatch,
   type RequestRecord,
 } from "@nodeyard/model";
-import { type Held, HeldRecord, type RecordKind } from "../../coordination/index.ts";
-import type { Context } from "../context.ts";
+import { type Held, HeldRecord, type RecordKind } from "../coordination/index.ts";
+import type { Context } from "./context.ts";
 
 export type HeldNode = HeldRecord<NodeRecord, NodePatch>;
 export type HeldRequest = HeldRecord<RequestRecord, RequestPatch>;
