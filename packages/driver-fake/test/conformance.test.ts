@@ -1,4 +1,4 @@
-import { decorate, inFlight, limiting, RateLimiter, timing, typedErrors } from "@nodeyard/driver";
+import { decorate, type Layer, RateLimiter, timing, typedErrors } from "@nodeyard/driver";
 import { driverConformance } from "@nodeyard/driver/conformance";
 import { describe, expect, test } from "vitest";
 import { type FakeKnobs, INSTANT } from "../src/index.ts";
@@ -35,12 +35,12 @@ driverConformance("fake, images in a folder", fake, () => fakeRig(INSTANT, { ima
 async function layeredRig() {
   const rig = await fakeRig(SLOW);
   const { clock } = rig;
-  const layers = [
-    typedErrors(rig.providerName),
-    timing(clock, () => {}),
-    inFlight(() => {}),
-    limiting(new RateLimiter({ clock, intervalMs: 20 })),
-  ];
+  const limiter = new RateLimiter({ clock, intervalMs: 20 });
+  const limited: Layer = async (_name, call, signal) => {
+    await limiter.turn(signal);
+    return call();
+  };
+  const layers = [typedErrors(rig.providerName), timing(clock, () => {}), limited];
   return {
     ...rig,
     open: async (installation: string) => decorate(await rig.open(installation), ...layers),

@@ -1,5 +1,6 @@
 import type { Step, StepContext } from "./contract.ts";
 import { asDriverError, DriverError } from "./errors.ts";
+import { abortable } from "./limits/shared-value.ts";
 
 /** Turns what a driver's own code throws into a DriverError; `place` says where, for the message. */
 export type MapError = (error: unknown, place: string) => unknown;
@@ -30,7 +31,8 @@ export class Calls {
     const own = this.#both(signal);
     try {
       own.signal.throwIfAborted();
-      return await call(own.signal);
+      // A driver that ignores its signal is left behind: what it still makes is found by its tag.
+      return await abortable(call(own.signal), own.signal);
     } catch (error) {
       throw this.#thrown(error, place, own.signal);
     } finally {

@@ -1,5 +1,5 @@
 import type { Capabilities, Driver, Provider } from "./contract.ts";
-import type { Handover, Notices, Offers } from "./offers.ts";
+import type { Handover, Offers } from "./offers.ts";
 
 /** The contract that this version of the SDK describes. A change that breaks drivers makes it the next number. */
 export const CONTRACT: Driver["contract"] = 1;
@@ -74,13 +74,11 @@ const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
   types: ["of"],
   console: ["read"],
   images: ["upload", "remove"],
-  notices: [],
   handover: ["ready"],
 };
 
 /** Each may be left out. */
 const OPTIONAL: Readonly<Partial<Record<keyof Offers, readonly string[]>>> = {
-  notices: ["attributes", "reused", "scanFailed", "deleted"] satisfies (keyof Notices)[],
   handover: ["reconcile"] satisfies (keyof Handover)[],
 };
 

@@ -1,8 +1,8 @@
 import type { Clock } from "@nodeyard/runtime";
-import type { ExternalId, Machine, Provider, Step } from "./contract.ts";
+import { Calls, type MapError } from "./calls.ts";
+import type { Provider, Step, StepContext } from "./contract.ts";
 import { asDriverError, DriverError, type DriverErrorKind } from "./errors.ts";
-import type { RateLimiter } from "./limits/rate-limiter.ts";
-import type { Notices, Offers } from "./offers.ts";
+import type { Offers } from "./offers.ts";
 
 /** A call to the cloud; for a generator it is one step of it. */
 export type CallName =
@@ -18,7 +18,6 @@ export type CallName =
   | "console"
   | "upload"
   | "removeImage"
-  | "notice"
   | "handover"
   | "reconcile";
 
@@ -28,12 +27,51 @@ export type Layer = <T>(name: CallName, call: () => Promise<T>, signal: AbortSig
 /** How a call ended: "ok", the kind of its DriverError, or "aborted" by its caller. */
 export type CallOutcome = "ok" | "aborted" | DriverErrorKind;
 
-/** The provider inside layers, the first outermost. Drivers hold no metrics, logs or limits of their own. */
-export function decorate(provider: Provider, ...layers: readonly Layer[]): Provider {
-  return layers.reduceRight(around, provider);
+/** What runs around the calls of a provider; it decides which signal they get. */
+interface Wrap {
+  run<T>(name: CallName, signal: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  steps<T>(
+    name: CallName,
+    context: StepContext,
+    start: (context: StepContext) => AsyncGenerator<Step, T, void>,
+  ): AsyncGenerator<Step, T, void>;
 }
 
-/** Tells how long each call took and how it ended; milliseconds, monotonic. */
+/** What a driver writes of its provider. `inventory` and `probe` are left out by drivers without these capabilities. */
+export type ProviderMethods = Omit<Provider, "inventory" | "probe" | "close"> &
+  Partial<Pick<Provider, "inventory" | "probe" | "close">>;
+
+/**
+ * The provider that a driver's `open` resolves with. Each of its calls ends with the caller's signal or when the provider is closed, and
+ * everything that the methods throw is a DriverError, made by `mapError`; a driver's methods do neither by themselves.
+ *
+ * `name` is the provider's. Without `mapError`, what is no DriverError becomes `fatal`.
+ */
+export function provide(name: string, methods: ProviderMethods, mapError?: MapError): Provider {
+  const calls = new Calls(name, mapError);
+  return {
+    // What is missing in the methods has its own answer below.
+    ...around(methods as Provider, calls),
+    inventory: () => methods.inventory?.() ?? [],
+    probe: (item, signal) =>
+      calls.run("probe", signal, async (own) => {
+        if (methods.probe !== undefined) return methods.probe(item, own);
+        return { alive: false, why: `provider ${name} has no inventory` };
+      }),
+    async close() {
+      if (calls.closed.aborted) return;
+      calls.close();
+      await methods.close?.();
+    },
+  };
+}
+
+/** The provider inside layers, the first outermost. Drivers hold no metrics, logs or limits of their own. */
+export function decorate(provider: Provider, ...layers: readonly Layer[]): Provider {
+  return layers.reduceRight((inner, layer) => around(inner, wrapOf(layer)), provider);
+}
+
+/** Reports how long each call took and how it ended; milliseconds, monotonic. */
 export function timing(
   clock: Clock,
   observe: (name: CallName, outcome: CallOutcome, ms: number) => void,
@@ -48,27 +86,6 @@ export function timing(
       observe(name, outcomeOf(error, signal), clock.monotonic() - start);
       throw error;
     }
-  };
-}
-
-/** Counts calls under way: `change` is +1 when one starts and -1 when it ends. */
-export function inFlight(count: (name: CallName, change: 1 | -1) => void): Layer {
-  return async (name, call) => {
-    count(name, 1);
-    try {
-      return await call();
-    } finally {
-      count(name, -1);
-    }
-  };
-}
-
-/** Each call waits for its turn. */
-export function limiting(limiter: RateLimiter): Layer {
-  return async (name, call, signal) => {
-    // A probe talks to the machine, not to the cloud; what a label needs is worked out or cached.
-    if (name !== "probe" && name !== "need") await limiter.turn(signal);
-    return call();
   };
 }
 
@@ -89,75 +106,63 @@ function outcomeOf(error: unknown, signal: AbortSignal): CallOutcome {
   return error instanceof DriverError ? error.kind : "fatal";
 }
 
-function around(inner: Provider, layer: Layer): Provider {
-  const { offers } = inner;
+function wrapOf(layer: Layer): Wrap {
   return {
-    ...(offers === undefined ? {} : { offers: aroundOffers(offers, layer) }),
-    create: (order, context) => steps<Machine>("create", inner.create(order, context), layer, context.signal),
-    remove: (tag, context) => steps<void>("remove", inner.remove(tag, context), layer, context.signal),
-    find: (tag, signal) => layer<ExternalId | undefined>("find", () => inner.find(tag, signal), signal),
-    list: (signal) => layer("list", () => inner.list(signal), signal),
+    run: (name, signal, call) => layer(name, () => call(signal), signal),
+    steps: (name, context, start) => steps(name, start(context), layer, context.signal),
+  };
+}
+
+function around(inner: Provider, wrap: Wrap): Provider {
+  return {
+    ...(inner.offers && { offers: aroundOffers(inner.offers, wrap) }),
+    create: (order, context) => wrap.steps("create", context, (own) => inner.create(order, own)),
+    remove: (tag, context) => wrap.steps("remove", context, (own) => inner.remove(tag, own)),
+    find: (tag, signal) => wrap.run("find", signal, (own) => inner.find(tag, own)),
+    list: (signal) => wrap.run("list", signal, (own) => inner.list(own)),
     removeResource: (resource, signal) =>
-      layer("removeResource", () => inner.removeResource(resource, signal), signal),
-    quota: (signal) => layer("quota", () => inner.quota(signal), signal),
-    need: (label, signal) => layer("need", () => inner.need(label, signal), signal),
+      wrap.run("removeResource", signal, (own) => inner.removeResource(resource, own)),
+    quota: (signal) => wrap.run("quota", signal, (own) => inner.quota(own)),
+    need: (label, signal) => wrap.run("need", signal, (own) => inner.need(label, own)),
     inventory: () => inner.inventory(),
-    probe: (item, signal) => layer("probe", () => inner.probe(item, signal), signal),
+    probe: (item, signal) => wrap.run("probe", signal, (own) => inner.probe(item, own)),
     close: () => inner.close(),
   };
 }
 
-function aroundOffers({ zones, types, console, images, notices, handover }: Offers, layer: Layer): Offers {
+function aroundOffers({ zones, types, console, images, handover }: Offers, wrap: Wrap): Offers {
   return {
     ...(zones && {
-      zones: { list: (pool, signal) => layer("zones", () => zones.list(pool, signal), signal) },
+      zones: { list: (pool, signal) => wrap.run("zones", signal, (own) => zones.list(pool, own)) },
     }),
-    ...(types && { types: { of: (label) => types.of(label) } }),
-    ...(console && {
-      console: {
-        read: (tag, context) => layer("console", () => console.read(tag, context), context.signal),
-      },
-    }),
+    ...(types && { types }),
+    ...(console && { console: { read: inContext("console", wrap, (tag, own) => console.read(tag, own)) } }),
     ...(images && {
       images: {
         formats: images.formats,
-        upload: (order, context) =>
-          steps<ExternalId>("upload", images.upload(order, context), layer, context.signal),
-        remove: (tag, context) =>
-          steps<void>("removeImage", images.remove(tag, context), layer, context.signal),
+        upload: (order, context) => wrap.steps("upload", context, (own) => images.upload(order, own)),
+        remove: (tag, context) => wrap.steps("removeImage", context, (own) => images.remove(tag, own)),
       },
     }),
-    ...(notices && { notices: aroundNotices(notices, layer) }),
     ...(handover && {
       handover: {
-        ready: (tag, context) => layer("handover", () => handover.ready(tag, context), context.signal),
+        ready: inContext("handover", wrap, (tag, own) => handover.ready(tag, own)),
         ...(handover.reconcile && {
-          reconcile: (uses, signal) => layer("reconcile", () => handover.reconcile!(uses, signal), signal),
+          reconcile: (uses, signal) => wrap.run("reconcile", signal, (own) => handover.reconcile!(uses, own)),
         }),
       },
     }),
   };
 }
 
-/** What is not listened to stays absent. */
-function aroundNotices(inner: Notices, layer: Layer): Notices {
-  const { attributes, reused, scanFailed, deleted } = inner;
-  return {
-    ...(attributes && {
-      attributes: (order, signal) => layer("notice", () => attributes.call(inner, order, signal), signal),
-    }),
-    ...(reused && {
-      reused: (tag, request, signal) =>
-        layer("notice", () => reused.call(inner, tag, request, signal), signal),
-    }),
-    ...(scanFailed && {
-      scanFailed: (tag, context) =>
-        layer("notice", () => scanFailed.call(inner, tag, context), context.signal),
-    }),
-    ...(deleted && {
-      deleted: (tag, signal) => layer("notice", () => deleted.call(inner, tag, signal), signal),
-    }),
-  };
+/** A call that gets the context of a step, and is none. */
+function inContext<A, T>(
+  name: CallName,
+  wrap: Wrap,
+  call: (argument: A, context: StepContext) => Promise<T>,
+) {
+  return (argument: A, context: StepContext) =>
+    wrap.run(name, context.signal, (signal) => call(argument, { ...context, signal }));
 }
 
 async function* steps<T>(

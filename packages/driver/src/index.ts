@@ -27,9 +27,9 @@ export {
   type CallName,
   type CallOutcome,
   decorate,
-  inFlight,
   type Layer,
-  limiting,
+  type ProviderMethods,
+  provide,
   timing,
   typedErrors,
 } from "./decorate.ts";

@@ -1,5 +1,5 @@
 import type { LabelConfig, PoolConfig } from "./config/compiled.ts";
-import type { ExternalId, RequestFacts, Step, StepContext, Tag } from "./contract.ts";
+import type { ExternalId, Step, StepContext, Tag } from "./contract.ts";
 
 /**
  * What some clouds have beyond machines. A provider leaves out what its cloud has not; whoever asks must do without.
@@ -10,7 +10,6 @@ export interface Offers {
   readonly types?: Types;
   readonly console?: Console;
   readonly images?: ImageStore;
-  readonly notices?: Notices;
   readonly handover?: Handover;
 }
 
@@ -56,31 +55,6 @@ export type NodeUse = "used" | "unused" | "between";
 
 /** By node id. */
 export type NodeUses = (tags: readonly Tag[]) => Promise<ReadonlyMap<string, NodeUse>>;
-
-/** What a node is about to be made for; it has no id yet. */
-export interface NodeOrder {
-  readonly pool: PoolConfig;
-  readonly label: LabelConfig;
-  /** The zone chosen for the nodeset, or null. */
-  readonly az: string | null;
-  readonly request: RequestFacts;
-}
-
-/**
- * For drivers that keep books of their own: what becomes of their nodes. Each may be left out, has seconds to end, and holds
- * nothing up beyond that; one that fails is counted and logged. A launcher that dies says nothing: what must be known is
- * found by `list` and the tag, never by having been told.
- */
-export interface Notices {
-  /** Before a node's record is first stored: attributes for it, overlaid by the pool's `node-attributes`. */
-  attributes?(order: NodeOrder, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
-  /** A ready node was given to one more request, and its record says so. */
-  reused?(tag: Tag, request: RequestFacts, signal: AbortSignal): Promise<void>;
-  /** A machine is up, and its port or host keys could not be had. Before its console is read and it is removed. */
-  scanFailed?(tag: Tag, context: StepContext): Promise<void>;
-  /** The node's record is gone, after its machine. */
-  deleted?(tag: Tag, signal: AbortSignal): Promise<void>;
-}
 
 /** Names an image in the cloud as ours: put on it when it is uploaded, found by it afterwards. */
 export interface ImageTag {

@@ -1,19 +1,19 @@
 import { VirtualClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { drive } from "../src/adapter/drive.ts";
-import { AdapterProvider } from "../src/adapter/provider.ts";
+import { adapterProvider } from "../src/adapter/provider.ts";
 import {
   type Adapter,
   type AdapterResource,
+  asDriverError,
   DriverError,
   type ExternalId,
   type ImageTag,
   type Instance,
   type LabelConfig,
-  type NodeOrder,
+  type MapError,
   type ProviderConfig,
   providerProblem,
-  type RequestFacts,
   type StateMachine,
   type Step,
   type UploadOrder,
@@ -35,6 +35,10 @@ const metadata = {
 function instance(fields: Partial<Instance> = {}): Instance {
   const quota = { instances: 1 };
   return { externalId: "m", metadata, ready: true, deleted: false, quota, interfaceIp: null, ...fields };
+}
+
+function providerOf(adapter: Adapter, mapError: MapError = asDriverError) {
+  return adapterProvider({ ...pacing, adapter, config, mapError });
 }
 
 /** An adapter of a cloud with `instances`; deleting takes them out. */
@@ -90,7 +94,7 @@ describe("a state machine", () => {
         return turn === 6 ? "up" : undefined;
       },
     };
-    const { steps, result } = await all(drive({ ...pacing, machine, context, deadlineMs: 60_000 }));
+    const { steps, result } = await all(drive(pacing, machine, context, 60_000));
     expect(result).toBe("up");
     expect(steps.map(({ step, save }) => [step, save?.externalId])).toEqual([
       ["start", undefined],
@@ -104,12 +108,7 @@ describe("a state machine", () => {
   test("that hangs ends with the signal's reason", async () => {
     const end = new AbortController();
     const machine = { ...done(undefined), complete: false, advance: () => new Promise<undefined>(() => {}) };
-    const run = drive({
-      ...pacing,
-      machine,
-      context: { signal: end.signal, externalId: null },
-      deadlineMs: 1_000,
-    });
+    const run = drive(pacing, machine, { signal: end.signal, externalId: null }, 1_000);
     await run.next();
     const hanging = run.next();
     const reason = new DriverError("timeout", "too late");
@@ -118,11 +117,7 @@ describe("a state machine", () => {
   });
 
   test("that makes nothing is a fault of the adapter", async () => {
-    const provider = new AdapterProvider(
-      adapter([], { createMachine: () => done(undefined as never) }),
-      config,
-      pacing,
-    );
+    const provider = providerOf(adapter([], { createMachine: () => done(undefined as never) }));
     const steps = provider.create({ tag } as never, context);
     await expect(all(steps)).rejects.toMatchObject({ kind: "fatal" });
   });
@@ -130,7 +125,7 @@ describe("a state machine", () => {
 
 describe("an adapter's provider", () => {
   test("has all methods, and only the offers that the adapter has", () => {
-    const provider = new AdapterProvider(adapter([]), config, pacing);
+    const provider = providerOf(adapter([]));
     expect(providerProblem(provider)).toBeUndefined();
     expect(provider.offers).toEqual({});
   });
@@ -145,7 +140,7 @@ describe("an adapter's provider", () => {
       ["theirs", []],
     ] as const) {
       const cloud = adapter([theirs]);
-      const provider = new AdapterProvider(cloud, config, pacing);
+      const provider = providerOf(cloud);
       await all(provider.remove(tag, { signal, externalId: stored }));
       expect(cloud.deleted).toEqual(gone);
     }
@@ -156,7 +151,7 @@ describe("an adapter's provider", () => {
     const vanished = { ...done(undefined), complete: false, advance: () => Promise.reject(new Gone("gone")) };
     const cloud = adapter([instance()], { deleteMachine: () => vanished });
     const typed = (error: unknown) => new DriverError(error instanceof Gone ? "not-found" : "fatal", "gone");
-    await all(new AdapterProvider(cloud, config, pacing, typed).remove(tag, context));
+    await all(providerOf(cloud, typed).remove(tag, context));
   });
 
   test("lists what is listed twice once, and what is not wholly ours without a tag", async () => {
@@ -167,7 +162,7 @@ describe("an adapter's provider", () => {
         { type: "port", id: "p", metadata },
       ],
     });
-    const listed = await new AdapterProvider(cloud, config, pacing).list(signal);
+    const listed = await providerOf(cloud).list(signal);
     expect(listed.map(({ type, id, tag: own }) => [type, id, own?.nodeId])).toEqual([
       ["instance", "m", "0000000007"],
       ["instance", "python", undefined],
@@ -176,7 +171,7 @@ describe("an adapter's provider", () => {
   });
 
   test("takes a label out whose image is not there", async () => {
-    const provider = new AdapterProvider(adapter([], { labelReady: async () => false }), config, pacing);
+    const provider = providerOf(adapter([], { labelReady: async () => false }));
     const label = { name: "small", image: { kind: "cloud-image", name: "noble" } } as LabelConfig;
     await expect(provider.need(label, signal)).rejects.toMatchObject({
       kind: "configuration",
@@ -185,11 +180,7 @@ describe("an adapter's provider", () => {
   });
 
   test("ends what is under way when it is closed, though the adapter does not", async () => {
-    const provider = new AdapterProvider(
-      adapter([], { listInstances: () => new Promise(() => {}) }),
-      config,
-      pacing,
-    );
+    const provider = providerOf(adapter([], { listInstances: () => new Promise(() => {}) }));
     const steps = provider.create({ tag } as never, context);
     await steps.next();
     const pending = [steps.next(), provider.list(signal)].map((call) =>
@@ -200,44 +191,16 @@ describe("an adapter's provider", () => {
   });
 });
 
-describe("an adapter's console and notices", () => {
-  test("the console is read from the machine of the tag; only a failed scan is told as one", async () => {
-    const told: unknown[] = [];
-    const cloud = adapter([instance()], {
-      notifyScanFailure: async (id) => void told.push(["notified", id]),
-      consoleLog: async (id) => {
-        told.push(["read", id]);
-        return "panic";
-      },
-    });
-    const { offers } = new AdapterProvider(cloud, config, pacing);
-    expect(await offers.console?.read(tag, { signal, externalId: "old" })).toBe("panic");
-    expect(told).toEqual([["read", "m"]]);
-    await offers.notices?.scanFailed?.(tag, { signal, externalId: "old" });
-    expect(told).toEqual([
-      ["read", "m"],
-      ["notified", "m"],
-    ]);
+test("an adapter's console is read from the machine of the tag", async () => {
+  const read: unknown[] = [];
+  const cloud = adapter([instance()], {
+    consoleLog: async (id) => {
+      read.push(id);
+      return "panic";
+    },
   });
-
-  test("of nodes reach the adapter with the metadata that its machines carry; what it lacks is not offered", async () => {
-    const told: unknown[] = [];
-    const request = { id: "100-0000000001" } as RequestFacts;
-    const cloud = adapter([], {
-      nodeAttributes: async ({ az }) => ({ rack: az }),
-      nodeReused: async (own, { id }) => void told.push(["reused", own, id]),
-      nodeDeleted: async (own) => void told.push(["deleted", own]),
-    });
-    const { notices } = new AdapterProvider(cloud, config, pacing).offers;
-    expect(await notices?.attributes?.({ az: "r1" } as NodeOrder, signal)).toEqual({ rack: "r1" });
-    await notices?.reused?.(tag, request, signal);
-    await notices?.deleted?.(tag, signal);
-    expect(told).toEqual([
-      ["reused", metadata, request.id],
-      ["deleted", metadata],
-    ]);
-    expect(new AdapterProvider(adapter([]), config, pacing).offers.notices).toBeUndefined();
-  });
+  expect(await providerOf(cloud).offers?.console?.read(tag, { signal, externalId: "old" })).toBe("panic");
+  expect(read).toEqual(["m"]);
 });
 
 describe("an adapter's images", () => {
@@ -268,7 +231,7 @@ describe("an adapter's images", () => {
         );
       },
     });
-    return { images: new AdapterProvider(cloud, config, pacing).offers.images!, deleted };
+    return { images: providerOf(cloud).offers!.images!, deleted };
   }
 
   test("carry the tag beside their own metadata; the id is stored before the upload has ended", async () => {

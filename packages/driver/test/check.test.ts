@@ -56,12 +56,8 @@ test("what a provider offers beyond machines is complete", () => {
   expect(providerProblem({ ...whole, offers: { images: { upload: method } } })).toBe(
     "offers images without a method remove",
   );
-  expect(providerProblem({ ...whole, offers: { notices: { deleted: method } } })).toBeUndefined();
-  expect(providerProblem({ ...whole, offers: { notices: { deleted: 1 } } })).toBe(
-    "offers notices whose deleted is not a method",
-  );
-  expect(providerProblem({ ...whole, offers: { notices: null } })).toBe(
-    "offers notices that are not an object",
+  expect(providerProblem({ ...whole, offers: { handover: null } })).toBe(
+    "offers handover without a method ready",
   );
   const handover = { ready: method };
   expect(providerProblem({ ...whole, offers: { handover } })).toBeUndefined();

@@ -53,7 +53,7 @@ export const NODES: readonly Mutant[] = [
       breaks: "promise: a ready node answers",
       find: "if (!label.hostKeyChecking) return [];",
       put: "if (label.hostKeyChecking || !label.hostKeyChecking) return [];",
-      tests: [`${TESTS}/notices`],
+      tests: [`${TESTS}/scan`],
     },
     {
       name: "machine-id-not-stored",

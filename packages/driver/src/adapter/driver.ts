@@ -4,7 +4,7 @@ import type { DriverConfig } from "../config/driver-config.ts";
 import type { Driver } from "../contract.ts";
 import { asDriverError, DriverError } from "../errors.ts";
 import { RateLimiter } from "../limits/rate-limiter.ts";
-import { AdapterProvider } from "./provider.ts";
+import { adapterProvider } from "./provider.ts";
 import type { AdapterOf } from "./types.ts";
 
 export interface AdapterDriverOptions<Config extends ProviderConfig> {
@@ -38,7 +38,8 @@ export function adapterDriver<Config extends ProviderConfig>(
       const limiter = new RateLimiter({ clock: context.clock, intervalMs: 1_000 / perSecond });
       try {
         const adapter = await options.adapter(provider, { ...context, limiter });
-        return new AdapterProvider(adapter, provider, { clock: context.clock, paceMs, listLagMs }, mapError);
+        const { clock } = context;
+        return adapterProvider({ adapter, config: provider, clock, paceMs, listLagMs, mapError });
       } catch (error) {
         throw error instanceof DriverError ? error : mapError(error, `provider ${provider.name}`);
       }

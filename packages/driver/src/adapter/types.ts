@@ -1,8 +1,7 @@
-import type { Clock } from "@nodeyard/runtime";
 import type { Connection, LabelConfig, PoolConfig, ProviderConfig } from "../config/compiled.ts";
-import type { CreateOrder, DriverContext, ExternalId, RequestFacts, StepContext } from "../contract.ts";
+import type { CreateOrder, DriverContext, ExternalId } from "../contract.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
-import type { NodeOrder, UploadOrder } from "../offers.ts";
+import type { UploadOrder } from "../offers.ts";
 import type { Resources } from "../resources.ts";
 import type { Metadata } from "../tags.ts";
 
@@ -36,15 +35,7 @@ export interface Adapter {
   uploadImage?(order: ImageOrder, signal: AbortSignal): Promise<ExternalId>;
   /** Gone already is as good. */
   deleteImage?(externalId: ExternalId, signal: AbortSignal): Promise<void>;
-  /** A machine was up and did not answer the scan; before its console is read. */
-  notifyScanFailure?(externalId: ExternalId, signal: AbortSignal): Promise<void>;
   consoleLog?(externalId: ExternalId, signal: AbortSignal): Promise<string | null>;
-  /** Attributes for a node whose record is about to be stored, beneath the pool's own. */
-  nodeAttributes?(order: NodeOrder, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
-  /** A ready node was given to one more request. */
-  nodeReused?(metadata: Metadata, request: RequestFacts, signal: AbortSignal): Promise<void>;
-  /** The node's record is gone, after its machine. */
-  nodeDeleted?(metadata: Metadata, signal: AbortSignal): Promise<void>;
   stop?(): Promise<void>;
 }
 
@@ -106,23 +97,6 @@ export interface AdapterResource {
 export interface AdapterContext extends DriverContext {
   /** One turn for each call to the cloud: the provider's `rate`. */
   readonly limiter: RateLimiter;
-}
-
-/** What an adapter's machines are run by. */
-export interface Pacing {
-  readonly clock: Clock;
-  /** Between two advances, milliseconds. */
-  readonly paceMs: number;
-  /** How long a list may lag behind what was made, milliseconds. */
-  readonly listLagMs: number;
-}
-
-/** A state machine to run, and how. */
-export interface Drive<Result> extends Pacing {
-  readonly machine: StateMachine<Result>;
-  readonly context: StepContext;
-  /** For all of it, milliseconds. */
-  readonly deadlineMs: number;
 }
 
 export type AdapterOf<Config extends ProviderConfig> = (

@@ -38,7 +38,6 @@ export const counterNames = {
   "launcher.backing_nodes": by("Backing nodes asked for, adopted, failed or released", "provider", "change"),
   "launcher.deletes": by("Node deletions that ended", "provider", "result"),
   "launcher.dead_letters": by("Nodes marked because they could not be deleted in many tries", "provider"),
-  "launcher.notices_failed": by("Notices that drivers failed to handle in time", "provider", "notice"),
   "launcher.provider_silent": by("Calls of drivers that were not answered in time", "provider", "call"),
   "launcher.vanished": by("Ready nodes taken out because their machines were gone", "provider"),
   "launcher.leaked": by("Leaked resources deleted", "provider", "type"),

@@ -1,4 +1,4 @@
-import { type Driver, decorate, limiting, RateLimiter } from "@nodeyard/driver";
+import { type Driver, decorate, RateLimiter } from "@nodeyard/driver";
 import { expect, test } from "vitest";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
@@ -13,7 +13,8 @@ test("a cloud that is called ten times a second gets no less than 95 % of that w
     ...driver,
     open: async (config, context) => {
       const limiter = new RateLimiter({ clock: world.clock, intervalMs: INTERVAL_MS });
-      return decorate(await driver.open(config, context), limiting(limiter), async (name, call) => {
+      return decorate(await driver.open(config, context), async (name, call, signal) => {
+        if (name !== "need") await limiter.turn(signal);
         if (name !== "need") calls.push(world.clock.monotonic());
         if (name === "create") {
           creates++;

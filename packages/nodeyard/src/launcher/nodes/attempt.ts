@@ -4,6 +4,7 @@ import {
   type ExternalId,
   type LabelConfig,
   type Machine,
+  type RequestFacts,
   runSteps,
   type StepContext,
   type Tag,
@@ -14,7 +15,6 @@ import { beforeEffect, fenceOf, guarded } from "../../coordination/index.ts";
 import type { Context, ServingPool } from "../context.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { bootImage } from "./boot-image.ts";
-import { notify, requestFacts } from "./notices.ts";
 import { StepTrace } from "./step-trace.ts";
 
 /** The step that is ours: whether the machine answers. */
@@ -62,11 +62,7 @@ export async function attemptLaunch(
       },
     });
     onStep(SCAN);
-    const hostKeys = await scanned(context, launch, machine, trace, limit.signal).catch(async (error) => {
-      // Later than `launch-timeout` is something else than a machine that does not answer.
-      if (!limit.signal.aborted) await tellScanFailed(context, launch, machine, limit.signal);
-      throw error;
-    });
+    const hostKeys = await scanned(context, launch, machine, trace, limit.signal);
     trace.end();
     return { ...machinePatch(pool, machine), hostKeys };
   } catch (error) {
@@ -116,16 +112,18 @@ function orderFor(
   };
 }
 
-function tellScanFailed(
-  context: Context,
-  { pool, node }: Launch,
-  { externalId }: Machine,
-  signal: AbortSignal,
-): Promise<void> {
-  const { open } = pool;
-  return notify(context, open, "scanFailed", node.id, signal, (own) =>
-    open.provider.offers?.notices?.scanFailed?.(tagOf(context, pool, node), { signal: own, externalId }),
-  );
+/** What drivers get to know of a request. */
+function requestFacts({ id, record }: HeldRequest): RequestFacts {
+  return {
+    id,
+    labels: record.nodeTypes,
+    requestor: record.requestor,
+    requestorData: record.requestorData,
+    relativePriority: record.relativePriority,
+    eventId: record.eventId,
+    createdTime: record.createdTime,
+    tenantName: record.tenantName,
+  };
 }
 
 async function scanned(

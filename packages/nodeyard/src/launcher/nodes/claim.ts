@@ -5,7 +5,6 @@ import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { probeInTime } from "../providers/probe.ts";
 import { tagOf } from "./attempt.ts";
 import { lockNode } from "./node-lock.ts";
-import { notify, requestFacts } from "./notices.ts";
 
 /** Requests whose failed handovers are counted; those that another launcher served stay here without one. */
 const REMEMBERED = 10_000;
@@ -34,12 +33,7 @@ export async function claimNode(
     if (!(await isAlive(context, pool, node, signal))) return undefined;
     const { record } = request;
     await node.write({ allocatedTo: request.id, tenantName: record.tenantName, requestor: record.requestor });
-    const { open } = pool;
-    if (!(await isReady(context, pool, node, request.id, signal))) return undefined;
-    await notify(context, open, "reused", id, signal, (own) =>
-      open.provider.offers?.notices?.reused?.(tagOf(context, pool, node), requestFacts(request), own),
-    );
-    return node;
+    return (await isReady(context, pool, node, request.id, signal)) ? node : undefined;
   } catch (error) {
     context.log.info({ node: id, request: request.id, error: messageOf(error) }, "cannot claim a ready node");
     await context.fence.release(node.held);

@@ -1,4 +1,4 @@
-import { DriverError, type LabelConfig, type PoolConfig, type Resources } from "@nodeyard/driver";
+import type { LabelConfig, PoolConfig, Resources } from "@nodeyard/driver";
 import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
 import { hexId, sleep } from "@nodeyard/runtime";
 import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
@@ -6,7 +6,6 @@ import { FenceLost, withRoot } from "../../coordination/index.ts";
 import { type Context, type ServingPool, treeSeconds } from "../context.ts";
 import { type HeldNode, type HeldRequest, heldNode } from "../held-records.ts";
 import { type BootImage, bootImage } from "./boot-image.ts";
-import { notify, requestFacts } from "./notices.ts";
 
 /** Looks for a record whose creation was not answered, at most. */
 const LOOKS = 20;
@@ -21,10 +20,8 @@ export async function createNode(
   request: HeldRequest,
   label: LabelConfig,
   planned: { readonly need: Resources; readonly zone: string | null },
-  signal: AbortSignal,
 ): Promise<HeldNode> {
   const { config } = pool.open;
-  const attributes = await attributesOf(context, pool, request, label, planned.zone, signal);
   // A record that could not boot is not made.
   bootImage(context, pool, label, { nodeId: "0", attempt: 1 });
   const token = hexId(context.random);
@@ -38,7 +35,7 @@ export async function createNode(
       allocatedTo: request.id,
       tenantName: request.record.tenantName,
       requestor: request.record.requestor,
-      attributes,
+      attributes: poolOf(pool)?.nodeAttributes ?? null,
       az: planned.zone,
       // Counted in ledgers from here on (limits/holdings.ts).
       resources: { ...planned.need },
@@ -55,34 +52,6 @@ export async function createNode(
   // The tree may have taken long to answer: what boots is what is there now.
   const boot = bootImage(context, pool, label, { nodeId: id, attempt: 1 });
   return lockBuilding(context, request, id, init, label, boot);
-}
-
-/** What the driver says of the node, and over it what the configuration does. */
-async function attributesOf(
-  context: Context,
-  pool: ServingPool,
-  request: HeldRequest,
-  label: LabelConfig,
-  az: string | null,
-  signal: AbortSignal,
-): Promise<NodeRecord["attributes"]> {
-  const poolConfig = poolOf(pool);
-  const configured = poolConfig?.nodeAttributes ?? null;
-  const { notices } = pool.open.provider.offers ?? {};
-  if (poolConfig === undefined || notices?.attributes === undefined) return configured;
-  const order = { pool: poolConfig, label, az, request: requestFacts(request) };
-  const own = await notify(context, pool.open, "attributes", request.id, signal, (limit) =>
-    notices.attributes?.(order, limit).then(plain),
-  );
-  return own === undefined ? configured : { ...own, ...configured };
-}
-
-/** As a record can hold it; throws for what it cannot. */
-function plain(value: unknown): object {
-  const copy: unknown = JSON.parse(JSON.stringify(value) ?? "null");
-  if (typeof copy !== "object" || copy === null || Array.isArray(copy))
-    throw new DriverError("fatal", `attributes must be an object, and are ${JSON.stringify(copy)}`);
-  return copy;
 }
 
 function poolOf({ open, name }: ServingPool): PoolConfig | undefined {

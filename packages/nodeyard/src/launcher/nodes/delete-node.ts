@@ -6,7 +6,6 @@ import type { LiveTask } from "../../telemetry/index.ts";
 import { type Context, treeSeconds } from "../context.ts";
 import type { HeldNode } from "../held-records.ts";
 import { lockNode } from "./node-lock.ts";
-import { notify } from "./notices.ts";
 import { removeMachine } from "./remove-machine.ts";
 
 /** Rounds of clearing contenders that others left under the lock, at most. */
@@ -63,8 +62,6 @@ export async function deleteNode(
     await removeRecord(context, node);
     context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "deleted" });
     context.journal.write({ event: "node.deleted", node: id, facts: { from: record.state } });
-    live.at("notifies the driver");
-    await tellDeleted(context, node, signal);
     return { result: "deleted" };
   } catch (failure) {
     const error = messageOf(failure);
@@ -73,14 +70,6 @@ export async function deleteNode(
     await context.fence.release(node.held).catch(() => {});
     return { result: "failed", error };
   }
-}
-
-async function tellDeleted(context: Context, node: HeldNode, signal: AbortSignal): Promise<void> {
-  const open = context.providers.get(node.record.provider ?? "");
-  const { notices } = open?.provider.offers ?? {};
-  if (open === undefined || notices?.deleted === undefined) return;
-  const tag = tagOf(context, node);
-  await notify(context, open, "deleted", node.id, signal, (own) => notices.deleted?.(tag, own));
 }
 
 function tagOf({ installation }: Context, { id, record }: HeldNode): Tag {

@@ -104,7 +104,7 @@ async function obtainNodes(
           .find((candidate) => candidate.name === pool.name)
           ?.labels.get(planned.label);
         if (label === undefined) return { node, result: "taken" };
-        node = await createNode(context, pool, request, label, { need: planned.launch, zone }, signal);
+        node = await createNode(context, pool, request, label, { need: planned.launch, zone });
         begun = true;
         telling.live.holds(node.held.contender);
         started();

@@ -1,0 +1,62 @@
+import type { ExternalId, Step, StepContext } from "../contract.ts";
+import { abortable } from "../limits/shared-value.ts";
+import type { ImageStore, ImageTag, UploadOrder } from "../offers.ts";
+import { imageMetadata, imageTagOf, sameImage } from "../tags.ts";
+import { type AdapterParts, CALL_MS, found } from "./drive.ts";
+import type { Adapter } from "./types.ts";
+
+/** For one upload, the old clouds' own limit (docs/contract/builder.md, "Uploads"), milliseconds. */
+const UPLOAD_MS = 3_600_000;
+
+/** The images of an adapter that uploads and deletes them. */
+export function imagesOf(parts: AdapterParts): ImageStore {
+  return {
+    formats: parts.adapter.imageFormats ?? ["qcow2"],
+    upload: (order, context) => upload(parts, order, context),
+    remove: (tag, context) => discard(parts, tag, context),
+  };
+}
+
+/** What an upload that was cut off has left is removed first: an adapter cannot say whether it is whole. */
+async function* upload(
+  parts: AdapterParts,
+  order: UploadOrder,
+  context: StepContext,
+): AsyncGenerator<Step, ExternalId, void> {
+  yield* discard(parts, order.tag, context);
+  yield { step: "upload", deadlineMs: UPLOAD_MS };
+  const { tag, ...rest } = order;
+  const metadata = { ...order.metadata, ...imageMetadata(tag) };
+  const image = { ...rest, image: tag.image, metadata };
+  const externalId = await abortable(parts.adapter.uploadImage!(image, context.signal), context.signal);
+  if (externalId === undefined) throw new TypeError("uploadImage returned no id");
+  yield { step: "uploaded", deadlineMs: CALL_MS, save: { externalId } };
+  return externalId;
+}
+
+async function* discard(
+  parts: AdapterParts,
+  tag: ImageTag,
+  context: StepContext,
+): AsyncGenerator<Step, void, void> {
+  const { adapter } = parts;
+  const ids = yield* found(parts, () => idsOf(adapter, tag, context), context.signal);
+  for (const id of ids) {
+    yield { step: "delete", deadlineMs: CALL_MS };
+    await abortable(adapter.deleteImage!(id, context.signal), context.signal);
+  }
+}
+
+/** By the tag alone: an id that is not listed may be another's. An adapter that lists nothing has only the stored id to go by. */
+async function idsOf(
+  adapter: Adapter,
+  tag: ImageTag,
+  { signal, externalId }: StepContext,
+): Promise<readonly ExternalId[]> {
+  if (adapter.listResources === undefined) return externalId === null ? [] : [externalId];
+  const listed = await adapter.listResources(signal);
+  return listed.flatMap(({ type, id, metadata }) => {
+    const own = imageTagOf(metadata);
+    return type === "image" && own !== null && sameImage(own, tag) ? [id] : [];
+  });
+}
