@@ -1,5 +1,5 @@
+import type { Canary } from "@nodeyard/model";
 import type { AppliedWrite, Op } from "@nodeyard/tree";
-import type { Canary } from "nodeyard";
 
 /** What a run comes by that is neither a fault nor a change of state: ways of the launcher that must not fall asleep. */
 export const SIGHTINGS = {

@@ -1,6 +1,6 @@
 import type { ImageEvent } from "@nodeyard/driver-fake";
+import { CANARIES, decodeCanary } from "@nodeyard/model";
 import type { AppliedWrite, Op } from "@nodeyard/tree";
-import { CANARIES, decodeCanary } from "nodeyard";
 import { Broken, Locks } from "../checks/index.ts";
 import type { Fault } from "../faults.ts";
 

@@ -5,7 +5,8 @@ import { qemuConfig } from "@nodeyard/driver-qemu";
 import { sliverConfig } from "@nodeyard/driver-sliver";
 import { staticConfig } from "@nodeyard/driver-static";
 import { metastaticDriver } from "nodeyard";
-import { jsonSchema, referencePage } from "nodeyard/config";
+import { jsonSchema } from "./json-schema.ts";
+import { referencePage } from "./reference.ts";
 
 const drivers: readonly (readonly [string, DriverConfig])[] = [
   ["fake", fakeConfig as DriverConfig],

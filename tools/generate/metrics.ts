@@ -1,4 +1,4 @@
-import { allKeys, counterNames, durationNames, gaugeNames, levelNames, promName } from "nodeyard";
+import { counterNames, durationNames, gaugeNames, levelNames, oldKeys, promName } from "nodeyard";
 
 interface Measure {
   readonly help: string;
@@ -43,7 +43,7 @@ they change, and every ten seconds.
 
 | Key | Type |
 |---|---|
-${allKeys()
+${statsdKeys()
   .map(({ key, type }) => `| \`${key}\` | ${TYPES[type]} |\n`)
   .join("")}`;
 }
@@ -54,4 +54,17 @@ function table(entries: readonly (readonly [string, Measure])[], nameOf: (name: 
       `| \`${nameOf(name)}\` | ${labels.map((label) => `\`${label}\``).join(", ")} | ${help} |\n`,
   );
   return `| Name | Labels | Says |\n|---|---|---|\n${rows.join("")}`;
+}
+
+/** Every key that is ever sent, with names in capitals for what stands there: the table that the keys are made by. */
+function statsdKeys(): readonly { readonly key: string; readonly type: string }[] {
+  return Object.values(oldKeys)
+    .flat()
+    .flatMap(({ key, types }) =>
+      types.map((type) => ({
+        key: key.replace(/\{(\w+)\}/g, (_, label: string) => label.toUpperCase()),
+        type,
+      })),
+    )
+    .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
 }

@@ -1,7 +1,7 @@
 /**
  * `record.empty`: zero bytes, so not a real object (docs/contract/tree.md, "Encoding"). `record.not_json`, `record.not_an_object`:
  * the data. `record.unknown_state`: a state outside the table of transitions, or none. `record.bad_field`: a field
- * without which the record cannot be handled safely. `record.bad_id`: the znode's name.
+ * without which the record cannot be handled safely. `record.bad_id`: the znode's name. `record.version`: written by a later release.
  */
 export type RecordErrorCode =
   | "record.empty"
@@ -9,7 +9,8 @@ export type RecordErrorCode =
   | "record.not_an_object"
   | "record.unknown_state"
   | "record.bad_field"
-  | "record.bad_id";
+  | "record.bad_id"
+  | "record.version";
 
 /** A record that makes no sense: skip it, count it, and go on with the others. */
 export class RecordError extends Error {

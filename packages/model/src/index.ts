@@ -1,4 +1,16 @@
 export {
+  type BootTally,
+  CANARIES,
+  type Canary,
+  type CanaryEnd,
+  canaryImage,
+  canaryPath,
+  decodeCanary,
+  encodeCanary,
+  noBoots,
+  withBoot,
+} from "./canary.ts";
+export {
   type ComponentRecord,
   type ComponentState,
   changeComponent,
@@ -9,6 +21,13 @@ export {
   type NewComponent,
   newComponent,
 } from "./component.ts";
+export {
+  DEAD_LETTERS,
+  type DeadLetter,
+  deadLetterPath,
+  decodeDeadLetter,
+  encodeDeadLetter,
+} from "./dead-letter.ts";
 export { RecordError, type RecordErrorCode } from "./errors.ts";
 export {
   changeImageBuild,
@@ -33,6 +52,16 @@ export {
   newImageUpload,
 } from "./image-upload.ts";
 export { splice } from "./json/splice.ts";
+export {
+  decodeLease,
+  encodeLease,
+  LEASES,
+  type Lease,
+  type LeaseState,
+  leaseIdOf,
+  leasePath,
+  leaseRequestor,
+} from "./lease.ts";
 export {
   changeNode,
   decodeNode,

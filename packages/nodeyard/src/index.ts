@@ -8,7 +8,7 @@ export {
   type Running,
 } from "./builder/index.ts";
 export * from "./launcher/index.ts";
-export { allKeys, gaugeNames, promName } from "./metrics/index.ts";
+export { gaugeNames, oldKeys, promName } from "./metrics/index.ts";
 export * from "./operations/index.ts";
 export {
   Counters,

@@ -1,3 +1,4 @@
+import { deadLetterPath } from "@nodeyard/model";
 import {
   buildColumns,
   buildRow,
@@ -13,7 +14,7 @@ import {
   uploadColumns,
   uploadRow,
 } from "../listing/index.ts";
-import { deadLetterPath, listImages, treeNow } from "../operations/index.ts";
+import { listImages, treeNow } from "../operations/index.ts";
 import type { View } from "../view/index.ts";
 import type { Known } from "./known.ts";
 import { NotReady } from "./not-ready.ts";

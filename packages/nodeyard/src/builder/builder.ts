@@ -1,5 +1,5 @@
 import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
-import { newComponent } from "@nodeyard/model";
+import { canaryImage, newComponent } from "@nodeyard/model";
 import { type Clock, jitter, messageOf, type Random, sleep, type Timer } from "@nodeyard/runtime";
 import type { Session, Tree } from "@nodeyard/tree";
 import { Answerer, type Testimony } from "../asking/index.ts";
@@ -14,7 +14,6 @@ import {
   retryInterrupted,
   settledWithin,
 } from "../coordination/index.ts";
-import { canaryImage } from "../operations/index.ts";
 import type { Counters, Log } from "../telemetry/index.ts";
 import { type NodeEntry, View } from "../view/index.ts";
 import { judgeTrials } from "./control/canary.ts";

@@ -1,6 +1,5 @@
-import type { NodeRecord } from "@nodeyard/model";
+import type { Lease, NodeRecord } from "@nodeyard/model";
 import { age, type Column, columns, type Row } from "../listing/index.ts";
-import type { Lease } from "../operations/index.ts";
 import { labelsText } from "./arguments.ts";
 
 export const leaseColumns: readonly Column[] = [

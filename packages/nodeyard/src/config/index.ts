@@ -1,12 +1,10 @@
 export { connectionString } from "./compile/zookeeper.ts";
 export { type ConfigDiff, diffConfig } from "./diff.ts";
 export type { CanarySettings, DiskimageConfig, ImageSettings } from "./diskimage-table.ts";
-export { type JsonSchema, jsonSchema } from "./document/json-schema.ts";
-export { referencePage } from "./document/reference.ts";
 export { type ConfigEnvironment, type ConfigFiles, type ReadResult, readConfig } from "./edge/read.ts";
 export { ConfigWatch, type WatchOptions, watchConfig } from "./edge/watch.ts";
 export { type ConfigInput, type Loaded, loadConfig } from "./load.ts";
-export type { LabelSettings } from "./table.ts";
+export { type LabelSettings, top as configurationSection } from "./table.ts";
 export {
   type BuilderSettings,
   type Config,

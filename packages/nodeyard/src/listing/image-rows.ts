@@ -1,5 +1,5 @@
+import type { Canary } from "@nodeyard/model";
 import {
-  type Canary,
   type ImageStatus,
   type ListedBuild,
   type ListedUpload,

@@ -1,15 +1,15 @@
-export { backlogGauges } from "./backlog.ts";
-export { PrometheusExporter, type PrometheusPage } from "./edge/prometheus.ts";
-export { UdpSink } from "./edge/udp-sink.ts";
+export { PrometheusExporter, type PrometheusPage, promName } from "./edge/prometheus.ts";
+export { statsdServer, UdpSink } from "./edge/udp-sink.ts";
+export {
+  backlogGauges,
+  builderFigures,
+  imageGauges,
+  type Limits,
+  limitGauges,
+  workGauges,
+} from "./figures.ts";
 export { type Gauge, type GaugeName, gaugeNames, gaugeOf } from "./gauges.ts";
-export { imageGauges } from "./images.ts";
-export { type Limits, limitGauges } from "./limits.ts";
 export { Population } from "./population.ts";
-export { promName } from "./prom-names.ts";
-export { allKeys } from "./statsd/all-keys.ts";
-export { type BuilderFigures, builderSamples } from "./statsd/builder-samples.ts";
-export { gaugeSamples } from "./statsd/gauge-keys.ts";
-export { keyPart, type StatsdSample } from "./statsd/lines.ts";
+export type { StatsdSample } from "./statsd/lines.ts";
 export { type LineSink, StatsdReporter } from "./statsd/reporter.ts";
-export { statsdServer } from "./statsd/server.ts";
-export { type WorkFigures, workGauges } from "./work.ts";
+export { gaugeSamples, oldKeys } from "./statsd/samples.ts";

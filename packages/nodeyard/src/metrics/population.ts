@@ -1,7 +1,6 @@
 import { nodeStates, requestStates } from "@nodeyard/model";
 import type { ComponentEntry, NodeEntry, RequestEntry, View, ViewEvent } from "../view/index.ts";
 import { type Gauge, gaugeOf } from "./gauges.ts";
-import { Tally } from "./tally.ts";
 
 /** Under one key of a Tally: there is only one of them. */
 const ALL = "";
@@ -129,4 +128,26 @@ function statesOf(
   return [...keys].flatMap((key) =>
     nodeStates.map((state) => gaugeOf(name, tally.get(key, state), key, state)),
   );
+}
+
+/** How many there are, by two keys. What has become zero takes no room. */
+class Tally {
+  readonly #counts = new Map<string, Map<string, number>>();
+
+  add(first: string, second: string, by: number): void {
+    const row = this.#counts.get(first) ?? new Map<string, number>();
+    const count = (row.get(second) ?? 0) + by;
+    if (count === 0) row.delete(second);
+    else row.set(second, count);
+    if (row.size === 0) this.#counts.delete(first);
+    else this.#counts.set(first, row);
+  }
+
+  get(first: string, second: string): number {
+    return this.#counts.get(first)?.get(second) ?? 0;
+  }
+
+  firsts(): Iterable<string> {
+    return this.#counts.keys();
+  }
 }

@@ -1,6 +1,5 @@
-import { changeNode, encodeNode, type NodeRecord, paths } from "@nodeyard/model";
+import { changeNode, deadLetterPath, encodeNode, type NodeRecord, paths } from "@nodeyard/model";
 import { lock, type Tree, TreeError } from "@nodeyard/tree";
-import { deadLetterPath } from "./dead-letter.ts";
 import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
 import { listNodes } from "./listing.ts";
 import { providerInfo } from "./provider-info.ts";

@@ -1,7 +1,16 @@
-import { decodeNode, decodeRequest, type NodeRecord, paths, type RequestRecord } from "@nodeyard/model";
+import {
+  decodeLease,
+  decodeNode,
+  decodeRequest,
+  type Lease,
+  leasePath,
+  type NodeRecord,
+  paths,
+  type RequestRecord,
+} from "@nodeyard/model";
 import type { Change, Feed } from "@nodeyard/tree";
 import { type OperationHandles, orUndefined } from "./handles.ts";
-import { decodeLease, type Lease, LeaseError, leasePath } from "./lease.ts";
+import { LeaseError } from "./request.ts";
 
 /** What is known of a lease on its way to nodes. */
 export interface LeaseProgress {

@@ -1,5 +1,5 @@
 export * from "./breaker.ts";
-export * from "./dead-letter.ts";
+export { readDeadLetter, retryDeletion } from "./dead-letter.ts";
 export { type Erased, eraseProvider } from "./erase.ts";
 export {
   type BuilderLine,
@@ -35,10 +35,9 @@ export type { OperationHandles } from "./handles.ts";
 export { treeNow } from "./handles.ts";
 export * from "./images/index.ts";
 export * from "./label-budget.ts";
-export * from "./lease.ts";
 export * from "./listing.ts";
 export { deleteNode, holdNode, NodeOperationError } from "./node-state.ts";
 export { type ProviderInfo, providerInfo, serversOf, type UploadedImage } from "./provider-info.ts";
-export { type AskOptions, askForNodes, releaseLease } from "./request.ts";
+export { type AskOptions, askForNodes, LeaseError, releaseLease } from "./request.ts";
 export { retireBacking, retireNode, SlotError } from "./retire-backing.ts";
 export * from "./slots.ts";

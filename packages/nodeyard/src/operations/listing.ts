@@ -1,6 +1,10 @@
 import {
+  decodeLease,
   decodeNode,
   decodeRequest,
+  LEASES,
+  type Lease,
+  leasePath,
   type NodeFields,
   type NodeRecord,
   paths,
@@ -9,7 +13,6 @@ import {
 } from "@nodeyard/model";
 import { listDeadLetters } from "./dead-letter.ts";
 import { type OperationHandles, orUndefined } from "./handles.ts";
-import { decodeLease, LEASES, type Lease, leasePath } from "./lease.ts";
 
 export interface ListedNode {
   readonly record: NodeRecord;

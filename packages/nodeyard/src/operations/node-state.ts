@@ -1,5 +1,6 @@
 import {
   changeNode,
+  deadLetterPath,
   decodeNode,
   encodeNode,
   mayGo,
@@ -11,7 +12,6 @@ import {
 } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
 import { CommitFailed, type HeldLock, lock, type Tree, TreeError } from "@nodeyard/tree";
-import { deadLetterPath } from "./dead-letter.ts";
 import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
 
 /** How long `delete` and `hold` wait for a node's lock (docs/contract/locks.md, "Who takes which lock"). */

@@ -1,16 +1,20 @@
-import { encodeRequest, newRequest, paths } from "@nodeyard/model";
-import { hexId } from "@nodeyard/runtime";
-import { ensurePath, TreeError } from "@nodeyard/tree";
-import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
 import {
   decodeLease,
   encodeLease,
+  encodeRequest,
   LEASES,
   type Lease,
-  LeaseError,
   leasePath,
   leaseRequestor,
-} from "./lease.ts";
+  newRequest,
+  paths,
+} from "@nodeyard/model";
+import { hexId, NodeyardError } from "@nodeyard/runtime";
+import { ensurePath, TreeError } from "@nodeyard/tree";
+import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
+
+/** A lease cannot be asked for, or did not come to its nodes. */
+export class LeaseError extends NodeyardError {}
 
 export interface AskOptions {
   readonly labels: readonly string[];

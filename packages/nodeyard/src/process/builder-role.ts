@@ -6,7 +6,7 @@ import { Builder, type BuilderConfig, HostDisk, type Progress, probeIsolation } 
 import type { Config } from "../config/index.ts";
 import { VERSION } from "../machine/index.ts";
 import {
-  builderSamples,
+  builderFigures,
   type Gauge,
   gaugeOf,
   gaugeSamples,
@@ -108,21 +108,15 @@ export class BuilderRole implements Role {
     const { builder } = this.#config;
     const images = imageGauges(view);
     const asked = images.filter(({ name, value }) => name === "image_build_requested" && value > 0);
-    return [
-      ...gaugeSamples([...images, ...this.#workers()], hostname),
-      ...builderSamples({
-        host: hostname,
-        work: this.work(),
-        images: [...builder.images.values()].map(({ name, paused }) => ({
-          image: name,
-          paused: paused || (view.images.get(name)?.paused ?? false),
-        })),
-        uploads: [...builder.uploads].flatMap(([provider, upload]) =>
-          [...upload.images].map(([image, { paused }]) => ({ image, provider, paused })),
-        ),
-        requests: asked.length,
-      }),
-    ];
+    const building = [...builder.images.values()].map(({ name, paused }) => ({
+      image: name,
+      paused: paused || (view.images.get(name)?.paused ?? false),
+    }));
+    const uploading = [...builder.uploads].flatMap(([provider, upload]) =>
+      [...upload.images].map(([image, { paused }]) => ({ image, provider, paused })),
+    );
+    const own = builderFigures(this.work(), building, uploading, asked.length);
+    return gaugeSamples([...images, ...this.#workers(), ...own], hostname);
   }
 
   reconfigure(config: Config): void {

@@ -1,8 +1,8 @@
+import { type BootTally, type Canary, noBoots, withBoot } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { atLeast, judgeCanary, type TrialOutcome } from "../../src/builder/core/canary.ts";
-import { type BootTally, type Canary, counted, noBoots } from "../../src/operations/index.ts";
 
 const rules = { launches: 20, maxAgeMs: 86_400_000 };
 const trial = (candidate: BootTally, stable: BootTally): Canary => ({
@@ -22,10 +22,10 @@ function tried(
 ): Exclude<TrialOutcome["verdict"], "wait"> {
   const random = seededRandom(seed);
   const launch = (side: typeof candidate, tally: BootTally) => {
-    if (random.float() < side.fails) return counted(tally, undefined);
+    if (random.float() < side.fails) return withBoot(tally, undefined);
     // Log-normal, roughly: the sum of uniform parts.
     const spread = random.float() + random.float() + random.float() - 1.5;
-    return counted(tally, side.seconds * 1000 * Math.exp(0.4 * spread));
+    return withBoot(tally, side.seconds * 1000 * Math.exp(0.4 * spread));
   };
   let canary = trial(noBoots, noBoots);
   for (;;) {
@@ -87,9 +87,9 @@ describe("a build on trial", () => {
   test("that nobody launches is promoted after its time; one with a failure by then is not", () => {
     const at = (candidate: BootTally, now: number) =>
       judgeCanary(trial(candidate, noBoots), rules, now).verdict;
-    const one = counted(noBoots, 1_000);
+    const one = withBoot(noBoots, 1_000);
     expect([at(one, rules.maxAgeMs - 1), at(one, rules.maxAgeMs)]).toEqual(["wait", "promoted"]);
-    expect(at(counted(one, undefined), rules.maxAgeMs)).toBe("rolled-back");
+    expect(at(withBoot(one, undefined), rules.maxAgeMs)).toBe("rolled-back");
   });
 
   test("is judged worse for each more failure, and never without one or a slow boot", () => {
@@ -101,7 +101,7 @@ describe("a build on trial", () => {
     fc.assert(
       fc.property(tally, tally, (candidate, stable) => {
         const { verdict } = judgeCanary(trial(candidate, stable), rules, 0);
-        const worse = judgeCanary(trial(counted(candidate, undefined), stable), rules, 0).verdict;
+        const worse = judgeCanary(trial(withBoot(candidate, undefined), stable), rules, 0).verdict;
         if (verdict === "rolled-back") expect(worse).toBe("rolled-back");
         if (candidate.failed === 0) expect(verdict).not.toBe("rolled-back");
       }),

@@ -1,9 +1,9 @@
-import { paths } from "@nodeyard/model";
+import { canaryPath, paths } from "@nodeyard/model";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { chooseUpload } from "../../src/launcher/nodes/boot-image.ts";
 import { tellCanary } from "../../src/launcher/nodes/canary-report.ts";
-import { canaryPath, listImages } from "../../src/operations/index.ts";
+import { listImages } from "../../src/operations/index.ts";
 import { oneBuilder, until } from "./rig.ts";
 
 const MAKE = 'echo image > "$DIB_IMAGE_FILENAME.raw"';

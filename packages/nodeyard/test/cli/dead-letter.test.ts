@@ -1,7 +1,7 @@
+import { DEAD_LETTERS, deadLetterPath, encodeDeadLetter } from "@nodeyard/model";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { openEmbeddedTree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { DEAD_LETTERS, deadLetterPath, encodeDeadLetter } from "../../src/operations/index.ts";
 import { fakeConfig, Site } from "./nodeyard.ts";
 
 interface Listed {

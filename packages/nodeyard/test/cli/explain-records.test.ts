@@ -1,7 +1,11 @@
 import {
+  DEAD_LETTERS,
+  deadLetterPath,
   encodeComponent,
+  encodeDeadLetter,
   encodeNode,
   encodeRequest,
+  leaseRequestor,
   type NewNode,
   type NewRequest,
   newComponent,
@@ -13,11 +17,7 @@ import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree, ensurePath } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
-  DEAD_LETTERS,
-  deadLetterPath,
-  encodeDeadLetter,
   explain,
-  leaseRequestor,
   type MemberReplies,
   type OperationHandles,
   type Story,

@@ -1,14 +1,11 @@
-import { encodeNode, newNode, paths } from "@nodeyard/model";
+import { encodeLease, encodeNode, type Lease, leasePath, newNode, paths } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree, ensurePath, type MemoryTree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   askForNodes,
-  encodeLease,
   followLease,
-  type Lease,
   type LeaseProgress,
-  leasePath,
   type OperationHandles,
   releaseLease,
   youngestNode,

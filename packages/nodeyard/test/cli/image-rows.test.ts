@@ -1,8 +1,8 @@
+import { type Canary, noBoots } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree } from "@nodeyard/tree";
 import { expect, test } from "vitest";
 import { imageRow } from "../../src/listing/index.ts";
-import { type Canary, noBoots } from "../../src/operations/index.ts";
 
 const handles = { clock: new VirtualClock(), random: seededRandom(1) };
 const tree = createMemoryTree(handles).connect();

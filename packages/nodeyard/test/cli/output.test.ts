@@ -1,4 +1,4 @@
-import { decodeNode, decodeRequest } from "@nodeyard/model";
+import { decodeNode, decodeRequest, type Lease } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { printRows } from "../../src/cli/listing.ts";
 import { Progress } from "../../src/cli/progress.ts";
@@ -12,7 +12,6 @@ import {
   plain,
   renderTable,
 } from "../../src/listing/index.ts";
-import type { Lease } from "../../src/operations/index.ts";
 
 function node(fields: object) {
   return decodeNode(

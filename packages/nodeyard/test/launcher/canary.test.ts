@@ -1,7 +1,7 @@
 import { DriverError } from "@nodeyard/driver";
-import { paths } from "@nodeyard/model";
+import { type Canary, canaryPath, decodeCanary, noBoots, paths } from "@nodeyard/model";
 import { expect, test } from "vitest";
-import { BREAKERS, type Canary, canaryPath, decodeCanary, noBoots } from "../../src/operations/index.ts";
+import { BREAKERS } from "../../src/operations/index.ts";
 import { World } from "../rules/world.ts";
 import { fakeProvider, launcherConfig } from "./rig.ts";
 

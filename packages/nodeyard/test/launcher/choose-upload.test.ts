@@ -1,7 +1,14 @@
-import { changeImageUpload, encodeImageUpload, newImageUpload } from "@nodeyard/model";
+import {
+  type Canary,
+  canaryPath,
+  changeImageUpload,
+  encodeCanary,
+  encodeImageUpload,
+  newImageUpload,
+  noBoots,
+} from "@nodeyard/model";
 import { expect, test } from "vitest";
 import { chooseUpload } from "../../src/launcher/nodes/boot-image.ts";
-import { type Canary, canaryPath, encodeCanary, noBoots } from "../../src/operations/index.ts";
 import { ImageTable } from "../../src/view/image-table.ts";
 
 /** Builds in the order of their uploads to `p`. */

@@ -1,9 +1,9 @@
-import { paths } from "@nodeyard/model";
+import { DEAD_LETTERS, deadLetterPath, decodeDeadLetter, paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { deletionPause, isDeadLetter } from "../../src/launcher/nodes/deletions.ts";
 import { assemble } from "../../src/launcher/parts.ts";
-import { DEAD_LETTERS, deadLetterPath, decodeDeadLetter, retryDeletion } from "../../src/operations/index.ts";
+import { retryDeletion } from "../../src/operations/index.ts";
 import { Counters, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 

@@ -1,7 +1,7 @@
-import { paths } from "@nodeyard/model";
+import { encodeLease, leasePath, paths } from "@nodeyard/model";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { askForNodes, encodeLease, leasePath, readLease, releaseLease } from "../../src/operations/index.ts";
+import { askForNodes, readLease, releaseLease } from "../../src/operations/index.ts";
 import { contendersOf, foreignNode, handles as inWorld, isHold } from "../rules/lease-world.ts";
 import { World } from "../rules/world.ts";
 import { fakeProvider, launcherConfig, type Rig, startRig, until } from "./rig.ts";

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { statsdServer } from "../../src/metrics/edge/udp-sink.ts";
 import {
   DATAGRAM_BYTES,
   datagramsOf,
@@ -8,7 +9,6 @@ import {
   type StatsdSample,
 } from "../../src/metrics/statsd/lines.ts";
 import { samplesOf } from "../../src/metrics/statsd/samples.ts";
-import { statsdServer } from "../../src/metrics/statsd/server.ts";
 import type { Sample } from "../../src/telemetry/index.ts";
 
 describe("lines as Python's client writes them", () => {

@@ -1,17 +1,19 @@
-import { encodeImageBuild, encodeImageUpload, newImageBuild, newImageUpload, paths } from "@nodeyard/model";
-import { seededRandom, VirtualClock } from "@nodeyard/runtime";
-import { createMemoryTree, ensurePath } from "@nodeyard/tree";
-import { describe, expect, test } from "vitest";
 import {
   type Canary,
   canaryPath,
-  checkExport,
   decodeCanary,
   encodeCanary,
-  exportImages,
-  importImages,
+  encodeImageBuild,
+  encodeImageUpload,
+  newImageBuild,
+  newImageUpload,
   noBoots,
-} from "../../src/operations/index.ts";
+  paths,
+} from "@nodeyard/model";
+import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { createMemoryTree, ensurePath } from "@nodeyard/tree";
+import { describe, expect, test } from "vitest";
+import { checkExport, exportImages, importImages } from "../../src/operations/index.ts";
 
 function newTree() {
   const clock = new VirtualClock();
@@ -80,7 +82,7 @@ describe("an export of image data", () => {
 
   test("a trial that cannot be read is refused", () => {
     expect(() => checkExport({ [canaryPath("small")]: "{}" })).toThrow(
-      "the trial of image small cannot be read",
+      "trial of image small has version undefined, this Nodeyard reads 1; delete",
     );
   });
 });

@@ -1,6 +1,6 @@
-import { paths } from "@nodeyard/model";
+import { leasePath, paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
-import { askForNodes, leasePath, releaseLease } from "../../src/operations/index.ts";
+import { askForNodes, releaseLease } from "../../src/operations/index.ts";
 import { before, touches } from "../rules/before-write.ts";
 import { handles, leaseOf } from "../rules/lease-world.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";

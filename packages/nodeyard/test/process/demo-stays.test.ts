@@ -8,7 +8,7 @@ import { attachEmbeddedTree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { noSmallDisk, SmallDisk } from "../rules/small-disk.ts";
 
-const DEMO = fileURLToPath(new URL("../../src/bin/demo.ts", import.meta.url));
+const DEMO = fileURLToPath(new URL("../../../../examples/demo/main.ts", import.meta.url));
 /** Changes to the folder in the mount namespace that it was started in. */
 const IN_FOLDER = ["/bin/sh", "-c", 'cd "$0" && exec "$@"'];
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { requireSshd } from "../../../../testing/sshd/index.ts";
 
-const DEMO = fileURLToPath(new URL("../../src/bin/demo.ts", import.meta.url));
+const DEMO = fileURLToPath(new URL("../../../../examples/demo/main.ts", import.meta.url));
 
 let folder: string;
 beforeEach(() => {

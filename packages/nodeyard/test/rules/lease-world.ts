@@ -1,6 +1,6 @@
-import { paths } from "@nodeyard/model";
+import { leasePath, leaseRequestor, paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
-import { askForNodes, leasePath, leaseRequestor, releaseLease } from "../../src/operations/index.ts";
+import { askForNodes, releaseLease } from "../../src/operations/index.ts";
 import { type Json, launcherConfig, World } from "./world.ts";
 
 /** What a command line calls operations with. */

@@ -1,6 +1,5 @@
-import { paths } from "@nodeyard/model";
+import { leaseRequestor, paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
-import { leaseRequestor } from "../../src/operations/index.ts";
 import { before, type Call } from "./before-write.ts";
 import { contendersOf, foreignNode, isHold } from "./lease-world.ts";
 

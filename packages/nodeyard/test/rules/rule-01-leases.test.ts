@@ -1,6 +1,6 @@
-import { paths } from "@nodeyard/model";
+import { type Lease, leaseRequestor, paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
-import { askForNodes, type Lease, leaseRequestor, releaseLease } from "../../src/operations/index.ts";
+import { askForNodes, releaseLease } from "../../src/operations/index.ts";
 import { handles, leaseOf } from "./lease-world.ts";
 import { fakeProvider, launcherConfig, World } from "./world.ts";
 

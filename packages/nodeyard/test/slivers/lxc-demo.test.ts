@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { difference, hostState, whyNot } from "../../../../testing/slivers/index.ts";
 
-const DEMO = fileURLToPath(new URL("../../src/bin/demo.ts", import.meta.url));
-/** As in src/process/slivers/plan.ts: what stays of it is what this test is about. */
+const DEMO = fileURLToPath(new URL("../../../../examples/demo/main.ts", import.meta.url));
+/** As in examples/demo/sliver-plan.ts: what stays of it is what this test is about. */
 const PLACES = ["/var/lib/nodeyard-demo", "/run/nodeyard-demo"];
 
 describe.skipIf(whyNot() !== undefined)(

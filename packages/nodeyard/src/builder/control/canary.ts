@@ -1,6 +1,3 @@
-import { messageOf } from "@nodeyard/runtime";
-import { ensurePath, TreeError } from "@nodeyard/tree";
-import type { ImageSettings } from "../../config/index.ts";
 import {
   CANARIES,
   type Canary,
@@ -9,7 +6,10 @@ import {
   decodeCanary,
   encodeCanary,
   noBoots,
-} from "../../operations/index.ts";
+} from "@nodeyard/model";
+import { messageOf } from "@nodeyard/runtime";
+import { ensurePath, TreeError } from "@nodeyard/tree";
+import type { ImageSettings } from "../../config/index.ts";
 import { judgeCanary } from "../core/canary.ts";
 import type { BuilderContext } from "./context.ts";
 import { orNothing } from "./facts.ts";
@@ -112,7 +112,7 @@ async function change(
       if (found === undefined) {
         await ensurePath(tree, CANARIES);
         await tree.create(path, encodeCanary(after));
-      } else await tree.set(path, encodeCanary(after), { version: found.stat.version });
+      } else await tree.set(path, encodeCanary(after, found.data), { version: found.stat.version });
       return true;
     } catch (error) {
       const raced =

@@ -1,7 +1,6 @@
-import { decodeImageBuild, decodeImageUpload, paths } from "@nodeyard/model";
+import { canaryPath, decodeCanary, decodeImageBuild, decodeImageUpload, paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { FenceLost, type Held, mayAct } from "../../coordination/index.ts";
-import { canaryPath, decodeCanary } from "../../operations/index.ts";
 import { type RetireFacts, type Retirement, retire, uploadKey } from "../core/retire.ts";
 import type { BuilderContext } from "./context.ts";
 import { orNothing } from "./facts.ts";

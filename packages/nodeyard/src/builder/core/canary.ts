@@ -1,4 +1,4 @@
-import type { BootTally, Canary } from "../../operations/index.ts";
+import type { BootTally, Canary } from "@nodeyard/model";
 
 export interface CanaryRules {
   /** Launches of the candidate after which it is promoted, if nothing speaks against it. */

@@ -1,3 +1,4 @@
+import type { Lease } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
 import { plain } from "../../listing/index.ts";
@@ -5,7 +6,6 @@ import type { Machine } from "../../machine/index.ts";
 import {
   askForNodes,
   followLease,
-  type Lease,
   type OperationHandles,
   readNode,
   releaseLease,

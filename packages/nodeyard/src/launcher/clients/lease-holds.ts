@@ -1,8 +1,7 @@
-import { decodeNode, decodeRequest, paths } from "@nodeyard/model";
+import { decodeNode, decodeRequest, type Lease, leaseRequestor, paths } from "@nodeyard/model";
 import { hexId, NodeyardError } from "@nodeyard/runtime";
 import { type Op, TreeError } from "@nodeyard/tree";
 import { holderOf } from "@nodeyard/zookeeper";
-import { type Lease, leaseRequestor } from "../../operations/index.ts";
 import type { OwnEntry } from "../../view/index.ts";
 import type { Context } from "../context.ts";
 import { type HeldNode, heldNode } from "../held-records.ts";

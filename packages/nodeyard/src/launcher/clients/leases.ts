@@ -1,7 +1,3 @@
-import { paths } from "@nodeyard/model";
-import { backoff, messageOf } from "@nodeyard/runtime";
-import { CommitFailed } from "@nodeyard/tree";
-import { FenceLost } from "../../coordination/index.ts";
 import {
   decodeLease,
   encodeLease,
@@ -10,7 +6,11 @@ import {
   leaseIdOf,
   leasePath,
   leaseRequestor,
-} from "../../operations/index.ts";
+  paths,
+} from "@nodeyard/model";
+import { backoff, messageOf } from "@nodeyard/runtime";
+import { CommitFailed } from "@nodeyard/tree";
+import { FenceLost } from "../../coordination/index.ts";
 import type { OwnEntry, RequestEntry, ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";
 import { Busy, giveBack, holdNode, nodesOf, undefinedWhenMissing } from "./lease-holds.ts";

@@ -1,7 +1,6 @@
 import type { ExternalId, LabelConfig } from "@nodeyard/driver";
-import { type NodePatch, paths } from "@nodeyard/model";
+import { type Canary, canaryPath, decodeCanary, type NodePatch, paths } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
-import { type Canary, canaryPath, decodeCanary } from "../../operations/index.ts";
 import { type ImageUploadEntry, isNewer, type View } from "../../view/index.ts";
 import type { Context, ServingPool } from "../context.ts";
 

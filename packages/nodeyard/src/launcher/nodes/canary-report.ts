@@ -1,6 +1,6 @@
+import { canaryPath, decodeCanary, encodeCanary, withBoot } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
-import { canaryPath, counted, decodeCanary, encodeCanary } from "../../operations/index.ts";
 import type { Context } from "../context.ts";
 import { canaryIn } from "./boot-image.ts";
 
@@ -34,9 +34,11 @@ export async function tellCanary(
       const canary = decodeCanary(image, data);
       if (canary.candidate !== known.candidate) return;
       const side = build === canary.candidate ? "candidate" : "stable";
-      const tallies = { ...canary.tallies, [side]: counted(canary.tallies[side], bootMs) };
+      const tallies = { ...canary.tallies, [side]: withBoot(canary.tallies[side], bootMs) };
       try {
-        await tree.set(canaryPath(image), encodeCanary({ ...canary, tallies }), { version: stat.version });
+        await tree.set(canaryPath(image), encodeCanary({ ...canary, tallies }, data), {
+          version: stat.version,
+        });
         return;
       } catch (error) {
         if (!(error instanceof TreeError) || error.code !== "tree.bad_version") throw error;

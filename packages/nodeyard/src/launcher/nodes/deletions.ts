@@ -1,7 +1,7 @@
+import { DEAD_LETTERS, type DeadLetter, deadLetterPath, encodeDeadLetter } from "@nodeyard/model";
 import { backoff, jitter, messageOf, type Random } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
 import { withRoot } from "../../coordination/index.ts";
-import { DEAD_LETTERS, type DeadLetter, deadLetterPath, encodeDeadLetter } from "../../operations/index.ts";
 import type { LiveTask } from "../../telemetry/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
 import type { Context } from "../context.ts";

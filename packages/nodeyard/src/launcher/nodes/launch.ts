@@ -1,7 +1,7 @@
 import { DriverError, type LabelConfig } from "@nodeyard/driver";
+import { leaseIdOf } from "@nodeyard/model";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import { FenceLost, fenceOf } from "../../coordination/index.ts";
-import { leaseIdOf } from "../../operations/index.ts";
 import type { Admitted } from "../breakers/admission.ts";
 import { OfferingClosed } from "../breakers/breakers.ts";
 import { BudgetSpent } from "../breakers/launch-line.ts";

@@ -10,12 +10,25 @@ import {
   levelNames,
 } from "../../telemetry/index.ts";
 import { type Gauge, type GaugeName, gaugeNames } from "../gauges.ts";
-import { promName } from "../prom-names.ts";
 
 export interface PrometheusPage {
   readonly type: string;
   readonly text: string;
 }
+
+const UNITS: Readonly<Record<LevelName, string>> = {
+  "builder.exit_code": "",
+  "builder.image_size": "_bytes",
+  "builder.last_run": "_timestamp_seconds",
+};
+
+/** What figures are called on Prometheus' page: `nodeyard_`, the room's part with `_` for dots, and the unit. */
+export const promName = {
+  counter: (name: CounterName) => `nodeyard_${name.replaceAll(".", "_")}_total`,
+  duration: (name: DurationName) => `nodeyard_${name.replaceAll(".", "_")}_seconds`,
+  level: (name: LevelName) => `nodeyard_${name.replaceAll(".", "_")}${UNITS[name]}`,
+  gauge: (name: GaugeName) => `nodeyard_${name}`,
+};
 
 interface Value {
   readonly labels: Readonly<Record<string, string | number>>;
@@ -61,27 +74,25 @@ export class PrometheusExporter {
       type: "gauge",
       values: [{ labels: { version: this.#version }, value: 1 }],
     });
-    const [counts, levels, times] = [counters.list(), counters.levels(), counters.times()];
-    for (const name of namesOf<CounterName>(counterNames)) {
-      const values = counts.filter((one) => one.name === name);
-      add({ name: promName.counter(name), help: counterNames[name].help, type: "counter", values });
-    }
-    for (const name of namesOf<LevelName>(levelNames)) {
-      const values = levels.filter((one) => one.name === name);
-      add({ name: promName.level(name), help: levelNames[name].help, type: "gauge", values });
-    }
-    for (const name of namesOf<DurationName>(durationNames)) {
-      const values = times.filter((one) => one.name === name).flatMap((one) => histogramValues(one));
-      add({ name: promName.duration(name), help: durationNames[name].help, type: "histogram", values });
-    }
-    const byName = Map.groupBy(gauges, ({ name }) => name);
-    for (const name of namesOf<GaugeName>(gaugeNames))
-      add({
-        name: promName.gauge(name),
-        help: gaugeNames[name].help,
-        type: "gauge",
-        values: byName.get(name) ?? [],
-      });
+    /** Every name of a table has its family, with or without values. */
+    const addAll = <Name extends string, One extends { readonly name: Name }>(
+      type: Family["type"],
+      table: Readonly<Record<Name, { readonly help: string }>>,
+      nameOf: (name: Name) => string,
+      all: readonly One[],
+      valuesOf: (one: One) => readonly Value[],
+    ) => {
+      const byName = Map.groupBy(all, ({ name }) => name);
+      for (const name of Object.keys(table) as Name[]) {
+        const values = (byName.get(name) ?? []).flatMap(valuesOf);
+        add({ name: nameOf(name), help: table[name].help, type, values });
+      }
+    };
+    const itself = <One extends Value>(one: One) => [{ labels: one.labels, value: one.value }];
+    addAll("counter", counterNames, promName.counter, counters.list(), itself);
+    addAll("gauge", levelNames, promName.level, counters.levels(), itself);
+    addAll("histogram", durationNames, promName.duration, counters.times(), histogramValues);
+    addAll("gauge", gaugeNames, promName.gauge, gauges, itself);
     const text = `${await registry.metrics()}\n${await this.#node.metrics()}`;
     return { type: registry.contentType, text };
   }
@@ -99,10 +110,6 @@ function histogramValues({ name, labels, atMost, count, sumSeconds }: Histogram)
     { metricName: `${metric}_sum`, labels, value: sumSeconds },
     { metricName: `${metric}_count`, labels, value: count },
   ];
-}
-
-function namesOf<Name extends string>(table: Readonly<Record<Name, unknown>>): readonly Name[] {
-  return Object.keys(table) as Name[];
 }
 
 /** A registry asks a metric for nothing but its name and what it has now. */

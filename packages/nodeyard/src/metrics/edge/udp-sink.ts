@@ -12,17 +12,30 @@ const MAX_LINES = 20_000;
 /** An address is asked for again as often, milliseconds: servers move. */
 const LOOKUP_MS = 600_000;
 
-export interface UdpSinkOptions {
+/** Where a statsd server is. */
+export interface StatsdAddress {
   readonly host: string;
   readonly port: number;
 }
 
+/** Where the environment says that the statsd server is; undefined: figures are not sent (docs/contract/operations.md, "Statsd"). */
+export function statsdServer(
+  env: Readonly<Record<string, string | undefined>>,
+): StatsdAddress | { readonly problem: string } | undefined {
+  const { STATSD_HOST: host = "", STATSD_PORT: port = "" } = env;
+  if (host === "" && port === "") return undefined;
+  const number = port === "" ? 8125 : Number(port);
+  if (!/^\d*$/.test(port) || number < 1 || number > 65_535)
+    return { problem: `STATSD_PORT is ${JSON.stringify(port)}: give a port, 1 to 65535` };
+  return { host: host === "" ? "localhost" : host, port: number };
+}
+
 /**
- * Sends lines by UDP over IPv4. Figures are worth no failure: while the name cannot be resolved lines are dropped, which is told once and
- * tried again.
+ * Sends lines by UDP over IPv4. Figures are worth no failure: while the name cannot be resolved lines are dropped, which is logged
+ * once, and the name is looked up again.
  */
 export class UdpSink implements LineSink {
-  readonly #options: UdpSinkOptions;
+  readonly #options: StatsdAddress;
   readonly #handles: { readonly clock: Clock; readonly random: Random; readonly log: Log };
   readonly #socket: Socket;
   #address: string | undefined;
@@ -34,7 +47,7 @@ export class UdpSink implements LineSink {
   #closed = false;
 
   constructor(
-    options: UdpSinkOptions,
+    options: StatsdAddress,
     handles: { readonly clock: Clock; readonly random: Random; readonly log: Log },
   ) {
     this.#options = options;

@@ -1,6 +1,5 @@
 import type { Clock, Timer } from "@nodeyard/runtime";
 import type { Counters } from "../../telemetry/index.ts";
-import { LastSent } from "./last-sent.ts";
 import { linesOf, type StatsdSample } from "./lines.ts";
 import { samplesOf } from "./samples.ts";
 
@@ -28,7 +27,7 @@ export interface ReporterParts {
   };
 }
 
-/** Tells a statsd server: what is counted and timed at once, gauges a second after they change, all of them now and then. */
+/** Sends to a statsd server: what is counted and timed at once, gauges a second after they change, all of them every ten seconds. */
 export class StatsdReporter {
   readonly #parts: ReporterParts;
   readonly #own = new LastSent();
@@ -87,5 +86,36 @@ export class StatsdReporter {
     else this.#shared.forget();
     const lines = worth.flatMap(linesOf);
     if (lines.length > 0) sink.send(lines);
+  }
+}
+
+/**
+ * Which gauges are worth a line: those that changed since they were sent, all of them at a heartbeat (idle ones would expire where they
+ * are kept), and a last zero for what there is no longer.
+ */
+class LastSent {
+  readonly #values = new Map<string, number>();
+
+  /** `all` is everything that there is now. */
+  worth(all: readonly StatsdSample[], heartbeat: boolean): readonly StatsdSample[] {
+    const gone = new Set(this.#values.keys());
+    const worth: StatsdSample[] = [];
+    for (const sample of all) {
+      gone.delete(sample.key);
+      if (!heartbeat && this.#values.get(sample.key) === sample.value) continue;
+      this.#values.set(sample.key, sample.value);
+      worth.push(sample);
+    }
+    for (const key of gone) {
+      this.#values.delete(key);
+      // Without a limit there is no number that would say so.
+      if (!key.startsWith("nodepool.tenant_limits.")) worth.push({ key, type: "g", value: 0 });
+    }
+    return worth;
+  }
+
+  /** Another process reports them from now on. */
+  forget(): void {
+    this.#values.clear();
   }
 }

@@ -1,87 +1,118 @@
 import type { Sample } from "../../telemetry/index.ts";
-import { oldResult } from "./launch-results.ts";
+import type { Gauge } from "../gauges.ts";
 import { keyPart, type StatsdSample } from "./lines.ts";
 
-const none: readonly StatsdSample[] = [];
+type Labels = Readonly<Record<string, string>>;
+
+/** A key of the old hierarchy: `{label}` stands for that label of the figure, `{host}` for this machine's name. */
+export interface OldKey {
+  readonly key: string;
+  readonly types: readonly StatsdSample["type"][];
+  /** Only figures with these labels have the key; absent: all. */
+  readonly when?: (labels: Labels) => boolean;
+}
+
+const gauge = (key: string, when?: OldKey["when"]): OldKey => ({ key, types: ["g"], ...(when && { when }) });
+const sent = (key: string, types: OldKey["types"], when?: OldKey["when"]): OldKey => ({
+  key,
+  types,
+  ...(when && { when }),
+});
+const BOTH = ["ms", "c"] as const;
+const LAUNCH = "nodepool.launch";
+const BUILD = "nodepool.dib_image_build.{image}";
+const BUILDER = "nodepool.builder.{host}";
+const LAUNCHER = "nodepool.launcher.{host}";
 
 /**
- * What the old launcher and builder sent at such a moment, and what they should have (docs/contract/operations.md, "Statsd",
- * docs/contract/operations.md, "Figures of builders").
+ * What the old launcher and builder sent, and what their documentation promised, by the name of our figure
+ * (docs/contract/operations.md, "Statsd", "Figures of the whole" and "Figures of builders"). A figure that is not here has no old key.
  */
-export function samplesOf(sample: Sample): readonly StatsdSample[] {
-  switch (sample.kind) {
-    case "count":
-      return countSamples(sample);
-    case "time":
-      return timeSamples(sample);
-    case "level":
-      return levelSamples(sample);
-  }
+export const oldKeys: Readonly<Record<string, readonly OldKey[]>> = {
+  nodes: [gauge("nodepool.nodes.{state}")],
+  provider_nodes: [gauge("nodepool.provider.{provider}.nodes.{state}")],
+  label_nodes: [gauge("nodepool.label.{label}.nodes.{state}")],
+  pool_addressable_requests: [gauge("nodepool.provider.{provider}.pool.{pool}.addressable_requests")],
+  provider_max_servers: [gauge("nodepool.provider.{provider}.max_servers")],
+  tenant_limit: [gauge("nodepool.tenant_limits.{tenant}.{resource}")],
+  image_build_requested: [gauge("nodepool.image.{image}.image_build_requests")],
+  image_last_build_timestamp_seconds: [gauge("nodepool.image.{image}.last_ready_build")],
+  image_last_upload_timestamp_seconds: [
+    gauge("nodepool.image.{image}.provider.{provider}.last_ready_upload"),
+  ],
+  tree_calls: [gauge(`${LAUNCHER}.zk.client.connection_queue`)],
+  tree_reads_pending: [gauge(`${LAUNCHER}.zk.{cache}_cache.{queue}_queue`)],
+  workers: [
+    gauge(`${BUILDER}.build_workers`, ({ kind }) => kind === "build"),
+    gauge(`${BUILDER}.upload_workers`, ({ kind }) => kind === "upload"),
+  ],
+  // Of builders, and for statsd alone.
+  build_requests: [gauge("nodepool.image_build_requests")],
+  build_state: [gauge(`${BUILDER}.image.{image}.build.state`)],
+  upload_state: [gauge(`${BUILDER}.image.{image}.provider.{provider}.upload.state`)],
+  builds: [gauge(`${BUILDER}.current_builds`)],
+  uploads: [gauge(`${BUILDER}.current_uploads`)],
+  "launcher.leaked": [sent("nodepool.provider.{provider}.leaked.{type}s", ["c"])],
+  "launcher.launch": [
+    sent(`${LAUNCH}.{result}`, BOTH),
+    sent(`${LAUNCH}.provider.{provider}.{result}`, BOTH),
+    sent(`${LAUNCH}.provider.{provider}.{az}.{result}`, BOTH, ({ az }) => az !== ""),
+    sent(`${LAUNCH}.requestor.{requestor}.{result}`, BOTH, ({ requestor }) => requestor !== ""),
+  ],
+  "builder.build": [sent(`${BUILD}.status.duration`, ["ms"])],
+  "builder.upload": [
+    sent("nodepool.image_update.{image}.{provider}", BOTH, ({ result }) => result === "ready"),
+  ],
+  // The old builder counted failures only.
+  "builder.uploads": [
+    sent("nodepool.image_update_failed.{image}.{provider}", ["c"], ({ result }) => result !== "ready"),
+  ],
+  "builder.image_size": [gauge(`${BUILD}.{format}.size`)],
+  "builder.exit_code": [gauge(`${BUILD}.status.rc`)],
+  "builder.last_run": [gauge(`${BUILD}.status.last_build`)],
+};
+
+/** What a figure of one moment is in the old hierarchy. A timing counts as one occurrence, too, where the old programs counted it. */
+export function samplesOf({ kind, name, value, labels }: Sample): readonly StatsdSample[] {
+  const result = kind === "time" && name === "launcher.launch" ? { result: oldResult(labels) } : {};
+  const whole = name === "builder.last_run" ? Math.floor(value) : value;
+  return samples(name, { ...labels, ...result }, whole, kind === "time" ? 1 : value);
 }
 
-type Of<Kind> = Extract<Sample, { kind: Kind }>;
-
-function countSamples({ name, value, labels }: Of<"count">): readonly StatsdSample[] {
-  const part = partOf(labels);
-  switch (name) {
-    case "launcher.leaked":
-      return [{ key: `nodepool.provider.${part("provider")}.leaked.${part("type")}s`, type: "c", value }];
-    case "builder.uploads":
-      // The old builder never sent these.
-      if (labels.result === "ready") return none;
-      return [{ key: `nodepool.image_update_failed.${part("image")}.${part("provider")}`, type: "c", value }];
-    default:
-      return none;
-  }
+/** Gauges that have a place in the old hierarchy. `host` is this machine's name. */
+export function gaugeSamples(gauges: readonly Figure[], host: string): readonly StatsdSample[] {
+  return gauges.flatMap(({ name, labels, value }) => samples(name, { ...labels, host }, value, value));
 }
 
-function timeSamples({ name, value, labels }: Of<"time">): readonly StatsdSample[] {
-  const part = partOf(labels);
-  switch (name) {
-    case "launcher.launch":
-      return launchKeys(labels).flatMap((key) => both(key, value));
-    case "builder.build":
-      return [{ key: `nodepool.dib_image_build.${part("image")}.status.duration`, type: "ms", value }];
-    case "builder.upload":
-      if (labels.result !== "ready") return none;
-      return both(`nodepool.image_update.${part("image")}.${part("provider")}`, value);
-    default:
-      return none;
-  }
+/** A gauge, or a figure that only statsd has. */
+export type Figure = Omit<Gauge, "name"> & { readonly name: string };
+
+function samples(name: string, labels: Labels, value: number, count: number): readonly StatsdSample[] {
+  return (oldKeys[name] ?? [])
+    .filter(({ when }) => when?.(labels) ?? true)
+    .flatMap(({ key, types }) => {
+      const filled = key.replace(/\{(\w+)\}/g, (_, label: string) => partOf(label, labels[label] ?? ""));
+      return types.map((type) => ({ key: filled, type, value: type === "c" ? count : value }));
+    });
 }
 
-function launchKeys(labels: Sample["labels"]): readonly string[] {
-  const part = partOf(labels);
-  const result = oldResult(labels.result ?? "", labels.step ?? "");
-  const provider = `nodepool.launch.provider.${part("provider")}`;
-  return [
-    `nodepool.launch.${result}`,
-    `${provider}.${result}`,
-    ...(labels.az ? [`${provider}.${part("az")}.${result}`] : []),
-    ...(labels.requestor ? [`nodepool.launch.requestor.${part("requestor")}.${result}`] : []),
-  ];
+/** A result is a name of the old launcher's, with a level of its own. */
+function partOf(label: string, text: string): string {
+  return label === "result" ? text : keyPart(text);
 }
 
-function levelSamples({ name, value, labels }: Of<"level">): readonly StatsdSample[] {
-  const part = partOf(labels);
-  const build = `nodepool.dib_image_build.${part("image")}`;
-  switch (name) {
-    case "builder.image_size":
-      return [{ key: `${build}.${part("format")}.size`, type: "g", value }];
-    case "builder.exit_code":
-      return [{ key: `${build}.status.rc`, type: "g", value }];
-    case "builder.last_run":
-      return [{ key: `${build}.status.last_build`, type: "g", value: Math.floor(value) }];
-  }
+/** The old name of what came of a launch, and where it failed (docs/contract/operations.md, "Results of launches"). */
+function oldResult({ result = "", step }: Labels): string {
+  if (result === "ready") return "ready";
+  if (step === "scan" && (result === "timeout" || result === "host-key")) return "error.keyscan";
+  return `error.${OLD_RESULTS[result] ?? "unknown"}`;
 }
 
-function both(key: string, ms: number): readonly StatsdSample[] {
-  return [
-    { key, type: "ms", value: ms },
-    { key, type: "c", value: 1 },
-  ];
-}
-
-function partOf(labels: Sample["labels"]): (name: string) => string {
-  return (name) => keyPart(labels[name] ?? "");
-}
+const OLD_RESULTS: Readonly<Record<string, string>> = {
+  quota: "quota",
+  capacity: "capacity",
+  timeout: "servercreatetimeout",
+  "host-key": "keyscan",
+  lost: "zksession",
+  "image-gone": "nodepool",
+};

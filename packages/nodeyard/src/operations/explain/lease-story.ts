@@ -1,5 +1,5 @@
+import type { Lease } from "@nodeyard/model";
 import { type OperationHandles, treeNow } from "../handles.ts";
-import type { Lease } from "../lease.ts";
 import { readLease, readNode } from "../listing.ts";
 import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
 import { requestStory } from "./request-story.ts";

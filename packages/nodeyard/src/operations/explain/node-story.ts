@@ -1,7 +1,13 @@
-import { type NodeRecord, paths, RecordError, readableNode } from "@nodeyard/model";
-import { type DeadLetter, readDeadLetter } from "../dead-letter.ts";
+import {
+  type DeadLetter,
+  leaseIdOf,
+  type NodeRecord,
+  paths,
+  RecordError,
+  readableNode,
+} from "@nodeyard/model";
+import { readDeadLetter } from "../dead-letter.ts";
 import { type OperationHandles, orUndefined } from "../handles.ts";
-import { leaseIdOf } from "../lease.ts";
 import { readNode } from "../listing.ts";
 import { LEFT_MS, metastaticProviderOf } from "../slots.ts";
 import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";

@@ -1,8 +1,7 @@
-import { compareRequests, decodeRequest, paths, type RequestRecord } from "@nodeyard/model";
+import { compareRequests, decodeRequest, leaseIdOf, paths, type RequestRecord } from "@nodeyard/model";
 import type { Tree } from "@nodeyard/tree";
 import { type VerdictCode, verdictCodes } from "../../scheduler/index.ts";
 import type { OperationHandles } from "../handles.ts";
-import { leaseIdOf } from "../lease.ts";
 import { readRequest } from "../listing.ts";
 import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
 import { nextSteps } from "./next-steps.ts";

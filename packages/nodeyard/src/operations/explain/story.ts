@@ -1,6 +1,6 @@
+import type { Canary } from "@nodeyard/model";
 import type { ImageStanding, MemberAnswers, PoolStanding } from "../../asking/index.ts";
 import type { PastEvent } from "../../telemetry/index.ts";
-import type { Canary } from "../images/index.ts";
 import type { LifeStep } from "./steps.ts";
 
 /** Why nothing happens at the moment. */

@@ -1,16 +1,4 @@
 export {
-  type BootTally,
-  CANARIES,
-  type Canary,
-  type CanaryEnd,
-  canaryImage,
-  canaryPath,
-  counted,
-  decodeCanary,
-  encodeCanary,
-  noBoots,
-} from "./canary.ts";
-export {
   deleteBuild,
   deleteUpload,
   ImageOperationError,

@@ -1,4 +1,7 @@
 import {
+  type Canary,
+  canaryPath,
+  decodeCanary,
   decodeImageBuild,
   decodeImageUpload,
   type ImageBuildRecord,
@@ -7,7 +10,6 @@ import {
 } from "@nodeyard/model";
 import { type OperationHandles, orUndefined } from "../handles.ts";
 import type { Listing } from "../listing.ts";
-import { type Canary, canaryPath, decodeCanary } from "./canary.ts";
 
 export interface ListedBuild {
   readonly image: string;

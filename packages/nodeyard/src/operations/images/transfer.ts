@@ -1,7 +1,13 @@
-import { decodeImageBuild, decodeImageUpload, paths } from "@nodeyard/model";
+import {
+  CANARIES,
+  canaryPath,
+  decodeCanary,
+  decodeImageBuild,
+  decodeImageUpload,
+  paths,
+} from "@nodeyard/model";
 import { ensurePath, TreeError } from "@nodeyard/tree";
 import { type OperationHandles, orUndefined } from "../handles.ts";
-import { CANARIES, canaryPath, decodeCanary } from "./canary.ts";
 import { ImageOperationError } from "./change.ts";
 import { names } from "./list.ts";
 

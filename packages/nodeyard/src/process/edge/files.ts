@@ -1,3 +1,4 @@
+import { execFile } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -9,7 +10,8 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { messageOf } from "@nodeyard/runtime";
 import { ProcessError } from "../errors.ts";
 
@@ -101,4 +103,13 @@ export function isSocket(path: string): boolean {
       { cause: error },
     );
   }
+}
+
+/** Makes a key pair in `folder`, unless it is there, and returns the path of the private half. */
+export async function makeKey(folder: string, name: string): Promise<string> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const file = join(folder, name);
+  if (!existsSync(file))
+    await promisify(execFile)("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "nodeyard", "-f", file]);
+  return file;
 }

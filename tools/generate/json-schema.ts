@@ -1,6 +1,6 @@
 import { commonProvider, type DriverConfig, section } from "@nodeyard/driver";
+import { configurationSection } from "nodeyard/config";
 import { type ZodType, z } from "zod";
-import { top } from "../table.ts";
 
 /** What this program uses of JSON Schema. */
 export interface JsonSchema {
@@ -23,7 +23,7 @@ const FROM_OUTSIDE = "^(npm:|\\.{0,2}/)";
 
 /** JSON Schema of the file, for editors: the schemas that judge it, with each driver's keys where `driver` names it. */
 export function jsonSchema(drivers: Drivers): JsonSchema {
-  const file = convert(top.schema);
+  const file = convert(configurationSection.schema);
   const names = drivers.map(([name]) => name);
   const common = convert(section(commonProvider).schema);
   const provider = {

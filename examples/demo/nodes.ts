@@ -1,19 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { messageOf } from "@nodeyard/runtime";
-import type { Machine } from "../../machine/index.ts";
-import {
-  changes,
-  type LocalSlivers,
-  type LocalSshd,
-  makeKey,
-  missingForSshd,
-  probeSlivers,
-  runOverSsh,
-  startLocalSlivers,
-  startLocalSshd,
-} from "../../process/index.ts";
+import type { Machine } from "../../packages/nodeyard/src/machine/index.ts";
+import { makeKey } from "../../packages/nodeyard/src/process/index.ts";
 import type { Granted } from "./commands.ts";
+import { type LocalSlivers, startLocalSlivers } from "./local-slivers.ts";
+import { probeSlivers } from "./probe-slivers.ts";
+import { changes } from "./sliver-plan.ts";
+import { type LocalSshd, missingForSshd, runOverSsh, startLocalSshd } from "./sshd.ts";
 
 /** Nodes that can be logged in to, of whatever kind this machine allows. */
 export interface RealNodes {

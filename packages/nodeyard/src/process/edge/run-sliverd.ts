@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ProcessError } from "../../errors.ts";
+import { ProcessError } from "../errors.ts";
 
 export const SLIVERD_FLAGS = ["--disable-warning=ExperimentalWarning"];
 

@@ -4,8 +4,8 @@ import { connect, createServer } from "node:net";
 import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { messageOf } from "@nodeyard/runtime";
-import { ProcessError } from "../errors.ts";
+import { messageOf, NodeyardError } from "@nodeyard/runtime";
+import { makeKey } from "../../packages/nodeyard/src/process/index.ts";
 
 const run = promisify(execFile);
 const SSHD = "/usr/sbin/sshd";
@@ -26,15 +26,6 @@ export function missingForSshd(path: string): string | undefined {
   return ["ssh", "ssh-keygen"].find(
     (tool) => !path.split(delimiter).some((folder) => runs(join(folder, tool))),
   );
-}
-
-/** Makes a key pair in `folder`, unless it is there, and returns the path of the private half. */
-export async function makeKey(folder: string, name: string): Promise<string> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const file = join(folder, name);
-  if (!existsSync(file))
-    await run("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "nodeyard", "-f", file]);
-  return file;
 }
 
 /**
@@ -103,8 +94,8 @@ export async function runOverSsh(
   } catch (error) {
     const { stdout, stderr } = error as { stdout?: string; stderr?: string };
     const said = `${stdout ?? ""}\n${stderr ?? ""}`.trim().split("\n").at(-1);
-    throw new ProcessError(
-      "process.ssh_failed",
+    throw new NodeyardError(
+      "demo.ssh_failed",
       `ssh to ${node.username}@${node.host}:${node.port} failed: ${said === "" ? messageOf(error) : said}`,
       { cause: error },
     );
@@ -154,8 +145,8 @@ async function started(child: ChildProcess, port: number, hostKey: string): Prom
     await sleep(TRY_MS);
   }
   await stop();
-  throw new ProcessError(
-    "process.no_sshd",
+  throw new NodeyardError(
+    "demo.no_sshd",
     `sshd did not start on 127.0.0.1:${port}: ${text.trim().split("\n").at(-1)}`,
   );
 }

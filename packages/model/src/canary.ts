@@ -1,4 +1,5 @@
-import { NodeyardError } from "@nodeyard/runtime";
+import { type Field, isObject, odd, text } from "./fields.ts";
+import { number, optional, ownRecord, strict, words } from "./own-record.ts";
 
 /** Where trials of new builds are kept, one record per image; an image that has never had one has none. */
 export const CANARIES = "/nodeyard/canaries";
@@ -29,6 +30,7 @@ export interface Canary {
   readonly last: CanaryEnd | null;
 }
 
+/** How a trial ended. */
 export interface CanaryEnd {
   readonly build: string;
   readonly verdict: "promoted" | "rolled-back" | "dropped";
@@ -37,12 +39,30 @@ export interface CanaryEnd {
   readonly at: number;
 }
 
-export class CanaryError extends NodeyardError {}
-
+/** Nothing reported yet. */
 export const noBoots: BootTally = { boots: 0, failed: 0, logs: 0, squares: 0 };
 
-const VERSION = 1;
+const isTally = (value: unknown): value is BootTally =>
+  isObject(value) && Object.keys(noBoots).every((key) => number(value[key], () => {}) !== odd);
+const tallies: Field<Canary["tallies"]>["read"] = (value) =>
+  isObject(value) && isTally(value.candidate) && isTally(value.stable)
+    ? { candidate: value.candidate, stable: value.stable }
+    : odd;
 
+const kind = ownRecord<Canary>(
+  "trial of image",
+  {
+    candidate: strict("candidate", text),
+    since: strict("since", number),
+    share: strict("share", number),
+    tallies: strict("tallies", tallies),
+    rejected: strict("rejected", words),
+    last: optional("last", null, (value) => (isObject(value) ? (value as unknown as CanaryEnd) : null)),
+  },
+  (image) => `; delete ${canaryPath(image)} and the newest build is launched`,
+);
+
+/** Where the trials of an image are. */
 export function canaryPath(image: string): string {
   return `${CANARIES}/${image}`;
 }
@@ -53,34 +73,18 @@ export function canaryImage(path: string): string | undefined {
   return name === "" || name.includes("/") ? undefined : name;
 }
 
-export function encodeCanary(canary: Canary): Uint8Array {
-  return Buffer.from(JSON.stringify({ v: VERSION, ...canary }));
+/** `stored`: the record as it was read, of one that is changed. What a later release wrote into it stays, byte for byte. */
+export function encodeCanary(canary: Canary, stored?: Uint8Array): Uint8Array {
+  return kind.encode(canary, stored);
 }
 
-/** Throws CanaryError for a record that is none of a version we read. */
+/** @throws RecordError for a record that is not one of a version that this release reads */
 export function decodeCanary(image: string, data: Uint8Array): Canary {
-  try {
-    const { v, ...canary } = JSON.parse(Buffer.from(data).toString()) as { v?: unknown } & Canary;
-    if (v !== VERSION) throw new Error(`it has version ${JSON.stringify(v)}, this Nodeyard reads ${VERSION}`);
-    const { candidate, share, since, tallies, rejected } = canary;
-    const numbers = [share, since, ...tallyOf(tallies.candidate), ...tallyOf(tallies.stable)];
-    const sound =
-      (candidate === null || typeof candidate === "string") &&
-      numbers.every((number) => typeof number === "number" && Number.isFinite(number)) &&
-      rejected.every((build) => typeof build === "string");
-    if (!sound) throw new Error("it lacks a field or has one of a wrong type");
-    return canary;
-  } catch (error) {
-    throw new CanaryError(
-      "canary.bad_record",
-      `the trial of image ${image} cannot be read: ${(error as Error).message}; delete ${canaryPath(image)} and the newest build is launched`,
-      { cause: error },
-    );
-  }
+  return kind.decode(image, data);
 }
 
 /** With one more launch; `ms`: how long its boot took, undefined for one that failed. */
-export function counted(tally: BootTally, ms: number | undefined): BootTally {
+export function withBoot(tally: BootTally, ms: number | undefined): BootTally {
   if (ms === undefined) return { ...tally, failed: tally.failed + 1 };
   const log = Math.log(Math.max(1, ms) / 1000);
   return {
@@ -89,8 +93,4 @@ export function counted(tally: BootTally, ms: number | undefined): BootTally {
     logs: tally.logs + log,
     squares: tally.squares + log * log,
   };
-}
-
-function tallyOf({ boots, failed, logs, squares }: BootTally): readonly unknown[] {
-  return [boots, failed, logs, squares];
 }

@@ -3,9 +3,9 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSyn
 import { availableParallelism } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import type { Machine } from "../../../machine/index.ts";
-import { diskNeeded, IMAGE_CACHE, PLACES, type SliverFacts } from "../plan.ts";
-import { sliverdProgram } from "./run-sliverd.ts";
+import type { Machine } from "../../packages/nodeyard/src/machine/index.ts";
+import { sliverdProgram } from "../../packages/nodeyard/src/process/index.ts";
+import { diskNeeded, IMAGE_CACHE, PLACES, type SliverFacts } from "./sliver-plan.ts";
 
 const run = promisify(execFile);
 

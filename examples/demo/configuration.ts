@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseDocument, type YAMLMap, type YAMLSeq } from "yaml";
-import type { LocalSlivers, LocalSshd } from "../../process/index.ts";
+import type { LocalSlivers } from "./local-slivers.ts";
+import type { LocalSshd } from "./sshd.ts";
 
-const EXAMPLE = new URL("../../../../../examples/demo.yaml", import.meta.url);
+const EXAMPLE = new URL("../demo.yaml", import.meta.url);
 
 /** Where the providers and labels of the example stand. */
 const [HOSTS, SLIVERS] = [1, 2];

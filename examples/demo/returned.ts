@@ -1,7 +1,7 @@
 import { decodeNode, paths } from "@nodeyard/model";
 import { deadline, NodeyardError } from "@nodeyard/runtime";
-import type { Machine } from "../../machine/index.ts";
-import { openTree } from "../../process/index.ts";
+import type { Machine } from "../../packages/nodeyard/src/machine/index.ts";
+import { openTree } from "../../packages/nodeyard/src/process/index.ts";
 
 const LIMIT_MS = 30_000;
 

@@ -1,8 +1,8 @@
 import { appendFileSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { NodeyardError } from "@nodeyard/runtime";
-import { type Io, main } from "../../cli/index.ts";
-import type { Machine } from "../../machine/index.ts";
+import { type Io, main } from "../../packages/nodeyard/src/cli/index.ts";
+import type { Machine } from "../../packages/nodeyard/src/machine/index.ts";
 
 /** What the demo uses of `nodeyard request --json`. */
 export interface Granted {

@@ -2,14 +2,20 @@ import { mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { messageOf } from "@nodeyard/runtime";
-import { type Machine, systemMachine } from "../machine/index.ts";
-import { GRACE_MS, openState, startUp, type Up, untilStopped } from "../process/index.ts";
-import { createLog } from "../telemetry/index.ts";
-import { parseDemoArguments } from "./demo/arguments.ts";
-import { Commands } from "./demo/commands.ts";
-import { writeConfiguration } from "./demo/configuration.ts";
-import { greet, howToLogIn, type RealNodes, startRealNodes } from "./demo/nodes.ts";
-import { untilReturned } from "./demo/returned.ts";
+import { type Machine, systemMachine } from "../../packages/nodeyard/src/machine/index.ts";
+import {
+  GRACE_MS,
+  openState,
+  startUp,
+  type Up,
+  untilStopped,
+} from "../../packages/nodeyard/src/process/index.ts";
+import { createLog } from "../../packages/nodeyard/src/telemetry/index.ts";
+import { parseDemoArguments } from "./arguments.ts";
+import { Commands } from "./commands.ts";
+import { writeConfiguration } from "./configuration.ts";
+import { greet, howToLogIn, type RealNodes, startRealNodes } from "./nodes.ts";
+import { untilReturned } from "./returned.ts";
 
 /**
  * `npm start`: Nodeyard on a tree of its own with fake nodes and real ones: slivers of this machine where it can make them (not with

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { backoff, deadline, messageOf, sleep } from "@nodeyard/runtime";
+import { backoff, deadline, messageOf, NodeyardError, sleep } from "@nodeyard/runtime";
 import {
   createSigningKeys,
   DocumentWriter,
@@ -12,10 +12,9 @@ import {
   signerOf,
   unixTransport,
 } from "@nodeyard/sliver-protocol";
-import type { Machine } from "../../../machine/index.ts";
-import { ProcessError } from "../../errors.ts";
-import { backEndOf, NODE, PLACES, type SliverFacts, sliverdConfig } from "../plan.ts";
-import { SLIVERD_FLAGS } from "./run-sliverd.ts";
+import type { Machine } from "../../packages/nodeyard/src/machine/index.ts";
+import { SLIVERD_FLAGS } from "../../packages/nodeyard/src/process/index.ts";
+import { backEndOf, NODE, PLACES, type SliverFacts, sliverdConfig } from "./sliver-plan.ts";
 
 const run = promisify(execFile);
 /** Milliseconds. */
@@ -53,7 +52,7 @@ export interface LocalSlivers {
 
 /**
  * Starts `sliverd`, and proves with one sliver that this machine can make them. What a start before it left is taken away
- * first. Rejects with ProcessError, the machine as it was.
+ * first. Rejects with NodeyardError, the machine as it was.
  */
 export async function startLocalSlivers(facts: SliverFacts, machine: Machine): Promise<LocalSlivers> {
   const program = [process.execPath, ...SLIVERD_FLAGS, facts.sliverd];
@@ -77,7 +76,7 @@ export async function startLocalSlivers(facts: SliverFacts, machine: Machine): P
       () => [],
       (failure) => [messageOf(failure)],
     );
-    throw new ProcessError("process.no_slivers", [why, ...left].join("; and "), { cause: error });
+    throw new NodeyardError("demo.no_slivers", [why, ...left].join("; and "), { cause: error });
   }
   return {
     node: NODE,
@@ -99,7 +98,7 @@ async function takeLeftovers(program: readonly string[]): Promise<void> {
   } catch (error) {
     const why =
       /error (.*)/.exec(String((error as { stderr?: unknown }).stderr ?? ""))?.[1] ?? messageOf(error);
-    throw new ProcessError("process.no_slivers", `cannot remove what an earlier start left: ${why}`, {
+    throw new NodeyardError("demo.no_slivers", `cannot remove what an earlier start left: ${why}`, {
       cause: error,
     });
   }
@@ -107,8 +106,7 @@ async function takeLeftovers(program: readonly string[]): Promise<void> {
 
 async function answering(client: SliverClient, guard: ChildProcess, machine: Machine): Promise<void> {
   const { clock, random } = machine;
-  const late = () =>
-    new ProcessError("process.no_slivers", `sliverd does not answer after ${UP_MS / 1000} s`);
+  const late = () => new NodeyardError("demo.no_slivers", `sliverd does not answer after ${UP_MS / 1000} s`);
   const limit = deadline(clock, UP_MS, late);
   try {
     for (let attempt = 0; ; attempt++) {
@@ -118,7 +116,7 @@ async function answering(client: SliverClient, guard: ChildProcess, machine: Mac
       });
       if (report !== undefined) return;
       const said = complaint();
-      if (said !== undefined) throw new ProcessError("process.no_slivers", said);
+      if (said !== undefined) throw new NodeyardError("demo.no_slivers", said);
       await sleep(clock, backoff(random, attempt, 50, 500), limit.signal);
     }
   } finally {
@@ -128,7 +126,7 @@ async function answering(client: SliverClient, guard: ChildProcess, machine: Mac
 
 /** One sliver from nothing to running and to nothing again: what a kernel lets happen shows only there. */
 async function prove(client: SliverClient, keys: SigningKeys, { clock, random }: Machine): Promise<void> {
-  const late = () => new ProcessError("process.no_slivers", `no sliver started within ${PROBE_MS / 1000} s`);
+  const late = () => new NodeyardError("demo.no_slivers", `no sliver started within ${PROBE_MS / 1000} s`);
   const limit = deadline(clock, PROBE_MS, late);
   const writer = new DocumentWriter({
     client,
@@ -158,15 +156,14 @@ async function prove(client: SliverClient, keys: SigningKeys, { clock, random }:
   function isUp({ slivers, refused, trouble }: NodeReport): boolean {
     const sliver = slivers.find(({ name }) => name === probe.name);
     const why = sliver?.error?.message ?? refused[0]?.reason ?? trouble?.message;
-    if (why !== undefined) throw new ProcessError("process.no_slivers", why);
+    if (why !== undefined) throw new NodeyardError("demo.no_slivers", why);
     return sliver?.phase === "running";
   }
 }
 
 /** Ends the guard's input and waits for what it does then. */
 async function stop(guard: ChildProcess, { clock }: Machine): Promise<void> {
-  const late = () =>
-    new ProcessError("process.slivers_left", `slivers are not gone after ${AWAY_MS / 1000} s`);
+  const late = () => new NodeyardError("demo.slivers_left", `slivers are not gone after ${AWAY_MS / 1000} s`);
   const limit = deadline(clock, AWAY_MS, late);
   try {
     await new Promise<void>((resolve, reject) => {
@@ -179,8 +176,8 @@ async function stop(guard: ChildProcess, { clock }: Machine): Promise<void> {
     limit.cancel();
   }
   if (!existsSync(PLACES.folder)) return;
-  throw new ProcessError(
-    "process.slivers_left",
+  throw new NodeyardError(
+    "demo.slivers_left",
     `cannot remove the slivers of this machine (${complaint() ?? `see ${PLACES.log}`}); the next start tries again`,
   );
 }

@@ -1,0 +1,88 @@
+import { RecordError, shown } from "./errors.ts";
+import { type Field, type Fields, odd } from "./fields.ts";
+import { parseDamaged, parseObject } from "./json/parse.ts";
+import { splice } from "./json/splice.ts";
+
+/** The version of all of them; a record of another one is refused. */
+const VERSION = 1;
+
+/** How a record that only Nodeyard keeps, below `/nodeyard`, stands in the tree: JSON with its version in `v`. */
+export interface OwnRecord<T> {
+  /** `stored`: the record as it was read, of one that is changed. What a later release wrote into it stays, byte for byte. */
+  encode(value: T, stored?: Uint8Array): Uint8Array;
+  /** @throws RecordError for what is not a record of a version that this release reads, or lacks a strict field */
+  decode(id: string, data: Uint8Array): T;
+  /** What can be read of it, and defaults for the rest. Throws nothing. */
+  readable(data: Uint8Array): T;
+}
+
+/** The codec of one kind of record. `name` and `remedy` (what to do about one that cannot be read) are for messages. */
+export function ownRecord<T extends object>(
+  name: string,
+  fields: Fields<T>,
+  remedy: (id: string) => string = () => "",
+): OwnRecord<T> {
+  const all = Object.entries(fields) as [keyof T, Field<unknown>][];
+  const read = (
+    object: Readonly<Record<string, unknown>>,
+    refuse: (key: string, raw: unknown) => void,
+  ): T => {
+    const record: Partial<Record<keyof T, unknown>> = {};
+    for (const [member, { key, missing, read: typed, strict }] of all) {
+      const raw = object[key];
+      const value = raw === undefined ? odd : typed(raw, () => {});
+      if (value === odd && strict) refuse(key, raw);
+      record[member] = value === odd ? missing : value;
+    }
+    return record as T;
+  };
+  return {
+    encode(value, stored) {
+      const values = all.map(([member, { key }]) => [key, value[member]] as const);
+      if (stored === undefined)
+        return encoder.encode(JSON.stringify({ v: VERSION, ...Object.fromEntries(values) }));
+      const texts = new Map(values.map(([key, one]) => [key, JSON.stringify(one)]));
+      return encoder.encode(splice(new TextDecoder().decode(stored), texts, new Map()));
+    },
+    decode(id, data) {
+      const what = `${name} ${id}`;
+      const { object } = parseObject(what, data);
+      if (object.v !== VERSION)
+        throw new RecordError(
+          "record.version",
+          `${what} has version ${shown(object.v)}, this Nodeyard reads ${VERSION}${remedy(id)}`,
+        );
+      return read(object, (key, raw) => {
+        const why = raw === undefined ? "is missing" : `is ${shown(raw)}, which is not a valid value`;
+        throw new RecordError("record.bad_field", `${what}: ${key} ${why}${remedy(id)}`);
+      });
+    },
+    readable: (data) => read(parseDamaged(data) ?? {}, () => {}),
+  };
+}
+
+/** A field that has a default. */
+export function optional<T>(key: string, missing: T, read: Field<T>["read"]): Field<T> {
+  return { key, missing, read };
+}
+
+/** A field without which the record is of no use. */
+export function strict<T>(key: string, read: Field<T>["read"]): Field<T> {
+  return { key, missing: undefined as T, read, strict: true };
+}
+
+/** A text. */
+export const word: Field<string>["read"] = (value) => (typeof value === "string" ? value : odd);
+/** A finite number. */
+export const number: Field<number>["read"] = (value) =>
+  typeof value === "number" && Number.isFinite(value) ? value : odd;
+/** A list of texts and nothing else. */
+export const words: Field<readonly string[]>["read"] = (value) =>
+  Array.isArray(value) && value.every((item) => typeof item === "string") ? value : odd;
+
+/** One of these texts. */
+export function oneOf<const Text extends string>(...texts: readonly Text[]): Field<Text>["read"] {
+  return (value) => texts.find((text) => text === value) ?? odd;
+}
+
+const encoder = new TextEncoder();

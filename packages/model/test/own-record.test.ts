@@ -1,0 +1,80 @@
+import { describe, expect, test } from "vitest";
+import {
+  type Canary,
+  decodeCanary,
+  decodeDeadLetter,
+  decodeLease,
+  encodeCanary,
+  encodeDeadLetter,
+  encodeLease,
+  type Lease,
+  noBoots,
+  withBoot,
+} from "../src/index.ts";
+
+const lease: Lease = {
+  id: "9e54948f3a62",
+  state: "waiting",
+  owner: "me@here",
+  labels: ["small"],
+  request: null,
+  nodes: [],
+  created: 1,
+  expires: 2,
+};
+const canary: Canary = {
+  candidate: "b2",
+  since: 5,
+  share: 0.1,
+  tallies: { candidate: withBoot(noBoots, 1_000), stable: withBoot(noBoots, undefined) },
+  rejected: ["b1"],
+  last: null,
+};
+
+function codeOf(work: () => unknown): string | undefined {
+  try {
+    work();
+  } catch (error) {
+    return (error as { code?: string }).code;
+  }
+  return undefined;
+}
+
+describe("records that only Nodeyard keeps", () => {
+  test("are read as they were written", () => {
+    expect(decodeLease(lease.id, encodeLease(lease))).toEqual(lease);
+    expect(decodeCanary("small", encodeCanary(canary))).toEqual(canary);
+    const letter = { node: "0000000001", provider: "cloud", attempts: 3, since: 7, error: "no" };
+    expect(decodeDeadLetter(letter.node, encodeDeadLetter(letter))).toEqual(letter);
+  });
+
+  test("what a later release wrote into one survives a change, byte for byte", () => {
+    const stored = Buffer.from('{"v": 1, "later": 12345678901234567890, "state": "waiting"}');
+    const text = Buffer.from(encodeLease({ ...lease, state: "released" }, stored)).toString();
+    expect(text).toContain('{"v": 1, "later": 12345678901234567890, "state": "released", ');
+  });
+
+  test.each([
+    ["nonsense", "record.not_json"],
+    ["[]", "record.not_an_object"],
+    ['{"v":2}', "record.version"],
+    [JSON.stringify({ v: 1, ...lease, state: "sold" }), "record.bad_field"],
+    [JSON.stringify({ v: 1, ...lease, labels: ["a", 1] }), "record.bad_field"],
+    [JSON.stringify({ v: 1, ...lease, expires: undefined }), "record.bad_field"],
+  ])("%s is refused as %s", (text, code) => {
+    expect(codeOf(() => decodeLease(lease.id, Buffer.from(text)))).toBe(code);
+  });
+
+  test("a trial with a figure that is no number is refused, with what to do", () => {
+    const broken = { v: 1, ...canary, tallies: { ...canary.tallies, stable: { ...noBoots, logs: null } } };
+    expect(() => decodeCanary("small", Buffer.from(JSON.stringify(broken)))).toThrow(
+      "delete /nodeyard/canaries/small and the newest build is launched",
+    );
+  });
+
+  test("a mark of a node counts, whatever it says", () => {
+    const nothing = { node: "1", provider: null, attempts: 0, since: 0, error: "" };
+    expect(decodeDeadLetter("1", Buffer.from("nonsense"))).toEqual(nothing);
+    expect(decodeDeadLetter("1", Buffer.from('{"v":9,"attempts":"many","provider":7}'))).toEqual(nothing);
+  });
+});

@@ -1,0 +1,146 @@
+import { imageBuildStates, imageUploadStates } from "@nodeyard/model";
+import type { View } from "../view/index.ts";
+import { type Gauge, gaugeOf } from "./gauges.ts";
+import type { Figure } from "./statsd/samples.ts";
+
+/** The caches of the old launcher, and what part of the tree each covers. */
+const CACHES: Readonly<Record<string, string>> = {
+  "/nodepool/nodes": "node",
+  "/nodepool/requests": "request",
+  "/nodepool/images": "image",
+};
+
+/** How far the view is behind the tree (docs/contract/operations.md, "Figures of the whole"). */
+export function backlogGauges(view: View): readonly Gauge[] {
+  return [...view.backlog()].flatMap(([root, { events, walk }]) => {
+    const cache = CACHES[root];
+    if (cache === undefined) return [];
+    return [
+      gaugeOf("tree_reads_pending", events, cache, "event"),
+      gaugeOf("tree_reads_pending", walk, cache, "playback"),
+    ];
+  });
+}
+
+/** The limits of a configuration. */
+export interface Limits {
+  /** By provider, those of its pools. */
+  readonly maxServers: ReadonlyMap<string, readonly number[]>;
+  /** By tenant and resource. */
+  readonly tenants: ReadonlyMap<string, Readonly<Record<string, number>>>;
+}
+
+/** What is infinite is no limit, and has no figure. */
+export function limitGauges({ maxServers, tenants }: Limits): readonly Gauge[] {
+  const sums = [...maxServers].map(([provider, pools]) => {
+    const sum = pools.reduce((so, far) => so + far, 0);
+    return gaugeOf("provider_max_servers", sum, provider);
+  });
+  const limits = [...tenants].flatMap(([tenant, resources]) =>
+    Object.entries(resources).map(([resource, limit]) => gaugeOf("tenant_limit", limit, tenant, resource)),
+  );
+  return [...sums, ...limits].filter(({ value }) => Number.isFinite(value));
+}
+
+/** Diskimages in numbers: images are few, so they are looked through when somebody asks. */
+export function imageGauges({ images }: View): readonly Gauge[] {
+  return [...images.names()].flatMap((image) => {
+    const builds = [...images.builds(image).values()];
+    const building = builds.some(({ state }) => state === "building");
+    const uploads = Map.groupBy(images.uploads(image), ({ provider }) => provider);
+    return [
+      ...imageBuildStates.map((state) => gaugeOf("image_builds", count(builds, state), image, state)),
+      gaugeOf("image_build_requested", images.requested(image) && !building ? 1 : 0, image),
+      gaugeOf("image_paused", images.get(image)?.paused === true ? 1 : 0, image),
+      ...newest(builds).map((at) => gaugeOf("image_last_build_timestamp_seconds", at, image)),
+      ...[...uploads].flatMap(([provider, all]) => {
+        const records = all.map(({ record }) => record);
+        return [
+          ...imageUploadStates.map((state) =>
+            gaugeOf("image_uploads", count(records, state), image, provider, state),
+          ),
+          ...newest(records).map((at) => gaugeOf("image_last_upload_timestamp_seconds", at, image, provider)),
+        ];
+      }),
+    ];
+  });
+}
+
+function count(records: readonly { readonly state: string }[], wanted: string): number {
+  return records.filter(({ state }) => state === wanted).length;
+}
+
+/** When the newest of them became ready, seconds since the epoch; empty: none has. */
+function newest(records: readonly { readonly state: string; readonly stateTime: number | null }[]) {
+  const times = records.flatMap(({ state, stateTime }) => (state === "ready" ? (stateTime ?? []) : []));
+  return times.length === 0 ? [] : [Math.max(...times)];
+}
+
+/** A build or an upload under way in this process. */
+export interface WorkFigures {
+  readonly kind: "build" | "upload";
+  readonly image: string;
+  readonly provider: string | null;
+  readonly phase: string;
+  readonly bytes: number;
+  readonly total: number | null;
+  readonly elapsedMs: number;
+  readonly bytesPerSecond: number;
+  readonly etaMs: number | null;
+}
+
+/**
+ * How far it is. An image has one build at a time, and one upload to a provider, so the build's id is no label. The phase of a
+ * build is a line of its log: as a label it would begin a new series with each line; it is in the API.
+ */
+export function workGauges(work: readonly WorkFigures[]): readonly Gauge[] {
+  return work.flatMap(({ kind, image, provider, phase, bytes, total, elapsedMs, bytesPerSecond, etaMs }) => {
+    const labels = [kind, image, provider ?? ""];
+    return [
+      gaugeOf("work_bytes", bytes, ...labels),
+      ...(total === null ? [] : [gaugeOf("work_expected_bytes", total, ...labels)]),
+      gaugeOf("work_bytes_per_second", bytesPerSecond, ...labels),
+      gaugeOf("work_elapsed_seconds", elapsedMs / 1000, ...labels),
+      ...(etaMs === null ? [] : [gaugeOf("work_remaining_seconds", etaMs / 1000, ...labels)]),
+      ...(kind === "upload" ? [gaugeOf("work_step", 1, ...labels, phase)] : []),
+    ];
+  });
+}
+
+/** An image of a builder, or an upload of one to a provider. */
+interface Paused {
+  readonly image: string;
+  readonly provider?: string;
+  readonly paused: boolean;
+}
+
+/** Values of the old state gauges. */
+const [IDLE, BUILDING, UPLOADING, PAUSED] = [0, 1, 2, 3] as const;
+
+/** A builder's own figures for statsd: its images, where it uploads them, what it is at, and builds that were requested and have not begun. */
+export function builderFigures(
+  work: readonly Pick<WorkFigures, "kind" | "image" | "provider">[],
+  images: readonly Paused[],
+  uploads: readonly (Paused & { readonly provider: string })[],
+  requests: number,
+): readonly Figure[] {
+  const [builds, sent] = ["build", "upload"].map((kind) => work.filter((one) => one.kind === kind));
+  const builtNow = (image: string) => builds!.some((one) => one.image === image);
+  const sentNow = ({ image, provider }: Paused) =>
+    sent!.some((one) => one.image === image && one.provider === provider);
+  return [
+    { name: "build_requests", labels: {}, value: requests },
+    ...images.map(({ image, paused }) => ({
+      name: "build_state",
+      labels: { image },
+      value: builtNow(image) ? BUILDING : paused ? PAUSED : IDLE,
+    })),
+    ...uploads.map((upload) => ({
+      name: "upload_state",
+      labels: { image: upload.image, provider: upload.provider },
+      value: sentNow(upload) ? UPLOADING : upload.paused ? PAUSED : IDLE,
+    })),
+    { name: "builds", labels: {}, value: builds!.length },
+    { name: "uploads", labels: {}, value: sent!.length },
+  ];
+}
