@@ -16,6 +16,7 @@ import {
   parkForLabel,
   parkForTenant,
   stopWaiting,
+  wakeHeldUp,
   wakeNext,
   wakeTenant,
 } from "./waiting.ts";
@@ -34,7 +35,10 @@ export function allocate(state: State, turn: Turn, pool: PoolState, budget: numb
   const before = blockedId(pool);
   pool.blocked = undefined;
   const left = serve(state, turn, pool, budget);
-  if (before !== undefined && before !== blockedId(pool)) dirtyProvider(state, pool.policy.provider);
+  if (before !== undefined && before !== blockedId(pool)) {
+    dirtyProvider(state, pool.policy.provider);
+    if (pool.blocked === undefined) wakeHeldUp(state, pool);
+  }
   return left;
 }
 

@@ -15,10 +15,14 @@ const TURNS = 6;
  */
 export function keepReady(state: State, turn: Turn, label: string): void {
   const policy = state.policy.labels.get(label);
+  state.minReady.heldUp.delete(label);
   if (policy === undefined || policy.minReady <= 0 || !state.complete) return;
   if (state.minReady.asking.has(label) || state.timers.get("label", label) !== undefined) return;
   // What cannot be made now is short for every launcher from when it can be again: else all would ask at that moment.
-  if (!servable(state, label)) return isNotShort(state, label);
+  if (!servable(state, label)) {
+    state.minReady.heldUp.add(label);
+    return isNotShort(state, label);
+  }
   const open = state.minReady.open.get(label)?.size ?? 0;
   const idle = state.idle.count(label) + aboutToBeFree(state, label) + aboutToBeGiven(state, label);
   const missing = policy.minReady - open - idle;

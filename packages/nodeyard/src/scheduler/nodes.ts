@@ -7,7 +7,7 @@ import { quotaFreed } from "./refusals.ts";
 import { MIN_READY } from "./requests.ts";
 import type { State, Turn } from "./state.ts";
 import { zoneKey } from "./usage.ts";
-import { dirtyProvider, wakeForLabels, wakeTenant } from "./waiting.ts";
+import { dirtyProvider, wakeForLabels, wakeHeldUp, wakeTenant } from "./waiting.ts";
 
 /** States that a node of a capacity-bound pool passes through on its way out: capacity that comes back by itself. */
 const LEAVING: ReadonlySet<string> = new Set<NodeState>(["used", "deleting", "deleted", "failed", "aborted"]);
@@ -190,7 +190,10 @@ export function wakeFreed(state: State, keys: readonly string[]): void {
     const [kind, name] = [key.slice(0, space), key.slice(space + 1)];
     if (kind === "tenant") wakeTenant(state, name);
     else if (kind === "pool") {
-      if (state.pools.get(name)?.blocked !== undefined) state.todo.pools.add(name);
+      const pool = state.pools.get(name);
+      if (pool === undefined) continue;
+      if (pool.blocked !== undefined) state.todo.pools.add(name);
+      wakeHeldUp(state, pool);
     } else if (kind !== "zone" && !(kind === "launching" && launchesFreely(state, name)))
       dirtyProvider(state, name);
   }

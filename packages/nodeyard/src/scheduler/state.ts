@@ -79,6 +79,8 @@ export interface MinReady {
   readonly stock: Map<string, Set<string>>;
   /** Since when a label lacks ready nodes that another launcher should ask for first, steady milliseconds. */
   readonly short: Map<string, number>;
+  /** Labels that lack ready nodes and that no pool of ours can launch now: looked at again when a pool has more room. */
+  readonly heldUp: Set<string>;
 }
 
 /** All the scheduler knows. Changed only by `reduce`; nothing in it is shared with anyone. */
@@ -176,7 +178,7 @@ export function createState(): State {
     leaving: new Leaving(),
     deserted: new Map(),
     stateTimes: new StoredTimes(),
-    minReady: { asking: new Set(), open: new Map(), stock: new Map(), short: new Map() },
+    minReady: { asking: new Set(), open: new Map(), stock: new Map(), short: new Map(), heldUp: new Set() },
     images: { facts: new Map(), givenUp: new Set() },
     offerings: { closed: new Map(), trying: new Map() },
     refusals: new Map(),

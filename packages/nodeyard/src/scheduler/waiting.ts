@@ -22,6 +22,12 @@ function unblock(state: State, pool: PoolState): void {
   pool.blocked = undefined;
   state.todo.pools.add(pool.policy.key);
   dirtyProvider(state, pool.policy.provider);
+  wakeHeldUp(state, pool);
+}
+
+/** The pool may have room for what its labels lack of their `min-ready`. */
+export function wakeHeldUp(state: State, { policy }: PoolState): void {
+  for (const label of state.minReady.heldUp) if (policy.labels.has(label)) state.todo.labels.add(label);
 }
 
 /** Pools of a provider that wait for capacity have something to try again. */
