@@ -125,3 +125,13 @@ export class CommitFailed extends TreeError {
     this.reason = reason;
   }
 }
+
+/** Undefined when what was asked for does not exist; any other failure is the caller's. */
+export async function orUndefined<T>(promise: Promise<T>): Promise<T | undefined> {
+  try {
+    return await promise;
+  } catch (error) {
+    if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
+    throw error;
+  }
+}

@@ -26,4 +26,5 @@ export {
   type TreeServerOptions,
   unixConnector,
 } from "./server/index.ts";
+export { treeNow, treeSeconds } from "./tree-time.ts";
 export * from "./zookeeper/index.ts";

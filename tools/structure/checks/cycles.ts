@@ -12,19 +12,26 @@ type Graph = ReadonlyMap<string, readonly string[]>;
 
 /**
  * No cycle of imports that exist at run time; cycles that only types close are allowed inside one folder. A file that
- * takes part in a cycle can be read, tested and loaded only together with all the others.
+ * takes part in a cycle can be read, tested and loaded only together with all the others. Files that all reach one another are judged
+ * as a whole: every import from one folder to another among them is part of a cycle, however many shorter ones there are.
  */
 export function checkCycles(workspace: Workspace): Finding[] {
-  const values = cyclesOf(graphOf(workspace, false));
-  const all = cyclesOf(graphOf(workspace, true));
-  const known = new Set(values.flat());
-  const wide = all.filter(
+  const values = graphOf(workspace, false);
+  const all = graphOf(workspace, true);
+  const atRunTime = circlesOf(values);
+  const known = new Set(atRunTime.flat());
+  const wide = circlesOf(all).flatMap(
     (files) =>
-      !files.some((path) => known.has(path)) && new Set(files.map((path) => posix.dirname(path))).size > 1,
+      crossing(
+        all,
+        files.filter((path) => !known.has(path)),
+      ) ?? [],
   );
   return [
-    ...values.map((files) => finding(files, "imports form a cycle")),
-    ...wide.map((files) => finding(files, "imports of types form a cycle across folders")),
+    ...atRunTime.map((files) => finding(shortestWay(values, files[0]!, files[0]!)!, "imports form a cycle")),
+    ...wide.map(([from, to]) =>
+      finding([from, ...shortestWay(all, to, from)!], "imports of types form a cycle across folders"),
+    ),
   ];
 }
 
@@ -53,27 +60,38 @@ function doorOf(workspace: Workspace, specifier: string): string | undefined {
   return target !== undefined && typeof door === "string" ? posix.join(target.folder, door) : undefined;
 }
 
-/** One shortest cycle of each strongly connected part of the graph. */
-function cyclesOf(graph: Graph): string[][] {
-  const cycles: string[][] = [];
+/** The sets of files that all reach one another, each with two files or one that imports itself. */
+function circlesOf(graph: Graph): string[][] {
+  const circles: string[][] = [];
   const done = new Set<string>();
+  const back = new Map<string, string[]>([...graph.keys()].map((path) => [path, []]));
+  for (const [path, targets] of graph) for (const target of targets) back.get(target)!.push(path);
   for (const start of graph.keys()) {
     if (done.has(start)) continue;
-    const cycle = shortestCycle(graph, start);
-    if (cycle === undefined) continue;
-    cycles.push(cycle);
-    for (const path of connected(graph, start)) done.add(path);
+    const [after, before] = [reach(graph, start), reach(back, start)];
+    const circle = [...after].filter((path) => before.has(path));
+    for (const path of circle) done.add(path);
+    if (circle.length > 1 || graph.get(start)!.includes(start)) circles.push(circle);
   }
-  return cycles;
+  return circles;
 }
 
-/** The way from `start` back to `start` over the fewest files. */
-function shortestCycle(graph: Graph, start: string): string[] | undefined {
+/** The first import from one folder to another between files of a circle. */
+function crossing(graph: Graph, files: readonly string[]): [from: string, to: string][] {
+  const inside = new Set(files);
+  for (const from of files)
+    for (const to of graph.get(from)!)
+      if (inside.has(to) && posix.dirname(from) !== posix.dirname(to)) return [[from, to]];
+  return [];
+}
+
+/** The files from `start` on over which it reaches `end`, the fewest that do; `end` is left out. */
+function shortestWay(graph: Graph, start: string, end: string): string[] | undefined {
   const from = new Map<string, string>();
   const queue = [start];
   for (const path of queue) {
     for (const next of graph.get(path) ?? []) {
-      if (next === start) return wayTo(from, start, path);
+      if (next === end) return wayTo(from, start, path);
       if (from.has(next)) continue;
       from.set(next, path);
       queue.push(next);
@@ -89,11 +107,6 @@ function wayTo(from: ReadonlyMap<string, string>, start: string, end: string): s
     way.unshift(path);
   }
   return way;
-}
-
-/** The files that `start` reaches and that reach `start`. */
-function connected(graph: Graph, start: string): string[] {
-  return [...reach(graph, start)].filter((path) => reach(graph, path).has(start));
 }
 
 function reach(graph: Graph, start: string): Set<string> {

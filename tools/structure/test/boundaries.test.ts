@@ -115,4 +115,15 @@ describe("cycles", () => {
       expect.stringContaining("imports of types form a cycle across folders"),
     ]);
   });
+
+  it("shows a cycle across folders behind a shorter one inside a folder", () => {
+    const files = {
+      "packages/model/src/a.ts": 'import type { B } from "./b.ts";\nimport type { C } from "./deep/c.ts";\n',
+      "packages/model/src/b.ts": 'import type { A } from "./a.ts";\n',
+      "packages/model/src/deep/c.ts": 'import type { A } from "../b.ts";\n',
+    };
+    expect(findingsIn(files)).toEqual([
+      "cycle packages/model/src/a.ts imports of types form a cycle across folders: packages/model/src/a.ts -> packages/model/src/deep/c.ts -> packages/model/src/b.ts -> packages/model/src/a.ts",
+    ]);
+  });
 });

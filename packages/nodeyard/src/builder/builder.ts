@@ -1,7 +1,7 @@
 import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
 import { canaryImage, newComponent } from "@nodeyard/model";
 import { type Clock, jitter, messageOf, type Random, sleep, type Timer } from "@nodeyard/runtime";
-import type { Session, Tree } from "@nodeyard/tree";
+import { type Session, type Tree, treeNow } from "@nodeyard/tree";
 import { Answerer, type Testimony } from "../asking/index.ts";
 import type { BuilderSettings } from "../config/index.ts";
 import {
@@ -127,7 +127,7 @@ export class Builder {
       tree,
       clock,
       log,
-      now: () => clock.now() + tree.clockOffset(),
+      now: () => treeNow(options),
       member: () => this.#memberName(),
       hostname: identity.hostname,
       version: identity.version,

@@ -1,6 +1,5 @@
 import { type Clock, type Moment, StoredTimes } from "@nodeyard/runtime";
-import type { Tree } from "@nodeyard/tree";
-import { treeNow } from "./context.ts";
+import { type Tree, treeNow } from "@nodeyard/tree";
 
 /** A clock that is off by more than this has jumped, milliseconds (rule 8). */
 const JUMP_MS = 30_000;

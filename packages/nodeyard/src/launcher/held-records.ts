@@ -11,8 +11,15 @@ import {
   type RequestPatch,
   type RequestRecord,
 } from "@nodeyard/model";
-import { type Held, HeldRecord, type RecordKind } from "../coordination/index.ts";
-import type { Context } from "./context.ts";
+import { type Fence, type Held, HeldRecord, type RecordKind } from "../coordination/index.ts";
+import type { Handles } from "./handles.ts";
+import type { Ledgers } from "./limits/ledger.ts";
+
+/** For what writes records under their locks. */
+export interface RecordHandles extends Handles {
+  readonly fence: Fence;
+  readonly ledgers: Ledgers;
+}
 
 export type HeldNode = HeldRecord<NodeRecord, NodePatch>;
 export type HeldRequest = HeldRecord<RequestRecord, RequestPatch>;
@@ -39,7 +46,7 @@ const requestKind: RecordKind<RequestRecord, RequestPatch> = {
 };
 
 export function heldNode(
-  context: Context,
+  context: RecordHandles,
   held: Held,
   id: string,
   record: NodeRecord,
@@ -56,7 +63,7 @@ export function heldNode(
 }
 
 export function heldRequest(
-  context: Context,
+  context: RecordHandles,
   held: Held,
   id: string,
   record: RequestRecord,

@@ -10,7 +10,7 @@ import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { assemble, type Parts, seed } from "./parts.ts";
 import { eachAlone, Sweeps } from "./sweeps.ts";
 import { testify, type Witness } from "./testify.ts";
-import { removeGhosts } from "./tree-leftovers.ts";
+import { removeGhosts, removeLockParents } from "./tree-leftovers.ts";
 
 const SWEEP = { kind: "controller", name: "sweep", site: "launcher/launcher.ts" } as const;
 
@@ -83,15 +83,15 @@ export class Launcher {
     readonly complete: boolean;
     readonly live: readonly LiveWork[];
   } & ReturnType<Loop["inspect"]> {
-    const { tasks, loop, serving } = this.#parts;
-    const live = serving.context.live.list();
+    const { tasks, loop } = this.#parts;
+    const live = this.#parts.handles.live.list();
     return { tasks: tasks.list(), complete: this.view.complete, live, ...loop.inspect() };
   }
 
   /** What a process before this one noted on this machine, for estimates: TIMING_EVENTS, oldest first. */
   recall(events: readonly PastEvent[]): void {
     const { clock, tree } = this.#options;
-    this.#parts.serving.context.timings.recall(events, clock.now(), tree.clockOffset());
+    this.#parts.handles.timings.recall(events, clock.now(), tree.clockOffset());
   }
 
   /** Takes a new configuration without a restart of what did not change. */
@@ -182,12 +182,11 @@ export class Launcher {
   }
 
   #witness(): Witness {
-    const { loop, serving, view, ages } = this.#parts;
-    const { timings, stepsUnderWay } = serving.context;
+    const { loop, serving, view, ages, handles } = this.#parts;
     return {
       view,
-      timings,
-      stepsUnderWay,
+      timings: handles.timings,
+      stepsUnderWay: handles.stepsUnderWay,
       now: () => ages.now(),
       verdict: (request) => loop.verdict(request),
       standings: (request) => loop.standings(request),
@@ -200,7 +199,7 @@ export class Launcher {
 
   async #sweep(): Promise<void> {
     if (!this.view.complete) return;
-    const { ages, loop, leases, minReady, serving, lockParents, ledgers, admission, deletions } = this.#parts;
+    const { ages, loop, leases, minReady, serving, handles, ledgers, admission, deletions } = this.#parts;
     if (!ages.trusted) {
       await this.#membership.announce();
       ages.sweep();
@@ -208,10 +207,10 @@ export class Launcher {
     loop.push({ type: "sweep" });
     leases.sweep();
     minReady.sweep();
-    await serving.context.live.during(SWEEP, () =>
+    await handles.live.during(SWEEP, () =>
       eachAlone([
-        removeGhosts(serving.context),
-        lockParents.sweep(),
+        removeGhosts(handles),
+        removeLockParents(handles),
         ledgers.audit(),
         admission.sweep(),
         deletions.sweep(),

@@ -13,14 +13,14 @@ import {
   type Verdict,
 } from "../scheduler/index.ts";
 import type { RequestEntry, UnreadableEntry, ViewEvent } from "../view/index.ts";
-import type { Context } from "./context.ts";
+import type { Handles } from "./handles.ts";
 
 /**
  * Drives the scheduler: gathers what happens within one turn of the event loop, reduces it, and hands the actions on.
  * Never waits; a turn is bounded, so that pings are answered in time however much there is to do.
  */
 export class Loop {
-  readonly #context: Pick<Context, "clock" | "ages" | "log" | "counters" | "journal">;
+  readonly #context: Pick<Handles, "clock" | "ages" | "log" | "counters" | "journal">;
   readonly #perform: (action: Action) => void;
   readonly #state: State = createState();
   #events: SchedulerEvent[] = [];
@@ -30,7 +30,7 @@ export class Loop {
   #timer: Timer | undefined;
 
   constructor(
-    context: Pick<Context, "clock" | "ages" | "log" | "counters" | "journal">,
+    context: Pick<Handles, "clock" | "ages" | "log" | "counters" | "journal">,
     perform: (action: Action) => void,
   ) {
     this.#context = context;

@@ -9,16 +9,17 @@ import { Breakers } from "./breakers/breakers.ts";
 import { LabelBudgets } from "./breakers/label-budgets.ts";
 import { defaultRule } from "./breakers/rule.ts";
 import { LeaseKeeper } from "./clients/leases.ts";
-import { MinReadyController } from "./clients/min-ready.ts";
+import { MinReady } from "./clients/min-ready.ts";
+import type { Handles } from "./handles.ts";
+import type { RecordHandles } from "./held-records.ts";
 import { Ledgers } from "./limits/ledger.ts";
 import { Loop } from "./loop.ts";
 import { Deletions } from "./nodes/deletions.ts";
-import type { StepUnderWay } from "./nodes/step-trace.ts";
+import type { RequestHandles } from "./nodes/handles.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { Serving } from "./providers/serving.ts";
 import { Tasks } from "./tasks.ts";
 import { Timings } from "./timings.ts";
-import { LockParentSweep } from "./tree-leftovers.ts";
 
 export type Parts = ReturnType<typeof assemble>;
 
@@ -27,9 +28,21 @@ export function assemble(options: LauncherOptions, installation: string, config:
   const { tree, clock, random, scan, log, journal, counters, identity } = options;
   const ages = new AgeClock({ tree, clock });
   const view = new View({ tree, clock, random, log, counters });
-  const ledgers = new Ledgers({ tree, view, clock, random, log });
+  const handles: Handles = {
+    tree,
+    view,
+    clock,
+    random,
+    log,
+    journal,
+    counters,
+    live: new Live(clock),
+    ages,
+  };
+  const ledgers = new Ledgers(handles);
   ledgers.setTenants(config().tenantLimits);
-  const registration = new Registration({ tree, clock, random, log }, identity.hostname);
+  const records: RecordHandles = { ...handles, fence: new Fence(tree, clock, random), ledgers };
+  const registration = new Registration(handles, identity.hostname);
   // What comes back from parts that are made before the loop comes later than this.
   const offering = (key: string, after?: OfferingFact) => loop.push({ type: "offering", key, after });
   const rule = () => ({
@@ -40,43 +53,44 @@ export function assemble(options: LauncherOptions, installation: string, config:
   const costsMachine = ({ provider }: NodeRecord) =>
     serving.providers.get(provider ?? "")?.slots === undefined;
   const admission = new Admission(
-    new Breakers({ tree, view, clock, random, log, journal, counters, ages }, offering, rule),
-    new LabelBudgets({ tree, view, clock, log, journal, counters, ages }, offering, rule, costsMachine),
+    new Breakers(handles, offering, rule),
+    new LabelBudgets(handles, offering, rule, costsMachine),
   );
+  const { evidence, slivers } = options;
   const serving: Serving = new Serving({
     context: {
-      tree,
-      view,
-      clock,
-      random,
+      ...records,
       scan,
-      log,
-      journal,
-      counters,
-      live: new Live(clock),
-      fence: new Fence(tree, clock, random),
-      ages,
-      ledgers,
-      admission,
       installation,
-      ownMinReady: new Set<string>(),
-      handOversFailed: new Map(),
-      stepsUnderWay: new Map<string, StepUnderWay>(),
-      timings: new Timings(),
-      ...(options.evidence === undefined ? {} : { evidence: options.evidence }),
-      ...(options.slivers === undefined ? {} : { slivers: options.slivers }),
+      ...(evidence === undefined ? {} : { evidence }),
+      ...(slivers === undefined ? {} : { slivers }),
     },
     registration,
     identity,
     driverOf: options.driverOf,
     onChange: () => tellPolicy(),
-    onQuotaRefused: (provider) => loop.push({ type: "quota-refused", provider }),
   });
   const tellPolicy = () => loop.push({ type: "policy", policy: policyOf(options, config(), serving) });
-  const { context } = serving;
-  const loop: Loop = new Loop(context, (action) => tasks.perform(action));
-  const deletions = new Deletions(context, (node) => loop.push({ type: "deleted", node }));
-  const tasks = new Tasks(context, (event) => loop.push(event), serving, deletions);
+  const requests: RequestHandles = {
+    ...records,
+    scan,
+    installation,
+    admission,
+    pools: serving.pools,
+    providers: serving.providers,
+    stepsUnderWay: new Map(),
+    handOversFailed: new Map(),
+    timings: new Timings(),
+    // What we believe of its quota is wrong.
+    quotaRefused: (provider) => {
+      loop.push({ type: "quota-refused", provider });
+      serving.askQuota(provider);
+    },
+  };
+  const loop: Loop = new Loop(handles, (action) => tasks.perform(action));
+  const deletions = new Deletions(requests, (node) => loop.push({ type: "deleted", node }));
+  const minReady = new MinReady(handles);
+  const tasks = new Tasks(requests, (event) => loop.push(event), serving, deletions, minReady);
   return {
     view,
     ages,
@@ -87,9 +101,9 @@ export function assemble(options: LauncherOptions, installation: string, config:
     loop,
     deletions,
     tasks,
-    leases: new LeaseKeeper(context),
-    minReady: new MinReadyController(context),
-    lockParents: new LockParentSweep(context),
+    leases: new LeaseKeeper(records),
+    minReady,
+    handles: requests,
     /** The scheduler takes what the configuration says now, and what is known of the providers. */
     tellPolicy,
   };

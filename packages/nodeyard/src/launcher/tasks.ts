@@ -2,9 +2,9 @@ import { backoff, messageOf } from "@nodeyard/runtime";
 import { settledWithin } from "../coordination/index.ts";
 import type { Action, SchedulerEvent } from "../scheduler/index.ts";
 import type { LiveTask } from "../telemetry/index.ts";
-import { requestMinReady } from "./clients/min-ready.ts";
-import type { Context } from "./context.ts";
+import type { MinReady } from "./clients/min-ready.ts";
 import type { Deletions } from "./nodes/deletions.ts";
+import type { RequestHandles } from "./nodes/handles.ts";
 import { deallocateNode } from "./nodes/node-lock.ts";
 import { resetLost } from "./requests/finish.ts";
 import { type Handled, handleDecline, handleRequest } from "./requests/handler.ts";
@@ -27,10 +27,11 @@ interface ProviderSide {
  * tasks are aborted and what they still say is not listened to.
  */
 export class Tasks {
-  readonly #context: Context;
+  readonly #context: RequestHandles;
   readonly #report: (event: SchedulerEvent) => void;
   readonly #providers: ProviderSide;
   readonly #deletions: Deletions;
+  readonly #minReadyRequests: Pick<MinReady, "request">;
   readonly #running = new Map<Promise<void>, string>();
   readonly #failures = new Map<string, number>();
   /** By provider: one whose cloud hangs holds up nobody else. */
@@ -38,13 +39,15 @@ export class Tasks {
   #session = new AbortController();
 
   constructor(
-    context: Context,
+    context: RequestHandles,
     report: (event: SchedulerEvent) => void,
     providers: ProviderSide,
     deletions: Deletions,
+    minReady: Pick<MinReady, "request">,
   ) {
     this.#context = context;
     this.#deletions = deletions;
+    this.#minReadyRequests = minReady;
     this.#report = report;
     this.#providers = providers;
   }
@@ -194,7 +197,7 @@ export class Tasks {
 
   async #minReady(label: string, count: number): Promise<SchedulerEvent> {
     try {
-      await requestMinReady(this.#context, label, count);
+      await this.#minReadyRequests.request(label, count);
       return { type: "min-ready-requested", label };
     } catch (error) {
       this.#context.log.warn(

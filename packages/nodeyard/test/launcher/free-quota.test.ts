@@ -1,8 +1,8 @@
 import type { Resource } from "@nodeyard/driver";
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import type { OpenProvider } from "../../src/launcher/context.ts";
-import { learnFacts, type ProviderHandles } from "../../src/launcher/providers/providers.ts";
+import type { OpenProvider } from "../../src/launcher/handles.ts";
+import { type CloudHandles, learnFacts } from "../../src/launcher/providers/providers.ts";
 
 const instance = (nodeId: string, installation = "ours"): Resource => ({
   type: "instance",
@@ -69,6 +69,6 @@ function learned(provider: object, byId: ReadonlyMap<string, unknown>) {
     installation: "ours",
     view: { nodes: { byId }, hasNode: (id: string) => byId.has(id) },
     ages: { now: () => 0 },
-  } as unknown as ProviderHandles;
+  } as unknown as CloudHandles;
   return learnFacts(open, handles, new AbortController().signal);
 }

@@ -11,7 +11,7 @@ import { seededRandom, systemClock } from "@nodeyard/runtime";
 import { createMemoryTree, ensurePath } from "@nodeyard/tree";
 import { expect, test } from "vitest";
 import { Fence } from "../../src/coordination/index.ts";
-import type { Context } from "../../src/launcher/context.ts";
+import type { RecordHandles } from "../../src/launcher/held-records.ts";
 import { lockRequest } from "../../src/launcher/requests/accept.ts";
 import { resetLost } from "../../src/launcher/requests/finish.ts";
 import { memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
@@ -74,7 +74,7 @@ async function behind() {
     log: memoryLog(),
     journal: memoryJournal(10),
     ledgers: { change: (_before: unknown, _after: unknown, ops: never) => tree.commit(ops) },
-  } as unknown as Context;
+  } as unknown as RecordHandles;
   const records = async () => [
     decodeRequest(ID, (await tree.get(paths.request(ID))).data).state,
     decodeNode(node, (await tree.get(paths.node(node))).data).allocatedTo,

@@ -10,7 +10,7 @@ const USE = { label: "slice", slots: 4 };
 /** A delivered node as the owner finds it: `change` happens to it before, `unseen` after the view was read. */
 async function delivered(change: Json | "gone" | string = {}, unseen?: Json | string) {
   const lab = new Lab();
-  const { serving, view } = lab.parts(launcherConfig([]));
+  const { handles, view } = lab.parts(launcherConfig([]));
   await lab.put(LEADER, "");
   const made = { state: "ready", state_time: 7, created_time: 3, provider: "metal", type: ["large"] };
   const id = await lab.makeNode(made);
@@ -36,8 +36,7 @@ async function delivered(change: Json | "gone" | string = {}, unseen?: Json | st
     version: 0,
     contenders: [],
   };
-  const { context } = serving;
-  const take = () => lab.settle(adopt(context, "slicer", entry as never, USE, { op: "check", path: LEADER }));
+  const take = () => lab.settle(adopt(handles, "slicer", entry as never, USE, { op: "check", path: LEADER }));
   return { lab, id, request, take };
 }
 

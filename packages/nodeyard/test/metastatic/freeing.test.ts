@@ -3,8 +3,7 @@ import { seededRandom } from "@nodeyard/runtime";
 import type { CallInfo, CheckOp, MemoryTree } from "@nodeyard/tree";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Fence, FenceLost } from "../../src/coordination/index.ts";
-import type { Context } from "../../src/launcher/context.ts";
-import { type HeldNode, heldNode } from "../../src/launcher/held-records.ts";
+import { type HeldNode, heldNode, type RecordHandles } from "../../src/launcher/held-records.ts";
 import { Ledgers } from "../../src/launcher/limits/ledger.ts";
 import type { Claim } from "../../src/launcher/metastatic/claims.ts";
 import { dropClaim } from "../../src/launcher/metastatic/compare.ts";
@@ -20,14 +19,14 @@ const fence: CheckOp = { op: "check", path: ELECTED };
 
 let lab: Lab;
 let tree: MemoryTree;
-let context: Context;
+let context: RecordHandles;
 
 beforeEach(async () => {
   lab = new Lab();
   tree = lab.cluster.connect({ name: "a", sessionTimeoutMs: 10_000 });
   const handles = { tree, clock: lab.clock, random: seededRandom(1), log: memoryLog() };
   const ledgers = new Ledgers({ ...handles, view: undefined as never });
-  context = { ...handles, ledgers } as unknown as Context;
+  context = { ...handles, ledgers } as unknown as RecordHandles;
   await lab.put(ELECTED, {});
 });
 

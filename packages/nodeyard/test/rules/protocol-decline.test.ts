@@ -1,6 +1,6 @@
 import { paths } from "@nodeyard/model";
 import { expect, test } from "vitest";
-import type { Context } from "../../src/launcher/context.ts";
+import type { RecordHandles } from "../../src/launcher/held-records.ts";
 import { everyoneDeclined } from "../../src/launcher/requests/finish.ts";
 import { fakeProvider, launcherConfig, World } from "./world.ts";
 
@@ -19,7 +19,7 @@ test("a picture that is not whole decides nothing, nor does an empty registry or
   const pools = (ids: readonly (string | null)[]) =>
     new Map(ids.map((id, at) => [`pool/${at}`, { kind: "pool", record: { id } }]));
   const decided = (complete: boolean, ids: readonly (string | null)[], declined: readonly string[]) =>
-    everyoneDeclined({ view: { complete, components: pools(ids) } } as unknown as Context, declined);
+    everyoneDeclined({ view: { complete, components: pools(ids) } } as unknown as RecordHandles, declined);
   expect(decided(true, ["a", "b"], ["b", "a", "gone"])).toBe(true);
   expect(decided(false, ["a", "b"], ["b", "a"])).toBe(false);
   expect(decided(true, ["a", "b"], ["a"])).toBe(false);

@@ -3,8 +3,7 @@ import { seededRandom } from "@nodeyard/runtime";
 import type { Fault, MemoryTree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { Fence, FenceLost } from "../../src/coordination/index.ts";
-import type { Context } from "../../src/launcher/context.ts";
-import { type HeldNode, heldNode } from "../../src/launcher/held-records.ts";
+import { type HeldNode, heldNode, type RecordHandles } from "../../src/launcher/held-records.ts";
 import { Ledgers } from "../../src/launcher/limits/ledger.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 import { World } from "./world.ts";
@@ -42,7 +41,7 @@ async function bench(): Promise<Bench> {
   const { version } = world.cluster.znodes.stat(path)!;
   const handles = { tree, clock: world.clock, random: seededRandom(1), log: memoryLog() };
   const ledgers = new Ledgers({ ...handles, view: undefined as never });
-  const context = { tree, clock: world.clock, ledgers } as unknown as Context;
+  const context = { tree, clock: world.clock, ledgers } as unknown as RecordHandles;
   return {
     world,
     tree,
@@ -174,7 +173,7 @@ describe("a write whose answer is lost", () => {
     const record = decodeNode(given, Buffer.from(world.text(paths.node(given))!));
     const handles = { tree, clock: world.clock, random: seededRandom(1), log: memoryLog() };
     const ledgers = new Ledgers({ ...handles, view: undefined as never });
-    const context = { tree, clock: world.clock, ledgers } as unknown as Context;
+    const context = { tree, clock: world.clock, ledgers } as unknown as RecordHandles;
     // One frees the node and unlocks it; the other saw it before, gets the lock after, and is about to write the very same.
     const lock = async () => {
       const held = await world.settle(fence.lockExisting(paths.nodeLock(given)));

@@ -2,7 +2,7 @@ import { newNode, paths } from "@nodeyard/model";
 import type { CheckOp } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { Tries } from "../../src/launcher/breakers/tries.ts";
-import type { Context } from "../../src/launcher/context.ts";
+import type { RecordHandles } from "../../src/launcher/held-records.ts";
 import { markFailed, releaseBacking } from "../../src/launcher/metastatic/backing-lock.ts";
 import { reclaim } from "../../src/launcher/metastatic/compare.ts";
 import { SlotIndex } from "../../src/launcher/metastatic/slot-index.ts";
@@ -157,7 +157,7 @@ describe("the owner of backing nodes", () => {
       view,
       log: memoryLog(),
       journal: memoryJournal(),
-    } as unknown as Context;
+    } as unknown as RecordHandles;
     return { world, id, context, entry: () => view.nodes.byId.get(id)! };
   }
 

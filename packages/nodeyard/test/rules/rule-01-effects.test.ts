@@ -4,7 +4,7 @@ import { seededRandom, sleep, VirtualClock } from "@nodeyard/runtime";
 import type { Session, SessionState, Tree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { beforeEffect, Fence, FenceLost, guarded, mayAct } from "../../src/coordination/index.ts";
-import type { Context } from "../../src/launcher/context.ts";
+import type { RequestHandles } from "../../src/launcher/nodes/handles.ts";
 import type { ViewEvent } from "../../src/view/index.ts";
 import { withMethods } from "./with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "./world.ts";
@@ -31,7 +31,12 @@ function parts() {
     },
   } as unknown as Tree;
   const fence = new Fence(tree, clock, seededRandom(1));
-  const handles = { tree, clock, fence, view: Object.assign(view, { onEvent: on }) } as unknown as Context;
+  const handles = {
+    tree,
+    clock,
+    fence,
+    view: Object.assign(view, { onEvent: on }),
+  } as unknown as RequestHandles;
   const held = { parent: "/l", contender: "/l/c", epoch: 1 };
   const tell = (change: { state?: SessionState; epoch?: number; complete?: boolean }) => {
     const { complete = view.complete, ...rest } = change;

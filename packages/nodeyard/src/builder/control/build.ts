@@ -1,14 +1,14 @@
 import { encodeImageBuild, type ImageBuildRecord, newImageBuild, paths } from "@nodeyard/model";
 import { hexId, messageOf } from "@nodeyard/runtime";
-import { ensurePath, TreeError } from "@nodeyard/tree";
+import { ensurePath, orUndefined, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
 import type { ImageSettings } from "../../config/index.ts";
 import { type Held, isInterrupted } from "../../coordination/index.ts";
 import { baseName, bytesNeeded } from "../core/files.ts";
 import { newestFirst, whenToBuild } from "../core/when.ts";
 import type { Intent } from "../runs/disk.ts";
 import { beginTrial } from "./canary.ts";
-import { type BuilderContext, formatsWanted, treeSeconds } from "./context.ts";
-import { type ImageInTree, orNothing, type Request, readImage } from "./facts.ts";
+import { type BuilderContext, formatsWanted } from "./context.ts";
+import { type ImageInTree, type Request, readImage } from "./facts.ts";
 import { BUSY_MS, createUnder, type HeldBuild, heldBuild, underLock } from "./records.ts";
 import { runBuild } from "./run-build.ts";
 
@@ -29,12 +29,12 @@ export async function buildImage(
   image: ImageSettings,
   signal: AbortSignal,
 ): Promise<BuildOutcome> {
-  const { tree, clock } = context;
+  const { tree } = context;
   await ensurePath(tree, paths.imageBuilds(image.name));
   const outcome = await underLock(context, paths.imageBuildsLock(image.name), async (held) => {
     const facts = await readImage(context, image.name);
     const formats = formatsWanted(context, image.name);
-    const now = clock.now() + tree.clockOffset();
+    const now = treeNow(context);
     const choice = whenToBuild({
       now,
       builds: facts.builds,
@@ -55,7 +55,7 @@ export async function buildImage(
     return begin(context, held, { image, formats, facts, cause: choice.cause }, signal);
   });
   if (typeof outcome !== "string") return outcome;
-  return { ended: "not-now", why: outcome, at: clock.now() + tree.clockOffset() + BUSY_MS };
+  return { ended: "not-now", why: outcome, at: treeNow(context) + BUSY_MS };
 }
 
 interface Work {
@@ -216,7 +216,7 @@ async function finish(
 async function clearRequest({ tree, log }: BuilderContext, image: string, request: Request | undefined) {
   if (request === undefined) return;
   try {
-    await orNothing(tree.delete(paths.imageRequest(image), { version: request.version }));
+    await orUndefined(tree.delete(paths.imageRequest(image), { version: request.version }));
   } catch (error) {
     if (error instanceof TreeError && error.code === "tree.bad_version") return;
     // It stays, and one build more is made: better than a request that vanishes.

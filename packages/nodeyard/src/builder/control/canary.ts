@@ -8,11 +8,10 @@ import {
   noBoots,
 } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
-import { ensurePath, TreeError } from "@nodeyard/tree";
+import { ensurePath, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import type { ImageSettings } from "../../config/index.ts";
 import { judgeCanary } from "../core/canary.ts";
 import type { BuilderContext } from "./context.ts";
-import { orNothing } from "./facts.ts";
 
 /** Tries to write against launchers that tell of their launches, at most. */
 const TRIES = 10;
@@ -59,7 +58,7 @@ export async function judgeTrials(context: BuilderContext): Promise<void> {
   for (const [image, { canary: rules }] of settings.images) {
     if (!view.own.has(canaryPath(image))) continue;
     try {
-      if (rules === null) await orNothing(context.tree.delete(canaryPath(image)));
+      if (rules === null) await orUndefined(context.tree.delete(canaryPath(image)));
       else await judge(context, image, rules);
     } catch (error) {
       log.warn({ image, error: messageOf(error) }, "cannot judge the trial of a build; will retry");
@@ -105,7 +104,7 @@ async function change(
 ): Promise<boolean> {
   const path = canaryPath(image);
   for (let attempt = 1; attempt <= TRIES; attempt++) {
-    const found = await orNothing(tree.get(path));
+    const found = await orUndefined(tree.get(path));
     const after = next(found && decodeCanary(image, found.data));
     if (after === undefined) return false;
     try {
@@ -122,9 +121,4 @@ async function change(
     }
   }
   return false;
-}
-
-/** Milliseconds. */
-function treeNow({ clock, tree }: BuilderContext): number {
-  return clock.now() + tree.clockOffset();
 }

@@ -52,8 +52,3 @@ export function formatsWanted(
   }
   return [...wanted].sort();
 }
-
-/** Tree time, seconds, as records hold it. */
-export function treeSeconds({ clock, tree }: Pick<BuilderContext, "clock" | "tree">): number {
-  return (clock.now() + tree.clockOffset()) / 1000;
-}

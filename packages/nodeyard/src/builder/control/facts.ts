@@ -1,5 +1,5 @@
 import { decodeImageBuild, type ImageBuildRecord, paths, RecordError } from "@nodeyard/model";
-import { TreeError } from "@nodeyard/tree";
+import { orUndefined } from "@nodeyard/tree";
 import type { BuilderContext } from "./context.ts";
 
 export interface Request {
@@ -19,7 +19,7 @@ export interface ImageInTree {
 export async function readImage({ tree }: Pick<BuilderContext, "tree">, image: string): Promise<ImageInTree> {
   await tree.sync(paths.image(image));
   const [ids, pause, asked] = await Promise.all([
-    orNothing(tree.children(paths.imageBuilds(image))),
+    orUndefined(tree.children(paths.imageBuilds(image))),
     tree.stat(paths.imagePause(image)),
     tree.stat(paths.imageRequest(image)),
   ]);
@@ -27,7 +27,7 @@ export async function readImage({ tree }: Pick<BuilderContext, "tree">, image: s
     (ids ?? [])
       .filter((id) => id !== "lock")
       .map(async (id) => {
-        const found = await orNothing(tree.get(paths.imageBuild(image, id)));
+        const found = await orUndefined(tree.get(paths.imageBuild(image, id)));
         if (found === undefined || found.data.length === 0) return undefined;
         try {
           return decodeImageBuild(id, found.data);
@@ -42,13 +42,4 @@ export async function readImage({ tree }: Pick<BuilderContext, "tree">, image: s
     paused: pause !== undefined,
     request: asked && { at: asked.mtime, version: asked.version },
   };
-}
-
-export async function orNothing<T>(promise: Promise<T>): Promise<T | undefined> {
-  try {
-    return await promise;
-  } catch (error) {
-    if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
-    throw error;
-  }
 }

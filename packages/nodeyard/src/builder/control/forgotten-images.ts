@@ -1,7 +1,6 @@
 import { paths } from "@nodeyard/model";
-import { TreeError } from "@nodeyard/tree";
+import { orUndefined, TreeError } from "@nodeyard/tree";
 import type { BuilderContext } from "./context.ts";
-import { orNothing } from "./facts.ts";
 import { pathsBeneath } from "./janitor.ts";
 
 /**
@@ -11,10 +10,10 @@ import { pathsBeneath } from "./janitor.ts";
 export async function sweepForgotten(context: BuilderContext): Promise<void> {
   const { tree, view, settings, log } = context;
   if (!view.complete) return;
-  for (const image of (await orNothing(tree.children(paths.images))) ?? []) {
+  for (const image of (await orUndefined(tree.children(paths.images))) ?? []) {
     if (settings.images.has(image) || view.images.get(image) !== undefined) continue;
     const path = paths.image(image);
-    const children = (await orNothing(tree.children(path))) ?? [];
+    const children = (await orUndefined(tree.children(path))) ?? [];
     if (children.some((name) => `${path}/${name}` !== paths.imageBuilds(image))) continue;
     const below = await pathsBeneath(context, path);
     if (below === undefined) continue;

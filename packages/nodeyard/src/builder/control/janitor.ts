@@ -1,9 +1,9 @@
 import { canaryPath, decodeCanary, decodeImageBuild, decodeImageUpload, paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
+import { orUndefined, treeNow } from "@nodeyard/tree";
 import { FenceLost, type Held, mayAct } from "../../coordination/index.ts";
 import { type RetireFacts, type Retirement, retire, uploadKey } from "../core/retire.ts";
 import type { BuilderContext } from "./context.ts";
-import { orNothing } from "./facts.ts";
 import { heldBuild, heldUpload, underLock } from "./records.ts";
 import { externalIdOf, removeFromCloud } from "./remove-upload.ts";
 
@@ -22,7 +22,7 @@ export async function sweepImages(
   const awaited = new Set<string>();
   for (const image of [...view.images.names()].sort()) {
     const facts: RetireFacts = {
-      now: context.clock.now() + context.tree.clockOffset(),
+      now: treeNow(context),
       configured: settings.images.has(image),
       builds: [...view.images.builds(image).values()],
       uploads: [...view.images.uploads(image)],
@@ -171,10 +171,10 @@ export async function pathsBeneath(
 ): Promise<readonly string[] | undefined> {
   const { tree } = context;
   const all: string[] = [];
-  for (const name of (await orNothing(tree.children(path))) ?? []) {
+  for (const name of (await orUndefined(tree.children(path))) ?? []) {
     const child = `${path}/${name}`;
     const isContender = child.includes("__lock__");
-    const found = isContender ? undefined : await orNothing(tree.get(child));
+    const found = isContender ? undefined : await orUndefined(tree.get(child));
     const isRecord = found !== undefined && (found.data.length > 0 || found.stat.version > 0);
     if ((isContender && child !== contender) || isRecord) return undefined;
     const below = await pathsBeneath(context, child, contender);
@@ -195,7 +195,7 @@ async function endUpload(
   const { tree, installation, log } = context;
   const provider = context.providers.get(name);
   const path = paths.imageUpload(image, build, name, upload);
-  const found = await orNothing(tree.get(path));
+  const found = await orUndefined(tree.get(path));
   if (provider === undefined || found === undefined || found.data.length === 0) return false;
   const record = heldUpload(context, held, path, decodeImageUpload(upload, found.data), found.stat.version);
   const abandoned = what === "settle-upload";
@@ -221,7 +221,7 @@ async function endUpload(
 async function readBuild({ tree }: BuilderContext, image: string, build: string) {
   const path = paths.imageBuild(image, build);
   await tree.sync(path);
-  const found = await orNothing(tree.get(path));
+  const found = await orUndefined(tree.get(path));
   if (found === undefined || found.data.length === 0) return undefined;
   return { record: decodeImageBuild(build, found.data), version: found.stat.version };
 }

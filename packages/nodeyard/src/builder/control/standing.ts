@@ -1,3 +1,4 @@
+import { treeNow } from "@nodeyard/tree";
 import type { ImageStanding } from "../../asking/index.ts";
 import type { BuildCode, UploadCode } from "../../operations/index.ts";
 import { failuresInARow, newestFirst, timeOf } from "../core/when.ts";
@@ -21,8 +22,8 @@ export async function imageStandings(
   image: string,
   putOff: (key: string) => PutOff | undefined,
 ): Promise<ImageStanding[]> {
-  const { settings, disk, clock, tree } = context;
-  const now = clock.now() + tree.clockOffset();
+  const { settings, disk } = context;
+  const now = treeNow(context);
   const build = stand("build", image, null, buildSaid(context, image, putOff(image), now));
   if (!settings.images.has(image)) return [build];
   const local = await disk.list();

@@ -7,14 +7,13 @@ import {
   paths,
 } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
-import { TreeError } from "@nodeyard/tree";
+import { orUndefined, TreeError, treeSeconds } from "@nodeyard/tree";
 import type { UploadedImageSettings, UploadSettings } from "../../config/index.ts";
 import { beforeEffect, FenceLost, guarded, type Held } from "../../coordination/index.ts";
 import { baseName } from "../core/files.ts";
 import { BuilderError } from "../errors.ts";
 import type { FileFacts } from "../runs/disk.ts";
-import { type BuilderContext, type ImageProvider, treeSeconds } from "./context.ts";
-import { orNothing } from "./facts.ts";
+import type { BuilderContext, ImageProvider } from "./context.ts";
 import type { Page } from "./progress.ts";
 import { createUnder, type HeldUpload, heldUpload, underLock } from "./records.ts";
 import { externalIdOf, removeFromCloud } from "./remove-upload.ts";
@@ -76,7 +75,7 @@ export async function uploadImage(
 async function readyBuild({ tree }: BuilderContext, { image, build }: UploadJob) {
   const path = paths.imageBuild(image, build);
   await tree.sync(path);
-  const found = await orNothing(tree.get(path));
+  const found = await orUndefined(tree.get(path));
   if (found === undefined || found.data.length === 0) return undefined;
   const record = decodeImageBuild(build, found.data);
   return record.state === "ready" ? record : undefined;

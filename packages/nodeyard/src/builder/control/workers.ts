@@ -1,4 +1,5 @@
 import { jitter, messageOf, type Timer } from "@nodeyard/runtime";
+import { treeNow } from "@nodeyard/tree";
 import { FenceLost, isInterrupted, mayAct } from "../../coordination/index.ts";
 import type { LocalBuild } from "../runs/disk.ts";
 import { type BuildOutcome, buildImage } from "./build.ts";
@@ -185,6 +186,6 @@ export class Workers {
   }
 
   #now(): number {
-    return this.#context.clock.now() + this.#context.tree.clockOffset();
+    return treeNow(this.#context);
   }
 }

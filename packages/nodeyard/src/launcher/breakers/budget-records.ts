@@ -8,9 +8,9 @@ import {
   encodeBudget,
   type LabelBudget,
 } from "../../operations/index.ts";
-import type { Context } from "../context.ts";
+import type { Handles } from "../handles.ts";
 
-type Handles = Pick<Context, "ages" | "counters" | "log" | "tree" | "view">;
+type RecordParts = Pick<Handles, "ages" | "counters" | "log" | "tree" | "view">;
 
 interface Found {
   readonly budget: LabelBudget | undefined;
@@ -26,9 +26,9 @@ const WRITES = 8;
  * drains whatever becomes of tree time, and tree time in the tree.
  */
 export class BudgetRecords {
-  readonly #handles: Handles;
+  readonly #handles: RecordParts;
 
-  constructor(handles: Handles) {
+  constructor(handles: RecordParts) {
     this.#handles = handles;
   }
 

@@ -2,7 +2,7 @@ import type { NodeRecord } from "@nodeyard/model";
 import { budgetLabel, type LabelBudget } from "../../operations/index.ts";
 import { labelKey, type OfferingFact } from "../../scheduler/index.ts";
 import type { NodeEntry, ViewEvent } from "../../view/index.ts";
-import type { Context } from "../context.ts";
+import type { Handles } from "../handles.ts";
 import { BudgetRecords } from "./budget-records.ts";
 import {
   budgetOf,
@@ -36,7 +36,7 @@ interface Entry {
   counted: Promise<void>;
 }
 
-type Handles = Pick<Context, "ages" | "clock" | "counters" | "journal" | "log" | "tree" | "view">;
+type BudgetHandles = Pick<Handles, "ages" | "clock" | "counters" | "journal" | "log" | "tree" | "view">;
 
 /** A label that was closed and that nobody has tried for so long is no longer configured, milliseconds. */
 const FORGOTTEN_MS = 86_400_000;
@@ -49,7 +49,7 @@ const FORGOTTEN_MS = 86_400_000;
  * one launch of it went well, those under way count no more until several have failed in a row.
  */
 export class LabelBudgets {
-  readonly #context: Handles;
+  readonly #context: BudgetHandles;
   readonly #tell: (key: string, fact: OfferingFact | undefined) => void;
   readonly #rule: () => BreakerRule;
   readonly #costsMachine: (record: NodeRecord) => boolean;
@@ -58,7 +58,7 @@ export class LabelBudgets {
 
   /** `costsMachine`: whether a node that is being made is counted at all. */
   constructor(
-    context: Handles,
+    context: BudgetHandles,
     tell: (key: string, fact: OfferingFact | undefined) => void,
     rule: () => BreakerRule,
     costsMachine: (record: NodeRecord) => boolean,

@@ -1,10 +1,9 @@
 import { decodeNode, decodeRequest, type Lease, leaseRequestor, paths } from "@nodeyard/model";
 import { hexId, NodeyardError } from "@nodeyard/runtime";
-import { type Op, TreeError } from "@nodeyard/tree";
+import { type Op, orUndefined } from "@nodeyard/tree";
 import { holderOf } from "@nodeyard/zookeeper";
 import type { OwnEntry } from "../../view/index.ts";
-import type { Context } from "../context.ts";
-import { type HeldNode, heldNode } from "../held-records.ts";
+import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts";
 import { lockNode } from "../nodes/node-lock.ts";
 
 /**
@@ -14,7 +13,7 @@ import { lockNode } from "../nodes/node-lock.ts";
  * that was released meanwhile is ended by others, who would never look for a hold that comes later.
  */
 export async function holdNode(
-  context: Context,
+  context: RecordHandles,
   lease: Lease,
   entry: OwnEntry,
   request: string,
@@ -22,10 +21,10 @@ export async function holdNode(
 ): Promise<boolean> {
   const parent = paths.nodeLock(id);
   const stands: Op = { op: "check", path: entry.path, version: entry.version };
-  const names = await context.tree.children(parent).catch(emptyWhenMissing);
+  const names = (await orUndefined(context.tree.children(parent))) ?? [];
   for (const name of names) {
     const path = `${parent}/${name}`;
-    const found = await context.tree.get(path).catch(undefinedWhenMissing);
+    const found = await orUndefined(context.tree.get(path));
     if (found === undefined || Buffer.from(found.data).toString() !== leaseRequestor(lease.id)) continue;
     if (holderOf(names) !== name) throw new Busy(id, lease.id);
     return use(context, id, path, request, stands);
@@ -49,7 +48,7 @@ export async function holdNode(
     const behind = (await context.tree.children(parent)).filter((name) => name !== own);
     if (holderOf(behind) === made.path.slice(parent.length + 1))
       return await use(context, id, made.path, request, stands);
-    await context.tree.delete(made.path).catch(undefinedWhenMissing);
+    await orUndefined(context.tree.delete(made.path));
     throw new Busy(id, lease.id);
   } finally {
     await context.fence.release(node.held);
@@ -58,7 +57,7 @@ export async function holdNode(
 
 /** The node is in use from here on; false when it is no longer for the request, whose contender then goes. */
 async function use(
-  context: Context,
+  context: RecordHandles,
   id: string,
   contender: string,
   request: string,
@@ -67,7 +66,7 @@ async function use(
   const node = await heldFor(context, id, contender);
   if (node?.record.allocatedTo === request && node.record.state === "in-use") return true;
   if (node?.record.allocatedTo !== request || node.record.state !== "ready") {
-    await context.tree.delete(contender).catch(undefinedWhenMissing);
+    await orUndefined(context.tree.delete(contender));
     return false;
   }
   await node.write({ state: "in-use" }, (set) => [{ op: "check", path: contender }, stands, set]);
@@ -75,41 +74,41 @@ async function use(
 }
 
 /** The record as it is now, held by a contender that outlives sessions. */
-async function heldFor(context: Context, id: string, contender: string): Promise<HeldNode | undefined> {
-  const found = await context.tree.get(paths.node(id)).catch(undefinedWhenMissing);
+async function heldFor(context: RecordHandles, id: string, contender: string): Promise<HeldNode | undefined> {
+  const found = await orUndefined(context.tree.get(paths.node(id)));
   if (found === undefined || found.data.length === 0) return undefined;
   const held = { parent: paths.nodeLock(id), contender, epoch: context.tree.session().epoch };
   return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);
 }
 
 /** What a request says now: the view may still show it as it was before it was fulfilled and its nodes were held. */
-export async function nodesOf(context: Context, request: string): Promise<readonly string[]> {
-  const found = await context.tree.get(paths.request(request)).catch(undefinedWhenMissing);
+export async function nodesOf(context: RecordHandles, request: string): Promise<readonly string[]> {
+  const found = await orUndefined(context.tree.get(paths.request(request)));
   return found === undefined ? [] : decodeRequest(request, found.data).nodes;
 }
 
 /** Ends the hold of a lease on a node, if there is one. */
-export async function giveBack(context: Context, lease: string, id: string): Promise<void> {
+export async function giveBack(context: RecordHandles, lease: string, id: string): Promise<void> {
   const { tree } = context;
   const parent = paths.nodeLock(id);
-  const names = await tree.children(parent).catch(emptyWhenMissing);
+  const names = (await orUndefined(tree.children(parent))) ?? [];
   for (const name of names) {
     const path = `${parent}/${name}`;
-    const found = await tree.get(path).catch(undefinedWhenMissing);
+    const found = await orUndefined(tree.get(path));
     if (found === undefined || Buffer.from(found.data).toString() !== leaseRequestor(lease)) continue;
     if (holderOf(names) === name) await markUsed(context, id, path);
     // It stood in line and never had the lock: the node is not ours to write.
-    else await tree.delete(path).catch(undefinedWhenMissing);
+    else await orUndefined(tree.delete(path));
   }
 }
 
 /** `used` and the end of the contender in one commit; unlocked, the node is then deleted like any other. */
-async function markUsed(context: Context, id: string, contender: string): Promise<void> {
+async function markUsed(context: RecordHandles, id: string, contender: string): Promise<void> {
   const node = await heldFor(context, id, contender);
   if (node === undefined) return;
   if (node.record.state === "in-use" || node.record.state === "ready")
     await node.write({ state: "used" }, (set) => [set, { op: "delete", path: contender }]);
-  else await context.tree.delete(contender).catch(undefinedWhenMissing);
+  else await orUndefined(context.tree.delete(contender));
 }
 
 /** Someone else has the lock of a node that the lease is to hold. */
@@ -117,14 +116,4 @@ export class Busy extends NodeyardError {
   constructor(node: string, lease: string) {
     super("launcher.lease_node_busy", `node ${node} of lease ${lease} is locked by someone else`);
   }
-}
-
-function emptyWhenMissing(error: unknown): readonly string[] {
-  if (error instanceof TreeError && error.code === "tree.no_node") return [];
-  throw error;
-}
-
-export function undefinedWhenMissing(error: unknown): undefined {
-  if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
-  throw error;
 }

@@ -9,11 +9,11 @@ import {
   paths,
 } from "@nodeyard/model";
 import { backoff, messageOf } from "@nodeyard/runtime";
-import { CommitFailed } from "@nodeyard/tree";
+import { CommitFailed, orUndefined } from "@nodeyard/tree";
 import { FenceLost } from "../../coordination/index.ts";
 import type { OwnEntry, RequestEntry, ViewEvent } from "../../view/index.ts";
-import type { Context } from "../context.ts";
-import { Busy, giveBack, holdNode, nodesOf, undefinedWhenMissing } from "./lease-holds.ts";
+import type { RecordHandles } from "../held-records.ts";
+import { Busy, giveBack, holdNode, nodesOf } from "./lease-holds.ts";
 
 /**
  * Holds nodes for clients that have no session with the tree: durable contenders named after the lease keep everyone
@@ -21,7 +21,7 @@ import { Busy, giveBack, holdNode, nodesOf, undefinedWhenMissing } from "./lease
  * nodes as they are, so that it may be cut off anywhere and entered again by any launcher.
  */
 export class LeaseKeeper {
-  readonly #context: Context;
+  readonly #context: RecordHandles;
   readonly #timers = new Map<string, { cancel(): void }>();
   readonly #running = new Map<string, boolean>();
   /** Failures in a row of those that failed last. */
@@ -30,7 +30,7 @@ export class LeaseKeeper {
   readonly #senseless = new Map<string, number>();
   #closed = false;
 
-  constructor(context: Context) {
+  constructor(context: RecordHandles) {
     this.#context = context;
   }
 
@@ -190,7 +190,7 @@ export class LeaseKeeper {
   /** Its nodes before itself: only the request leads to those that were held, and are not in the lease yet. */
   async #withdraw(lease: string, request: string): Promise<void> {
     for (const id of await nodesOf(this.#context, request)) await giveBack(this.#context, lease, id);
-    await this.#context.tree.delete(paths.request(request)).catch(undefinedWhenMissing);
+    await orUndefined(this.#context.tree.delete(paths.request(request)));
   }
 
   async #grant(lease: Lease, entry: OwnEntry): Promise<void> {
@@ -255,7 +255,7 @@ export class LeaseKeeper {
     for (const id of lease.nodes) await giveBack(this.#context, lease.id, id);
     const request = this.#requestOf(lease);
     if (request !== undefined) await this.#withdraw(lease.id, request.id);
-    await tree.delete(entry.path, { version: entry.version }).catch(undefinedWhenMissing);
+    await orUndefined(tree.delete(entry.path, { version: entry.version }));
     log.info({ lease: lease.id, nodes: lease.nodes, why }, "ended a lease");
     journal.write({
       event: "lease.ended",

@@ -8,45 +8,91 @@ import {
   paths,
 } from "@nodeyard/model";
 import { hexId, messageOf } from "@nodeyard/runtime";
-import { type Op, TreeError } from "@nodeyard/tree";
+import { type Op, orUndefined, TreeError, treeSeconds } from "@nodeyard/tree";
 import { withRoot } from "../../coordination/index.ts";
 import { MIN_READY } from "../../scheduler/index.ts";
 import type { RequestEntry, ViewEvent } from "../../view/index.ts";
-import { type Context, treeSeconds } from "../context.ts";
+import type { Handles } from "../handles.ts";
 
-/** Writes `count` one-node requests of priority 900 that end with this session (docs/contract/launcher.md, "min-ready"). */
-export async function requestMinReady(context: Context, label: string, count: number): Promise<void> {
-  await Promise.all(
-    Array.from({ length: count }, async () => {
-      const eventId = hexId(context.random);
-      const record = newRequest(
-        {
-          state: "requested",
-          nodeTypes: [label],
-          requestor: MIN_READY,
-          reuse: false,
-          eventId,
-          // Nodepool leaves it out of its own requests (docs/contract/records.md, "Node request").
-          createdTime: null,
-        },
-        treeSeconds(context),
+/**
+ * The requestor of this session's min-ready requests: when one ends, its nodes are freed and the request goes. Whose
+ * request it is shows in its event id, which is noted before the request is written: a lost reply orphans nothing.
+ */
+export class MinReady {
+  readonly #context: Handles;
+  /** Event ids of the requests that this session wrote or may have written: noted before the tree is asked. */
+  readonly #own = new Set<string>();
+  readonly #busy = new Set<string>();
+
+  constructor(context: Handles) {
+    this.#context = context;
+  }
+
+  /** Writes `count` one-node requests of priority 900 that end with this session (docs/contract/launcher.md, "min-ready"). */
+  async request(label: string, count: number): Promise<void> {
+    await Promise.all(Array.from({ length: count }, () => this.#write(label)));
+  }
+
+  async #write(label: string): Promise<void> {
+    const { tree, random } = this.#context;
+    const eventId = hexId(random);
+    const record = newRequest(
+      {
+        state: "requested",
+        nodeTypes: [label],
+        requestor: MIN_READY,
+        reuse: false,
+        eventId,
+        // Nodepool leaves it out of its own requests (docs/contract/records.md, "Node request").
+        createdTime: null,
+      },
+      treeSeconds(this.#context),
+    );
+    const data = encodeRequest(record);
+    this.#own.add(eventId);
+    try {
+      await withRoot(tree, paths.requests, () =>
+        tree.create(`${paths.requests}/900-`, data, { ephemeral: true, sequential: true }),
       );
-      const data = encodeRequest(record);
-      context.ownMinReady.add(eventId);
-      try {
-        await withRoot(context.tree, paths.requests, () =>
-          context.tree.create(`${paths.requests}/900-`, data, { ephemeral: true, sequential: true }),
-        );
-      } catch (error) {
-        if (error instanceof TreeError && error.outcome === "none") context.ownMinReady.delete(eventId);
-        throw error;
-      }
-    }),
-  );
+    } catch (error) {
+      if (error instanceof TreeError && error.outcome === "none") this.#own.delete(eventId);
+      throw error;
+    }
+  }
+
+  onEvent(event: ViewEvent): void {
+    if (event.type === "request" && event.after !== undefined) this.#look(event.after);
+  }
+
+  /** The session is lost, and with it the requests. */
+  forget(): void {
+    this.#own.clear();
+  }
+
+  sweep(): void {
+    const { requests } = this.#context.view;
+    for (const id of requests.byRequestor.get(MIN_READY)) this.#look(requests.byId.get(id)!);
+  }
+
+  #look(entry: RequestEntry): void {
+    const { record, id } = entry;
+    if (record.requestor !== MIN_READY || !this.#own.has(record.eventId ?? "") || this.#busy.has(id)) return;
+    if (record.state !== "fulfilled" && record.state !== "failed") return;
+    this.#busy.add(id);
+    retireMinReady(this.#context, entry)
+      .then(() => this.#own.delete(record.eventId ?? ""))
+      .catch((error) =>
+        this.#context.log.warn(
+          { request: id, error: messageOf(error) },
+          "cannot delete a min-ready request; the sweep will",
+        ),
+      )
+      .finally(() => this.#busy.delete(id));
+  }
 }
 
 type Look = (
-  context: Context,
+  context: Handles,
   id: string,
 ) => Promise<{ readonly record: NodeRecord; readonly version: number } | undefined>;
 
@@ -55,7 +101,7 @@ type Look = (
  * knows is tried first; after a lost reply it may be behind, and the nodes are read. One that somebody keeps changing is
  * left to the sweep, which frees nodes of requests that are gone.
  */
-async function retireMinReady(context: Context, entry: RequestEntry): Promise<void> {
+async function retireMinReady(context: Handles, entry: RequestEntry): Promise<void> {
   const remove: Op = { op: "delete", path: paths.request(entry.id) };
   for (const look of [seen, read]) {
     try {
@@ -69,10 +115,10 @@ async function retireMinReady(context: Context, entry: RequestEntry): Promise<vo
       );
     }
   }
-  await context.tree.delete(remove.path).catch(ignoreMissing);
+  await orUndefined(context.tree.delete(remove.path));
 }
 
-async function freeAll(context: Context, entry: RequestEntry, look: Look): Promise<readonly Op[]> {
+async function freeAll(context: Handles, entry: RequestEntry, look: Look): Promise<readonly Op[]> {
   const free: Op[] = [];
   for (const id of entry.record.nodes) {
     const node = await look(context, id);
@@ -87,63 +133,6 @@ async function freeAll(context: Context, entry: RequestEntry, look: Look): Promi
 const seen: Look = async ({ view }, id) => view.nodes.byId.get(id);
 
 const read: Look = async ({ tree }, id) => {
-  try {
-    const { data, stat } = await tree.get(paths.node(id));
-    return { record: decodeNode(id, data), version: stat.version };
-  } catch (error) {
-    ignoreMissing(error);
-    return undefined;
-  }
+  const found = await orUndefined(tree.get(paths.node(id)));
+  return found && { record: decodeNode(id, found.data), version: found.stat.version };
 };
-
-function ignoreMissing(error: unknown): void {
-  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
-}
-
-/**
- * The requestor of this session's min-ready requests: when one ends, its nodes are freed and the request goes. Whose
- * request it is shows in its event id, which is noted before the request is written: a lost reply orphans nothing.
- */
-export class MinReadyController {
-  readonly #context: Context;
-  readonly #busy = new Set<string>();
-
-  constructor(context: Context) {
-    this.#context = context;
-  }
-
-  onEvent(event: ViewEvent): void {
-    if (event.type === "request" && event.after !== undefined) this.#look(event.after);
-  }
-
-  /** The session is lost, and with it the requests. */
-  forget(): void {
-    this.#context.ownMinReady.clear();
-  }
-
-  sweep(): void {
-    const { requests } = this.#context.view;
-    for (const id of requests.byRequestor.get(MIN_READY)) this.#look(requests.byId.get(id)!);
-  }
-
-  #look(entry: RequestEntry): void {
-    const { record, id } = entry;
-    if (
-      record.requestor !== MIN_READY ||
-      !this.#context.ownMinReady.has(record.eventId ?? "") ||
-      this.#busy.has(id)
-    )
-      return;
-    if (record.state !== "fulfilled" && record.state !== "failed") return;
-    this.#busy.add(id);
-    retireMinReady(this.#context, entry)
-      .then(() => this.#context.ownMinReady.delete(record.eventId ?? ""))
-      .catch((error) =>
-        this.#context.log.warn(
-          { request: id, error: messageOf(error) },
-          "cannot delete a min-ready request; the sweep will",
-        ),
-      )
-      .finally(() => this.#busy.delete(id));
-  }
-}

@@ -7,7 +7,7 @@ import {
   RecordError,
   readableNode,
 } from "@nodeyard/model";
-import { type Tree, TreeError } from "@nodeyard/tree";
+import { orUndefined, type Tree } from "@nodeyard/tree";
 import { mayBeOf, poolKey, poolOf } from "../../view/index.ts";
 import { type ScopeKey, sumsOf } from "./holdings.ts";
 
@@ -60,10 +60,7 @@ function mayCount(known: Known, scope: ScopeKey): boolean {
 
 /** Ids of all node records, read from the tree itself: the view may be behind. */
 export async function nodeIds(tree: Tree): Promise<readonly string[]> {
-  return tree.children(paths.nodes).catch((error: unknown) => {
-    if (error instanceof TreeError && error.code === "tree.no_node") return [];
-    throw error;
-  });
+  return (await orUndefined(tree.children(paths.nodes))) ?? [];
 }
 
 /** What the records of these ids take. All of them are asked for before this returns, so that the reads stay together. */
@@ -72,7 +69,7 @@ export async function countRecords(tree: Tree, ids: Iterable<string>): Promise<C
   const unreadable: Partial<NodeFields>[] = [];
   await Promise.all(
     [...ids].map(async (id) => {
-      const found = await tree.get(paths.node(id)).catch(undefinedWhenMissing);
+      const found = await orUndefined(tree.get(paths.node(id)));
       // A path that never had data is left by a locker that came too late.
       if (found === undefined || (found.data.length === 0 && found.stat.version === 0)) return;
       try {
@@ -84,8 +81,4 @@ export async function countRecords(tree: Tree, ids: Iterable<string>): Promise<C
     }),
   );
   return new Count(records, unreadable);
-}
-
-function undefinedWhenMissing(error: unknown): undefined {
-  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
 }

@@ -1,10 +1,9 @@
 import { decodeNode, paths } from "@nodeyard/model";
 import { hexId } from "@nodeyard/runtime";
-import { type CheckOp, ensurePath, type Op } from "@nodeyard/tree";
+import { type CheckOp, ensurePath, type Op, treeSeconds } from "@nodeyard/tree";
 import { backingOwner, encodeBacking, encodeFolder, SLOTS, slotsFolder } from "../../operations/index.ts";
 import type { RequestEntry } from "../../view/index.ts";
-import { type Context, treeSeconds } from "../context.ts";
-import { type HeldNode, heldNode } from "../held-records.ts";
+import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts";
 import { lockNode } from "../nodes/node-lock.ts";
 
 /** "later": somebody holds the node's lock at the moment. "none": there is no node that could be ours. */
@@ -15,7 +14,7 @@ export type Adopted = "adopted" | "later" | "none";
  * crash leaves a node that is locked and belongs to nobody.
  */
 export async function adopt(
-  context: Context,
+  context: RecordHandles,
   provider: string,
   request: RequestEntry,
   use: { readonly label: string; readonly slots: number },
@@ -78,7 +77,7 @@ export async function adopt(
 }
 
 /** The view may show the request before the node. */
-async function readHeld(context: Context, { id, held, path }: HeldNode): Promise<HeldNode> {
+async function readHeld(context: RecordHandles, { id, held, path }: HeldNode): Promise<HeldNode> {
   const found = await context.tree.get(path);
   return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);
 }

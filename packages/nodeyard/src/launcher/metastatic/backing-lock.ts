@@ -1,5 +1,5 @@
 import { changeNode, encodeNode, paths } from "@nodeyard/model";
-import { type CheckOp, ensurePath, type Op, TreeError } from "@nodeyard/tree";
+import { type CheckOp, ensurePath, type Op, TreeError, treeSeconds } from "@nodeyard/tree";
 import {
   backingOwner,
   encodeBacking,
@@ -9,7 +9,7 @@ import {
   SLOTS,
   slotsFolder,
 } from "../../operations/index.ts";
-import { type Context, treeSeconds } from "../context.ts";
+import type { RecordHandles } from "../held-records.ts";
 import { claimPath, spareName } from "./claims.ts";
 import type { Backing, SlotIndex } from "./slot-index.ts";
 
@@ -18,7 +18,7 @@ import type { Backing, SlotIndex } from "./slot-index.ts";
  * record says (docs/contract/locks.md, "Persistent contenders").
  */
 export async function ownContender(
-  context: Context,
+  context: RecordHandles,
   provider: string,
   node: string,
 ): Promise<string | undefined> {
@@ -41,7 +41,7 @@ export async function ownContender(
  * False when its lock is not ours.
  */
 export async function openBacking(
-  context: Context,
+  context: RecordHandles,
   provider: string,
   book: SlotIndex,
   backing: Backing,
@@ -84,7 +84,7 @@ export async function openBacking(
 
 /** Writes down that a backing node takes no more slots. False when its lock is not ours. */
 export async function markFailed(
-  context: Context,
+  context: RecordHandles,
   provider: string,
   { id, data, entry }: Backing,
   fence: CheckOp,
@@ -108,7 +108,7 @@ export async function markFailed(
  * folder refuses it while anyone has a slot. Other contenders stay. False when its lock is not ours.
  */
 export async function releaseBacking(
-  context: Context,
+  context: RecordHandles,
   provider: string,
   book: SlotIndex,
   { id, data, entry }: Backing,

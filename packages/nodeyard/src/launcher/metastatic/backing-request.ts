@@ -1,17 +1,17 @@
 import { encodeRequest, newRequest, paths } from "@nodeyard/model";
 import { hexId } from "@nodeyard/runtime";
-import type { CheckOp } from "@nodeyard/tree";
+import { type CheckOp, treeSeconds } from "@nodeyard/tree";
 import { withRoot } from "../../coordination/index.ts";
 import { backingOwner } from "../../operations/index.ts";
 import type { RequestEntry } from "../../view/index.ts";
-import { type Context, treeSeconds } from "../context.ts";
+import type { RecordHandles } from "../held-records.ts";
 
 /**
  * Asks for one node of the backing label, as Nodepool does (docs/contract/drivers.md, "Metastatic records"), so that any launcher
  * serves it. Ends with this session. What it is for stands in `requestor_data`, which is ours to fill.
  */
 export async function askForBacking(
-  context: Context,
+  context: RecordHandles,
   provider: string,
   label: string,
   backingLabel: string,
@@ -45,7 +45,7 @@ export async function askForBacking(
 
 /** Takes a request back; one that changed meanwhile stays. */
 export async function withdraw(
-  context: Context,
+  context: RecordHandles,
   request: RequestEntry,
   why: string,
   fence: CheckOp,

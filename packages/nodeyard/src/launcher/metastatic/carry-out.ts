@@ -1,6 +1,5 @@
 import { paths } from "@nodeyard/model";
 import type { CheckOp } from "@nodeyard/tree";
-import type { Context } from "../context.ts";
 import { takeOut } from "../nodes/node-lock.ts";
 import { adopt } from "./adopt.ts";
 import { folderEnd, markFailed, openBacking, ownContender, releaseBacking } from "./backing-lock.ts";
@@ -8,12 +7,13 @@ import { askForBacking, withdraw } from "./backing-request.ts";
 import { dropClaim, reclaim } from "./compare.ts";
 import type { MetastaticLabelOwn } from "./config.ts";
 import type { OwnerAction } from "./draft.ts";
+import type { SlotHandles } from "./handles.ts";
 import type { Isolation } from "./isolation.ts";
 import type { Backing, SlotIndex } from "./slot-index.ts";
 
 /** What the owner of a metastatic provider works with. */
 export interface OwnerParts {
-  readonly context: Context;
+  readonly context: SlotHandles;
   readonly provider: string;
   readonly labels: ReadonlyMap<string, MetastaticLabelOwn>;
   readonly book: SlotIndex;

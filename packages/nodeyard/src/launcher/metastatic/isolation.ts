@@ -12,12 +12,12 @@ import { TreeError } from "@nodeyard/tree";
 import { decodeClaim, retireBacking, slotsFolder } from "../../operations/index.ts";
 import { MIN_READY } from "../../scheduler/index.ts";
 import { type BackingHost, type SlotIsolation, SlotSlivers } from "../../slivers/index.ts";
-import type { Context } from "../context.ts";
 import type { HeldNode } from "../held-records.ts";
 import { nodeUse } from "../providers/uses.ts";
 import { offered } from "./choose.ts";
 import type { Claim } from "./claims.ts";
 import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider } from "./config.ts";
+import type { SlotHandles } from "./handles.ts";
 import { slotResources } from "./machine.ts";
 import type { Backing, SlotIndex } from "./slot-index.ts";
 
@@ -32,14 +32,14 @@ const SWEEP_MS = 60_000;
 
 /** Slots that are slivers: made after the slot was claimed and gone before it is freed, so that a sliver without a claim is a stray. */
 export class Isolation {
-  readonly #context: Context;
+  readonly #context: SlotHandles;
   readonly #config: MetastaticProvider;
   readonly #book: SlotIndex;
   #slivers: SlotSlivers | undefined;
   readonly #closed = new AbortController();
   #sweeping = false;
 
-  constructor(context: Context, config: MetastaticProvider, book: SlotIndex) {
+  constructor(context: SlotHandles, config: MetastaticProvider, book: SlotIndex) {
     this.#context = context;
     this.#config = config;
     this.#book = book;

@@ -1,11 +1,12 @@
 import type { ProviderConfig } from "@nodeyard/driver";
 import { backingOwner } from "../../operations/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
-import type { Context, OpenProvider, SlotSource } from "../context.ts";
+import type { OpenProvider, SlotSource } from "../handles.ts";
 import type { HeldNode } from "../held-records.ts";
 import { isServed } from "../providers/foreign.ts";
 import type { MetastaticLabelOwn, MetastaticProvider } from "./config.ts";
 import { METASTATIC, metastaticDriver } from "./driver.ts";
+import type { SlotHandles } from "./handles.ts";
 import { Isolation } from "./isolation.ts";
 import { Owner } from "./owner.ts";
 import { labelOf } from "./plan-requests.ts";
@@ -19,7 +20,7 @@ export function isMetastatic(config: ProviderConfig): boolean {
 
 /** Opens a metastatic provider on the tree. */
 export function openMetastatic(
-  context: Context,
+  context: SlotHandles,
   given: ProviderConfig,
 ): OpenProvider & { readonly slots: SlotSource } {
   const config = given as MetastaticProvider;
@@ -45,7 +46,7 @@ export function openMetastatic(
 /** The parts of one provider, and the view's events for them. */
 class MetastaticRuntime {
   readonly slots: Slots;
-  readonly #context: Context;
+  readonly #context: SlotHandles;
   readonly #config: MetastaticProvider;
   readonly #labels: ReadonlyMap<string, MetastaticLabelOwn>;
   readonly #book: SlotIndex;
@@ -55,7 +56,7 @@ class MetastaticRuntime {
   /** Set while it drains. */
   #drained: (() => void) | undefined;
 
-  constructor(context: Context, config: MetastaticProvider) {
+  constructor(context: SlotHandles, config: MetastaticProvider) {
     this.#context = context;
     this.#config = config;
     this.#labels = labelsOf(config);

@@ -3,10 +3,10 @@ import { TreeError } from "@nodeyard/tree";
 import { Election, FenceLost, settledWithin } from "../../coordination/index.ts";
 import { backingOwner, slotsPath } from "../../operations/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
-import type { Context } from "../context.ts";
 import { carryOut, type OwnerParts, unlockForgotten } from "./carry-out.ts";
 import type { MetastaticLabelOwn } from "./config.ts";
 import { keyOf, type OwnerAction } from "./draft.ts";
+import type { SlotHandles } from "./handles.ts";
 import { planOwner } from "./plan.ts";
 import { senselessClaims } from "./plan-claims.ts";
 import { labelOf } from "./plan-requests.ts";
@@ -28,7 +28,7 @@ const nothing: ReadonlyMap<string, MetastaticLabelOwn> = new Map();
  */
 export class Owner {
   readonly #parts: OwnerParts;
-  readonly #context: Context;
+  readonly #context: SlotHandles;
   readonly #provider: string;
   readonly #labels: ReadonlyMap<string, MetastaticLabelOwn>;
   readonly #book: SlotIndex;

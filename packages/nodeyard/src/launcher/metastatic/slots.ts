@@ -2,11 +2,11 @@ import { type CreateOrder, DriverError, type Machine, type Step, type StepContex
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import { FenceLost } from "../../coordination/index.ts";
 import { retireBacking, slotPlace } from "../../operations/index.ts";
-import type { Context } from "../context.ts";
 import type { HeldNode } from "../held-records.ts";
 import { type ChosenSlot, chooseSlot } from "./choose.ts";
 import { claimPath } from "./claims.ts";
 import type { MetastaticLabel, MetastaticProvider } from "./config.ts";
+import type { SlotHandles } from "./handles.ts";
 import type { Isolation } from "./isolation.ts";
 import { slotMachine, slotPatch } from "./machine.ts";
 import type { SlotIndex } from "./slot-index.ts";
@@ -20,7 +20,7 @@ const CLAIM_MS = 60_000;
  * launcher does it for the nodes that it launches; what they race for is decided by the claim.
  */
 export class Slots {
-  readonly #context: Context;
+  readonly #context: SlotHandles;
   readonly #config: MetastaticProvider;
   readonly #book: SlotIndex;
   /** Slots chosen and not claimed yet. */
@@ -29,7 +29,7 @@ export class Slots {
   readonly #isolation: Isolation;
   #refused: Error | undefined;
 
-  constructor(context: Context, config: MetastaticProvider, book: SlotIndex, isolation: Isolation) {
+  constructor(context: SlotHandles, config: MetastaticProvider, book: SlotIndex, isolation: Isolation) {
     this.#isolation = isolation;
     this.#context = context;
     this.#config = config;

@@ -12,9 +12,10 @@ import {
 import type { NodePatch } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { beforeEffect, fenceOf, guarded } from "../../coordination/index.ts";
-import type { Context, ServingPool } from "../context.ts";
+import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { bootImage } from "./boot-image.ts";
+import type { LaunchHandles } from "./handles.ts";
 import { StepTrace } from "./step-trace.ts";
 
 /** The step that is ours: whether the machine answers. */
@@ -30,7 +31,7 @@ export interface Launch {
 
 /** One try: the steps of the driver, then the scan; each is reported to `onStep`. Resolves with what the record is to say of the machine. */
 export async function attemptLaunch(
-  context: Context,
+  context: LaunchHandles,
   launch: Launch,
   attempt: number,
   parent: AbortSignal,
@@ -73,7 +74,7 @@ export async function attemptLaunch(
   }
 }
 
-export function tagOf(context: Context, pool: ServingPool, node: HeldNode): Tag {
+export function tagOf(context: LaunchHandles, pool: ServingPool, node: HeldNode): Tag {
   return {
     installation: context.installation,
     provider: pool.open.config.name,
@@ -84,7 +85,7 @@ export function tagOf(context: Context, pool: ServingPool, node: HeldNode): Tag 
 
 /** What the label boots now: a new upload may have come, or the one of the last try have gone. */
 async function imageOf(
-  context: Context,
+  context: LaunchHandles,
   { pool, node, label }: Launch,
   attempt: number,
 ): Promise<ExternalId | null> {
@@ -94,7 +95,7 @@ async function imageOf(
 }
 
 function orderFor(
-  context: Context,
+  context: LaunchHandles,
   { pool, request, node, label }: Launch,
   attempt: number,
   imageExternalId: ExternalId | null,
@@ -127,7 +128,7 @@ function requestFacts({ id, record }: HeldRequest): RequestFacts {
 }
 
 async function scanned(
-  context: Context,
+  context: LaunchHandles,
   { pool, label }: Launch,
   machine: Machine,
   trace: StepTrace,

@@ -2,7 +2,7 @@ import type { ExternalId, LabelConfig } from "@nodeyard/driver";
 import { type Canary, canaryPath, decodeCanary, type NodePatch, paths } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
 import { type ImageUploadEntry, isNewer, type View } from "../../view/index.ts";
-import type { Context, ServingPool } from "../context.ts";
+import type { Handles, ServingPool } from "../handles.ts";
 
 /** The image that a launch was planned with has no ready upload any more; the launch is planned again. */
 export class ImageGone extends NodeyardError {
@@ -24,7 +24,7 @@ export interface BootImage {
  * ImageGone.
  */
 export function bootImage(
-  { view }: Pick<Context, "view">,
+  { view }: Pick<Handles, "view">,
   pool: ServingPool,
   label: LabelConfig,
   launch: LaunchKey,

@@ -1,14 +1,15 @@
 import { canaryPath, decodeCanary, encodeCanary, withBoot } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
-import type { Context } from "../context.ts";
+
+import type { Handles } from "../handles.ts";
 import { canaryIn } from "./boot-image.ts";
 
 /** Tries to write against other launchers that tell of theirs, at most. */
 const TRIES = 5;
 
 /** Whether a node boots what is or was on trial, and not proven: its failure is the trial's matter, and says nothing of label or place. */
-export function isUnproven({ view }: Pick<Context, "view">, imageId: string | null): boolean {
+export function isUnproven({ view }: Pick<Handles, "view">, imageId: string | null): boolean {
   const [, , , image, , build] = imageId?.split("/") ?? [];
   const canary = image === undefined ? undefined : canaryIn(view.own, image);
   if (canary === undefined || build === undefined) return false;
@@ -20,7 +21,7 @@ export function isUnproven({ view }: Pick<Context, "view">, imageId: string | nu
  * A report that fails is logged: a trial needs many launches, and no launch needs a trial. Never rejects.
  */
 export async function tellCanary(
-  { tree, view, log }: Pick<Context, "tree" | "view" | "log">,
+  { tree, view, log }: Pick<Handles, "tree" | "view" | "log">,
   imageId: string | null,
   bootMs: number | undefined,
 ): Promise<void> {

@@ -1,9 +1,10 @@
 import { abortable, DriverError } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
-import type { Context, ServingPool } from "../context.ts";
+import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { probeInTime } from "../providers/probe.ts";
 import { tagOf } from "./attempt.ts";
+import type { RequestHandles } from "./handles.ts";
 import { lockNode } from "./node-lock.ts";
 
 /** Requests whose failed handovers are counted; those that another launcher served stay here without one. */
@@ -14,7 +15,7 @@ const REMEMBERED = 10_000;
  * then planned anew. A dead node of an inventory is on its way out when this returns.
  */
 export async function claimNode(
-  context: Context,
+  context: RequestHandles,
   pool: ServingPool,
   request: HeldRequest,
   id: string,
@@ -43,7 +44,7 @@ export async function claimNode(
 
 /** Hosts that exist on their own are asked whether they answer before they are given away. */
 async function isAlive(
-  context: Context,
+  context: RequestHandles,
   pool: ServingPool,
   node: HeldNode,
   signal: AbortSignal,
@@ -70,7 +71,7 @@ async function isAlive(
 
 /** One whose machine cannot be made ready for another user is no better than a dead one. */
 async function isReady(
-  context: Context,
+  context: RequestHandles,
   pool: ServingPool,
   node: HeldNode,
   request: string,
@@ -91,7 +92,7 @@ async function isReady(
   return false;
 }
 
-async function takeOutDead(context: Context, node: HeldNode, why: string): Promise<void> {
+async function takeOutDead(context: RequestHandles, node: HeldNode, why: string): Promise<void> {
   const facts = { host: node.record.hostname, why };
   context.log.warn({ node: node.id, ...facts }, "a ready node does not answer; it is deleted");
   context.journal.write({ event: "node.dead", node: node.id, facts });
@@ -110,7 +111,7 @@ const HANDOVER_MS = 30_000;
  * Undefined when that is done, else why it is not to be delivered. Rejects when `signal` aborts.
  */
 export async function handOver(
-  context: Context,
+  context: RequestHandles,
   pool: ServingPool,
   node: HeldNode,
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 import { DriverError, type ExternalId, type LabelConfig, type Tag } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { inTime } from "../../coordination/index.ts";
-import type { Context, OpenProvider } from "../context.ts";
+import type { Handles, OpenProvider } from "../handles.ts";
 
 /** For the cloud to hand a console over, milliseconds. */
 const READ_MS = 30_000;
@@ -33,7 +33,7 @@ export function consoleTail(text: string): ConsoleTail {
  * `console-log`, in the log and in the journal. Never rejects, but with the reason of `signal`.
  */
 export async function keepConsole(
-  context: Context,
+  context: Handles,
   open: OpenProvider,
   label: LabelConfig,
   of: { readonly tag: Tag; readonly node: string; readonly request: string; readonly attempt: number },

@@ -1,11 +1,12 @@
 import type { LabelConfig, PoolConfig, Resources } from "@nodeyard/driver";
 import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
 import { hexId, sleep } from "@nodeyard/runtime";
-import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
+import { CommitFailed, type OpResult, TreeError, treeSeconds } from "@nodeyard/tree";
 import { FenceLost, withRoot } from "../../coordination/index.ts";
-import { type Context, type ServingPool, treeSeconds } from "../context.ts";
+import type { ServingPool } from "../handles.ts";
 import { type HeldNode, type HeldRequest, heldNode } from "../held-records.ts";
 import { type BootImage, bootImage } from "./boot-image.ts";
+import type { NodeHandles } from "./handles.ts";
 
 /** Looks for a record whose creation was not answered, at most. */
 const LOOKS = 20;
@@ -15,7 +16,7 @@ const LOOKS = 20;
  * commit (docs/contract/locks.md, "First by construction"). The record stands, with our tag, before the cloud is called.
  */
 export async function createNode(
-  context: Context,
+  context: NodeHandles,
   pool: ServingPool,
   request: HeldRequest,
   label: LabelConfig,
@@ -59,7 +60,7 @@ function poolOf({ open, name }: ServingPool): PoolConfig | undefined {
 }
 
 async function createRecord(
-  context: Context,
+  context: NodeHandles,
   pool: ServingPool,
   request: HeldRequest,
   init: NodeRecord,
@@ -95,7 +96,7 @@ async function createRecord(
 }
 
 /** The one-time token tells the record of a lost reply from every other. */
-function findByToken(context: Context, request: string, token: string): string | undefined {
+function findByToken(context: NodeHandles, request: string, token: string): string | undefined {
   for (const id of context.view.nodes.byRequest.get(request)) {
     const data = context.view.nodes.byId.get(id)?.record.driverData as {
       nodeyard?: { token?: unknown };
@@ -111,7 +112,7 @@ function isRequestLost(error: unknown, index: number): boolean {
 }
 
 async function lockBuilding(
-  context: Context,
+  context: NodeHandles,
   request: HeldRequest,
   id: string,
   init: NodeRecord,

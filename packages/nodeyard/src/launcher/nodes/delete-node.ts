@@ -1,10 +1,10 @@
 import type { Tag } from "@nodeyard/driver";
 import { changeNode, encodeNode, paths } from "@nodeyard/model";
 import { messageOf, NodeyardError } from "@nodeyard/runtime";
-import { CommitFailed, type Op, TreeError } from "@nodeyard/tree";
+import { CommitFailed, type Op, TreeError, treeSeconds } from "@nodeyard/tree";
 import type { LiveTask } from "../../telemetry/index.ts";
-import { type Context, treeSeconds } from "../context.ts";
 import type { HeldNode } from "../held-records.ts";
+import type { NodeHandles } from "./handles.ts";
 import { lockNode } from "./node-lock.ts";
 import { removeMachine } from "./remove-machine.ts";
 
@@ -35,7 +35,7 @@ const GOING: ReadonlySet<string> = new Set([
  * that the next sweep finds again.
  */
 export async function deleteNode(
-  context: Context,
+  context: NodeHandles,
   id: string,
   { expected, attempt }: { readonly expected: string; readonly attempt: number },
   signal: AbortSignal,
@@ -72,11 +72,16 @@ export async function deleteNode(
   }
 }
 
-function tagOf({ installation }: Context, { id, record }: HeldNode): Tag {
+function tagOf({ installation }: NodeHandles, { id, record }: HeldNode): Tag {
   return { installation, provider: record.provider ?? "", pool: record.pool ?? "", nodeId: id };
 }
 
-async function unmake(context: Context, node: HeldNode, attempt: number, signal: AbortSignal): Promise<void> {
+async function unmake(
+  context: NodeHandles,
+  node: HeldNode,
+  attempt: number,
+  signal: AbortSignal,
+): Promise<void> {
   const { record, id } = node;
   const tag = tagOf(context, node);
   const open = context.providers.get(record.provider ?? "");
@@ -91,7 +96,7 @@ async function unmake(context: Context, node: HeldNode, attempt: number, signal:
 }
 
 /** `deleted`, contender, lock and record go in one commit; contenders of late comers are cleared away first. */
-async function removeRecord(context: Context, node: HeldNode): Promise<void> {
+async function removeRecord(context: NodeHandles, node: HeldNode): Promise<void> {
   const parent = node.held.parent;
   const data = encodeNode(changeNode(node.record, { state: "deleted" }, treeSeconds(context)));
   for (let round = 0; ; round++) {
@@ -125,7 +130,7 @@ async function removeRecord(context: Context, node: HeldNode): Promise<void> {
 }
 
 /** Only while the lock is ours: who has it after us may be one of those that stand in line. */
-async function clearAway(context: Context, { held }: HeldNode, path: string): Promise<void> {
+async function clearAway(context: NodeHandles, { held }: HeldNode, path: string): Promise<void> {
   try {
     await context.tree.commit([
       { op: "check", path: held.contender },

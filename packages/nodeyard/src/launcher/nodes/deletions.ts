@@ -4,8 +4,8 @@ import { TreeError } from "@nodeyard/tree";
 import { withRoot } from "../../coordination/index.ts";
 import type { LiveTask } from "../../telemetry/index.ts";
 import type { ViewEvent } from "../../view/index.ts";
-import type { Context } from "../context.ts";
 import { type Deleted, deleteNode } from "./delete-node.ts";
+import type { NodeHandles } from "./handles.ts";
 
 /** Nodes whose failed tries are remembered, at most. */
 const REMEMBERED = 50_000;
@@ -17,12 +17,12 @@ const BUSY_MS = 1_000;
  * letter), and still tried; when the mark is taken away, it is tried at once.
  */
 export class Deletions {
-  readonly #context: Context;
+  readonly #context: NodeHandles;
   readonly #tryNow: (node: string) => void;
   readonly #tries = new Map<string, Tries>();
 
   /** `tryNow`: forget the pause of a node. */
-  constructor(context: Context, tryNow: (node: string) => void) {
+  constructor(context: NodeHandles, tryNow: (node: string) => void) {
     this.#context = context;
     this.#tryNow = tryNow;
   }

@@ -1,16 +1,18 @@
 import { DriverError, type LabelConfig } from "@nodeyard/driver";
 import { leaseIdOf } from "@nodeyard/model";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
+import { treeNow } from "@nodeyard/tree";
 import { FenceLost, fenceOf } from "../../coordination/index.ts";
 import type { Admitted } from "../breakers/admission.ts";
 import { OfferingClosed } from "../breakers/breakers.ts";
 import { BudgetSpent } from "../breakers/launch-line.ts";
-import { type Context, type ServingPool, treeNow } from "../context.ts";
+import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { attemptLaunch, type Launch, tagOf } from "./attempt.ts";
 import { ImageGone } from "./boot-image.ts";
 import { isUnproven, tellCanary } from "./canary-report.ts";
 import { keepConsole } from "./console.ts";
+import type { LaunchHandles } from "./handles.ts";
 import { removeMachine } from "./remove-machine.ts";
 
 /** How a launch ended; each is also the state that the record has then. `why` is the last error. */
@@ -36,7 +38,7 @@ const SILENT: ReadonlySet<string> = new Set(["timeout", "host-key", "transient",
  * it is given up at once: the request is planned anew.
  */
 export async function launchNode(
-  context: Context,
+  context: LaunchHandles,
   pool: ServingPool,
   request: HeldRequest,
   node: HeldNode,
@@ -87,7 +89,7 @@ export async function launchNode(
 }
 
 async function admitted(
-  context: Context,
+  context: LaunchHandles,
   { pool, request, node, label }: Launch,
   again: boolean,
   signal: AbortSignal,
@@ -114,7 +116,7 @@ function isNotNow(value: unknown): value is NotNow {
 
 /** Says everywhere that a try failed; returns its kind. */
 async function failed(
-  context: Context,
+  context: LaunchHandles,
   { pool, request, node, label }: Launch,
   attempt: number,
   entry: Admitted,
@@ -149,7 +151,7 @@ async function failed(
 
 /** Removes what a failed try made. False: it could not be removed for sure. */
 async function cleared(
-  context: Context,
+  context: LaunchHandles,
   { pool, request, node }: Launch,
   attempt: number,
   signal: AbortSignal,
@@ -189,12 +191,12 @@ const LEASES_ASK = "Nodeyard:lease";
  * without waits for its turn.
  */
 class LaunchWatch {
-  readonly #context: Pick<Context, "clock" | "counters">;
+  readonly #context: Pick<LaunchHandles, "clock" | "counters">;
   readonly #launch: Launch;
   #began: number | undefined;
   #step = "";
 
-  constructor(context: Pick<Context, "clock" | "counters">, launch: Launch) {
+  constructor(context: Pick<LaunchHandles, "clock" | "counters">, launch: Launch) {
     this.#context = context;
     this.#launch = launch;
   }

@@ -1,30 +1,31 @@
 import { decodeNode, decodeRequest, paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
-import { CommitFailed, TreeError } from "@nodeyard/tree";
+import { CommitFailed, orUndefined } from "@nodeyard/tree";
 import { FenceLost, type Held } from "../../coordination/index.ts";
-import type { Context } from "../context.ts";
-import { type HeldNode, heldNode } from "../held-records.ts";
+import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts";
 
 /**
  * Takes a node's lock without waiting, never making the node's own path. The record is the view's: the first write checks its
  * version, and reads it anew when someone was quicker.
  */
-export async function lockNode(context: Context, id: string): Promise<HeldNode | "busy" | "gone"> {
+export async function lockNode(context: RecordHandles, id: string): Promise<HeldNode | "busy" | "gone"> {
   const held = await lockParent(context, id);
   if (typeof held === "string") return held;
   const entry = context.view.nodes.byId.get(id);
   if (entry !== undefined) return heldNode(context, held, id, entry.record, entry.version);
   try {
-    const found = await context.tree.get(paths.node(id));
-    return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);
+    const found = await orUndefined(context.tree.get(paths.node(id)));
+    if (found !== undefined)
+      return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);
   } catch (error) {
     await context.fence.release(held);
-    if (error instanceof TreeError && error.code === "tree.no_node") return "gone";
     throw error;
   }
+  await context.fence.release(held);
+  return "gone";
 }
 
-async function lockParent(context: Context, id: string): Promise<Held | "busy" | "gone"> {
+async function lockParent(context: RecordHandles, id: string): Promise<Held | "busy" | "gone"> {
   const parent = paths.nodeLock(id);
   const held = await context.fence.lockExisting(parent);
   if (held !== "gone") return held;
@@ -38,7 +39,7 @@ async function lockParent(context: Context, id: string): Promise<Held | "busy" |
 }
 
 /** Sends a ready node that nobody has been given to its deletion; one that is taken meanwhile is left alone. */
-export async function takeOut(context: Context, id: string, why: string): Promise<void> {
+export async function takeOut(context: RecordHandles, id: string, why: string): Promise<void> {
   const node = await lockNode(context, id);
   if (typeof node === "string") return;
   const { state, allocatedTo } = node.record;
@@ -50,7 +51,7 @@ export async function takeOut(context: Context, id: string, why: string): Promis
 }
 
 /** Frees a ready node whose request is gone, or was put back without it. True when nothing is left to do. */
-export async function deallocateNode(context: Context, id: string): Promise<boolean> {
+export async function deallocateNode(context: RecordHandles, id: string): Promise<boolean> {
   const node = await lockNode(context, id);
   if (node === "gone") return true;
   if (node === "busy") return false;
@@ -73,12 +74,7 @@ export async function deallocateNode(context: Context, id: string): Promise<bool
 }
 
 /** Nobody hands nodes to a request that is `requested`: it becomes `pending` first. */
-async function isForgotten({ tree }: Context, request: string): Promise<boolean> {
-  try {
-    const { data } = await tree.get(paths.request(request));
-    return decodeRequest(request, data).state === "requested";
-  } catch (error) {
-    if (error instanceof TreeError && error.code === "tree.no_node") return true;
-    throw error;
-  }
+async function isForgotten({ tree }: RecordHandles, request: string): Promise<boolean> {
+  const found = await orUndefined(tree.get(paths.request(request)));
+  return found === undefined || decodeRequest(request, found.data).state === "requested";
 }

@@ -1,8 +1,9 @@
 import { DriverError, runSteps, type StepContext, type Tag } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { beforeEffect, fenceOf, guarded } from "../../coordination/index.ts";
-import type { Context, OpenProvider } from "../context.ts";
+import type { OpenProvider } from "../handles.ts";
 import type { HeldNode } from "../held-records.ts";
+import type { NodeHandles } from "./handles.ts";
 import { StepTrace, type TraceSubject } from "./step-trace.ts";
 
 /** One attempt to delete, at most, milliseconds (docs/contract/launcher.md, "Attempts and deletions"). */
@@ -10,7 +11,7 @@ const ATTEMPT_MS = 600_000;
 
 /** Unmakes the machine of a tag, with everything that was made for it, under the lock of its node. Rejects with a DriverError or FenceLost. */
 export async function removeMachine(
-  context: Context,
+  context: NodeHandles,
   open: OpenProvider,
   node: HeldNode,
   tag: Tag,

@@ -1,5 +1,6 @@
+import { treeNow } from "@nodeyard/tree";
 import type { LiveTask } from "../../telemetry/index.ts";
-import { type Context, treeNow } from "../context.ts";
+import type { NodeHandles } from "./handles.ts";
 
 /** Steps of one try that are reported, at most: the rest is counted. */
 const MOST = 64;
@@ -19,7 +20,7 @@ export interface TraceSubject {
   readonly attempt: number;
 }
 
-type TraceContext = Pick<Context, "clock" | "tree" | "journal" | "live" | "stepsUnderWay">;
+type TraceContext = Pick<NodeHandles, "clock" | "tree" | "journal" | "live" | "stepsUnderWay">;
 
 /**
  * Writes the steps of a launch or deletion into the journal as each ends: name, begin, duration, error. A driver that yields

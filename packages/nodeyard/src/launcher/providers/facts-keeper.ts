@@ -1,6 +1,5 @@
 import { messageOf } from "@nodeyard/runtime";
-import type { Context } from "../context.ts";
-import { learnFacts } from "./providers.ts";
+import { learnFacts, type ProviderHandles } from "./providers.ts";
 import type { Served } from "./served.ts";
 
 const FACTS_MS = 300_000;
@@ -13,10 +12,10 @@ const FAILING_MS = 30_000;
 
 /** Learns the facts of open providers anew: quotas change without telling. */
 export class FactsKeeper {
-  readonly #context: Context;
+  readonly #context: ProviderHandles;
   readonly #onChange: () => void;
 
-  constructor(context: Context, onChange: () => void) {
+  constructor(context: ProviderHandles, onChange: () => void) {
     this.#context = context;
     this.#onChange = onChange;
   }

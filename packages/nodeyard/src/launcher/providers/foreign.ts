@@ -1,35 +1,35 @@
 import { DriverError } from "@nodeyard/driver";
 import { decodeComponent, paths, RecordError } from "@nodeyard/model";
 import { messageOf, type Timer } from "@nodeyard/runtime";
-import { TreeError } from "@nodeyard/tree";
+import { orUndefined } from "@nodeyard/tree";
 import type { ViewEvent } from "../../view/index.ts";
-import type { Context } from "../context.ts";
+import type { Handles } from "../handles.ts";
 
 const MEMBERS = "/nodeyard/members";
 /** A launcher that has just registered is known for one of ours only with its member znode: look a moment later. */
 const LOOK_MS = 3_000;
 
-type Handles = Pick<Context, "tree" | "view">;
+type Registered = Pick<Handles, "tree" | "view">;
 
 /**
  * Rejects when launchers of another kind serve a provider whose nodes are slots of what exists: they keep slots of backing nodes in their
  * own memory, and register static hosts without the lock of ours, so that the two would give one slot or host twice.
  */
-export async function refuseForeign(handles: Handles, provider: string): Promise<void> {
+export async function refuseForeign(handles: Registered, provider: string): Promise<void> {
   const foreign = await foreignPools(handles, provider);
   if (foreign.length > 0) throw foreignError(provider, foreign);
 }
 
 /** Calls `onForeign` when a launcher of another kind begins to serve a provider of ours. */
 export class ForeignWatch {
-  readonly #context: Context;
+  readonly #context: Handles;
   readonly #provider: string;
   readonly #onForeign: (why: Error) => void;
   readonly #unsubscribe: () => void;
   #timer: Timer | undefined;
   #closed = false;
 
-  constructor(context: Context, provider: string, onForeign: (why: Error) => void) {
+  constructor(context: Handles, provider: string, onForeign: (why: Error) => void) {
     this.#context = context;
     this.#provider = provider;
     this.#onForeign = onForeign;
@@ -68,13 +68,13 @@ export class ForeignWatch {
 }
 
 /** Registered pools of a provider whose session no Nodeyard member has. */
-async function foreignPools({ tree, view }: Handles, provider: string): Promise<readonly string[]> {
+async function foreignPools({ tree, view }: Registered, provider: string): Promise<readonly string[]> {
   const pools = [...view.components.values()].filter(
     ({ kind, record }) => kind === "pool" && record.providerName === provider && record.state !== "stopped",
   );
   if (pools.length === 0) return [];
   const [members, owners] = await Promise.all([
-    tree.children(MEMBERS).catch(noneWhenMissing),
+    orUndefined(tree.children(MEMBERS)),
     Promise.all(pools.map(({ key }) => tree.stat(`${paths.components}/${key}`))),
   ]);
   return pools.flatMap(({ record }, index) => {
@@ -82,7 +82,7 @@ async function foreignPools({ tree, view }: Handles, provider: string): Promise<
     // One without a session is debris that nobody serves.
     if (owner === undefined || owner === 0n) return [];
     const suffix = `-${owner.toString(16)}`;
-    return members.some((name) => name.endsWith(suffix)) ? [] : [record.id ?? record.hostname];
+    return members?.some((name) => name.endsWith(suffix)) ? [] : [record.id ?? record.hostname];
   });
 }
 
@@ -97,28 +97,20 @@ function foreignError(provider: string, pools: readonly string[]): DriverError {
 export async function isServed({ tree }: Pick<Handles, "tree">, provider: string): Promise<boolean> {
   const parent = paths.component("pool");
   await tree.sync(parent);
-  const names = await tree.children(parent).catch(noneWhenMissing);
+  const names = (await orUndefined(tree.children(parent))) ?? [];
   const served = await Promise.all(
     names.map(async (name) => {
       try {
-        const { data } = await tree.get(`${parent}/${name}`);
-        const { providerName, state } = decodeComponent(data);
+        const found = await orUndefined(tree.get(`${parent}/${name}`));
+        if (found === undefined) return false;
+        const { providerName, state } = decodeComponent(found.data);
         return providerName === provider && state !== "stopped";
       } catch (error) {
-        // It left meanwhile, or makes no sense: whoever wrote that is no launcher of ours.
-        if (error instanceof RecordError || isMissing(error)) return false;
+        // It makes no sense: whoever wrote it is no launcher of ours.
+        if (error instanceof RecordError) return false;
         throw error;
       }
     }),
   );
   return served.includes(true);
-}
-
-function noneWhenMissing(error: unknown): readonly string[] {
-  if (isMissing(error)) return [];
-  throw error;
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof TreeError && error.code === "tree.no_node";
 }

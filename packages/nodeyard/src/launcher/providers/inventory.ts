@@ -1,8 +1,10 @@
 import type { InventoryItem } from "@nodeyard/driver";
 import { encodeNode, newNode, paths } from "@nodeyard/model";
 import { backoff, jitter, messageOf } from "@nodeyard/runtime";
+import { treeSeconds } from "@nodeyard/tree";
 import { Election, withRoot } from "../../coordination/index.ts";
-import { type Context, type OpenProvider, treeSeconds } from "../context.ts";
+import type { OpenProvider } from "../handles.ts";
+import type { RecordHandles } from "../held-records.ts";
 import { lockNode, takeOut } from "../nodes/node-lock.ts";
 import { probeInTime } from "./probe.ts";
 import { planSlots } from "./slots.ts";
@@ -19,7 +21,7 @@ const GATHER_MS = 20;
  * a record of the provider goes, and every minute.
  */
 export class InventoryKeeper {
-  readonly #context: Context;
+  readonly #context: RecordHandles;
   readonly #open: OpenProvider;
   readonly #election: Election;
   readonly #stop = new AbortController();
@@ -34,7 +36,7 @@ export class InventoryKeeper {
   #doubtful = "";
   #timer: { cancel(): void } | undefined;
 
-  constructor(context: Context, open: OpenProvider) {
+  constructor(context: RecordHandles, open: OpenProvider) {
     this.#context = context;
     this.#open = open;
     this.#election = new Election(context, `inventory:${open.config.name}`, () => this.wake());

@@ -2,8 +2,9 @@ import { leaked, type Resource, type Tag } from "@nodeyard/driver";
 import { deadline, jitter, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { mayAct } from "../../coordination/index.ts";
 import type { NodeEntry, UnreadableEntry } from "../../view/index.ts";
-import type { Context, OpenProvider } from "../context.ts";
+import type { OpenProvider } from "../handles.ts";
 import { takeOut } from "../nodes/node-lock.ts";
+import type { ProviderHandles } from "./providers.ts";
 import { vanished } from "./survey.ts";
 import { reconcileUses } from "./uses.ts";
 
@@ -18,7 +19,7 @@ const VANISHED_AT_ONCE = 16;
  * allows, and none while a record cannot be read that may be of this provider. A ready node without a machine is taken out.
  */
 export class LeakSweep {
-  readonly #context: Context;
+  readonly #context: ProviderHandles;
   readonly #open: OpenProvider;
   readonly #stop = new AbortController();
   #suspects: ReadonlySet<string> = new Set();
@@ -27,7 +28,7 @@ export class LeakSweep {
   #suspendedBy = "";
   #timer: { cancel(): void } | undefined;
 
-  constructor(context: Context, open: OpenProvider) {
+  constructor(context: ProviderHandles, open: OpenProvider) {
     this.#context = context;
     this.#open = open;
   }

@@ -1,6 +1,6 @@
 import { messageOf } from "@nodeyard/runtime";
 import { LEFT_MS } from "../../operations/index.ts";
-import type { Context } from "../context.ts";
+import type { Handles } from "../handles.ts";
 import { unservedProviders } from "../metastatic/index.ts";
 
 /**
@@ -9,7 +9,7 @@ import { unservedProviders } from "../metastatic/index.ts";
  * back: an upgrade must not cost its backing nodes.
  */
 export class LeftProviders {
-  readonly #context: Context;
+  readonly #context: Handles;
   readonly #isKnown: (provider: string) => boolean;
   readonly #drain: (provider: string) => Promise<void>;
   /** Monotonic milliseconds from which nobody was seen to serve it. */
@@ -17,7 +17,7 @@ export class LeftProviders {
 
   /** `isKnown`: it is in the configuration, or is being drained. */
   constructor(
-    context: Context,
+    context: Handles,
     isKnown: (provider: string) => boolean,
     drain: (provider: string) => Promise<void>,
   ) {

@@ -9,16 +9,16 @@ import {
   type Provider,
   type ProviderConfig,
   type Resources,
-  type Scanner,
   timing,
 } from "@nodeyard/driver";
-import { backoff, type Clock, deadline, messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
+import { backoff, deadline, messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
 import { closeQuietly, inTime } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
-import type { Counters, Log } from "../../telemetry/index.ts";
-import { type NodeEntry, poolKey, type View } from "../../view/index.ts";
+import type { Counters } from "../../telemetry/index.ts";
+import { type NodeEntry, poolKey } from "../../view/index.ts";
 import type { AgeClock } from "../age-clock.ts";
-import type { OpenProvider } from "../context.ts";
+import type { OpenProvider } from "../handles.ts";
+import type { SlotHandles } from "../metastatic/handles.ts";
 
 /** A question to a cloud, at most. */
 const ANSWER_MS = 60_000;
@@ -31,24 +31,22 @@ export interface ProviderFacts {
   readonly unsettled: boolean;
 }
 
-export interface ProviderHandles {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly counters: Counters;
-  readonly scan: Scanner;
-  readonly installation: string;
+/** For what serves providers. */
+export interface ProviderHandles extends SlotHandles {
   readonly evidence?: Evidence;
-  /** Tells machines with a record from others. */
-  readonly view: View;
-  readonly ages: Pick<AgeClock, "now">;
 }
+
+/** For what asks a cloud: the view tells machines with a record from others. */
+export type CloudHandles = Pick<
+  ProviderHandles,
+  "clock" | "random" | "log" | "counters" | "scan" | "installation" | "evidence" | "view"
+> & { readonly ages: Pick<AgeClock, "now"> };
 
 /** Opens a provider and learns its limits. Rejects with the driver's error; the caller tries again. */
 export async function openProvider(
   driver: Driver,
   config: ProviderConfig,
-  handles: ProviderHandles,
+  handles: CloudHandles,
   signal: AbortSignal,
 ): Promise<OpenProvider> {
   const opening = driver.open(config, {
@@ -81,7 +79,7 @@ function silent(provider: string, what: string): NodeyardError {
 /** Asks the cloud for its quota and for what each label takes. A label that can never work is left out with its reason. */
 export async function learnFacts(
   open: OpenProvider,
-  handles: ProviderHandles,
+  handles: CloudHandles,
   parent: AbortSignal,
 ): Promise<ProviderFacts> {
   const { config, driver } = open;
@@ -117,7 +115,7 @@ export async function learnFacts(
 async function freeQuota(
   { config, driver, provider }: OpenProvider,
   limits: Resources,
-  handles: ProviderHandles,
+  handles: CloudHandles,
   signal: AbortSignal,
 ): Promise<{ readonly quota: Resources; readonly unsettled: boolean }> {
   if (!driver.capabilities.tags || Object.keys(limits).length === 0)
@@ -154,7 +152,7 @@ function machinesOf(nodes: Iterable<NodeEntry>, provider: string): Set<string> {
 async function poolFacts(
   { config, driver, provider }: OpenProvider,
   pool: ProviderConfig["pools"][number],
-  handles: ProviderHandles,
+  handles: CloudHandles,
   signal: AbortSignal,
 ): Promise<Omit<LocalPool, "id">> {
   const needs = new Map<string, Resources>();

@@ -3,12 +3,12 @@ import { launcherPoolId } from "@nodeyard/model";
 import { hexId, messageOf, type Timer } from "@nodeyard/runtime";
 import { closeQuietly, poolComponent, type Registration, settledWithin } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
-import type { Context, OpenProvider, ServingPool, SlotSource } from "../context.ts";
+import type { OpenProvider, ServingPool, SlotSource } from "../handles.ts";
 import { METASTATIC } from "../metastatic/index.ts";
 import { ForeignWatch } from "./foreign.ts";
 import { InventoryKeeper } from "./inventory.ts";
 import { LeakSweep } from "./leaks.ts";
-import type { ProviderFacts } from "./providers.ts";
+import type { ProviderFacts, ProviderHandles } from "./providers.ts";
 
 /** A provider of the configuration, whether or not it is open. */
 export interface Served {
@@ -99,7 +99,7 @@ export interface Identity {
 export async function registerPools(
   registration: Registration,
   identity: Identity,
-  context: Pick<Context, "random">,
+  context: Pick<ProviderHandles, "random">,
   { config, registered, stop }: Served,
   open: OpenProvider,
   learnt: ProviderFacts,
@@ -138,7 +138,7 @@ export const RETIRE_MS = 3_600_000;
 
 /** What goes on with a provider from the moment that its pools are registered. */
 export function begin(
-  context: Context,
+  context: ProviderHandles,
   served: Served,
   open: OpenProvider,
   onForeign: (why: Error) => void,
@@ -160,7 +160,7 @@ export function isExclusive({ name, capabilities }: Pick<Driver, "name" | "capab
 
 /** Takes its pools out of the registry, and closes it when the work under way has ended, or after `graceMs` under it. */
 export async function leave(
-  context: Pick<Context, "clock" | "log" | "counters">,
+  context: Pick<ProviderHandles, "clock" | "log" | "counters">,
   registration: Registration,
   served: Served,
   open: OpenProvider | undefined,
@@ -178,7 +178,7 @@ export async function leave(
 
 /** Gives back the backing nodes of a provider that is served no more. `ended`: nothing of it is left to be done here. */
 export async function giveBack(
-  { log }: Pick<Context, "log">,
+  { log }: Pick<ProviderHandles, "log">,
   provider: string,
   slots: SlotSource,
   ended: () => void,

@@ -2,12 +2,18 @@ import { isDeepStrictEqual } from "node:util";
 import type { Driver, ProviderConfig } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import { closeQuietly, type Registration } from "../../coordination/index.ts";
-import type { Context, OpenProvider, ServingPool } from "../context.ts";
+import type { OpenProvider, ServingPool } from "../handles.ts";
 import { isMetastatic, metastaticDriver, openMetastatic, withoutPools } from "../metastatic/index.ts";
 import { FactsKeeper } from "./facts-keeper.ts";
 import { refuseForeign } from "./foreign.ts";
 import { LeftProviders } from "./left-providers.ts";
-import { learnFacts, openPause, openProvider, type ProviderFacts } from "./providers.ts";
+import {
+  learnFacts,
+  openPause,
+  openProvider,
+  type ProviderFacts,
+  type ProviderHandles,
+} from "./providers.ts";
 import {
   begin,
   type ClosedProvider,
@@ -37,45 +43,33 @@ export class Serving {
   readonly #replacements = new Map<string, Served>();
   /** Left the configuration while nodes of theirs are in use: served no more, and cleared away as these come back. */
   readonly #draining = new Map<string, Served>();
-  readonly #context: Context;
+  readonly #context: ProviderHandles;
   readonly #registration: Registration;
   readonly #identity: Identity;
   readonly #driverOf: (name: string) => Promise<Driver>;
   readonly #onChange: () => void;
-  readonly #onQuotaRefused: (provider: string) => void;
   readonly #facts: FactsKeeper;
   readonly #left: LeftProviders;
   #applying: Promise<unknown> = Promise.resolve();
   #stopped = false;
 
   constructor(parts: {
-    readonly context: Omit<Context, "pools" | "providers" | "quotaRefused">;
+    readonly context: ProviderHandles;
     readonly registration: Registration;
     readonly identity: Identity;
     readonly driverOf: (name: string) => Promise<Driver>;
     /** Pools or facts changed: the scheduler's policy is to be made anew. */
     readonly onChange: () => void;
-    readonly onQuotaRefused: (provider: string) => void;
   }) {
-    this.#context = {
-      ...parts.context,
-      pools: this.pools,
-      providers: this.providers,
-      quotaRefused: (provider) => this.quotaRefused(provider),
-    };
+    this.#context = parts.context;
     this.#registration = parts.registration;
     this.#identity = parts.identity;
     this.#driverOf = parts.driverOf;
     this.#onChange = parts.onChange;
-    this.#onQuotaRefused = parts.onQuotaRefused;
     this.#facts = new FactsKeeper(this.#context, this.#onChange);
     const isKnown = (provider: string) => this.#served.has(provider) || this.#draining.has(provider);
     const drain = (provider: string) => this.#inTurn(() => this.#drainLeft(provider));
     this.#left = new LeftProviders(this.#context, isKnown, drain);
-  }
-
-  get context(): Context {
-    return this.#context;
   }
 
   /** What the scheduler is to know of the providers that are open. */
@@ -125,12 +119,6 @@ export class Serving {
   /** A record that may have been of any of them is gone, or can be read again. */
   wakeInventories(): void {
     for (const { inventory } of this.#served.values()) inventory?.wake();
-  }
-
-  /** The cloud said that the quota is used up: what we believe of it is wrong. */
-  quotaRefused(provider: string): void {
-    this.#onQuotaRefused(provider);
-    this.askQuota(provider);
   }
 
   /** Learns the facts of a provider soon: what others leave of its quota may have changed. */

@@ -1,12 +1,13 @@
 import type { NodeUse, Tag } from "@nodeyard/driver";
 import { decodeNode, paths, RecordError } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
-import { type Tree, TreeError } from "@nodeyard/tree";
-import type { Context, OpenProvider } from "../context.ts";
+import { orUndefined, type Tree } from "@nodeyard/tree";
+import type { OpenProvider } from "../handles.ts";
+import type { ProviderHandles } from "./providers.ts";
 
 /** Tells a driver whose machines do something else while nobody uses them who is used: of most changes it hears nothing. */
 export async function reconcileUses(
-  context: Context,
+  context: ProviderHandles,
   { provider, config }: OpenProvider,
   signal: AbortSignal,
 ): Promise<void> {
@@ -21,7 +22,7 @@ export async function reconcileUses(
 
 /** One synchronization, and one read for each of the provider's own nodes. */
 async function usesOf(
-  { tree, installation }: Context,
+  { tree, installation }: ProviderHandles,
   provider: string,
   tags: readonly Tag[],
 ): Promise<ReadonlyMap<string, NodeUse>> {
@@ -38,14 +39,15 @@ const IN_USE: ReadonlySet<string> = new Set(["in-use", "used", "hold", "deleting
 
 /** By the tree itself, since the view may be behind; whoever reads several synchronizes first. One read. */
 export async function nodeUse(tree: Tree, id: string): Promise<NodeUse> {
+  const found = await orUndefined(tree.get(paths.node(id)));
+  if (found === undefined) return "between";
   try {
-    const { state, allocatedTo } = decodeNode(id, (await tree.get(paths.node(id))).data);
+    const { state, allocatedTo } = decodeNode(id, found.data);
     if (state === "ready") return allocatedTo === null ? "unused" : "between";
     return IN_USE.has(state) ? "used" : "between";
   } catch (error) {
     // Somebody may use it; the other nodes of the provider are reported all the same.
     if (error instanceof RecordError) return "used";
-    if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
-    return "between";
+    throw error;
   }
 }

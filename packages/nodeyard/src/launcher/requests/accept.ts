@@ -1,8 +1,9 @@
 import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord } from "@nodeyard/model";
-import { CommitFailed, type OpResult, TreeError } from "@nodeyard/tree";
+import { CommitFailed, type OpResult, orUndefined, treeSeconds } from "@nodeyard/tree";
 import { FenceLost, type Held, mayAct, withRoot } from "../../coordination/index.ts";
-import { type Context, type ServingPool, treeSeconds } from "../context.ts";
-import { type HeldRequest, heldRequest } from "../held-records.ts";
+import type { ServingPool } from "../handles.ts";
+import { type HeldRequest, heldRequest, type RecordHandles } from "../held-records.ts";
+import type { RequestHandles } from "../nodes/handles.ts";
 
 /** "busy": someone else has the lock. "changed": it is no longer what the plan was made for. "gone": deleted. */
 type NotHeld = "busy" | "changed" | "gone";
@@ -12,7 +13,7 @@ type NotHeld = "busy" | "changed" | "gone";
  * was never locked before (docs/contract/locks.md, "First by construction").
  */
 export async function lockAndAccept(
-  context: Context,
+  context: RequestHandles,
   pool: ServingPool,
   id: string,
 ): Promise<HeldRequest | NotHeld> {
@@ -58,7 +59,7 @@ export async function lockAndAccept(
  * version; `fresh` reads it under the lock, for work that does other things first.
  */
 export async function lockRequest(
-  context: Context,
+  context: RecordHandles,
   id: string,
   fresh = false,
 ): Promise<HeldRequest | NotHeld> {
@@ -73,28 +74,30 @@ export async function lockRequest(
   const entry = context.view.requests.byId.get(id);
   if (entry !== undefined && !fresh) return heldRequest(context, held, id, entry.record, entry.version);
   try {
-    const found = await context.tree.get(paths.request(id));
-    return heldRequest(context, held, id, decodeRequest(id, found.data), found.stat.version);
+    const found = await orUndefined(context.tree.get(paths.request(id)));
+    if (found !== undefined)
+      return heldRequest(context, held, id, decodeRequest(id, found.data), found.stat.version);
   } catch (error) {
     await context.fence.release(held);
-    if (error instanceof TreeError && error.code === "tree.no_node") return "gone";
     throw error;
   }
+  await context.fence.release(held);
+  return "gone";
 }
 
 /**
  * Every try of a lock asks anew whether it may, since the answer to the one before may be the last that its connection brought. What is
  * asked for while the connection is down can be carried out in the next session, in which no pool is registered yet.
  */
-async function lockExisting(context: Context, id: string): Promise<Held | "busy" | "gone"> {
+async function lockExisting(context: RecordHandles, id: string): Promise<Held | "busy" | "gone"> {
   return mayAct(context) ? context.fence.lockExisting(paths.requestLock(id)) : "busy";
 }
 
 async function lockFresh(
-  context: Context,
+  context: RecordHandles,
   id: string,
-  more: Parameters<Context["fence"]["lockFresh"]>[1],
-): Promise<Exclude<Awaited<ReturnType<Context["fence"]["lockFresh"]>>, never> | NotHeld> {
+  more: Parameters<RecordHandles["fence"]["lockFresh"]>[1],
+): Promise<Exclude<Awaited<ReturnType<RecordHandles["fence"]["lockFresh"]>>, never> | NotHeld> {
   try {
     return await withRoot(context.tree, paths.requestsLock, async () =>
       mayAct(context) ? context.fence.lockFresh(paths.requestLock(id), more) : "busy",

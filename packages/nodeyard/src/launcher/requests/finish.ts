@@ -1,8 +1,7 @@
 import { messageOf } from "@nodeyard/runtime";
 import { type Op, TreeError } from "@nodeyard/tree";
 import { FenceLost } from "../../coordination/index.ts";
-import type { Context } from "../context.ts";
-import type { HeldNode, HeldRequest } from "../held-records.ts";
+import type { HeldNode, HeldRequest, RecordHandles } from "../held-records.ts";
 import { lockNode } from "../nodes/node-lock.ts";
 import { lockRequest } from "./accept.ts";
 import type { Handled } from "./handler.ts";
@@ -25,11 +24,11 @@ export async function fulfil(request: HeldRequest, nodes: readonly HeldNode[]): 
 }
 
 /** Takes nodes back from a request that will not get them: ready ones become free, all are unlocked. */
-export async function releaseNodes(context: Context, nodes: readonly HeldNode[]): Promise<void> {
+export async function releaseNodes(context: RecordHandles, nodes: readonly HeldNode[]): Promise<void> {
   await Promise.all(nodes.map((node) => releaseNode(context, node)));
 }
 
-async function releaseNode(context: Context, node: HeldNode): Promise<void> {
+async function releaseNode(context: RecordHandles, node: HeldNode): Promise<void> {
   try {
     if (node.record.allocatedTo === null) await context.fence.release(node.held);
     else await node.write({ allocatedTo: null }, (set) => [set, unlock(node)]);
@@ -50,7 +49,7 @@ export async function putBack(request: HeldRequest): Promise<void> {
  * (docs/contract/launcher.md, "Declining"); an empty registry decides nothing. Returns the state it has now.
  */
 export async function decline(
-  context: Context,
+  context: RecordHandles,
   request: HeldRequest,
   pools: readonly string[],
 ): Promise<"requested" | "failed"> {
@@ -65,7 +64,10 @@ export async function decline(
  * Whether all registered pools are among `declinedBy`. A component without an id can never decline and decides nothing;
  * nor does a registry that we do not see whole, since it may lack a pool that says yes.
  */
-export function everyoneDeclined({ view }: Pick<Context, "view">, declinedBy: readonly string[]): boolean {
+export function everyoneDeclined(
+  { view }: Pick<RecordHandles, "view">,
+  declinedBy: readonly string[],
+): boolean {
   if (!view.complete) return false;
   let pools = 0;
   for (const { kind, record } of view.components.values()) {
@@ -80,7 +82,7 @@ export function everyoneDeclined({ view }: Pick<Context, "view">, declinedBy: re
  * A pending request whose lock can be had has lost its handler: its nodes are taken back, and it is put back for another
  * plan (docs/contract/launcher.md, "Lost requests"). `declined_by` stays.
  */
-export async function resetLost(context: Context, id: string): Promise<Handled> {
+export async function resetLost(context: RecordHandles, id: string): Promise<Handled> {
   const request = await lockRequest(context, id, true);
   if (typeof request === "string") return request === "gone" ? "vanished" : request;
   if (request.record.state !== "pending") {
@@ -103,7 +105,7 @@ export async function resetLost(context: Context, id: string): Promise<Handled> 
 }
 
 /** Never waits for a node's lock: a locked node is someone's, and is looked at again when it is unlocked. */
-async function takeBack(context: Context, request: string, id: string): Promise<void> {
+async function takeBack(context: RecordHandles, request: string, id: string): Promise<void> {
   const entry = context.view.nodes.byId.get(id);
   if (entry === undefined || entry.contenders.length > 0) return;
   const node = await lockNode(context, id);

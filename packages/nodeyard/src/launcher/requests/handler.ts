@@ -1,14 +1,15 @@
 import { messageOf } from "@nodeyard/runtime";
-import { TreeError } from "@nodeyard/tree";
+import { TreeError, treeNow } from "@nodeyard/tree";
 import { FenceLost } from "../../coordination/index.ts";
 import type { Action } from "../../scheduler/index.ts";
 import type { LiveTask } from "../../telemetry/index.ts";
-import { type Context, type ServingPool, treeNow } from "../context.ts";
+import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { LimitReached } from "../limits/ledger-cache.ts";
 import { ImageGone } from "../nodes/boot-image.ts";
 import { claimNode } from "../nodes/claim.ts";
 import { createNode } from "../nodes/create-node.ts";
+import type { RequestHandles } from "../nodes/handles.ts";
 import { launchNode } from "../nodes/launch.ts";
 import { lockAndAccept, lockRequest } from "./accept.ts";
 import { decline, everyoneDeclined, fulfil, putBack, releaseNodes } from "./finish.ts";
@@ -42,7 +43,7 @@ interface Telling {
 
 /** Carries one acceptance out: lock, claim and launch all nodes at once, then deliver, decline or put back. */
 export async function handleRequest(
-  context: Context,
+  context: RequestHandles,
   pool: ServingPool,
   id: string,
   plan: NodesetPlan,
@@ -77,7 +78,7 @@ export async function handleRequest(
 }
 
 async function obtainNodes(
-  context: Context,
+  context: RequestHandles,
   pool: ServingPool,
   request: HeldRequest,
   { nodes, zone }: NodesetPlan,
@@ -122,7 +123,7 @@ async function obtainNodes(
 
 /** A node that was no longer there is planned for anew; after as many that were not fit as launches may fail, that is it. */
 function whyTaken(
-  context: Context,
+  context: RequestHandles,
   { open }: ServingPool,
   request: string,
 ): { readonly result: "taken" } | { readonly result: "failed"; readonly why: string } {
@@ -131,7 +132,7 @@ function whyTaken(
 }
 
 async function conclude(
-  context: Context,
+  context: RequestHandles,
   pool: ServingPool,
   request: HeldRequest,
   outcomes: readonly NodeOutcome[],
@@ -172,7 +173,7 @@ function isReplannable(error: unknown): boolean {
 }
 
 function noteFailure(
-  context: Context,
+  context: RequestHandles,
   request: string,
   node: string | undefined,
   error: unknown,
@@ -188,7 +189,7 @@ function noteFailure(
 
 /** Declines for pools of ours that cannot serve a request; with none, only asks whether all have declined by now. */
 export async function handleDecline(
-  context: Context,
+  context: RequestHandles,
   id: string,
   pools: readonly string[],
   reason: string,

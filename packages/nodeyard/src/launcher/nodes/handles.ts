@@ -1,0 +1,33 @@
+import type { Scanner } from "@nodeyard/driver";
+import type { Admission } from "../breakers/admission.ts";
+import type { OpenProvider, ServingPool } from "../handles.ts";
+import type { RecordHandles } from "../held-records.ts";
+import type { Timings } from "../timings.ts";
+import type { StepUnderWay } from "./step-trace.ts";
+
+/** For what makes and unmakes nodes. */
+export interface NodeHandles extends RecordHandles {
+  /** UUID of the installation, from `/nodeyard/installation`. */
+  readonly installation: string;
+  /** Open providers, by name. */
+  readonly providers: ReadonlyMap<string, OpenProvider>;
+  /** What is being done with each node at this moment, by its id. */
+  readonly stepsUnderWay: Map<string, StepUnderWay>;
+}
+
+/** For launches. */
+export interface LaunchHandles extends NodeHandles {
+  readonly scan: Scanner;
+  readonly admission: Admission;
+  readonly timings: Timings;
+  /** To be called when a cloud refuses for quota. */
+  quotaRefused(provider: string): void;
+}
+
+/** For what serves requests. */
+export interface RequestHandles extends LaunchHandles {
+  /** Pools being served, by key. */
+  readonly pools: ReadonlyMap<string, ServingPool>;
+  /** Ready nodes in a row that could not be handed over to a request, by its id. */
+  readonly handOversFailed: Map<string, { readonly times: number; readonly why: string }>;
+}
