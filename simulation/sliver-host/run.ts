@@ -9,8 +9,9 @@ import {
   Store,
   sync,
 } from "@nodeyard/sliver";
-import { MemoryBackEnd, PowerLossFiles } from "@nodeyard/sliver/testing";
+import { MemoryBackEnd } from "@nodeyard/sliver/testing";
 import type { SliverSpecInput } from "@nodeyard/sliver-protocol";
+import { PowerLossFiles } from "../../testing/slivers/power-loss-files.ts";
 import { Broken } from "../checks/index.ts";
 import type { Fault } from "../faults.ts";
 import { between } from "../streams.ts";

@@ -7,7 +7,7 @@ import { rolldown } from "rolldown";
 /** Programs of the sliver package that run on machines where nothing else of ours is. */
 const PROGRAMS = ["sliverd", "sliver-forward", "sliver-enrol"] as const;
 
-/** Where a bundle is when it is in use (packages/sliver/src/enrol/layout.ts). */
+/** Where a bundle is when it is in use (packages/sliver/src/enrol/parts.ts). */
 const PLACE = "/usr/lib/nodeyard-sliverd/current";
 
 /**

@@ -1,27 +1,12 @@
-export * from "./core/index.ts";
-export {
-  type BackEnds,
-  type Daemon,
-  type DaemonConfig,
-  DaemonConfigError,
-  parseConfig,
-  startDaemon,
-} from "./daemon/index.ts";
-export {
-  Archives,
-  type BackEnd,
-  type Configured,
-  EXECUTOR_DEFAULTS,
-  Executor,
-  type ExecutorOptions,
-  type IsolationOptions,
-  isolationSchema,
-  LxcBackEnd,
-  type MachineOptions,
-  type Outcome,
-  SliverMachine,
-  type SliverRef,
-} from "./isolation/index.ts";
-export { Manager, type ManagerLog, type ManagerOptions, reportOf } from "./manager/index.ts";
-export { type DocumentEndpoint, SignedSource } from "./sources/index.ts";
-export { Store, type StoreFiles } from "./store/index.ts";
+export { createHandler, type Handler } from "./api/handler.ts";
+export type { Capacity } from "./core/capacity.ts";
+export { computeLoans } from "./core/loans.ts";
+export type { Observed, SliverConfig, StepKind } from "./core/plan.ts";
+export { POLICIES } from "./core/profiles.ts";
+export { compareVersions, type SliverRecord, type State } from "./core/record.ts";
+export { sync } from "./core/sync.ts";
+export type { BackEnd, Configured, SliverRef } from "./isolation/contract.ts";
+export { Archives } from "./isolation/storage/edge/archives.ts";
+export { Manager, type ManagerOptions } from "./manager/manager.ts";
+export { type DocumentEndpoint, SignedSource } from "./sources/signed.ts";
+export { type OpenFile, Store, type StoreFiles } from "./store/store.ts";

@@ -34,7 +34,7 @@ export const SLIVER_HOST: readonly Mutant[] = [
       put: "if (verify(null, Buffer.alloc(0), publicKey(key.x), Buffer.alloc(64)) && !verify(null,",
     },
   ]),
-  ...faultsIn(`${SLIVER}/core/documents/signed-document.ts`, [
+  ...faultsIn(`${SLIVER}/core/signed-document.ts`, [
     {
       name: "documents-of-other-hosts-are-obeyed",
       breaks: "promise: a document is for one host",
@@ -76,7 +76,7 @@ export const SLIVER_HOST: readonly Mutant[] = [
       tests: [`${TESTS}/manager/reconcile`],
     },
   ]),
-  ...faultsIn(`${SLIVER}/core/loans/compute.ts`, [
+  ...faultsIn(`${SLIVER}/core/loans.ts`, [
     {
       name: "loans-go-below-the-floor",
       breaks: "rule 9",

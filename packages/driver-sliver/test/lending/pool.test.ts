@@ -12,9 +12,9 @@ import {
   type Tag,
 } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
-import { MemoryNode } from "@nodeyard/sliver/testing";
 import { newSigningKeys } from "@nodeyard/sliver-protocol";
 import { afterEach, describe, expect, test } from "vitest";
+import { MemoryNode } from "../../../../testing/slivers/memory-node.ts";
 import { createSliverDriver } from "../../src/driver.ts";
 import { compile } from "../rig.ts";
 

@@ -4,7 +4,7 @@ import { type Enrolled, readEnrolled } from "./enrolment.ts";
 import { SliverHostError } from "./errors.ts";
 import type { Bundle, Remote } from "./remote.ts";
 
-/** Where a sliver host keeps the programs that it runs (packages/sliver/src/enrol/layout.ts). */
+/** Where a sliver host keeps the programs that it runs (packages/sliver/src/enrol/parts.ts). */
 const CURRENT = "/usr/lib/nodeyard-sliverd/current";
 /** What an enrolment makes first, or takes away last. */
 const TRACES = ["/etc/nodeyard-sliver", "/usr/lib/nodeyard-sliverd", "/var/lib/nodeyard-sliverd"] as const;

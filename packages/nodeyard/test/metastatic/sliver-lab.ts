@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { Scanner } from "@nodeyard/driver";
-import { MemoryNode } from "@nodeyard/sliver/testing";
 import { newSigningKeys, type SigningKeys, SliverUnreachableError } from "@nodeyard/sliver-protocol";
+import { MemoryNode } from "../../../../testing/slivers/memory-node.ts";
 import type { LauncherConfig } from "../../src/launcher/index.ts";
 import type { SliverAccess } from "../../src/slivers/index.ts";
 import { config, Lab, metal } from "./lab.ts";

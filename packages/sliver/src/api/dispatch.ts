@@ -1,13 +1,61 @@
-import { messageOf } from "@nodeyard/runtime";
-import { type Caller, permitTarget, permitWithoutTarget, type SliverRecord } from "../core/index.ts";
-import type { Manager } from "../manager/index.ts";
-import type { WireProfile } from "../profiles/index.ts";
-import type { Audit } from "./audit.ts";
-import { CallBudget } from "./call-budget.ts";
-import { type Context, isTargetMethod, type Method, type TargetMethod } from "./context.ts";
-import type { Dialect } from "./dialects/index.ts";
-import { DENIED, Fault, UNEXPECTED, UNKNOWN_METHOD, WRONG_COUNT, wrongArgument } from "./fault.ts";
-import { METHODS } from "./methods/index.ts";
+import { type Clock, messageOf } from "@nodeyard/runtime";
+import { type Caller, permitTarget, permitWithoutTarget } from "../core/permit.ts";
+import type { WireProfile } from "../core/profiles.ts";
+import type { SliverRecord } from "../core/record.ts";
+import type { Manager } from "../manager/manager.ts";
+import {
+  DENIED,
+  type Dialect,
+  Fault,
+  type Method,
+  UNEXPECTED,
+  UNKNOWN_METHOD,
+  WRONG_COUNT,
+  wrongArgument,
+} from "./method.ts";
+import { METHODS, namesIn } from "./methods/index.ts";
+
+/** One decision about one call; a line of the audit log. */
+export interface AuditEntry {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly account: string;
+  readonly role: string;
+  readonly dialect: string;
+  readonly method: string;
+  readonly target?: string;
+  readonly verdict: "allowed" | "denied" | "fault";
+  /** Of the fault. */
+  readonly code?: number;
+  readonly message?: string;
+}
+
+export type Audit = (entry: AuditEntry) => void;
+
+/** Calls that an account may make at once, and per second in the long run. */
+const BURST = 100;
+const PER_SECOND = 10;
+
+/** What a sliver may ask of the manager: code in it is hostile, and each call costs a line of the audit log. */
+class CallBudget {
+  readonly #clock: Clock;
+  readonly #left = new Map<string, { calls: number; at: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** False when this account has to wait. Root and the launcher never have to. */
+  spend({ account, role }: Caller): boolean {
+    if (role === "root" || role === "control") return true;
+    const now = this.#clock.monotonic();
+    const last = this.#left.get(account) ?? { calls: BURST, at: now };
+    const calls = Math.min(BURST, last.calls + ((now - last.at) / 1000) * PER_SECOND);
+    if (this.#left.size > 10_000) this.#left.clear();
+    this.#left.set(account, { calls: calls >= 1 ? calls - 1 : calls, at: now });
+    return calls >= 1;
+  }
+}
 
 export interface Call {
   readonly method: string;
@@ -31,44 +79,39 @@ export class Dispatcher {
     this.#budget = new CallBudget(manager.options.clock);
   }
 
-  /** In the order of the old manager, but for permission, which comes before existence. Rejects with Fault. */
+  /** Checks in the order of the old manager, except that permission comes before existence. Rejects with Fault. */
   async call(dialect: Dialect, caller: Caller, { method: name, params }: Call): Promise<unknown> {
-    // Not even noted: that would be what it is to prevent.
+    // Without a line in the audit log, which this is to keep from filling up.
     if (!this.#budget.spend(caller)) throw new Fault(UNEXPECTED, "too many calls; wait a second");
-    const note = (verdict: "allowed" | "denied" | "fault", fault?: Fault) =>
+    const note = (verdict: AuditEntry["verdict"], fault?: Fault) =>
       this.#note(dialect, caller, name, params, verdict, fault);
-    let allowed = false;
+    // A dialect may show what a method throws otherwise than what is thrown before it runs.
+    let runs = false;
     try {
       const method = methodOf(dialect, name);
-      if (params.length !== method.arity)
-        throw new Fault(
-          WRONG_COUNT,
-          `Invalid argument count: got ${params.length}, expecting ${method.arity}.`,
-        );
-      this.#permit(dialect, caller, method, params[0]);
-      allowed = true;
+      const arity = method.params.length;
+      if (params.length !== arity)
+        throw new Fault(WRONG_COUNT, `Invalid argument count: got ${params.length}, expecting ${arity}.`);
+      if (!this.#permits(caller, name, method, params[0])) throw dialect.denied(caller);
       note("allowed");
-      return await this.#run(method, this.#context(dialect, caller), params);
+      const context = { manager: this.#manager, profile: this.#profile, dialect, caller };
+      const record = method.about && this.#target(params[0]);
+      runs = true;
+      return await (record === undefined
+        ? method.run!(context, params)
+        : method.about!(context, record, params.slice(1)));
     } catch (error) {
       const fault = faultOf(error);
-      const out = allowed && isInner(error) ? dialect.inner(fault) : fault;
+      const out = runs ? dialect.inner(fault) : fault;
       note(fault.code === DENIED ? "denied" : "fault", out);
       throw out;
     }
   }
 
-  #permit(dialect: Dialect, caller: Caller, method: Method | TargetMethod, target: unknown): void {
-    const name = typeof target === "string" ? target : "";
-    const permitted = isTargetMethod(method)
-      ? permitTarget(caller, method.name, name, this.#manager.state.records.get(name))
-      : permitWithoutTarget(caller, method.name);
-    if (!permitted) throw dialect.denied(caller);
-  }
-
-  async #run(method: Method | TargetMethod, context: Context, params: readonly unknown[]): Promise<unknown> {
-    if (!isTargetMethod(method)) return await inner(() => method.run(context, params));
-    const record = this.#target(params[0]);
-    return await inner(() => method.run(context, record, params.slice(1)));
+  #permits(caller: Caller, name: string, { about }: Method, target: unknown): boolean {
+    if (about === undefined) return permitWithoutTarget(caller, name);
+    const sliver = typeof target === "string" ? target : "";
+    return permitTarget(caller, name, sliver, this.#manager.state.records.get(sliver));
   }
 
   #target(target: unknown): SliverRecord {
@@ -78,21 +121,15 @@ export class Dispatcher {
     return record;
   }
 
-  #context(dialect: Dialect, caller: Caller): Context {
-    const docs = dialect.methods.map((name) => ({ name, doc: METHODS.get(name)!.doc }));
-    return { manager: this.#manager, profile: this.#profile, dialect, caller, docs };
-  }
-
   #note(
     dialect: Dialect,
     { account, role }: Caller,
     method: string,
     params: readonly unknown[],
-    verdict: "allowed" | "denied" | "fault",
+    verdict: AuditEntry["verdict"],
     fault?: Fault,
   ): void {
-    const known = METHODS.get(method);
-    const target = known !== undefined && isTargetMethod(known) ? { target: shown(params[0]) } : {};
+    const target = METHODS.get(method)?.about === undefined ? {} : { target: shown(params[0]) };
     const why = fault === undefined ? {} : { code: fault.code, message: fault.message.slice(0, 200) };
     const at = new Date(this.#manager.options.clock.now()).toISOString();
     const entry = { at, account, role, dialect: dialect.name, method: method.slice(0, SHOWN), ...target };
@@ -100,32 +137,16 @@ export class Dispatcher {
   }
 }
 
-/** Marks what was thrown within a method, which a dialect may show otherwise than what was thrown before it. */
-class Inner extends Error {}
-
-async function inner(body: () => unknown): Promise<unknown> {
-  try {
-    return await body();
-  } catch (cause) {
-    throw new Inner("", { cause });
-  }
-}
-
-function isInner(error: unknown): boolean {
-  return error instanceof Inner;
-}
-
-function faultOf(error: unknown): Fault {
-  const thrown = error instanceof Inner ? error.cause : error;
+function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
   const name = thrown instanceof Error ? thrown.name : typeof thrown;
   return new Fault(UNEXPECTED, `${name}:${messageOf(thrown)}`);
 }
 
-function methodOf(dialect: Dialect, name: string): Method | TargetMethod {
-  const method = dialect.methods.includes(name) ? METHODS.get(name) : undefined;
-  if (method !== undefined) return method;
-  const choices = [...dialect.methods].sort().join(", ");
+function methodOf(dialect: Dialect, name: string): Method {
+  const names = namesIn(dialect);
+  if (names.includes(name)) return METHODS.get(name)!;
+  const choices = names.join(", ");
   throw new Fault(UNKNOWN_METHOD, `Invalid API method ${name.slice(0, SHOWN)}. Valid choices are ${choices}`);
 }
 

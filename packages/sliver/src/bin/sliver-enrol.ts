@@ -3,7 +3,9 @@ import { readFileSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { messageOf, NodeyardError, systemClock, systemRandom } from "@nodeyard/runtime";
 import manifest from "../../package.json" with { type: "json" };
-import { apply, type Enrolled, parseSettings, plan, withdraw } from "../enrol/index.ts";
+import { apply, type Enrolled, plan } from "../enrol/edge/enrol.ts";
+import { withdraw } from "../enrol/edge/withdraw.ts";
+import { parseSettings } from "../enrol/settings.ts";
 
 const USAGE = `usage: sliver-enrol plan|apply < settings.json     make this machine a sliver host
        sliver-enrol withdraw [--dry-run]             take it back

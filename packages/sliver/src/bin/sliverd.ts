@@ -3,19 +3,15 @@ import { readFileSync, writeSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { deadline, NodeyardError, systemClock } from "@nodeyard/runtime";
 import manifest from "../../package.json" with { type: "json" };
-import {
-  type BackEnds,
-  type DaemonConfig,
-  DaemonConfigError,
-  dismantle,
-  dismantling,
-  ownId,
-  parseConfig,
-  startDaemon,
-} from "../daemon/index.ts";
-import { keptNetwork, LxcBackEnd, MachineError, SliverMachine } from "../isolation/index.ts";
-import { dumpOf } from "../manager/index.ts";
-import { MemoryBackEnd } from "../testing/index.ts";
+import { type DaemonConfig, parseConfig } from "../daemon/config.ts";
+import { dismantle, dismantling } from "../daemon/edge/dismantle.ts";
+import { ownId } from "../daemon/edge/own-id.ts";
+import { type BackEnds, startDaemon } from "../daemon/edge/start.ts";
+import { DaemonConfigError, MachineError } from "../errors.ts";
+import { LxcBackEnd } from "../isolation/lxc/edge/lxc-back-end.ts";
+import { keptNetwork, SliverMachine } from "../isolation/lxc/edge/machine.ts";
+import { dumpOf } from "../manager/report.ts";
+import { MemoryBackEnd } from "../testing/memory-back-end.ts";
 
 const USAGE = `usage: sliverd --config FILE                           run the sliver manager
        sliverd --dismantle --config FILE [--json]      end every sliver and remove everything that slivers put on this machine

@@ -1,8 +1,15 @@
 import type { Malformed, Refusal } from "@nodeyard/sliver-protocol";
 import { ConflictingDocumentError, StaleDocumentError } from "../errors.ts";
 import { type Capacity, Promises } from "./capacity.ts";
-import type { Incoming, Local, SliverRecord, State } from "./record.ts";
-import { compareVersions, type Version, versionText } from "./version.ts";
+import {
+  compareVersions,
+  type Incoming,
+  type Local,
+  type SliverRecord,
+  type State,
+  type Version,
+  versionText,
+} from "./record.ts";
 
 export interface Delivery {
   readonly version: Version;

@@ -1,7 +1,36 @@
-import type { ControlAccount } from "../accounts/index.ts";
-import type { SocketAccount } from "../api/index.ts";
-import type { Caller, State } from "../core/index.ts";
-import type { BackEnd } from "../isolation/index.ts";
+import { NAME, sshKey } from "@nodeyard/sliver-protocol";
+import type { SocketAccount } from "../api/edge/account-sockets.ts";
+import type { Caller } from "../core/permit.ts";
+import type { State } from "../core/record.ts";
+import { ForwarderPathError } from "../errors.ts";
+import type { BackEnd } from "../isolation/contract.ts";
+
+/** An account that only calls: the launcher's own, or a controller of a document. It has no shell and no machine. */
+export interface ControlAccount {
+  readonly name: string;
+  /** `type base64` each. */
+  readonly keys: readonly string[];
+}
+
+/**
+ * The authorized_keys file of the one Unix user that all control accounts share. What a key may do is its forced
+ * command, which names the account; `restrict` takes forwarding, terminals and the rest away. A key that is of two
+ * accounts is the first one's: sshd would use that line only. Throws ForwarderPathError, GrammarError.
+ */
+export function renderAuthorizedKeys(forwarder: string, accounts: readonly ControlAccount[]): string {
+  if (!/^\/[A-Za-z0-9._/-]+$/.test(forwarder)) throw new ForwarderPathError(forwarder);
+  const seen = new Set<string>();
+  const lines: string[] = [];
+  for (const { name, keys } of accounts) {
+    if (name !== "control" && !NAME.test(name)) continue;
+    for (const key of keys.map(sshKey)) {
+      if (seen.has(key)) continue;
+      seen.add(key);
+      lines.push(`restrict,command="${forwarder} ${name}" ${key}\n`);
+    }
+  }
+  return lines.join("");
+}
 
 /**
  * Who may call now, and as which Unix user: whoever runs the manager (root), the launcher, each sliver that has a place,
@@ -44,4 +73,39 @@ export function tokenCaller(state: State, account: string, generation: number): 
   const record = state.records.get(account);
   if (record?.generation !== generation) return undefined;
   return { account, role: record.kind, generation };
+}
+
+/** Work that is repeated after changes. */
+export interface Latest {
+  /** Something changed. */
+  call(): void;
+  /** Nothing is begun any more; resolves when nothing runs. */
+  end(): Promise<void>;
+}
+
+/**
+ * What is to be done again after each change, never twice at the same time: a call during a run means one more run after
+ * it, however many calls there were. `work` must not reject.
+ */
+export function latest(work: () => Promise<void>): Latest {
+  let running: Promise<void> | undefined;
+  let again = false;
+  let ended = false;
+  const run = async (): Promise<void> => {
+    do {
+      again = false;
+      await work();
+    } while (again && !ended);
+    running = undefined;
+  };
+  return {
+    call: () => {
+      if (running !== undefined) again = true;
+      else if (!ended) running = run();
+    },
+    end: async () => {
+      ended = true;
+      await running;
+    },
+  };
 }

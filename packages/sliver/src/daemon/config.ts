@@ -1,7 +1,8 @@
 import { NAME, NODE_ID, parseKeySet, SliverProtocolError, sshKey } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
-import { isolationSchema } from "../isolation/index.ts";
-import { DaemonConfigError } from "./errors.ts";
+import { DaemonConfigError } from "../errors.ts";
+import { isolationSchema } from "../isolation/lxc/options.ts";
+import { readJson } from "../read-json.ts";
 
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const path = z.string().regex(/^\/[^\0\n]*$/, "must be an absolute path");
@@ -121,22 +122,12 @@ export function parseConfig(
   place: string,
   ownId?: (stateFolder: string) => string,
 ): DaemonConfig {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw new DaemonConfigError(`${place} is not valid JSON`, { cause });
-  }
-  const result = schema.safeParse(value);
-  if (!result.success) {
-    const [issue] = result.error.issues;
-    throw new DaemonConfigError(`${place}: ${issue?.path.join(".") || "the whole"}: ${issue?.message}`);
-  }
-  const node = result.data.node ?? ownId?.(result.data.stateFolder);
+  const data = readJson(schema, text, (what, cause) => new DaemonConfigError(`${place}${what}`, { cause }));
+  const node = data.node ?? ownId?.(data.stateFolder);
   if (node === undefined) throw new DaemonConfigError(`${place}: node: names no id`);
   try {
-    const control = { ...result.data.control, keys: result.data.control.keys.map(sshKey) };
-    return { ...result.data, node, control, keySet: parseKeySet(result.data.keySet) };
+    const control = { ...data.control, keys: data.control.keys.map(sshKey) };
+    return { ...data, node, control, keySet: parseKeySet(data.keySet) };
   } catch (cause) {
     if (!(cause instanceof SliverProtocolError)) throw cause;
     throw new DaemonConfigError(`${place}: ${cause.message}`, { cause });

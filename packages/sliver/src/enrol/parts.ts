@@ -1,6 +1,119 @@
-import { CONTROL_USER, LAYOUT } from "./layout.ts";
+import { type KeySet, NODE_ID } from "@nodeyard/sliver-protocol";
+import { EnrolError } from "../errors.ts";
+import { packagesOf } from "../isolation/edge/run.ts";
 import type { Part } from "./plan.ts";
-import { sshdConfig, systemdUnit } from "./render.ts";
+import type { EnrolSettings } from "./settings.ts";
+
+/** Where everything of a sliver host lies. All of it is root's, outside of every home; names begin with `nodeyard`. */
+export const LAYOUT = {
+  /** Programs, one folder per bundle, and a link to the one that is in use. */
+  programs: "/usr/lib/nodeyard-sliverd",
+  current: "/usr/lib/nodeyard-sliverd/current",
+  settings: "/etc/nodeyard-sliver",
+  config: "/etc/nodeyard-sliver/sliverd.json",
+  keysFile: "/etc/nodeyard-sliver/authorized_keys",
+  record: "/etc/nodeyard-sliver/enrolled.json",
+  sshd: "/etc/ssh/sshd_config.d/60-nodeyard-sliver.conf",
+  unit: "/etc/systemd/system/nodeyard-sliverd.service",
+  wants: "/etc/systemd/system/multi-user.target.wants/nodeyard-sliverd.service",
+  state: "/var/lib/nodeyard-sliverd",
+  log: "/var/log/nodeyard-sliverd.log",
+  run: "/run/nodeyard-sliver",
+  pid: "/run/nodeyard-sliverd.pid",
+  /** The configuration that sshd last loaded, until the next boot. */
+  told: "/run/nodeyard-sliverd.sshd",
+  /** There while files of the daemon are newer than what it was started with; a boot starts it with what there is. */
+  due: "/run/nodeyard-sliverd.due",
+  /** A runtime of this machine's own, where the bundle brings none. */
+  node: "/usr/lib/nodeyard-sliverd/current/node",
+} as const;
+
+/** The one Unix user of all control accounts. */
+export const CONTROL_USER = "nodeyard-control";
+
+/** Programs without which slivers cannot be made, and the Debian packages that hold them. */
+export const PROGRAMS = packagesOf([
+  "lxc-start",
+  "btrfs",
+  "mkfs.btrfs",
+  "nft",
+  "ip",
+  "tc",
+  "ssh-keygen",
+  "sshd",
+  "setpriv",
+  "useradd",
+]);
+
+/** Wanted by `container` slivers whose image is made on the machine. */
+export const IMAGE_PROGRAMS = packagesOf(["mmdebstrap"]);
+
+/**
+ * The daemon's file. A key set that the machine was rotated to since stays the newer one there. `node`: absent where many machines are
+ * made of one image, each of which finds a name of its own. What the machine has the daemon finds out itself.
+ */
+export function sliverdJson(
+  settings: EnrolSettings,
+  node: string | undefined,
+  keySet: KeySet,
+  controlUid: number,
+): string {
+  if (node !== undefined && !NODE_ID.test(node))
+    throw new EnrolError(`${JSON.stringify(node)} is not a node id; give one with --node`);
+  const value = {
+    ...(node === undefined ? {} : { node }),
+    backEnd: settings.backEnd,
+    stateFolder: LAYOUT.state,
+    runFolder: LAYOUT.run,
+    keySet,
+    control: {
+      uid: controlUid,
+      keys: settings.controlKeys,
+      keysFile: LAYOUT.keysFile,
+      forwarder: `${LAYOUT.current}/sliver-forward`,
+    },
+    ...settings.sliverd,
+  };
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** Only for the control accounts' user; what other users of the machine may do stays as it is. */
+export function sshdConfig(): string {
+  return `# Nodeyard: control accounts of the sliver manager. Each key has a forced command; there is no shell behind it.
+Match User ${CONTROL_USER}
+    AuthorizedKeysFile ${LAYOUT.keysFile}
+    AuthorizedKeysCommand none
+    AuthenticationMethods publickey
+    PubkeyAuthentication yes
+    DisableForwarding yes
+    PermitTTY no
+    PermitUserRC no
+    X11Forwarding no
+    Banner none
+Match all
+`;
+}
+
+/** Slivers outlive the daemon, whose processes they are not: only it is killed. */
+export function systemdUnit(): string {
+  return `[Unit]
+Description=Nodeyard sliver manager
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart=${LAYOUT.current}/sliverd --config ${LAYOUT.config}
+Restart=always
+RestartSec=5
+KillMode=process
+Delegate=yes
+TasksMax=infinity
+LimitNOFILE=65536
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
 
 /** Everything that makes a machine a sliver host, in the order in which it is made. */
 export function partsOf(options: {

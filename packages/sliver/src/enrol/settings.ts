@@ -1,6 +1,16 @@
-import { NODE_ID, parseKeySet, SliverProtocolError, sshKey } from "@nodeyard/sliver-protocol";
+import { isDeepStrictEqual } from "node:util";
+import {
+  type KeySet,
+  NODE_ID,
+  parseKeySet,
+  rotate,
+  SliverProtocolError,
+  sshKey,
+  verifyText,
+} from "@nodeyard/sliver-protocol";
 import { z } from "zod";
-import { EnrolError } from "./errors.ts";
+import { EnrolError } from "../errors.ts";
+import { readJson } from "../read-json.ts";
 
 const schema = z.strictObject({
   v: z.literal(1),
@@ -26,22 +36,54 @@ export type EnrolSettings = Omit<z.output<typeof schema>, "keySet"> & {
 
 /** Throws EnrolError. */
 export function parseSettings(text: string): EnrolSettings {
-  let value: unknown;
+  const data = readJson(schema, text, (what, cause) => new EnrolError(`settings${what}`, { cause }));
   try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw new EnrolError("the settings are not JSON", { cause });
-  }
-  const result = schema.safeParse(value);
-  if (!result.success) {
-    const [issue] = result.error.issues;
-    throw new EnrolError(`settings: ${issue?.path.join(".") || "the whole"}: ${issue?.message}`);
-  }
-  try {
-    const controlKeys = result.data.controlKeys.map(sshKey);
-    return { ...result.data, controlKeys, keySet: parseKeySet(result.data.keySet) };
+    const controlKeys = data.controlKeys.map(sshKey);
+    return { ...data, controlKeys, keySet: parseKeySet(data.keySet) };
   } catch (cause) {
     if (!(cause instanceof SliverProtocolError)) throw cause;
     throw new EnrolError(`settings: ${cause.message}`, { cause });
   }
+}
+
+/**
+ * Refuses keys that do not follow those which the machine believes already: it is another launcher's then, and its slivers would end
+ * with the first document. `now` is in seconds. Throws EnrolError.
+ */
+export function checkSameLauncher(
+  present: KeySet | undefined,
+  next: { readonly keySet: KeySet; readonly rotations: readonly string[] },
+  now: number,
+): void {
+  if (present === undefined || leadsTo(present, next, now)) return;
+  const names = present.keys.map(({ kid }) => kid).join(", ");
+  throw new EnrolError(
+    `this machine is enrolled with the keys of another launcher (${names}); undo that first: nodeyard sliverd uninstall`,
+  );
+}
+
+function leadsTo(
+  present: KeySet,
+  { keySet, rotations }: { readonly keySet: KeySet; readonly rotations: readonly string[] },
+  now: number,
+): boolean {
+  let current = present;
+  for (const signed of rotations) {
+    if (current.version >= keySet.version) break;
+    try {
+      const step = parseKeySet(verifyText("key-set", signed, current, now));
+      if (step.version === current.version + 1) current = rotate(current, step, now);
+    } catch {
+      // Signed by a key that this set does not have: a step of before.
+    }
+  }
+  return isDeepStrictEqual(current, keySet) || follows(current, keySet);
+}
+
+/** A restored file of settings: what the machine believes is newer, and came from these keys. */
+function follows(present: KeySet, older: KeySet): boolean {
+  return (
+    present.version > older.version &&
+    present.keys.some(({ kid, x }) => older.keys.some((key) => key.kid === kid && key.x === x))
+  );
 }

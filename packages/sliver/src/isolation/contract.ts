@@ -1,4 +1,4 @@
-import type { Observed, SliverConfig } from "../core/index.ts";
+import type { Observed, SliverConfig } from "../core/plan.ts";
 
 /** Which incarnation an operation is meant for; a back end does nothing to another one in its place. */
 export interface SliverRef {

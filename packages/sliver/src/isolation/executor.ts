@@ -1,8 +1,31 @@
 import { type Clock, deadline } from "@nodeyard/runtime";
-import type { StepKind, Task } from "../core/index.ts";
+import type { StepKind, Task } from "../core/plan.ts";
+import { LenderStuckError, StepTimeoutError, StoppingError } from "../errors.ts";
 import type { BackEnd } from "./contract.ts";
-import { LenderStuckError, StepTimeoutError, StoppingError } from "./errors.ts";
-import { Permits } from "./permits.ts";
+
+/** At most so many at a time; the others wait in order. What waits is bounded by who asks: one task per incarnation. */
+export class Permits {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Resolves to what gives the permit back; calling that twice does nothing. */
+  async take(): Promise<() => void> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    };
+  }
+}
 
 export interface ExecutorOptions {
   /** How many slivers may be in one kind of step at the same time. */

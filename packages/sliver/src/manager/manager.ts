@@ -1,30 +1,15 @@
 import { type Clock, deadline, messageOf, type Random, type Timer } from "@nodeyard/runtime";
-import {
-  type Capacity,
-  hasChanged,
-  look,
-  type Machine,
-  monotonicAt,
-  type Observed,
-  type State,
-  type SyncResult,
-  sync,
-  type Task,
-  type TrustedTime,
-  trustedSeconds,
-  trustFirst,
-} from "../core/index.ts";
-import {
-  type BackEnd,
-  Executor,
-  type ExecutorOptions,
-  type Outcome,
-  StepTimeoutError,
-} from "../isolation/index.ts";
-import type { Store } from "../store/index.ts";
-import { Failures } from "./failures.ts";
+import type { Capacity } from "../core/capacity.ts";
+import type { Observed, Task } from "../core/plan.ts";
+import type { State } from "../core/record.ts";
+import { hasChanged, type Machine, type SyncResult, sync } from "../core/sync.ts";
+import { look, monotonicAt, type TrustedTime, trustedSeconds, trustFirst } from "../core/time.ts";
+import { StepTimeoutError } from "../errors.ts";
+import type { BackEnd } from "../isolation/contract.ts";
+import { Executor, type ExecutorOptions, type Outcome } from "../isolation/executor.ts";
+import type { Store } from "../store/store.ts";
 import { type Change, Mutations } from "./mutations.ts";
-import { SpacedStarts } from "./spaced-starts.ts";
+import { Retries, SpacedStarts } from "./pauses.ts";
 
 export interface ManagerLog {
   info(message: string): void;
@@ -57,7 +42,7 @@ const CLOSE_LIMIT = 20_000;
 /** Holds the state of a node, and brings the machine to it: at every change, outcome, end and heartbeat. */
 export class Manager {
   readonly options: ManagerOptions;
-  readonly failures: Failures;
+  readonly failures: Retries;
   readonly #mutations: Mutations;
   readonly #executor: Executor;
   readonly #unenforced = new Map<number, readonly string[]>();
@@ -84,7 +69,7 @@ export class Manager {
   constructor(options: ManagerOptions) {
     const { clock } = options;
     this.options = options;
-    this.failures = new Failures(clock, options.random);
+    this.failures = new Retries(clock, options.random);
     this.#mutations = new Mutations(options.state, (state) => options.store.save(state));
     this.#starts = new SpacedStarts(options.startSpacing ?? 0);
     this.#executor = new Executor(options.backEnd, clock, options.executor);

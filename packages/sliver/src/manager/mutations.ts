@@ -1,5 +1,5 @@
-import type { State } from "../core/index.ts";
-import { BusyError } from "./errors.ts";
+import type { State } from "../core/record.ts";
+import { BusyError } from "../errors.ts";
 
 /** What a change leads to, and what its caller gets. */
 export interface Change<T> {

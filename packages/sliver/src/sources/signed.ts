@@ -1,10 +1,13 @@
-import { backoff, type Clock, deadline, type Random, type Timer } from "@nodeyard/runtime";
+import type { Clock, Random } from "@nodeyard/runtime";
 import { parseKeySet, rotate, verifyText } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
-import { deliverFull, readSignedDocument } from "../core/index.ts";
-import { type Manager, type ManagerLog, reportOf } from "../manager/index.ts";
-import { NoKeysError, SourceAnswerError, SourceUnreachableError } from "./errors.ts";
-import { Failures } from "./failures.ts";
+import { deliverFull } from "../core/deliver.ts";
+import { readSignedDocument } from "../core/signed-document.ts";
+import { NoKeysError, SourceAnswerError, SourceUnreachableError } from "../errors.ts";
+import type { Manager, ManagerLog } from "../manager/manager.ts";
+import { reportOf } from "../manager/report.ts";
+import { readJson } from "../read-json.ts";
+import { Poller } from "./poller.ts";
 
 /** What was fetched; undefined: the same as what `etag` stands for. */
 export interface Fetched {
@@ -12,30 +15,31 @@ export interface Fetched {
   readonly etag: string | undefined;
 }
 
-/** The place where documents for this node lie, and where its reports go. */
+/** Where the documents for this node are served, and where its reports go. */
 export interface DocumentEndpoint {
-  /** Rejects with SourceUnreachableError, SourceAnswerError, and with what its certificates' files are refused with. */
+  /** Rejects with SourceUnreachableError, SourceAnswerError, DaemonConfigError where a certificate's file cannot be used. */
   fetch(etag: string | undefined, signal: AbortSignal): Promise<Fetched | undefined>;
-  /** Absent: nobody wants reports. */
+  /** Absent: reports are sent nowhere. */
   report?(text: string, signal: AbortSignal): Promise<void>;
 }
 
+/** How signed documents are fetched. */
 export interface SignedOptions {
   readonly manager: Manager;
   readonly place: DocumentEndpoint;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ManagerLog;
-  /** Milliseconds between polls; up to half as much again is added by chance, so that nodes do not come together. */
+  /** Milliseconds between polls. */
   readonly period: number;
 }
 
-/** Of one poll with everything that follows from it. */
+/** Milliseconds. */
 const POLL_MS = 60_000;
 const FIRST_RETRY_MS = 1_000;
-/** A site that starts as one does not ask as one. */
+/** Machines of a site that start at the same time do not poll at the same time. */
 const MOST_STAGGER_MS = 30_000;
-/** Of what is no document, in a message: characters. */
+/** Characters that an error quotes of an answer that is no document. */
 const MAX_QUOTED = 60;
 
 const schema = z.strictObject({
@@ -47,81 +51,46 @@ const schema = z.strictObject({
 });
 
 /**
- * Documents of a launcher that lie somewhere and are fetched. What counts is their signature, node, epoch and version; whoever serves
- * them is trusted with nothing but to serve. While nobody does, everything stays as it is.
+ * Documents of a launcher that are fetched. What counts is their signature, node, epoch and version; whoever serves them is trusted with
+ * nothing else. While they cannot be fetched, everything stays as it is.
  */
-export class SignedSource {
-  readonly #options: SignedOptions;
-  readonly #stop = new AbortController();
-  #timer: Timer | undefined;
-  #polling: Promise<void> | undefined;
+export class SignedSource extends Poller {
+  readonly #manager: Manager;
+  readonly #place: DocumentEndpoint;
   #etag: string | undefined;
-  readonly #told: Failures;
-  /** In a row. */
-  #failures = 0;
   #reported = -1;
 
-  constructor(options: SignedOptions) {
-    this.#options = options;
-    this.#told = new Failures("documents", options.log);
+  constructor({ manager, place, ...times }: SignedOptions) {
+    super({
+      ...times,
+      name: "documents",
+      first: times.random.float() * Math.min(times.period, MOST_STAGGER_MS),
+      retry: FIRST_RETRY_MS,
+      limit: POLL_MS,
+      aborted: (message) => new SourceUnreachableError(message),
+      poll: (signal) => this.#fetch(signal),
+    });
+    this.#manager = manager;
+    this.#place = place;
   }
 
-  start(): void {
-    const { random, period } = this.#options;
-    this.#arm(random.float() * Math.min(period, MOST_STAGGER_MS));
-  }
-
-  async close(): Promise<void> {
-    this.#timer?.cancel();
-    this.#stop.abort(new SourceUnreachableError("the sliver manager is stopping"));
-    await this.#polling;
-  }
-
-  #arm(wait: number): void {
-    if (this.#stop.signal.aborted) return;
-    this.#timer = this.#options.clock.setTimer(wait, () => this.#begin(), { background: true });
-  }
-
-  #begin(): void {
-    const { random, period } = this.#options;
-    this.#polling = this.#poll()
-      .then(
-        () => {
-          this.#failures = 0;
-          this.#told.worked();
-          return period * (1 + random.float() / 2);
-        },
-        (error: unknown) => {
-          if (!this.#stop.signal.aborted) this.#told.failed(error);
-          return Math.min(period, backoff(random, this.#failures++, FIRST_RETRY_MS, period));
-        },
-      )
-      .then((wait) => {
-        this.#polling = undefined;
-        this.#arm(wait);
-      });
-  }
-
-  async #poll(): Promise<void> {
-    const { place, clock } = this.#options;
-    const late = () => new SourceUnreachableError(`no answer within ${POLL_MS / 1000} s`);
-    const limit = deadline(clock, POLL_MS, late, this.#stop.signal);
-    try {
-      const fetched = await place.fetch(this.#etag, limit.signal);
-      if (fetched !== undefined) {
-        await this.#take(fetched.text);
-        // Only now: what could not be taken is fetched again.
-        this.#etag = fetched.etag;
-      }
-      await this.#report(limit.signal);
-    } finally {
-      limit.cancel();
+  async #fetch(signal: AbortSignal): Promise<void> {
+    const fetched = await this.#place.fetch(this.#etag, signal);
+    if (fetched !== undefined) {
+      await this.#take(fetched.text);
+      // Only now: what could not be taken is fetched again.
+      this.#etag = fetched.etag;
     }
+    await this.#report(signal);
   }
 
   async #take(text: string): Promise<void> {
-    const { manager } = this.#options;
-    const { rotations, document } = read(text);
+    const manager = this.#manager;
+    const { rotations, document } = readJson(schema, text, (what, cause) => {
+      const begin =
+        cause === undefined ? "" : `; it begins with ${JSON.stringify(text.slice(0, MAX_QUOTED))}`;
+      return new SourceAnswerError(`what documents.url serves${what}${begin}`, { cause });
+    });
     const { node, machine, capacity } = manager.options;
     for (const signed of rotations)
       await manager.change((state) => {
@@ -143,11 +112,10 @@ export class SignedSource {
 
   /** Version, phases, errors and what is in force: when the machine was looked at anew. */
   async #report(signal: AbortSignal): Promise<void> {
-    const { place, manager } = this.#options;
-    if (place.report === undefined) return;
-    const report = reportOf(manager);
+    if (this.#place.report === undefined) return;
+    const report = reportOf(this.#manager);
     if (report.sequence === this.#reported) return;
-    await place.report(JSON.stringify(report), signal);
+    await this.#place.report(JSON.stringify(report), signal);
     this.#reported = report.sequence;
   }
 }
@@ -162,22 +130,4 @@ function versionOf(signed: string): number {
   } catch {
     return 0;
   }
-}
-
-function read(text: string): z.output<typeof schema> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    const begin = JSON.stringify(text.slice(0, MAX_QUOTED));
-    throw new SourceAnswerError(`what documents.url serves is not valid JSON; it begins with ${begin}`, {
-      cause,
-    });
-  }
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  throw new SourceAnswerError(
-    `what documents.url serves: ${issue?.path.join(".") || "the whole"}: ${issue?.message}`,
-  );
 }

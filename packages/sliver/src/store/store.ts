@@ -1,9 +1,105 @@
+import { createHash } from "node:crypto";
 import { messageOf } from "@nodeyard/runtime";
-import { EMPTY_STATE, type State } from "../core/index.ts";
-import { decodeState, encodeState } from "./codec.ts";
-import { type Generation, seal, unseal } from "./envelope.ts";
-import { StoreWriteError } from "./errors.ts";
-import type { StoreFiles } from "./files.ts";
+import { EMPTY_STATE, type SliverRecord, type State } from "../core/record.ts";
+import type { Traffic } from "../core/traffic.ts";
+import { ForeignStoreError, NewerStoreError, StoreWriteError } from "../errors.ts";
+
+/** The few calls that the store makes, so that a test can take the power away at each. Every one may reject. */
+export interface StoreFiles {
+  /** undefined when there is none of that name. */
+  read(name: string): Promise<Uint8Array | undefined>;
+  /** Only if there is none of that name; nobody else may read it. */
+  create(name: string): Promise<OpenFile>;
+  /** Replaces `to`, whole or not at all. */
+  rename(from: string, to: string): Promise<void>;
+  /** No error when there is none. */
+  remove(name: string): Promise<void>;
+  /** Makes names durable: what was created, renamed or removed. */
+  syncFolder(): Promise<void>;
+}
+
+export interface OpenFile {
+  write(bytes: Uint8Array): Promise<void>;
+  /** Makes the content durable, not the name. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Of the content. What can read schema N reads everything up to N. */
+export const SCHEMA = 1;
+
+const FORMAT = "nodeyard-sliver-store";
+
+export interface Generation {
+  /** Grows with each write; the highest one counts. */
+  readonly sequence: number;
+  readonly body: string;
+}
+
+/** One line about the content, and the content: JSON both, so that a person can read it. */
+export function seal(node: string, { sequence, body }: Generation, schema = SCHEMA): Uint8Array {
+  const sha256 = checksum(schema, node, sequence, body);
+  const head = { format: FORMAT, schema, node, sequence, bytes: Buffer.byteLength(body), sha256 };
+  return Buffer.from(`${JSON.stringify(head)}\n${body}\n`);
+}
+
+/** undefined for what is damaged. Throws ForeignStoreError, NewerStoreError for what is whole and not ours to read. */
+export function unseal(bytes: Uint8Array, here: string): Generation | undefined {
+  const text = Buffer.from(bytes).toString("utf8");
+  const end = text.indexOf("\n");
+  const head = headOf(text.slice(0, end));
+  if (end < 0 || head?.format !== FORMAT) return undefined;
+  const { node, schema, sequence, sha256 } = head;
+  if (typeof node !== "string" || typeof schema !== "number" || typeof sequence !== "number")
+    return undefined;
+  const body = text.slice(end + 1, -1);
+  if (!text.endsWith("\n") || sha256 !== checksum(schema, node, sequence, body)) return undefined;
+  if (node !== here) throw new ForeignStoreError(node, here);
+  if (schema > SCHEMA) throw new NewerStoreError(schema, SCHEMA);
+  return { sequence, body };
+}
+
+function checksum(schema: number, node: string, sequence: number, body: string): string {
+  return createHash("sha256").update(`${schema}\n${node}\n${sequence}\n${body}`).digest("hex");
+}
+
+function headOf(line: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The state as text. */
+export function encodeState(state: State): string {
+  const { records, usedTickets, traffic, ...rest } = state;
+  return JSON.stringify({
+    ...rest,
+    usedTickets: [...usedTickets],
+    records: [...records.values()],
+    traffic: [...traffic],
+  });
+}
+
+/** The state that was encoded; undefined for what is none. Fields that a later minor version left out are the empty state's. */
+export function decodeState(text: string): State | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const { records, usedTickets, traffic = [], ...rest } = (value ?? {}) as Record<string, unknown>;
+  if (!Array.isArray(records) || !Array.isArray(usedTickets) || !Array.isArray(traffic)) return undefined;
+  return {
+    ...EMPTY_STATE,
+    ...(rest as Partial<State>),
+    usedTickets: new Map(usedTickets as [string, number][]),
+    records: new Map((records as SliverRecord[]).map((record) => [record.name, record])),
+    traffic: new Map(traffic as [string, Traffic][]),
+  };
+}
 
 const SLOTS = ["state.0.json", "state.1.json"] as const;
 const DRAFT = "state.draft";

@@ -1,5 +1,5 @@
-import type { Observed, SliverConfig, StepKind } from "../core/index.ts";
-import type { BackEnd, Configured, SliverRef } from "../isolation/index.ts";
+import type { Observed, SliverConfig, StepKind } from "../core/plan.ts";
+import type { BackEnd, Configured, SliverRef } from "../isolation/contract.ts";
 
 interface Made {
   readonly config: SliverConfig;

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { AccountSockets, type SocketAccount } from "../../src/api/index.ts";
+import { AccountSockets, type SocketAccount } from "../../src/api/edge/account-sockets.ts";
 import { sliver } from "./rig.ts";
 
 const uid = process.getuid!();

@@ -1,7 +1,7 @@
 import { seededRandom } from "@nodeyard/runtime";
 import { signText } from "@nodeyard/sliver-protocol";
 import { describe, expect, test } from "vitest";
-import { writeResponse } from "../../src/api/xmlrpc/index.ts";
+import { writeResponse } from "../../src/api/xmlrpc/write.ts";
 import { ApiRig, CONTROL, ROOT, signerOf, sliver, spec } from "./rig.ts";
 
 const started = async (more = {}) => {

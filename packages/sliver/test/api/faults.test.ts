@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { METHODS } from "../../src/api/methods/index.ts";
-import type { XmlRpcValue } from "../../src/api/xmlrpc/index.ts";
-import type { Caller } from "../../src/index.ts";
+import type { XmlRpcValue } from "../../src/api/xmlrpc/write.ts";
+import type { Caller } from "../../src/core/permit.ts";
 import { incoming } from "../core/arbitrary.ts";
 import { ApiRig, CONTROL, ROOT, sliver, WireFault } from "./rig.ts";
 

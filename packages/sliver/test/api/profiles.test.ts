@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { XmlRpcDouble } from "../../src/api/xmlrpc/index.ts";
-import { POLICIES } from "../../src/index.ts";
+import { XmlRpcDouble } from "../../src/api/xmlrpc/write.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
 import { incoming } from "../core/arbitrary.ts";
 import { ApiRig, ROOT, sliver } from "./rig.ts";
 

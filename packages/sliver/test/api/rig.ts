@@ -7,17 +7,13 @@ import {
   type SliverSpecInput,
   signText,
 } from "@nodeyard/sliver-protocol";
-import {
-  type AuditEntry,
-  createHandler,
-  Dispatcher,
-  type Handler,
-  nativeDialect,
-  wireDialect,
-} from "../../src/api/index.ts";
-import { parseResponse, writeCall, type XmlRpcValue } from "../../src/api/xmlrpc/index.ts";
-import { type Caller, type ManagerOptions, POLICIES } from "../../src/index.ts";
-import { PROFILES } from "../../src/profiles/index.ts";
+import type { AuditEntry } from "../../src/api/dispatch.ts";
+import { createHandler, type Handler } from "../../src/api/handler.ts";
+import { parseResponse } from "../../src/api/xmlrpc/parse.ts";
+import { writeCall, type XmlRpcValue } from "../../src/api/xmlrpc/write.ts";
+import type { Caller } from "../../src/core/permit.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import type { ManagerOptions } from "../../src/manager/manager.ts";
 import { Rig } from "../manager/rig.ts";
 
 export const ROOT: Caller = { account: "root", role: "root", generation: 0 };
@@ -67,14 +63,7 @@ export class ApiRig extends Rig {
     const manager = await super.start();
     if (manager.state.keySet === undefined)
       await manager.change((state) => ({ state: { ...state, keySet: this.keySet }, result: 0 }));
-    const dispatcher = new Dispatcher(
-      manager,
-      PROFILES[this.profile],
-      (entry) => void this.audit.push(entry),
-    );
-    const native = nativeDialect(POLICIES[this.profile].minimums);
-    const dialects = { r0: wireDialect(PROFILES.r0), v2: wireDialect(PROFILES.v2), native };
-    this.handler = createHandler(dispatcher, dialects, this.profile);
+    this.handler = createHandler(manager, this.profile, (entry) => void this.audit.push(entry));
     return manager;
   }
 

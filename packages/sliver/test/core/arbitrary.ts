@@ -1,6 +1,7 @@
 import { type Loan, RESOURCES, type Resource, type Rspec } from "@nodeyard/sliver-protocol";
 import fc from "fast-check";
-import { EMPTY_STATE, type Incoming, POLICIES, type SliverRecord, type State } from "../../src/index.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import { EMPTY_STATE, type Incoming, type SliverRecord, type State } from "../../src/core/record.ts";
 
 export const MINIMUMS = POLICIES.r0.minimums;
 export const LENDABLE = Object.keys(MINIMUMS) as Resource[];

@@ -1,17 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  type Capacity,
-  type Delivery,
-  deliverFull,
-  deliverPartial,
-  EMPTY_STATE,
-  expire,
-  type Incoming,
-  POLICIES,
-  type State,
-  withLocal,
-} from "../../src/index.ts";
+import type { Capacity } from "../../src/core/capacity.ts";
+import { type Delivery, deliverFull, deliverPartial } from "../../src/core/deliver.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import { EMPTY_STATE, type Incoming, type State, withLocal } from "../../src/core/record.ts";
+import { expire } from "../../src/core/time.ts";
 import { incoming, NAMES, name } from "./arbitrary.ts";
 
 const NONE: Capacity = {};

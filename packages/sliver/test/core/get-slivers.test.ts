@@ -1,16 +1,12 @@
 import { sshKey } from "@nodeyard/sliver-protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readGetSlivers } from "../../src/index.ts";
-import { PROFILES } from "../../src/profiles/index.ts";
+import { readGetSlivers } from "../../src/core/get-slivers.ts";
+import { PROFILES } from "../../src/core/profiles.ts";
 
-const tags = (name: "r0" | "v2") => ({
-  defaults: PROFILES[name].policy.defaults,
-  resources: PROFILES[name].resources,
-});
 const sliver = (more: object = {}) => ({ name: "site_exp", instantiation: "plc-instantiated", ...more });
 const reply = (...slivers: unknown[]) => ({ timestamp: 5, node_id: 7, slivers });
-const read = (value: unknown, profile: "r0" | "v2" = "r0") => readGetSlivers(value, "7", tags(profile));
+const read = (value: unknown, profile: "r0" | "v2" = "r0") => readGetSlivers(value, "7", PROFILES[profile]);
 const attributes = (table: Record<string, unknown>) =>
   Object.entries(table).map(([tagname, value]) => ({ tagname, value }));
 

@@ -1,6 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { assignCores, computeLimits, computeLoans, POLICIES, type SliverRecord } from "../../src/index.ts";
+import { assignCores, computeLimits } from "../../src/core/limits.ts";
+import { computeLoans } from "../../src/core/loans.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import type { SliverRecord } from "../../src/core/record.ts";
 import { MINIMUMS, record, records } from "./arbitrary.ts";
 
 const machine = fc.record({

@@ -1,7 +1,9 @@
 import type { Loan, LoanStatus, Rspec } from "@nodeyard/sliver-protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { computeLoans, POLICIES, type SliverRecord } from "../../src/index.ts";
+import { computeLoans } from "../../src/core/loans.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import type { SliverRecord } from "../../src/core/record.ts";
 import { LENDABLE, loan, MINIMUMS, record, records } from "./arbitrary.ts";
 
 const NOW = 1000;

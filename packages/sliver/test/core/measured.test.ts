@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { CAPACITY_KEYS, sharedWithSlivers } from "../../src/core/index.ts";
+import { CAPACITY_KEYS, sharedWithSlivers } from "../../src/core/capacity.ts";
 
 const facts = { cores: 2, memory: 8_388_608, pool: 20_000_000 };
 

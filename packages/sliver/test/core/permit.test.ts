@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { METHODS } from "../../src/api/methods/index.ts";
-import { type Caller, POLICIES, permitTarget, permitWithoutTarget } from "../../src/index.ts";
+import { type Caller, permitTarget, permitWithoutTarget } from "../../src/core/permit.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
 import { record } from "./arbitrary.ts";
 
 const caller = (account: string, role: Caller["role"], generation = 0): Caller => ({

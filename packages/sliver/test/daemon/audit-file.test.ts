@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { AuditEntry } from "../../src/api/index.ts";
+import type { AuditEntry } from "../../src/api/dispatch.ts";
 import { auditFile } from "../../src/daemon/edge/audit-file.ts";
 
 const FULL = 16 * 1024 * 1024;

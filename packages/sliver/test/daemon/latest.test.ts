@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { latest } from "../../src/daemon/latest.ts";
+import { latest } from "../../src/daemon/accounts.ts";
 
 test("never twice at the same time, and once more for all who called meanwhile", async () => {
   let now = 0;

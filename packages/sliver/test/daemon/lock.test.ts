@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/daemon/config.ts";
 import { lockFolder } from "../../src/daemon/edge/lock.ts";
 import { startDaemon } from "../../src/daemon/edge/start.ts";
-import { MemoryBackEnd } from "../../src/testing/index.ts";
+import { MemoryBackEnd } from "../../src/testing/memory-back-end.ts";
 import { signerOf } from "../api/rig.ts";
 import { DaemonRig } from "./rig.ts";
 

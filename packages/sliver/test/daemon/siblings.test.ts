@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkSiblings } from "../../src/daemon/siblings.ts";
+import { checkSiblings } from "../../src/daemon/edge/facts.ts";
 import { DaemonRig } from "./rig.ts";
 
 describe("whole cores that may be handed out", () => {

@@ -2,7 +2,8 @@ import { readFile, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { type DocumentInput, type SliverSpecInput, signText } from "@nodeyard/sliver-protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseResponse, writeCall } from "../../src/api/xmlrpc/index.ts";
+import { parseResponse } from "../../src/api/xmlrpc/parse.ts";
+import { writeCall } from "../../src/api/xmlrpc/write.ts";
 import { spec } from "../api/rig.ts";
 import { DaemonRig, TOKEN } from "./rig.ts";
 

@@ -5,13 +5,11 @@ import { join } from "node:path";
 import { newSigningKeys, rotateSigningKeys, type SigningKeys } from "@nodeyard/sliver-protocol";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { ownId, parseConfig } from "../../src/daemon/index.ts";
-import { LAYOUT } from "../../src/enrol/layout.ts";
-import { partsOf } from "../../src/enrol/parts.ts";
+import { parseConfig } from "../../src/daemon/config.ts";
+import { ownId } from "../../src/daemon/edge/own-id.ts";
+import { LAYOUT, partsOf, sliverdJson, sshdConfig, systemdUnit } from "../../src/enrol/parts.ts";
 import { type Found, type Part, planEnrolment } from "../../src/enrol/plan.ts";
-import { sliverdJson, sshdConfig, systemdUnit } from "../../src/enrol/render.ts";
-import { parseSettings } from "../../src/enrol/settings.ts";
-import { checkSameLauncher } from "../../src/enrol/trust.ts";
+import { checkSameLauncher, parseSettings } from "../../src/enrol/settings.ts";
 
 const NOW = 1_700_000_000;
 const key = () => generateKeyPairSync("ed25519").privateKey;
@@ -192,7 +190,7 @@ describe("what is written there", () => {
       [{ backEnd: "memory" }, /backEnd/],
     ] as const)
       expect(() => settingsOf(keys, more), JSON.stringify(more)).toThrow(why);
-    expect(() => parseSettings("{")).toThrow(/not JSON/);
+    expect(() => parseSettings("{")).toThrow(/not valid JSON/);
   });
 });
 

@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { processesOf } from "../../src/enrol/edge/user.ts";
-import { LAYOUT } from "../../src/enrol/layout.ts";
-import { REMOVED, REMOVED_LAST } from "../../src/enrol/parts.ts";
-import { type Enrolment, planWithdrawal } from "../../src/enrol/withdrawal.ts";
+import { processesOf } from "../../src/enrol/edge/service.ts";
+import { LAYOUT, REMOVED, REMOVED_LAST } from "../../src/enrol/parts.ts";
+import { type Enrolment, planWithdrawal } from "../../src/enrol/plan.ts";
 
 const whole: Enrolment = {
   running: true,

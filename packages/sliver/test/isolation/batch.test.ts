@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { together } from "../../src/isolation/edge/together.ts";
-import { batchFailures } from "../../src/isolation/network/batch.ts";
-import { batch } from "../../src/isolation/network/edge/batch.ts";
+import { together } from "../../src/isolation/edge/files.ts";
+import { batch, batchFailures } from "../../src/isolation/network/edge/batch.ts";
 import { sentByIndex } from "../../src/isolation/network/shape.ts";
 
 const lines = [{ text: "first", mayFail: /File exists/ }, { text: "second" }, { text: "third" }];

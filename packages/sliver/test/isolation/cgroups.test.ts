@@ -3,14 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import {
-  Cgroups,
-  limitWrites,
-  PARENT,
-  readLayout,
-  strayingGroup,
-} from "../../src/isolation/cgroups/index.ts";
-import { sampleConfig } from "../../src/isolation/conformance/index.ts";
+import { Cgroups, PARENT } from "../../src/isolation/cgroups/edge/cgroups.ts";
+import { limitWrites, readLayout, strayingGroup } from "../../src/isolation/cgroups/limits.ts";
+import { sampleConfig } from "./conformance.ts";
 
 const V1 = `30 25 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw
 31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct

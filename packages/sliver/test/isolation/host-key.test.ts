@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openSshPrivateKey } from "../../src/isolation/lxc/host-key.ts";
+import { openSshPrivateKey } from "../../src/isolation/lxc/inner-files.ts";
 
 describe("host keys", () => {
   let folder: string;

@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { isolationSchema } from "../../src/isolation/lxc/options.ts";
-import { Archives } from "../../src/isolation/storage/edge/archives.ts";
-import { archiveName, debianCommand } from "../../src/isolation/storage/source.ts";
-import { imagesInUse, readSubvolumes } from "../../src/isolation/storage/subvolume-list.ts";
+import { Archives, archiveName, debianCommand } from "../../src/isolation/storage/edge/archives.ts";
+import { imagesInUse, readSubvolumes } from "../../src/isolation/storage/edge/subvolumes.ts";
 
 const digest = (letter: string) => letter.repeat(64);
 const LIST = `ID 257 gen 10 top level 5 parent_uuid -                                    uuid 0d2f-1 path images/${digest("a")}

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { keepNetwork, keptNetwork } from "../../src/isolation/lxc/edge/kept-network.ts";
+import { keepNetwork, keptNetwork } from "../../src/isolation/lxc/edge/machine.ts";
 
 describe("the network that slivers have their addresses of", () => {
   let folder: string;

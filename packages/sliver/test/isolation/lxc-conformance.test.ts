@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { backEndConformance } from "../../src/isolation/conformance/index.ts";
+import { backEndConformance } from "./conformance.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 
 const skip = whyNot() !== undefined;

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Subvolumes } from "../../src/isolation/storage/index.ts";
+import { Subvolumes } from "../../src/isolation/storage/edge/subvolumes.ts";
 import { ImageLab, ROOT } from "./machine/image-lab.ts";
 import { whyNot } from "./machine/rig.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { systemClock } from "@nodeyard/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Cgroups, PARENT } from "../../src/isolation/cgroups/index.ts";
+import { Cgroups, PARENT } from "../../src/isolation/cgroups/edge/cgroups.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 

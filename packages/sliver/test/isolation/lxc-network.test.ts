@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { LxcBackEnd } from "../../src/isolation/index.ts";
+import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { namesOf } from "../../src/isolation/lxc/names.ts";
 import { batch } from "../../src/isolation/network/edge/batch.ts";
-import { GATEWAY, Network } from "../../src/isolation/network/index.ts";
+import { GATEWAY, Network } from "../../src/isolation/network/edge/network.ts";
 import { cableCommands, frameCommands, shapeCommands } from "../../src/isolation/network/shape.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { addressOf, bringUp, configsOf, inSliver } from "./machine/slivers.ts";

@@ -2,8 +2,11 @@ import { readFileSync } from "node:fs";
 import { systemClock } from "@nodeyard/runtime";
 import type { Rspec } from "@nodeyard/sliver-protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { computeLoans, POLICIES, type SliverConfig, type SliverRecord } from "../../src/core/index.ts";
-import type { LxcBackEnd } from "../../src/isolation/index.ts";
+import { computeLoans } from "../../src/core/loans.ts";
+import type { SliverConfig } from "../../src/core/plan.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import type { SliverRecord } from "../../src/core/record.ts";
+import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { begin, bringUp, configsOf } from "./machine/slivers.ts";
 

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { seededRandom } from "@nodeyard/runtime";
 import type { Rspec } from "@nodeyard/sliver-protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { SliverConfig } from "../../src/core/index.ts";
-import type { LxcBackEnd } from "../../src/isolation/index.ts";
+import type { SliverConfig } from "../../src/core/plan.ts";
+import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { configsOf } from "./machine/slivers.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { backEndConformance } from "../../src/isolation/conformance/index.ts";
-import { MemoryBackEnd } from "../../src/testing/index.ts";
+import { MemoryBackEnd } from "../../src/testing/memory-back-end.ts";
+import { backEndConformance } from "./conformance.ts";
 
 backEndConformance(
   "memory",

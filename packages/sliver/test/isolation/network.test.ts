@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { SliverConfig } from "../../src/core/index.ts";
+import type { SliverConfig } from "../../src/core/plan.ts";
 import { namesOf } from "../../src/isolation/lxc/names.ts";
-import { Network } from "../../src/isolation/network/index.ts";
+import { Network } from "../../src/isolation/network/edge/network.ts";
 
 describe("the way of slivers to the world", () => {
   test("through an interface that this machine has not is refused by its name, before anything is made", async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VirtualClock } from "@nodeyard/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Pool } from "../../src/isolation/storage/index.ts";
+import { Pool } from "../../src/isolation/storage/edge/pool.ts";
 
 const { signal } = new AbortController();
 /** More than any file system takes: without a look before, it is refused at once all the same. */

@@ -1,7 +1,7 @@
 import { sleep, VirtualClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
+import { readRefusal } from "../../src/isolation/storage/edge/btrfs-quota.ts";
 import { QuotaGroups, type QuotaTools } from "../../src/isolation/storage/quota-groups.ts";
-import { readRefusal } from "../../src/isolation/storage/quota-refusal.ts";
 
 const COMMIT_INTERVAL = 30_000;
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { computeLimits, type Limits, POLICIES } from "../../src/core/index.ts";
-import { clashes } from "../../src/isolation/lxc/id-ranges.ts";
+import { computeLimits, type Limits } from "../../src/core/limits.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
 import {
   authorizedKeys,
   initScript,
@@ -12,7 +12,7 @@ import {
   withLine,
 } from "../../src/isolation/lxc/inner-files.ts";
 import { lxcConfig } from "../../src/isolation/lxc/lxc-config.ts";
-import { markName, namesOf, readMarkName } from "../../src/isolation/lxc/names.ts";
+import { clashes, markName, namesOf, readMarkName } from "../../src/isolation/lxc/names.ts";
 import { isolationSchema } from "../../src/isolation/lxc/options.ts";
 import { frameScript, removalScript, sliverScript } from "../../src/isolation/network/rules.ts";
 import { shapeCommands } from "../../src/isolation/network/shape.ts";

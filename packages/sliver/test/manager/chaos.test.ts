@@ -1,7 +1,9 @@
 import { type Random, seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { desiredState } from "../../src/api/methods/slivers.ts";
-import { compareVersions, type Incoming, POLICIES, sync, withLocal } from "../../src/index.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import { compareVersions, type Incoming, withLocal } from "../../src/core/record.ts";
+import { sync } from "../../src/core/sync.ts";
 import { incoming, NAMES } from "../core/arbitrary.ts";
 import { Rig } from "./rig.ts";
 

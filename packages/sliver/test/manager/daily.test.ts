@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { DAY, POLICIES } from "../../src/index.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import { DAY } from "../../src/core/traffic.ts";
 import { incoming } from "../core/arbitrary.ts";
 import { Rig } from "./rig.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dumpOf } from "../../src/manager/index.ts";
+import { dumpOf } from "../../src/manager/report.ts";
 import { Rig } from "./rig.ts";
 
 test("the dump names a step that hangs, for how long and until when, and what fails; a quiet node has nothing to name", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { POLICIES, withLocal } from "../../src/index.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import { withLocal } from "../../src/core/record.ts";
 import { incoming } from "../core/arbitrary.ts";
 import { Rig } from "./rig.ts";
 

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { POLICIES, sync, withLocal } from "../../src/index.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import { withLocal } from "../../src/core/record.ts";
+import { sync } from "../../src/core/sync.ts";
 import { incoming, name } from "../core/arbitrary.ts";
 import { Rig } from "./rig.ts";
 

@@ -1,18 +1,13 @@
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
-import {
-  type BackEnd,
-  type Capacity,
-  type Delivery,
-  deliverFull,
-  EMPTY_STATE,
-  type Incoming,
-  Manager,
-  type ManagerOptions,
-  POLICIES,
-  type State,
-  Store,
-} from "../../src/index.ts";
-import { MemoryBackEnd, PowerLossFiles } from "../../src/testing/index.ts";
+import { PowerLossFiles } from "../../../../testing/slivers/power-loss-files.ts";
+import type { Capacity } from "../../src/core/capacity.ts";
+import { type Delivery, deliverFull } from "../../src/core/deliver.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import { EMPTY_STATE, type Incoming, type State } from "../../src/core/record.ts";
+import type { BackEnd } from "../../src/isolation/contract.ts";
+import { Manager, type ManagerOptions } from "../../src/manager/manager.ts";
+import { Store } from "../../src/store/store.ts";
+import { MemoryBackEnd } from "../../src/testing/memory-back-end.ts";
 import { incoming } from "../core/arbitrary.ts";
 
 /** A node: a machine and a disk that outlive managers, and a clock that moves when told to. */

@@ -1,6 +1,7 @@
 import { seededRandom, sleep } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { POLICIES, reportOf } from "../../src/index.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import { reportOf } from "../../src/manager/report.ts";
 import { incoming, NAMES } from "../core/arbitrary.ts";
 import { Rig } from "./rig.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { withLocal } from "../../src/index.ts";
+import { withLocal } from "../../src/core/record.ts";
 import { incoming } from "../core/arbitrary.ts";
 import { Rig } from "./rig.ts";
 

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { Failures } from "../../src/sources/failures.ts";
+import { FailureLog } from "../../src/sources/poller.ts";
 
 test("a failure is told when it is new, each sixtieth time it stays the same, and when it is over", () => {
   const said: string[] = [];
   const log = { info: (text: string) => void said.push(text), error: (text: string) => void said.push(text) };
-  const failures = new Failures("documents", log);
+  const failures = new FailureLog("documents", log);
   failures.worked();
   for (let count = 0; count < 125; count++) failures.failed(new Error("HTTP 500"));
   failures.failed(new Error("HTTP 404"));

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { seededRandom } from "@nodeyard/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { POLICIES } from "../../src/index.ts";
-import { PROFILES } from "../../src/profiles/index.ts";
-import { httpPost, PlcSource, type Post } from "../../src/sources/index.ts";
+import { POLICIES, PROFILES } from "../../src/core/profiles.ts";
+import { httpPost } from "../../src/sources/edge/http.ts";
+import { type Post, plcSource } from "../../src/sources/plc.ts";
 import { Rig } from "../manager/rig.ts";
 
 let centre: ChildProcess;
@@ -25,7 +25,7 @@ const started = async (session: string, post: Post, waits = true) => {
   await rig.start();
   let polled: () => void = () => undefined;
   const answers: Promise<unknown>[] = [];
-  const source = new PlcSource({
+  const source = plcSource({
     manager: rig.manager,
     profile: PROFILES.v2,
     post: (call, signal) => {

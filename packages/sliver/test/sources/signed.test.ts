@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { seededRandom } from "@nodeyard/runtime";
 import { type KeySet, type Signer, signText } from "@nodeyard/sliver-protocol";
 import { afterEach, describe, expect, test } from "vitest";
-import { type DocumentEndpoint, type Fetched, httpPlace, SignedSource } from "../../src/sources/index.ts";
+import { httpPlace } from "../../src/sources/edge/http.ts";
+import { type DocumentEndpoint, type Fetched, SignedSource } from "../../src/sources/signed.ts";
 import { signerOf, spec } from "../api/rig.ts";
 import { Rig } from "../manager/rig.ts";
 

@@ -4,11 +4,10 @@ import { join } from "node:path";
 import { seededRandom } from "@nodeyard/runtime";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { EMPTY_STATE, type State, Store } from "../../src/index.ts";
-import { encodeState } from "../../src/store/codec.ts";
-import { seal } from "../../src/store/envelope.ts";
-import { nodeFiles } from "../../src/store/index.ts";
-import { PowerLossFiles } from "../../src/testing/index.ts";
+import { PowerLossFiles } from "../../../../testing/slivers/power-loss-files.ts";
+import { EMPTY_STATE, type State } from "../../src/core/record.ts";
+import { nodeFiles } from "../../src/store/edge/node-files.ts";
+import { encodeState, Store, seal } from "../../src/store/store.ts";
 import { records, stateOf } from "../core/arbitrary.ts";
 
 const NODE = "node-1";

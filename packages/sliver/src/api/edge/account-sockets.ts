@@ -1,7 +1,7 @@
 import { chmod, chown, lstat, mkdir, readdir, rename, rm, rmdir } from "node:fs/promises";
 import type { Server } from "node:http";
 import { join } from "node:path";
-import type { Caller } from "../../core/index.ts";
+import type { Caller } from "../../core/permit.ts";
 import type { Handler } from "../handler.ts";
 import { httpServer } from "./http-server.ts";
 

@@ -1,6 +1,31 @@
+import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Caller } from "../../core/index.ts";
+import { isIPv4, isIPv6 } from "node:net";
+import type { Caller } from "../../core/permit.ts";
+import { NotLoopbackError } from "../../errors.ts";
 import type { Handler } from "../handler.ts";
+
+/** A token that lets a caller in over TCP. Only its digest is kept. */
+export interface TokenAccount {
+  /** SHA-256 of the token, hexadecimal. */
+  readonly sha256: string;
+  /** undefined when whoever it was made for is no more. */
+  readonly caller: () => Caller | undefined;
+}
+
+export const ANONYMOUS: Caller = { account: "anonymous", role: "anonymous", generation: 0 };
+
+/** Who shows this `Authorization` header; nobody in particular when it is absent or wrong. */
+export function callerOfToken(tokens: readonly TokenAccount[], authorization: string | undefined): Caller {
+  const token = /^Bearer ([\x21-\x7e]{1,256})$/.exec(authorization ?? "")?.[1];
+  if (token === undefined) return ANONYMOUS;
+  const shown = createHash("sha256").update(token).digest();
+  const known = tokens.find(({ sha256 }) => {
+    const wanted = Buffer.from(sha256, "hex");
+    return wanted.length === shown.length && timingSafeEqual(wanted, shown);
+  });
+  return known?.caller() ?? ANONYMOUS;
+}
 
 /** Longest body of a call, bytes; documents come from the launcher's account and from root only. */
 const MAX_CALL = 1024 * 1024;
@@ -51,4 +76,21 @@ async function bodyOf(request: IncomingMessage, limit: number): Promise<string |
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Listens on loopback, for those who show a token; everybody else gets the answer of `Help`. Throws NotLoopbackError. */
+export async function listenTcp(
+  handler: Handler,
+  host: string,
+  port: number,
+  tokens: readonly TokenAccount[],
+): Promise<Server> {
+  const loopback = (isIPv4(host) && host.startsWith("127.")) || (isIPv6(host) && host === "::1");
+  if (!loopback) throw new NotLoopbackError(host);
+  const server = httpServer(handler, (request) => callerOfToken(tokens, request.headers.authorization));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+  return server;
 }

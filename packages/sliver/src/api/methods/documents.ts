@@ -8,142 +8,116 @@ import {
   SliverProtocolError,
   verifyText,
 } from "@nodeyard/sliver-protocol";
-import {
-  type Delivery,
-  deliverFull,
-  deliverPartial,
-  readGetSlivers,
-  readSignedDocument,
-  readTicket,
-  type State,
-  useTicket,
-} from "../../core/index.ts";
+import { type Delivery, deliverFull, deliverPartial } from "../../core/deliver.ts";
+import { readGetSlivers } from "../../core/get-slivers.ts";
+import type { State } from "../../core/record.ts";
+import { readSignedDocument, readTicket } from "../../core/signed-document.ts";
+import { useTicket } from "../../core/time.ts";
 import { TicketRefusedError } from "../../errors.ts";
-import { documentOf, reportOf, watched } from "../../manager/index.ts";
-import { type Context, keysOf, type Method } from "../context.ts";
-import { Fault, wrongArgument } from "../fault.ts";
-import { parseResponse } from "../xmlrpc/index.ts";
+import type { Manager } from "../../manager/manager.ts";
+import { documentOf, reportOf } from "../../manager/report.ts";
+import { watched } from "../../manager/waits.ts";
+import { keysOf, type Method, wrongArgument } from "../method.ts";
+import { parseResponse } from "../xmlrpc/parse.ts";
 import { desiredState } from "./slivers.ts";
 
-/** Milliseconds that a watcher waits at most; well below what carries the call allows. */
+/** Milliseconds that a watcher waits at most; less than the transport allows for a call. */
 const WATCH = 30_000;
 
-const ticket: Method = {
-  name: "Ticket",
-  doc: "Ticket(signed_ticket): deliver a ticket for one sliver of this node, and create it.",
-  arity: 1,
-  run: async (context, [text]) => {
-    const { manager } = context;
-    const { node, machine, capacity } = manager.options;
-    await manager.change((state) =>
-      refusing(() => {
+/** Methods that change or report the node's desired state as a whole. */
+export const DOCUMENT_METHODS = {
+  Ticket: {
+    since: "v2",
+    params: ["signed_ticket"],
+    doc: "deliver a ticket for one sliver of this node, and create it.",
+    run: (context, [text]) =>
+      changed(context.manager, (state) => {
+        const { manager } = context;
+        const { node, machine } = manager.options;
         const opened = openTicket(textOf(text), keysOf(context), node, manager.now);
         // In the same write as its effect: a ticket cannot be used again after a crash.
         const used = useTicket(state, opened.jti, opened.exp + CLOCK_TOLERANCE, manager.now);
-        const delivery = readTicket(opened, machine.policy.defaults);
-        return { state: redeem(used, delivery, capacity), result: 1 };
+        return redeem(manager, used, readTicket(opened, machine.policy.defaults));
       }),
-    );
-    return 1;
   },
-};
-
-const adminTicket: Method = {
-  name: "AdminTicket",
-  doc: "AdminTicket(unsigned_ticket): deliver a ticket of root's own, and create its first sliver.",
-  arity: 1,
-  run: async (context, [text]) => {
-    const { manager, profile } = context;
-    const { node, capacity } = manager.options;
-    await manager.change((state) =>
-      refusing(() => {
+  AdminTicket: {
+    since: "v2",
+    params: ["unsigned_ticket"],
+    doc: "deliver a ticket of root's own, and create its first sliver.",
+    run: ({ manager, profile }, [text]) =>
+      changed(manager, (state) => {
         const response = parseResponse(textOf(text));
         if ("fault" in response) throw wrongArgument("the ticket is a fault");
-        const tags = { defaults: manager.options.machine.policy.defaults, resources: profile.resources };
-        return { state: redeem(state, readGetSlivers(response.value, node, tags), capacity), result: 1 };
+        return redeem(manager, state, readGetSlivers(response.value, manager.options.node, profile));
       }),
-    );
-    return 1;
   },
-};
-
-const deliver: Method = {
-  name: "Deliver",
-  doc: "Deliver(signed_document): replace the node's desired state, and report.",
-  arity: 1,
-  run: async (context, [text]) => {
-    const { manager } = context;
-    const { node, machine, capacity } = manager.options;
-    const { defaults } = machine.policy;
-    await manager.change((state) =>
-      refusing(() => {
+  Deliver: {
+    since: "native",
+    params: ["signed_document"],
+    doc: "replace the node's desired state, and report.",
+    run: async (context, [text]) => {
+      const { manager } = context;
+      const { node, machine, capacity } = manager.options;
+      const { defaults } = machine.policy;
+      await changed(manager, (state) => {
         const delivery = readSignedDocument(textOf(text), keysOf(context), node, defaults, manager.now);
-        return { state: deliverFull(state, delivery, capacity).state, result: 1 };
-      }),
-    );
-    return reportOf(manager);
+        return deliverFull(state, delivery, capacity).state;
+      });
+      return reportOf(manager);
+    },
   },
-};
-
-const rotateKeys: Method = {
-  name: "RotateKeys",
-  doc: "RotateKeys(signed_key_set): replace the keys whose signatures this node trusts.",
-  arity: 1,
-  run: async (context, [text]) => {
-    const { manager } = context;
-    await manager.change((state) =>
-      refusing(() => {
+  RotateKeys: {
+    since: "native",
+    params: ["signed_key_set"],
+    doc: "replace the keys whose signatures this node trusts.",
+    run: (context, [text]) =>
+      changed(context.manager, (state) => {
+        const { now } = context.manager;
         const current = keysOf(context);
-        const next = parseKeySet(verifyText("key-set", textOf(text), current, manager.now));
-        return { state: { ...state, keySet: rotate(current, next, manager.now) }, result: 1 };
+        const next = parseKeySet(verifyText("key-set", textOf(text), current, now));
+        return { ...state, keySet: rotate(current, next, now) };
       }),
-    );
-    return 1;
   },
-};
-
-const status: Method = {
-  name: "Status",
-  doc: "Status(): report the node's version, its slivers, their phases, loans and errors.",
-  arity: 0,
-  run: ({ manager }) => reportOf(manager),
-};
-
-const watch: Method = {
-  name: "Watch",
-  doc: "Watch(sequence): return Status as soon as its sequence differs, or after half a minute.",
-  arity: 1,
-  run: async ({ manager }, [sequence]) => {
-    if (!Number.isSafeInteger(sequence)) throw wrongArgument("sequence must be a whole number");
-    await watched(manager, sequence as number, WATCH);
-    return reportOf(manager);
+  Status: {
+    since: "native",
+    params: [],
+    doc: "report the node's version, its slivers, their phases, loans and errors.",
+    run: ({ manager }) => reportOf(manager),
   },
-};
+  Watch: {
+    since: "native",
+    params: ["sequence"],
+    doc: "return Status as soon as its sequence differs, or after half a minute.",
+    run: async ({ manager }, [sequence]) => {
+      if (!Number.isSafeInteger(sequence)) throw wrongArgument("sequence must be a whole number");
+      await watched(manager, sequence as number, WATCH);
+      return reportOf(manager);
+    },
+  },
+  GetDocument: {
+    since: "native",
+    params: [],
+    doc: "return the node's desired state and its version.",
+    run: ({ manager }) => documentOf(manager),
+  },
+} satisfies Record<string, Method>;
 
-const getDocument: Method = {
-  name: "GetDocument",
-  doc: "GetDocument(): return the node's desired state and its version.",
-  arity: 0,
-  run: ({ manager }) => documentOf(manager),
-};
+/** Stores the next state. An error that the caller's input caused is reported as a wrong argument, not as a failure of the node. */
+async function changed(manager: Manager, next: (state: State) => State): Promise<number> {
+  return manager.change((state) => {
+    try {
+      return { state: next(state), result: 1 };
+    } catch (error) {
+      if (error instanceof SliverProtocolError || error instanceof NodeyardError)
+        throw wrongArgument(messageOf(error));
+      throw error;
+    }
+  });
+}
 
-export const DOCUMENT_METHODS: readonly Method[] = [
-  ticket,
-  adminTicket,
-  deliver,
-  rotateKeys,
-  status,
-  watch,
-  getDocument,
-];
-
-/** The first sliver of a ticket is created with it, if it is one that waits to be. */
-function redeem(
-  state: State,
-  delivery: Delivery,
-  capacity: Context["manager"]["options"]["capacity"],
-): State {
-  const { state: next, refused } = deliverPartial(state, delivery, capacity);
+/** The first sliver of a ticket is created with it, if it waits for Create. */
+function redeem(manager: Manager, state: State, delivery: Delivery): State {
+  const { state: next, refused } = deliverPartial(state, delivery, manager.options.capacity);
   if (refused.length > 0) throw new TicketRefusedError(refused.map(refusalText).join("; "));
   const name = delivery.records[0]?.name;
   return name === undefined ? next : desiredState(next, name, true);
@@ -151,18 +125,6 @@ function redeem(
 
 function refusalText({ name, code, reason }: Refusal): string {
   return `${name ?? "a sliver"}: ${code}: ${reason}`;
-}
-
-/** What is wrong with what the caller sent is his argument, not our failure. */
-function refusing<T>(body: () => T): T {
-  try {
-    return body();
-  } catch (error) {
-    if (error instanceof Fault) throw error;
-    if (error instanceof SliverProtocolError || error instanceof NodeyardError)
-      throw wrongArgument(messageOf(error));
-    throw error;
-  }
 }
 
 function textOf(value: unknown): string {

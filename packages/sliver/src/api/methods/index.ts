@@ -1,13 +1,29 @@
-import type { Method, TargetMethod } from "../context.ts";
+import type { Dialect, Method } from "../method.ts";
 import { DOCUMENT_METHODS } from "./documents.ts";
-import { NODE_METHODS } from "./node.ts";
-import { RESOURCE_METHODS } from "./resources.ts";
 import { SLIVER_METHODS } from "./slivers.ts";
 
+const ORDER: readonly Dialect["name"][] = ["r0", "v2", "native"];
+
+const help: Method = {
+  since: "r0",
+  params: [],
+  doc: "get a list of functions currently supported.",
+  run: ({ dialect }) =>
+    dialect.help(
+      namesIn(dialect).map((name) => {
+        const { params, doc } = METHODS.get(name)!;
+        return { name, doc: `${name}(${params.join(", ")}): ${doc}` };
+      }),
+    ),
+};
+
 /** The whole vocabulary by name; a dialect has some of it. */
-export const METHODS: ReadonlyMap<string, Method | TargetMethod> = new Map(
-  [...SLIVER_METHODS, ...RESOURCE_METHODS, ...NODE_METHODS, ...DOCUMENT_METHODS].map((one) => [
-    one.name,
-    one,
-  ]),
+export const METHODS: ReadonlyMap<string, Method> = new Map(
+  Object.entries<Method>({ ...SLIVER_METHODS, ...DOCUMENT_METHODS, Help: help }),
 );
+
+/** Methods of a dialect, in the order of their names. */
+export function namesIn(dialect: Dialect): string[] {
+  const has = ({ since }: Method) => ORDER.indexOf(since) <= ORDER.indexOf(dialect.name);
+  return [...METHODS].flatMap(([name, method]) => (has(method) ? [name] : [])).sort();
+}

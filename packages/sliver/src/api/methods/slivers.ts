@@ -1,80 +1,132 @@
-import { type SliverRecord, type State, withLocal } from "../../core/index.ts";
-import { type Change, converged } from "../../manager/index.ts";
-import type { Context, TargetMethod } from "../context.ts";
-import { FAILED_CALL, Fault } from "../fault.ts";
+import type { Loan } from "@nodeyard/sliver-protocol";
+import { computeLoans } from "../../core/loans.ts";
+import { type SliverRecord, type State, withLocal } from "../../core/record.ts";
+import { converged } from "../../manager/waits.ts";
+import { type Context, FAILED_CALL, Fault, type Method, wrongArgument } from "../method.ts";
 
-/** Milliseconds that a call waits for the machine to follow; what was asked for goes on afterwards. */
+/** Milliseconds that a call waits for the machine to follow; afterwards the change is still carried out. */
 const PATIENCE = 110_000;
 
-const create: TargetMethod = {
-  name: "Create",
-  doc: "Create(sliver_name): create a delegated sliver.",
-  arity: 1,
-  target: true,
-  run: (context, record) => setDesired(context, record, true),
-};
-
-const destroy: TargetMethod = {
-  name: "Destroy",
-  doc: "Destroy(sliver_name): destroy a delegated sliver; its record stays.",
-  arity: 1,
-  target: true,
-  run: (context, record) => setDesired(context, record, false),
-};
-
-const start: TargetMethod = {
-  name: "Start",
-  doc: "Start(sliver_name): start the sliver and run its start scripts.",
-  arity: 1,
-  target: true,
-  run: async (context, record) => {
-    const exists = context.manager.observed.some(
-      ({ incarnation }) => incarnation === record.local.incarnation,
-    );
-    if (!exists && record.instantiation !== "plc-instantiated" && record.local.desired !== true) {
+/** Methods about one sliver, and about the accounts of the node. */
+export const SLIVER_METHODS = {
+  Create: {
+    since: "r0",
+    params: ["sliver_name"],
+    doc: "create a delegated sliver.",
+    about: (context, record) => setDesired(context, record, true),
+  },
+  Destroy: {
+    since: "r0",
+    params: ["sliver_name"],
+    doc: "destroy a delegated sliver; its record stays.",
+    about: (context, record) => setDesired(context, record, false),
+  },
+  Start: {
+    since: "r0",
+    params: ["sliver_name"],
+    doc: "start the sliver and run its start scripts.",
+    about: (context, record) => {
+      const { incarnation, desired } = record.local;
+      const exists = context.manager.observed.some((one) => one.incarnation === incarnation);
+      if (exists || record.instantiation === "plc-instantiated" || desired === true)
+        return change(context, record, (state) => withLocal(state, record.name, { stopped: false }));
       if (!context.dialect.strict) return 1;
       throw new Fault(FAILED_CALL, `${record.name} has not been created`);
-    }
-    return follow(
-      context,
-      await change(context, record, (state) => withLocal(state, record.name, { stopped: false })),
-    );
+    },
   },
-};
+  Stop: {
+    since: "r0",
+    params: ["sliver_name"],
+    doc: "kill all processes of the sliver.",
+    about: (context, record) =>
+      change(context, record, (state) => withLocal(state, record.name, { stopped: true })),
+  },
+  ReCreate: {
+    since: "v2",
+    params: ["sliver_name"],
+    doc: "stop, destroy, create and start the sliver.",
+    about: (context, record) =>
+      change(context, record, (state) => renewed(state, record.name, { desired: true })),
+  },
+  GetRSpec: {
+    since: "r0",
+    params: ["sliver_name"],
+    doc: "return the sliver's resource allocation, without loans.",
+    about: ({ dialect }, record) => dialect.rspec(record.rspec, record),
+  },
+  GetEffectiveRSpec: {
+    since: "r0",
+    params: ["sliver_name"],
+    doc: "return the sliver's resource allocation, with loans.",
+    about: (context, record) => context.dialect.rspec(loansNow(context, record).effective, record),
+  },
+  GetLoans: {
+    since: "r0",
+    params: ["sliver_name"],
+    doc: "return the loans that the sliver gives, honoured or not.",
+    about: (context, record) => context.dialect.writeLoans(loansNow(context, record).loans),
+  },
+  SetLoans: {
+    since: "r0",
+    params: ["sliver_name", "loans"],
+    doc: "replace the sliver's list of loans, [recipient, resource, amount] each.",
+    about: async (context, record, [value]) => {
+      const { dialect, caller, manager } = context;
+      const { name, generation } = record;
+      const loans = dialect.readLoans(value);
+      await manager.change((state) => {
+        if (state.records.get(name)?.generation !== generation)
+          throw new Fault(FAILED_CALL, `${name} was just removed`);
+        return { state: withLocal(state, name, { loans: bound(loans, state, caller.account) }), result: 1 };
+      });
+      return dialect.loansSet(loansNow(context, record).loans);
+    },
+  },
+  GetRecord: {
+    since: "v2",
+    params: [],
+    doc: "return the caller's own record.",
+    run: (context) => {
+      const { manager, caller, dialect } = context;
+      const record = manager.state.records.get(caller.account);
+      if (record === undefined || record.generation !== caller.generation)
+        throw wrongArgument(`${caller.account} has no record`);
+      const { effective, loans } = loansNow(context, record);
+      return dialect.record(record, effective, loans);
+    },
+  },
+  GetXIDs: {
+    since: "v2",
+    params: [],
+    doc: "return a dictionary of sliver names and their numeric user ids.",
+    run: ({ manager }) =>
+      Object.fromEntries(
+        [...manager.state.records.values()].flatMap(({ name, kind, local }) =>
+          kind === "sliver" && local.index !== undefined
+            ? [[name, manager.options.backEnd.account(local.index).uid]]
+            : [],
+        ),
+      ),
+  },
+  GetSSHKeys: {
+    since: "v2",
+    params: [],
+    doc: "return a dictionary of account names and their ssh keys.",
+    run: ({ manager }) =>
+      Object.fromEntries(
+        [...manager.state.records.values()].map(({ name, keys }) => [name, keys.join("\n")]),
+      ),
+  },
+} satisfies Record<string, Method>;
 
-const stop: TargetMethod = {
-  name: "Stop",
-  doc: "Stop(sliver_name): kill all processes of the sliver.",
-  arity: 1,
-  target: true,
-  run: async (context, record) =>
-    follow(
-      context,
-      await change(context, record, (state) => withLocal(state, record.name, { stopped: true })),
-    ),
-};
-
-const reCreate: TargetMethod = {
-  name: "ReCreate",
-  doc: "ReCreate(sliver_name): stop, destroy, create and start the sliver.",
-  arity: 1,
-  target: true,
-  run: async (context, record) =>
-    follow(context, await change(context, record, (state) => renewed(state, record.name, { desired: true }))),
-};
-
-export const SLIVER_METHODS: readonly TargetMethod[] = [create, destroy, start, stop, reCreate];
-
-async function setDesired(context: Context, record: SliverRecord, desired: boolean): Promise<unknown> {
-  if (record.instantiation !== "delegated") {
-    if (!context.dialect.strict) return 1;
-    const verb = desired ? "create" : "destroy";
-    throw new Fault(FAILED_CALL, `Only PLC can ${verb} non delegated slivers`);
-  }
-  return follow(context, await change(context, record, (state) => desiredState(state, record.name, desired)));
+function setDesired(context: Context, record: SliverRecord, desired: boolean): unknown {
+  if (record.instantiation === "delegated")
+    return change(context, record, (state) => desiredState(state, record.name, desired));
+  if (!context.dialect.strict) return 1;
+  throw new Fault(FAILED_CALL, `Only PLC can ${desired ? "create" : "destroy"} non delegated slivers`);
 }
 
-/** A delegated sliver as Create or Destroy wants it. What was destroyed comes back as another incarnation. */
+/** A delegated sliver after Create (`desired`) or Destroy. Created again after Destroy, it is another incarnation. */
 export function desiredState(state: State, name: string, desired: boolean): State {
   const local = state.records.get(name)?.local;
   if (local === undefined || local.desired === desired) return state;
@@ -82,7 +134,7 @@ export function desiredState(state: State, name: string, desired: boolean): Stat
   return again ? renewed(state, name, { desired }) : withLocal(state, name, { desired });
 }
 
-/** Another incarnation, whose place is new too: nothing of the old one is waited for or found. */
+/** Another incarnation, at an index of its own: it waits for nothing of the old one and finds nothing of it. */
 function renewed(state: State, name: string, change: { readonly desired: boolean }): State {
   const record = state.records.get(name);
   if (record === undefined) return state;
@@ -92,22 +144,39 @@ function renewed(state: State, name: string, change: { readonly desired: boolean
   return { ...state, records, nextIncarnation: state.nextIncarnation + 1 };
 }
 
-/** The record may have gone or been given to another while the call waited its turn. */
+/**
+ * Stores a change of one sliver, and waits for the machine to follow where the dialect does. The record may have been
+ * removed or replaced while the call waited its turn.
+ */
 async function change(
-  { manager }: Context,
+  { manager, dialect }: Context,
   { name, generation }: SliverRecord,
   next: (state: State) => State,
-): Promise<number | undefined> {
-  return manager.change((state): Change<number | undefined> => {
+): Promise<number> {
+  const incarnation = await manager.change((state) => {
     const now = state.records.get(name);
     if (now?.generation !== generation) throw new Fault(FAILED_CALL, `${name} was just removed`);
     const changed = next(state);
     return { state: changed, result: changed.records.get(name)?.local.incarnation };
   });
+  if (dialect.waits && incarnation !== undefined) await converged(manager, incarnation, PATIENCE);
+  return 1;
 }
 
-async function follow(context: Context, incarnation: number | undefined): Promise<unknown> {
-  if (context.dialect.waits && incarnation !== undefined)
-    await converged(context.manager, incarnation, PATIENCE);
-  return 1;
+/**
+ * Where generations are known, a loan is to the generation that has the name now and ends with it. In documents of PLC
+ * there is only the name, and a loan holds again when the name comes back.
+ */
+function bound(loans: readonly Loan[], state: State, by: string): Loan[] {
+  return loans.map((loan) => {
+    const generation = loan.generation ?? state.records.get(loan.to)?.generation ?? 0;
+    return generation === 0 ? { ...loan, by } : { ...loan, generation, by };
+  });
+}
+
+/** Computed from what is stored, so that an answer right after SetLoans is right. */
+function loansNow({ manager }: Context, { name, rspec }: SliverRecord) {
+  const { minimums } = manager.options.machine.policy;
+  const { effective, loanStatuses } = computeLoans(manager.state.records, minimums, manager.now);
+  return { effective: effective.get(name) ?? rspec, loans: loanStatuses.get(name) ?? [] };
 }

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
 import { messageOf } from "@nodeyard/runtime";
-import type { Audit } from "../../api/index.ts";
+import type { Audit } from "../../api/dispatch.ts";
 
 /** Bytes of a file before it becomes `<path>.1`, which it replaces. */
 const MAX_SIZE = 16 * 1024 * 1024;

@@ -1,16 +1,15 @@
 import { readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { AccountSockets } from "../../api/index.ts";
+import { AccountSockets } from "../../api/edge/account-sockets.ts";
+import { AlreadyRunningError } from "../../errors.ts";
 import {
   type Belonging,
   belongings,
-  dismantleMachine,
-  MACHINE_LOCK,
-  removeOwn,
-  type SliverMachine,
-} from "../../isolation/index.ts";
+  dismantle as dismantleMachine,
+} from "../../isolation/lxc/edge/belongings.ts";
+import { removeOwn, type SliverMachine } from "../../isolation/lxc/edge/machine.ts";
+import { MACHINE_LOCK } from "../../isolation/lxc/names.ts";
 import type { DaemonConfig } from "../config.ts";
-import { AlreadyRunningError } from "../errors.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
 
 /** Of the state folder: what a daemon writes there. A machine that is as before has no name of ours either. */

@@ -2,7 +2,7 @@ import { mkdirSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "@nodeyard/runtime";
-import { AlreadyRunningError, DaemonConfigError } from "../errors.ts";
+import { AlreadyRunningError, DaemonConfigError } from "../../errors.ts";
 
 /** SQLite's numbers of failures: somebody else has the lock; what is in the file is none of SQLite's. */
 const BUSY = 5;

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { NODE_ID } from "@nodeyard/sliver-protocol";
-import { DaemonConfigError } from "../errors.ts";
+import { DaemonConfigError } from "../../errors.ts";
 
 /** What this machine is called, made once: a UUID in the state folder. Throws DaemonConfigError. */
 export function ownId(stateFolder: string): string {

@@ -1,8 +1,8 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { messageOf } from "@nodeyard/runtime";
-import type { TlsFiles } from "../../sources/index.ts";
-import { DaemonConfigError } from "../errors.ts";
+import { DaemonConfigError } from "../../errors.ts";
+import type { TlsFiles } from "../../sources/edge/http.ts";
 
 /** PEM files by what they are for; each is named by the key `<for>File` of a configuration. */
 export type TlsPaths = { readonly [name in keyof TlsFiles]?: string | undefined };

@@ -1,28 +1,26 @@
 import type { Server } from "node:http";
 import { join } from "node:path";
 import { messageOf, systemClock, systemRandom } from "@nodeyard/runtime";
-import { fileAccounts } from "../../accounts/index.ts";
-import {
-  AccountSockets,
-  createHandler,
-  Dispatcher,
-  listenTcp,
-  nativeDialect,
-  wireDialect,
-} from "../../api/index.ts";
-import { type State, sharedWithSlivers } from "../../core/index.ts";
-import type { BackEnd } from "../../isolation/index.ts";
-import { Manager, type ManagerLog } from "../../manager/index.ts";
-import { PROFILES } from "../../profiles/index.ts";
-import { httpPlace, httpPost, PlcSource, SignedSource } from "../../sources/index.ts";
-import { nodeFiles, Store } from "../../store/index.ts";
-import { controlAccounts, socketAccounts, tokenCaller } from "../accounts.ts";
+import { AccountSockets } from "../../api/edge/account-sockets.ts";
+import { listenTcp } from "../../api/edge/http-server.ts";
+import { createHandler } from "../../api/handler.ts";
+import { sharedWithSlivers } from "../../core/capacity.ts";
+import { PROFILES } from "../../core/profiles.ts";
+import type { State } from "../../core/record.ts";
+import { DaemonConfigError } from "../../errors.ts";
+import type { BackEnd } from "../../isolation/contract.ts";
+import { writeAtomic } from "../../isolation/edge/files.ts";
+import { Manager, type ManagerLog } from "../../manager/manager.ts";
+import { httpPlace, httpPost } from "../../sources/edge/http.ts";
+import { plcSource } from "../../sources/plc.ts";
+import type { Poller } from "../../sources/poller.ts";
+import { SignedSource } from "../../sources/signed.ts";
+import { nodeFiles } from "../../store/edge/node-files.ts";
+import { Store } from "../../store/store.ts";
+import { controlAccounts, latest, renderAuthorizedKeys, socketAccounts, tokenCaller } from "../accounts.ts";
 import type { DaemonConfig } from "../config.ts";
-import { DaemonConfigError } from "../errors.ts";
-import { latest } from "../latest.ts";
-import { checkSiblings } from "../siblings.ts";
 import { auditFile } from "./audit-file.ts";
-import { machineFacts, onlineCores } from "./facts.ts";
+import { checkSiblings, machineFacts, onlineCores } from "./facts.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
 import { readTls } from "./pem.ts";
 
@@ -74,18 +72,20 @@ export async function startDaemon(
   });
   undo.defer(() => manager.close());
 
-  const dispatcher = new Dispatcher(manager, profile, audit.audit);
-  const native = nativeDialect(profile.policy.minimums);
-  const dialects = { r0: wireDialect(PROFILES.r0), v2: wireDialect(PROFILES.v2), native };
-  const handler = createHandler(dispatcher, dialects, config.profile);
+  const handler = createHandler(manager, config.profile, audit.audit);
   const sockets = new AccountSockets(config.runFolder, handler);
   await sockets.prepare();
   undo.defer(() => sockets.close());
   const { control } = config;
-  const keys = control.keysFile === undefined ? undefined : fileAccounts(control.keysFile, control.forwarder);
+  let written: string | undefined;
   const applyAccounts = async (): Promise<void> => {
     await sockets.apply(socketAccounts(manager.state, backEnd, process.getuid!(), control.uid));
-    await keys?.apply(controlAccounts(manager.state, control.keys));
+    if (control.keysFile === undefined) return;
+    const keys = renderAuthorizedKeys(control.forwarder, controlAccounts(manager.state, control.keys));
+    if (keys === written) return;
+    // sshd reads it for the control user, so it may be read by all and is never half written.
+    await writeAtomic(control.keysFile, keys, { mode: 0o644 });
+    written = keys;
   };
   await applyAccounts();
   const reapply = () => applyAccounts().catch((error) => log.error(`accounts: ${messageOf(error)}`));
@@ -95,15 +95,10 @@ export async function startDaemon(
   const tcp = await openTcp(config, handler, manager);
   if (tcp !== undefined) undo.defer(() => closeServer(tcp));
 
-  const plc = plcSource(config, manager, log);
-  if (plc !== undefined) undo.defer(() => plc.close());
-
-  const documents = signedSource(config, manager, log);
-  if (documents !== undefined) undo.defer(() => documents.close());
-
+  const sources = sourcesOf(config, manager, log);
+  for (const source of sources) undo.defer(() => source.close());
   manager.requestSync();
-  plc?.start();
-  documents?.start();
+  for (const source of sources) source.start();
   const kept = undo.move();
   return { manager, close: () => kept.disposeAsync() };
 }
@@ -116,35 +111,26 @@ async function loadState(store: Store, config: DaemonConfig, log: ManagerLog): P
   return newer ? { ...state, keySet: config.keySet } : state;
 }
 
-function plcSource({ plc, profile }: DaemonConfig, manager: Manager, log: ManagerLog): PlcSource | undefined {
-  if (plc === undefined) return undefined;
-  const tls = () => readTls("plc", { ca: plc.caFile });
-  // What cannot be used now is refused now.
-  tls();
-  return new PlcSource({
-    manager,
-    profile: PROFILES[profile],
-    post: httpPost(plc.url, tls),
-    auth: { AuthMethod: "session", session: plc.session },
-    clock: systemClock,
-    random: systemRandom,
-    log,
-    period: plc.periodSeconds * 1000,
-  });
-}
-
-function signedSource(
-  { documents }: DaemonConfig,
-  manager: Manager,
-  log: ManagerLog,
-): SignedSource | undefined {
-  if (documents === undefined) return undefined;
-  const { url, reportUrl, caFile, certFile, keyFile, periodSeconds } = documents;
-  const tls = () => readTls("documents", { ca: caFile, cert: certFile, key: keyFile });
-  tls();
-  const place = httpPlace({ url, ...(reportUrl === undefined ? {} : { reportUrl }) }, tls);
-  const period = periodSeconds * 1000;
-  return new SignedSource({ manager, place, clock: systemClock, random: systemRandom, log, period });
+/** What fetches documents, where the configuration names it. A certificate that cannot be used is refused at the start. */
+function sourcesOf({ plc, documents, profile }: DaemonConfig, manager: Manager, log: ManagerLog): Poller[] {
+  const common = { manager, clock: systemClock, random: systemRandom, log };
+  const found: Poller[] = [];
+  if (plc !== undefined) {
+    const tls = () => readTls("plc", { ca: plc.caFile });
+    tls();
+    const auth = { AuthMethod: "session", session: plc.session };
+    const post = httpPost(plc.url, tls);
+    const period = plc.periodSeconds * 1000;
+    found.push(plcSource({ ...common, profile: PROFILES[profile], post, auth, period }));
+  }
+  if (documents !== undefined) {
+    const { caFile: ca, certFile: cert, keyFile: key } = documents;
+    const tls = () => readTls("documents", { ca, cert, key });
+    tls();
+    const place = httpPlace(documents, tls);
+    found.push(new SignedSource({ ...common, place, period: documents.periodSeconds * 1000 }));
+  }
+  return found;
 }
 
 async function openTcp(

@@ -3,20 +3,14 @@ import { hostname } from "node:os";
 import { backoff, type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
 import { type KeySet, parseKeySet, SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
-import { writeAtomic } from "../../isolation/edge/atomic.ts";
-import { CommandError } from "../../isolation/errors.ts";
-import { EnrolError } from "../errors.ts";
-import { CONTROL_USER, IMAGE_PROGRAMS, LAYOUT, PROGRAMS } from "../layout.ts";
-import { partsOf } from "../parts.ts";
+import { CommandError, EnrolError } from "../../errors.ts";
+import { writeAtomic } from "../../isolation/edge/files.ts";
+import { CONTROL_USER, IMAGE_PROGRAMS, LAYOUT, PROGRAMS, partsOf, sliverdJson } from "../parts.ts";
 import { type EnrolPlan, planEnrolment } from "../plan.ts";
-import { sliverdJson } from "../render.ts";
-import type { EnrolSettings } from "../settings.ts";
-import { checkSameLauncher } from "../trust.ts";
-import { bundleName } from "./bundle.ts";
-import { carryOut } from "./carry-out.ts";
+import { checkSameLauncher, type EnrolSettings } from "../settings.ts";
+import { bundleName, carryOut } from "./carry-out.ts";
 import { hasSystemd, look, textAt, uidOf } from "./look.ts";
-import { service } from "./service.ts";
-import { reloadSshd, wrongSshd } from "./sshd.ts";
+import { reloadSshd, service, wrongSshd } from "./service.ts";
 
 export interface Enrolled {
   readonly node: string;

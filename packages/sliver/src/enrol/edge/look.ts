@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { LAYOUT } from "../layout.ts";
+import { LAYOUT } from "../parts.ts";
 import type { Found, Part } from "../plan.ts";
 
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

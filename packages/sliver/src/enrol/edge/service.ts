@@ -1,11 +1,20 @@
 import { spawn } from "node:child_process";
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import type { Clock } from "@nodeyard/runtime";
-import { sleep } from "@nodeyard/runtime";
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { type Clock, messageOf, sleep } from "@nodeyard/runtime";
+import { EnrolError } from "../../errors.ts";
+import { writeAtomic } from "../../isolation/edge/files.ts";
 import { run } from "../../isolation/edge/run.ts";
-import { EnrolError } from "../errors.ts";
-import { LAYOUT } from "../layout.ts";
-import { hasSystemd, textAt } from "./look.ts";
+import { CONTROL_USER, LAYOUT } from "../parts.ts";
+import { hasSystemd, textAt, uidOf } from "./look.ts";
 
 const UNIT = "nodeyard-sliverd.service";
 /** Milliseconds that a daemon has to end. */
@@ -83,5 +92,98 @@ function startPlain(): void {
     child.unref();
   } finally {
     closeSync(log);
+  }
+}
+
+/** Why the control account could not log in as sshd is configured now, and what to do. Throws EnrolError when sshd refuses its files. */
+export async function wrongSshd(signal: AbortSignal): Promise<string | undefined> {
+  // It wants its folder for that, which the service makes elsewhere.
+  const folder = existsSync("/run/sshd") ? [] : [run(["mkdir", "-p", "-m", "0755", "/run/sshd"], { signal })];
+  await Promise.all(folder);
+  const about = `user=${CONTROL_USER},host=localhost,addr=127.0.0.1`;
+  const text = await run(["/usr/sbin/sshd", "-T", "-C", about], { signal }).catch((cause) => {
+    throw new EnrolError(`sshd refuses its configuration: ${messageOf(cause)}`, { cause });
+  });
+  if (text.split("\n").includes(`authorizedkeysfile ${LAYOUT.keysFile}`)) return undefined;
+  return `sshd does not read ${LAYOUT.sshd}: put "Include /etc/ssh/sshd_config.d/*.conf" at the top of /etc/ssh/sshd_config and reload it`;
+}
+
+/** Sessions go on. Returns what is left to do by hand. */
+export async function reloadSshd(signal: AbortSignal): Promise<readonly string[]> {
+  const left = await reload(signal);
+  const text = textAt(LAYOUT.sshd);
+  if (left.length === 0 && text !== undefined) await writeAtomic(LAYOUT.told, text, { mode: 0o600 });
+  return left;
+}
+
+async function reload(signal: AbortSignal): Promise<readonly string[]> {
+  if (hasSystemd()) {
+    for (const unit of ["ssh.service", "sshd.service"]) {
+      const done = await run(["systemctl", "reload", unit], { signal }).then(
+        () => true,
+        () => false,
+      );
+      if (done) return [];
+    }
+    // A server that a socket starts reads its files at each start.
+    return [];
+  }
+  const pid = Number(textAt("/run/sshd.pid") ?? "");
+  // In a small container the server may be the first process.
+  if (Number.isInteger(pid) && pid >= 1 && textAt(`/proc/${pid}/comm`)?.trim() === "sshd") {
+    process.kill(pid, "SIGHUP");
+    return [];
+  }
+  return ["sshd does not run, or not as a service: start it, or have it read its configuration again"];
+}
+
+/** Milliseconds that processes have to be gone after they were killed. */
+const KILLED_MS = 10_000;
+
+/** Ends what runs as a user, and removes it: `userdel` removes nobody who has a process. */
+export async function removeUser(name: string, clock: Clock, signal: AbortSignal): Promise<void> {
+  const uid = uidOf(name);
+  if (uid === undefined) return;
+  for (let waited = 0; ; waited += LOOK_MS) {
+    const pids = processesOf(uid);
+    if (pids.length === 0) break;
+    if (waited > KILLED_MS)
+      throw new EnrolError(
+        `process ${pids[0]} of the user ${name} does not end; end it by hand, then uninstall again`,
+      );
+    for (const pid of pids) kill(pid);
+    await sleep(clock, LOOK_MS, signal);
+  }
+  await run(["userdel", name], { signal });
+}
+
+/**
+ * Of a user of this machine. Whoever has the same number in a container has another root, and is somebody else, as for `userdel`.
+ * Root's number is nobody's that may be ended.
+ */
+export function processesOf(uid: number): readonly number[] {
+  if (uid === 0) return [];
+  const here = statSync("/");
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => {
+      try {
+        const root = statSync(`/proc/${name}/root`);
+        if (root.dev !== here.dev || root.ino !== here.ino) return false;
+        const line = /^Uid:\s+(.+)$/m.exec(readFileSync(`/proc/${name}/status`, "utf8"))?.[1] ?? "";
+        return line.split(/\s+/).includes(String(uid));
+      } catch {
+        // It ended meanwhile.
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended meanwhile.
   }
 }

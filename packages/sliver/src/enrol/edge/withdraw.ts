@@ -2,18 +2,16 @@ import { lstatSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, messageOf } from "@nodeyard/runtime";
-import { parseConfig } from "../../daemon/index.ts";
+import { parseConfig } from "../../daemon/config.ts";
+import { EnrolError } from "../../errors.ts";
 import { run } from "../../isolation/edge/run.ts";
-import { belongings, isolationSchema } from "../../isolation/index.ts";
-import { EnrolError } from "../errors.ts";
-import { CONTROL_USER, LAYOUT } from "../layout.ts";
-import { REMOVED, REMOVED_LAST } from "../parts.ts";
-import { planWithdrawal } from "../withdrawal.ts";
+import { belongings } from "../../isolation/lxc/edge/belongings.ts";
+import { isolationSchema } from "../../isolation/lxc/options.ts";
+import { CONTROL_USER, LAYOUT, REMOVED, REMOVED_LAST } from "../parts.ts";
+import { planWithdrawal } from "../plan.ts";
 import { type Enrolled, installedPackages, within } from "./enrol.ts";
 import { textAt, uidOf } from "./look.ts";
-import { service } from "./service.ts";
-import { reloadSshd } from "./sshd.ts";
-import { removeUser } from "./user.ts";
+import { reloadSshd, removeUser, service } from "./service.ts";
 
 /** Ending many slivers takes its time. Milliseconds. */
 const DISMANTLE_MS = 600_000;

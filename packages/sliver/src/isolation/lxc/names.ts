@@ -1,4 +1,4 @@
-import { UnsafeTextError } from "../errors.ts";
+import { UnsafeTextError } from "../../errors.ts";
 
 /** Everything of a sliver that has a name or a number on this machine. All of it derives from the index. */
 export interface Names {
@@ -70,4 +70,20 @@ export function readMarkName(name: string): { index: number; incarnation: number
   if (match === null) return undefined;
   const [index, incarnation] = [Number(match[1]), Number(match[2])];
   return index <= HIGHEST_INDEX && Number.isSafeInteger(incarnation) ? { index, incarnation } : undefined;
+}
+
+/**
+ * Who in a file of the host's has an id that is a sliver's; undefined: nobody. `ranges`: the file gives out ranges
+ * (/etc/subuid: name:first:count), else single ids (/etc/passwd: name:x:id).
+ */
+export function clashes(text: string, ranges: boolean): string | undefined {
+  const end = FIRST_ID + (HIGHEST_INDEX + 1) * IDS;
+  for (const line of text.split("\n")) {
+    const fields = line.split(":");
+    const first = Number(ranges ? fields[1] : fields[2]);
+    const count = ranges ? Number(fields[2]) : 1;
+    if (fields.length < 3 || !Number.isSafeInteger(first) || !Number.isSafeInteger(count)) continue;
+    if (first < end && first + count > FIRST_ID) return fields[0];
+  }
+  return undefined;
 }

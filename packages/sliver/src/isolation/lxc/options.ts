@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { IMAGE_DIGEST } from "../storage/index.ts";
+import { IMAGE_DIGEST } from "../storage/edge/archives.ts";
 
 /** Image of slivers that name none, where the configuration does not either. */
 const PRESET = "debian";

@@ -1,4 +1,4 @@
-import { UnsafeTextError } from "../errors.ts";
+import { UnsafeTextError } from "../../errors.ts";
 import type { Names } from "../lxc/names.ts";
 
 /** nftables table of all slivers; nothing outside it is touched. */

@@ -1,6 +1,6 @@
-import type { Limits } from "../../core/index.ts";
+import type { Limits } from "../../core/limits.ts";
 import type { Names } from "../lxc/names.ts";
-import type { BatchLine } from "./batch.ts";
+import type { BatchLine } from "./edge/batch.ts";
 import { deviceName, ipv4 } from "./rules.ts";
 
 /** What all slivers send passes this device, so that they can borrow from each other what is idle. */

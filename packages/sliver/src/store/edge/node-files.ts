@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { StoreFiles } from "../files.ts";
+import type { StoreFiles } from "../store.ts";
 
 /** The files of one folder, which is there and only its owner may enter. */
 export function nodeFiles(folder: string): StoreFiles {

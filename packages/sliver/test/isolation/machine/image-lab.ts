@@ -2,7 +2,9 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
-import { type ImageSource, Images, Pool } from "../../../src/isolation/storage/index.ts";
+import type { ImageSource } from "../../../src/isolation/storage/edge/archives.ts";
+import { Images } from "../../../src/isolation/storage/edge/images.ts";
+import { Pool } from "../../../src/isolation/storage/edge/pool.ts";
 import { type TarMember, tarOf } from "./tar.ts";
 
 const { signal } = new AbortController();

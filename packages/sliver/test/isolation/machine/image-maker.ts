@@ -1,7 +1,9 @@
-/** Unpacks an image until it is killed: `image-maker.ts FOLDER TAR`. It says what it is at, on standard output. */
 import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
-import { Images, Pool } from "../../../src/isolation/storage/index.ts";
+import { Images } from "../../../src/isolation/storage/edge/images.ts";
+import { Pool } from "../../../src/isolation/storage/edge/pool.ts";
+
+/** Unpacks an image until it is killed: `image-maker.ts FOLDER TAR`. It says what it is at, on standard output. */
 
 const [folder, tar] = process.argv.slice(2) as [string, string];
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
-import type { LxcBackEnd } from "../../../src/isolation/index.ts";
+import type { LxcBackEnd } from "../../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { type RealMachine, realMachine } from "./rig.ts";
 import { begin, bringUp, configsOf, inSliver } from "./slivers.ts";
 import { SINK, startWorld, WORLD, WORLD_DEVICE, type World } from "./world.ts";

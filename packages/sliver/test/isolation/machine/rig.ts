@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
 import { difference, hostState } from "../../../../../testing/slivers/index.ts";
-import { isolationSchema, LxcBackEnd, SliverMachine } from "../../../src/isolation/lxc/index.ts";
+import { LxcBackEnd } from "../../../src/isolation/lxc/edge/lxc-back-end.ts";
+import { SliverMachine } from "../../../src/isolation/lxc/edge/machine.ts";
+import { isolationSchema } from "../../../src/isolation/lxc/options.ts";
 import { keep, plant, seedOf } from "./seed.ts";
 
 export { whyNot } from "../../../../../testing/slivers/index.ts";

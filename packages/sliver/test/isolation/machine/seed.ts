@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { IsolationOptions } from "../../../src/isolation/index.ts";
-import type { Pool } from "../../../src/isolation/storage/index.ts";
+import type { IsolationOptions } from "../../../src/isolation/lxc/options.ts";
+import type { Pool } from "../../../src/isolation/storage/edge/pool.ts";
 
 /**
  * A pool with the default image unpacked in it, kept beside the archive: unpacking is what takes longest in most files, and is the

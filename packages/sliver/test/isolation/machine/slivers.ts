@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Rspec } from "@nodeyard/sliver-protocol";
-import { computeLimits, POLICIES, type SliverConfig } from "../../../src/core/index.ts";
-import { configOf } from "../../../src/core/reconcile/config.ts";
-import type { BackEnd } from "../../../src/isolation/index.ts";
+import { computeLimits } from "../../../src/core/limits.ts";
+import { configOf, type SliverConfig } from "../../../src/core/plan.ts";
+import { POLICIES } from "../../../src/core/profiles.ts";
+import type { BackEnd } from "../../../src/isolation/contract.ts";
 import { type RealMachine, SSH_OPTIONS } from "./rig.ts";
 
 /** Per mille of one CPU. */

@@ -1,9 +1,8 @@
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, sleep } from "@nodeyard/runtime";
-import { MachineError } from "../../errors.ts";
-import { type CgroupLayout, type Hierarchy, readLayout } from "../layout.ts";
-import { GUARANTEE, sharesOf, type Write } from "../limits.ts";
+import { MachineError } from "../../../errors.ts";
+import { type CgroupLayout, GUARANTEE, type Hierarchy, readLayout, sharesOf, type Write } from "../limits.ts";
 
 /** All of ours are below this one, so that slivers compete with the rest of the machine as one. */
 export const PARENT = "nodeyard-slivers";

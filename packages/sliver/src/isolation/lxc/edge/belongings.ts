@@ -1,12 +1,14 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { PARENT } from "../../cgroups/index.ts";
+import { messageOf } from "@nodeyard/runtime";
+import { MachineError } from "../../../errors.ts";
+import { PARENT } from "../../cgroups/edge/cgroups.ts";
 import { run } from "../../edge/run.ts";
-import { TABLE } from "../../network/index.ts";
+import { TABLE } from "../../network/rules.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import { readMarkName } from "../names.ts";
-import type { MachineOptions } from "./machine.ts";
-import { OWN_FILES } from "./own-files.ts";
+import { LxcBackEnd } from "./lxc-back-end.ts";
+import { type MachineOptions, OWN_FILES, type SliverMachine } from "./machine.ts";
 
 /** One thing of slivers' that is on this machine. */
 export interface Belonging {
@@ -52,4 +54,32 @@ function absent(error: unknown): string {
   const { cause } = error as { readonly cause?: NodeJS.ErrnoException };
   if (cause?.code === "ENOENT") return "";
   throw error;
+}
+
+/**
+ * Ends every sliver and takes everything of slivers' from this machine. Nothing may be made meanwhile. What is in the
+ * machine's folders and not ours stays. Throws MachineError that names what is left.
+ */
+export async function dismantle(machine: SliverMachine, signal: AbortSignal): Promise<void> {
+  const { options } = machine;
+  if ((await belongings(options, signal)).length === 0) return;
+  await machine.prepareToEnd(signal);
+  const failures: string[] = [];
+  // Of either kind: what one back end made, the other one ends.
+  const backEnd = new LxcBackEnd("account", machine);
+  for (const ref of await backEnd.inspect(signal))
+    await backEnd.destroy(ref, signal).catch((error) => {
+      signal.throwIfAborted();
+      failures.push(`ny-${ref.index}.${ref.incarnation}: ${messageOf(error)}`);
+    });
+  if (failures.length > 0)
+    throw new MachineError(`these slivers did not end, so nothing else was removed: ${failures.join("; ")}`);
+  await machine.dismantle(signal);
+  for (const { kind, name } of await belongings(options, signal)) {
+    if (kind === "interface") await run(["ip", "link", "del", name], { signal });
+    if (kind === "file") await rm(name, { recursive: true, force: true });
+  }
+  const left = await belongings(options, signal);
+  if (left.length > 0)
+    throw new MachineError(`still there: ${left.map(({ kind, name }) => `${kind} ${name}`).join(", ")}`);
 }

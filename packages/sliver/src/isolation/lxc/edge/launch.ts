@@ -1,17 +1,49 @@
 import { readFile } from "node:fs/promises";
-import type { SliverConfig } from "../../../core/index.ts";
-import { limitWrites, PARENT } from "../../cgroups/index.ts";
-import { writeAtomic } from "../../edge/atomic.ts";
+import { connect } from "node:net";
+import { type Clock, sleep } from "@nodeyard/runtime";
+import type { SliverConfig } from "../../../core/plan.ts";
+import { CommandError } from "../../../errors.ts";
+import { PARENT } from "../../cgroups/edge/cgroups.ts";
+import { limitWrites } from "../../cgroups/limits.ts";
+import { together, writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
-import { together } from "../../edge/together.ts";
-import { CommandError } from "../../errors.ts";
 import { lxcConfig } from "../lxc-config.ts";
-import type { Mark } from "../mark.ts";
 import type { Names } from "../names.ts";
-import { waitForSsh } from "./banner.ts";
 import type { SliverMachine } from "./machine.ts";
-import { hostBinds } from "./root-files.ts";
-import { writeSettings } from "./settings.ts";
+import { hostBinds, writeSettings } from "./root-files.ts";
+import type { Mark } from "./sliver-folders.ts";
+
+/** Milliseconds. A lost first packet would cost a second of waiting for the next one. */
+const CONNECT_LIMIT = 100;
+const BANNER_LIMIT = 5_000;
+const BETWEEN = 5;
+
+/** Resolves when an SSH server answers there; rejects with the signal's reason. */
+export async function waitForSsh(address: string, clock: Clock, signal: AbortSignal): Promise<void> {
+  while (!(await answers(address, clock, signal))) await sleep(clock, BETWEEN, signal);
+}
+
+function answers(address: string, clock: Clock, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: address, port: 22 });
+    const end = (answer: boolean) => {
+      timer.cancel();
+      signal.removeEventListener("abort", onAbort);
+      socket.destroy();
+      resolve(answer);
+    };
+    const onAbort = () => end(false);
+    let timer = clock.setTimer(CONNECT_LIMIT, () => end(false));
+    signal.addEventListener("abort", onAbort, { once: true });
+    socket.once("connect", () => {
+      timer.cancel();
+      timer = clock.setTimer(BANNER_LIMIT, () => end(false));
+    });
+    socket.once("data", (data) => end(data.toString("latin1").startsWith("SSH-")));
+    socket.once("error", () => end(false));
+    socket.once("end", () => end(false));
+  });
+}
 
 /** In a sliver's folder; one that has it was started once. */
 export const CONFIG_FILE = "lxc.conf";

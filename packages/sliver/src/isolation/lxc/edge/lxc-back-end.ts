@@ -1,18 +1,15 @@
 import { rm } from "node:fs/promises";
-import type { Observed, SliverConfig } from "../../../core/index.ts";
-import { limitWrites } from "../../cgroups/index.ts";
+import type { Observed, SliverConfig } from "../../../core/plan.ts";
+import { PoolFullError, WrongIncarnationError } from "../../../errors.ts";
+import { limitWrites, otherUnenforced } from "../../cgroups/limits.ts";
 import type { BackEnd, Configured, SliverRef } from "../../contract.ts";
-import { together } from "../../edge/together.ts";
-import { PoolFullError, WrongIncarnationError } from "../../errors.ts";
+import { together } from "../../edge/files.ts";
 import { exists } from "../../storage/edge/pool.ts";
-import type { Mark } from "../mark.ts";
 import { MACHINE_LOCK, markName, type Names, namesOf, readMarkName } from "../names.ts";
-import { otherUnenforced } from "../unenforced.ts";
-import { demandFitMachine } from "./fitness.ts";
 import { CONFIG_FILE, launch } from "./launch.ts";
-import type { SliverMachine } from "./machine.ts";
-import { fitImageRoot, makeAccountRoot } from "./root-files.ts";
-import { makeSecrets, writeSettings } from "./settings.ts";
+import { demandFitMachine, type SliverMachine } from "./machine.ts";
+import { fitImageRoot, makeAccountRoot, makeSecrets, writeSettings } from "./root-files.ts";
+import type { Mark } from "./sliver-folders.ts";
 
 /** Milliseconds that LXC's own process has to end by itself. */
 const MONITOR_LIMIT = 2_000;

@@ -1,19 +1,83 @@
-import { chmod, mkdir } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, messageOf } from "@nodeyard/runtime";
-import { Cgroups } from "../../cgroups/index.ts";
-import { writeAtomic } from "../../edge/atomic.ts";
-import { run } from "../../edge/run.ts";
-import { MachineError } from "../../errors.ts";
-import { Network } from "../../network/index.ts";
-import { packagesOf } from "../../programs.ts";
-import { exists } from "../../storage/edge/pool.ts";
-import { Images, Pool, Subvolumes } from "../../storage/index.ts";
+import { MachineError } from "../../../errors.ts";
+import { Cgroups } from "../../cgroups/edge/cgroups.ts";
+import { strayingGroup } from "../../cgroups/limits.ts";
+import { writeAtomic } from "../../edge/files.ts";
+import { packagesOf, run } from "../../edge/run.ts";
+import { Network } from "../../network/edge/network.ts";
+import { Images } from "../../storage/edge/images.ts";
+import { exists, Pool } from "../../storage/edge/pool.ts";
+import { Subvolumes } from "../../storage/edge/subvolumes.ts";
+import { SECCOMP_POLICY } from "../lxc-config.ts";
+import { clashes } from "../names.ts";
 import type { IsolationOptions } from "../options.ts";
-import { SECCOMP_POLICY } from "../seccomp.ts";
-import { keepNetwork } from "./kept-network.ts";
-import { removeOwn } from "./own-files.ts";
 import { SliverFolders } from "./sliver-folders.ts";
+
+/**
+ * Keeps in the machine's folder the first two numbers of slivers' addresses, for as long as there are slivers: those that were
+ * made have them inside, and would be looked for in vain at others. Throws MachineError.
+ */
+export async function keepNetwork(folder: string, network: string, slivers: number): Promise<void> {
+  const kept = await keptNetwork(folder);
+  if (kept === network) return;
+  if (kept !== undefined && slivers > 0)
+    throw new MachineError(
+      `isolation.network is ${network}, and the existing slivers (${slivers}) have addresses of ${kept}: ` +
+        `write ${kept} again; it can change once they have ended (sliverd --dismantle ends all of them)`,
+    );
+  await writeAtomic(fileIn(folder), `${network}\n`);
+}
+
+/** What is kept there: for who ends the slivers that have it, whatever is configured by now. */
+export async function keptNetwork(folder: string): Promise<string | undefined> {
+  const text = await readFile(fileIn(folder), "utf8").catch(() => "");
+  return text.trim() || undefined;
+}
+
+function fileIn(folder: string): string {
+  return join(folder, "network");
+}
+
+/**
+ * Throws MachineError where a sliver would not be kept to its limits, or would share its ids: then none may be made or started. Those
+ * that there are can be ended all the same.
+ */
+export async function demandFitMachine(): Promise<void> {
+  const straying = strayingGroup(await text("/proc/1/cgroup"));
+  if (straying !== undefined)
+    throw new MachineError(
+      `process 1 of this machine is in control group ${straying}, below which LXC would start slivers without their limits: ` +
+        "start it in / or in /init.scope",
+    );
+  for (const file of ["/etc/passwd", "/etc/group", "/etc/subuid", "/etc/subgid"]) {
+    const clash = clashes(await text(file), file.startsWith("/etc/sub"));
+    if (clash !== undefined)
+      throw new MachineError(`${file} gives ids of slivers to ${clash}; no other user may have them`);
+  }
+}
+
+async function text(file: string): Promise<string> {
+  return readFile(file, "utf8").catch(() => "");
+}
+
+/** What the machine's folder may hold that is ours; whatever else is there is somebody's. */
+export const OWN_FILES = [
+  "slivers",
+  "pool",
+  "pool.img",
+  "pool.img.new",
+  "cache",
+  "network",
+  "seccomp.policy",
+] as const;
+
+/** Removes what is ours in a folder, and the folder when nothing else is in it. Nothing may be mounted there. */
+export async function removeOwn(folder: string, own: readonly string[] = OWN_FILES): Promise<void> {
+  for (const name of own) await rm(join(folder, name), { recursive: true, force: true });
+  if ((await readdir(folder).catch(() => undefined))?.length === 0) await rmdir(folder);
+}
 
 export interface MachineOptions extends IsolationOptions {
   /** bit/s. */
@@ -22,7 +86,7 @@ export interface MachineOptions extends IsolationOptions {
   readonly onProgress: (line: string) => void;
 }
 
-const PROGRAMS = packagesOf(["lxc-start", "btrfs", "nft", "ip", "tc"]);
+const NEEDED_PROGRAMS = packagesOf(["lxc-start", "btrfs", "nft", "ip", "tc"]);
 
 /** What slivers share on this machine, and what is made for the first and taken away after the last. */
 export class SliverMachine {
@@ -131,7 +195,7 @@ export class SliverMachine {
   }
 
   async #prepare(signal: AbortSignal): Promise<void> {
-    for (const [program, name] of Object.entries(PROGRAMS))
+    for (const [program, name] of Object.entries(NEEDED_PROGRAMS))
       await run(["which", program], { signal }).catch((cause) => {
         throw new MachineError(`slivers need ${program}; apt-get install ${name}`, { cause });
       });

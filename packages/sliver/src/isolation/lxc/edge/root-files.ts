@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import {
   chmod,
   chown,
@@ -11,12 +12,24 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
-import { together } from "../../edge/together.ts";
-import { ImageError } from "../../errors.ts";
+import type { SliverConfig } from "../../../core/plan.ts";
+import { ImageError } from "../../../errors.ts";
+import { together, writeAtomic } from "../../edge/files.ts";
 import { exists } from "../../storage/edge/pool.ts";
-import { loginLines, nameFiles, sudoersLine, withLine } from "../inner-files.ts";
+import {
+  authorizedKeys,
+  HOST_KEY,
+  initScript,
+  loginLines,
+  nameFiles,
+  openSshPrivateKey,
+  sshdConfig,
+  sudoersLine,
+  withLine,
+} from "../inner-files.ts";
 import type { Bind } from "../lxc-config.ts";
 import { LOGIN_ID, type Names } from "../names.ts";
+import type { Mark } from "./sliver-folders.ts";
 
 /** Of the host, seen by account slivers: programs, and what they read. Nothing that speaks of the host's users. */
 const SEEN: readonly string[] = [
@@ -133,4 +146,40 @@ async function within(root: string, path: string): Promise<string> {
 export async function makeEtc(etc: string, { idBase }: Names): Promise<void> {
   await mkdir(etc, { recursive: true, mode: 0o755 });
   await chown(etc, idBase, idBase);
+}
+
+/** A host key of its own: one that two slivers share tells nobody which of them answers. */
+export async function makeSecrets(etc: string, names: Names): Promise<void> {
+  await makeEtc(etc, names);
+  const file = join(etc, HOST_KEY);
+  if (await exists(file)) return;
+  const { d, x } = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
+  const [seed, publicKey] = [d, x].map((value) => Buffer.from(value!, "base64url"));
+  await writeAtomic(file, openSshPrivateKey(seed!, publicKey!, names.user), {
+    mode: 0o600,
+    owner: names.idBase,
+  });
+}
+
+/** What is read anew at each login and each start. It is written before each start, so that it need not be durable. */
+export async function writeSettings(
+  etc: string,
+  root: Mark["root"],
+  names: Names,
+  { enabled, keys, initscript }: SliverConfig,
+): Promise<void> {
+  const logins = root === "account" ? [names.user] : [names.user, "root"];
+  const files: readonly (readonly [string, string])[] = [
+    ["authorized_keys", enabled ? authorizedKeys(keys) : ""],
+    ["sshd_config", sshdConfig(logins)],
+    ["init", initScript(names.user)],
+    ["initscript", initscript],
+  ];
+  await together(
+    ...files.map(async ([name, text]) => {
+      const path = join(etc, name);
+      if ((await readFile(path, "utf8").catch(() => undefined)) === text) return;
+      await writeAtomic(path, text, { mode: 0o644, owner: names.idBase, durable: false });
+    }),
+  );
 }

@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
-import type { SliverConfig } from "../../../core/index.ts";
+import type { SliverConfig } from "../../../core/plan.ts";
+import { CommandError } from "../../../errors.ts";
+import { together } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
-import { together } from "../../edge/together.ts";
-import { CommandError } from "../../errors.ts";
 import type { Names } from "../../lxc/names.ts";
 import { frameScript, type Inbound, type Outbound, removalScript, sliverScript, TABLE } from "../rules.ts";
 import {

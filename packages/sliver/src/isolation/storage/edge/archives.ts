@@ -1,9 +1,41 @@
-import { mkdir, opendir, readdir, rename, rm } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { lstat, mkdir, opendir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { CommandError, ImageError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
-import { ImageError } from "../../errors.ts";
-import { archiveName, debianCommand, type ImageSource } from "../source.ts";
 import { exists } from "./pool.ts";
+
+/** Where a root comes from: an archive, a folder, or a Debian release that is made here once. */
+export type ImageSource =
+  | {
+      readonly tar: string;
+      /** What the archive must be, in hexadecimal; absent: whatever is there. */
+      readonly sha256?: string | undefined;
+    }
+  | { readonly folder: string }
+  | { readonly debian: string; readonly packages: readonly string[] };
+
+/** Of an image that is asked for by what is in it: the digest of its archive. */
+export const IMAGE_DIGEST = /^sha256:([0-9a-f]{64})$/;
+
+/** What every image that is made here holds: a sliver without them cannot be logged in to, or not used. */
+const ALWAYS = ["openssh-server", "iproute2", "sudo"];
+
+/** Of an archive that is made here: equal sources share it. */
+export function archiveName(source: Exclude<ImageSource, { readonly tar: string }>): string {
+  const key = createHash("sha256").update(JSON.stringify(source)).digest("hex").slice(0, 16);
+  return "debian" in source ? `debian-${source.debian}-${key}.tar` : `${key}.tar`;
+}
+
+/** Arguments that make a release's archive at `target`, from these files of apt sources. */
+export function debianCommand(
+  { debian, packages }: { readonly debian: string; readonly packages: readonly string[] },
+  target: string,
+  aptSources: readonly string[],
+): [string, ...string[]] {
+  const include = [...ALWAYS, ...packages].join(",");
+  return ["mmdebstrap", "--variant=minbase", `--include=${include}`, debian, target, ...aptSources];
+}
 
 export interface ArchiveOptions {
   /** Where archives that are made here are kept. */
@@ -100,4 +132,46 @@ async function aptSources(): Promise<string[]> {
   const found: string[] = [];
   for (const file of files) if (await exists(file)) found.push(file);
   return found;
+}
+
+/** Without them a root cannot be a sliver's. */
+const NEEDED = ["usr/sbin/sshd", "usr/bin/setpriv"];
+
+/**
+ * Unpacks an archive into a new subvolume, and makes that read only. An archive is hostile: GNU tar, which is run as root
+ * here, takes names as relative, refuses those with `..`, writes through no link that it unpacked, and fails when it left
+ * something out. No device node stays: a sliver's are made by LXC. Set-uid programs stay set-uid, for ids that are
+ * nobody's on this machine, in a pool that nobody else can enter. It takes at most `room` bytes. Throws ImageError, CommandError.
+ */
+export async function unpack(
+  name: string,
+  tar: string,
+  root: string,
+  room: number,
+  signal: AbortSignal,
+): Promise<void> {
+  await run(["btrfs", "subvolume", "create", root], { signal });
+  await run(["btrfs", "qgroup", "limit", String(room), root], { signal });
+  const words = ["--numeric-owner", "--xattrs", "--same-permissions", "--delay-directory-restore"];
+  await run(["tar", "-x", ...words, "-f", tar, "-C", root], { signal, diesWithUs: true }).catch((cause) => {
+    if (!(cause instanceof CommandError)) throw cause;
+    throw new ImageError(`image ${name} cannot be unpacked from ${tar}: ${cause.message}`, { cause });
+  });
+  await run(["find", root, "-xdev", "(", "-type", "b", "-o", "-type", "c", ")", "-delete"], { signal });
+  for (const program of NEEDED)
+    if (!(await isWithin(root, program))) throw new ImageError(`image ${name} has no /${program}`);
+  await run(["btrfs", "property", "set", root, "ro", "true"], { signal });
+}
+
+/** Whether the image has it itself: a link of an image is not followed into the machine's own files. */
+async function isWithin(root: string, path: string): Promise<boolean> {
+  let at = root;
+  for (const part of path.split("/")) {
+    at = join(at, part);
+    const info = await lstat(at).catch(() => undefined);
+    if (info === undefined) return false;
+    // /usr/sbin may be a link to /usr/bin, as other systems have it: inside it is good, from here nobody looks.
+    if (info.isSymbolicLink()) return true;
+  }
+  return true;
 }

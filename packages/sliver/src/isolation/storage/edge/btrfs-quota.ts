@@ -1,10 +1,20 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { CommandError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
-import { CommandError } from "../../errors.ts";
 import type { QuotaTools } from "../quota-groups.ts";
-import { readRefusal } from "../quota-refusal.ts";
-import type { ListedSubvolume } from "../subvolume-list.ts";
+import type { ListedSubvolume } from "./subvolumes.ts";
+
+/**
+ * Why `btrfs qgroup destroy` (btrfs-progs 6, locale C) did not do it: the group is not there, or it counts something still.
+ * Undefined: for any other reason, also when it is the pool that is not there.
+ */
+export function readRefusal(message: string): "gone" | "busy" | undefined {
+  const [, reason] = /unable to destroy quota group: (.+?)\s*$/m.exec(message) ?? [];
+  if (reason === "No such file or directory") return "gone";
+  if (reason === "Device or resource busy") return "busy";
+  return undefined;
+}
 
 /**
  * Notes are empty files in the pool itself, named as the subvolume's number. The file system writes them no later than the

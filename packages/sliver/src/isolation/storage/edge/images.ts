@@ -4,14 +4,11 @@ import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
-import { writeAtomic } from "../../edge/atomic.ts";
-import { ImageError, PoolFullError } from "../../errors.ts";
-import { IMAGE_DIGEST, type ImageSource } from "../source.ts";
-import { imagesInUse } from "../subvolume-list.ts";
-import { Archives } from "./archives.ts";
-import { freeSubvolume } from "./delete-subvolume.ts";
+import { ImageError, PoolFullError } from "../../../errors.ts";
+import { writeAtomic } from "../../edge/files.ts";
+import { Archives, IMAGE_DIGEST, type ImageSource, unpack } from "./archives.ts";
 import { exists, type Pool } from "./pool.ts";
-import { unpack } from "./unpack.ts";
+import { freeSubvolume, imagesInUse } from "./subvolumes.ts";
 
 export interface ImageOptions {
   readonly sources: Readonly<Record<string, ImageSource>>;

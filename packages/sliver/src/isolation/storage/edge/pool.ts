@@ -1,10 +1,10 @@
 import { mkdir, readFile, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { MachineError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
-import { MachineError } from "../../errors.ts";
 import { type QuotaGroupOptions, QuotaGroups } from "../quota-groups.ts";
-import { type ListedSubvolume, readSubvolumes } from "../subvolume-list.ts";
 import { BtrfsQuota } from "./btrfs-quota.ts";
+import { type ListedSubvolume, readSubvolumes } from "./subvolumes.ts";
 
 /** Bytes that a file of our own leaves free beside it: the machine has to go on when the pool is full. */
 const SPARE = 67_108_864;

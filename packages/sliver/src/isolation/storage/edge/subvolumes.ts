@@ -1,8 +1,76 @@
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { run } from "../../edge/run.ts";
-import { deleteSubvolume } from "./delete-subvolume.ts";
+import type { QuotaGroups } from "../quota-groups.ts";
 import type { Pool } from "./pool.ts";
+
+/** A subvolume, and what it is a copy of. */
+export interface ListedSubvolume {
+  readonly id: number;
+  /** From the top of the file system. */
+  readonly path: string;
+  readonly uuid: string;
+  /** Absent for one that was made empty. */
+  readonly parent?: string;
+}
+
+/** Reads `btrfs subvolume list -u -q`: `ID 258 gen 9 top level 5 parent_uuid UUID|- uuid UUID path images/x`. */
+export function readSubvolumes(text: string): ListedSubvolume[] {
+  return text.split("\n").flatMap((line) => {
+    const [, id, parent, uuid, path] =
+      /^ID (\d+) .* parent_uuid (\S+) +uuid (\S+) path (.+)$/.exec(line) ?? [];
+    if (parent === undefined || uuid === undefined || path === undefined) return [];
+    return [{ id: Number(id), path, uuid, ...(parent === "-" ? {} : { parent }) }];
+  });
+}
+
+/** Digests of images that something is a copy of: it shares their blocks, and would have to hold them alone without them. */
+export function imagesInUse(all: readonly Omit<ListedSubvolume, "id">[]): Set<string> {
+  const parents = new Set(all.map(({ parent }) => parent));
+  return new Set(
+    all.flatMap(({ path, uuid }) => {
+      const digest = /(?:^|\/)images\/([0-9a-f]{64})$/.exec(path)?.[1];
+      return digest !== undefined && parents.has(uuid) ? [digest] : [];
+    }),
+  );
+}
+
+/** Of a subvolume the root's number is always 256; anything else is what a crash left of making one. */
+const ROOT = 256;
+
+/**
+ * One that is not there is no error. Its space and its quota group go in the file system's own time. Resolves to the number
+ * of the subvolume that went.
+ */
+export async function deleteSubvolume(
+  path: string,
+  groups: QuotaGroups,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const info = await stat(path).catch(() => undefined);
+  if (info === undefined) return undefined;
+  if (info.ino !== ROOT) {
+    await rm(path, { recursive: true, force: true });
+    return undefined;
+  }
+  const id = Number(await run(["btrfs", "inspect-internal", "rootid", path], { signal }));
+  await groups.owe(id);
+  try {
+    await run(["btrfs", "subvolume", "delete", path], { signal });
+  } finally {
+    // Who gave up may have done so a moment too late.
+    if ((await stat(path).catch(() => undefined)) === undefined) groups.begin(id);
+  }
+  return id;
+}
+
+/** Resolves when its space is there again: for what is large, and whose room the next one needs. */
+export async function freeSubvolume(path: string, groups: QuotaGroups, signal: AbortSignal): Promise<void> {
+  const id = await deleteSubvolume(path, groups, signal);
+  if (id === undefined) return;
+  await run(["btrfs", "filesystem", "sync", dirname(path)], { signal });
+  await run(["btrfs", "subvolume", "sync", dirname(path), String(id)], { signal });
+}
 
 /** The roots of slivers: one subvolume each, with a limit on what it has for itself alone. */
 export class Subvolumes {

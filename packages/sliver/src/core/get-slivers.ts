@@ -1,0 +1,162 @@
+import {
+  MAX_AMOUNT,
+  type Malformed,
+  NAME,
+  type Resource,
+  type Rspec,
+  sshKey,
+} from "@nodeyard/sliver-protocol";
+import { WrongDocumentError } from "../errors.ts";
+import type { Delivery } from "./deliver.ts";
+import type { WireProfile } from "./profiles.ts";
+import { type Incoming, NO_VERSION } from "./record.ts";
+
+type Struct = Readonly<Record<string, unknown>>;
+
+/**
+ * What a `GetSlivers` reply or the content of an old ticket brings (docs/contract/slivers.md, "GetSlivers"). One sliver that is
+ * malformed is reported and does not spoil the others. Throws WrongDocumentError for what cannot be a reply at all.
+ */
+export function readGetSlivers(value: unknown, node: string, profile: WireProfile): Delivery {
+  // Until January 2007 PLC sent an array of one struct per node.
+  const reply = Array.isArray(value) ? value.find((one) => isFor(one, node)) : value;
+  if (!isStruct(reply)) throw new WrongDocumentError(`the reply has no struct for node ${node}`);
+  if (!isFor(reply, node))
+    throw new WrongDocumentError(`the reply is for node ${String(reply.node_id)}, this is ${node}`);
+  if (!isTime(reply.timestamp) || !Array.isArray(reply.slivers))
+    throw new WrongDocumentError("the reply has no timestamp or no slivers");
+  const number = reply.timestamp;
+  const scripts = initscripts(reply.initscripts);
+  const records: Incoming[] = [];
+  const malformed: Malformed[] = [];
+  for (const sliver of reply.slivers) {
+    const result = readSliver(sliver, number, scripts, profile);
+    if ("reason" in result) malformed.push(result);
+    else records.push(result);
+  }
+  return { version: { ...NO_VERSION, number }, digest: "", records, malformed };
+}
+
+function readSliver(
+  value: unknown,
+  timestamp: number,
+  scripts: ReadonlyMap<string, string>,
+  profile: WireProfile,
+): Incoming | Malformed {
+  if (!isStruct(value) || typeof value.name !== "string" || !NAME.test(value.name))
+    return { reason: `${JSON.stringify(isStruct(value) ? value.name : value)} is not a name of a sliver` };
+  const { name } = value;
+  const bad = (reason: string): Malformed => ({ name, reason });
+  const attributes = attributesOf(value.attributes);
+  const instantiation = String(value.instantiation ?? "").toLowerCase();
+  const kind = kindOf(attributes.get("type"), instantiation);
+  if (!isInstantiation(instantiation)) return bad(`instantiation ${JSON.stringify(value.instantiation)}`);
+  if (kind === undefined) return bad(`type ${JSON.stringify(attributes.get("type"))}`);
+  const expires = value.expires ?? undefined;
+  if (expires !== undefined && !isTime(expires)) return bad(`expires ${JSON.stringify(expires)}`);
+  const keys = keysOf(value.keys);
+  const initscript =
+    textTag(attributes, "initscript_code") ?? initscriptOf(textTag(attributes, "initscript"), scripts);
+  if (initscript.includes("\0")) return bad("the initscript holds NUL");
+  const delegate = textTag(attributes, "delegations");
+  return {
+    name,
+    stamp: { epoch: 0, number: isTime(value.timestamp) ? value.timestamp : timestamp },
+    generation: 0,
+    kind,
+    instantiation,
+    ...(expires === undefined ? {} : { expiresAt: expires }),
+    keys,
+    initscript,
+    delegations: delegate !== undefined && NAME.test(delegate) ? [{ caller: delegate }] : [],
+    rspec: rspecOf(attributes, profile),
+    ...(isTime(value.slice_id) ? { sliceId: value.slice_id } : {}),
+    attributes: Object.fromEntries(
+      [...attributes].flatMap(([key, text]) => (typeof text === "string" ? [[key, text]] : [])),
+    ),
+  };
+}
+
+/** A key that is none is left out: it would let nobody in, and the others are still good. */
+function keysOf(value: unknown): string[] {
+  const entries = Array.isArray(value) ? value : [];
+  return entries.flatMap((entry) => {
+    try {
+      const text = isStruct(entry) ? entry.key : entry;
+      return typeof text === "string" ? [sshKey(text)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** The last of several tags with one name wins. */
+function attributesOf(value: unknown): Map<string, unknown> {
+  const tags = new Map<string, unknown>();
+  for (const tag of Array.isArray(value) ? value : []) {
+    const name = isStruct(tag) ? (tag.tagname ?? tag.name) : undefined;
+    if (typeof name === "string" && /^[A-Za-z0-9_.-]{1,64}$/.test(name))
+      tags.set(name, (tag as Struct).value);
+  }
+  return tags;
+}
+
+/** By name of one that the reply lists; before 2007 the tag was the script itself. */
+function initscriptOf(tag: string | undefined, scripts: ReadonlyMap<string, string>): string {
+  if (tag === undefined) return "";
+  return scripts.get(tag) ?? (tag.startsWith("#!") ? tag : "");
+}
+
+function initscripts(value: unknown): Map<string, string> {
+  const scripts = new Map<string, string>();
+  for (const one of Array.isArray(value) ? value : [])
+    if (isStruct(one) && typeof one.name === "string" && typeof one.script === "string")
+      scripts.set(one.name, one.script);
+  return scripts;
+}
+
+function kindOf(type: unknown, instantiation: string): Incoming["kind"] | undefined {
+  if (type === undefined || type === "") return instantiation === "nm-controller" ? "controller" : "sliver";
+  if (type === "delegate" || type === "controller.Controller") return "controller";
+  return typeof type === "string" && type.startsWith("sliver.") ? "sliver" : undefined;
+}
+
+function isInstantiation(text: string): text is Incoming["instantiation"] {
+  return ["plc-instantiated", "delegated", "nm-controller", "not-instantiated"].includes(text);
+}
+
+function isFor(value: unknown, node: string): boolean {
+  return isStruct(value) && (value.node_id === undefined || String(value.node_id) === node);
+}
+
+function isStruct(value: unknown): value is Struct {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** The tag where it is a number, else the default; what is no number or null is as if it were missing. */
+function rspecOf(tags: ReadonlyMap<string, unknown>, { policy, resources }: WireProfile): Rspec {
+  const rspec: { -readonly [name in Resource]: number } = { ...policy.defaults };
+  for (const { wire, resource, scale } of resources) {
+    const amount = tagAmount(tags.get(wire), scale);
+    if (amount !== undefined) rspec[resource] = amount;
+  }
+  const cores = /^(\d{1,4})(b?)$/.exec(String(tags.get("cpu_cores") ?? ""));
+  if (cores === null) return rspec;
+  return { ...rspec, cpuCores: Number(cores[1]), cpuCoresBestEffort: cores[2] === "b" ? 1 : 0 };
+}
+
+function textTag(tags: ReadonlyMap<string, unknown>, name: string): string | undefined {
+  const value = tags.get(name);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** Negative amounts had no meaning of their own and count as 0. */
+function tagAmount(value: unknown, scale: number): number | undefined {
+  if (typeof value !== "string" && typeof value !== "number") return undefined;
+  const digits = /^\s*([+-]?\d{1,15})\s*$/.exec(String(value))?.[1];
+  return digits === undefined ? undefined : Math.min(MAX_AMOUNT, Math.max(0, Number(digits)) * scale);
+}

@@ -1,0 +1,58 @@
+import type { Loan, LoanRefusal, LoanStatus, Resource, Rspec } from "@nodeyard/sliver-protocol";
+import { type Policy, ZERO_IS_UNLIMITED } from "./profiles.ts";
+import type { SliverRecord } from "./record.ts";
+
+export interface LoanResult {
+  readonly effective: ReadonlyMap<string, Rspec>;
+  /** Of every lender's list, in its order. */
+  readonly loanStatuses: ReadonlyMap<string, readonly LoanStatus[]>;
+}
+
+type Amounts = { -readonly [name in Resource]: number };
+
+/**
+ * What each sliver has after loans given and received (docs/contract/slivers.md, "Loans"). Only what documents give can be lent,
+ * so that the result does not depend on the order of lenders; a list is walked in its own order, and what does not fit
+ * is skipped and said. `now` is in seconds.
+ */
+export function computeLoans(
+  records: ReadonlyMap<string, SliverRecord>,
+  minimums: Policy["minimums"],
+  now: number,
+): LoanResult {
+  const slivers = [...records.values()].filter(({ kind }) => kind === "sliver");
+  const effective = new Map<string, Amounts>(slivers.map(({ name, rspec }) => [name, { ...rspec }]));
+  const loanStatuses = new Map<string, LoanStatus[]>();
+  for (const lender of slivers) {
+    const residual: Amounts = { ...lender.rspec };
+    const list = lender.local.loans.map((loan) => {
+      const borrower = records.get(loan.to);
+      const refusal = refusalOf(loan, borrower, residual, minimums, now);
+      if (refusal !== undefined) return { ...loan, honoured: false, refusal };
+      residual[loan.resource as Resource] -= loan.amount;
+      effective.get(lender.name)![loan.resource as Resource] -= loan.amount;
+      effective.get(loan.to)![loan.resource as Resource] += loan.amount;
+      return { ...loan, honoured: true };
+    });
+    loanStatuses.set(lender.name, list);
+  }
+  return { effective, loanStatuses };
+}
+
+function refusalOf(
+  loan: Loan,
+  borrower: SliverRecord | undefined,
+  residual: Rspec,
+  minimums: Policy["minimums"],
+  now: number,
+): LoanRefusal | undefined {
+  const resource = loan.resource as Resource;
+  if (borrower?.kind !== "sliver") return "absent";
+  if (loan.generation !== undefined && loan.generation !== borrower.generation) return "generation";
+  if (loan.until !== undefined && loan.until < now) return "ended";
+  const minimum = minimums[resource];
+  // A list may be older than the table of what can be lent; the old manager stopped working at such an entry.
+  if (minimum === undefined) return "not-loanable";
+  if (ZERO_IS_UNLIMITED.has(resource) && borrower.rspec[resource] === 0) return "not-loanable";
+  return loan.amount <= residual[resource] - minimum ? undefined : "floor";
+}

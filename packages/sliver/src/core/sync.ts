@@ -1,0 +1,158 @@
+import type { LoanStatus, Resource, Rspec } from "@nodeyard/sliver-protocol";
+import { assignCores, computeLimits } from "./limits.ts";
+import { computeLoans } from "./loans.ts";
+import { configOf, type Observed, plan, type SliverConfig, type Task, wanted } from "./plan.ts";
+import type { Policy } from "./profiles.ts";
+import type { SliverRecord, State } from "./record.ts";
+import { expire, nextEnd } from "./time.ts";
+import { countAll, dailyRates, type Sent } from "./traffic.ts";
+
+/**
+ * Gives an index to what is to be made and has none: the lowest that neither a record nor anything found on the machine
+ * has. After a lost store, what is found and is plainly the same sliver is taken over as it runs.
+ */
+export function assign(
+  state: State,
+  observed: readonly Observed[],
+  highestIndex: number,
+): { state: State; unplaced: readonly string[] } {
+  const records = new Map(state.records);
+  let { nextIncarnation } = state;
+  for (const { incarnation } of observed) nextIncarnation = Math.max(nextIncarnation, incarnation + 1);
+  const taken = new Set<number>();
+  for (const { local } of records.values()) if (local.index !== undefined) taken.add(local.index);
+  const free = observed.filter(({ index }) => !taken.has(index));
+  for (const { index } of observed) taken.add(index);
+
+  for (const record of state.records.values()) {
+    const { adopt, ...local } = record.local;
+    if (adopt === undefined) continue;
+    const found = free.find(
+      ({ name, generation }) => name === record.name && generation === record.generation,
+    );
+    const place = found === undefined ? {} : { index: found.index, incarnation: found.incarnation };
+    records.set(record.name, { ...record, local: { ...local, ...place } });
+  }
+
+  const unplaced: string[] = [];
+  let candidate = 1;
+  for (const record of [...records.values()].sort((a, b) => a.local.incarnation - b.local.incarnation)) {
+    if (wanted(record) !== true || record.local.index !== undefined) continue;
+    while (taken.has(candidate)) candidate++;
+    if (candidate > highestIndex) {
+      unplaced.push(record.name);
+      continue;
+    }
+    taken.add(candidate);
+    // A lost store may have counted less far than what is found.
+    const incarnation = isUsed(record, observed) ? nextIncarnation++ : record.local.incarnation;
+    records.set(record.name, { ...record, local: { ...record.local, index: candidate, incarnation } });
+  }
+  return { state: { ...state, nextIncarnation, records }, unplaced };
+}
+
+function isUsed({ local }: SliverRecord, observed: readonly Observed[]): boolean {
+  return observed.some(({ incarnation }) => incarnation === local.incarnation);
+}
+
+/** The machine, as far as deciding needs it. */
+export interface Machine {
+  readonly policy: Policy;
+  /** Per mille of one CPU for all slivers. */
+  readonly cpu: number;
+  /** bit/s. */
+  readonly link: number;
+  /** Threads of the same core, for each core; empty: cores are not handed out. */
+  readonly siblings: readonly (readonly number[])[];
+  readonly highestIndex: number;
+}
+
+export interface SyncResult {
+  /** To be stored before a task is begun. */
+  readonly state: State;
+  readonly effective: ReadonlyMap<string, Rspec>;
+  readonly loanStatuses: ReadonlyMap<string, readonly LoanStatus[]>;
+  readonly tasks: readonly Task[];
+  /** What found no index, and cores that a sliver wanted and did not get. */
+  readonly unplaced: readonly string[];
+  readonly missingCores: ReadonlyMap<string, number>;
+  /** Seconds after which the next sync finds something over; Infinity: nothing ends by its time. */
+  readonly nextEnd: number;
+}
+
+/** The old `sync()`, without any effect of its own. `now` is in seconds. Twice in a row, the second plans nothing new. */
+export function sync(
+  before: State,
+  observed: readonly Observed[],
+  machine: Machine,
+  now: number,
+): SyncResult {
+  const { state: assigned, unplaced } = assign(expire(before, now), observed, machine.highestIndex);
+  const { policy } = machine;
+  const { effective, loanStatuses } = computeLoans(assigned.records, policy.minimums, now);
+  const sent = sentByName(assigned.records, observed);
+  const state = { ...assigned, traffic: count(assigned, sent, effective, now) };
+  const placed = placedOnly(state.records, effective);
+  const limits = computeLimits(placed, machine);
+  const sets = assignCores(state.records, placed, machine.siblings);
+  const configs = new Map<string, SliverConfig>();
+  for (const [name, rspec] of placed) {
+    const record = state.records.get(name)!;
+    const cores = machine.siblings.length === 0 ? undefined : sets.cores.get(name);
+    const day = state.traffic.get(name);
+    const { net, ...others } = limits.get(name)!;
+    const daily =
+      day?.generation === record.generation ? dailyRates(net, rspec, day, sent.get(name), now) : net;
+    configs.set(name, configOf(record, record.local.index!, rspec, { ...others, net: daily }, cores));
+  }
+  const lendable = Object.keys(policy.minimums) as Resource[];
+  const tasks = plan({ records: state.records, configs, observed, safe: state.safe, lendable });
+  const missingCores = sets.missing;
+  return { state, effective, loanStatuses, tasks, unplaced, missingCores, nextEnd: nextEnd(state, now) };
+}
+
+/** True when a sync that made `after` of `before` found something to be stored. */
+export function hasChanged(before: State, after: State): boolean {
+  return JSON.stringify(changeable(before)) !== JSON.stringify(changeable(after));
+}
+
+/** What sync may change in a state. */
+function changeable({ records, nextIncarnation, usedTickets, ticketsForgotten, traffic }: State): unknown {
+  return [
+    nextIncarnation,
+    ticketsForgotten,
+    [...usedTickets.keys()],
+    [...traffic],
+    [...records.values()].map(({ name, local }) => [name, local]),
+  ];
+}
+
+function sentByName(records: State["records"], observed: readonly Observed[]): ReadonlyMap<string, Sent> {
+  const byIncarnation = new Map(observed.map(({ incarnation, sent }) => [incarnation, sent]));
+  return new Map(
+    [...records.values()].flatMap(({ name, local }) => {
+      const sent = byIncarnation.get(local.incarnation);
+      return sent === undefined ? [] : [[name, sent] as const];
+    }),
+  );
+}
+
+function count(
+  { records, traffic }: State,
+  sent: ReadonlyMap<string, Sent>,
+  effective: ReadonlyMap<string, Rspec>,
+  now: number,
+): State["traffic"] {
+  const found = [...sent].flatMap(([name, one]) => {
+    const { generation, rspec } = records.get(name)!;
+    return [{ name, generation, sent: one, rspec: effective.get(name) ?? rspec }];
+  });
+  return countAll(traffic, found, now);
+}
+
+function placedOnly(
+  records: ReadonlyMap<string, SliverRecord>,
+  effective: ReadonlyMap<string, Rspec>,
+): Map<string, Rspec> {
+  return new Map([...effective].filter(([name]) => records.get(name)?.local.index !== undefined));
+}

@@ -1,0 +1,58 @@
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+
+export interface AtomicOptions {
+  readonly mode?: number;
+  /** Owner of the file, user and group. */
+  readonly owner?: number;
+  /**
+   * False: whole or nothing for whoever reads it, but a loss of power may leave it empty. For what is written anew
+   * before it is used again.
+   */
+  readonly durable?: boolean;
+}
+
+/** Writes a whole file or nothing, durable when it resolves. Follows no link at its last place. */
+export async function writeAtomic(path: string, text: string, options: AtomicOptions = {}): Promise<void> {
+  const { durable = true } = options;
+  const half = `${path}.new`;
+  const file = await openNew(half, options.mode ?? 0o600);
+  try {
+    await file.writeFile(text);
+    if (options.owner !== undefined) await file.chown(options.owner, options.owner);
+    if (durable) await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(half, path);
+  if (durable) await syncPath(dirname(path));
+}
+
+/** Makes what is in a file durable, or the names in a folder. */
+export async function syncPath(path: string): Promise<void> {
+  const file = await open(path, "r");
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** What is there is of a writer that died. */
+async function openNew(path: string, mode: number): Promise<FileHandle> {
+  try {
+    return await open(path, "wx", mode);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    await rm(path, { force: true });
+    return await open(path, "wx", mode);
+  }
+}
+
+/**
+ * Begins all at once and resolves when all have ended, whatever happened: what fails must not leave the others at work
+ * on a sliver that somebody else then takes apart. Rejects with the first failure in the order of the list.
+ */
+export async function together(...works: readonly Promise<unknown>[]): Promise<void> {
+  for (const one of await Promise.allSettled(works)) if (one.status === "rejected") throw one.reason;
+}

@@ -1,0 +1,117 @@
+import { backoff, type Clock, deadline, messageOf, type Random, type Timer } from "@nodeyard/runtime";
+import type { ManagerLog } from "../manager/manager.ts";
+
+/** A failure that stays the same is logged again after this many times. */
+const AGAIN = 60;
+
+/** Logs what happens to a source that fails: each new failure, now and then that it lasts, and its end. */
+export class FailureLog {
+  readonly #source: string;
+  readonly #log: ManagerLog;
+  #last = "";
+  #count = 0;
+
+  constructor(source: string, log: ManagerLog) {
+    this.#source = source;
+    this.#log = log;
+  }
+
+  failed(error: unknown): void {
+    const text = messageOf(error);
+    this.#count = text === this.#last ? this.#count + 1 : 1;
+    this.#last = text;
+    if (this.#count === 1) this.#log.error(`${this.#source}: ${text}`);
+    else if (this.#count % AGAIN === 0)
+      this.#log.error(`${this.#source}: ${text} (${this.#count} times in a row)`);
+  }
+
+  worked(): void {
+    if (this.#count > 0) this.#log.info(`${this.#source}: works again`);
+    this.#last = "";
+    this.#count = 0;
+  }
+}
+
+/** When a source is polled. All times are milliseconds. */
+export interface PollerOptions {
+  /** For log lines. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: ManagerLog;
+  /** Between polls; up to half as much again is added by chance, so that nodes do not come together. */
+  readonly period: number;
+  /** Until the first poll. */
+  readonly first: number;
+  /** The first pause after a failure, which grows up to `period`; absent: as after a success. */
+  readonly retry?: number;
+  /** Of one poll with everything that follows from it. */
+  readonly limit: number;
+  /** The reason of a poll that is given up. */
+  readonly aborted: (message: string) => Error;
+  readonly poll: (signal: AbortSignal) => Promise<void>;
+}
+
+/** Polls one source until it is closed. A poll that fails leaves everything as it is until the next. */
+export class Poller {
+  readonly #options: PollerOptions;
+  readonly #stop = new AbortController();
+  readonly #failures: FailureLog;
+  #inRow = 0;
+  #timer: Timer | undefined;
+  #polling: Promise<void> | undefined;
+
+  constructor(options: PollerOptions) {
+    this.#options = options;
+    this.#failures = new FailureLog(options.name, options.log);
+  }
+
+  start(): void {
+    if (this.#options.first === 0) this.#begin();
+    else this.#arm(this.#options.first);
+  }
+
+  async close(): Promise<void> {
+    this.#timer?.cancel();
+    this.#stop.abort(this.#options.aborted("the sliver manager is stopping"));
+    await this.#polling;
+  }
+
+  #arm(wait: number): void {
+    if (this.#stop.signal.aborted) return;
+    this.#timer = this.#options.clock.setTimer(wait, () => this.#begin(), { background: true });
+  }
+
+  #begin(): void {
+    const { random, period, retry } = this.#options;
+    const next = () => period * (1 + random.float() / 2);
+    this.#polling = this.#poll()
+      .then(
+        () => {
+          this.#inRow = 0;
+          this.#failures.worked();
+          return next();
+        },
+        (error: unknown) => {
+          if (!this.#stop.signal.aborted) this.#failures.failed(error);
+          if (retry === undefined) return next();
+          return Math.min(period, backoff(random, this.#inRow++, retry, period));
+        },
+      )
+      .then((wait) => {
+        this.#polling = undefined;
+        this.#arm(wait);
+      });
+  }
+
+  async #poll(): Promise<void> {
+    const { clock, limit, aborted, poll } = this.#options;
+    const late = () => aborted(`no answer within ${limit / 1000} s`);
+    const timer = deadline(clock, limit, late, this.#stop.signal);
+    try {
+      await poll(timer.signal);
+    } finally {
+      timer.cancel();
+    }
+  }
+}

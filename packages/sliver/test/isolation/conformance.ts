@@ -1,0 +1,217 @@
+import { computeLimits } from "../../src/core/limits.ts";
+import { configOf, type SliverConfig } from "../../src/core/plan.ts";
+import { POLICIES } from "../../src/core/profiles.ts";
+import type { BackEnd } from "../../src/isolation/contract.ts";
+
+/** A machine for one test. */
+export interface ConformanceRig {
+  readonly backEnd: BackEnd;
+  /** Image that slivers are made from, where the back end needs one. */
+  readonly image?: string;
+  /** A public key that may log in. */
+  readonly key?: string;
+  /** A new back end on the same machine, as after a restart of the manager. */
+  restart(): Promise<BackEnd>;
+  /** Whatever changes when the sliver is started anew: the number of its first process, say. */
+  life?(index: number): Promise<unknown>;
+  /** What slivers left on the machine: processes, mounts, cgroups, users, interfaces, rules, files. */
+  leftovers(): Promise<readonly string[]>;
+  stop(): Promise<void>;
+}
+
+interface Matchers {
+  toBe(value: unknown): void;
+  toEqual(value: unknown): void;
+  toMatchObject(value: object): void;
+  toBeUndefined(): void;
+  readonly not: Matchers;
+  readonly rejects: { toThrow(): Promise<void> };
+}
+
+/** The test runner's own functions; vitest's fit. */
+export interface ConformanceKit {
+  describe(name: string, body: () => void): void;
+  test(name: string, body: () => Promise<void>): void;
+  expect(value: unknown): Matchers;
+}
+
+/** A configuration of a small sliver. */
+export function sampleConfig(
+  index: number,
+  incarnation: number,
+  { image, key }: { readonly image?: string; readonly key?: string },
+): SliverConfig {
+  const name = ["zero", "one", "two", "three"][index] ?? `sliver${index}`;
+  const rspec = { ...POLICIES.v2.defaults, memoryCap: 65_536, pids: 64, disk: 65_536 };
+  const record = {
+    name,
+    stamp: { epoch: 1, number: 1 },
+    generation: 7,
+    kind: "sliver" as const,
+    instantiation: "plc-instantiated" as const,
+    keys: key === undefined ? [] : [key],
+    ...(image === undefined ? {} : { image }),
+    initscript: "",
+    delegations: [],
+    rspec,
+    local: { incarnation, index, loans: [] },
+  };
+  const limits = computeLimits(new Map([[name, rspec]]), { cpu: 1000, link: 1_000_000_000 }).get(name)!;
+  return configOf(record, index, rspec, limits, undefined);
+}
+
+/**
+ * What the manager relies on, for every back end: declare it in the back end's own test file with the runner's
+ * `describe`, `test` and `expect`. Each test gets a machine without slivers, and must leave one.
+ */
+export function backEndConformance(
+  name: string,
+  setup: () => Promise<ConformanceRig>,
+  { describe, test, expect }: ConformanceKit,
+): void {
+  const on =
+    (body: (backEnd: BackEnd, rig: ConformanceRig, signal: AbortSignal) => Promise<void>) => async () => {
+      const rig = await setup();
+      const { signal } = new AbortController();
+      try {
+        await body(rig.backEnd, rig, signal);
+        for (const one of await rig.backEnd.inspect(signal)) await rig.backEnd.destroy(one, signal);
+        expect(await rig.leftovers()).toEqual([]);
+      } finally {
+        await rig.stop();
+      }
+    };
+  const at = async (backEnd: BackEnd, index: number, signal: AbortSignal) =>
+    (await backEnd.inspect(signal)).find((one) => one.index === index);
+
+  describe(`back end conformance: ${name}`, () => {
+    test(
+      "a life: created, configured, running, stopped, gone",
+      on(async (backEnd, rig, signal) => {
+        const config = sampleConfig(1, 1, rig);
+        await backEnd.create(config, signal);
+        expect(await at(backEnd, 1, signal)).toMatchObject({
+          index: 1,
+          incarnation: 1,
+          name: "one",
+          generation: 7,
+        });
+        expect((await at(backEnd, 1, signal))?.phase).not.toBe("running");
+        await backEnd.configure(config, signal);
+        expect((await at(backEnd, 1, signal))?.applied).toEqual({
+          digest: config.digest,
+          effective: config.effective,
+        });
+        await backEnd.start(config, signal);
+        expect((await at(backEnd, 1, signal))?.phase).toBe("running");
+        await backEnd.stop(config, signal);
+        expect((await at(backEnd, 1, signal))?.phase).toBe("stopped");
+        await backEnd.start(config, signal);
+        await backEnd.destroy(config, signal);
+        expect(await at(backEnd, 1, signal)).toBeUndefined();
+      }),
+    );
+
+    test(
+      "every step may be repeated",
+      on(async (backEnd, rig, signal) => {
+        const config = sampleConfig(1, 1, rig);
+        for (const _ of [1, 2]) await backEnd.create(config, signal);
+        for (const _ of [1, 2]) await backEnd.configure(config, signal);
+        for (const _ of [1, 2]) await backEnd.start(config, signal);
+        expect((await at(backEnd, 1, signal))?.phase).toBe("running");
+        for (const _ of [1, 2]) await backEnd.stop(config, signal);
+        for (const _ of [1, 2]) await backEnd.destroy(config, signal);
+        expect(await backEnd.inspect(signal)).toEqual([]);
+      }),
+    );
+
+    test(
+      "create never takes over what another incarnation left",
+      on(async (backEnd, rig, signal) => {
+        await backEnd.create(sampleConfig(1, 1, rig), signal);
+        await expect(backEnd.create(sampleConfig(1, 2, rig), signal)).rejects.toThrow();
+        expect((await at(backEnd, 1, signal))?.incarnation).toBe(1);
+      }),
+    );
+
+    test(
+      "an operation for an older incarnation does nothing",
+      on(async (backEnd, rig, signal) => {
+        const config = sampleConfig(1, 2, rig);
+        await backEnd.create(config, signal);
+        await backEnd.configure(config, signal);
+        await backEnd.start(config, signal);
+        await backEnd.destroy({ index: 1, incarnation: 1 }, signal);
+        await backEnd.stop({ index: 1, incarnation: 1 }, signal).catch(() => undefined);
+        await backEnd.configure(sampleConfig(1, 1, rig), signal).catch(() => undefined);
+        const found = await at(backEnd, 1, signal);
+        expect(found).toMatchObject({ incarnation: 2, phase: "running" });
+        expect(found?.applied?.digest).toBe(config.digest);
+      }),
+    );
+
+    test(
+      "a changed configuration reaches a running sliver without a restart",
+      on(async (backEnd, rig, signal) => {
+        const config = sampleConfig(1, 1, rig);
+        await backEnd.create(config, signal);
+        await backEnd.configure(config, signal);
+        await backEnd.start(config, signal);
+        const life = await rig.life?.(1);
+        const effective = { ...config.effective, cpuShare: 64 };
+        const next = { ...config, effective, digest: "next" };
+        await backEnd.configure(next, signal);
+        expect(await at(backEnd, 1, signal)).toMatchObject({
+          phase: "running",
+          applied: { digest: "next", effective },
+        });
+        expect(await rig.life?.(1)).toEqual(life);
+      }),
+    );
+
+    test(
+      "slivers are independent, and their accounts differ",
+      on(async (backEnd, rig, signal) => {
+        const configs = [1, 2, 3].map((index) => sampleConfig(index, 10 + index, rig));
+        await Promise.all(configs.map((config) => backEnd.create(config, signal)));
+        await Promise.all(configs.map((config) => backEnd.configure(config, signal)));
+        await Promise.all(configs.map((config) => backEnd.start(config, signal)));
+        await backEnd.destroy(configs[1]!, signal);
+        expect((await backEnd.inspect(signal)).map(({ index }) => index).sort()).toEqual([1, 3]);
+        expect(new Set([1, 2, 3].map((index) => backEnd.account(index).uid)).size).toBe(3);
+        expect(new Set([1, 2, 3].map((index) => backEnd.account(index).user)).size).toBe(3);
+      }),
+    );
+
+    test(
+      "an aborted step settles, and destroy removes what it left",
+      on(async (backEnd, rig) => {
+        const config = sampleConfig(1, 1, rig);
+        const abort = new AbortController();
+        const made = backEnd.create(config, abort.signal);
+        abort.abort(new Error("enough"));
+        await made.catch(() => undefined);
+        const { signal } = new AbortController();
+        await backEnd.destroy(config, signal);
+        expect(await backEnd.inspect(signal)).toEqual([]);
+        await backEnd.create(config, signal);
+        expect(await at(backEnd, 1, signal)).toMatchObject({ incarnation: 1 });
+      }),
+    );
+
+    test(
+      "what is there is found by a new back end on the same machine",
+      on(async (backEnd, rig, signal) => {
+        const config = sampleConfig(1, 1, rig);
+        await backEnd.create(config, signal);
+        await backEnd.configure(config, signal);
+        await backEnd.start(config, signal);
+        const again = await rig.restart();
+        // But for what it has sent meanwhile.
+        const still = async (one: BackEnd) => (await one.inspect(signal)).map(({ sent: _, ...rest }) => rest);
+        expect(await still(again)).toEqual(await still(backEnd));
+      }),
+    );
+  });
+}
