@@ -39,18 +39,9 @@ export class CloudUser {
 
   /** All pages of a list; `kind` is its name in the answer. */
   async all<T>(service: ServiceName, path: string, kind: string): Promise<readonly T[]> {
-    const page = z.looseObject({ [kind]: z.array(anything) });
-    const pick = (body: Readonly<Record<string, unknown>>) => {
-      const links = (body[`${kind}_links`] ?? []) as readonly { rel: string; href: string }[];
-      const next = body.next as string | undefined;
-      return {
-        items: body[kind] as readonly T[],
-        next: next ?? links.find(({ rel }) => rel === "next")?.href,
-      };
-    };
     const [plain, query] = path.split("?");
     const more = query === undefined ? {} : { query: Object.fromEntries(new URLSearchParams(query)) };
-    return this.#service(service).pages(page, plain!, signal, pick, more);
+    return (await this.#service(service).list(kind, anything, plain!, signal, more)) as readonly T[];
   }
 
   async post(service: ServiceName, path: string, json: object): Promise<void> {

@@ -2,7 +2,7 @@ import { type Driver, DriverError, messageOf } from "@nodeyard/driver";
 import type { LabProviderConfig } from "./config.ts";
 import { labConfig } from "./config.ts";
 import { Boards } from "./edge/boards.ts";
-import { LabProvider } from "./provider.ts";
+import { labProvider } from "./provider.ts";
 
 export const labDriver: Driver<LabProviderConfig> = {
   name: "lab",
@@ -14,7 +14,7 @@ export const labDriver: Driver<LabProviderConfig> = {
     try {
       const boards = await Boards.open(folder);
       log.info({ provider: config.name, folder }, "the lab is open");
-      return new LabProvider(boards, config, clock);
+      return labProvider({ boards, config, clock });
     } catch (error) {
       const why = `provider ${config.name}: folder ${folder} cannot be used: ${messageOf(error)}`;
       throw new DriverError("configuration", why, { cause: error });

@@ -2,53 +2,40 @@ import { type Driver, type DriverConfig, DriverError } from "@nodeyard/driver";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
 import type { FakeProviderConfig, FakeProviderOwn } from "./config.ts";
-import { CloudShelf } from "./images/cloud-shelf.ts";
-import type { ImageFolder } from "./images/folder.ts";
-import { FolderShelf } from "./images/folder-shelf.ts";
-import type { Shelf } from "./images/shelf.ts";
-import { FakeProvider } from "./provider.ts";
+import { cloudShelf, type Shelf } from "./images.ts";
+import { fakeProvider } from "./provider.ts";
 
+/** What the driver's clouds are made of. */
 export interface FakeDriverOptions {
   readonly config: DriverConfig<FakeProviderConfig>;
-  /** The cloud of a provider; tests and simulations hand out their own. */
+  /** The cloud of a provider; tests and simulations hand out their own. Throws when its journal cannot be opened. */
   readonly cloudOf: (own: FakeProviderOwn, clock: Clock, random: Random) => FakeCloud;
   /** Where images go whose provider names a folder; absent: into the cloud's memory. */
-  readonly folderOf?: (path: string) => ImageFolder;
+  readonly shelfOf?: (folder: string, random: Random) => Shelf;
 }
 
-export function createFakeDriver(options: FakeDriverOptions): Driver<FakeProviderConfig> {
+/** A `fake` driver over clouds of one's own; `fakeDriver` is the one that configurations name. */
+export function createFakeDriver({
+  config,
+  cloudOf,
+  shelfOf,
+}: FakeDriverOptions): Driver<FakeProviderConfig> {
   return {
     name: "fake",
     contract: 1,
     capabilities: { launches: true, inventory: false, probes: false, tags: true },
-    config: options.config,
-    open: async (config, { clock, random }) => {
-      const cloud = cloudFor(options, config, clock, random);
-      return new FakeProvider(cloud, config, clock, shelfFor(options, config.own, cloud, random));
+    config,
+    async open(provider, { clock, random }) {
+      const { journal, images } = provider.own;
+      let cloud: FakeCloud;
+      try {
+        cloud = cloudOf(provider.own, clock, random);
+      } catch (error) {
+        const why = `provider ${provider.name}: journal ${journal}: ${messageOf(error)}`;
+        throw new DriverError("configuration", why, { cause: error });
+      }
+      const shelf = (images && shelfOf?.(images.folder, random)) ?? cloudShelf(cloud);
+      return fakeProvider(cloud, provider, clock, shelf);
     },
   };
-}
-
-function shelfFor(
-  { folderOf }: FakeDriverOptions,
-  { images }: FakeProviderOwn,
-  cloud: FakeCloud,
-  random: Random,
-): Shelf {
-  if (images === undefined || folderOf === undefined) return new CloudShelf(cloud);
-  return new FolderShelf(folderOf(images.folder), random);
-}
-
-function cloudFor(
-  options: FakeDriverOptions,
-  config: FakeProviderConfig,
-  clock: Clock,
-  random: Random,
-): FakeCloud {
-  try {
-    return options.cloudOf(config.own, clock, random);
-  } catch (error) {
-    const why = `provider ${config.name}: journal ${config.own.journal}: ${messageOf(error)}`;
-    throw new DriverError("configuration", why, { cause: error });
-  }
 }

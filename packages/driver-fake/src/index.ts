@@ -2,7 +2,7 @@ export { Clouds, type OpenJournal } from "./cloud/clouds.ts";
 export { CloudError } from "./cloud/errors.ts";
 export { type CloudOptions, FakeCloud, type NewServer } from "./cloud/fake-cloud.ts";
 export type { ImageEvent } from "./cloud/images.ts";
-export { type Journal, MemoryJournal, readJournal } from "./cloud/journal.ts";
+export { type Journal, readJournal } from "./cloud/journal.ts";
 export type { CloudEvent, FakeServer, Fate, Status } from "./cloud/servers.ts";
 export type {
   FakeLabelOwn,

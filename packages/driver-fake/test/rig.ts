@@ -6,7 +6,7 @@ import type { Connection, DriverContext, ImageTag, LabelConfig } from "@nodeyard
 import { DriverError } from "@nodeyard/driver";
 import type { ConformanceRig } from "@nodeyard/driver/conformance";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
-import { HostFolder } from "../src/edge/host-folder.ts";
+import { folderShelf } from "../src/edge/folder-shelf.ts";
 import {
   createFakeDriver,
   FakeCloud,
@@ -134,8 +134,7 @@ export async function fakeRig(
   const common = providerConfig(knobs);
   const images = folder && { images: { folder: folder.stored, formats: ["raw"] } };
   const config = { ...common, own: { ...common.own, ...images } };
-  const folderOf = (path: string) => new HostFolder(path);
-  const driver = createFakeDriver({ config: fakeConfig, cloudOf: () => cloud, folderOf });
+  const driver = createFakeDriver({ config: fakeConfig, cloudOf: () => cloud, shelfOf: folderShelf });
   const signal = new AbortController().signal;
   let opened = 0;
   const make = (resources: Record<string, number>) =>

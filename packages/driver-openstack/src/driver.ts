@@ -6,8 +6,8 @@ import type { OpenstackProviderConfig } from "./config.ts";
 import { openstackConfig } from "./config.ts";
 import { Credentials } from "./credentials.ts";
 import { mapError } from "./errors.ts";
-import type { OpenFile } from "./images/stream.ts";
-import { OpenstackProvider } from "./provider.ts";
+import type { OpenFile } from "./images/store.ts";
+import { openstackProvider } from "./provider.ts";
 
 /** What the driver needs of its host; tests hand out their own. */
 export interface OpenstackHost {
@@ -28,7 +28,7 @@ export function createOpenstackDriver(host: OpenstackHost): Driver<OpenstackProv
     open: async (config, context) => {
       const lease = leaseFor(host, credentials, config, context);
       const parts = { lease, ipv6: host.hasIpv6(), openFile: host.openFile };
-      const provider = new OpenstackProvider(config, context, parts);
+      const provider = openstackProvider(config, context, parts);
       try {
         // A wrong credential or region shows here, and not at the first launch.
         const { signal } = new AbortController();

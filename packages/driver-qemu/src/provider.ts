@@ -1,97 +1,76 @@
-import type {
-  Calls,
-  CreateOrder,
-  DriverContext,
-  ExternalId,
-  InventoryItem,
-  LabelConfig,
-  Machine,
-  Offers,
-  ProbeResult,
-  Provider,
-  Resource,
-  Resources,
-  Step,
-  StepContext,
-  Tag,
+import {
+  DriverError,
+  type ExternalId,
+  type ImageTag,
+  type Provider,
+  provide,
+  type Step,
+  type UploadOrder,
 } from "@nodeyard/driver";
-import type { QemuProviderConfig } from "./config.ts";
 import type { HostFolder } from "./edge/host-folder.ts";
-import { HostImages } from "./images/store.ts";
+import { mapError } from "./errors.ts";
 import { needOf } from "./machine/amounts.ts";
-import { nodeName } from "./names.ts";
+import { imageName, nodeName } from "./names.ts";
 import { createSteps, removeSteps } from "./steps.ts";
 
+const STEP_MS = 60_000;
+const UPLOAD_MS = 3_600_000;
+/** Formats that QEMU boots here. */
+const FORMATS: readonly string[] = ["qcow2", "raw"];
+
 /** Machines of one folder of this host. It remembers nothing: all there is to know is in the folder. */
-export class QemuProvider implements Provider {
-  readonly offers: Offers;
-  readonly #host: HostFolder;
-  readonly #config: QemuProviderConfig;
-  readonly #calls: Calls;
-  readonly #context: DriverContext;
+export function qemuProvider(host: HostFolder): Provider {
+  return provide(
+    host.config.name,
+    {
+      offers: {
+        console: { read: async (tag) => (await host.nodes.console(nodeName(tag))) ?? null },
+        images: {
+          formats: FORMATS,
+          upload: (order, { signal }) => upload(host, order, signal),
+          remove: (tag) => removeImage(host, tag),
+        },
+      },
+      create: (order, context) => createSteps(host, order, context),
+      remove: (tag, context) => removeSteps(host, tag, context),
+      async find(tag) {
+        const name = nodeName(tag);
+        return (await host.nodes.has(name)) ? name : undefined;
+      },
+      async list() {
+        const [machines, images] = await Promise.all([host.machines(), host.images()]);
+        return [...machines, ...images];
+      },
+      async removeResource({ tag, imageTag }, signal) {
+        if (tag !== null) {
+          await host.stop(nodeName(tag), signal);
+          await host.discard(nodeName(tag));
+        } else if (imageTag != null) await host.removeImage(imageTag);
+      },
+      quota: () => host.quota(),
+      need: async (label) => needOf(label),
+      close: () => host.close(),
+    },
+    mapError,
+  );
+}
 
-  constructor(host: HostFolder, config: QemuProviderConfig, calls: Calls, context: DriverContext) {
-    this.#host = host;
-    this.#config = config;
-    this.#calls = calls;
-    this.#context = context;
-    this.offers = {
-      console: { read: (tag, { signal }) => this.#console(tag, signal) },
-      images: new HostImages(host, calls),
-    };
-  }
+/** The upload's name is its whole tag, so the id can be made again by whoever knows the tag. */
+async function* upload(
+  { uploads }: HostFolder,
+  order: UploadOrder,
+  signal: AbortSignal,
+): AsyncGenerator<Step, ExternalId, void> {
+  const name = imageName(order.tag);
+  if (!FORMATS.includes(order.format))
+    throw new DriverError("configuration", `images of format ${order.format} cannot be booted by QEMU here`);
+  yield { step: "upload", deadlineMs: UPLOAD_MS, save: { externalId: name } };
+  if ((await uploads.get(name)) === undefined) await uploads.add(name, order, signal);
+  order.progress(order.size);
+  return name;
+}
 
-  create(order: CreateOrder, context: StepContext): AsyncGenerator<Step, Machine, void> {
-    const parts = { host: this.#host, config: this.#config, context: this.#context };
-    return this.#calls.steps("create", context, (own) => createSteps(parts, order, own));
-  }
-
-  remove(tag: Tag, context: StepContext): AsyncGenerator<Step, void, void> {
-    return this.#calls.steps("remove", context, (own) => removeSteps(this.#host, tag, own));
-  }
-
-  async find(tag: Tag, signal: AbortSignal): Promise<ExternalId | undefined> {
-    const name = nodeName(tag);
-    return this.#calls.run("find", signal, async () => ((await this.#host.has(name)) ? name : undefined));
-  }
-
-  async list(signal: AbortSignal): Promise<readonly Resource[]> {
-    return this.#calls.run("list", signal, async () => {
-      const [machines, images] = await Promise.all([this.#host.machines(), this.#host.images()]);
-      return [...machines, ...images];
-    });
-  }
-
-  async removeResource(resource: Resource, signal: AbortSignal): Promise<void> {
-    await this.#calls.run("removeResource", signal, async (own) => {
-      if (resource.tag !== null) await this.#host.remove(nodeName(resource.tag), own);
-      else if (resource.imageTag != null) await this.#host.removeImage(resource.imageTag);
-    });
-  }
-
-  async quota(signal: AbortSignal): Promise<Resources> {
-    return this.#calls.run("quota", signal, () => this.#host.quota());
-  }
-
-  async need(label: LabelConfig, signal: AbortSignal): Promise<Resources> {
-    return this.#calls.run("need", signal, async () => needOf(label));
-  }
-
-  inventory(): readonly InventoryItem[] {
-    return [];
-  }
-
-  async probe(): Promise<ProbeResult> {
-    return { alive: false, why: "the qemu driver has no inventory" };
-  }
-
-  async close(): Promise<void> {
-    this.#calls.close();
-    await this.#host.close();
-  }
-
-  async #console(tag: Tag, signal: AbortSignal): Promise<string | null> {
-    const text = await this.#calls.run("console", signal, () => this.#host.nodes.console(nodeName(tag)));
-    return text ?? null;
-  }
+async function* removeImage(host: HostFolder, tag: ImageTag): AsyncGenerator<Step, void, void> {
+  yield { step: "delete", deadlineMs: STEP_MS };
+  await host.removeImage(tag);
 }

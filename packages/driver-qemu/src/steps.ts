@@ -15,7 +15,6 @@ import type { Sources } from "./edge/start.ts";
 import type { SavedState } from "./edge/states.ts";
 import { needOf } from "./machine/amounts.ts";
 import { nodeName } from "./names.ts";
-import type { Parts } from "./parts.ts";
 
 const STEP_MS = 60_000;
 /** Beside the guest's own boot: its state is written and read. */
@@ -25,30 +24,29 @@ const IMAGE_MS = 30 * 60_000;
 
 /** From nothing, or from whatever an earlier call left. */
 export async function* createSteps(
-  parts: Parts,
+  host: HostFolder,
   order: CreateOrder,
   { signal, externalId }: StepContext,
 ): AsyncGenerator<Step, Machine, void> {
-  const { host, config } = parts;
-  const name = nodeName(order.tag);
-  const boot = new Boot(parts, order, name);
+  const boot = new Boot(host, order);
+  const { name } = boot;
   const kept = externalId === name ? {} : { save: { externalId: name } };
   yield { step: "folder", deadlineMs: STEP_MS, ...kept };
   await host.claim(name, { hostname: order.hostname, resources: needOf(order.label) });
 
-  const saved = new SavedBoot(parts, boot);
+  const saved = new SavedBoot(host, boot);
   if (await saved.halfway()) await host.reset(name, signal);
   let resumed = false;
   if ((await host.nodes.running(name)) === undefined) {
     yield { step: "image", deadlineMs: IMAGE_MS };
     const sources = await boot.images(signal);
-    resumed = yield* resume(parts, order, boot, saved, sources, signal);
-    if (!resumed) yield* coldStart(parts, order, boot, sources, signal);
+    resumed = yield* resume(host, order, boot, saved, sources, signal);
+    if (!resumed) yield* coldStart(host, order, boot, sources, signal);
   }
   const running = await host.nodes.running(name);
   if (running === undefined)
-    throw new DriverError("transient", `${config.name}: the machine of ${order.hostname} ended at once`);
-  const machine = await describe(parts, order, boot, running.port);
+    throw new DriverError("transient", `${host.config.name}: the machine of ${order.hostname} ended at once`);
+  const machine = await describe(host, order, boot, running.port);
   if (!resumed || !order.label.hostKeyChecking || !showsKeys(order)) return machine;
 
   yield { step: "host-keys", deadlineMs: STEP_MS };
@@ -57,7 +55,7 @@ export async function* createSteps(
 }
 
 async function* coldStart(
-  parts: Parts,
+  host: HostFolder,
   order: CreateOrder,
   boot: Boot,
   sources: Sources,
@@ -66,7 +64,7 @@ async function* coldStart(
   yield { step: "disk", deadlineMs: STEP_MS };
   await boot.disk(sources, signal);
 
-  const probed = yield* accelerate(parts, order, boot, signal);
+  const probed = yield* accelerate(host, order, boot, signal);
   if (probed.runs) return;
   yield { step: "start", deadlineMs: STEP_MS };
   await boot.disk(sources, signal);
@@ -78,16 +76,16 @@ async function* coldStart(
  * verdict about KVM is known yet, or this failed, which is said and leaves nothing.
  */
 async function* resume(
-  parts: Parts,
+  host: HostFolder,
   order: CreateOrder,
   boot: Boot,
   saved: SavedBoot,
   sources: Sources,
   signal: AbortSignal,
 ): AsyncGenerator<Step, boolean, void> {
-  const { host, config, context } = parts;
+  const { config, context } = host;
   if (!boot.own.savedState || (await boot.hasDisk())) return false;
-  const accelerator = await settled(host, config, order, boot);
+  const accelerator = await settled(host, order, boot);
   if (accelerator === undefined) return false;
   const limitMs = config.bootTimeoutMs + RESUME_MS;
   let state: SavedState | undefined;
@@ -95,7 +93,7 @@ async function* resume(
     yield { step: "saved-state", deadlineMs: limitMs };
     state = await saved.state(sources, accelerator, signal);
     yield { step: "resume", deadlineMs: limitMs };
-    await resumeInTime(saved, state, accelerator, parts, signal);
+    await resumeInTime(saved, state, accelerator, host, signal);
     host.saving.proven(state.key);
     return true;
   } catch (error) {
@@ -115,7 +113,7 @@ async function resumeInTime(
   saved: SavedBoot,
   state: SavedState,
   accelerator: "kvm" | "tcg",
-  { config, context }: Parts,
+  { config, context }: HostFolder,
   signal: AbortSignal,
 ): Promise<void> {
   const ms = config.bootTimeoutMs;
@@ -144,13 +142,14 @@ export async function* removeSteps(
 
 /** Under `auto` the first machine of an image is its probe: when it answers under KVM, it runs already. */
 async function* accelerate(
-  { host, config, context }: Parts,
+  host: HostFolder,
   order: CreateOrder,
   boot: Boot,
   signal: AbortSignal,
 ): AsyncGenerator<Step, { readonly accelerator: "kvm" | "tcg"; readonly runs: boolean }, void> {
+  const { config, context } = host;
   const { probeTimeoutMs } = config.own;
-  const known = await settled(host, config, order, boot);
+  const known = await settled(host, order, boot);
   if (known !== undefined) return { accelerator: known, runs: false };
   const key = await host.accelerators.key(boot.files());
 
@@ -166,13 +165,8 @@ async function* accelerate(
 }
 
 /** What the machine runs under; undefined where a probe has to tell. */
-async function settled(
-  host: HostFolder,
-  config: Parts["config"],
-  order: CreateOrder,
-  boot: Boot,
-): Promise<"kvm" | "tcg" | undefined> {
-  const { accelerator } = config.own;
+async function settled(host: HostFolder, order: CreateOrder, boot: Boot): Promise<"kvm" | "tcg" | undefined> {
+  const { accelerator } = host.config.own;
   if (accelerator !== "auto") return accelerator;
   // Only a host key proves that a guest runs: user-mode networking takes a connection for any port that it forwards.
   if (!showsKeys(order) || !(await host.kvm())) return "tcg";
@@ -184,7 +178,7 @@ function showsKeys(order: CreateOrder): boolean {
 }
 
 async function describe(
-  { host }: Parts,
+  host: HostFolder,
   order: CreateOrder,
   boot: Boot,
   forwarded: number | null,

@@ -1,6 +1,6 @@
 import type { Driver } from "@nodeyard/driver";
 import { type StaticProviderConfig, staticConfig } from "./config.ts";
-import { StaticProvider } from "./provider.ts";
+import { staticProvider } from "./provider.ts";
 
 /** The `static` driver. */
 export const staticDriver: Driver<StaticProviderConfig> = {
@@ -8,5 +8,5 @@ export const staticDriver: Driver<StaticProviderConfig> = {
   contract: 1,
   capabilities: { launches: false, inventory: true, probes: true, tags: false },
   config: staticConfig,
-  open: async (config, context) => new StaticProvider(config, context),
+  open: async (config, context) => staticProvider(config, context),
 };

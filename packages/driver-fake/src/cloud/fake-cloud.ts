@@ -3,7 +3,7 @@ import { type Clock, type Random, seededRandom } from "@nodeyard/runtime";
 import { type FakeKnobs, type FaultCounts, INSTANT, type Latency } from "../knobs.ts";
 import { CloudError } from "./errors.ts";
 import { type FakeImage, type ImageEvent, Images } from "./images.ts";
-import { decodeEvent, decodeImageEvent, encodeEvent, type Journal } from "./journal.ts";
+import { decodeEvent, type Journal } from "./journal.ts";
 import { type CloudEvent, type FakeServer, type Fate, Servers, type Status } from "./servers.ts";
 
 export interface CloudOptions {
@@ -278,7 +278,7 @@ export class FakeCloud {
     if (this.#journal === undefined) {
       this.#apply(event);
     } else {
-      this.#journal.append(encodeEvent(event));
+      this.#journal.append(JSON.stringify(event));
       this.#catchUp();
     }
     if (++this.#changes % 1_000 === 0) this.#servers.forget(this.#clock.now());
@@ -286,7 +286,7 @@ export class FakeCloud {
 
   #catchUp(): void {
     for (const line of this.#journal?.unread() ?? []) {
-      const event = decodeEvent(line) ?? decodeImageEvent(line);
+      const event = decodeEvent(line);
       if (event !== undefined) this.#apply(event);
     }
   }

@@ -1,4 +1,4 @@
-import type { ImageTag } from "@nodeyard/driver";
+import { type ImageTag, sameImage } from "@nodeyard/driver";
 
 /** An image as the cloud knows it. */
 export interface FakeImage {
@@ -62,12 +62,4 @@ export class Images {
     }
     return shown;
   }
-}
-
-export function sameImage(a: ImageTag, b: ImageTag): boolean {
-  return imageKey(a) === imageKey(b);
-}
-
-function imageKey({ installation, provider, image, buildId, uploadId }: ImageTag): string {
-  return [installation, provider, image, buildId, uploadId].map(encodeURIComponent).join(" ");
 }

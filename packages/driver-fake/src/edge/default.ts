@@ -2,13 +2,13 @@ import { Clouds } from "../cloud/clouds.ts";
 import { fakeConfig } from "../config.ts";
 import { createFakeDriver } from "../driver.ts";
 import { FileJournal } from "./file-journal.ts";
-import { HostFolder } from "./host-folder.ts";
+import { folderShelf } from "./folder-shelf.ts";
 
 const clouds = new Clouds((path) => new FileJournal(path));
 
 /** The `fake` driver: clouds are shared by name within the process, and by their journal beyond it. */
 export const fakeDriver = createFakeDriver({
   config: fakeConfig,
-  folderOf: (path) => new HostFolder(path),
+  shelfOf: folderShelf,
   cloudOf: (own, clock, random) => clouds.open(own, clock, random),
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ApiError, type Service } from "../client/index.ts";
+import type { Service } from "../client/index.ts";
 
 const address = z.object({
   addr: z.string(),
@@ -30,13 +30,8 @@ export const serverSchema = z.object({
 });
 export type Server = z.infer<typeof serverSchema>;
 
-const links = z.array(z.object({ rel: z.string(), href: z.string() })).default([]);
-const next = (all: z.infer<typeof links>) => all.find(({ rel }) => rel === "next")?.href;
-
-const serversSchema = z.object({ servers: z.array(serverSchema), servers_links: links });
 const flavorSchema = z.object({ id: z.string(), name: z.string(), ram: z.number(), vcpus: z.number() });
 export type Flavor = z.infer<typeof flavorSchema>;
-const flavorsSchema = z.object({ flavors: z.array(flavorSchema), flavors_links: links });
 const zonesSchema = z.object({
   availabilityZoneInfo: z.array(
     z.object({ zoneName: z.string(), zoneState: z.object({ available: z.boolean() }) }),
@@ -70,21 +65,13 @@ export class Compute {
   /** All servers of the project. With `since` (an ISO time), those that changed, deleted ones included. */
   servers(signal: AbortSignal, since?: string): Promise<readonly Server[]> {
     const query = since === undefined ? {} : { query: { "changes-since": since } };
-    const pick = (body: z.infer<typeof serversSchema>) => ({
-      items: body.servers,
-      next: next(body.servers_links),
-    });
-    return this.#nova.pages(serversSchema, "/servers/detail", signal, pick, { ...FIRST, ...query });
+    return this.#nova.list("servers", serverSchema, "/servers/detail", signal, { ...FIRST, ...query });
   }
 
+  /** Undefined: it is not there. */
   async server(id: string, signal: AbortSignal): Promise<Server | undefined> {
-    try {
-      const path = `/servers/${encodeURIComponent(id)}`;
-      return (await this.#nova.json(z.object({ server: serverSchema }), "GET", path, signal)).server;
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return undefined;
-      throw error;
-    }
+    const schema = z.object({ server: serverSchema });
+    return (await this.#nova.maybe(schema, "GET", `/servers/${encodeURIComponent(id)}`, signal))?.server;
   }
 
   /** The id of the new server. */
@@ -105,20 +92,13 @@ export class Compute {
   }
 
   flavors(signal: AbortSignal): Promise<readonly Flavor[]> {
-    return this.#nova.pages(flavorsSchema, "/flavors/detail", signal, (body) => ({
-      items: body.flavors,
-      next: next(body.flavors_links),
-    }));
+    return this.#nova.list("flavors", flavorSchema, "/flavors/detail", signal);
   }
 
   /** Names of the zones that take servers. */
   async zones(signal: AbortSignal): Promise<readonly string[]> {
-    const { availabilityZoneInfo } = await this.#nova.json(
-      zonesSchema,
-      "GET",
-      "/os-availability-zone",
-      signal,
-    );
+    const path = "/os-availability-zone";
+    const { availabilityZoneInfo } = await this.#nova.json(zonesSchema, "GET", path, signal);
     return availabilityZoneInfo
       .filter(({ zoneState }) => zoneState.available)
       .map(({ zoneName }) => zoneName)
@@ -134,13 +114,9 @@ export class Compute {
   async console(id: string, lines: number, signal: AbortSignal): Promise<string | null> {
     const schema = z.object({ output: z.string() });
     const json = { "os-getConsoleOutput": { length: lines } };
-    try {
-      const path = `/servers/${encodeURIComponent(id)}/action`;
-      return (await this.#nova.json(schema, "POST", path, signal, { json })).output;
-    } catch (error) {
-      // 409: not that far yet. 501: the hypervisor has none.
-      if (error instanceof ApiError && [404, 409, 501].includes(error.status)) return null;
-      throw error;
-    }
+    const path = `/servers/${encodeURIComponent(id)}/action`;
+    // 409: not that far yet. 501: the hypervisor has none.
+    const answer = await this.#nova.maybe(schema, "POST", path, signal, { json }, [404, 409, 501]);
+    return answer?.output ?? null;
   }
 }

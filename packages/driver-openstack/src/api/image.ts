@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ApiError, type Service } from "../client/index.ts";
+import type { Service } from "../client/index.ts";
 
 /** Custom properties stand beside the known ones (Image API v2), so all of it is kept. */
 const imageSchema = z.looseObject({
@@ -12,8 +12,6 @@ const imageSchema = z.looseObject({
   os_hash_value: z.string().nullish(),
 });
 export type Image = z.infer<typeof imageSchema>;
-
-const imagesSchema = z.object({ images: z.array(imageSchema), next: z.string().optional() });
 
 /** The calls to glance that we make. */
 export class Images {
@@ -33,17 +31,12 @@ export class Images {
 
   /** Those that `filters` fit; a property is a filter as well. */
   list(filters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly Image[]> {
-    const pick = (body: z.infer<typeof imagesSchema>) => ({ items: body.images, next: body.next });
-    return this.#glance.pages(imagesSchema, "/images", signal, pick, { query: filters });
+    return this.#glance.list("images", imageSchema, "/images", signal, { query: filters });
   }
 
-  async get(id: string, signal: AbortSignal): Promise<Image | undefined> {
-    try {
-      return await this.#glance.json(imageSchema, "GET", `/images/${encodeURIComponent(id)}`, signal);
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return undefined;
-      throw error;
-    }
+  /** Undefined: it is not there. */
+  get(id: string, signal: AbortSignal): Promise<Image | undefined> {
+    return this.#glance.maybe(imageSchema, "GET", `/images/${encodeURIComponent(id)}`, signal);
   }
 
   create(image: object, signal: AbortSignal): Promise<Image> {

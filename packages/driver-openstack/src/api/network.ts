@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ApiError, type Service } from "../client/index.ts";
+import type { Service } from "../client/index.ts";
 
 const networkSchema = z.object({
   id: z.string(),
@@ -28,8 +28,6 @@ const floatingIpSchema = z.object({
 });
 export type FloatingIp = z.infer<typeof floatingIpSchema>;
 
-const linksSchema = z.array(z.object({ rel: z.string(), href: z.string() }));
-
 const quotaSchema = z.object({ quota: z.record(z.string(), z.unknown()) });
 
 /** The calls to neutron that we make. An administrator sees all projects: lists name the one that is meant. */
@@ -49,7 +47,7 @@ export class Networking {
   /** All that the project may use, those of others that are shared with it too. */
   async networks(signal: AbortSignal): Promise<readonly Network[]> {
     const project = await this.#project(signal);
-    const visible = await this.#all("networks", networkSchema, {}, signal);
+    const visible = await this.#neutron.list("networks", networkSchema, "/networks", signal);
     return visible.filter(
       ({ project_id: owner, shared, "router:external": outer }) =>
         shared || outer || project === null || owner === undefined || owner === project,
@@ -57,11 +55,11 @@ export class Networking {
   }
 
   async ports(signal: AbortSignal): Promise<readonly Port[]> {
-    return this.#all("ports", portSchema, await this.#own(signal), signal);
+    return this.#neutron.list("ports", portSchema, "/ports", signal, await this.#own(signal));
   }
 
   portsOf(server: string, signal: AbortSignal): Promise<readonly Port[]> {
-    return this.#all("ports", portSchema, { device_id: server }, signal);
+    return this.#neutron.list("ports", portSchema, "/ports", signal, { query: { device_id: server } });
   }
 
   async deletePort(id: string, signal: AbortSignal): Promise<void> {
@@ -69,7 +67,8 @@ export class Networking {
   }
 
   async floatingIps(signal: AbortSignal): Promise<readonly FloatingIp[]> {
-    return this.#all("floatingips", floatingIpSchema, await this.#own(signal), signal);
+    const own = await this.#own(signal);
+    return this.#neutron.list("floatingips", floatingIpSchema, "/floatingips", signal, own);
   }
 
   async createFloatingIp(
@@ -77,8 +76,8 @@ export class Networking {
     signal: AbortSignal,
   ): Promise<FloatingIp> {
     const schema = z.object({ floatingip: floatingIpSchema });
-    return (await this.#neutron.json(schema, "POST", "/floatingips", signal, { json: { floatingip } }))
-      .floatingip;
+    const json = { floatingip };
+    return (await this.#neutron.json(schema, "POST", "/floatingips", signal, { json })).floatingip;
   }
 
   async deleteFloatingIp(id: string, signal: AbortSignal): Promise<void> {
@@ -89,32 +88,13 @@ export class Networking {
   async quota(signal: AbortSignal): Promise<Readonly<Record<string, unknown>> | null> {
     const project = await this.#project(signal);
     if (project === null || !(await this.exists(signal))) return null;
-    try {
-      return (await this.#neutron.json(quotaSchema, "GET", `/quotas/${project}`, signal)).quota;
-    } catch (error) {
-      if (error instanceof ApiError && [403, 404].includes(error.status)) return null;
-      throw error;
-    }
+    const path = `/quotas/${project}`;
+    const answer = await this.#neutron.maybe(quotaSchema, "GET", path, signal, {}, [403, 404]);
+    return answer?.quota ?? null;
   }
 
-  /** neutron cuts lists into pages only where its administrator says so (`pagination_max_limit`). */
-  #all<S extends z.ZodType>(
-    kind: "floatingips" | "networks" | "ports",
-    item: S,
-    query: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<readonly z.infer<S>[]> {
-    const links = `${kind}_links`;
-    const schema = z.looseObject({ [kind]: z.array(item), [links]: linksSchema.optional() });
-    const pick = (body: Readonly<Record<string, unknown>>) => ({
-      items: body[kind] as readonly z.infer<S>[],
-      next: (body[links] as z.infer<typeof linksSchema> | undefined)?.find(({ rel }) => rel === "next")?.href,
-    });
-    return this.#neutron.pages(schema, `/${kind}`, signal, pick, { query });
-  }
-
-  async #own(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
+  async #own(signal: AbortSignal): Promise<{ readonly query?: Readonly<Record<string, string>> }> {
     const project = await this.#project(signal);
-    return project === null ? {} : { project_id: project };
+    return project === null ? {} : { query: { project_id: project } };
   }
 }

@@ -10,10 +10,6 @@ const volumeSchema = z.object({
 });
 export type Volume = z.infer<typeof volumeSchema>;
 
-const volumesSchema = z.object({
-  volumes: z.array(volumeSchema),
-  volumes_links: z.array(z.object({ rel: z.string(), href: z.string() })).default([]),
-});
 const limitsSchema = z.object({
   limits: z.object({
     absolute: z.object({
@@ -37,10 +33,7 @@ export class BlockStorage {
 
   async volumes(signal: AbortSignal): Promise<readonly Volume[]> {
     if (!(await this.exists(signal))) return [];
-    return this.#cinder.pages(volumesSchema, "/volumes/detail", signal, (body) => ({
-      items: body.volumes,
-      next: body.volumes_links.find(({ rel }) => rel === "next")?.href,
-    }));
+    return this.#cinder.list("volumes", volumeSchema, "/volumes/detail", signal);
   }
 
   /** -1 is no limit; null: there is no block storage. */

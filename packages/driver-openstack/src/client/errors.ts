@@ -17,9 +17,11 @@ export class ApiError extends NodeyardError {
   constructor(service: string, request: Pick<HttpRequest, "method" | "url">, response: HttpResponse) {
     const fault = faultOf(response.text);
     const requestId = requestIdOf(response.headers);
-    const at = `${service}: ${request.method} ${pathOf(request.url)}`;
     const id = requestId === null ? "" : ` (request ${requestId})`;
-    super("openstack.refused", `${at} was answered ${response.status}: ${fault.message}${id}`);
+    super(
+      "openstack.refused",
+      `${at(service, request)} was answered ${response.status}: ${fault.message}${id}`,
+    );
     this.status = response.status;
     this.fault = fault;
     this.requestId = requestId;
@@ -29,16 +31,14 @@ export class ApiError extends NodeyardError {
 /** The service could not be reached, or the connection broke before the answer. */
 export class NoAnswer extends NodeyardError {
   constructor(service: string, request: Pick<HttpRequest, "method" | "url">, cause: unknown) {
-    const at = `${service}: ${request.method} ${pathOf(request.url)}`;
-    super("openstack.no_answer", `${at} got no answer: ${textOf(cause)}`, { cause });
+    super("openstack.no_answer", `${at(service, request)} got no answer: ${textOf(cause)}`, { cause });
   }
 }
 
 /** A service gave an answer that its API does not define. */
 export class OddAnswer extends NodeyardError {
   constructor(service: string, request: Pick<HttpRequest, "method" | "url">, why: string, cause?: unknown) {
-    const at = `${service}: ${request.method} ${pathOf(request.url)}`;
-    super("openstack.odd_answer", `${at}: ${why}`, { cause });
+    super("openstack.odd_answer", `${at(service, request)}: ${why}`, { cause });
   }
 }
 
@@ -89,9 +89,9 @@ function short(text: string): string {
   return line.length > LONGEST ? `${line.slice(0, LONGEST)}...` : line;
 }
 
-/** Without the query, which may hold names, and without the host, which the configuration has. */
-function pathOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).pathname : url;
+/** What was asked: without the query, which may hold names, and without the host, which the configuration has. */
+function at(service: string, { method, url }: Pick<HttpRequest, "method" | "url">): string {
+  return `${service}: ${method} ${URL.canParse(url) ? new URL(url).pathname : url}`;
 }
 
 /** undici says "fetch failed" or nothing at all, and the reason is in the cause. */

@@ -1,9 +1,10 @@
 import { SharedValue } from "@nodeyard/driver";
 import type { Clock } from "@nodeyard/runtime";
-import type { z } from "zod";
+import { z } from "zod";
 import { endpointOf, missing, type ServiceName } from "./catalog.ts";
 import { ApiError, OddAnswer } from "./errors.ts";
-import type { Session } from "./session.ts";
+import type { Token } from "./keystone.ts";
+import type { Call, Session } from "./session.ts";
 import type { HttpRequest } from "./transport.ts";
 import { chosenMicroversion, rangeSchema } from "./versions.ts";
 
@@ -17,13 +18,10 @@ export interface ServiceLocation {
   readonly microversions: Readonly<Partial<Record<ServiceName, string>>>;
 }
 
-export interface ServiceCall {
+/** What a call has beside method and path. */
+export interface ServiceCall extends Pick<Call, "headers" | "body" | "first" | "tryMs"> {
   readonly query?: Readonly<Record<string, string>>;
   readonly json?: object;
-  readonly body?: AsyncIterable<Uint8Array>;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly first?: boolean;
-  readonly tryMs?: number;
 }
 
 interface Dialect {
@@ -45,6 +43,8 @@ const DIALECTS: Readonly<Record<ServiceName, Dialect>> = {
 const VERSIONS_MS = 3_600_000;
 /** A page that repeats is an error, and so is an end that never comes. */
 const MOST_PAGES = 10_000;
+
+const LINKS = z.array(z.object({ rel: z.string(), href: z.string() }));
 
 /** One service of one cloud: finds it in the catalog, speaks its microversion, and follows its pages. */
 export class Service {
@@ -88,31 +88,57 @@ export class Service {
     return this.#session.send(await this.#call(method, path, signal, call));
   }
 
-  /** As `send`; false when the thing is not there (any more). */
-  async gone(path: string, signal: AbortSignal): Promise<boolean> {
+  /** As `json`; undefined when the answer has one of these statuses. Default: 404, not there (any more). */
+  async maybe<S extends z.ZodType>(
+    schema: S,
+    method: HttpRequest["method"],
+    path: string,
+    signal: AbortSignal,
+    call: ServiceCall = {},
+    statuses: readonly number[] = [404],
+  ): Promise<z.infer<S> | undefined> {
     try {
-      await this.send("DELETE", path, signal);
-      return false;
+      return await this.json(schema, method, path, signal, call);
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return true;
+      if (error instanceof ApiError && statuses.includes(error.status)) return undefined;
       throw error;
     }
   }
 
-  /** All pages of a listing, in order. `pick` takes a page's items and the address of the next one out of its body. */
-  async pages<S extends z.ZodType, T>(
-    schema: S,
+  /** Deletes; gone already is as good. */
+  async gone(path: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.send("DELETE", path, signal);
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 404)) throw error;
+    }
+  }
+
+  /**
+   * All pages of a listing, in order; `kind` is its name in the answer. The address of the next page is in `<kind>_links` (nova, cinder;
+   * neutron, where its administrator sets `pagination_max_limit`) or in `next` (glance).
+   */
+  async list<S extends z.ZodType>(
+    kind: string,
+    item: S,
     path: string,
     signal: AbortSignal,
-    pick: (body: z.infer<S>) => { readonly items: readonly T[]; readonly next: string | undefined },
     call: ServiceCall = {},
-  ): Promise<readonly T[]> {
-    const all: T[] = [];
+  ): Promise<readonly z.infer<S>[]> {
+    const links = `${kind}_links`;
+    const page = z.looseObject({
+      [kind]: z.array(item),
+      [links]: LINKS.optional(),
+      next: z.string().optional(),
+    });
+    const all: z.infer<S>[] = [];
     const seen = new Set<string>();
-    let query = call.query;
-    for (let page = 0; page < MOST_PAGES; page++) {
-      const more = { ...call, ...(query === undefined ? {} : { query }) };
-      const { items, next } = pick(await this.json(schema, "GET", path, signal, more));
+    let query = call.query ?? {};
+    for (let count = 0; count < MOST_PAGES; count++) {
+      const body = await this.json(page, "GET", path, signal, { ...call, query });
+      const items = body[kind] as readonly z.infer<S>[];
+      const further = body[links] as z.infer<typeof LINKS> | undefined;
+      const next = body.next ?? further?.find(({ rel }) => rel === "next")?.href;
       all.push(...items);
       if (next === undefined || items.length === 0) return all;
       // Only the query is taken over: behind a proxy, links often have a host that nobody can reach.
@@ -134,13 +160,8 @@ export class Service {
     if (microversion === null) return null;
     const configured = this.#place.microversions[this.name];
     if (configured !== undefined) return configured;
-    const call = {
-      service: this.name,
-      method: "GET" as const,
-      url: (token: Parameters<Service["url"]>[0]) => `${versionRoot(this.url(token))}/`,
-      signal,
-      first: true,
-    };
+    const url = (token: Token) => `${versionRoot(this.url(token))}/`;
+    const call: Call = { service: this.name, method: "GET", url, signal, first: true };
     try {
       const { version } = await this.#session.json(call, rangeSchema);
       return chosenMicroversion(version, microversion.newest);
@@ -151,7 +172,8 @@ export class Service {
     }
   }
 
-  url(token: Awaited<ReturnType<Session["token"]>>): string {
+  /** Where the service is. Throws CloudConfigError where the catalog does not have it. */
+  url(token: Token): string {
     const override = this.#place.overrides[this.name]?.replace(/\/+$/, "");
     const wanted = { ...this.#place, service: this.name };
     const endpoint = override ?? endpointOf(token.catalog, wanted);
@@ -160,25 +182,23 @@ export class Service {
     return endpoint.endsWith(suffix) ? endpoint : `${endpoint}${suffix}`;
   }
 
-  async #call(method: HttpRequest["method"], path: string, signal: AbortSignal, call: ServiceCall) {
+  async #call(
+    method: HttpRequest["method"],
+    path: string,
+    signal: AbortSignal,
+    { query, json, headers, ...rest }: ServiceCall,
+  ): Promise<Call> {
     const version = await this.microversion(signal);
     const dialect = DIALECTS[this.name].microversion;
-    const words = new URLSearchParams(call.query).toString();
-    const query = words === "" ? "" : `?${words}`;
+    const words = new URLSearchParams(query).toString();
+    const spoken = version === null || dialect === null ? "" : `${dialect.name} ${version}`;
     return {
       service: this.name,
       method,
-      url: (token: Parameters<Service["url"]>[0]) => `${this.url(token)}${path}${query}`,
-      headers: {
-        ...(version === null || dialect === null
-          ? {}
-          : { "openstack-api-version": `${dialect.name} ${version}` }),
-        ...call.headers,
-      },
-      ...(call.json === undefined ? {} : { body: JSON.stringify(call.json) }),
-      ...(call.body === undefined ? {} : { body: call.body }),
-      ...(call.first === undefined ? {} : { first: call.first }),
-      ...(call.tryMs === undefined ? {} : { tryMs: call.tryMs }),
+      url: (token) => `${this.url(token)}${path}${words && `?${words}`}`,
+      headers: { ...(spoken && { "openstack-api-version": spoken }), ...headers },
+      ...(json && { body: JSON.stringify(json) }),
+      ...rest,
       signal,
     };
   }

@@ -1,4 +1,10 @@
-import type { Credential, ServiceLocation } from "../client/index.ts";
+import {
+  CloudConfigError,
+  type Credential,
+  type ServiceLocation,
+  type ServiceName,
+} from "../client/index.ts";
+import { type CloudConfigPaths, flag, isMapping, type Mapping, text } from "./files.ts";
 
 /** A network that clouds.yaml says something of (openstacksdk manual, "Network config"). */
 export interface NetworkHint {
@@ -33,4 +39,102 @@ export interface Cloud {
   readonly imageProperties: Readonly<Record<string, string>>;
   /** Calls per second that the file allows; null: it says nothing. */
   readonly rateLimit: number | null;
+}
+
+const SERVICE_KEYS: Readonly<Record<string, ServiceName>> = {
+  compute: "compute",
+  network: "network",
+  image: "image",
+  block_storage: "block-storage",
+  volume: "block-storage",
+  volumev3: "block-storage",
+};
+
+/** Where people put what belongs under `auth`. */
+const OUTSIDE_AUTH = ["username", "password", "project_name", "project_id", "auth_url", "token"];
+
+/** Applies every default; what cannot be used is an error. */
+export function compileCloud(name: string, raw: Mapping, { home }: Pick<CloudConfigPaths, "home">): Cloud {
+  const values = authValues(raw);
+  const authUrl = values.auth_url;
+  if (authUrl === undefined)
+    throw new CloudConfigError(`cloud ${name} has no auth_url; add it under auth in clouds.yaml`);
+  if (!URL.canParse(authUrl))
+    throw new CloudConfigError(
+      `cloud ${name}: auth_url ${authUrl} is not a URL; write one such as https://cloud.example:5000/v3`,
+    );
+  const path = (value: unknown) => text(value)?.replace(/^~(?=\/)/, home) ?? null;
+  const rate = Number(text(raw.rate_limit));
+  return {
+    name,
+    credential: { authUrl, type: text(raw.auth_type) ?? null, values },
+    place: placeOf(raw),
+    tls: {
+      verify: flag(raw.verify, true) && !flag(raw.insecure, false),
+      cacert: path(raw.cacert),
+      cert: path(raw.cert),
+      key: path(raw.key),
+    },
+    imageFormat: text(raw.image_format) ?? "qcow2",
+    floatingIps: text(raw.floating_ip_source)?.toLowerCase() !== "none",
+    private: flag(raw.private, false),
+    forceIpv4: flag(raw.force_ipv4, false),
+    networks: networksOf(raw),
+    imageProperties: imageProperties(raw),
+    rateLimit: Number.isFinite(rate) && rate > 0 ? rate : null,
+  };
+}
+
+function authValues(raw: Mapping): Readonly<Record<string, string>> {
+  const outside = Object.fromEntries(OUTSIDE_AUTH.map((key) => [key, raw[key]]));
+  const auth = { ...outside, ...(isMapping(raw.auth) ? raw.auth : {}) };
+  const values: Record<string, string> = {};
+  for (const [key, value] of Object.entries(auth)) {
+    const word = text(value);
+    if (word !== undefined) values[key] = word;
+  }
+  // "tenant" is the old word for "project".
+  if (values.tenant_name !== undefined) values.project_name ??= values.tenant_name;
+  if (values.tenant_id !== undefined) values.project_id ??= values.tenant_id;
+  return values;
+}
+
+function placeOf(raw: Mapping): ServiceLocation {
+  const overrides: Partial<Record<ServiceName, string>> = {};
+  const microversions: Partial<Record<ServiceName, string>> = {};
+  for (const [key, service] of Object.entries(SERVICE_KEYS)) {
+    overrides[service] ??= text(raw[`${key}_endpoint_override`])!;
+    microversions[service] ??= text(raw[`${key}_default_microversion`])!;
+  }
+  const listed = Array.isArray(raw.interface) ? raw.interface : [raw.interface ?? raw.endpoint_type];
+  const interfaces = listed.flatMap((one) => text(one)?.replace(/URL$/, "") ?? []);
+  return {
+    region: text(raw.region_name) ?? null,
+    interfaces: interfaces.length > 0 ? interfaces : ["public"],
+    overrides,
+    microversions,
+  };
+}
+
+function networksOf(raw: Mapping): readonly NetworkHint[] {
+  const listed = Array.isArray(raw.networks) ? raw.networks.filter(isMapping) : [];
+  return listed.flatMap((network) => {
+    const name = text(network.name);
+    if (name === undefined) return [];
+    const external = network.routes_externally ?? network.routes_ipv4_externally;
+    return [
+      {
+        name,
+        external: external === undefined ? null : flag(external, false),
+        natDestination: flag(network.nat_destination, false),
+        defaultInterface: flag(network.default_interface, false),
+      },
+    ];
+  });
+}
+
+/** `disable_vendor_agent`: properties that keep a vendor's agent out of images that have none. */
+function imageProperties(raw: Mapping): Readonly<Record<string, string>> {
+  const properties = isMapping(raw.disable_vendor_agent) ? raw.disable_vendor_agent : {};
+  return Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, text(value) ?? ""]));
 }

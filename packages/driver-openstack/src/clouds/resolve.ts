@@ -1,9 +1,31 @@
 import { CloudConfigError } from "../client/index.ts";
-import type { Cloud } from "./cloud.ts";
-import { compileCloud } from "./compile.ts";
-import { cloudOfEnvironment } from "./environment.ts";
-import { isMapping, type Mapping, overlay, readMapping, text } from "./mapping.ts";
-import type { CloudConfigPaths } from "./search.ts";
+import { type Cloud, compileCloud } from "./cloud.ts";
+import { type CloudConfigPaths, isMapping, type Mapping, overlay, readMapping, text } from "./files.ts";
+
+/** What the name of a variable means; the names that openstackclient documents. */
+const AUTH = [
+  "auth_url",
+  "username",
+  "user_id",
+  "password",
+  "project_name",
+  "project_id",
+  // Older words for the same.
+  "tenant_name",
+  "tenant_id",
+  "user_domain_name",
+  "user_domain_id",
+  "project_domain_name",
+  "project_domain_id",
+  "domain_name",
+  "domain_id",
+  "default_domain",
+  "token",
+  "application_credential_id",
+  "application_credential_name",
+  "application_credential_secret",
+];
+const TOP = ["auth_type", "region_name", "interface", "cacert", "cert", "key"];
 
 /** What nodepool.yaml says of where a provider is. */
 export interface Choice {
@@ -29,13 +51,11 @@ export function resolveCloud(choice: Choice, around: CloudConfigPaths): Cloud {
   const name = choice.cloud ?? (around.env.OS_CLOUD || undefined) ?? only(known);
   const own = Object.hasOwn(known, name) ? known[name] : undefined;
   if (own === undefined) {
-    const where = clouds.path === null ? "there is no clouds.yaml" : `${clouds.path} has`;
-    const names = Object.keys(known).join(", ") || "none";
-    throw new CloudConfigError(
+    const where =
       clouds.path === null
-        ? `cloud ${name} is not known: ${where}; looked in OS_CLIENT_CONFIG_FILE, the current folder, ~/.config/openstack and /etc/openstack`
-        : `cloud ${name} is not known: ${where} ${names}`,
-    );
+        ? "there is no clouds.yaml; looked in OS_CLIENT_CONFIG_FILE, the current folder, ~/.config/openstack and /etc/openstack"
+        : `${clouds.path} has ${Object.keys(known).join(", ") || "none"}`;
+    throw new CloudConfigError(`cloud ${name} is not known: ${where}`);
   }
   const secret = Object.hasOwn(secure.entries, name) ? secure.entries[name] : undefined;
   const merged = overlay(own, isMapping(secret) ? secret : {});
@@ -83,4 +103,19 @@ function inRegion(cloudName: string, cloud: Mapping, wanted: string | undefined)
   }
   const values = isMapping(region?.values) ? region.values : {};
   return { ...overlay(cloud, values), region_name: name };
+}
+
+/** The cloud that `OS_*` variables describe; undefined when they name none. */
+function cloudOfEnvironment(env: CloudConfigPaths["env"]): Mapping | undefined {
+  const value = (name: string) => env[`OS_${name.toUpperCase()}`] || undefined;
+  const pick = (names: readonly string[]) =>
+    Object.fromEntries(names.flatMap((name) => (value(name) === undefined ? [] : [[name, value(name)]])));
+  if (value("auth_url") === undefined) return undefined;
+  const [endpointType, insecure] = [value("endpoint_type"), value("insecure")];
+  return {
+    ...(endpointType === undefined ? {} : { interface: endpointType }),
+    ...(insecure === undefined ? {} : { insecure }),
+    ...pick(TOP),
+    auth: pick(AUTH),
+  };
 }

@@ -125,18 +125,17 @@ test("no answer: a read is repeated, a create is not; each try has its deadline"
 });
 
 test("two pages are followed; a page that repeats is an error", async () => {
-  const schema = z.object({ items: z.array(z.number()), next: z.string().optional() });
-  const pick = (body: z.infer<typeof schema>) => ({ items: body.items, next: body.next });
+  const list = (site: ReturnType<typeof cloud>) => site.compute.list("items", z.number(), "/servers", signal);
   const pages = [
     { items: [1, 2], next: "http://behind-a-proxy/v2.1/servers?marker=2" },
     { items: [3], next: "http://behind-a-proxy/v2.1/servers?marker=3" },
     { items: [] },
   ];
   const site = cloud((_, count) => ({ text: JSON.stringify(pages[count - 1]) }));
-  expect(await site.compute.pages(schema, "/servers", signal, pick)).toEqual([1, 2, 3]);
+  expect(await list(site)).toEqual([1, 2, 3]);
   expect(site.requests[1]?.url).toBe("http://nova/v2.1/servers?marker=2");
   const loop = cloud(() => ({ text: JSON.stringify(pages[0]) }));
-  await expect(loop.compute.pages(schema, "/servers", signal, pick)).rejects.toMatchObject({
+  await expect(list(loop)).rejects.toMatchObject({
     code: "openstack.odd_answer",
     message: expect.stringContaining("a page repeats"),
   });

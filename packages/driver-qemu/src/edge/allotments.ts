@@ -5,9 +5,8 @@ import { numbersOf, type Port } from "../machine/bridge.ts";
 import { rules } from "../machine/firewall.ts";
 import { Bridge } from "./bridge.ts";
 import { assertIdsUnused, Numbers } from "./numbers.ts";
-import { opened } from "./openers.ts";
 import { type Account, run } from "./tools.ts";
-import { removeIfUnused, removeUnused } from "./unused-bridges.ts";
+import { opened, removeIfUnused, removeUnused } from "./unused-bridges.ts";
 
 const CLOSE_MS = 20_000;
 

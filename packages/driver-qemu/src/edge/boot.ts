@@ -4,7 +4,9 @@ import { type CreateOrder, DriverError } from "@nodeyard/driver";
 import type { QemuLabelOwn } from "../config.ts";
 import { FILES, type Parking } from "../machine/command-line.ts";
 import type { SeedFacts } from "../machine/seed.ts";
-import type { Parts } from "../parts.ts";
+import { nodeName } from "../names.ts";
+import { succeeds } from "./files.ts";
+import type { HostFolder } from "./host-folder.ts";
 import type { Wanted } from "./nodes.ts";
 import { link, overlay, type PortlessSpec, type Sources, seed, start, unlink } from "./start.ts";
 import type { StoredImage } from "./uploads.ts";
@@ -13,20 +15,20 @@ const GIB = 1024 ** 3;
 
 /** One machine on its way up. Each part may be done again. */
 export class Boot {
-  readonly #parts: Parts;
+  readonly #host: HostFolder;
   readonly #order: CreateOrder;
   readonly name: string;
   readonly own: QemuLabelOwn;
 
-  constructor(parts: Parts, order: CreateOrder, name: string) {
-    this.#parts = parts;
+  constructor(host: HostFolder, order: CreateOrder) {
+    this.#host = host;
     this.#order = order;
-    this.name = name;
+    this.name = nodeName(order.tag);
     this.own = order.label.own as QemuLabelOwn;
   }
 
   get folder(): string {
-    return this.#parts.host.nodes.folder(this.name);
+    return this.#host.nodes.folder(this.name);
   }
 
   /** The machine's own names for what it boots from. */
@@ -37,7 +39,7 @@ export class Boot {
 
   /** Links what the machine boots from into its folder. */
   async images(signal: AbortSignal): Promise<Sources> {
-    const { copies } = this.#parts.host;
+    const { copies } = this.#host;
     const { boot, file, disk } = this.own;
     const image = file === null ? await this.#uploaded() : await copies.image(file, signal);
     if (image.virtualSize > disk * GIB)
@@ -56,7 +58,7 @@ export class Boot {
 
   /** A disk of its own and its seed. A disk that is there already stays as it is. */
   async disk({ base }: Sources, signal: AbortSignal): Promise<void> {
-    const account = await this.#parts.host.accountOf(this.name);
+    const account = await this.#host.accountOf(this.name);
     const there = await this.hasDisk();
     const { facts } = await this.facts();
     await seed(this.folder, facts, { disk: this.own.seed === "nocloud", account, signal });
@@ -65,22 +67,19 @@ export class Boot {
   }
 
   async hasDisk(): Promise<boolean> {
-    const disk = join(this.#parts.host.nodes.run(this.name), FILES.disk);
-    return access(disk).then(
-      () => true,
-      () => false,
-    );
+    return succeeds(access(join(this.#host.nodes.run(this.name), FILES.disk)));
   }
 
   /** Where clients find a machine that runs. */
   reached(wanted: Wanted, port: number | null): { readonly host: string; readonly port: number } {
-    const own = this.#parts.host.allotments.portOf(wanted);
-    const { address } = this.#parts.config.own;
+    const own = this.#host.allotments.portOf(wanted);
+    const { address } = this.#host.config.own;
     return { host: own?.address ?? address, port: port ?? this.#order.label.connection.port };
   }
 
   async start(accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<void> {
-    const { host, config, context } = this.#parts;
+    const host = this.#host;
+    const { config, context } = host;
     const wanted = await this.#wanted();
     const account = await host.accountOf(this.name);
     const { bridge } = host.allotments;
@@ -98,7 +97,7 @@ export class Boot {
   /** What the machine's seed says, and what it was made with. */
   async facts(): Promise<{ readonly wanted: Wanted; readonly facts: SeedFacts }> {
     const wanted = await this.#wanted();
-    const port = this.#parts.host.allotments.portOf(wanted);
+    const port = this.#host.allotments.portOf(wanted);
     const { uuid } = wanted;
     const facts = {
       ...this.own,
@@ -125,16 +124,16 @@ export class Boot {
   }
 
   #network(wanted: Wanted): PortlessSpec["network"] {
-    const { host, config } = this.#parts;
-    const { address, network: reach } = config.own;
-    const port = host.allotments.portOf(wanted);
+    const { address, network: reach } = this.#host.config.own;
+    const port = this.#host.allotments.portOf(wanted);
     if (port !== undefined) return { kind: "tap", tap: port.tap, mac: port.mac };
     return { kind: "user", reach, address, guestPort: this.#order.label.connection.port };
   }
 
   /** Whether the guest shows a host key under KVM in time. If not, nothing of the attempt is left. */
   async probe(signal: AbortSignal): Promise<"kvm" | "tcg"> {
-    const { host, config, context } = this.#parts;
+    const host = this.#host;
+    const { config, context } = host;
     try {
       await this.start("kvm", signal);
       const running = await host.nodes.running(this.name);
@@ -152,7 +151,7 @@ export class Boot {
   }
 
   async #uploaded(): Promise<StoredImage> {
-    const { host } = this.#parts;
+    const host = this.#host;
     const { imageExternalId, label } = this.#order;
     const image = typeof imageExternalId === "string" ? await host.uploads.get(imageExternalId) : undefined;
     if (image !== undefined) return image;
@@ -163,7 +162,7 @@ export class Boot {
   }
 
   async #wanted(): Promise<Wanted> {
-    const wanted = await this.#parts.host.nodes.wanted(this.name);
+    const wanted = await this.#host.nodes.wanted(this.name);
     if (wanted !== undefined) return wanted;
     throw new DriverError("not-found", `the folder of ${this.#order.hostname} was removed`);
   }

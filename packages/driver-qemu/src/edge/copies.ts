@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { abortable, type Clock, DriverError, deadline, type Random } from "@nodeyard/driver";
 import type { FileImage } from "../config.ts";
-import { folders, ignoring, sync } from "./files.ts";
+import { folders, ignoring, readFacts, sync } from "./files.ts";
 import { copied, inspected, placed, stamp } from "./image-files.ts";
 import type { Account } from "./tools.ts";
 import type { StoredImage } from "./uploads.ts";
@@ -100,10 +100,8 @@ export class Copies {
   }
 
   async #there(name: string): Promise<StoredImage | undefined> {
-    const text = await ignoring("ENOENT", readFile(join(this.#root, name, "file.json"), "utf8"));
-    if (text === undefined) return undefined;
-    const facts = JSON.parse(text) as Omit<StoredImage, "file" | "id">;
-    return { file: join(this.#root, name, "file"), id: name, ...facts };
+    const facts = await readFacts<Omit<StoredImage, "file" | "id">>(join(this.#root, name, "file.json"));
+    return facts && { file: join(this.#root, name, "file"), id: name, ...facts };
   }
 }
 

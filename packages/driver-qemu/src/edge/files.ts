@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { createReadStream, constants as flags } from "node:fs";
-import { link, open, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { createReadStream, constants as flags, type Stats } from "node:fs";
+import { type FileHandle, link, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Account } from "./tools.ts";
 
@@ -14,6 +14,25 @@ export async function ignoring<T>(code: string, work: Promise<T>): Promise<T | u
   }
 }
 
+/** False where the work fails, for whatever reason. */
+export function succeeds(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  );
+}
+
+/** What a file of ours holds as JSON; undefined where it is not there, or was cut off. */
+export async function readFacts<T>(path: string): Promise<T | undefined> {
+  const text = await ignoring("ENOENT", readFile(path, "utf8"));
+  try {
+    return text === undefined ? undefined : ((JSON.parse(text) ?? undefined) as T | undefined);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Names of the folders in a folder. */
 export async function folders(path: string): Promise<readonly string[]> {
   const entries = await readdir(path, { withFileTypes: true });
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
@@ -30,34 +49,38 @@ export async function sync(path: string): Promise<void> {
 }
 
 /** The end of a file that code which is not trusted may have replaced; undefined: no file, or none that is a plain one. */
-export async function tail(path: string, bytes: number): Promise<string | undefined> {
-  const mode = flags.O_RDONLY | flags.O_NOFOLLOW | flags.O_NONBLOCK;
-  const file = await open(path, mode).catch(() => undefined);
-  if (file === undefined) return undefined;
-  try {
-    const facts = await file.stat();
-    if (!facts.isFile()) return undefined;
-    const length = Math.min(bytes, facts.size);
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, facts.size - length);
+export function tail(path: string, bytes: number): Promise<string | undefined> {
+  return untrusted(path, flags.O_RDONLY, async (file, { size }) => {
+    const length = Math.min(bytes, size);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);
     return buffer.toString("utf8", 0, bytesRead);
-  } finally {
-    await file.close();
-  }
+  });
 }
 
 /** Empties a plain file that has grown beyond `bytes`; who appends to it goes on at its start. */
 export async function trim(path: string, bytes: number): Promise<void> {
-  const mode = flags.O_WRONLY | flags.O_NOFOLLOW | flags.O_NONBLOCK;
-  const file = await open(path, mode).catch(() => undefined);
-  if (file === undefined) return;
+  await untrusted(path, flags.O_WRONLY, async (file, { size, nlink }) => {
+    if (nlink === 1 && size > bytes) await file.truncate(0);
+  });
+}
+
+/** Neither follows a link nor waits for a pipe that is there instead of the file. */
+async function untrusted<T>(
+  path: string,
+  mode: number,
+  work: (file: FileHandle, facts: Stats) => Promise<T>,
+): Promise<T | undefined> {
+  const file = await open(path, mode | flags.O_NOFOLLOW | flags.O_NONBLOCK).catch(() => undefined);
+  if (file === undefined) return undefined;
   try {
     const facts = await file.stat();
-    if (facts.isFile() && facts.nlink === 1 && facts.size > bytes) await file.truncate(0);
+    return facts.isFile() ? await work(file, facts) : undefined;
   } finally {
     await file.close();
   }
 }
 
+/** Of a file's content, hexadecimal. */
 export async function sha256(
   path: string,
   signal: AbortSignal,

@@ -15,7 +15,7 @@ import { imageName, imageTag, nodeTag } from "../names.ts";
 import { Accelerators } from "./accelerators.ts";
 import { Allotments } from "./allotments.ts";
 import { Copies } from "./copies.ts";
-import { tidy } from "./files.ts";
+import { succeeds, tidy } from "./files.ts";
 import { accountOf, amountsOf, emulatorOf, enter, type HostId, thisHost } from "./host.ts";
 import { Nodes, type Wanted } from "./nodes.ts";
 import { Saving } from "./saving.ts";
@@ -40,8 +40,8 @@ export class HostFolder {
   readonly account: Account;
   readonly allotments: Allotments;
   readonly host: HostId;
-  readonly #config: QemuProviderConfig;
-  readonly #context: DriverContext;
+  readonly config: QemuProviderConfig;
+  readonly context: DriverContext;
 
   private constructor(
     config: QemuProviderConfig,
@@ -50,8 +50,8 @@ export class HostFolder {
   ) {
     const { folder } = config.own;
     const { clock, random } = context;
-    this.#config = config;
-    this.#context = context;
+    this.config = config;
+    this.context = context;
     this.account = found.account;
     this.allotments = found.allotments;
     this.host = found.host;
@@ -89,15 +89,11 @@ export class HostFolder {
     }
   }
 
-  has(name: string): Promise<boolean> {
-    return this.nodes.has(name);
-  }
-
   /** Counted after it was made: two at once may both be refused, but there is never one too many. */
   async claim(name: string, wanted: Pick<Wanted, "hostname" | "resources">): Promise<void> {
     if (await this.nodes.has(name)) return;
     const alive = (machine: string) => this.nodes.has(machine);
-    const own = await this.allotments.take(name, alive, this.#context.clock.now());
+    const own = await this.allotments.take(name, alive, this.context.clock.now());
     if (!(await this.nodes.claim(name, { ...wanted, ...own }))) {
       await this.allotments.free(name, own);
       return;
@@ -108,14 +104,8 @@ export class HostFolder {
     const lacking = exceeded(await this.quota(), used, wanted.resources);
     if (lacking === undefined) return;
     await this.discard(name);
-    const { folder } = this.#config.own;
-    throw new DriverError("quota", `${this.#config.name}: ${folder} does not have enough ${lacking} left`);
-  }
-
-  /** Ends the machine and removes all of it. Returns when its process is gone. */
-  async remove(name: string, signal: AbortSignal): Promise<void> {
-    await this.stop(name, signal);
-    await this.discard(name);
+    const { folder } = this.config.own;
+    throw new DriverError("quota", `${this.config.name}: ${folder} does not have enough ${lacking} left`);
   }
 
   /** Removes what is left of a machine that does not run, and gives back what it had of the host. */
@@ -130,8 +120,9 @@ export class HostFolder {
     return this.nodes.accountOf((await this.nodes.wanted(name)) ?? {});
   }
 
+  /** Ends the machine. Returns when its process is gone. */
   async stop(name: string, signal: AbortSignal): Promise<void> {
-    await this.nodes.end(name, this.#context.clock, signal);
+    await this.nodes.end(name, this.context.clock, signal);
   }
 
   /** Gives the machine's disk up, for another start from its image. */
@@ -169,23 +160,15 @@ export class HostFolder {
   }
 
   async quota(): Promise<Resources> {
-    const { own } = this.#config;
+    const { own } = this.config;
     return quotaOf(own, await amountsOf(own.folder));
   }
 
   /** Whether there is a KVM to try. That it opens proves nothing yet. */
   async kvm(): Promise<boolean> {
-    const mode = constants.R_OK | constants.W_OK;
-    if (this.account === null)
-      return access("/dev/kvm", mode).then(
-        () => true,
-        () => false,
-      );
+    if (this.account === null) return succeeds(access("/dev/kvm", constants.R_OK | constants.W_OK));
     const { signal } = new AbortController();
-    return run("test", ["-w", "/dev/kvm"], { signal, account: this.account }).then(
-      () => true,
-      () => false,
-    );
+    return succeeds(run("test", ["-w", "/dev/kvm"], { signal, account: this.account }));
   }
 
   async close(): Promise<void> {
@@ -196,7 +179,7 @@ export class HostFolder {
 
   /** Saved states of images that are gone. */
   async #retire(): Promise<void> {
-    const { emulator } = this.#config.own;
+    const { emulator } = this.config.own;
     const images = new Set([...(await this.uploads.ids()), ...(await this.copies.names())]);
     await this.#states.retire(images, emulator, await emulatorOf(emulator, new AbortController().signal));
   }

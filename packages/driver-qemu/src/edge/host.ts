@@ -3,7 +3,7 @@ import { availableParallelism, hostname, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { DriverError } from "@nodeyard/driver";
 import type { HostAmounts } from "../machine/amounts.ts";
-import { ignoring } from "./files.ts";
+import { ignoring, succeeds } from "./files.ts";
 import { stamp } from "./image-files.ts";
 import { type Account, run } from "./tools.ts";
 
@@ -57,11 +57,7 @@ async function located(program: string): Promise<string> {
   if (program.includes("/")) return program;
   for (const folder of (process.env.PATH ?? "/usr/bin:/bin").split(":")) {
     const path = join(folder, program);
-    const runs = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (runs) return path;
+    if (await succeeds(access(path, constants.X_OK))) return path;
   }
   throw new DriverError("configuration", `${program} is not installed on this host`);
 }

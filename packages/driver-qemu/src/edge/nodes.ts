@@ -1,8 +1,8 @@
-import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, type Random, type Resources, sleep } from "@nodeyard/driver";
 import { FILES, forwardedPort, isMachine } from "../machine/command-line.ts";
-import { folders, ignoring, sync, tail, trim } from "./files.ts";
+import { folders, ignoring, readFacts, sync, tail, trim } from "./files.ts";
 import { type Maker, processOf } from "./process.ts";
 import type { Account } from "./tools.ts";
 
@@ -108,15 +108,8 @@ export class Nodes {
 
   /** Undefined: no folder, or one that somebody else made. */
   async wanted(name: string): Promise<Wanted | undefined> {
-    const text = await ignoring("ENOENT", readFile(join(this.folder(name), "wanted.json"), "utf8"));
-    if (text === undefined) return undefined;
-    try {
-      const wanted = JSON.parse(text) as Partial<Wanted> | null;
-      return wanted?.v === 1 && typeof wanted.uuid === "string" ? (wanted as Wanted) : undefined;
-    } catch {
-      // Not ours to judge: it counts as a machine of which nothing is known.
-      return undefined;
-    }
+    const wanted = await readFacts<Partial<Wanted>>(join(this.folder(name), "wanted.json"));
+    return wanted?.v === 1 && typeof wanted.uuid === "string" ? (wanted as Wanted) : undefined;
   }
 
   async has(name: string): Promise<boolean> {
@@ -133,19 +126,14 @@ export class Nodes {
     return { pid: process.pid, port: forwardedPort(process.argv) ?? null };
   }
 
-  /** Kills the machine's process. It may take a moment to go: `running` tells. */
-  async stop(name: string): Promise<void> {
+  /** Kills the machine's process and returns when it is gone. */
+  async end(name: string, clock: Clock, signal: AbortSignal): Promise<void> {
     // QEMU writes its pid file before it opens the disk. One that a launcher started just before it died either has written
     // it by now, or finds no disk and ends.
     await rm(join(this.run(name), FILES.disk), { force: true });
     const machine = await this.running(name);
     if (machine === undefined) return;
     await ignoring("ESRCH", (async () => process.kill(machine.pid, "SIGKILL"))());
-  }
-
-  /** Kills the machine's process and returns when it is gone. */
-  async end(name: string, clock: Clock, signal: AbortSignal): Promise<void> {
-    await this.stop(name);
     while ((await this.running(name)) !== undefined) await sleep(clock, POLL_MS, signal);
   }
 

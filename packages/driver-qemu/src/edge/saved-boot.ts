@@ -5,15 +5,14 @@ import { join } from "node:path";
 import { DriverError, deadline } from "@nodeyard/driver";
 import { FILES } from "../machine/command-line.ts";
 import { orders, savedKey } from "../machine/saved.ts";
-import type { Parts } from "../parts.ts";
-import { parked, released } from "./agent.ts";
 import type { Boot } from "./boot.ts";
-import { linked } from "./files.ts";
+import { linked, succeeds } from "./files.ts";
 import { emulatorOf, processorOf } from "./host.ts";
+import type { HostFolder } from "./host-folder.ts";
 import { copied } from "./image-files.ts";
 import { order, save } from "./monitor.ts";
-import { parkedScript } from "./parked-script.ts";
 import { received } from "./receive.ts";
+import { parked, released } from "./socket.ts";
 import { link, overlay, type Sources, seed, start } from "./start.ts";
 import type { SavedState } from "./states.ts";
 import { run } from "./tools.ts";
@@ -26,25 +25,35 @@ const STATE_MS = 120_000;
 /** Scans by which a machine is awaited that should answer at once, each as long as all before it. */
 const SCANS_MS = [400, 800, 1_600, 3_200] as const;
 
+const SCRIPT = new URL("../guest/parked.sh", import.meta.url);
+let script: Promise<string> | undefined;
+
+/** The script that parks a guest. Read once: a guest is released by the one that parked it. */
+export function parkedScript(): Promise<string> {
+  script ??= readFile(SCRIPT, "utf8");
+  return script;
+}
+
 /** A machine that goes on from a saved state instead of booting. */
 export class SavedBoot {
-  readonly #parts: Parts;
+  readonly #host: HostFolder;
   readonly #boot: Boot;
 
-  constructor(parts: Parts, boot: Boot) {
-    this.#parts = parts;
+  constructor(host: HostFolder, boot: Boot) {
+    this.#host = host;
     this.#boot = boot;
   }
 
   /** Whether a launcher died between the restore of this machine and its release: nobody will ever release it. */
   async halfway(): Promise<boolean> {
     const { folder, name } = this.#boot;
-    return (await exists(join(folder, "frozen"))) && !(await this.#parts.host.nodes.wasUp(name));
+    return (await succeeds(access(join(folder, "frozen")))) && !(await this.#host.nodes.wasUp(name));
   }
 
   /** The state that the machine can go on from; it is made when there is none. Rejects where there will be none for a while. */
   async state(sources: Sources, accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<SavedState> {
-    const { host, config } = this.#parts;
+    const host = this.#host;
+    const { config } = host;
     const { base, kernel, initrd } = sources;
     const qemu = await emulatorOf(config.own.emulator, signal);
     const subject = {
@@ -64,7 +73,8 @@ export class SavedBoot {
 
   /** Restores the guest as this machine and has it go on. Resolves when it has taken what makes it another than its siblings. */
   async resume({ state, disk }: SavedState, accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<void> {
-    const { host, config, context } = this.#parts;
+    const host = this.#host;
+    const { config, context } = host;
     const { folder, own } = this.#boot;
     const account = await host.accountOf(this.#boot.name);
     const cwd = join(folder, "run");
@@ -101,7 +111,7 @@ export class SavedBoot {
 
   /** The keys that the machine shows, if it does so soon; whoever needs them scans else. */
   async hostKeys(port: number | null, signal: AbortSignal): Promise<readonly string[] | undefined> {
-    const { context } = this.#parts;
+    const { context } = this.#host;
     const { wanted } = await this.#boot.facts();
     for (const timeoutMs of SCANS_MS) {
       try {
@@ -123,7 +133,8 @@ export class SavedBoot {
     accelerator: "kvm" | "tcg",
     signal: AbortSignal,
   ) {
-    const { host, config, context } = this.#parts;
+    const host = this.#host;
+    const { config, context } = host;
     const { guests, account } = host;
     const { own } = this.#boot;
     const [folder, cwd] = [guests.folder(name), guests.run(name)];
@@ -147,7 +158,7 @@ export class SavedBoot {
   }
 
   async #parked<T>(cwd: string, store: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { config, context } = this.#parts;
+    const { config, context } = this.#host;
     const ms = config.bootTimeoutMs;
     const why = `a guest did not park within ${ms} ms; see that its image runs opt/org.nodeyard/parked, or remove saved-state`;
     const limit = deadline(context.clock, ms, () => new DriverError("timeout", why), signal);
@@ -163,7 +174,7 @@ export class SavedBoot {
 
   /** A copy that is ours alone of a file that was QEMU's: it goes below the disks of others. */
   async #frozen(from: string, to: string, signal: AbortSignal): Promise<void> {
-    const { account } = this.#parts.host;
+    const { account } = this.#host;
     const file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW);
     try {
       const facts = await file.stat();
@@ -185,11 +196,4 @@ export class SavedBoot {
       for (const name of [file, `${file}.pub`]) await rm(name, { force: true });
     }
   }
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

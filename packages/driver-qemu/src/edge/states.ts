@@ -1,7 +1,7 @@
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DriverError, type Random } from "@nodeyard/driver";
-import { folders, ignoring, sha256, sync } from "./files.ts";
+import { folders, ignoring, readFacts, sha256, sync } from "./files.ts";
 import { placed, stamp } from "./image-files.ts";
 
 /** A guest that was saved before it had an identity, and its disk at that moment. */
@@ -87,14 +87,8 @@ export class States {
   }
 
   async #entry(key: string): Promise<Entry | undefined> {
-    const text = await ignoring("ENOENT", readFile(join(this.#root, key, "saved.json"), "utf8"));
-    if (text === undefined) return undefined;
-    try {
-      const entry = JSON.parse(text) as Entry;
-      return entry.v === 1 ? entry : undefined;
-    } catch {
-      // Cut off, or another's: as good as none, and replaced by none until it is retired.
-      return undefined;
-    }
+    // One that was cut off, or is another's, is as good as none, and replaced by none until it is retired.
+    const entry = await readFacts<Entry>(join(this.#root, key, "saved.json"));
+    return entry?.v === 1 ? entry : undefined;
   }
 }

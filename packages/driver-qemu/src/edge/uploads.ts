@@ -1,7 +1,7 @@
-import { readFile, rm, stat, writeFile } from "node:fs/promises";
+import { rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, DriverError, type UploadOrder } from "@nodeyard/driver";
-import { folders, ignoring, sha256, sync } from "./files.ts";
+import { folders, readFacts, sha256, sync } from "./files.ts";
 import { copied, inspected, placed } from "./image-files.ts";
 import type { Account } from "./tools.ts";
 
@@ -48,9 +48,9 @@ export class Uploads {
 
   async get(name: string): Promise<StoredImage | undefined> {
     const folder = join(this.#root, name);
-    const text = await ignoring("ENOENT", readFile(join(folder, "image.json"), "utf8"));
-    if (text === undefined) return undefined;
-    const { format, virtualSize, sha256: id } = JSON.parse(text) as Entry;
+    const entry = await readFacts<Entry>(join(folder, "image.json"));
+    if (entry === undefined) return undefined;
+    const { format, virtualSize, sha256: id } = entry;
     return { file: join(folder, "image"), id, format, virtualSize };
   }
 

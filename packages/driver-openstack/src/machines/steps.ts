@@ -2,35 +2,21 @@ import {
   type CreateOrder,
   DriverError,
   type LabelConfig,
-  type Log,
   type Machine,
   type Step,
   type StepContext,
+  type Tag,
 } from "@nodeyard/driver";
-import type { Compute, Server } from "../api/compute.ts";
+import type { Server } from "../api/compute.ts";
 import { ApiError } from "../client/index.ts";
-import type { Cloud } from "../clouds/index.ts";
-import type { OpenstackLabelOwn, OpenstackPoolOwn, OpenstackProviderConfig } from "../config.ts";
-import type { Lookups } from "../lookups/lookups.ts";
+import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../config.ts";
 import { addressesOf, poolOfFloatingIps, type Reach, wantsFloatingIp } from "./addresses.ts";
-import type { FloatingIps } from "./floating-ips.ts";
 import { serverBody } from "./server-body.ts";
-import { idOf, type Servers } from "./servers.ts";
+import { idOf } from "./servers.ts";
+import type { Workshop } from "./workshop.ts";
 
-export interface Workshop {
-  readonly config: OpenstackProviderConfig;
-  readonly cloud: Cloud;
-  readonly log: Log;
-  /** This host has an IPv6 address that routes. */
-  readonly ipv6: boolean;
-  readonly nova: Compute;
-  readonly lookups: Lookups;
-  readonly servers: Servers;
-  readonly floatingIps: FloatingIps;
-}
-
-export const CALL_MS = 120_000;
-export const GONE_MS = 600_000;
+const CALL_MS = 120_000;
+const GONE_MS = 600_000;
 
 /** Makes the machine of an order; see `Provider.create`. */
 export async function* createMachine(
@@ -66,6 +52,34 @@ export async function* createMachine(
     floatingIp = await shop.floatingIps.ensure(order.tag, id, pool, signal);
   }
   return describeMachine(shop, active, addressesOf(active, reach, floatingIp));
+}
+
+/** Unmakes the machine of a tag; see `Provider.remove`. */
+export async function* removeMachine(
+  shop: Workshop,
+  tag: Tag,
+  { signal, externalId }: StepContext,
+): AsyncGenerator<Step, void, void> {
+  const { servers, config, cloud, floatingIps } = shop;
+  yield { step: "find", deadlineMs: CALL_MS };
+  const server = await servers.existing(tag, externalId, signal);
+  if (cloud.floatingIps && mayHaveFloatingIp(shop, tag)) {
+    yield { step: "floating-ip", deadlineMs: CALL_MS };
+    await floatingIps.removeOf(tag, signal);
+  }
+  if (server !== undefined) {
+    yield { step: "delete", deadlineMs: CALL_MS };
+    await servers.delete(server.id, signal);
+    yield { step: "gone", deadlineMs: GONE_MS };
+    await servers.gone(server.id, `${config.name}: node ${tag.nodeId}`, signal, server);
+  }
+  servers.forget(tag);
+}
+
+/** A pool that never asks for one leaves none; should it have asked before a reload, the leak sweep finds its mark. */
+function mayHaveFloatingIp({ config }: Workshop, tag: Tag): boolean {
+  const pool = config.pools.find(({ name }) => name === tag.pool);
+  return pool === undefined || (pool.own as OpenstackPoolOwn).autoFloatingIp;
 }
 
 /** What the scan and the record need to know of the networks. */

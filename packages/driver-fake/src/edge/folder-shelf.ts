@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { DriverError, type ImageTag, sameImage } from "@nodeyard/driver";
+import type { Random } from "@nodeyard/runtime";
+import type { Shelf } from "../images.ts";
+
+/** What `<id>.json` says of `<id>.image`. */
+interface StoredImage {
+  readonly id: string;
+  readonly name: string;
+  readonly tag: ImageTag;
+  readonly format: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Whether its copy is there as the builder made it. */
+  readonly whole: boolean;
+}
+
+/** Images as real copies in a folder, which outlive the process. */
+export function folderShelf(folder: string, random: Random): Shelf {
+  const file = (id: string, kind: string) => join(folder, `${id}.${kind}`);
+  const get = async (id: string) => (await list(folder)).find((image) => image.id === id);
+  const put = async (image: StoredImage) => {
+    await mkdir(folder, { recursive: true });
+    const facts = await open(file(image.id, "new"), "w");
+    await facts.writeFile(JSON.stringify(image));
+    await facts.sync();
+    await facts.close();
+    await rename(file(image.id, "new"), file(image.id, "json"));
+  };
+  return {
+    inCloud: false,
+    list: () => list(folder),
+    get,
+    async create({ tag, name, format, metadata }) {
+      const known = (await list(folder)).find((image) => sameImage(image.tag, tag));
+      if (known !== undefined) return known;
+      const made = { id: random.uuid(), name, tag, format, metadata, whole: false };
+      await put(made);
+      return made;
+    },
+    async fill(id, order, signal) {
+      const image = await get(id);
+      if (image === undefined) throw new DriverError("not-found", `there is no image ${id}`);
+      const sha256 = await copied(order.file, file(id, "image"), order.progress, signal);
+      if (sha256 !== order.sha256)
+        throw new DriverError(
+          "transient",
+          `${order.file} arrived with sha256 ${sha256}, not ${order.sha256}`,
+        );
+      await put({ ...image, whole: true });
+    },
+    async delete(id) {
+      for (const kind of ["json", "image", "new"]) await rm(file(id, kind), { force: true });
+    },
+    lagMs: () => 0,
+  };
+}
+
+async function list(folder: string): Promise<readonly StoredImage[]> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  const facts = names
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => readFile(join(folder, name), "utf8"));
+  return (await Promise.all(facts)).map((text) => JSON.parse(text) as StoredImage);
+}
+
+/** The sha256 of what was copied. */
+async function copied(
+  from: string,
+  to: string,
+  progress: (sent: number) => void,
+  signal: AbortSignal,
+): Promise<string> {
+  const hash = createHash("sha256");
+  const copy = await open(to, "w");
+  try {
+    let sent = 0;
+    for await (const bytes of createReadStream(from, { signal, highWaterMark: 1 << 20 })) {
+      hash.update(bytes as Uint8Array);
+      await copy.writeFile(bytes as Uint8Array);
+      sent += (bytes as Uint8Array).length;
+      progress(sent);
+    }
+    await copy.sync();
+  } finally {
+    await copy.close();
+  }
+  return hash.digest("hex");
+}

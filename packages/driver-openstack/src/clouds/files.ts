@@ -1,0 +1,94 @@
+import { messageOf } from "@nodeyard/runtime";
+import { parse } from "yaml";
+import { CloudConfigError } from "../client/index.ts";
+
+/** Any mapping of such a file. */
+export type Mapping = Readonly<Record<string, unknown>>;
+
+/** Where the cloud files are looked for (openstacksdk manual, "Configuration files"). */
+export interface CloudConfigPaths {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly home: string;
+  /** Text of a file; undefined when there is none. Throws when it may not be read. */
+  read(path: string): string | undefined;
+}
+
+type CloudFile = "clouds" | "secure" | "clouds-public";
+
+const OVERRIDES: Readonly<Record<CloudFile, string>> = {
+  clouds: "OS_CLIENT_CONFIG_FILE",
+  secure: "OS_CLIENT_SECURE_FILE",
+  "clouds-public": "OS_CLIENT_VENDOR_FILE",
+};
+
+/** Paths in the order in which they are tried; the first that exists counts. */
+function candidates(file: CloudFile, { env, cwd, home }: CloudConfigPaths): readonly string[] {
+  const folders = [cwd, `${env.XDG_CONFIG_HOME || `${home}/.config`}/openstack`, "/etc/openstack"];
+  const named = env[OVERRIDES[file]];
+  const paths = folders.flatMap((folder) =>
+    ["yaml", "yml", "json"].map((suffix) => `${folder}/${file}.${suffix}`),
+  );
+  return named === undefined || named === "" ? paths : [named, ...paths];
+}
+
+/** A file's mapping under `key` ("clouds", "public-clouds"); empty when there is no such file. Throws CloudConfigError. */
+export function readMapping(
+  file: CloudFile,
+  key: string,
+  around: CloudConfigPaths,
+): { readonly path: string | null; readonly entries: Mapping } {
+  for (const path of candidates(file, around)) {
+    const content = attempt(`${path} cannot be read`, () => around.read(path));
+    if (content === undefined) continue;
+    const document: unknown = attempt(`${path} is not valid YAML`, () => parse(content));
+    const entries = isMapping(document) ? document[key] : undefined;
+    return { path, entries: isMapping(entries) ? entries : {} };
+  }
+  return { path: null, entries: {} };
+}
+
+function attempt<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new CloudConfigError(`${what}: ${messageOf(error).split("\n", 1)[0]}`, { cause: error });
+  }
+}
+
+/** `over` laid upon `base`; mappings are merged key by key, anything else is replaced. Dashes in keys are underscores. */
+export function overlay(base: Mapping, over: Mapping): Mapping {
+  const result: Record<string, unknown> = { ...normalized(base) };
+  for (const [key, value] of Object.entries(normalized(over))) {
+    const below = result[key];
+    result[key] = isMapping(below) && isMapping(value) ? overlay(below, value) : value;
+  }
+  return result;
+}
+
+export function isMapping(value: unknown): value is Mapping {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Text of a scalar; undefined for nothing and for what is no scalar. */
+export function text(value: unknown): string | undefined {
+  if (typeof value === "string") return value === "" ? undefined : value;
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
+}
+
+/** True and false as people write them, quoted or not. */
+export function flag(value: unknown, missing: boolean): boolean {
+  if (typeof value === "boolean") return value;
+  const word = text(value)?.toLowerCase();
+  if (word === undefined) return missing;
+  return !["false", "no", "off", "0", "none"].includes(word);
+}
+
+function normalized(mapping: Mapping): Mapping {
+  return Object.fromEntries(
+    Object.entries(mapping).map(([key, value]) => [
+      key.replaceAll("-", "_"),
+      isMapping(value) ? normalized(value) : value,
+    ]),
+  );
+}

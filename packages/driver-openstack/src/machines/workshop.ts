@@ -1,0 +1,70 @@
+import { type DriverContext, type Evidence, type Log, memoryEvidence } from "@nodeyard/driver";
+import { messageOf } from "@nodeyard/runtime";
+import { Compute } from "../api/compute.ts";
+import { Images } from "../api/image.ts";
+import { Networking } from "../api/network.ts";
+import { BlockStorage } from "../api/volume.ts";
+import { Service, type ServiceName } from "../client/index.ts";
+import type { Cloud } from "../clouds/index.ts";
+import type { OpenstackProviderConfig } from "../config.ts";
+import type { Lease } from "../credentials.ts";
+import { Lookups } from "../lookups/lookups.ts";
+import { FloatingIps } from "./floating-ips.ts";
+import { ServerWatch } from "./server-watch.ts";
+import { Servers } from "./servers.ts";
+
+/** What a provider works with; all that it knows is in the cloud. */
+export interface Workshop {
+  readonly config: OpenstackProviderConfig;
+  readonly cloud: Cloud;
+  readonly log: Log;
+  /** This host has an IPv6 address that routes. */
+  readonly ipv6: boolean;
+  readonly evidence: Evidence;
+  readonly nova: Compute;
+  readonly neutron: Networking;
+  readonly cinder: BlockStorage;
+  readonly glance: Images;
+  readonly lookups: Lookups;
+  readonly watch: ServerWatch;
+  readonly servers: Servers;
+  readonly floatingIps: FloatingIps;
+}
+
+/** `closed` ends what goes on without its caller. */
+export function workshop(
+  config: OpenstackProviderConfig,
+  context: DriverContext,
+  { session, cloud }: Lease,
+  ipv6: boolean,
+  closed: AbortSignal,
+): Workshop {
+  const { clock, log } = context;
+  const service = (name: ServiceName) => new Service(name, session, cloud.place, clock);
+  const project = async (signal: AbortSignal) => (await session.token(signal)).projectId;
+  const evidence = context.evidence ?? memoryEvidence();
+  const nova = new Compute(service("compute"));
+  const neutron = new Networking(service("network"), project);
+  const glance = new Images(service("image"), project);
+  const watch = new ServerWatch({
+    clock,
+    list: (signal, since) => nova.servers(signal, since),
+    onFailure: (error) =>
+      log.warn({ provider: config.name, error: messageOf(error) }, "cannot list the servers; will retry"),
+  });
+  return {
+    config,
+    cloud,
+    log,
+    ipv6,
+    evidence,
+    nova,
+    neutron,
+    cinder: new BlockStorage(service("block-storage")),
+    glance,
+    lookups: new Lookups(clock, { compute: nova, networking: neutron, images: glance }),
+    watch,
+    servers: new Servers({ nova, watch, clock, evidence, closed }),
+    floatingIps: new FloatingIps(clock, neutron),
+  };
+}
