@@ -1,13 +1,11 @@
 import type { Tree } from "./contract.ts";
-import { TreeError } from "./errors.ts";
+import { ignoreExisting } from "./errors.ts";
 
 /** Creates every part of a path that is missing; durable, without data. */
 export async function ensurePath(tree: Pick<Tree, "create">, path: string): Promise<void> {
   let at = "";
   for (const part of path.split("/").slice(1)) {
     at += `/${part}`;
-    await tree.create(at).catch((error: unknown) => {
-      if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
-    });
+    await tree.create(at).catch(ignoreExisting);
   }
 }

@@ -135,3 +135,8 @@ export async function orUndefined<T>(promise: Promise<T>): Promise<T | undefined
     throw error;
   }
 }
+
+/** For `catch`: undefined where the tree answered that a znode exists already. Any other error is thrown on. */
+export function ignoreExisting(error: unknown): undefined {
+  if (!((error instanceof CommitFailed ? error.reason : error) instanceof NodeExists)) throw error;
+}

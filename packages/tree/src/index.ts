@@ -9,7 +9,15 @@ export {
 } from "./embedded/index.ts";
 export { ensurePath } from "./ensure-path.ts";
 export * from "./errors.ts";
-export * from "./lock/index.ts";
+export {
+  type HeldLock,
+  type LockOptions,
+  LockTimeout,
+  lineOf,
+  lock,
+  type TryLockOptions,
+  tryLock,
+} from "./lock.ts";
 export * from "./memory/index.ts";
 export { requestBytes } from "./request-size.ts";
 export {

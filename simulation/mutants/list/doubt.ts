@@ -17,33 +17,6 @@ export const DOUBT: readonly Mutant[] = [
       tests: UNREADABLE,
     },
   ]),
-  ...faultsIn(`${SRC}/coordination/fence.ts`, [
-    {
-      name: "lost-contender-is-looked-for-on-a-server-behind",
-      breaks: "protocol: lost replies",
-      find: "await this.#tree.sync(parent);",
-      put: "",
-      tests: LAGGING,
-    },
-  ]),
-  ...faultsIn(`${SRC}/coordination/election.ts`, [
-    {
-      name: "leaves-an-election-on-a-server-behind",
-      breaks: "protocol: lost replies",
-      find: "await tree.sync(this.#parent);",
-      put: "",
-      tests: LAGGING,
-    },
-  ]),
-  ...faultsIn("packages/tree/src/lock/contender.ts", [
-    {
-      name: "contender-is-adopted-on-a-server-behind",
-      breaks: "protocol: lost replies",
-      find: "await tree.sync(parent, call);",
-      put: "",
-      tests: ["packages/tree/test/lock/lock"],
-    },
-  ]),
   ...faultsIn(`${SRC}/coordination/registration.ts`, [
     {
       name: "component-is-looked-for-on-a-server-behind",

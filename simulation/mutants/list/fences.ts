@@ -47,7 +47,7 @@ export const FENCES: readonly Mutant[] = [
       breaks: "protocol: lost replies",
       find: "// The connection may be to another server now, which is behind.\n      await this.#tree.sync(this.path);",
       put: "",
-      tests: ["packages/nodeyard/test/launcher/lagging-server"],
+      tests: ["packages/nodeyard/test/launcher/lagging-server", "packages/tree/test/lock/lock"],
     },
     {
       name: "lost-reply-of-an-unlock",
@@ -65,12 +65,6 @@ export const FENCES: readonly Mutant[] = [
     },
   ]),
   ...faultsIn(`${COORDINATION}/fence.ts`, [
-    {
-      name: "lock-without-looking",
-      breaks: "rule 1",
-      find: "if (holderOf(listed.value) === own) return held;",
-      put: "return held;",
-    },
     {
       name: "effects-under-lost-trust",
       breaks: "rule 1",
@@ -99,25 +93,40 @@ export const FENCES: readonly Mutant[] = [
       put: "mono < session.trustedUntil + 60_000",
       tests: [`${RULES}/rule-01-trust`],
     },
+  ]),
+  ...faultsIn("packages/zookeeper/src/recipes/line.ts", [
+    {
+      name: "lock-without-looking",
+      breaks: "rule 1",
+      find: "return index < 0 ? ABSENT : line[index - 1];",
+      put: "return index < 0 ? ABSENT : undefined;",
+    },
     {
       name: "busy-leaves-its-contender",
       breaks: "protocol: locks",
-      find: 'await this.release(held);\n    return "busy";',
-      put: 'return "busy";',
+      find: "await withdraw(client, entry, place, call);\n          return undefined;",
+      put: "return undefined;",
     },
     {
       name: "lost-contender-stays",
       breaks: "protocol: lost replies",
-      find: 'if (error instanceof TreeError && error.code === "tree.no_node") return "gone";\n      if (error instanceof TreeError && error.outcome === "unknown")\n        await this.#dropContender(prefix, parent);',
-      put: 'if (error instanceof TreeError && error.code === "tree.no_node") return "gone";',
+      find: "const gone = withdraw(client, entry, place, {});",
+      put: "const gone = Promise.resolve();",
       tests: [`${RULES}/protocol-locks`],
     },
     {
       name: "lost-release-stays",
       breaks: "protocol: lost replies",
-      find: "await this.#dropContender(held.contender, held.parent);",
-      put: "",
+      find: "if (attempt >= ATTEMPTS) throw error;\n    }\n  }\n}\n\nfunction isCurrent",
+      put: "return;\n    }\n  }\n}\n\nfunction isCurrent",
       tests: [`${RULES}/protocol-locks`],
+    },
+    {
+      name: "lost-contender-is-looked-for-on-a-server-behind",
+      breaks: "protocol: lost replies",
+      find: "await client.sync(parent, call);",
+      put: "",
+      tests: ["packages/nodeyard/test/launcher/lagging-server", "packages/tree/test/lock/lock"],
     },
   ]),
   ...faultsIn(`${COORDINATION}/effects.ts`, [
@@ -181,8 +190,8 @@ export const FENCES: readonly Mutant[] = [
     {
       name: "stays-in-the-line-when-it-leaves",
       breaks: "rule 4",
-      find: ".then(() => retryInterrupted(this.#context, () => this.#leave()))",
-      put: ".then(() => void [retryInterrupted, this.#leave])",
+      find: ".then(() => withdraw(lineOf(this.#context.tree), { ...this.#entry, doubtful: true }, undefined, {}))",
+      put: ".then(() => void withdraw)",
       tests: ["packages/nodeyard/test/launcher/stopping"],
     },
   ]),

@@ -1,5 +1,5 @@
 import { type Clock, deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
-import { ensurePath, type Tree, TreeError } from "@nodeyard/tree";
+import { ensurePath, orUndefined, type Tree } from "@nodeyard/tree";
 import { type About, ANSWERS, type Answer, ASKS, decodeAnswer, encodeAsk, MEMBERS } from "./records.ts";
 
 /** A member that did not say anything that makes sense, and what is known of that. */
@@ -25,7 +25,7 @@ export async function askMembers(
 ): Promise<MemberAnswers> {
   let members: readonly string[] = [];
   try {
-    members = await childrenOf(tree, MEMBERS);
+    members = (await orUndefined(tree.children(MEMBERS))) ?? [];
     if (members.length === 0) return { answers: [], silent: [] };
     await Promise.all([ensurePath(tree, ASKS), ensurePath(tree, ANSWERS)]);
     const data = encodeAsk({ about, withinMs });
@@ -94,13 +94,4 @@ function read(
     }
   }
   return { answers, silent };
-}
-
-async function childrenOf(tree: Tree, path: string): Promise<readonly string[]> {
-  try {
-    return await tree.children(path);
-  } catch (error) {
-    if (error instanceof TreeError && error.code === "tree.no_node") return [];
-    throw error;
-  }
 }

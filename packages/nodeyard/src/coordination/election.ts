@@ -1,9 +1,8 @@
 import { type Clock, jitter, messageOf, type Random, type Timer } from "@nodeyard/runtime";
-import { type CheckOp, type Feed, type Tree, TreeError } from "@nodeyard/tree";
-import { contenderPrefix, holderOf } from "@nodeyard/zookeeper";
+import { type CheckOp, ensurePath, type Feed, lineOf, type Tree } from "@nodeyard/tree";
+import { contenderPrefix, type Entry, enter, holderOf, withdraw } from "@nodeyard/zookeeper";
 import type { Log } from "../telemetry/index.ts";
 import { FenceLost } from "./fence.ts";
-import { retryInterrupted } from "./retry-interrupted.ts";
 import { settledWithin } from "./within.ts";
 
 const RETRY_MS = 5_000;
@@ -30,14 +29,13 @@ export interface ElectionSite {
 export class Election {
   readonly #context: Handles;
   readonly #parent: string;
-  readonly #data: Uint8Array | undefined;
   readonly #onChange: () => void;
   /** The contenders that the feed reported, and nothing else: it does not report the end of a contender that it never reported. */
   readonly #names = new Set<string>();
   #feed: Feed | undefined;
   #own: { readonly name: string; readonly epoch: number } | undefined;
-  /** Name of our contenders before their number: after a lost reply it tells ours among the others. */
-  readonly #prefix: string;
+  /** Our contender. It keeps its prefix, so that one of a lost reply is taken for what it is, whichever attempt made it. */
+  readonly #entry: Entry;
   /** The session in which the line was last seen whole: those before us in it are known only then. */
   #syncedEpoch = -1;
   /** Attempts follow each other. */
@@ -53,9 +51,13 @@ export class Election {
     this.#context = context;
     const ours = typeof at === "string";
     this.#parent = ours ? `/nodeyard/elections/${encodeURIComponent(at)}` : at.parent;
-    this.#data = ours ? undefined : at.data;
     this.#onChange = onChange;
-    this.#prefix = contenderPrefix(context.random.uuid());
+    this.#entry = {
+      parent: this.#parent,
+      prefix: contenderPrefix(context.random.uuid()),
+      data: ours ? new Uint8Array(0) : at.data,
+      doubtful: false,
+    };
   }
 
   /** Whether this process leads now. False as soon as its session may be lost. */
@@ -117,7 +119,7 @@ export class Election {
     const { clock, log } = this.#context;
     // A contender that stayed behind would lead for as long as the session lives, and do nothing: it is asked for until it is gone.
     const gone = this.#standing
-      .then(() => retryInterrupted(this.#context, () => this.#leave()))
+      .then(() => withdraw(lineOf(this.#context.tree), { ...this.#entry, doubtful: true }, undefined, {}))
       .catch((error) =>
         log.debug(
           { election: this.#parent, error: messageOf(error) },
@@ -140,23 +142,6 @@ export class Election {
       this.#resync = clock.setTimer(jitter(random, RESYNC_MS), compare, { background: true });
   }
 
-  async #leave(): Promise<void> {
-    const { tree } = this.#context;
-    // The connection may be to another server now, which is behind and does not show a contender whose making was not answered. An
-    // attempt needs no sync: the folders that it creates first bring its server up to date.
-    await tree.sync(this.#parent);
-    for (const path of await this.#ours()) await tree.delete(path).catch(ignoreMissing);
-  }
-
-  /** Every contender of ours in the line, of whatever session. */
-  async #ours(): Promise<readonly string[]> {
-    const names = await this.#context.tree.children(this.#parent).catch((error: unknown) => {
-      ignoreMissing(error);
-      return [];
-    });
-    return names.filter((name) => name.startsWith(this.#prefix)).map((name) => `${this.#parent}/${name}`);
-  }
-
   #tell(): void {
     const leads = this.leading;
     if (leads === this.#led) return;
@@ -164,7 +149,7 @@ export class Election {
     this.#onChange();
   }
 
-  /** One attempt at a time; a contender of ours that is there already, of a lost reply, is taken for what it is. */
+  /** One attempt at a time. */
   #stand(): void {
     this.#standing = this.#standing.then(() => this.#attempt());
   }
@@ -173,12 +158,12 @@ export class Election {
     const { tree, random, clock, log } = this.#context;
     if (this.#closed || this.#own?.epoch === tree.session().epoch) return;
     try {
-      for (const path of ancestors(this.#parent)) await tree.create(path).catch(ignoreExisting);
-      const made = (await this.#mine()) ?? (await this.#contend());
+      await ensurePath(tree, this.#parent);
+      const place = await enter(lineOf(tree), this.#entry, {});
       // A call made between two sessions is carried out in the second: the stat tells of which session the contender is.
       const { id, epoch } = tree.session();
-      if (made.owner !== id) throw new FenceLost(`contender ${made.path}`);
-      this.#own = { name: made.path.slice(made.path.lastIndexOf("/") + 1), epoch };
+      if (place.owner !== id) throw new FenceLost(`contender ${place.path}`);
+      this.#own = { name: place.path.slice(place.path.lastIndexOf("/") + 1), epoch };
       this.#tell();
     } catch (error) {
       log.debug({ election: this.#parent, error: messageOf(error) }, "cannot join an election; will retry");
@@ -187,39 +172,4 @@ export class Election {
         this.#timer = clock.setTimer(jitter(random, RETRY_MS), () => this.#stand(), { background: true });
     }
   }
-
-  async #contend(): Promise<{ readonly path: string; readonly owner: bigint }> {
-    const options = { ephemeral: true, sequential: true };
-    const { path, stat } = await this.#context.tree.create(
-      `${this.#parent}/${this.#prefix}`,
-      this.#data,
-      options,
-    );
-    return { path, owner: stat.ephemeralOwner };
-  }
-
-  /** The contender that this session has already, after a lost reply. Those of former sessions go by themselves. */
-  async #mine(): Promise<{ readonly path: string; readonly owner: bigint } | undefined> {
-    const { tree } = this.#context;
-    for (const path of await this.#ours()) {
-      const stat = await tree.stat(path);
-      if (stat !== undefined && stat.ephemeralOwner === tree.session().id)
-        return { path, owner: stat.ephemeralOwner };
-    }
-    return undefined;
-  }
-}
-
-/** The path and all above it, the highest first. */
-function ancestors(path: string): readonly string[] {
-  const parts = path.split("/").slice(1);
-  return parts.map((_, at) => `/${parts.slice(0, at + 1).join("/")}`);
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
-}
-
-function ignoreExisting(error: unknown): void {
-  if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
 }

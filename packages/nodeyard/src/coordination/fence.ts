@@ -1,7 +1,16 @@
-import { type Clock, hexId, messageOf, NodeyardError, type Random, sleep } from "@nodeyard/runtime";
-import { CommitFailed, type Op, type OpResult, type Tree, TreeError } from "@nodeyard/tree";
-import { holderOf } from "@nodeyard/zookeeper";
-import { isInterrupted } from "./interrupted.ts";
+import { type Clock, NodeyardError, type Random } from "@nodeyard/runtime";
+import {
+  CommitFailed,
+  lineOf,
+  NodeExists,
+  NoNode,
+  type Op,
+  type OpResult,
+  type Tree,
+  TreeError,
+  tryLock,
+} from "@nodeyard/tree";
+import { contenderPrefix, leave, withdraw } from "@nodeyard/zookeeper";
 
 /** A lock that we hold: the contender's path is what fenced writes check. */
 export interface Held {
@@ -17,6 +26,8 @@ export class FenceLost extends NodeyardError {
     super("launcher.fence_lost", `lost the right to act: ${what}`, { cause });
   }
 }
+
+const NOTHING = new Uint8Array(0);
 
 /** Wall time may run ahead of the monotonic clock by this much before we assume to have been suspended. */
 const SUSPECT_MS = 2_000;
@@ -76,90 +87,53 @@ export class Fence {
     parent: string,
     more: readonly Op[],
   ): Promise<{ readonly held: Held; readonly results: readonly OpResult[] } | "exists"> {
-    const prefix = `${parent}/${hexId(this.#random)}__lock__`;
+    const prefix = contenderPrefix(this.#random.uuid());
     try {
       const results = await this.#tree.commit([
         { op: "create", path: parent },
-        { op: "create", path: prefix, ephemeral: true, sequential: true },
+        { op: "create", path: `${parent}/${prefix}`, ephemeral: true, sequential: true },
         ...more,
       ]);
       const made = results[1] as Extract<OpResult, { op: "create" }>;
-      return { held: this.#held(parent, made.path), results: results.slice(2) };
+      // A call made between two sessions is carried out in the second: the answer tells which session the contender is of.
+      const held = { parent, contender: made.path, epoch: this.#tree.session().epoch };
+      return { held, results: results.slice(2) };
     } catch (error) {
-      if (error instanceof CommitFailed && error.index === 0 && error.reason.code === "tree.node_exists")
+      if (error instanceof CommitFailed && error.index === 0 && error.reason instanceof NodeExists)
         return "exists";
+      // What else the commit did is not known, so a contender of its is never believed in, and must not stay.
       if (error instanceof TreeError && error.outcome === "unknown")
-        await this.#dropContender(prefix, parent);
+        await withdraw(lineOf(this.#tree), { parent, prefix, data: NOTHING, doubtful: true }, undefined, {});
       throw error;
     }
   }
 
   /** Tries the lock whose parent exists. "busy": someone is before us. "gone": the parent is not there. */
-  async lockExisting(parent: string): Promise<Held | "busy" | "gone"> {
-    const prefix = `${parent}/${hexId(this.#random)}__lock__`;
-    const [created, listed] = await Promise.allSettled([
-      this.#tree.create(prefix, undefined, { ephemeral: true, sequential: true }),
-      this.#tree.children(parent),
-    ]);
-    if (created.status === "rejected") {
-      const error: unknown = created.reason;
-      if (error instanceof TreeError && error.code === "tree.no_node") return "gone";
-      if (error instanceof TreeError && error.outcome === "unknown")
-        await this.#dropContender(prefix, parent);
-      throw error;
-    }
-    const held = this.#held(parent, created.value.path);
-    const own = held.contender.slice(parent.length + 1);
-    if (listed.status === "rejected") {
-      await this.release(held);
-      throw listed.reason;
-    }
-    if (holderOf(listed.value) === own) return held;
-    await this.release(held);
-    return "busy";
-  }
-
-  /** A call made between two sessions is carried out in the second: the answer tells which session the contender is of. */
-  #held(parent: string, contender: string): Held {
-    return { parent, contender, epoch: this.#tree.session().epoch };
-  }
-
-  /** Gives the lock back; an answer that never comes is made good by `#dropContender`. */
-  async release(held: Held): Promise<void> {
-    try {
-      await this.#tree.delete(held.contender);
-    } catch (error) {
-      if (!(error instanceof TreeError)) throw error;
-      if (error.code === "tree.no_node") return;
-      if (!isInterrupted(error)) throw error;
-      await this.#dropContender(held.contender, held.parent);
-    }
+  lockExisting(parent: string): Promise<Held | "busy" | "gone"> {
+    return this.#lock(parent, "never");
   }
 
   /**
-   * After a lost reply: whatever of ours is under `parent` is removed, unless the session ends, which does it too. A lock
-   * that we may or may not have is thus never left behind, and never believed in. The session is the one of this moment: a
-   * call that waited for a connection may have been carried out in a later one than it was made in.
+   * Tries a lock, and makes its parent where that is missing, but never the object that is locked
+   * (docs/contract/locks.md, "Ghost paths"). "gone": the object is not there.
    */
-  async #dropContender(prefix: string, parent: string): Promise<void> {
-    const { epoch } = this.#tree.session();
-    const name = prefix.slice(parent.length + 1);
-    for (
-      let attempt = 0;
-      this.#tree.session().epoch === epoch && this.#tree.session().state !== "closed";
-      attempt++
-    ) {
-      try {
-        // The connection may be to another server now, which is behind and does not show our contender yet.
-        await this.#tree.sync(parent);
-        const mine = (await this.#tree.children(parent)).filter((child) => child.startsWith(name));
-        await Promise.all(mine.map((child) => this.#tree.delete(`${parent}/${child}`)));
-        return;
-      } catch (error) {
-        if (error instanceof TreeError && error.code === "tree.no_node") return;
-        if (attempt >= 20) throw new FenceLost(`${prefix}: ${messageOf(error)}`, error);
-        await sleep(this.#clock, Math.min(5_000, 100 * 2 ** attempt));
-      }
+  lock(parent: string): Promise<Held | "busy" | "gone"> {
+    return this.#lock(parent, "parent-only");
+  }
+
+  /** An interrupted attempt is not made again: whoever asked may have to ask first whether it still may. */
+  async #lock(parent: string, createParent: "never" | "parent-only"): Promise<Held | "busy" | "gone"> {
+    try {
+      const options = { random: this.#random, createParent, once: true };
+      return (await tryLock(this.#tree, parent, options)) ?? "busy";
+    } catch (error) {
+      if (error instanceof NoNode) return "gone";
+      throw error;
     }
+  }
+
+  /** Gives the lock back, also over a connection that breaks meanwhile. */
+  release(held: Held): Promise<void> {
+    return leave(lineOf(this.#tree), held.contender, {});
   }
 }

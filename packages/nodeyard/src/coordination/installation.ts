@@ -1,5 +1,5 @@
 import type { Random } from "@nodeyard/runtime";
-import { SessionExpired, type Tree, TreeError } from "@nodeyard/tree";
+import { ignoreExisting, orUndefined, SessionExpired, type Tree, TreeError } from "@nodeyard/tree";
 
 /** Version of what Nodeyard keeps under /nodeyard. A newer one is refused: a member must be able to read all of it. */
 export const LAYOUT = 1;
@@ -24,12 +24,8 @@ export async function openInstallation(tree: Tree, random: Random): Promise<stri
 
 /** The UUID, if there is one; makes nothing. */
 export async function findInstallation(tree: Tree): Promise<string | undefined> {
-  try {
-    return idIn(Buffer.from((await tree.get("/nodeyard/installation")).data).toString());
-  } catch (error) {
-    if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
-    throw error;
-  }
+  const found = await orUndefined(tree.get("/nodeyard/installation"));
+  return found && idIn(Buffer.from(found.data).toString());
 }
 
 function idIn(text: string): string {
@@ -54,22 +50,14 @@ export async function announceMember(tree: Tree, member: string, version: string
   const data = Buffer.from(JSON.stringify({ v: 1, version, reads: LAYOUT, writes: LAYOUT }));
   const path = `/nodeyard/members/${member}`;
   const made = await tree.create(path, data, { ephemeral: true }).catch(ignoreExisting);
-  const stat = made?.stat ?? (await tree.set(path, data).catch(ignoreMissing));
+  const stat = made?.stat ?? (await orUndefined(tree.set(path, data)));
   if (stat?.ephemeralOwner === id) return;
   // A call that waited for the connection is sent in the next session: there, nobody answers to this name.
-  if (stat !== undefined) await tree.delete(path).catch(ignoreMissing);
+  if (stat !== undefined) await orUndefined(tree.delete(path));
   throw new SessionExpired(`the announcement of ${member}`);
 }
 
 async function ensure(tree: Tree, path: string, text: string): Promise<string> {
   await tree.create(path, Buffer.from(text)).catch(ignoreExisting);
   return Buffer.from((await tree.get(path)).data).toString();
-}
-
-function ignoreExisting(error: unknown): undefined {
-  if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
 }

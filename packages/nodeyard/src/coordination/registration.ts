@@ -7,7 +7,7 @@ import {
   paths,
 } from "@nodeyard/model";
 import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
-import { type Stat, type Tree, TreeError } from "@nodeyard/tree";
+import { ignoreExisting, orUndefined, type Stat, type Tree, TreeError } from "@nodeyard/tree";
 import type { Log } from "../telemetry/index.ts";
 import { retryInterrupted } from "./retry-interrupted.ts";
 import { settledWithin } from "./within.ts";
@@ -124,9 +124,7 @@ export class Registration {
   async #remove({ path, epoch }: Registered): Promise<void> {
     const { tree } = this.#handles;
     if (path === "" || tree.session().epoch !== epoch) return;
-    await tree.delete(path).catch((error: unknown) => {
-      if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
-    });
+    await orUndefined(tree.delete(path));
   }
 
   #enqueue(component: Registered, work: () => Promise<void>): Promise<void> {
@@ -171,10 +169,7 @@ export class Registration {
     for (const name of await tree.children(parent)) {
       if (!name.startsWith(this.#hostname)) continue;
       const path = `${parent}/${name}`;
-      const found = await tree.get(path).catch((error: unknown) => {
-        if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
-        throw error;
-      });
+      const found = await orUndefined(tree.get(path));
       if (found?.stat.ephemeralOwner !== tree.session().id) continue;
       if (decodeComponent(found.data).id === record.id) return { path, ...found };
     }
@@ -228,8 +223,4 @@ export function poolComponent(facts: {
     priority: facts.priority,
     paused: false,
   });
-}
-
-function ignoreExisting(error: unknown): void {
-  if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
 }

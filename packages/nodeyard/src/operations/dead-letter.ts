@@ -1,5 +1,6 @@
 import { DEAD_LETTERS, type DeadLetter, deadLetterPath, decodeDeadLetter } from "@nodeyard/model";
-import { type OperationHandles, orUndefined } from "./handles.ts";
+import { orUndefined } from "@nodeyard/tree";
+import type { OperationHandles } from "./handles.ts";
 
 /** Why a node is marked as one whose machine cannot be deleted; undefined: it is not. */
 export async function readDeadLetter(

@@ -1,6 +1,6 @@
 import { changeNode, deadLetterPath, encodeNode, type NodeRecord, paths } from "@nodeyard/model";
-import { lock, type Tree, TreeError } from "@nodeyard/tree";
-import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
+import { lock, orUndefined, type Tree, TreeError, treeNow } from "@nodeyard/tree";
+import type { OperationHandles } from "./handles.ts";
 import { listNodes } from "./listing.ts";
 import { providerInfo } from "./provider-info.ts";
 

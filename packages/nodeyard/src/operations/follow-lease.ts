@@ -8,8 +8,8 @@ import {
   paths,
   type RequestRecord,
 } from "@nodeyard/model";
-import type { Change, Feed } from "@nodeyard/tree";
-import { type OperationHandles, orUndefined } from "./handles.ts";
+import { type Change, type Feed, orUndefined } from "@nodeyard/tree";
+import type { OperationHandles } from "./handles.ts";
 import { LeaseError } from "./request.ts";
 
 /** What is known of a lease on its way to nodes. */

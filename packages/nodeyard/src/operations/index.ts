@@ -1,3 +1,4 @@
+export { treeNow } from "@nodeyard/tree";
 export * from "./breaker.ts";
 export { readDeadLetter, retryDeletion } from "./dead-letter.ts";
 export { type Erased, eraseProvider } from "./erase.ts";
@@ -32,7 +33,6 @@ export {
   youngestNode,
 } from "./follow-lease.ts";
 export type { OperationHandles } from "./handles.ts";
-export { treeNow } from "./handles.ts";
 export * from "./images/index.ts";
 export * from "./label-budget.ts";
 export * from "./listing.ts";

@@ -11,8 +11,9 @@ import {
   type RequestRecord,
   readableNode,
 } from "@nodeyard/model";
+import { orUndefined } from "@nodeyard/tree";
 import { listDeadLetters } from "./dead-letter.ts";
-import { type OperationHandles, orUndefined } from "./handles.ts";
+import type { OperationHandles } from "./handles.ts";
 
 export interface ListedNode {
   readonly record: NodeRecord;

@@ -11,8 +11,16 @@ import {
   RecordError,
 } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
-import { CommitFailed, type HeldLock, lock, type Tree, TreeError } from "@nodeyard/tree";
-import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
+import {
+  CommitFailed,
+  type HeldLock,
+  lock,
+  orUndefined,
+  type Tree,
+  TreeError,
+  treeNow,
+} from "@nodeyard/tree";
+import type { OperationHandles } from "./handles.ts";
 
 /** How long `delete` and `hold` wait for a node's lock (docs/contract/locks.md, "Who takes which lock"). */
 const LOCK_WAIT_MS = 5_000;

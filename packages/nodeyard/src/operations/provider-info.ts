@@ -1,7 +1,8 @@
 import type { NodeRecord } from "@nodeyard/model";
+import { orUndefined } from "@nodeyard/tree";
 import { mayBeOf } from "../view/index.ts";
 import { registeredPools } from "./explain/tree-facts.ts";
-import { type OperationHandles, orUndefined } from "./handles.ts";
+import type { OperationHandles } from "./handles.ts";
 import { type Listing, listNodes, type UnreadableNode } from "./listing.ts";
 import { backingData, metastaticProviderOf } from "./slots.ts";
 

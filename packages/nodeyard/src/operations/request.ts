@@ -10,8 +10,8 @@ import {
   paths,
 } from "@nodeyard/model";
 import { hexId, NodeyardError } from "@nodeyard/runtime";
-import { ensurePath, TreeError } from "@nodeyard/tree";
-import { type OperationHandles, orUndefined, treeNow } from "./handles.ts";
+import { ensurePath, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
+import type { OperationHandles } from "./handles.ts";
 
 /** A lease cannot be asked for, or did not come to its nodes. */
 export class LeaseError extends NodeyardError {}

@@ -198,10 +198,11 @@ describe("leases", () => {
     const { world, id, asked, fulfil } = await foreignNode({ launchers: ["a", "b"], forMs: 5_000 });
     const lease = leasePath(asked.id);
     let slow = 0;
+    // Both are longer than whoever finds the node locked waits before its next look, which may be the one that ends the lease.
     world.fault = ({ ops }) => {
-      if (ops.some((op) => op.op === "delete" && op.path === lease)) return { delayMs: 5_000 };
+      if (ops.some((op) => op.op === "delete" && op.path === lease)) return { delayMs: 12_000 };
       return ops.some((op) => op.op === "create" && isHold(op.data)) && slow++ === 0
-        ? { delayMs: 8_000 }
+        ? { delayMs: 16_000 }
         : undefined;
     };
     await fulfil();

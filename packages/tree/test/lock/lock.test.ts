@@ -1,7 +1,7 @@
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { NoNode } from "../../src/errors.ts";
-import { LockTimeout, lock, tryLock } from "../../src/lock/index.ts";
+import { LockTimeout, lock, tryLock } from "../../src/lock.ts";
 import { type CallInfo, createMemoryTree, type Fault } from "../../src/memory/index.ts";
 
 const PARENT = "/object/lock";

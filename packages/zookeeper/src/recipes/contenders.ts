@@ -10,15 +10,6 @@ const INFIX = "__lock__";
 const CONTENDER = /__lock__(-?[0-9]{10})$/;
 const HEX_32 = /^[0-9a-f]{32}$/;
 
-export interface Contender {
-  /** The child's whole name. */
-  readonly name: string;
-  /** What comes before the sequence; fixed for the life of one lock attempt, so a lost reply can be looked up by it. */
-  readonly prefix: string;
-  /** Ten digits, perhaps after a "-". */
-  readonly sequence: string;
-}
-
 /**
  * The name that a sequential create is given: `<32 hex digits>__lock__`.
  * Throws a RangeError when `uuid` is no UUID (with or without dashes).
@@ -30,36 +21,23 @@ export function contenderPrefix(uuid: string): string {
   return hex + INFIX;
 }
 
-/** The contender that a child's name stands for; undefined for children that are not in the line. */
-export function parseContender(name: string): Contender | undefined {
-  const sequence = CONTENDER.exec(name)?.[1];
-  if (sequence === undefined) return undefined;
-  return { name, prefix: name.slice(0, -sequence.length), sequence };
-}
-
-/** The contenders among the children of a lock parent, holder first. */
-export function sortContenders(names: Iterable<string>): Contender[] {
-  const found: Contender[] = [];
+/** The names of contenders among the children of a lock parent, holder first. */
+export function sortContenders(names: Iterable<string>): string[] {
+  const found: { readonly name: string; readonly sequence: string }[] = [];
   for (const name of names) {
-    const contender = parseContender(name);
-    if (contender !== undefined) found.push(contender);
+    const sequence = CONTENDER.exec(name)?.[1];
+    if (sequence !== undefined) found.push({ name, sequence });
   }
-  return found.sort(compare);
+  // Equal sequences cannot come from one counter; the name decides so that the order is total all the same.
+  found.sort((a, b) => order(a.sequence, b.sequence) || order(a.name, b.name));
+  return found.map(({ name }) => name);
 }
 
 /** Name of the child that holds the lock; undefined when nobody does. */
 export function holderOf(names: Iterable<string>): string | undefined {
-  let first: Contender | undefined;
-  for (const name of names) {
-    const contender = parseContender(name);
-    if (contender !== undefined && (first === undefined || compare(contender, first) < 0)) first = contender;
-  }
-  return first?.name;
+  return sortContenders(names)[0];
 }
 
-/** Equal sequences cannot come from one counter; the name decides so that the order is total all the same. */
-function compare(a: Contender, b: Contender): number {
-  if (a.sequence !== b.sequence) return a.sequence < b.sequence ? -1 : 1;
-  if (a.name === b.name) return 0;
-  return a.name < b.name ? -1 : 1;
+function order(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }

@@ -1,13 +1,8 @@
 import type { ZooKeeperClient } from "../types.ts";
-import type { HeldLock } from "./held-lock.ts";
-import { type ContenderDetails, inspectLock, listContenders } from "./inspect.ts";
-import { lock } from "./lock.ts";
-import type { LockOptions, RecipeClient } from "./options.ts";
+import { type HeldLock, type LockOptions, lock } from "./lock.ts";
 
-export interface ElectionOptions extends Omit<LockOptions, "persistent" | "deadlineMs"> {
-  /** How long to stand for election; default: until `signal` fires. */
-  readonly deadlineMs?: number;
-}
+/** `deadlineMs`: how long to stand for election; default: until `signal` fires. */
+export type ElectionOptions = Omit<LockOptions, "persistent">;
 
 /**
  * Stands for election under `parent` and runs `lead` while elected. `term` aborts when the session ends (another may
@@ -16,7 +11,7 @@ export interface ElectionOptions extends Omit<LockOptions, "persistent" | "deadl
  * The line is that of a lock, so Python's elections take part in it.
  */
 export async function stand(
-  client: RecipeClient,
+  client: ZooKeeperClient,
   parent: string,
   options: ElectionOptions,
   lead: (term: AbortSignal) => Promise<void>,
@@ -44,17 +39,4 @@ async function serve(
   } finally {
     await held.release();
   }
-}
-
-/** Who leads now; undefined when nobody stands. Creates nothing. */
-export async function currentLeader(
-  client: ZooKeeperClient,
-  parent: string,
-): Promise<ContenderDetails | undefined> {
-  return (await inspectLock(client, parent))[0];
-}
-
-/** How many stand, the leader included. */
-export async function candidates(client: ZooKeeperClient, parent: string): Promise<number> {
-  return (await listContenders(client, parent)).length;
 }

@@ -1,10 +1,16 @@
-export { type Contender, contenderPrefix, holderOf, parseContender, sortContenders } from "./contenders.ts";
-export { candidates, currentLeader, type ElectionOptions, stand } from "./election.ts";
-export { LockLost, LockTimeout } from "./errors.ts";
-export type { HeldLock } from "./held-lock.ts";
-export { type ContenderDetails, inspectLock, listContenders } from "./inspect.ts";
-export { lock, tryLock } from "./lock.ts";
-export type { LockOptions, RecipeClient } from "./options.ts";
+export { contenderPrefix, holderOf, sortContenders } from "./contenders.ts";
+export { type ElectionOptions, stand } from "./election.ts";
+export {
+  contend,
+  type Entry,
+  enter,
+  type LineCall,
+  type LineClient,
+  leave,
+  type Place,
+  withdraw,
+} from "./line.ts";
+export { type HeldLock, LockLost, type LockOptions, LockTimeout, lock, tryLock } from "./lock.ts";
 export { openTreeCache } from "./tree-cache/tree-cache.ts";
 export type {
   CachedZnode,

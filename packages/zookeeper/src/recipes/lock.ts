@@ -1,119 +1,185 @@
-import { NoNode, type ZooKeeperError } from "../errors.ts";
-import { contenderPrefix, sortContenders } from "./contenders.ts";
-import { type Entry, isLate, isPassing, type Place } from "./entry.ts";
-import { LockTimeout } from "./errors.ts";
-import { type HeldLock, hold } from "./held-lock.ts";
-import { Limit } from "./limit.ts";
-import {
-  clockOf,
-  DEFAULT_LOCK_DEADLINE_MS,
-  type LockOptions,
-  type RecipeClient,
-  randomOf,
-} from "./options.ts";
-import { enterLine } from "./place.ts";
-import { leave, removalLimit } from "./removal.ts";
+import { Aborted, Closed, type ErrorDetails, NoNode, ZooKeeperError } from "../errors.ts";
+import type { Clock, Status, ZooKeeperClient } from "../types.ts";
+import { contenderPrefix } from "./contenders.ts";
+import { contend, type Entry, type LineCall, type LineClient, leave, type Place } from "./line.ts";
+
+const DEFAULT_DEADLINE_MS = 60_000;
+/** Twelve days. Timers of more than twice that overflow in Node and fire at once. */
+const LONGEST_TIMER_MS = 2 ** 30;
+
+export interface LockOptions {
+  /** Data of the contender, which tells people who holds the lock. Default: empty. */
+  readonly identifier?: string | Uint8Array;
+  /** A contender that outlives its session, until somebody deletes it. Default false. */
+  readonly persistent?: boolean;
+  /**
+   * What to do when the lock parent is missing. "never": reject with NoNode. "parent-only": create the lock parent
+   * itself, and reject with NoNode when the path above it is missing too: locking what is gone must not bring it back
+   * as an empty ghost. Default "never".
+   */
+  readonly createParent?: "never" | "parent-only";
+  /**
+   * Time from now until the attempt is given up with LockTimeout, all waits and retries included. Default 60,000;
+   * Infinity is allowed.
+   */
+  readonly deadlineMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** A lock that we won. Exclusive, not re-entrant. */
+export interface HeldLock extends AsyncDisposable {
+  /** Path of our contender: a `check` of it in a multi fences what else the multi writes. */
+  readonly path: string;
+  /** Aborts, with a LockLost, when the session of an ephemeral contender ends before `release`. */
+  readonly lost: AbortSignal;
+  /**
+   * Gives the lock back, over broken connections; a contender that is gone already is no error. May be called again
+   * after it has failed.
+   */
+  release(): Promise<void>;
+}
+
+/** The lock was not won before the deadline. */
+export class LockTimeout extends ZooKeeperError {
+  constructor(parent: string, ms: number) {
+    super("zookeeper.lock_timeout", `lock ${parent}: not won within ${Math.round(ms)} ms`, {
+      op: "lock",
+      path: parent,
+    });
+  }
+}
+
+/** Reason of a held lock's `lost` signal: the session of its contender ended, so another client may hold the lock. */
+export class LockLost extends ZooKeeperError {
+  constructor(contender: string, details: ErrorDetails = {}) {
+    super("zookeeper.lock_lost", `lock ${contender}: its session is over`, { ...details, path: contender });
+  }
+}
 
 /**
  * The lock under `parent` if it is free now, otherwise undefined. What it protects may have changed or gone since it
  * was last read: read it anew after winning, and release at once when it is gone.
  */
 export function tryLock(
-  client: RecipeClient,
+  client: ZooKeeperClient,
   parent: string,
   options: LockOptions = {},
 ): Promise<HeldLock | undefined> {
-  return contend(client, parent, options, false);
+  return take(client, parent, options, false);
 }
 
 /** Waits in the line under `parent` until the lock is ours. */
 export async function lock(
-  client: RecipeClient,
+  client: ZooKeeperClient,
   parent: string,
   options: LockOptions = {},
 ): Promise<HeldLock> {
-  const held = await contend(client, parent, options, true);
-  return held!;
+  return (await take(client, parent, options, true))!;
 }
 
-async function contend(
-  client: RecipeClient,
+async function take(
+  client: ZooKeeperClient,
   parent: string,
   options: LockOptions,
   patient: boolean,
 ): Promise<HeldLock | undefined> {
-  const clock = clockOf(client, options);
-  const ms = options.deadlineMs ?? DEFAULT_LOCK_DEADLINE_MS;
-  const limit = new Limit(clock, ms, options.signal, parent, () => new LockTimeout(parent, ms));
+  const { identifier = "", persistent = false, deadlineMs = DEFAULT_DEADLINE_MS } = options;
+  const limit = limitOf(client.clock, deadlineMs, () => new LockTimeout(parent, deadlineMs), options.signal);
   const entry: Entry = {
     parent,
-    prefix: contenderPrefix(randomOf(client, options).uuid()),
-    data: toBytes(options.identifier),
-    persistent: options.persistent ?? false,
+    prefix: contenderPrefix(client.random.uuid()),
+    data: typeof identifier === "string" ? new TextEncoder().encode(identifier) : identifier,
+    durable: persistent,
     createParent: options.createParent === "parent-only",
     doubtful: false,
   };
-  let place: Place | undefined;
+  const line = lineOf(client);
+  const call = { signal: limit.signal, deadlineMs: Math.min(deadlineMs + 1_000, LONGEST_TIMER_MS) };
   try {
-    for (;;) {
-      place ??= await enterLine(client, entry, limit);
-      const before = await predecessor(client, entry.parent, place, limit);
-      if (before === "absent") {
-        place = undefined;
-      } else if (before === "none") {
-        if (isCurrent(client, place)) return hold(client, clock, entry, place);
-        place = undefined;
-      } else if (patient) {
-        await departure(client, `${parent}/${before.name}`, limit);
-      } else {
-        await leave(client, entry, place, limit);
-        return undefined;
-      }
-    }
+    const place = await contend(line, entry, patient, call);
+    return place && hold(client, line, place);
   } catch (error) {
-    // In the background: the caller's deadline has passed or may soon, and the contender must go even after it.
-    leave(client, entry, place, removalLimit(clock, parent)).catch(() => undefined);
-    throw isLate(error) ? new LockTimeout(parent, ms, error) : error;
+    if (!limit.signal.aborted) throw error;
+    const { reason } = limit.signal;
+    throw reason instanceof LockTimeout ? reason : new Aborted({ op: "lock", path: parent, cause: reason });
+  } finally {
+    limit.end();
   }
 }
 
-/** The contender right before `place`; "none" when it is first, "absent" when it is not in the line any more. */
-async function predecessor(
-  client: RecipeClient,
-  parent: string,
-  place: Place,
-  limit: Limit,
-): Promise<{ readonly name: string } | "none" | "absent"> {
-  for (;;) {
-    try {
-      const { children } = await client.children(parent, limit.options());
-      const line = sortContenders(children);
-      const index = line.findIndex(({ name }) => name === place.name);
-      if (index < 0) return "absent";
-      return index === 0 ? "none" : line[index - 1]!;
-    } catch (error) {
-      if (error instanceof NoNode) return "absent";
-      if (!isPassing(error)) throw error;
-    }
-  }
+/** A line of locks on this client. */
+export function lineOf(client: ZooKeeperClient): LineClient {
+  return {
+    session: () => (client.session.state === "expired" ? -1n : client.session.id),
+    create: async ({ parent, prefix, data, durable }, withParent, call) => {
+      // Not in one multi: servers answer its creates without a Stat, so it would not tell whose the contender is.
+      if (withParent) await client.create(parent, undefined, call);
+      const options = { ...call, ephemeral: durable !== true, sequential: true };
+      const { path, stat } = await client.create(`${parent}/${prefix}`, data, options);
+      return { path, owner: stat.ephemeralOwner, fresh: false };
+    },
+    children: async (path, call) => (await client.children(path, call)).children,
+    owner: async (path, call) => (await client.exists(path, call))?.ephemeralOwner,
+    sync: (path, call) => client.sync(path, call),
+    delete: (path, call) => client.delete(path, call),
+    departure: (path, call) => departure(client, path, call),
+  };
 }
 
-/** Returns when the contender at `path` is gone or changed, or when the session is another. */
-async function departure(client: RecipeClient, path: string, limit: Limit): Promise<void> {
-  await limit.wait((wake, fail) => {
-    // A read of the data, since an exists watch on a znode that is gone already would stay for ever.
-    client.get(path, { ...limit.options(), watch: wake }).catch((error: ZooKeeperError) => {
-      if (error instanceof NoNode || isPassing(error)) wake();
-      else fail(error);
+/** A read of the data, since an exists watch on a znode that is gone already would stay for ever. */
+function departure(client: ZooKeeperClient, path: string, call: LineCall): Promise<void> {
+  const { signal } = call;
+  return new Promise<void>((resolve, reject) => {
+    const onAbort = () => end(() => reject(signal?.reason));
+    const end = (settle: () => void) => {
+      signal?.removeEventListener("abort", onAbort);
+      settle();
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+    client.get(path, { ...call, watch: () => end(resolve) }).catch((error: ZooKeeperError) => {
+      const interrupted = [
+        "zookeeper.connection_lost",
+        "zookeeper.session_expired",
+        "zookeeper.session_moved",
+      ];
+      if (error instanceof NoNode || interrupted.includes(error.code)) end(resolve);
+      else end(() => reject(error));
     });
   });
 }
 
-function isCurrent(client: RecipeClient, place: Place): boolean {
-  return place.owner === 0n || (place.owner === client.session.id && client.session.state !== "expired");
+/** The handle of a lock whose contender is first in the line. */
+function hold(client: ZooKeeperClient, line: LineClient, { path, owner }: Place): HeldLock {
+  const controller = new AbortController();
+  const onStatus = ({ state, sessionId, cause }: Status) => {
+    if (state !== "expired" && state !== "closed" && sessionId === owner) return;
+    unsubscribe();
+    controller.abort(new LockLost(path, { cause }));
+  };
+  const unsubscribe = owner === 0n ? () => undefined : client.onStatus(onStatus);
+  let released: Promise<void> | undefined;
+  function release(): Promise<void> {
+    unsubscribe();
+    released ??= leave(line, path, {}, owner === 0n).catch((error: unknown) => {
+      released = undefined;
+      // The session ends with its client, and the contender with the session.
+      if (error instanceof Closed && owner !== 0n) return;
+      throw error;
+    });
+    return released;
+  }
+  return { path, lost: controller.signal, release, [Symbol.asyncDispose]: release };
 }
 
-function toBytes(identifier: string | Uint8Array | undefined): Uint8Array {
-  if (identifier === undefined) return new Uint8Array(0);
-  return typeof identifier === "string" ? new TextEncoder().encode(identifier) : identifier;
+/** One deadline and one signal for a whole sequence of operations and waits; `ms` may be Infinity. */
+function limitOf(
+  clock: Clock,
+  ms: number,
+  late: () => Error,
+  parent: AbortSignal | undefined,
+): { readonly signal: AbortSignal; end(): void } {
+  const controller = new AbortController();
+  const timer = ms < LONGEST_TIMER_MS ? clock.setTimer(ms, () => controller.abort(late())) : undefined;
+  const signal = parent === undefined ? controller.signal : AbortSignal.any([controller.signal, parent]);
+  return { signal, end: () => timer?.cancel() };
 }

@@ -6,8 +6,8 @@ import {
   startZooKeeper,
   type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
-import { currentLeader, inspectLock, lock, stand, tryLock } from "../../src/index.ts";
-import { closeAll, connect, freshPath, namesBelow, until } from "./support.ts";
+import { lock, stand, tryLock } from "../../src/index.ts";
+import { closeAll, connect, freshPath, inspectLock, namesBelow, until } from "./support.ts";
 
 /** Of a session that a test ends, seconds: what stands still for less than this does not end it before. */
 const SHORT_SESSION_S = 4;
@@ -140,15 +140,15 @@ describe.skipIf(requireZooKeeper())("lock, shared with kazoo", () => {
   test("one election with kazoo's", async () => {
     const [client, python] = [await connect(server), await startPython(SHORT_SESSION_S)];
     const parent = await freshPath(client);
-    expect(await currentLeader(client, parent)).toBeUndefined();
+    expect((await inspectLock(client, parent))[0]).toBeUndefined();
     expect(await python.ask({ do: "elect", path: parent, identifier: "python-1" })).toBe("leading");
     let led = false;
     const career = stand(client, parent, { identifier: "node-1" }, async () => {
       led = true;
-      expect((await currentLeader(client, parent))?.identifier).toBe("node-1");
+      expect((await inspectLock(client, parent))[0]?.identifier).toBe("node-1");
     });
     await until("we stand", async () => (await namesBelow(client, parent)).length === 2);
-    expect((await currentLeader(client, parent))?.identifier).toBe("python-1");
+    expect((await inspectLock(client, parent))[0]?.identifier).toBe("python-1");
     expect(led).toBe(false);
     await python.kill();
     await career;

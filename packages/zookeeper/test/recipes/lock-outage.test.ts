@@ -6,8 +6,8 @@ import {
   type TcpProxy,
   type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
-import { Aborted, LockLost, LockTimeout, listContenders, lock, stand, tryLock } from "../../src/index.ts";
-import { closeAll, connect, freshPath, namesBelow, SHORT_SESSION_MS, until } from "./support.ts";
+import { Aborted, LockLost, LockTimeout, lock, stand, tryLock } from "../../src/index.ts";
+import { closeAll, connect, freshPath, inspectLock, namesBelow, SHORT_SESSION_MS, until } from "./support.ts";
 
 describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
   let server: ZooKeeperServer;
@@ -103,7 +103,7 @@ describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
     await until("it is back", () => proxy.accepted === 2 && waiter.session.state === "connected");
     await held.release();
     expect((await attempt).path).toMatch(/__lock__/);
-    expect(await listContenders(holder, parent)).toHaveLength(1);
+    expect(await inspectLock(holder, parent)).toHaveLength(1);
   });
 
   test("the end of the session frees the lock for others, and tells the one who had it", async () => {
@@ -123,9 +123,7 @@ describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
     await until("the loss is known", () => held.lost.aborted);
     expect(held.lost.reason).toBeInstanceOf(LockLost);
     await held.release();
-    expect((await listContenders(other, parent)).map(({ name }) => `${parent}/${name}`)).toEqual([
-      second.path,
-    ]);
+    expect((await inspectLock(other, parent)).map(({ path }) => path)).toEqual([second.path]);
   });
 
   test("a waiter whose session ends stands in line again with the next one", async () => {

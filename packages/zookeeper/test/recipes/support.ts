@@ -1,5 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect as connectClient, type ZooKeeperClient, type ZooKeeperOptions } from "../../src/index.ts";
+import {
+  connect as connectClient,
+  sortContenders,
+  type ZooKeeperClient,
+  type ZooKeeperOptions,
+} from "../../src/index.ts";
 
 const clients: ZooKeeperClient[] = [];
 
@@ -44,4 +49,18 @@ export async function freshPath(client: ZooKeeperClient): Promise<string> {
 export async function namesBelow(client: ZooKeeperClient, path: string): Promise<string[]> {
   if ((await client.exists(path)) === undefined) return [];
   return [...(await client.children(path)).children].sort();
+}
+
+/** The line of a lock, holder first, with what the contenders say. */
+export async function inspectLock(
+  client: ZooKeeperClient,
+  parent: string,
+): Promise<{ readonly path: string; readonly identifier: string; readonly owner: bigint }[]> {
+  const line = sortContenders(await namesBelow(client, parent));
+  return Promise.all(
+    line.map(async (name) => {
+      const { data, stat } = await client.get(`${parent}/${name}`);
+      return { path: `${parent}/${name}`, identifier: data.toString(), owner: stat.ephemeralOwner };
+    }),
+  );
 }

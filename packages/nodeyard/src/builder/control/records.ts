@@ -83,32 +83,13 @@ export async function createUnder(
   }
 }
 
-/**
- * Tries a lock without ever making the object that is locked: only the last part of the path is created where it is missing
- * (docs/contract/locks.md, "Ghost paths").
- */
-export async function tryLock(
-  { fence }: Pick<BuilderContext, "fence">,
-  parent: string,
-): Promise<Held | "busy" | "gone"> {
-  const there = await fence.lockExisting(parent);
-  if (there !== "gone") return there;
-  try {
-    const fresh = await fence.lockFresh(parent, []);
-    return fresh === "exists" ? await fence.lockExisting(parent) : fresh.held;
-  } catch (error) {
-    if (error instanceof CommitFailed && error.reason.code === "tree.no_node") return "gone";
-    throw error;
-  }
-}
-
 /** Runs `work` under a lock and gives it back, whatever happens. */
 export async function underLock<T>(
   context: Pick<BuilderContext, "fence">,
   parent: string,
   work: (held: Held) => Promise<T>,
 ): Promise<T | "busy" | "gone"> {
-  const held = await tryLock(context, parent);
+  const held = await context.fence.lock(parent);
   if (typeof held === "string") return held;
   try {
     return await work(held);

@@ -7,7 +7,7 @@ import {
   paths,
 } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
-import { orUndefined, TreeError, treeSeconds } from "@nodeyard/tree";
+import { ignoreExisting, orUndefined, TreeError, treeSeconds } from "@nodeyard/tree";
 import type { UploadedImageSettings, UploadSettings } from "../../config/index.ts";
 import { beforeEffect, FenceLost, guarded, type Held } from "../../coordination/index.ts";
 import { baseName } from "../core/files.ts";
@@ -224,8 +224,4 @@ async function runHook(
   } finally {
     limit.cancel();
   }
-}
-
-function ignoreExisting(error: unknown): void {
-  if (!(error instanceof TreeError) || error.code !== "tree.node_exists") throw error;
 }

@@ -1,5 +1,5 @@
 import type { Resources } from "@nodeyard/driver";
-import { CommitFailed, ensurePath, type SetOp, type Tree, TreeError } from "@nodeyard/tree";
+import { CommitFailed, ensurePath, ignoreExisting, type SetOp, type Tree, TreeError } from "@nodeyard/tree";
 import { poolOf } from "../../view/index.ts";
 import type { ScopeKey } from "./holdings.ts";
 
@@ -85,8 +85,4 @@ export async function readLedger(
       await tree.commit([{ op: "create", path, data }, REPAIRED]).catch(ignoreExisting);
     }
   }
-}
-
-function ignoreExisting(error: unknown): void {
-  if (!(error instanceof CommitFailed) || error.reason.code !== "tree.node_exists") throw error;
 }

@@ -1,7 +1,7 @@
 import { decodeNode, decodeRequest, paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
-import { CommitFailed, orUndefined } from "@nodeyard/tree";
-import { FenceLost, type Held } from "../../coordination/index.ts";
+import { orUndefined } from "@nodeyard/tree";
+import { FenceLost } from "../../coordination/index.ts";
 import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts";
 
 /**
@@ -9,7 +9,7 @@ import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts"
  * version, and reads it anew when someone was quicker.
  */
 export async function lockNode(context: RecordHandles, id: string): Promise<HeldNode | "busy" | "gone"> {
-  const held = await lockParent(context, id);
+  const held = await context.fence.lock(paths.nodeLock(id));
   if (typeof held === "string") return held;
   const entry = context.view.nodes.byId.get(id);
   if (entry !== undefined) return heldNode(context, held, id, entry.record, entry.version);
@@ -23,19 +23,6 @@ export async function lockNode(context: RecordHandles, id: string): Promise<Held
   }
   await context.fence.release(held);
   return "gone";
-}
-
-async function lockParent(context: RecordHandles, id: string): Promise<Held | "busy" | "gone"> {
-  const parent = paths.nodeLock(id);
-  const held = await context.fence.lockExisting(parent);
-  if (held !== "gone") return held;
-  try {
-    const made = await context.fence.lockFresh(parent, []);
-    return made === "exists" ? await context.fence.lockExisting(parent) : made.held;
-  } catch (error) {
-    if (error instanceof CommitFailed && error.reason.code === "tree.no_node") return "gone";
-    throw error;
-  }
 }
 
 /** Sends a ready node that nobody has been given to its deletion; one that is taken meanwhile is left alone. */

@@ -1,5 +1,6 @@
 import type { Lease } from "@nodeyard/model";
-import { type OperationHandles, treeNow } from "../handles.ts";
+import { treeNow } from "@nodeyard/tree";
+import type { OperationHandles } from "../handles.ts";
 import { readLease, readNode } from "../listing.ts";
 import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
 import { requestStory } from "./request-story.ts";

@@ -6,8 +6,9 @@ import {
   RecordError,
   readableNode,
 } from "@nodeyard/model";
+import { orUndefined } from "@nodeyard/tree";
 import { readDeadLetter } from "../dead-letter.ts";
-import { type OperationHandles, orUndefined } from "../handles.ts";
+import type { OperationHandles } from "../handles.ts";
 import { readNode } from "../listing.ts";
 import { LEFT_MS, metastaticProviderOf } from "../slots.ts";
 import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";

@@ -1,5 +1,6 @@
 import type { NodeRecord, RequestRecord } from "@nodeyard/model";
-import { type OperationHandles, orUndefined } from "../handles.ts";
+import { orUndefined } from "@nodeyard/tree";
+import type { OperationHandles } from "../handles.ts";
 import { listRequests } from "../listing.ts";
 import {
   type BackingData,

@@ -1,6 +1,5 @@
 import { type ComponentRecord, decodeComponent, decodeNode, type NodeRecord, paths } from "@nodeyard/model";
-import type { Tree } from "@nodeyard/tree";
-import { orUndefined } from "../handles.ts";
+import { orUndefined, type Tree } from "@nodeyard/tree";
 
 /** A pool that is registered by any launcher, of Nodeyard or not. */
 export type RegisteredPool = ComponentRecord & { readonly id: string };

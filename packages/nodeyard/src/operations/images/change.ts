@@ -8,8 +8,8 @@ import {
   paths,
 } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
-import { ensurePath, TreeError } from "@nodeyard/tree";
-import { type OperationHandles, orUndefined, treeNow } from "../handles.ts";
+import { ensurePath, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
+import type { OperationHandles } from "../handles.ts";
 
 export class ImageOperationError extends NodeyardError {}
 

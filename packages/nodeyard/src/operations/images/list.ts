@@ -8,7 +8,8 @@ import {
   type ImageUploadRecord,
   paths,
 } from "@nodeyard/model";
-import { type OperationHandles, orUndefined } from "../handles.ts";
+import { orUndefined } from "@nodeyard/tree";
+import type { OperationHandles } from "../handles.ts";
 import type { Listing } from "../listing.ts";
 
 export interface ListedBuild {

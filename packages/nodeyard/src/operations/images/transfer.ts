@@ -6,8 +6,8 @@ import {
   decodeImageUpload,
   paths,
 } from "@nodeyard/model";
-import { ensurePath, TreeError } from "@nodeyard/tree";
-import { type OperationHandles, orUndefined } from "../handles.ts";
+import { ensurePath, orUndefined, TreeError } from "@nodeyard/tree";
+import type { OperationHandles } from "../handles.ts";
 import { ImageOperationError } from "./change.ts";
 import { names } from "./list.ts";
 

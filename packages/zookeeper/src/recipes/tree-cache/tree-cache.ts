@@ -6,8 +6,7 @@ import {
   SessionExpired,
   type ZooKeeperError,
 } from "../../errors.ts";
-import type { Clock, Status, Timer, Watch } from "../../types.ts";
-import { clockOf, type RecipeClient } from "../options.ts";
+import type { Clock, Status, Timer, Watch, ZooKeeperClient } from "../../types.ts";
 import { Effects } from "./effects.ts";
 import { FetchQueue } from "./fetch-queue.ts";
 import { Intake, type Machinery } from "./intake.ts";
@@ -22,7 +21,7 @@ const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 10_000;
 
 /** Follows `root`, which need not exist, and all below it. */
-export function openTreeCache(client: RecipeClient, root: string, options: TreeCacheOptions): TreeCache {
+export function openTreeCache(client: ZooKeeperClient, root: string, options: TreeCacheOptions): TreeCache {
   if (!root.startsWith("/") || (root !== "/" && root.endsWith("/"))) {
     throw new BadArguments("the root of a tree cache is an absolute path without a slash at its end", {
       path: root,
@@ -51,11 +50,11 @@ class Cache implements TreeCache {
   #behind = true;
   #closed = false;
 
-  constructor(client: RecipeClient, root: string, options: TreeCacheOptions) {
+  constructor(client: ZooKeeperClient, root: string, options: TreeCacheOptions) {
     const { interest } = options;
     this.root = root;
     this.#options = options;
-    this.#clock = clockOf(client, options);
+    this.#clock = options.clock ?? client.clock;
     this.#known = new KnownPaths(root);
     this.#on = {
       client,

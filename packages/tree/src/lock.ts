@@ -1,0 +1,173 @@
+import { type Clock, deadline, type Random } from "@nodeyard/runtime";
+import { contend, contenderPrefix, type LineClient, leave, type Place } from "@nodeyard/zookeeper";
+import type { CallOptions, CheckOp, OpResult, Tree } from "./contract.ts";
+import { CallEnded, CommitFailed, TreeError } from "./errors.ts";
+
+const DEFAULT_WAIT_MS = 60_000;
+
+interface ContendOptions {
+  readonly random: Random;
+  /** Data of the contender, for whoever asks who holds the lock; empty by default. */
+  readonly identifier?: string;
+  /** The contender outlives the session. It then fences nothing by itself, and only `release` ends it. */
+  readonly durable?: boolean;
+  /**
+   * What happens when the lock's parent is missing: "never" rejects with NoNode; "parent-only" creates that one znode,
+   * never what is above it, so that the lock of an object which is gone cannot bring its path back.
+   */
+  readonly createParent?: "never" | "parent-only";
+}
+
+export interface TryLockOptions extends ContendOptions, CallOptions {
+  /** The first broken connection ends the attempt; it rejects when its contender is out of the line. Default: it is made again. */
+  readonly once?: boolean;
+}
+
+export interface LockOptions extends ContendOptions {
+  readonly clock: Clock;
+  /** Limit for the whole attempt; default 60,000. */
+  readonly deadlineMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** A lock that is ours for as long as its contender stands. */
+export interface HeldLock {
+  readonly parent: string;
+  /** Path of our contender. */
+  readonly contender: string;
+  /** Session epoch it belongs to: in another epoch it is gone (unless durable). */
+  readonly epoch: number;
+  /** Put first into a commit, it makes the commit fail when the lock is lost. */
+  readonly fence: CheckOp;
+  /** Leaves the line. Doing so twice is no error. */
+  release(options?: CallOptions): Promise<void>;
+}
+
+/** The lock was not free before the deadline. No contender is left behind. */
+export class LockTimeout extends TreeError {
+  constructor(parent: string, ms: number) {
+    super("tree.lock_timeout", `${parent} was not free within ${Math.round(ms)} ms`);
+  }
+}
+
+/**
+ * Takes a lock if it is free; undefined when someone else has it. Names and order of the line are those of Nodepool's and
+ * Zuul's locks, which therefore queue in the same line.
+ */
+export function tryLock(tree: Tree, parent: string, options: TryLockOptions): Promise<HeldLock | undefined> {
+  const { signal, deadlineMs } = options;
+  const call = { ...(signal && { signal }), ...(deadlineMs !== undefined && { deadlineMs }) };
+  return take(tree, parent, options, false, call);
+}
+
+/** Waits for a lock, woken by the line itself. Rejects with LockTimeout, or with CallEnded when `signal` aborts. */
+export async function lock(tree: Tree, parent: string, options: LockOptions): Promise<HeldLock> {
+  const { clock, deadlineMs = DEFAULT_WAIT_MS, signal } = options;
+  const limit = deadline(clock, deadlineMs, () => new LockTimeout(parent, deadlineMs), signal);
+  try {
+    const call = { signal: limit.signal, deadlineMs: deadlineMs + 1_000 };
+    return (await take(tree, parent, options, true, call))!;
+  } catch (error) {
+    const { reason } = limit.signal;
+    if (!limit.signal.aborted) throw error;
+    throw reason instanceof LockTimeout ? reason : new CallEnded(`lock ${parent}`, "none", reason);
+  } finally {
+    limit.cancel();
+  }
+}
+
+async function take(
+  tree: Tree,
+  parent: string,
+  options: ContendOptions & { readonly once?: boolean },
+  patient: boolean,
+  call: CallOptions,
+): Promise<HeldLock | undefined> {
+  const { random, identifier = "", durable = false, createParent, once = false } = options;
+  const line = lineOf(tree);
+  const entry = {
+    parent,
+    prefix: contenderPrefix(random.uuid()),
+    data: new TextEncoder().encode(identifier),
+    durable,
+    createParent: createParent === "parent-only",
+    once,
+    doubtful: false,
+  };
+  const place = await contend(line, entry, patient, call);
+  if (place === undefined) return undefined;
+  const { id, epoch } = tree.session();
+  return {
+    parent,
+    contender: place.path,
+    // Where the session has changed since, the lock is lost: it is of an earlier epoch.
+    epoch: durable || place.owner === id ? epoch : epoch - 1,
+    fence: { op: "check", path: place.path },
+    release: (limits = {}) => leave(line, place.path, limits, durable),
+  };
+}
+
+/** The lines of locks in a tree. */
+export function lineOf(tree: Tree): LineClient {
+  return {
+    session: () => (tree.session().state === "expired" ? -1n : tree.session().id),
+    create: (entry, withParent, call) => create(tree, entry, withParent, call),
+    children: (path, call) => tree.children(path, call),
+    owner: async (path, call) => (await tree.stat(path, call))?.ephemeralOwner,
+    sync: (path, call) => tree.sync(path, call),
+    delete: (path, call) => tree.delete(path, call),
+    departure: (path, call) => departure(tree, path, call.signal),
+  };
+}
+
+async function create(
+  tree: Tree,
+  { parent, prefix, data, durable }: Parameters<LineClient["create"]>[0],
+  withParent: boolean,
+  call: CallOptions,
+): Promise<Place> {
+  const path = `${parent}/${prefix}`;
+  const options = { ephemeral: durable !== true, sequential: true };
+  if (!withParent) {
+    const made = await tree.create(path, data, { ...options, ...call });
+    return { path: made.path, owner: made.stat.ephemeralOwner, fresh: false };
+  }
+  const ops = [
+    { op: "create", path: parent },
+    { op: "create", path, data, ...options },
+  ] as const;
+  const results = await tree.commit(ops, call).catch((error: unknown) => {
+    throw error instanceof CommitFailed ? error.reason : error;
+  });
+  const made = results[1] as Extract<OpResult, { op: "create" }>;
+  return { path: made.path, owner: made.stat.ephemeralOwner, fresh: true };
+}
+
+/** Follows one contender; one that is gone already never shows. */
+async function departure(tree: Tree, path: string, signal: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const { epoch } = tree.session();
+  let stands = false;
+  const feed = tree.feed(path, {
+    interest: (at) => (at === path ? "name" : "none"),
+    descend: () => false,
+    onChange: ({ type }) => {
+      if (type === "put") stands = true;
+      else if (type === "remove" || (type === "synced" && !stands)) resolve();
+    },
+  });
+  feed.synced.catch(reject);
+  const unsubscribe = tree.onSession((session) => {
+    if (session.epoch !== epoch || session.state === "closed") resolve();
+  });
+  const onAbort = () => reject(signal?.reason);
+  signal?.addEventListener("abort", onAbort, { once: true });
+  if (signal?.aborted) onAbort();
+  try {
+    await promise;
+  } finally {
+    unsubscribe();
+    signal?.removeEventListener("abort", onAbort);
+    await feed.close().catch(() => undefined);
+  }
+}

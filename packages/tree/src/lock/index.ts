@@ -1,2 +1,0 @@
-export { LockTimeout } from "./errors.ts";
-export { type HeldLock, type LockOptions, lock, type TryLockOptions, tryLock } from "./lock.ts";
