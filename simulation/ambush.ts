@@ -1,6 +1,6 @@
 import type { Op } from "@nodeyard/tree";
 
-/** Where a launcher has looked whether it may, and what it does then is still to come. */
+/** Moments between a launcher's check of its right to act and the action that follows. */
 export const AMBUSHES = [
   "session expired at a check",
   "session expired at a create",
@@ -8,7 +8,7 @@ export const AMBUSHES = [
 ] as const;
 export type AmbushAt = (typeof AMBUSHES)[number];
 
-/** What is to befall the next launcher that comes to a moment: it has looked at its lock, and its write or machine is under way. */
+/** A fault for the next launcher that reaches a moment: it has checked its lock, and its write or machine is in flight. */
 export class Ambush {
   readonly #armed = new Map<AmbushAt, number>();
   readonly #count: (at: AmbushAt) => void;
@@ -25,7 +25,7 @@ export class Ambush {
     this.#armed.clear();
   }
 
-  /** Whether it strikes here; it has struck then. */
+  /** Whether the fault strikes here; if so, it has struck. */
   strikes(at: AmbushAt): boolean {
     const left = this.#armed.get(at) ?? 0;
     if (left === 0) return false;
@@ -35,7 +35,7 @@ export class Ambush {
   }
 }
 
-/** Whether a commit takes, checks or gives back a lock, and writes besides: what it writes is right only while the session lives. */
+/** Whether a commit takes, checks or releases a lock and also writes something: what it writes is right only while the session lives. */
 export function isFenced(ops: readonly Op[]): boolean {
   return ops.length > 1 && ops.some(({ path }) => path.includes("__lock__"));
 }

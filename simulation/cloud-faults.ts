@@ -5,7 +5,7 @@ import { between } from "./streams.ts";
 
 type Knobs = FakeCloud["knobs"];
 
-/** A cloud as it is on most days: calls take their time, some fail, listings are a little late. */
+/** A cloud on most days: calls take their time, some fail, listings are a little late. */
 export function normalCloud(seed: number, quota: Knobs["quota"]): Knobs {
   const latency = {
     create: { minMs: 10, maxMs: 300 },
@@ -21,7 +21,7 @@ type Spell = (knobs: Knobs, cloud: FakeCloud) => Knobs;
 
 const HALF = { create: 0.5, delete: 0.5, find: 0.5, list: 0.5 };
 
-/** Faults that last a while. */
+/** Faults that last for some time. */
 const SPELLS = {
   "cloud brown-out": (knobs) => ({ ...knobs, errors: HALF }),
   "cloud makes nothing": (knobs) => ({ ...knobs, errors: { ...knobs.errors, create: 1 } }),
@@ -50,7 +50,7 @@ const MISHAPS = {
 export type CloudFault = keyof typeof SPELLS | keyof typeof MISHAPS;
 export const CLOUD_FAULTS = [...Object.keys(SPELLS), ...Object.keys(MISHAPS)] as CloudFault[];
 
-/** What befalls one cloud. */
+/** The faults of one cloud. */
 export class CloudFaults {
   readonly #cloud: FakeCloud;
   readonly #clock: Clock;
@@ -97,7 +97,7 @@ export class CloudFaults {
     this.#cloud.adjust({ ...this.#fair, errors, faults: { ...faults, ...lasting } });
   }
 
-  /** Mishaps that are still to come stay. */
+  /** Faults that are still to come stay. */
   #set(knobs: Knobs): void {
     const { faults } = this.#cloud;
     this.#cloud.adjust({ ...knobs, faults: { ...faults } });

@@ -3,7 +3,7 @@ import { BUILDER_POINTS, CRASH_POINTS, pointName } from "./effects.ts";
 import { FAULTS } from "./faults.ts";
 import { SIGHTINGS } from "./sightings.ts";
 
-/** How often what happened, by name. */
+/** How often each thing happened, by name. */
 export type Tally = Record<string, number>;
 
 export interface Coverage {
@@ -19,10 +19,10 @@ export interface Coverage {
 
 const PARTS = ["faults", "transitions", "crashes", "sightings"] as const;
 
-/** Transitions and sightings that do not come up in the simulation, with the reason. */
+/** Transitions and sightings that cannot occur in the simulation, with the reason. */
 export const NOT_MADE: Readonly<Record<string, string>> = {
   "node used -> ready":
-    "Nodeyard takes the record of a used slot away and registers a new one, so that no slot keeps what an old client wrote",
+    "Nodeyard deletes the record of a used slot and registers a new one, so that no slot keeps data of a former client",
 };
 
 export function transition(kind: "node" | "request", from: string | null, to: string | null): string {

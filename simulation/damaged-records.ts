@@ -8,7 +8,7 @@ import { between, pick } from "./streams.ts";
 /** A record stays damaged for this long, milliseconds: often for more than two sweeps. */
 const DAMAGED_MS = [2_000, 200_000] as const;
 
-/** What can become of a record, from its text. */
+/** How a record is damaged, from its text. */
 const DAMAGES: readonly ((text: string) => Uint8Array)[] = [
   () => Buffer.from("nonsense"),
   () => Buffer.from(""),
@@ -25,16 +25,16 @@ interface Handles {
   readonly random: Random;
 }
 
-/** Another program that writes over records of nodes what cannot be read, and the person who sees to it later. */
+/** Another program that overwrites node records with unreadable text, and the person who repairs or removes them later. */
 export class DamagedRecords {
-  /** Nodes whose records are damaged, and are to be repaired or removed. */
+  /** Nodes whose records are damaged and still to be repaired or removed. */
   readonly open = new Set<string>();
   readonly #handles: Handles;
   readonly #check: LogCheck;
   readonly #touched: (node: string) => void;
   readonly #failed: (error: unknown) => void;
 
-  /** `touched` is told of each node that is damaged: whoever was given it may find it so. */
+  /** `touched` is called for each node that is damaged: its client may find it so. */
   constructor(
     handles: Handles,
     check: LogCheck,
@@ -75,12 +75,12 @@ export class DamagedRecords {
     if (written === undefined) return;
     await sleep(clock, forMs);
     const now = await tree.get(path).catch(ignore);
-    // It is gone, or whoever had the node has written over it what he knows.
+    // The node is gone, or its client has written its own copy over the record.
     if (now?.stat.version !== version + 1 || (isRemoved && (await this.#remove(id)))) return;
     await tree.set(path, found.data, { version: version + 1 }).catch(ignore);
   }
 
-  /** As an operator does it. False: somebody has the node. */
+  /** As an operator does it. False: a client has the node. */
   async #remove(id: string): Promise<boolean> {
     try {
       await deleteNode(this.#handles, id);
@@ -92,7 +92,7 @@ export class DamagedRecords {
   }
 }
 
-/** The node is gone, or somebody else was quicker. */
+/** The node is gone, or another process was faster. */
 function ignore(error: unknown): undefined {
   if (error instanceof TreeError && (error.code === "tree.no_node" || error.code === "tree.bad_version"))
     return undefined;

@@ -11,7 +11,7 @@ import { pick } from "./streams.ts";
 
 export { MOMENTS, type Moment };
 
-/** Those that the victims of `testing/chaos` seldom or never come to. */
+/** Effects that the killed processes of `testing/chaos` seldom or never reach. */
 const MORE = [
   "slot.register",
   "request.fail",
@@ -28,7 +28,7 @@ const MORE = [
   "budget.clear",
 ] as const;
 
-/** What a builder does to the world outside. */
+/** What a builder does outside of its own memory. */
 const BUILDER = [
   "build.begin",
   "build.end",
@@ -41,7 +41,7 @@ const BUILDER = [
   "image.delete",
 ] as const;
 
-/** What a launcher does to the world outside: the effects of `testing/chaos`, and more. */
+/** What a launcher does outside of its own memory: the effects of `testing/chaos`, and more. */
 export const EFFECTS = [...CHAOS, ...MORE] as const;
 export type Effect = ChaosEffect | (typeof MORE)[number] | (typeof BUILDER)[number];
 
@@ -75,7 +75,7 @@ export class EffectNames {
   }
 }
 
-/** What a commit does to slots: it writes the node's record as well, which is no effect of its own then. */
+/** A commit's effects on slots: it also writes the node's record, which is then no effect of its own. */
 function slotEffect(ops: readonly Op[]): Effect | undefined {
   for (const { op, path } of ops) {
     if (op !== "create" && op !== "delete") continue;
@@ -106,14 +106,14 @@ function more(op: Op): Effect | undefined {
 const BUILD = /^\/nodepool\/images\/[^/]+\/builds\/[0-9a-f]{32}$/;
 const UPLOAD = /^\/nodepool\/images\/[^/]+\/builds\/[^/]+\/providers\/[^/]+\/images\/\d*$/;
 
-/** Records of images begin, change once more when the work has ended, and go. */
+/** Records of images are created, set once more when the work has ended, and deleted. */
 function lifeOf(what: "build" | "upload", { op }: Op): Effect | undefined {
   const moments = { create: "begin", set: "end", delete: "remove", check: undefined } as const;
   const moment = moments[op];
   return moment === undefined ? undefined : `${what}.${moment}`;
 }
 
-/** Where a process is to die, with what is to be told then. */
+/** Where a process dies, with the function to call then. */
 export class Traps {
   readonly #crash: () => void;
   readonly #open = new Map<CrashPoint, () => void>();
@@ -134,7 +134,7 @@ export class Traps {
     this.#open.clear();
   }
 
-  /** Whether the process dies here; it is dead then. */
+  /** Whether the process dies here; if so, it is dead. */
   springs(effects: readonly Effect[], moment: Moment): boolean {
     const point = this.waits(effects, moment);
     if (point === undefined) return false;
@@ -151,8 +151,8 @@ export class Traps {
 }
 
 /**
- * Launchers come to these so seldom, or are there for so short a time, that their share of the turns would leave some without a crash in
- * 200 seeds: at each fewer than six died in 200.
+ * Launchers reach these so seldom, or for so short a time, that without extra turns some would have no crash in 200 seeds: fewer than six
+ * processes died at each of them in 200 seeds.
  */
 const RARE_MOMENTS: Readonly<Partial<Record<Effect, readonly Moment[]>>> = {
   "backing.adopt": ["during", "after"],
@@ -179,16 +179,16 @@ const RARE_MOMENTS: Readonly<Partial<Record<Effect, readonly Moment[]>>> = {
 const RARE = CRASH_POINTS.filter(({ effect, moment }) => RARE_MOMENTS[effect]?.includes(moment) === true);
 const RARE_AT_ONCE = 2;
 
-/** Which requests fail, and when, follows from little that can be brought about: these need more turns than one. */
+/** Little of what makes requests fail can be caused on purpose: these points need more than one turn. */
 const RAREST = CRASH_POINTS.filter(({ effect }) => effect === "request.fail");
 
-/** Points come in turn over the seeds, so that each is tried as often as any other; the rarest between them. */
+/** The points of a seed: all points in turn over the seeds, so that each is tried as often as any other, the rarest in between. */
 export function pointsOf(seed: number, random: Random): () => CrashPoint {
   let next = seed * 5;
   return () => (random.float() < 0.9 ? CRASH_POINTS[next++ % CRASH_POINTS.length]! : pick(random, RAREST));
 }
 
-/** Those for which a trap stands all the time, in turn over the seeds. */
+/** Points with a permanent trap, in turn over the seeds. */
 export function rarePointsOf(seed: number): readonly CrashPoint[] {
   return Array.from({ length: RARE_AT_ONCE }, (_, at) => RARE[(seed * RARE_AT_ONCE + at) % RARE.length]!);
 }

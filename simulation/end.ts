@@ -6,10 +6,10 @@ import type { Scene } from "./scene.ts";
 import { BOARDS, LIMITS, TENANT_LIMITS } from "./setting.ts";
 import { sightingOfVerdict } from "./sightings.ts";
 
-/** Lines of a launcher in 200 quiet seconds, at most: nothing is said over and over. */
+/** Log lines of one launcher in 200 quiet seconds, at most: no line may repeat without end. */
 const QUIET_LINES = 30;
 
-/** Nothing waits silently: whoever sees the whole tree can say of each open request what it waits for. */
+/** Nothing waits silently: with the whole tree in view, each launcher can say what each open request waits for. */
 export function checkVerdicts({ processes, see }: Scene): void {
   for (const { name, dead, closing, life, launcher } of processes) {
     if (dead || closing || life.frozen || launcher === undefined || !launcher.view.complete) continue;
@@ -22,13 +22,13 @@ export function checkVerdicts({ processes, see }: Scene): void {
         throw new Broken(
           "nothing waits silently",
           undefined,
-          `${name} can not say why ${id} (${record.state}) waits`,
+          `${name} cannot say why ${id} (${record.state}) waits`,
         );
     }
   }
 }
 
-/** What must be true when all is quiet: machines, records, locks, ledgers and leases agree, and nobody chatters. */
+/** What must be true at the end: machines, records, locks, ledgers and leases agree, and launchers log little. */
 export function checkEnd(scene: Scene, linesBefore: readonly number[]): void {
   const { clouds, check, cluster, processes } = scene;
   for (const [provider, cloud] of clouds) checkMachines(scene, provider, cloud);
@@ -45,7 +45,7 @@ export function checkEnd(scene: Scene, linesBefore: readonly number[]): void {
   checkChatter(processes, linesBefore);
 }
 
-/** Each launcher that lives has one component and one per pool; nobody else of ours has any. */
+/** Each live launcher has one component and one per pool; no other component of ours exists. */
 function checkRegistry({ cluster, processes, config }: Scene): void {
   const alive = processes.filter((each) => !each.dead);
   const pools = config.providers.reduce((sum, provider) => sum + provider.pools.length, 0);
@@ -62,13 +62,13 @@ function checkRegistry({ cluster, processes, config }: Scene): void {
       );
       if (own.length !== each)
         throw new Broken(
-          "each component stands once",
+          "each component is registered once",
           undefined,
           `${name}: ${own.length} of ${each} (${kind})`,
         );
     }
     if (names.length !== alive.length * each)
-      throw new Broken("the dead leave the registry", undefined, `${kind}: ${names}`);
+      throw new Broken("a dead process has no component", undefined, `${kind}: ${names}`);
   }
 }
 
@@ -98,7 +98,7 @@ function checkChatter(processes: Scene["processes"], linesBefore: readonly numbe
     const since = log.lines.slice(linesBefore[index] ?? 0).filter(({ level }) => level !== "debug");
     if (since.length > QUIET_LINES)
       throw new Broken(
-        "nothing is said over and over",
+        "no log line repeats without end",
         undefined,
         `${name}: ${JSON.stringify(since.slice(-5))}`,
       );
@@ -112,7 +112,7 @@ function checkChatter(processes: Scene["processes"], linesBefore: readonly numbe
   }
 }
 
-/** As many nodes stand idle as `min-ready` says, at least. */
+/** At least as many nodes are idle as `min-ready` says. */
 function checkMinReady(scene: Scene): void {
   for (const { label, nodes, minReady } of lacking(scene))
     throw new Broken(
@@ -122,7 +122,7 @@ function checkMinReady(scene: Scene): void {
     );
 }
 
-/** A ledger that nobody needed is not there. */
+/** A ledger that no limit needs does not exist. */
 function checkLedgers({ cluster, check }: Scene): void {
   const taken = takenOf(check.nodes);
   const kinds = [

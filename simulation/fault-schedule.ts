@@ -42,21 +42,21 @@ const DECK: Readonly<Partial<Record<Fault, number>>> = {
 
 const SIX_DAYS_MS = 6 * 86_400_000;
 
-/** Where nobody comes by for this long, nobody dies, milliseconds. */
+/** A trap that no process reaches is removed after this time, milliseconds. */
 const TRAP_MS = 60_000;
 
 function isAmbush(fault: Fault): boolean {
   return (AMBUSHES as readonly Fault[]).includes(fault);
 }
 
-/** What befalls launchers, clouds and the tree in a run. */
+/** The faults of launchers, clouds and the tree in a run. */
 export class FaultSchedule {
   readonly #scene: Scene;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #nextPoint: ReturnType<typeof pointsOf>;
   readonly #cloudFaults: readonly CloudFaults[];
-  /** The next process that comes there dies. */
+  /** The next process that reaches the point dies. */
   readonly #traps = new Set<CrashPoint>();
   #deck: Fault[] = [];
 
@@ -88,7 +88,7 @@ export class FaultSchedule {
     this.#strike(this.#deck.pop()!);
   }
 
-  /** One cloud deletes nothing until a node is a dead letter, and is then asked again by an operator. */
+  /** One cloud deletes nothing until a node has a dead letter; then an operator asks for the deletion again. */
   deleteNothing(): void {
     this.#scene.count("deletes fail for long");
     const faults = this.#cloudFaults[this.#scene.seed % this.#cloudFaults.length]!;
@@ -96,7 +96,7 @@ export class FaultSchedule {
     this.#scene.operator.onDeadLetter = () => faults.deleteAgain();
   }
 
-  /** The operator leaves everything as it should be. */
+  /** The operator restores the normal configuration and ends all faults. */
   end(): void {
     for (const point of this.#traps) this.#disarm(point);
     for (const faults of this.#cloudFaults) faults.clear();
@@ -114,7 +114,7 @@ export class FaultSchedule {
     const awake = this.#scene.processes.filter((each) => each.awake);
     const victim = awake.length === 0 ? undefined : pick(this.#random, awake);
     if (victim === undefined) return;
-    // These count where somebody comes to one.
+    // These faults are counted when they strike.
     if (fault !== "crash at an effect" && !isAmbush(fault)) this.#scene.count(fault);
     switch (fault) {
       case "crash":
@@ -185,7 +185,7 @@ export class FaultSchedule {
     this.start();
   }
 
-  /** Somebody dies the first time that anybody comes to one of the rare points of this seed. */
+  /** The first process that reaches one of the rare points of this seed dies. */
   trapRare(): void {
     for (const point of rarePointsOf(this.#scene.seed)) this.#setTrap({ ...point });
   }
@@ -222,11 +222,11 @@ export class FaultSchedule {
 
   #freeze(victim: LauncherProcess, slept: boolean): void {
     const ms = between(this.#random, 1_000, 12_000);
-    // One that reconnected while it stands still would be told of what comes, by a clock that does not go.
+    // A process that reconnected while suspended would receive events by a clock that stands still.
     victim.tree.reconnect();
     victim.freeze();
     this.#clock.setTimer(ms, () => {
-      // Whoever was asleep sees the time that passed on the wall clock at once, and not on the monotonic one.
+      // After sleep the wall clock shows the passed time at once, the monotonic clock does not.
       victim.thaw(slept);
     });
   }

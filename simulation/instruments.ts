@@ -6,17 +6,17 @@ import { type Effect, EffectNames, type Traps } from "./effects.ts";
 
 export interface Instruments {
   readonly traps: Traps;
-  /** Not the process's own: what kills it comes from outside. */
+  /** Not the process's own clock: what kills the process comes from outside. */
   readonly clock: Clock;
   readonly random: Random;
   readonly ambush: Ambush;
-  /** The tree refused a commit for its size. */
+  /** The tree refused a commit as too large. */
   readonly onTooLarge: () => void;
-  /** The tree ends the process's session, if it can have one now. */
+  /** The tree ends the process's session, if it has one that can end now. */
   readonly expire: () => void;
 }
 
-/** A call is under way for so long at most before the process dies in it, milliseconds. */
+/** A call is in flight for at most this long before the process dies in it, milliseconds. */
 const DURING_MS = { tree: 8, cloud: 100 };
 
 const never = <T>(): Promise<T> => new Promise(() => {});
@@ -92,7 +92,9 @@ export function watchedCloud(
   });
 }
 
-/** What commits of several nodes may take, bytes: less than the tree says, as where a server's limit is lower than its clients know. */
+/**
+ * Size limit of commits of several nodes, bytes: less than the tree states, as with a server whose limit is lower than its clients know.
+ */
 const BATCH_BYTES = 2_500;
 const NODE = /^\/nodepool\/nodes\/\d*$/;
 
@@ -106,8 +108,8 @@ function isLedger({ path }: Op): boolean {
 }
 
 /**
- * The session ends while the write is on its way, or between the moment at which it was decided and that at which it is sent. Not within
- * one turn of the process: what a connection brings comes between two turns.
+ * The session ends while the write is in flight, or between its decision and its sending. Not within one turn of the process: events of a
+ * connection arrive between two turns.
  */
 async function ambushed<T>(
   { ambush, clock, random, expire }: Instruments,

@@ -8,15 +8,15 @@ interface Entry {
 }
 
 /**
- * What a process holds while it lives. When it dies, none of it ever settles, fires or answers again: what its code still
- * awaits, it awaits for ever. While it stands still, what would reach it waits.
+ * The resources of a live process. When it dies, none of them ever settles, fires or answers again: its code awaits for ever. While it is
+ * suspended, everything for it is delayed.
  */
 export class Life {
   readonly #clock: Clock;
   readonly #timers = new Set<Entry>();
   #dead = false;
   #frozenAt: number | undefined;
-  /** What came while it stood still. */
+  /** Calls that arrived while it was suspended. */
   #held: (() => void)[] = [];
   /** How far its monotonic clock is behind, and its wall clock ahead, milliseconds. */
   #behind = 0;
@@ -38,7 +38,7 @@ export class Life {
     this.#dead = true;
   }
 
-  /** Its wall clock alone jumps. */
+  /** Only its wall clock jumps. */
   jump(ms: number): void {
     this.#ahead += ms;
   }
@@ -47,7 +47,7 @@ export class Life {
     this.#frozenAt ??= this.#clock.monotonic();
   }
 
-  /** Goes on. `slept`: its monotonic clock stood still as well. */
+  /** Resumes. `slept`: its monotonic clock stood still as well. */
   thaw(slept: boolean): void {
     if (this.#frozenAt === undefined) return;
     if (slept) this.#behind += this.#clock.monotonic() - this.#frozenAt;
@@ -78,7 +78,7 @@ export class Life {
     };
   }
 
-  /** The same object, whose promises stop settling at the end of this life. Calls already made take their effect. */
+  /** The same object, whose promises stop settling when the process dies. Calls already made take effect. */
   guard<T extends object>(target: T): T {
     return new Proxy(target, {
       get: (object, name) => {

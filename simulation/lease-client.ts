@@ -6,14 +6,14 @@ import { between } from "./streams.ts";
 
 /** Some leases and jobs outlast three sweeps of a launcher, milliseconds. */
 export const LONG_MS = [190_000, 260_000] as const;
-/** Their share. */
+/** The share of such leases and jobs. */
 export const LONG = 0.04;
 
-/** What the CLI does: asks for a lease, uses what it gets, and gives it back or forgets to. */
+/** Plays the CLI: asks for a lease, uses its nodes, and releases it or forgets to. */
 export class LeaseClient {
   open = 0;
   granted = 0;
-  /** Granted or not. */
+  /** Ended leases, granted or not. */
   ended = 0;
   readonly #handles: { readonly tree: MemoryTree; readonly clock: Clock; readonly random: Random };
 
@@ -39,10 +39,10 @@ export class LeaseClient {
     this.ended++;
   }
 
-  /** Undefined when the command failed, for the connection: what it left ends by itself. */
+  /** Undefined if the command failed because of the connection: what it left ends by itself. */
   async #ask(labels: readonly string[], forMs: number): Promise<string | undefined> {
     try {
-      // The checks read there what was asked for (checks/leases.ts).
+      // The checks read the requested time there (checks/leases.ts).
       return (await askForNodes(this.#handles, { labels, owner: `cli@for-${forMs}`, forMs })).id;
     } catch (error) {
       if (!isLost(error)) throw error;

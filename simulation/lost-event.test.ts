@@ -64,7 +64,7 @@ test("a lost event delays a request by no more than one resync", async () => {
   expect(decodeRequest(path.slice(path.lastIndexOf("/") + 1), (await found).data).state).toBe("fulfilled");
 });
 
-test("a launcher that missed the end of a leader leads all the same after one resync", async () => {
+test("a launcher that missed the end of a leader becomes leader after one resync", async () => {
   const { clock, cluster, tree, start, losing, lost } = await site();
   const first = start("launcher-0");
   await clock.advance(5_000);

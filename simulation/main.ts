@@ -3,16 +3,16 @@ import { loadMutant, MUTANTS, type Mutant } from "./mutants/index.ts";
 
 const HELP = `npm run simulate -- [options]
 
-  --seed N          run one seed and tell what happened
-  --seeds N         run so many (default 1000), on all cores
-  --from N          the first of them (default 1)
-  --workers N       at once (default: the number of cores)
-  --mutant NAME     run the product with a fault: npm run mutate -- --list names them
-  --state FILE      keep what was found there, and go on from it
-  --report FILE     write the page
+  --seed N          run one seed and print what happens
+  --seeds N         number of seeds (default 1000), on all cores
+  --from N          the first seed (default 1)
+  --workers N       seeds at once (default: the number of cores)
+  --mutant NAME     run the product with this fault; npm run mutate -- --list names all
+  --state FILE      keep results there, and continue from them
+  --report FILE     write the page of results
   --json            one line of JSON at the end, none before
 
-Exit code 0: no rule was broken and, with 200 seeds or more, everything happened that can; 1: not so; 2: wrong options.
+Exit code 0: no rule was broken and, with 200 seeds or more, every kind of event happened; 1: otherwise; 2: wrong options.
 `;
 
 const { values } = options();
@@ -47,7 +47,7 @@ function refuse(why: string): never {
 
 function number(text: string): number {
   const value = Number(text);
-  return Number.isSafeInteger(value) && value > 0 ? value : refuse(`${text} is no positive number`);
+  return Number.isSafeInteger(value) && value > 0 ? value : refuse(`${text} is not a positive number`);
 }
 
 function mutant(): Mutant | undefined {
@@ -56,7 +56,7 @@ function mutant(): Mutant | undefined {
   return MUTANTS.find((each) => each.name === name) ?? refuse(`there is no mutant ${name}`);
 }
 
-/** What loads the product is imported only now: a mutant is made as it is loaded. */
+/** Imports that load the product come only now: a mutant is applied while the product is loaded. */
 async function one(seed: number): Promise<void> {
   const fault = mutant();
   if (fault !== undefined) loadMutant(fault);

@@ -18,13 +18,13 @@ import { builderConfig, CHECKED, CLOUDS, IMAGE, quotaOf, STRANGERS, VARIANTS } f
 import { streams } from "./streams.ts";
 import { FOREIGN, Witness } from "./witness.ts";
 
-/** Share of calls that lose their request or their reply while there are faults; of events, a fifth of it. */
+/** Share of calls that lose their request or their reply during the faults; of events, a fifth of it. */
 const LOST = 0.01;
 
-/** How far the tree's followers are behind its leader at most, while they lag and at other times, milliseconds. */
+/** How far the tree's followers are behind its leader at most, in a spell of lag and at other times, milliseconds. */
 const LAG_MS = 3_000;
 const BEHIND_MS = 4;
-/** Who lost a reply comes back within this time. */
+/** A client that lost a reply reconnects within this time. */
 const BEHIND_AFTER_MS = 200;
 
 export function makeScene(
@@ -98,7 +98,7 @@ export function makeScene(
       const cloud: FakeCloud = new FakeCloud({
         clock: witness.clock(cloudClock),
         random: stream(`ids of ${name}`),
-        // One of them knows a machine by its tag only when it is asked for it.
+        // One cloud knows a machine by its tag only if asked for it.
         knobs: {
           ...normalCloud(seed + index, quotaOf(name)),
           repeatsCreates: index === seed % CLOUDS.length,
@@ -190,7 +190,7 @@ const CLOUD_STATUS: Readonly<Record<number, FaultName>> = {
   503: "cloud capacity",
 };
 
-/** Folders that stand in every installation, and machines that are not ours. */
+/** Folders that exist in every installation, and machines that are not ours. */
 export async function prepare({ cluster, clock, clouds, foreign, count }: Scene): Promise<void> {
   for (const { knobs } of clouds.values()) if (knobs.repeatsCreates) count("cloud forgets tags");
   const tree = cluster.connect({ name: "setup", latencyMs: [0, 0] });
@@ -245,7 +245,7 @@ function faultOf(scene: Scene, chance: number, size: number, { client, ops }: Ca
   return { delayMs: size * 200 };
 }
 
-/** Clients that lose calls and events as launchers do; the others only set the scene. */
+/** Clients that lose calls and events as launchers do; the others only arrange the run. */
 const LOSES = /^(zuul|executor|cli|operator|python)/;
 
 /** Their servers restart at the same time as those of launchers; their sessions outlive that. */
@@ -257,7 +257,7 @@ function faultOfClient(scene: Scene, chance: number, client: string): Fault {
   return chance < LOST / 2 ? "lose-reply" : "lose-request";
 }
 
-/** A cloud has a clock of its own, that of another machine. */
+/** A cloud's own clock, that of another machine. */
 function steady(clock: VirtualClock): Clock {
   const began = clock.now() - clock.monotonic();
   return {

@@ -14,7 +14,7 @@ import { uncovered } from "./coverage.ts";
 import { readMutants } from "./mutants/index.ts";
 import { revision } from "./revision.ts";
 
-/** With so many seeds, everything that can happen does. */
+/** With this many seeds, every kind of event happens. */
 const ENOUGH = 200;
 const KEEP_EVERY = 5;
 
@@ -22,15 +22,15 @@ export interface ManyOptions {
   readonly seeds: readonly number[];
   readonly mutant: string | undefined;
   readonly workers: number | undefined;
-  /** File that keeps what was found. */
+  /** File of the results, from which the next campaign continues. */
   readonly state: string | undefined;
-  /** File of the page. */
+  /** File of the page of results. */
   readonly report: string | undefined;
   readonly json: boolean;
   readonly refuse: (why: string) => never;
 }
 
-/** Runs many seeds on all cores, and tells what broke. */
+/** Runs many seeds on all cores, and prints the broken rules. */
 export async function runMany(options: ManyOptions): Promise<void> {
   const { mutant, workers, json } = options;
   const tally = before(options);
@@ -60,12 +60,12 @@ function before({ state, refuse }: ManyOptions): CampaignTally {
   } catch (error) {
     const why = (error as Error).message;
     return refuse(
-      `--state ${state} is not what a campaign wrote: ${why}. Name another file, or remove it to begin anew`,
+      `--state ${state} is not a file of a campaign: ${why}. Name another file, or remove it to start again`,
     );
   }
 }
 
-/** Whole or not at all: a campaign that is killed goes on from here. */
+/** Atomic: a campaign that is killed continues from this file. */
 function keep({ state }: ManyOptions, tally: CampaignTally): void {
   if (state === undefined) return;
   writeFileSync(`${state}.new`, `${JSON.stringify(stateOf(tally), null, 1)}\n`);
@@ -82,7 +82,7 @@ function progress(done: number, of: number, failed: number): void {
 
 function conclude({ mutant, report, json }: ManyOptions, tally: CampaignTally): void {
   const missing = tally.done.length >= ENOUGH && mutant === undefined ? uncovered(tally.coverage) : [];
-  // What is known of the mutants stands beside the page.
+  // The state of the mutants is beside the page.
   if (report !== undefined)
     writePage(report, { tally, mutants: readMutants(resolve(dirname(report), "mutants.json")) });
   const { failures, done } = tally;

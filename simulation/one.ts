@@ -1,7 +1,7 @@
 import { simulate } from "./run.ts";
 import { timeline } from "./timeline.ts";
 
-/** Runs one seed, and tells it line by line. */
+/** Runs one seed, and prints it line by line. */
 export async function runOne(seed: number): Promise<void> {
   try {
     const result = await simulate({ seed, ...timeline((line) => console.log(line)) });

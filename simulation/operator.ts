@@ -5,21 +5,21 @@ import type { LogCheck } from "./checks/index.ts";
 import { again } from "./retried.ts";
 import { between, pick } from "./streams.ts";
 
-/** Held nodes go on their own in the end, seconds. */
+/** Held nodes expire by themselves in the end, seconds. */
 const HELD_S = [5, 60] as const;
-/** A dead letter is read after so long, milliseconds. */
+/** An operator sees a dead letter after this time, milliseconds. */
 const READ_MS = [1_000, 30_000] as const;
 
-/** What people do by hand, with the operations that the command line has. */
+/** What people do by hand, with the operations of the command line. */
 export class Operator {
-  /** Nodes that were touched: whoever was given one may find it changed. */
+  /** Nodes that the operator changed: their clients may find them so. */
   readonly touched = new Set<string>();
-  /** The cloud is mended first. */
+  /** The cloud is repaired first. */
   onDeadLetter: () => void = () => {};
   readonly #handles: { readonly tree: MemoryTree; readonly clock: Clock; readonly random: Random };
   readonly #check: LogCheck;
   readonly #failed: (error: unknown) => void;
-  /** The next node that comes to this state is held. */
+  /** The next node that reaches this state is held. */
   #waitsFor: string | undefined;
 
   readonly #count: (fault: "operator retries") => void;
@@ -36,7 +36,7 @@ export class Operator {
     this.#failed = failed;
   }
 
-  /** Holds a node that is there, or the next one that is done with. */
+  /** Holds an existing node, or the next one that is used up. */
   hold(): void {
     const { random } = this.#handles;
     if (random.float() < 0.6) this.#waitsFor = random.float() < 0.5 ? "used" : "failed";
@@ -47,7 +47,7 @@ export class Operator {
     this.#do(this.#any(["ready", "hold"]), (id) => deleteNode(this.#handles, id));
   }
 
-  /** Has a backing node take no more slots. */
+  /** Retires a backing node. */
   retire(): void {
     const ids = [...this.#check.nodes]
       .filter(([, { data }]) => data.state === "in-use" && String(data.user_data).includes("metastatic"))
@@ -56,7 +56,7 @@ export class Operator {
     this.#do(id, async (node) => void (await retireNode(this.#handles, node, "by hand")));
   }
 
-  /** A node was marked, since it can not be deleted. */
+  /** A node got a dead letter. */
   read(node: string): void {
     const { clock, random } = this.#handles;
     clock.setTimer(between(random, ...READ_MS), () => {
@@ -66,7 +66,7 @@ export class Operator {
     });
   }
 
-  /** A node came to a state. */
+  /** A node changed its state. */
   see(id: string, state: string | null): void {
     if (state === null || state !== this.#waitsFor || this.#check.nodes.get(id)?.data.provider === "py")
       return;
@@ -86,7 +86,7 @@ export class Operator {
     return ids.length === 0 ? undefined : pick(this.#handles.random, ids);
   }
 
-  /** That a node is busy, gone or on its way out is an answer. */
+  /** "The node is busy, gone or being deleted" is an answer, no error. */
   #do(id: string | undefined, work: (id: string) => Promise<void>): void {
     if (id === undefined) return;
     this.touched.add(id);

@@ -27,16 +27,16 @@ export interface ProcessEnvironment {
   readonly clock: Clock;
   readonly ambush: Ambush;
   readonly config: LauncherConfig;
-  /** A cloud did not do what it was asked to, with the status that it answered. */
+  /** A cloud refused a call, with the status of its answer. */
   readonly onCloudError: (status: number) => void;
   readonly onTooLarge: () => void;
 }
 
 const SESSION_MS = 4_000;
-/** A wall clock that ran ahead of the monotonic one by more than this counts as the session's end (rule 1), milliseconds. */
+/** A wall clock that is ahead of the monotonic one by more than this counts as the session's end (rule 1), milliseconds. */
 const JUMP_MS = 2_000;
 
-/** Machines of images that do not boot are made like others, and never answer. */
+/** Machines of images that do not boot are created like others, and never answer. */
 function bootless(provider: Provider, cloud: FakeCloud): Provider {
   const create = provider.create.bind(provider);
   provider.create = async function* (order, context) {
@@ -62,7 +62,7 @@ export class LauncherProcess {
   closing = false;
   #next: LauncherConfig | undefined;
   #frozenAt: number | undefined;
-  /** Until when it trusted its session as it slept: nothing of it was heard of since. */
+  /** Until when the process trusted its session when it fell asleep: nothing was heard of it since. */
   #distrusted: number | undefined;
   readonly #clock: Clock;
 
@@ -131,18 +131,18 @@ export class LauncherProcess {
     return this.life.dead;
   }
 
-  /** Whether something can befall it now. */
+  /** Whether a fault can strike it now. */
   get awake(): boolean {
     return !this.dead && !this.closing && !this.life.frozen;
   }
 
-  /** Also one that is still starting takes it, as soon as it has started. */
+  /** A launcher that is still starting applies it when it has started. */
   reconfigure(config: LauncherConfig): void {
     this.#next = config;
     void this.launcher?.reconfigure(config);
   }
 
-  /** Stops as an operator stops it; its session ends with it. */
+  /** Stops in order; its session ends with it. */
   async close(): Promise<void> {
     this.closing = true;
     await this.launcher?.close(2_000);
@@ -150,7 +150,7 @@ export class LauncherProcess {
     await this.tree.close();
   }
 
-  /** kill -9: nothing it holds settles again; the tree notices by the session's timeout. */
+  /** kill -9: nothing that it holds settles again; the tree notices by the session's timeout. */
   crash(): void {
     this.life.end();
     this.tree.crash();
@@ -169,7 +169,7 @@ export class LauncherProcess {
     this.tree.thaw();
   }
 
-  /** As the checks count it, apart from what the launcher thinks. */
+  /** As the checks count it, independent of the launcher's own view. */
   #caller(): Caller {
     const { id, state, trustedUntil } = this.tree.session();
     const inTime = this.life.clock().monotonic() < trustedUntil && trustedUntil !== this.#distrusted;

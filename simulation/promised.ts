@@ -1,8 +1,8 @@
 import type { Promised } from "./checks/index.ts";
 
 /**
- * What whoever gets a node of a label was promised, as the configuration (`providers.ts`) has it: written a second time, so that a
- * launcher that reads or copies it wrongly is found out.
+ * What the configuration (`providers.ts`) promises for each label. It is written a second time here, so that a launcher that reads or
+ * copies it wrongly is found.
  */
 const KEYS = (keys: unknown) => Array.isArray(keys) && keys.length > 0;
 const TEXT = (text: unknown) => typeof text === "string" && text !== "";

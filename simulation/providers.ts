@@ -22,15 +22,15 @@ export const KNOWN: ReadonlySet<string> = new Set(
   "small large board rare extra doomed metal slice zoned imaged".split(" "),
 );
 
-/** How the cloud image is logged in to. */
+/** Login of the cloud image. */
 const CLOUD_IMAGE = { username: "ci", "python-path": "/usr/bin/python3", "connection-port": 2022 };
-/** Of all nodes of clouds; slots add theirs. */
+/** Attributes of all nodes of clouds; slots add theirs. */
 export const ATTRIBUTES = { executor: "east" };
 export const SLOT_ATTRIBUTES = { sliced: true };
 
 const HOSTS = ["10.0.0.1", "10.0.0.2"];
 
-/** Machines of the label `doomed` can never be made, as of an image that does not boot. */
+/** Machines of the label `doomed` can never be created, as with an image that does not boot. */
 export function fake(
   name: string,
   concurrency: number | undefined,
@@ -83,7 +83,7 @@ export function lab(): ProviderConfig {
   );
 }
 
-/** Cuts slots out of nodes of the label `metal`. */
+/** Provides slots on nodes of the label `metal`. */
 export function slicer(name: string, limits: Limits, slots: number): ProviderConfig {
   const label = {
     name: "slice",

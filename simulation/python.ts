@@ -17,15 +17,15 @@ const LABELS = ["python", "small"];
 const AT_MOST = 3;
 
 /**
- * A launcher of the older kind beside ours (docs/contract/launcher.md, "Which pool takes a request"): it polls, takes a lock before it writes, and writes
- * without a fence or a version. One pool of one provider; its machines are nobody's concern.
+ * A Python-like launcher beside ours (docs/contract/launcher.md, "Which pool takes a request"): it polls, takes a lock before it writes,
+ * and writes without a fence or a version. It serves one pool of one provider; its machines are not simulated.
  */
 export class PythonLauncher {
   readonly id = "py.example-PoolWorker.py-main-0123456789abcdef0123456789abcdef";
   readonly #tree: MemoryTree;
   readonly #clock: Clock;
   readonly #random: Random;
-  /** Of its own, as it saw them last. */
+  /** Its own nodes, as it read them last. */
   #nodes = 0;
   #stopped = false;
 
@@ -60,7 +60,7 @@ export class PythonLauncher {
       const all = await this.#tree.children(paths.nodes);
       this.#nodes = 0;
       for (const id of all) if (await this.#reap(id)) this.#nodes++;
-      // As its cache has them: read once for all that waits.
+      // As from its cache: read once for all waiting requests.
       const pools = once(() => this.#pools());
       for (const id of [...(await this.#tree.children(paths.requests))].sort()) await this.#assign(id, pools);
     }
@@ -91,7 +91,7 @@ export class PythonLauncher {
     return record?.state === "requested" && !((record.declined_by as string[]) ?? []).includes(this.id);
   }
 
-  /** A node whose making was not answered ends the work: the others are let go of and reaped, and the request is declined. */
+  /** A node whose creation was not answered ends the work: the other nodes are released and deleted, and the request is declined. */
   async #serve(id: string, record: Json, wanted: readonly string[]): Promise<void> {
     const pending = { ...record, state: "pending", state_time: this.#seconds() };
     if (!(await this.#write(paths.request(id), pending))) return;
@@ -158,7 +158,7 @@ export class PythonLauncher {
     });
   }
 
-  /** Its own nodes only: unlocked ones that are done with, whose request is gone, or that nobody took. False: it is none of its own. */
+  /** Only its own nodes: unlocked ones that are used up, whose request is gone, or that nobody took. False: the node is not its own. */
   async #reap(id: string): Promise<boolean> {
     const record = await this.#read(paths.node(id));
     if (record?.provider !== "py") return false;
@@ -232,7 +232,7 @@ export class PythonLauncher {
       const { data } = await this.#tree.get(path);
       return data.length === 0 ? undefined : (JSON.parse(decoder.decode(data)) as Json);
     } catch (error) {
-      // As Nodepool does, it skips what is no JSON.
+      // As Nodepool does, it skips what is not JSON.
       if (error instanceof SyntaxError) return undefined;
       missing(error);
       return undefined;

@@ -31,13 +31,13 @@ async function idle() {
   return { scene, tree, does };
 }
 
-test("a lock on an idle node is waited for, and what stays is a leftover", async () => {
+test("the end waits for a lock on an idle node to go, and a lock that stays is a leftover", async () => {
   const { scene, tree, does } = await idle();
   expect(isSettled(scene)).toBe(true);
   await does(tree.create(paths.nodeLock(NODE)));
   const contender = `${paths.nodeLock(NODE)}/replaces__lock__0000000000`;
   await does(tree.create(contender));
-  // Its record does not tell yet that it is being replaced.
+  // Its record does not say yet that it is being replaced.
   expect(isQuiet(scene)).toBe(true);
   expect(isSettled(scene)).toBe(false);
   expect(() => checkEnd(scene, [])).toThrow(`a free node is not locked: ${NODE}: replaces`);
@@ -45,7 +45,7 @@ test("a lock on an idle node is waited for, and what stays is a leftover", async
   expect(isSettled(scene)).toBe(true);
 });
 
-test("an idle node that has gone is waited for until another stands in its place", async () => {
+test("the end waits until a deleted idle node is replaced", async () => {
   const { scene, tree, does } = await idle();
   await does(tree.delete(`${paths.nodes}/${NODE}`));
   expect(isQuiet(scene)).toBe(true);

@@ -1,7 +1,7 @@
 import { paths } from "@nodeyard/model";
 import type { Scene } from "./scene.ts";
 
-/** No request, lease or slot is open, and nobody has a node or makes one. */
+/** No request, lease or slot is open, and no node is in use or being made. */
 export function isQuiet({ check, zuul, cli, cluster, processes, damaged, builders }: Scene): boolean {
   const going = [...check.nodes.values()].some(
     ({ data }) => data.state !== "ready" || (data.allocated_to ?? null) !== null,
@@ -14,14 +14,14 @@ export function isQuiet({ check, zuul, cli, cluster, processes, damaged, builder
 }
 
 /**
- * All is quiet, and nobody stands in a node's line: an idle node is locked before its record tells that it is replaced, and has gone
- * before its replacement is asked for.
+ * The run is quiet, and no node has a contender. An idle node is locked before its record says that it is replaced, and is gone before its
+ * replacement is requested.
  */
 export function isSettled(scene: Scene): boolean {
   return isQuiet(scene) && contenders(scene).length === 0 && lacking(scene).length === 0;
 }
 
-/** Labels of which fewer nodes are there than `min-ready` says. */
+/** Labels with fewer nodes than `min-ready` says. */
 export function lacking({
   check,
   config,
@@ -36,7 +36,7 @@ export function lacking({
     .filter(({ nodes, minReady }) => nodes < minReady);
 }
 
-/** Who stands in the lines of nodes. */
+/** The contenders of nodes. */
 export function contenders({ check, cluster }: Scene): readonly { node: string; names: readonly string[] }[] {
   return [...check.nodes.keys()]
     .map((node) => ({ node, names: [...(cluster.znodes.children(paths.nodeLock(node)) ?? [])] }))

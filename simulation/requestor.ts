@@ -13,21 +13,21 @@ export interface Outcome {
   readonly result: "used" | "failed" | "cancelled" | "spoiled" | "died";
 }
 
-/** What a requestor needs of its environment. */
+/** Environment of a requestor. */
 export interface RequestorOptions {
   readonly tree: MemoryTree;
   readonly clock: Clock;
   readonly random: Random;
   /** Chance of jobs that outlast sweeps. */
   readonly long: Random;
-  /** An executor of its own, with a session that can die. */
+  /** A new executor with a session of its own, which can expire. */
   readonly executor: () => MemoryTree;
-  /** Whether somebody changed the node by hand. */
+  /** Whether a person changed the node by hand. */
   readonly touched: (node: string) => boolean;
   readonly onDeath: () => void;
 }
 
-/** What Zuul does with requests and nodes (docs/contract/zuul.md), against the tree alone. */
+/** Plays Zuul's handling of requests and nodes (docs/contract/zuul.md), on the tree alone. */
 export class Requestor {
   readonly outcomes: Outcome[] = [];
   readonly open = new Set<string>();
@@ -36,9 +36,9 @@ export class Requestor {
   readonly #random: Random;
 
   readonly #options: RequestorOptions;
-  /** Records as they were read last: Zuul keeps them, and writes them over what cannot be read. */
+  /** Records as they were read last: Zuul keeps them, and writes them over unreadable ones. */
   readonly #seen = new Map<string, Record<string, unknown>>();
-  /** Autoholds that somebody is to end. */
+  /** Autoholds that are still to be ended. */
   holds = 0;
 
   constructor(options: RequestorOptions) {
@@ -48,7 +48,7 @@ export class Requestor {
     this.#random = options.random;
   }
 
-  /** Asks for a nodeset and lives through it, to its end. */
+  /** Requests a nodeset, uses its nodes and returns them. */
   async live(labels: readonly string[]): Promise<void> {
     const priority = ["099", "100", "200", "300"][Math.floor(this.#random.float() * 4)]!;
     const data = {
@@ -71,7 +71,7 @@ export class Requestor {
     this.outcomes.push({ request: id, result });
   }
 
-  /** Undefined when the answer was lost: nobody waits for the request, which is deleted when somebody looks for such ones. */
+  /** Undefined if the answer was lost: nobody waits for the request, which a later clean-up deletes. */
   async #create(prefix: string, data: { readonly event_id: string }): Promise<string | undefined> {
     const bytes = Buffer.from(JSON.stringify(data));
     try {
@@ -94,7 +94,7 @@ export class Requestor {
   async #follow(id: string): Promise<Outcome["result"]> {
     const impatient = this.#random.float() < 0.1;
     for (let looks = 0; ; looks++) {
-      // Who has waited for long looks less often: his watch would tell him, and each look costs.
+      // After a long wait it reads less often: Zuul's watch would report the change, and each read costs.
       const pause = looks < 10 ? 200 : 600;
       await sleep(this.#clock, 20 + this.#random.float() * pause);
       if (impatient && looks > 3) {
@@ -152,7 +152,7 @@ export class Requestor {
     if (long.float() < LONG) await sleep(this.#clock, between(long, ...LONG_MS));
   }
 
-  /** The executor is gone, and its locks when its session ends; what it left the scheduler clears away. */
+  /** The executor is gone, and its locks when its session expires; the scheduler cleans up after it. */
   async #die(tree: MemoryTree, request: string): Promise<"died"> {
     this.#options.onDeath();
     tree.crash();
@@ -174,7 +174,7 @@ export class Requestor {
     return "used";
   }
 
-  /** The nodes stay for whoever wants to look; the autohold ends later, or the nodes by their own expiration. */
+  /** The nodes stay for a person to examine; the autohold ends later, or the nodes by their own expiration. */
   async #autohold(nodes: readonly string[], locks: readonly string[]): Promise<"used"> {
     const expires = this.#random.float() < 0.5 ? 10 : 300;
     for (const id of nodes) await this.#write(id, "hold", { hold_expiration: expires, comment: "autohold" });
@@ -196,10 +196,7 @@ export class Requestor {
     }
   }
 
-  /**
-   * A change of `relative_priority`: under the lock if it is free, with the version that was read (docs/contract/zuul.md,
-   * "Requesting").
-   */
+  /** A change of `relative_priority`: under the lock if it is free, at the version that was read (docs/contract/zuul.md, "Requesting"). */
   async #revise(id: string): Promise<void> {
     const parent = paths.requestLock(id);
     const name = `${"d".repeat(30)}${id.slice(-2)}__lock__`;
@@ -227,8 +224,8 @@ export class Requestor {
   }
 
   /**
-   * Zuul waits 30 s for a node's lock (docs/contract/locks.md, "Who takes which lock"): a launcher may have looked whether it is
-   * free. Undefined when the node is gone, or an operator has it.
+   * Zuul waits 30 s for a node's lock (docs/contract/locks.md, "Who takes which lock"), because a launcher may be checking whether it is
+   * free. Undefined if the node is gone, or an operator has it.
    */
   async #lockNode(tree: MemoryTree, id: string): Promise<string | undefined> {
     const parent = paths.nodeLock(id);
@@ -247,7 +244,7 @@ export class Requestor {
       if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
       throw error;
     }
-    if (!this.#options.touched(id)) throw new Error(`the lock of node ${id} was not to be had within 30 s`);
+    if (!this.#options.touched(id)) throw new Error(`the lock of node ${id} was not free within 30 s`);
     return undefined;
   }
 
@@ -280,7 +277,7 @@ export class Requestor {
   }
 }
 
-/** Undefined for what is no record. */
+/** Undefined if it is no record. */
 function parsed(data: Uint8Array): Record<string, unknown> | undefined {
   try {
     const record = JSON.parse(decoder.decode(data)) as Record<string, unknown>;

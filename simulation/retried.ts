@@ -3,9 +3,9 @@ import { type MemoryTree, type Tree, TreeError } from "@nodeyard/tree";
 
 type Create = Tree["create"];
 
-/** Calls that kazoo's retry makes again, whether or not the first was carried out. */
+/** Calls that kazoo's retry repeats, whether or not the first was carried out. */
 const REPEATED: ReadonlySet<string | symbol> = new Set(["get", "stat", "children", "set", "delete", "sync"]);
-/** Between two tries, at most, milliseconds. */
+/** Pause between two attempts, at most, milliseconds. */
 const PAUSE_MS = 200;
 
 export function isLost(error: unknown): error is TreeError {
@@ -15,7 +15,7 @@ export function isLost(error: unknown): error is TreeError {
   );
 }
 
-/** Makes a call again while its connection breaks, as a person or kazoo's retry does. */
+/** Repeats a call while its connection breaks, as a person or kazoo's retry does. */
 export async function again<T>(clock: Clock, random: Random, call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -28,8 +28,8 @@ export async function again<T>(clock: Clock, random: Random, call: () => Promise
 }
 
 /**
- * A tree as clients of kazoo have it: what the connection lost is made again. What is ephemeral and has a number is looked for first, as
- * kazoo's lock does by its name. Any other create with a number is not made again: nobody could tell the two apart.
+ * A tree as clients of kazoo have it: calls that the connection lost are repeated. Before an ephemeral sequential create is repeated, the
+ * first one is looked for, as kazoo's lock does by its name. Any other sequential create is not repeated: the two could not be told apart.
  */
 export function retried(tree: MemoryTree, clock: Clock, random: Random): MemoryTree {
   const create: Create = (path, data, options = {}) => {
@@ -54,7 +54,7 @@ export function retried(tree: MemoryTree, clock: Clock, random: Random): MemoryT
   });
 }
 
-/** What our session made of a path with a number. Unlike kazoo it asks for a sync: a contender that it overlooks would stay for hours. */
+/** What our session created for a sequential path. Unlike kazoo it uses a `sync`: an overlooked contender would stay for hours. */
 async function own(tree: Tree, path: string): Promise<Awaited<ReturnType<Create>> | undefined> {
   const parent = path.slice(0, path.lastIndexOf("/"));
   await tree.sync(parent);

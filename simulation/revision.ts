@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 
-/** The commit that runs, with a mark when there is more than it. */
+/** The running commit, with a mark if the work tree has changes. */
 export function revision(): string {
   try {
     const words = ["describe", "--always", "--dirty", "--abbrev=12", "--exclude", "*"];

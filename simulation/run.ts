@@ -19,9 +19,9 @@ export interface SimulationOptions {
   readonly seed: number;
   /** Requests in all. */
   readonly requests?: number;
-  /** Faults of the deck in all; calls and events get lost besides. */
+  /** Faults of the deck in all; calls and events are lost in addition. */
   readonly faults?: number;
-  /** Is told what was written, and when in virtual milliseconds at the latest. */
+  /** Called with each write, and the latest virtual time at which it was made, milliseconds. */
   readonly onWrite?: (write: Scene["cluster"]["log"][number], at: number) => void;
   readonly onFault?: (at: number, fault: string) => void;
 }
@@ -33,29 +33,29 @@ export interface SimulationResult {
   readonly writes: number;
   readonly launchers: number;
   readonly outcomes: Readonly<Record<Outcome["result"], number>>;
-  /** Those that were granted. */
+  /** Leases that were granted. */
   readonly leases: number;
-  /** Requests and leases that came to their end, whichever. */
+  /** Ended requests and leases, however they ended. */
   readonly ended: number;
   readonly coverage: Coverage;
 }
 
 const LAUNCHERS = 3;
-/** Before the others start, virtual milliseconds. */
+/** Before the other launchers start, virtual milliseconds. */
 const ALONE_MS = 10_000;
-/** One seed of so many begins with a single pool, whose decline is that of everybody. */
+/** One seed of this many begins with a single pool, whose decline is everybody's. */
 const ONE_POOL_IN = 4;
-/** One seed of so many has a cloud that deletes nothing for long. */
+/** One seed of this many has a cloud that deletes nothing for a long time. */
 const DELETES_NOTHING = 8;
-/** One seed of so many has a pool that is asked for more than it has. */
+/** One seed of this many has a rush on one pool. */
 const RUSH_IN = 4;
-/** Faults go on for at least this long, virtual milliseconds; quiet lasts another 200 s. */
+/** Faults continue for at least this long, virtual milliseconds; quiet lasts another 200 s. */
 const STORM_MS = 105_000;
-/** Nothing may take longer than this once the faults are over, virtual milliseconds. */
+/** Nothing may take longer than this after the faults, virtual milliseconds. */
 const PATIENCE_MS = 3_600_000;
-/** Two sweeps and more: what leaked is found and deleted by then. */
+/** Two sweeps and more: leaks are found and deleted by then. */
 const QUIET_MS = 200_000;
-/** A cloud's images are listed every five minutes, and what two listings in a row show without a record goes. */
+/** A cloud's images are listed every five minutes; one that two lists in a row show without a record is deleted. */
 const IMAGE_LEAKS_MS = 700_000;
 /** A launch in a cloud without faults, virtual milliseconds. */
 const REPLACED_MS = 30_000;
@@ -92,7 +92,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const schedule = new FaultSchedule(scene);
   if (options.seed % ONE_POOL_IN === 1) scene.config = ONE_POOL;
   schedule.start();
-  // For a while it is alone, and the only one to say that something cannot be made.
+  // At first the pool is alone, and the only one that can decline.
   zuul.live(["doomed"]).catch((error) => failures.push(error));
   await advance(ALONE_MS);
   schedule.reload(VARIANTS[0]!);
@@ -102,7 +102,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const random = scene.stream("course");
   if (options.seed % DELETES_NOTHING === 0) schedule.deleteNothing();
   for (let asked = 0, done = 0; asked < requests || done < faults || clock.monotonic() < STORM_MS; ) {
-    // Work comes in bursts; in between only what is slow goes on.
+    // Requests come in bursts; in between only slow work continues.
     await advance(random.float() < 0.03 ? between(random, 5_000, 20_000) : between(random, 0, 400));
     if (asked < requests && random.float() < 0.7) {
       asked++;
@@ -132,7 +132,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   }
   const lines = scene.processes.map(({ log }) => log.lines.length);
   await advance(QUIET_MS);
-  // An idle node may have come of age just now, and be locked or replaced.
+  // An idle node may have reached its maximum age just now, and be locked or replaced.
   for (let waited = 0; !isSettled(scene) && waited < REPLACED_MS; waited += 1_000) await advance(1_000);
   checkEnd(scene, lines);
   for (let waited = 0; imagesWithoutRecord(scene).length > 0 && waited < IMAGE_LEAKS_MS; waited += 10_000)
@@ -158,12 +158,12 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   };
 }
 
-/** What was done to the clouds when the tree had so many writes, or before. */
+/** Calls of the clouds that were carried out when the tree had this many writes, or before. */
 function takeEffects({ effects, check }: Scene, writes: number): void {
   while (effects.length > 0 && effects[0]!.writes <= writes) check.takeEffect(effects.shift()!.effect);
 }
 
-/** Tells who must know what was written. */
+/** Passes a write to the parts of the run that need it. */
 function note(scene: Scene, write: Scene["cluster"]["log"][number]): void {
   for (const sighting of sightingsOf(write)) scene.see(sighting);
   for (const { op, path } of write.ops) {
@@ -180,7 +180,7 @@ function startPython(scene: Scene, failures: unknown[]): void {
   python.run().catch((error) => failures.push(error));
 }
 
-/** Labels of several pools can not come from one: most nodesets are of one label, or of two that go together. */
+/** Labels of several pools cannot come from one: most nodesets have one label, or two of the same pool. */
 function ask({ stream, zuul, cli, asked }: Scene): Promise<void> {
   const random = stream(`request ${asked.count++}`);
   const labels = Array.from({ length: 1 + Math.floor(random.float() * 3) }, () => pick(random, WANTED));

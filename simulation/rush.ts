@@ -3,22 +3,22 @@ import { Requestor } from "./requestor.ts";
 import type { Scene } from "./scene.ts";
 import { pick } from "./streams.ts";
 
-/** Pools that serve these are small, and nobody else serves them. */
+/** Only small pools serve these labels. */
 const LABELS = ["rare", "zoned", "board", "slice"];
-/** Clients that ask again as soon as they are done: more than any of the pools can have at once. */
+/** Clients that request again as soon as they are done: more than any of the pools can serve at once. */
 const AT_ONCE = 7;
-/** Requests of one node, in all. */
+/** Requests for one node, in all. */
 const SMALL = 35;
-/** The one who wants several comes when the pool is full, milliseconds. */
+/** The request for several nodes comes when the pool is full, milliseconds. */
 const BEHIND_MS = 4_000;
 const SEVERAL = 3;
 
-/** Neither cancels, dies, holds nor dawdles: the middle of every chance. */
+/** Clients that neither cancel, die, hold nor delay: the middle of every chance. */
 const plain = { float: () => 0.5 } as Random;
 
 /**
- * Once all is calm, one small pool is asked for more than it has, and then for several nodes at once: whoever wants them is served
- * although single nodes never cease to be asked for (checks/order.ts counts who is served first).
+ * After the faults, one small pool gets more requests for one node than it can serve, and then a request for several nodes. That one must
+ * be served although requests for one node never stop (checks/order.ts counts what is served before it).
  */
 export async function rush({ cluster, clock, stream }: Scene): Promise<void> {
   const tree = cluster.connect({ name: "rush", sessionTimeoutMs: 600_000, latencyMs: [0, 3] });

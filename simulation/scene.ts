@@ -15,7 +15,7 @@ import type { Requestor } from "./requestor.ts";
 import type { Sighting } from "./sightings.ts";
 import type { Witness } from "./witness.ts";
 
-/** All that takes part in one run. */
+/** All parts of one run. */
 export interface Scene {
   readonly seed: number;
   readonly stream: (name: string) => Random;
@@ -23,11 +23,11 @@ export interface Scene {
   readonly clock: VirtualClock;
   /** By provider. */
   readonly clouds: ReadonlyMap<string, FakeCloud>;
-  /** Who sees what is done to the clouds, by provider. */
+  /** Observers of the calls to clouds, by provider. */
   readonly witnesses: ReadonlyMap<string, Witness>;
-  /** What was done to the clouds and is not checked yet, with the number of writes that the tree had by then. */
+  /** Calls to clouds that are not checked yet, with the number of writes that the tree had by then. */
   readonly effects: { readonly writes: number; readonly effect: Effect }[];
-  /** Ids of machines that are not ours, by provider: whatever happens, they stay. */
+  /** Ids of machines that are not ours, by provider: they must stay. */
   readonly foreign: Map<string, readonly string[]>;
   readonly ambush: Ambush;
   readonly processes: LauncherProcess[];
@@ -41,7 +41,7 @@ export interface Scene {
   readonly coverage: Coverage;
   /** Clients whose calls are slow, with the monotonic time at which that ends. */
   readonly slow: Map<string, number>;
-  /** How far the wall clock of all has jumped, milliseconds. */
+  /** How far all wall clocks have jumped, milliseconds. */
   jumped: number;
   /** Monotonic time at which the tree's servers answer again. */
   treeIsBackAt: number;

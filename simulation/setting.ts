@@ -5,50 +5,50 @@ import { fake, IMAGE, type Limits, lab, slicer } from "./providers.ts";
 
 export { IMAGE } from "./providers.ts";
 
-/** Clouds, each of one provider. */
+/** Clouds, with one provider each. */
 export const CLOUDS = ["cloud", "east", "west"] as const;
 
-/** The pool whose nodesets are of one zone each. */
+/** The pool whose nodesets have one zone each. */
 export const ZONED = "west/main";
 /** The provider whose nodes are slots of backing nodes. */
 export const SLICER = "slices";
 export const SLOTS = 2;
 
-/** What the records of a pool may take, at most. */
+/** Limits of pools. */
 export const LIMITS: ReadonlyMap<string, Limits> = new Map([
   ["cloud/main", { instances: 6 }],
   ["cloud/spare", { instances: 3 }],
   ["east/main", { instances: 4 }],
-  // A node has four cores: the second limit is the one that is met.
+  // A node has four cores: the second limit is reached first.
   [ZONED, { instances: 5, cores: 16 }],
   ["west/metal", { instances: 3 }],
   [`${SLICER}/main`, { instances: 5 }],
 ]);
 
-/** What the nodes that a tenant was given may take, at most. */
+/** Limits of tenants. */
 export const TENANT_LIMITS: ReadonlyMap<string, Limits> = new Map([["t1", { instances: 4, cores: 12 }]]);
 
 /** Machines of others at each cloud, which count against its quota. */
 export const STRANGERS = 2;
-/** What a cloud gives us in all: less than its pools may take together. */
+/** What a cloud allows us in all: less than the sum of its pools' limits. */
 export const QUOTAS: ReadonlyMap<string, Limits> = new Map([["cloud", { instances: 7 }]]);
 
-/** What the cloud itself allows. */
+/** The cloud's own limit, with the machines of others. */
 export function quotaOf(cloud: string): { readonly instances?: number } {
   const ours = QUOTAS.get(cloud)?.instances;
   return ours === undefined ? {} : { instances: ours + STRANGERS };
 }
 
-/** Nodes that a provider launches at once. */
+/** Nodes that a provider may launch at once. */
 const CONCURRENCY: ReadonlyMap<string, Limits> = new Map([["east", { instances: 3 }]]);
 
-/** Idle nodes that are kept, by label. */
+/** Idle nodes to keep, by label. */
 const MIN_READY: ReadonlyMap<string, number> = new Map([
   ["small", 1],
   ["large", 1],
 ]);
 
-/** What the checks know of all this. */
+/** The settings that the checks need. */
 export const CHECKED: Setting = {
   pools: LIMITS,
   tenants: TENANT_LIMITS,
@@ -61,7 +61,7 @@ export const CHECKED: Setting = {
   minReady: MIN_READY,
 };
 
-/** Labels that requests ask for, likelier ones more often; `nowhere` is nobody's. */
+/** Labels of requests, frequent ones more often; no pool has `nowhere`. */
 export const WANTED = [
   "small",
   "small",
@@ -94,22 +94,22 @@ interface Variant {
   readonly east?: boolean;
   readonly extra?: boolean;
   readonly slices?: boolean;
-  /** Zones of the pool that has some. */
+  /** Zones of the pool that has zones. */
   readonly zones?: readonly string[];
 }
 
 /**
- * Failed launches per label and hour, while there are faults. Where few use it up, requests wait for up to an hour; the operator raises it
- * at the end, so that no run takes so long.
+ * Failed launches per label and hour during the faults. When the budget is used up, requests wait for up to an hour; the operator raises it
+ * at the end, so that no run takes that long.
  */
 export function budgetOf(seed: number, troubled: boolean): number {
   return troubled && seed % 16 === 5 ? 4 : 60;
 }
 
-/** As small as an installation may be. */
+/** The smallest possible installation. */
 export const ONE_POOL: LauncherConfig = installation([east()]);
 
-/** What an operator switches between while it runs: all of it, without a provider, without a label, without a zone. */
+/** Configurations that an operator switches between during a run: complete, without a provider, without a label, without a zone. */
 export const VARIANTS: readonly LauncherConfig[] = [
   variant({}),
   variant({ east: false }),
@@ -156,7 +156,7 @@ function installation(
   };
 }
 
-/** Two of three builds are due by their age while a run has faults; most trials end by their time. */
+/** During the faults two of three builds are due by their age; most trials end by their time. */
 const REBUILD_MS = 20_000;
 const TRIAL = { share: 0.5, launches: 4, maxAgeMs: 60_000 };
 

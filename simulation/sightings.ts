@@ -1,32 +1,32 @@
 import type { Canary } from "@nodeyard/model";
 import type { AppliedWrite, Op } from "@nodeyard/tree";
 
-/** What a run comes by that is neither a fault nor a change of state: ways of the launcher that must not fall asleep. */
+/** Special courses of a launcher, neither faults nor state transitions, that must occur in a campaign. */
 export const SIGHTINGS = {
   "breaker opens": "launches of an offering failed in a row, or the cloud has no room",
-  "breaker opens for one zone": "another zone of the provider goes on",
-  "breaker opens again": "the one try of an open breaker failed",
-  "breaker is tried": "one request tries what is open",
-  "breaker closes": "a try of what is open went well",
+  "breaker opens for one zone": "another zone of the provider continues",
+  "breaker opens again": "the single try of an open breaker failed",
+  "breaker is tried": "one request tries an open breaker",
+  "breaker closes": "a try of an open breaker succeeded",
   "slot claimed": "a node is given a slot",
-  "slot freed": "a slot is given back",
+  "slot freed": "a slot is returned",
   "backing node adopted": "a delivered node becomes a backing node",
-  "backing node failed": "a backing node takes no more slots",
-  "backing node given back": "an empty backing node goes",
+  "backing node failed": "a backing node gets no more users",
+  "backing node given back": "an empty backing node is given back",
   "dead letter": "a node that cannot be deleted is marked",
-  "launch told to a trial": "a new build of an image is on trial, and a launcher says how a launch went",
+  "launch told to a trial": "a new build of an image is on trial, and a launcher reports a launch",
   "build promoted": "a new build of an image takes over",
   "waits: capacity.pool": "a request waits for a pool's limit",
   "waits: capacity.tenant": "a request waits for its tenant's limit",
   "waits: image.waits": "a request waits for an image",
   "waits: offering.failing": "a request waits for an open breaker",
   "waits: offering.budget": "a request waits for the budget of an offering",
-  "waits: offering.trying": "a request waits for another's try",
+  "waits: offering.trying": "a request waits for another request's try",
 } as const;
 
 export type Sighting = keyof typeof SIGHTINGS;
 
-/** What a request waits for, where it is of interest. */
+/** What a request waits for, if it is listed. */
 export function sightingOfVerdict(code: string): Sighting | undefined {
   const name = `waits: ${code}`;
   return name in SIGHTINGS ? (name as Sighting) : undefined;
@@ -59,7 +59,7 @@ function sightingsOfOp(op: Op): readonly Sighting[] {
   if (path.startsWith(CANARIES) && op.op === "set") return trial(op.data);
   if (BREAKER.test(path)) return op.op === "delete" ? ["breaker closes"] : breaker(op.op, op.data);
   if (op.op === "set" && path.startsWith("/nodepool/nodes/")) {
-    // Text within text: the record is not parsed, because somebody may have written what cannot be.
+    // JSON text within JSON text: the record is not parsed, because it may be unreadable.
     if (Buffer.from(op.data).includes(String.raw`\"failed\":true`)) return ["backing node failed"];
   }
   return [];
@@ -71,7 +71,7 @@ function breaker(op: "create" | "set", data: Uint8Array | undefined): readonly S
   return az === null ? ["breaker opens"] : ["breaker opens", "breaker opens for one zone"];
 }
 
-/** A build that is rolled back is left out: of a run's few launches of the image it takes more than most trials see. */
+/** A rolled back build is not listed: few runs have as many launches of the image as a rollback needs. */
 function trial(data: Uint8Array | undefined): readonly Sighting[] {
   const { candidate, tallies, last } = JSON.parse(Buffer.from(data ?? "").toString()) as Canary;
   if (candidate === null) return last?.verdict === "promoted" ? ["build promoted"] : [];

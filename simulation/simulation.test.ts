@@ -4,7 +4,7 @@ import { SeedThread } from "./campaign/index.ts";
 import { noCoverage, uncovered } from "./coverage.ts";
 import { simulate } from "./run.ts";
 
-/** A seed takes about two seconds, and on a busy machine twenty times that; a mutant takes a few seeds. */
+/** A seed takes about two seconds, and twenty times that on a busy machine; a mutant takes a few seeds. */
 const timeout = 300_000;
 
 const lessons = JSON.parse(readFileSync(new URL("./seeds.json", import.meta.url), "utf8")) as {
@@ -43,7 +43,7 @@ test("one seed is one run: every write is the same", { timeout }, async () => {
   expect(runs[0]).toEqual(runs[1]);
 });
 
-/** A few of the mutants that each checks another part of the net; all of them: npm run mutate. */
+/** Some mutants, each for another part of the checks; for all of them: npm run mutate. */
 const MUTANTS: Readonly<Record<string, RegExp>> = {
   "no-version-check": /lock|lease|one request|not written again|only where/,
   "ledgers-are-written-over": /limits|ledger/,

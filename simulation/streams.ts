@@ -1,8 +1,6 @@
 import { type Random, seededRandom } from "@nodeyard/runtime";
 
-/**
- * Chance for each part of a run by name: a part that draws once more, or a new part, leaves what befalls the others as it was.
- */
+/** Random numbers for each part of a run by name: if a part draws once more, or a part is added, the others draw the same as before. */
 export function streams(seed: number): (name: string) => Random {
   return (name) => seededRandom(hash(`${seed} ${name}`));
 }
@@ -22,7 +20,7 @@ export function between(random: Random, least: number, most: number): number {
   return least + random.float() * (most - least);
 }
 
-/** The same things in an order of their own. */
+/** The same items in random order. */
 export function shuffled<T>(random: Random, things: readonly T[]): T[] {
   const rest = [...things];
   for (let at = rest.length - 1; at > 0; at--) {

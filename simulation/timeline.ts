@@ -2,7 +2,7 @@ import type { SimulationOptions } from "./run.ts";
 
 type Write = Parameters<NonNullable<SimulationOptions["onWrite"]>>[0];
 
-/** Tells a run as it goes: every fault, and every write with what it did. Times are virtual milliseconds. */
+/** Prints a run as it proceeds: every fault, and every write with its effect. Times are virtual milliseconds. */
 export function timeline(
   say: (line: string) => void,
 ): Required<Pick<SimulationOptions, "onWrite" | "onFault">> {
@@ -29,7 +29,7 @@ function described({ ops, results }: Write): readonly string[] {
   });
 }
 
-/** What tells most about a record. */
+/** The most useful fields of a record. */
 function summary(data: Uint8Array | undefined): string {
   try {
     const { state, allocated_to, provider, nodes, declined_by } = JSON.parse(

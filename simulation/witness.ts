@@ -2,7 +2,7 @@ import type { CloudEvent, FakeCloud, ImageEvent, Journal } from "@nodeyard/drive
 import type { Clock } from "@nodeyard/runtime";
 import type { Effect } from "./checks/index.ts";
 
-/** A process, as far as an effect of it is judged. */
+/** What a check of an effect needs to know of a process. */
 export interface Caller {
   readonly name: string;
   /** Id of the session that it believes to have. */
@@ -15,24 +15,24 @@ type Note = (effect: Effect) => void;
 type NoteImage = (event: ImageEvent) => void;
 
 /**
- * Sees each create and delete of one cloud twice, with the process that asked for it: when it is sent, and when the cloud carries it
- * out, which may be after the process died. The cloud knows no callers: it is told by the timers that its calls set.
+ * Sees each create and delete of one cloud twice, with the calling process: when it is sent, and when the cloud carries it out, which may
+ * be after the process died. The cloud does not know its callers; they are recognised by the timers that their calls set.
  */
 export class Witness {
   readonly #provider: string;
   readonly #note: Note;
   readonly #noteImage: NoteImage;
-  /** Whose call goes on at this moment; undefined: one of the setting itself. */
+  /** Whose call is running now; undefined: a call of the simulation itself. */
   #caller: (() => Caller) | undefined;
 
-  /** `noteImage` is told of images where a call takes effect, whoever made it. */
+  /** `noteImage` is called with images when a call takes effect, whoever made it. */
   constructor(provider: string, note: Note, noteImage: NoteImage) {
     this.#provider = provider;
     this.#note = note;
     this.#noteImage = noteImage;
   }
 
-  /** The clock to make the cloud with. */
+  /** The clock for the cloud. */
   clock(clock: Clock): Clock {
     return {
       now: () => clock.now(),
@@ -44,7 +44,7 @@ export class Witness {
     };
   }
 
-  /** The journal to make the cloud with: it is written where a call takes effect. */
+  /** The journal for the cloud: it is written when a call takes effect. */
   journal(machines: () => FakeCloud): Journal {
     let unread: string[] = [];
     return {
@@ -64,7 +64,7 @@ export class Witness {
     };
   }
 
-  /** The cloud as a process has it. */
+  /** The cloud as a process sees it. */
   as(caller: () => Caller, cloud: FakeCloud): FakeCloud {
     return new Proxy(cloud, {
       get: (_, name) => {
@@ -89,7 +89,7 @@ export class Witness {
   ): void {
     if (this.#caller === undefined) return;
     const made = kind === "delete" ? cloud.inspect().find(({ id }) => id === machine) : undefined;
-    // Gone already: there is nothing to lose.
+    // Gone already: nothing can be lost.
     if (kind === "delete" && made === undefined) return;
     const tag = (kind === "create" ? ordered : made?.tag) ?? null;
     const { name: client, session, trusted } = this.#caller();

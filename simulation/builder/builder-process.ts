@@ -42,10 +42,10 @@ export class BuilderProcess {
     this.tree = cluster.connect({ name, sessionTimeoutMs: SESSION_MS, clock: processClock });
     const instruments = {
       traps: this.traps,
-      // Its sessions end by themselves often enough.
+      // Builders' sessions end often enough without it.
       ambush: new Ambush(() => {}),
       expire: () => this.tree.expire(),
-      // It has no ledgers.
+      // A builder has no ledgers.
       onTooLarge: () => {},
       clock,
       random: seededRandom(seed + 1),
@@ -82,7 +82,7 @@ export class BuilderProcess {
     return this.life.dead;
   }
 
-  /** Whether something can befall it now. */
+  /** Whether a fault can strike it now. */
   get awake(): boolean {
     return !this.dead && !this.closing && !this.life.frozen;
   }
@@ -92,7 +92,7 @@ export class BuilderProcess {
     void this.builder?.reconfigure(config);
   }
 
-  /** Stops as an operator stops it. */
+  /** Stops in order. */
   async close(): Promise<void> {
     this.closing = true;
     await this.builder?.close(2_000);
@@ -100,7 +100,7 @@ export class BuilderProcess {
     await this.tree.close();
   }
 
-  /** kill -9: its builds go on without it. */
+  /** kill -9: its builds continue without it. */
   crash(): void {
     this.life.end();
     this.tree.crash();
@@ -116,7 +116,7 @@ export class BuilderProcess {
     this.tree.thaw();
   }
 
-  /** The end of a command is not heard of by a process that is dead or stands still. */
+  /** A dead or suspended process does not see the end of a command. */
   #mortalDisk(disk: SimulatedDisk): Disk {
     const own = this.life.guard(disk);
     const start: Disk["start"] = async (command, intent): Promise<Running> => {

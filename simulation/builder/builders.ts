@@ -11,11 +11,11 @@ import { SimulatedDisk } from "./simulated-disk.ts";
 export interface BuildersOptions extends Omit<BuilderEnvironment, "disk" | "config"> {
   readonly seed: number;
   readonly random: Random;
-  /** Of the operator who asks for builds and deletes them. */
+  /** Random numbers of the operator who requests builds and deletes them. */
   readonly tree: MemoryTree;
   readonly image: string;
   readonly check: ImageCheck;
-  /** `lasting`: as it is left at the end, when no build is due by its age any more. */
+  /** `lasting`: the final configuration, with which no build is due by its age. */
   readonly config: (lasting: boolean) => BuilderConfig;
   readonly count: (fault: Fault) => void;
   readonly countCrash: (point: string) => void;
@@ -23,15 +23,15 @@ export interface BuildersOptions extends Omit<BuilderEnvironment, "disk" | "conf
 }
 
 const HOSTS = 2;
-/** Between two things that happen to images or builders, milliseconds. */
+/** Between two faults of images or builders, milliseconds. */
 const PAUSE_MS = [2_000, 12_000] as const;
-/** Nobody builds for so long, milliseconds. */
+/** How long all builders are away, milliseconds. */
 const GONE_MS = [4_000, 25_000] as const;
 const FROZEN_MS = [1_000, 12_000] as const;
-/** Where nobody comes by for this long, nobody dies, milliseconds. */
+/** A trap that no builder reaches is removed after this time, milliseconds. */
 const TRAP_MS = 30_000;
 
-/** Two builders that share one tree, each with a disk of its own, and what befalls them. */
+/** Two builders that share one tree, each with a disk of its own, and their faults. */
 export class Builders {
   readonly processes: BuilderProcess[] = [];
   readonly disks: readonly SimulatedDisk[];
@@ -55,7 +55,7 @@ export class Builders {
     return this.processes.filter(({ dead }) => !dead);
   }
 
-  /** Whether nobody builds, uploads or takes anything away. */
+  /** Whether no builder builds, uploads or deletes anything. */
   get quiet(): boolean {
     const { check } = this.#options;
     return (
@@ -74,7 +74,7 @@ export class Builders {
     }
   }
 
-  /** From now on nothing happens to them; what is missing is built. */
+  /** From now on there are no faults; missing images are built. */
   stop(): void {
     const { tree, clock, random, image, config, failed } = this.#options;
     this.#stopping = true;
@@ -83,7 +83,7 @@ export class Builders {
       each.tree.reconnect();
       each.reconfigure(config(true));
     }
-    // A build that failed a moment ago is tried again at once when somebody asks for it.
+    // A request retries a build that failed a moment ago at once.
     requestBuild({ tree, clock, random }, image).catch(failed);
   }
 
@@ -99,7 +99,7 @@ export class Builders {
       else if (chance < 0.94) this.#disturb();
       else if (!this.#gone) void this.#leave().catch(failed);
     } catch (error) {
-      // That a build is under way or gone is an answer.
+      // "The build is running or gone" is an answer, no error.
       if (!(error instanceof NodeyardError)) throw error;
     }
     if (chance >= 0.94) count("builder gone");
@@ -126,7 +126,7 @@ export class Builders {
     }
   }
 
-  /** All of them stop, in order or not, and come back later. */
+  /** All builders stop, in order or not, and start again later. */
   async #leave(): Promise<void> {
     const { clock, random } = this.#options;
     this.#gone = true;

@@ -8,7 +8,7 @@ const BUILD = /^(\/nodepool\/images\/[^/]+\/builds\/[0-9a-f]{32})$/;
 const UPLOAD = /^(\/nodepool\/images\/[^/]+\/builds\/[0-9a-f]{32})\/providers\/([^/]+)\/images\/(\d{10})$/;
 const CONTENDER = /^(\/nodepool\/images\/.+)\/lock\/([^/]+)$/;
 
-/** A builder learns of a node that boots an image within this time, milliseconds: a call of it may be so late. */
+/** A builder learns of a node that boots an image within this time, milliseconds: one of its calls may be so late. */
 const LEARNS_MS = 10_000;
 
 interface ImageRecord {
@@ -16,17 +16,19 @@ interface ImageRecord {
   readonly externalId: unknown;
 }
 
-/** Holds every write of builders against the rules of images (docs/design/images.md): who may write, and what may go. */
+/**
+ * Checks every write of builders against the rules of images (docs/design/images.md): which lock a write needs, and what may be deleted.
+ */
 export class ImageCheck {
   readonly builds = new Map<string, ImageRecord>();
   readonly uploads = new Map<string, ImageRecord>();
   readonly #locks = new Locks();
-  /** By the upload that a node boots: when the first record named it, monotonic milliseconds. */
+  /** By the upload that a node boots: when a record first named it, monotonic milliseconds. */
   readonly #bootedSince = new Map<string, Map<string, number>>();
-  /** Ids of images that are there with their data, as of the write that is looked at. */
+  /** Ids of the images that exist with their data, as of the present write. */
   readonly #whole = new Set<string>();
   readonly #events: { readonly writes: number; readonly event: ImageEvent }[] = [];
-  /** Builds that failed their trial: nothing is launched of them. */
+  /** Builds that failed their trial: no launch uses them. */
   #rejected: ReadonlySet<string> = new Set();
   readonly #count: (fault: Fault) => void;
   #writes = 0;
@@ -35,7 +37,7 @@ export class ImageCheck {
     this.#count = count;
   }
 
-  /** A cloud's images changed when the tree had had so many writes. */
+  /** A cloud's images changed when the tree had this many writes. */
   note(writes: number, event: ImageEvent): void {
     this.#events.push({ writes, event });
   }
@@ -57,7 +59,7 @@ export class ImageCheck {
     }
   }
 
-  /** Builds and uploads on which somebody works, or that are on their way out; not what stays while a node boots or booted from it. */
+  /** Builds and uploads in progress or being deleted, except those that stay because a node boots or booted from them. */
   get busy(): number {
     const uploads = [...this.uploads.values()].filter(
       ({ state }) => state === "uploading" || state === "deleting",
@@ -72,7 +74,7 @@ export class ImageCheck {
     return [...this.#bootedSince].some(([upload, nodes]) => nodes.size > 0 && upload.startsWith(`${build}/`));
   }
 
-  /** Who stands in the line of a lock of an image, build or upload. */
+  /** Contenders for the locks of images, builds and uploads. */
   contenders(): readonly string[] {
     return this.#locks
       .ids()
@@ -116,7 +118,7 @@ export class ImageCheck {
     this.uploads.set(path, after);
   }
 
-  /** Fenced writes (docs/design/fenced-writes.md): a builder changes what it has the lock of. */
+  /** Fenced writes (docs/design/fenced-writes.md): a builder changes only records whose lock it holds. */
   #checkHeld(write: AppliedWrite, path: string, held: ReadonlySet<string>, locks: readonly string[]): void {
     if (isBuilder(write) && !locks.some((lock) => held.has(lock)))
       throw new Broken("a builder writes what it has locked", write, path);
@@ -135,7 +137,7 @@ export class ImageCheck {
     }
   }
 
-  /** What a provider boots is not taken away, and neither what a node booted from. */
+  /** An upload that a provider boots is not deleted, nor one that a node booted from. */
   #checkMayGo(write: AppliedWrite, path: string, build: string, provider: string, at: number): void {
     const others = this.#ready(provider).filter((upload) => upload !== path);
     const serves = this.builds.get(build)?.state === "ready" && !this.#rejected.has(idOf(build));

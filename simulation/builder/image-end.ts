@@ -9,7 +9,7 @@ interface ImageScene {
   readonly builders: Builders;
 }
 
-/** Images in clouds that carry our tag and that no upload record knows. */
+/** Images in clouds that carry our tag and have no upload record. */
 export function imagesWithoutRecord({ clouds, images }: ImageScene): readonly string[] {
   const known = new Set([...images.uploads.values()].map(({ externalId }) => externalId));
   return [...clouds].flatMap(([provider, cloud]) =>
@@ -20,7 +20,7 @@ export function imagesWithoutRecord({ clouds, images }: ImageScene): readonly st
   );
 }
 
-/** What must be true of images when all is quiet: records, clouds, disks and locks agree. */
+/** What must be true of images at the end: records, clouds, disks and locks agree. */
 export function checkImages(scene: ImageScene): void {
   const { clouds, images, builders } = scene;
   const lost = imagesWithoutRecord(scene);
@@ -47,7 +47,7 @@ export function checkImages(scene: ImageScene): void {
   const contenders = images.contenders();
   if (contenders.length > 0) throw new Broken("a lock is given back", undefined, contenders.join(", "));
   for (const { name, counters, log, builder } of builders.processes) {
-    // One that was stopped while it started finds its tree closed.
+    // A builder that was stopped while it started finds its tree closed.
     if (builder === undefined) continue;
     const unexpected = counters.list().filter((counter) => counter.name === "builder.unexpected");
     if (unexpected.length > 0)

@@ -23,29 +23,29 @@ interface Command {
 }
 
 /**
- * The disk of one builder's machine, and what runs on it. Both outlive the builder's process, as on a real machine: what was running
- * when the builder died goes on and writes its files, unless somebody ends it by its mark.
+ * The disk of one builder's machine, and the commands that run on it. Both outlive the builder's process, as on a real machine: a command
+ * that was running when the builder died continues and writes its files, unless it is killed by its mark.
  */
 export class SimulatedDisk implements Disk {
   readonly folder = "/images";
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #onFailure: () => void;
-  /** By name of the file: the sum of its contents, or undefined where it was cut short. */
+  /** By file name: the checksum of its contents, or undefined if it is truncated. */
   readonly #files = new Map<string, string | undefined>();
   readonly #intents = new Map<string, Intent>();
   readonly #commands = new Set<Command>();
   #builderId: string | undefined;
   #sums = 0;
 
-  /** `onFailure` is told of each command that ends with an error by itself. */
+  /** `onFailure` is called for each command that fails by itself. */
   constructor(clock: Clock, random: Random, onFailure: () => void) {
     this.#clock = clock;
     this.#random = random;
     this.#onFailure = onFailure;
   }
 
-  /** The truth, for checks: builds that left something here. */
+  /** The truth, for checks: builds with files here. */
   inspect(): { readonly builds: readonly string[]; readonly running: readonly string[] } {
     const builds = new Set([...this.#intents.values()].map(({ build }) => build));
     for (const name of this.#files.keys()) builds.add(/-([0-9a-f]+)\.[a-z0-9]+$/.exec(name)?.[1] ?? name);
@@ -91,7 +91,7 @@ export class SimulatedDisk implements Disk {
     };
     const command: Command = {
       build: intent.build,
-      // A command that is ended leaves what it had written by then.
+      // A killed command leaves the files that it had written by then.
       stop: () => {
         if (this.#random.float() < 0.5) this.#write(baseOf(intent), formats, undefined);
         end(-9);

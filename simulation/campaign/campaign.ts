@@ -5,14 +5,14 @@ import { SeedThread } from "./seed-thread.ts";
 export interface CampaignOptions {
   readonly seeds: readonly number[];
   readonly workers?: number;
-  /** Name of a mutant to run instead of the product as it is. */
+  /** Name of a mutant to run instead of the unchanged product. */
   readonly mutant?: string | undefined;
   readonly onOutcome: (outcome: SeedOutcome) => void;
-  /** Ends the campaign early: seeds under way are still told. */
+  /** Ends the campaign early: seeds that are running are still reported. */
   readonly enough?: () => boolean;
 }
 
-/** Runs seeds on all cores, each in the order in which a worker is free. Rejects when a worker dies. */
+/** Runs seeds on all cores, each on the next free worker. Rejects when a worker dies. */
 export async function campaign(options: CampaignOptions): Promise<void> {
   const { seeds, mutant, onOutcome, enough = () => false } = options;
   const left = [...seeds];

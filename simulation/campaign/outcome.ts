@@ -1,18 +1,18 @@
 import { Broken } from "../checks/index.ts";
 import { type SimulationResult, simulate } from "../run.ts";
 
-/** How one seed ended: with what it did, or with the rule that it broke. */
+/** The end of one seed: what it did, or the rule that it broke. */
 export interface SeedOutcome {
   readonly seed: number;
   readonly result?: SimulationResult;
   readonly failure?: Failure;
-  /** Whether the thread that ran it has loaded the file that its mutant changes. */
+  /** Whether its thread has loaded the file that its mutant changes. */
   readonly isMutated?: boolean;
 }
 
 export interface Failure {
   readonly seed: number;
-  /** "unexpected" for an error that no check made. */
+  /** "unexpected" for an error that does not come from a check. */
   readonly rule: string;
   readonly message: string;
 }

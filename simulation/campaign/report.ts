@@ -14,17 +14,17 @@ export function writePage(file: string, facts: ReportFacts): void {
   writeFileSync(file, report(facts));
 }
 
-/** `docs/reference/simulation.md`: what a campaign did and found. */
+/** `docs/reference/simulation.md`: results of a campaign. */
 export function report({ tally, mutants }: ReportFacts): string {
   const { done, failures, mended, revisions, coverage, sums } = tally;
   const hours = (sums.virtualMs / 3_600_000).toFixed(1);
   const none = uncovered(coverage);
-  return `# What the simulation did and found
+  return `# Results of the simulation
 
 Written by \`npm run simulate -- --report\` and \`npm run mutate -- --keep\`; do not edit. How it works:
-[the design](../design/simulation.md). [simulation.json](simulation.json) is the same for a machine, from which a campaign goes on:
+[the design](../design/simulation.md). [simulation.json](simulation.json) has the same data, from which a campaign continues:
 \`npm run simulate -- --seeds 10000 --state docs/reference/simulation.json --report docs/reference/simulation.md\`;
-[mutants.json](mutants.json) has what is known of the mutants.
+[mutants.json](mutants.json) has the state of the mutants.
 
 | | |
 |---|---|
@@ -33,36 +33,36 @@ Written by \`npm run simulate -- --report\` and \`npm run mutate -- --keep\`; do
     .map(([name, seeds]) => `${name}: ${seeds}`)
     .join(", ")} |
 | Seeds that break a rule | ${failures.length} |
-| Seeds that broke one at an earlier revision, mended since | ${mended.length} |
+| Seeds that broke one at an earlier revision, fixed since | ${mended.length} |
 | Simulated time | ${hours} h |
 | Launcher processes | ${sums.launchers} |
-| Writes to the tree that were checked | ${sums.writes} |
+| Checked writes to the tree | ${sums.writes} |
 | Requests: used, failed, cancelled | ${sums.used}, ${sums.failed}, ${sums.cancelled} |
-| Requests whose executor died, or whose nodes an operator took | ${sums.died}, ${sums.spoiled} |
+| Requests whose executor died, or whose nodes an operator changed | ${sums.died}, ${sums.spoiled} |
 | Leases granted | ${sums.leases} |
 | Never happened | ${none.length === 0 ? "nothing" : none.join("; ")} |
 
-${listed("Failures", failures)}${listed("Mended", mended)}${mutantsSection(mutants)}
+${listed("Failures", failures)}${listed("Fixed", mended)}${mutantsSection(mutants)}
 ## Faults
 
 | Fault | What it is | Times |
 |---|---|---|
 ${told(FAULTS, coverage.faults)}
-## What else was seen
+## Special courses
 
 | What | What it is | Times |
 |---|---|---|
 ${told(SIGHTINGS, coverage.sightings)}
-## Changes of state
+## State transitions
 
-${rows("Change", coverage.transitions)}
-Not made: ${Object.entries(NOT_MADE)
+${rows("Transition", coverage.transitions)}
+Cannot occur: ${Object.entries(NOT_MADE)
     .map(([name, why]) => `${name} (${why})`)
     .join("; ")}.
 
 ## Crashes at named effects
 
-${rows("Where", coverage.crashes)}`;
+${rows("Effect", coverage.crashes)}`;
 }
 
 function listed(title: string, failures: readonly Failure[]): string {

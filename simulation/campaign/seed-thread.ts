@@ -1,16 +1,16 @@
 import { Worker } from "node:worker_threads";
 import type { SeedOutcome } from "./outcome.ts";
 
-/** A run makes garbage without end and keeps little: a larger nursery than Node's saves a tenth of it. */
+/** A run makes much garbage and keeps little: a larger young generation than Node's default saves a tenth of its time. */
 const YOUNG_MB = 96;
 
-/** What a thread is started with. */
+/** Data with which a thread starts. */
 export interface ThreadData {
-  /** Name of the mutant that it runs; absent: the product as it is. */
+  /** Name of its mutant; absent: the unchanged product. */
   readonly mutant: string | undefined;
 }
 
-/** A thread that runs one seed at a time, of the product as it is or of one mutant. */
+/** A thread that runs one seed at a time, of the unchanged product or of one mutant. */
 export class SeedThread {
   readonly #worker: Worker;
 
@@ -33,7 +33,7 @@ export class SeedThread {
     });
   }
 
-  /** Ends it, also in the middle of a seed. */
+  /** Ends it, also during a seed. */
   async close(): Promise<void> {
     await this.#worker.terminate();
   }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { addOutcome, newTally, readState, report, seedsLeft, stateOf } from "./index.ts";
 
-test("a seed that failed is run again before new ones; what passes then is told as mended, and counts once", () => {
+test("a failed seed runs again before new ones; if it then passes, it is reported as fixed, and counts once", () => {
   const tally = newTally();
   const failure = { seed: 2, rule: "every request ends", message: "every request ends: 5\n  facts" };
   for (const seed of [1, 3]) addOutcome(tally, { seed }, "old");
@@ -16,10 +16,10 @@ test("a seed that failed is run again before new ones; what passes then is told 
   expect(seedsLeft(tally, [1, 2, 3, 4])).toEqual([4]);
   expect(tally).toMatchObject({ done: [1, 3, 2], failures: [], revisions: { old: 3 } });
   expect(tally.mended).toEqual([{ ...failure, message: "every request ends: 5" }]);
-  expect(page()).toContain("## Mended\n\n- seed 2: every request ends\n");
+  expect(page()).toContain("## Fixed\n\n- seed 2: every request ends\n");
 });
 
-test("what a file has of a campaign is the same campaign, whatever the order in which its seeds ended", () => {
+test("a campaign read from its file is the same campaign, whatever the order in which its seeds ended", () => {
   const tally = newTally();
   for (const seed of [3, 1, 2, 7, 10, 9]) addOutcome(tally, { seed }, "one");
   const state = stateOf(tally);
@@ -39,6 +39,6 @@ test.each([
   [JSON.stringify({ ...stateOf(newTally()), done: [1, 2] }), /no list of ranges/],
   [JSON.stringify({ ...stateOf(newTally()), coverage: undefined }), /no "coverage"/],
   [JSON.stringify({ ...stateOf(newTally()), mended: {} }), /no "mended"/],
-])("a file that is no campaign's is refused with what is wrong: %s", (text, why) => {
+])("a file that is no campaign's is refused with the reason: %s", (text, why) => {
   expect(() => readState(text)).toThrow(why);
 });

@@ -1,14 +1,14 @@
 import { addCoverage, type Coverage, noCoverage } from "../coverage.ts";
 import type { Failure, SeedOutcome } from "./outcome.ts";
 
-/** What a campaign has found so far; written to a file, it can be gone on with. */
+/** Results of a campaign so far; a campaign can continue from a file with them. */
 export interface CampaignTally {
-  /** Seeds that ended, in the order in which they did. */
+  /** Seeds that ended, in order. */
   readonly done: number[];
   readonly failures: Failure[];
   /** Failures of earlier revisions whose seeds passed when they were run again. */
   readonly mended: Failure[];
-  /** Seeds by the revision of the code that ran them: a long campaign outlives a change of it. */
+  /** Seeds by the revision of the code that ran them: a long campaign may span several revisions. */
   readonly revisions: Record<string, number>;
   readonly coverage: Coverage;
   readonly sums: {
@@ -39,7 +39,7 @@ export function newTally(): CampaignTally {
   return { done: [], failures: [], mended: [], revisions: {}, coverage: noCoverage(), sums };
 }
 
-/** The same as a file has it, in which a thousand seeds in a row take no more room than two. */
+/** The same as in a file, where a thousand consecutive seeds take no more space than two. */
 export type CampaignState = Omit<CampaignTally, "done"> & { readonly done: readonly SeedRange[] };
 type SeedRange = readonly [first: number, last: number];
 
@@ -53,7 +53,7 @@ export function stateOf(tally: CampaignTally): CampaignState {
   return { ...tally, done: ranges };
 }
 
-/** What a state file says. Throws an Error that says what is wrong when it is none. */
+/** Parses a state file. Throws an Error with the reason if it is none. */
 export function readState(text: string): CampaignTally {
   const state = JSON.parse(text) as CampaignState | null;
   for (const [name, empty] of Object.entries(newTally())) {
@@ -68,13 +68,13 @@ export function readState(text: string): CampaignTally {
   return { ...newTally(), ...state!, done: state!.done.flatMap(seeds) };
 }
 
-/** Seeds that are still to be run: new ones, and first of all those that failed, since somebody may have mended what they met. */
+/** Seeds that are still to be run: first those that failed, because the fault may be fixed, then new ones. */
 export function seedsLeft(tally: CampaignTally, all: readonly number[]): number[] {
   const known = new Set(tally.done);
   return [...tally.failures.map(({ seed }) => seed), ...all.filter((seed) => !known.has(seed))];
 }
 
-/** What was mended is told by its rule; its pages of facts are of no more use. */
+/** A fixed failure keeps its rule; its pages of facts are no longer useful. */
 function short({ seed, rule, message }: Failure): Failure {
   return { seed, rule, message: message.split("\n", 1)[0]! };
 }

@@ -1,15 +1,13 @@
 import { Broken } from "./broken.ts";
 import { type Change, isLauncher, type Rule } from "./rule.ts";
 
-/** What the check itself remembers of a request. */
+/** What the check itself records of a request. */
 interface RequestMemory {
   readonly tenant_name: unknown;
   readonly requestor: unknown;
 }
 
-/**
- * The client's promise: a node says whose it is. What was asked is what the client wrote, and not what a launcher says of it later.
- */
+/** Promise to the client: a node names the tenant and requestor of its request, as the client wrote them, not as a launcher wrote later. */
 export class AskedFor implements Rule {
   readonly #asked = new Map<string, RequestMemory>();
 
@@ -29,7 +27,7 @@ export class AskedFor implements Rule {
       const says = after!.data[field] ?? null;
       if (says !== asked[field])
         throw new Broken(
-          "a node says whose it is",
+          "a node names its tenant and requestor",
           write,
           `${id} of ${request}: ${field} is ${JSON.stringify(says)}, not ${JSON.stringify(asked[field])}`,
         );

@@ -3,19 +3,21 @@ import { Broken } from "./broken.ts";
 import type { Replay } from "./replay.ts";
 import { type Change, type Rule, stateOf } from "./rule.ts";
 
-/** Somebody who only looks whether a lock is free is gone from its line after this long, milliseconds: a session's end, at worst. */
+/**
+ * A contender of a process that only looks whether a lock is free is gone after this long, milliseconds: at worst after a session's end.
+ */
 const LOOK_MS = 20_000;
 
 /**
- * Rules 1 and 2: a nodeset is delivered whole, from one pool (of one zone where the pool says so), in the order that was asked for,
- * free of locks, and nobody else's.
+ * Rules 1 and 2: a nodeset is delivered whole, from one pool (and one zone if the pool says so), in the requested order, unlocked, and to
+ * one request only.
  */
 export class Delivery implements Rule {
-  /** Nodes of requests that were fulfilled, with the request. */
+  /** Nodes of fulfilled requests, with the request. */
   readonly #given = new Map<string, string>();
   readonly #zoned: string | undefined;
 
-  /** `zoned`: the pool whose nodesets are of one zone each. */
+  /** `zoned`: the pool whose nodesets have one zone each. */
   constructor(zoned: string | undefined) {
     this.#zoned = zoned;
   }
@@ -51,19 +53,19 @@ export class Delivery implements Rule {
     }
     if (pools.size > 1) throw new Broken("a nodeset comes from one pool", write, [...pools].join(", "));
     if (pools.has(this.#zoned ?? "") && zones.size > 1)
-      throw new Broken("a nodeset is of one zone", write, `${id}: ${[...zones].join(", ")}`);
+      throw new Broken("a nodeset has one zone", write, `${id}: ${[...zones].join(", ")}`);
   }
 }
 
 /**
- * Our own contender must be gone. Another launcher may be looking whether the lock is free, as the contract has it (create,
- * list, go): its contender stands for a round trip, or until its session ends if it died in between, and never for longer.
+ * Our own contender must be gone. Another launcher may be looking whether the lock is free, as the contract allows (create, list, delete):
+ * its contender exists for a round trip, or until its session expires if it died in between, and never for longer.
  */
 function checkUnlocked({ nodeLocks, now }: Replay, id: string, node: string, write: AppliedWrite): void {
   for (const { name, client, since } of nodeLocks.line(node)) {
     if (client !== write.client && now - since <= LOOK_MS) continue;
     const what = `${id}: ${node} has ${name} of ${client}, ${Math.round(now - since)} ms old`;
-    throw new Broken("nodes are unlocked before fulfilled shows", write, what);
+    throw new Broken("nodes are unlocked before fulfilled is visible", write, what);
   }
 }
 

@@ -1,7 +1,7 @@
 /** A create or delete of a machine at a cloud. */
 export interface Effect {
   readonly kind: "create" | "delete";
-  /** `sent`: a process makes the call. `done`: the cloud carries it out, whoever still waits for it. */
+  /** `sent`: a process makes the call. `done`: the cloud carries it out, whether or not anybody still waits for it. */
   readonly moment: "sent" | "done";
   readonly provider: string;
   /** The node that the machine is tagged with; undefined: none. */

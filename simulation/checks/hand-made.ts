@@ -2,7 +2,7 @@ import type { AppliedWrite, Op, OpResult } from "@nodeyard/tree";
 import type { Effect } from "./effect.ts";
 import { LogCheck, type Setting } from "./log-check.ts";
 
-/** A check that is told of hand-made writes and effects, for tests of the rules. */
+/** A check with hand-made writes and effects, for tests of the rules. */
 export function handMade(setting: Setting = {}) {
   const check = new LogCheck(setting);
   let zxid = 0n;
@@ -10,12 +10,12 @@ export function handMade(setting: Setting = {}) {
     check,
     /** One write `at` virtual milliseconds. */
     does(at: number, client: string, ...ops: Op[]): void {
-      // Sequential creates are told by the name that they were given.
+      // Sequential creates are recognised by the name that they were given.
       const results = ops.map(({ op, path }) => ({ op, path }) as OpResult);
       const write: AppliedWrite = { zxid: ++zxid, at, client, session: 1n, ops, results };
       check.take(write, at);
     },
-    /** What goes with a session of the client. */
+    /** What is deleted with a session of the client. */
     ends(at: number, client: string, ...ops: Op[]): void {
       const results = ops.map(({ op }) => ({ op }) as OpResult);
       check.take({ zxid: ++zxid, at, client, session: 1n, ops, results, sessionEnd: true }, at);

@@ -10,7 +10,7 @@ interface Held {
   readonly since: Moment;
 }
 
-/** The operator's promise: a launcher takes a held node away when its hold expires, and neither before nor long after. */
+/** Promise to the operator: a launcher deletes a held node when its hold expires, neither before nor long after. */
 export class HoldLengths implements Rule {
   readonly #held = new Map<string, Held>();
   #calmSince = Number.POSITIVE_INFINITY;
@@ -22,7 +22,7 @@ export class HoldLengths implements Rule {
   onNode({ id, before, after, write }: Change, replay: Replay): void {
     const held = this.#held.get(id);
     const now = momentOf(write, replay);
-    // A client that lost the answer writes the same once more: the hold began with the first.
+    // A client that lost the answer writes the same once more: the hold began with the first write.
     const isRepeated = stateOf(before) === "hold" && before?.data.state_time === after?.data.state_time;
     if (stateOf(after) === "hold" && !isLauncher(write.client)) {
       const seconds = (after!.data.hold_expiration as number | null) ?? 0;

@@ -4,14 +4,14 @@ import type { Replay } from "./replay.ts";
 import type { Change, Rule } from "./rule.ts";
 
 const UPLOAD = /^\/nodepool\/images\/[^/]+\/builds\/[^/]+\/providers\/[^/]+\/images\/\d{10}$/;
-/** A launch may be under way when its image goes: calls are late by so much at most, milliseconds. */
+/** A launch may be in flight when its image is deleted: calls are late by at most this, milliseconds. */
 const UNDER_WAY_MS = 5_000;
 
-/** The client's promise: what boots is an upload that is ready, or was until a moment ago. */
+/** Promise to the client: a booted upload is ready, or was until a moment ago. */
 export class Images implements Rule {
   readonly #readyUntil = new Map<string, number>();
 
-  /** A launch says what it boots. */
+  /** A launch records what it boots. */
   onNode({ id, before, after, write }: Change, { now }: Replay): void {
     const image = after?.data.image_id;
     if (image === before?.data.image_id) return;

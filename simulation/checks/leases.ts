@@ -5,20 +5,20 @@ import { isLauncher, type Rule } from "./rule.ts";
 import { LATE_MS, type Moment, momentOf, passed } from "./time.ts";
 
 const LEASE = /^\/nodeyard\/leases\/([^/]+)$/;
-/** The client says in the owner for how long it asked: `cli@for-5000`. */
+/** The client writes into the owner for how long it asked: `cli@for-5000`. */
 const FOR = /@for-(\d+)$/;
 
-/** Between asking and the record, at most, milliseconds. */
+/** Between request and record, at most, milliseconds. */
 const UNDER_WAY_MS = 60_000;
 
 interface Open {
   readonly forMs: number;
   readonly since: Moment;
-  /** Its owner gave it back, or no pool could serve it. */
+  /** Its owner released it, or no pool could serve it. */
   over: boolean;
 }
 
-/** The client's promise: a lease is not ended before its time, unless its owner gives it back, nor held for long after it. */
+/** Promise to the client: a lease is not ended before its time, unless its owner releases it, nor held for long after it. */
 export class LeaseLengths implements Rule {
   readonly #open = new Map<string, Open>();
   #calmSince = Number.POSITIVE_INFINITY;
@@ -64,11 +64,11 @@ export class LeaseLengths implements Rule {
   }
 }
 
-/** Counted from when the client asked, a little before its record stood. */
+/** Counted from the client's request, a little before its record existed. */
 function askedAt(op: Extract<Op, { op: "create" }>, write: AppliedWrite, { now }: Replay): Moment {
   const { created } = JSON.parse(Buffer.from(op.data ?? "").toString()) as { created: number };
   const since = write.at - created;
-  // A call that was lost is made late: the clock may have been set meanwhile, and then says nothing.
+  // A lost call is repeated late: the clock may have been set in between, and then proves nothing.
   return { tree: created, steady: since < 0 || since > UNDER_WAY_MS ? now : now - since };
 }
 

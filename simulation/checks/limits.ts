@@ -12,7 +12,7 @@ export interface Limits {
   /** By `<provider>/<pool>`. */
   readonly pools?: ReadonlyMap<string, Amounts>;
   readonly tenants?: ReadonlyMap<string, Amounts>;
-  /** What a cloud gives us in all, by provider. */
+  /** What a cloud allows us in all, by provider. */
   readonly providers?: ReadonlyMap<string, Amounts>;
   /** Nodes that each launcher may launch at once, by provider. */
   readonly launching?: ReadonlyMap<string, Amounts>;
@@ -21,7 +21,7 @@ export interface Limits {
 type Kind = keyof Limits;
 type Sums = Readonly<Record<Kind, ReadonlyMap<string, Required<Amounts>>>>;
 
-/** What the records take, of each kind of limit. A node that is nobody's keeps the name of its last tenant. */
+/** What the records use, for each kind of limit. An idle node keeps the name of its last tenant, but does not count for it. */
 export function takenOf(nodes: ReadonlyMap<string, Znode>): Sums {
   const sum = () => new Map<string, Required<Amounts>>();
   const [pools, tenants, providers, launching] = [sum(), sum(), sum(), sum()];
@@ -30,7 +30,7 @@ export function takenOf(nodes: ReadonlyMap<string, Znode>): Sums {
     const cores = (data.resources as { cores?: number } | null)?.cores ?? 0;
     add(pools, `${data.provider}/${data.pool}`, cores);
     add(providers, String(data.provider), cores);
-    // Of each launcher alone: what they may launch together is not reserved among them. One whose record cannot be read is not waited for.
+    // Per launcher: launchers do not reserve concurrent launches among themselves. A node with an unreadable record does not count.
     if (damaged !== true && (data.state === "init" || data.state === "building"))
       add(launching, `${data.provider} ${data.launcher}`, cores);
     const given = (data.allocated_to ?? null) !== null;
@@ -39,7 +39,7 @@ export function takenOf(nodes: ReadonlyMap<string, Znode>): Sums {
   return { pools, tenants, providers, launching };
 }
 
-/** Rule 3: what the records take never exceeds a limit of their pool, provider or tenant, nor what may be launched at once. */
+/** Rule 3: what the records use never exceeds a limit of their pool, provider or tenant, nor the number of concurrent launches. */
 export class LimitsHold implements Rule {
   readonly #limits: Limits;
 

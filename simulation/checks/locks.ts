@@ -1,10 +1,10 @@
 /**
- * Holder of a durable contender: any launcher may act for a lease, and for a metastatic provider who owns it; what they write checks
- * the record's version.
+ * Holder of a durable contender: any launcher may act for a lease, and the leader for a metastatic provider; their writes check the
+ * record's version.
  */
 export const DURABLE = "a lease or a metastatic provider";
 
-/** Whoever stands in a node's line for more than a look: launchers only look, or make the node and clear it away. */
+/** Whether the client's contender on a node is more than a look: launchers only look, or make the node and delete it. */
 export function isUser(client: string): boolean {
   return client === DURABLE || !(client.startsWith("launcher-") || client === "python");
 }
@@ -14,7 +14,7 @@ interface Contender {
   readonly since: number;
 }
 
-/** Who stands in line for the locks of one kind of record. */
+/** The contenders for the locks of one kind of record. */
 export class Locks {
   readonly #lines = new Map<string, Map<string, Contender>>();
 
@@ -23,7 +23,7 @@ export class Locks {
     this.#lines.set(id, line.set(name, { client, since }));
   }
 
-  /** Returns whose it was. */
+  /** Returns the client that had it. */
   remove(id: string, name: string): string | undefined {
     const line = this.#lines.get(id);
     const client = line?.get(name)?.client;
@@ -39,7 +39,7 @@ export class Locks {
     return line.get(head ?? "")?.client;
   }
 
-  /** What somebody has, or stands in line for. */
+  /** Records that the client holds or has a contender for. */
   ids(): readonly string[] {
     return [...this.#lines.keys()];
   }
@@ -48,7 +48,7 @@ export class Locks {
     return [...(this.#lines.get(id) ?? [])].map(([name, contender]) => ({ name, ...contender }));
   }
 
-  /** Ids of what this client holds. */
+  /** Ids of the records that this client holds. */
   heldBy(client: string): ReadonlySet<string> {
     return new Set([...this.#lines.keys()].filter((id) => this.holder(id) === client));
   }

@@ -18,32 +18,32 @@ import { type Change, type Rule, stateOf } from "./rule.ts";
 import { Slots } from "./slots.ts";
 import { type Promised, Usable } from "./usable.ts";
 
-/** What the checks must know of the configuration. */
+/** What the checks need to know of the configuration. */
 export interface Setting extends Limits {
   /** The provider whose nodes are slots. */
   readonly slicer?: string;
-  /** The pool whose nodesets are of one zone each. */
+  /** The pool whose nodesets have one zone each. */
   readonly zoned?: string;
-  /** The provider whose nodes are hosts that exist on their own. */
+  /** The provider whose nodes are existing hosts. */
   readonly hosts?: string;
-  /** What a ready node says, by label. */
+  /** Attributes of a ready node, by label. */
   readonly promised?: ReadonlyMap<string, Promised>;
   /** By label. */
   readonly minReady?: ReadonlyMap<string, number>;
 }
 
-/** A jump of a clock that is larger is noticed (rule 8), milliseconds. */
+/** A jump of a clock above this is noticed (rule 8), milliseconds. */
 const NOTICED_MS = 30_000;
 
 export type Moved = (kind: "node" | "request", id: string, from: string | null, to: string | null) => void;
 
-/** Replays every applied write of a run, and what clouds did between them, and holds each against the rules: one file each. */
+/** Replays every applied write of a run, and the calls of clouds between them, and checks each against the rules: one file each. */
 export class LogCheck {
   readonly #replay = new Replay();
   readonly #rules: readonly Rule[];
   readonly #moved: Moved;
 
-  /** `moved` is told every change of state. */
+  /** `moved` is called with every state transition. */
   constructor(setting: Setting, moved: Moved = () => {}) {
     this.#moved = moved;
     this.#rules = [
@@ -88,7 +88,7 @@ export class LogCheck {
         if (kind === "node") rule.onNode?.(change, replay);
         else rule.onRequest?.(change, replay);
       const [from, to] = [stateOf(change.before), stateOf(change.after)];
-      // An operator may remove what cannot be read, in whatever state it was.
+      // An operator may remove an unreadable record, whatever its state was.
       const isRemoval = change.before?.damaged === true && change.after === undefined;
       if (from !== to && !isRemoval) this.#moved(kind, change.id, from, to);
     };
@@ -99,7 +99,7 @@ export class LogCheck {
     for (const rule of this.#rules) rule.onWrite?.(write, replay);
   }
 
-  /** To be told between the writes before and after which it happened. */
+  /** Call it between the writes before and after which the effect happened. */
   takeEffect(effect: Effect): void {
     for (const rule of this.#rules) rule.onEffect?.(effect, this.#replay);
   }

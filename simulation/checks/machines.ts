@@ -3,9 +3,9 @@ import type { Effect } from "./effect.ts";
 import type { Replay } from "./replay.ts";
 import { type Rule, stateOf } from "./rule.ts";
 
-/** A launch that was given up removes what it made under the record that it still has; a deletion says so first. */
+/** A launch that was given up removes its machine under the record that it still has; a deletion first sets the state. */
 const MAY_SEND_DELETE: ReadonlySet<string | null> = new Set(["building", "deleting", "deleted"]);
-/** A call that was sent is carried out some time later; its node may be on its way out by then, and is nobody's. */
+/** A call is carried out some time after it was sent; its node may be in deletion by then, without a user. */
 const MAY_LOSE: ReadonlySet<string | null> = new Set([
   null,
   "init",
@@ -17,8 +17,8 @@ const MAY_LOSE: ReadonlySet<string | null> = new Set([
 ]);
 
 /**
- * Rules 1 and 5, of the cloud: a machine is made for a record that stands (intent before effect) and unmade only when its node goes,
- * both under the node's lock and by a process that may trust its session. What has no record may be deleted by anybody.
+ * Rules 1 and 5, for clouds: a machine is created only for an existing record (intent before effect) and deleted only when its node ends,
+ * both under the node's lock and by a process that may trust its session. Any process may delete a machine without a record.
  */
 export class Machines implements Rule {
   onEffect(effect: Effect, replay: Replay): void {
@@ -53,7 +53,7 @@ export class Machines implements Rule {
   }
 }
 
-/** Whoever cannot know yet that its session has ended trusts the locks that it had then (rule 1). */
+/** A process that cannot know yet that its session has ended trusts the locks that it had then (rule 1). */
 function holds({ client, session }: Effect, node: string, { nodeLocks, heldToTheEnd }: Replay): boolean {
   return nodeLocks.holder(node) === client || heldToTheEnd.get(session)?.has(node) === true;
 }

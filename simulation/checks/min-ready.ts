@@ -3,11 +3,11 @@ import { Broken } from "./broken.ts";
 import type { Replay } from "./replay.ts";
 import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
 
-/** A lost event is made good by a resync, and a clock that jumped is believed, milliseconds. */
+/** A lost event is repaired by a resync, and a clock that jumped is believed, milliseconds. */
 const SETTLED_MS = 120_000;
 /**
- * An idle node that goes to make room for others is asked for anew at once, and locked a moment later; one whose lock somebody took and
- * gave back seemed to be going until then. Milliseconds.
+ * An idle node that is deleted to make room is requested again at once, and locked a moment later; until then, one whose lock was taken and
+ * released seemed to be in deletion. Milliseconds.
  */
 const GOING_MS = 5_000;
 
@@ -16,18 +16,18 @@ const CONTENDER = /^\/nodepool\/nodes\/(\d{10})\/lock\/./;
 interface RequestMemory {
   readonly label: string;
   readonly at: number;
-  /** Those that were enough without it. */
+  /** The other nodes that were enough without it. */
   readonly idle: readonly string[];
 }
 
-/** The operator's promise: no more nodes are made ready ahead of requests than `min-ready` says, once all is calm. */
+/** Promise to the operator: once the faults are over, no more nodes are launched ahead of requests than `min-ready` says. */
 export class MinReady implements Rule {
   /** By label. */
   readonly #wanted: ReadonlyMap<string, number>;
   #settledAt = Number.POSITIVE_INFINITY;
-  /** Requests that seem to be too many, by id. */
+  /** Requests that seem to be surplus, by id. */
   readonly #doubtful = new Map<string, RequestMemory>();
-  /** When somebody last left the line of a node's lock, by node. */
+  /** When a node last lost a contender, by node. */
   readonly #unlockedAt = new Map<string, number>();
 
   constructor(wanted: ReadonlyMap<string, number>) {
@@ -72,6 +72,6 @@ export class MinReady implements Rule {
 function isIdle({ nodes, nodeLocks }: Replay, id: string, label: string): boolean {
   const node = nodes.get(id);
   const free = stateOf(node) === "ready" && (node!.data.allocated_to ?? null) === null;
-  // One that is locked is about to be given away, or replaced.
+  // A locked node is about to be given away, or replaced.
   return free && nodeLocks.holder(id) === undefined && (node!.data.type as string[]).includes(label);
 }

@@ -5,7 +5,7 @@ const path = (number: number, priority = "200") =>
   `/nodepool/requests/${priority}-${String(number).padStart(10, "0")}`;
 const wants = (count: number, state = "requested") => ({ state, node_types: Array(count).fill("small") });
 
-/** One who wants several, and so many later ones, each of `count`, that are accepted first. */
+/** One request for several nodes, and then this many later ones, each for `count`, that are accepted first. */
 function passed(times: number, count: number, priority?: string) {
   const { does } = handMade();
   const register = { supported_labels: ["small"] };
@@ -21,13 +21,13 @@ function passed(times: number, count: number, priority?: string) {
   }
 }
 
-test("who waits is passed now and then, and not again and again", () => {
+test("a waiting request is overtaken sometimes, but not again and again", () => {
   passed(6, 3);
-  expect(() => passed(7, 3)).toThrow("nobody is passed again and again");
+  expect(() => passed(7, 3)).toThrow("no request is overtaken again and again");
   passed(20, 1);
-  expect(() => passed(21, 1)).toThrow("nobody is passed again and again");
+  expect(() => passed(21, 1)).toThrow("no request is overtaken again and again");
 });
 
-test("those of a higher priority pass", () => {
+test("requests of a higher priority overtake", () => {
   passed(30, 3, "100");
 });

@@ -2,9 +2,9 @@ import { Broken } from "./broken.ts";
 import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
 
 /**
- * Of later requests so many may be served first while an earlier one waits to be, by how many nodes they want. A few are: launchers see
- * paths at different moments, an operator has a backing node go, and what is free is of no use to who wants more. The
- * most that was seen is 2 and 7; without a reservation for the head of a queue a rush (`rush.ts`) lets 39 and more pass.
+ * How many later requests may be served while an earlier one waits, by how many nodes they want. A few may be: launchers see paths at
+ * different moments, an operator retires a backing node, and one free node is of no use to a request for more. The most that was seen is 2
+ * and 7; without a reservation for the first request of a queue a rush (`rush.ts`) lets 39 and more overtake.
  */
 const MOST = { same: 6, fewer: 20 };
 
@@ -13,12 +13,12 @@ interface Waiting {
   readonly tenant: unknown;
   /** In the order in which requests are to be served. */
   readonly key: string;
-  /** Later ones that were accepted and served meanwhile: one that is put back has taken nothing. */
+  /** Later requests that were accepted and served in between: one that is reset has taken nothing. */
   readonly passed: { same: number; fewer: number };
   readonly accepted: Map<string, "same" | "fewer">;
 }
 
-/** Rule 4, of the order: who asks later, with the same priority or a lower one, is not served first again and again. */
+/** Rule 4, of the order: a later request with the same priority or a lower one does not overtake again and again. */
 export class Order implements Rule {
   readonly #waiting = new Map<string, Waiting>();
 
@@ -43,15 +43,15 @@ export class Order implements Rule {
       accepted.delete(id);
       if (kind !== undefined && ++passed[kind] > MOST[kind])
         throw new Broken(
-          "nobody is passed again and again",
+          "no request is overtaken again and again",
           write,
-          `${other} waits for ${labels}; ${id} is the ${passed[kind]}th later one that is served (${kind})`,
+          `${other} waits for ${labels}; ${id} is the ${passed[kind]}th later request that is served first (${kind})`,
         );
     }
   }
 
   #note(id: string, data: Readonly<Record<string, unknown>>): void {
-    // Those for min-ready are served when nobody else waits.
+    // Min-ready requests are served when no other request waits.
     if (id.startsWith("900-")) return;
     const labels = data.node_types as string[];
     for (const { accepted } of this.#waiting.values()) accepted.delete(id);

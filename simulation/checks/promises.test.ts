@@ -11,7 +11,7 @@ describe("a lease of ten seconds", () => {
     return made;
   };
 
-  test("is not ended before its time, counted from when it was asked for", () => {
+  test("is not ended before its time, counted from its request", () => {
     const { does } = asked();
     does(5_000, "launcher-0", sets(LEASE, lease("granted")));
     expect(() => does(10_999, "launcher-0", sets(LEASE, lease("released")))).toThrow("lasts its time");
@@ -24,7 +24,7 @@ describe("a lease of ten seconds", () => {
     does(2_100, "launcher-0", { op: "delete", path: LEASE });
   });
 
-  test("is not taken away unsaid", () => {
+  test("is not deleted without a release", () => {
     expect(() => asked().does(2_000, "launcher-0", { op: "delete", path: LEASE })).toThrow("lasts its time");
   });
 
@@ -52,13 +52,13 @@ describe("a hold of ten seconds", () => {
   };
   const goes = [locks("d"), sets(NODE, { state: "deleting" })];
 
-  test("is not ended before by a launcher, but by people", () => {
+  test("is not ended early by a launcher, but may be by people", () => {
     expect(() => held().does(10_999, "launcher-0", ...goes)).toThrow("a hold lasts its time");
     held().does(11_000, "launcher-0", ...goes);
     held().does(2_000, "operator", ...goes);
   });
 
-  test("that never expires is people's alone", () => {
+  test("that never expires is ended only by people", () => {
     expect(() => held(null).does(1_000_000, "launcher-0", ...goes)).toThrow("a hold lasts its time");
   });
 
@@ -79,12 +79,12 @@ describe("a static host", () => {
   };
   const goes = [locks("d"), sets(NODE, { state: "deleting", provider: "lab" })];
 
-  test("rests when its user vanished", () => {
+  test("rests when its user's session was lost", () => {
     expect(() => deserted().does(60_999, "launcher-0", ...goes)).toThrow("a deserted host rests");
     deserted().does(61_000, "launcher-0", ...goes);
   });
 
-  test("is given anew at once when its user gave it back", () => {
+  test("is given again at once when its user returned it", () => {
     const { does } = handMade({ hosts: "lab" });
     does(0, "setup", makes(NODE, { state: "ready", provider: "lab" }));
     does(1, "zuul", locks("z"), sets(NODE, { state: "used", provider: "lab" }), unlocks("z"));
@@ -95,17 +95,17 @@ describe("a static host", () => {
 describe("a node", () => {
   const REQUEST = "/nodepool/requests/100-0000000001";
 
-  test("says whose it is, by what the client wrote", () => {
+  test("names its tenant and requestor as the client wrote them", () => {
     const { does } = handMade();
     const request = { state: "requested", node_types: ["small"], tenant_name: "t1", requestor: "zuul" };
     does(0, "zuul", makes(REQUEST, request));
     const node = { state: "init", allocated_to: "100-0000000001", requestor: "zuul" };
     does(1, "launcher-0", makes(NODE, { ...node, tenant_name: "t1" }));
     const other = NODE.replace(/2$/, "3");
-    expect(() => does(2, "launcher-0", makes(other, node))).toThrow("a node says whose it is");
+    expect(() => does(2, "launcher-0", makes(other, node))).toThrow("a node names its tenant and requestor");
   });
 
-  test("that is ready has what was promised of its label", () => {
+  test("that is ready has the attributes of its label", () => {
     const promised = new Map([["small", { username: "ci", interface_ip: (ip: unknown) => ip !== null }]]);
     const { does } = handMade({ promised });
     const node = { state: "ready", type: ["small"], username: "ci", interface_ip: "192.0.2.1" };
@@ -116,7 +116,7 @@ describe("a node", () => {
     }
   });
 
-  test("is launched within what its provider may launch at once, and have in all", () => {
+  test("is launched within the limits of its provider, concurrent and in all", () => {
     const one = new Map([["east", { instances: 1 }]]);
     const other = NODE.replace(/2$/, "3");
     for (const [limits, state] of [
@@ -146,13 +146,13 @@ describe("min-ready of one", () => {
     expect(() => idle().does(136_000, "launcher-0", sets("/other", {}))).toThrow("no more is kept ready");
   });
 
-  test("is asked for again when an idle node is about to go", () => {
+  test("is requested again when an idle node is about to be deleted", () => {
     const { does } = idle();
     does(130_001, "launcher-0", locks("d"), sets(NODE, { state: "deleting", type: ["small"] }));
     does(136_000, "launcher-0", sets("/other", {}));
   });
 
-  test("is of labels that have it", () => {
+  test("is only for labels that have it", () => {
     const { does } = handMade({ minReady: new Map() });
     expect(() => does(0, "launcher-0", makes("/nodepool/requests/900-1", asked("small")))).toThrow(
       "only labels",

@@ -10,12 +10,12 @@ interface Pool {
 }
 
 const POOL = /^\/nodepool\/components\/pool\/./;
-/** The accept of a pool may be under way when its component goes: calls are late by so much at most, milliseconds. */
+/** The accept of a pool may be in flight when its component is deleted: calls are late by at most this, milliseconds. */
 const UNDER_WAY_MS = 5_000;
 
-/** A pool stands in the registry before it accepts a request (docs/contract/records.md, "Component"). */
+/** A pool is in the registry before it accepts a request (docs/contract/records.md, "Component"). */
 export class Registry implements Rule {
-  /** Those that left a moment ago included. */
+  /** With those that left a moment ago. */
   readonly #pools = new Map<string, Pool>();
 
   onRequest({ id, before, after, write }: Change, { now }: Replay): void {

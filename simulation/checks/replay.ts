@@ -7,7 +7,7 @@ import type { Change } from "./rule.ts";
 export interface Znode {
   readonly data: Record<string, unknown>;
   readonly version: number;
-  /** Somebody wrote over it what cannot be read: `data` is what it said before, which goes on to count. */
+  /** The record was overwritten with unreadable text: `data` is what it said before, which continues to count. */
   readonly damaged?: true;
 }
 
@@ -24,25 +24,25 @@ interface Listener {
   readonly request: (change: Change) => void;
 }
 
-/** The tree as its writes made it: records, and who stands in line for their locks. */
+/** The tree as its writes made it: records, and the contenders for their locks. */
 export class Replay {
   readonly nodes = new Map<string, Znode>();
   readonly requests = new Map<string, Znode>();
   readonly nodeLocks = new Locks();
   readonly requestLocks = new Locks();
-  /** When the write that is looked at was made, by a clock that never jumps, milliseconds. */
+  /** When the present write was made, by a clock that never jumps, milliseconds. */
   now = 0;
   /**
    * How far a launcher's wall clock may be off at most without being distrusted, by client, milliseconds: what it reads between the jump
    * and its next write is off by as much (rule 8: jumps above 30 s are noticed).
    */
   readonly believed = new Map<string, number>();
-  /** Nodes whose last user went with the write that is looked at. */
+  /** Nodes whose last user left with the present write. */
   readonly left = new Set<string>();
-  /** Nodes whose locks a session held as it ended, by session. */
+  /** Nodes whose locks a session held when it ended, by session. */
   readonly heldToTheEnd = new Map<bigint, ReadonlySet<string>>();
 
-  /** Carries one write out; `listener` is told each change of a record as the operations come. */
+  /** Carries one write out; `listener` is called with each change of a record, in the order of the operations. */
   take(write: AppliedWrite, at: number, listener: Listener): void {
     this.now = at;
     this.left.clear();
@@ -104,7 +104,7 @@ export class Replay {
     else this.requestLocks.add(request, name, write.client, this.now);
   }
 
-  /** Paths of the write's records whose locks its client holds before it. */
+  /** Paths of the write's records whose locks its client held before it. */
   #heldBefore({ ops, client }: AppliedWrite): ReadonlySet<string> {
     const held = new Set<string>();
     for (const { op, path } of ops) {
@@ -118,7 +118,7 @@ export class Replay {
   }
 }
 
-/** Undefined for what cannot be read. */
+/** Undefined for an unreadable record. */
 function dataOf(op: Extract<Op, { op: "create" | "set" }>): Znode["data"] | undefined {
   try {
     const data = JSON.parse(utf8.decode(op.data)) as Znode["data"];

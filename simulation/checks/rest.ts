@@ -3,13 +3,13 @@ import { Broken } from "./broken.ts";
 import type { Replay } from "./replay.ts";
 import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
 
-/** What a static host is not offered for after its user went without a word (rule 1), milliseconds. */
+/** How long a static host is not offered after its user's session was lost (rule 1), milliseconds. */
 const REST_MS = 60_000;
 
-/** Rule 1, of static hosts: one whose user vanished rests until the user's sessions have surely ended. Slots: `slots.ts`. */
+/** Rule 1, for static hosts: a host whose user's session was lost rests until the user's sessions have surely ended. Slots: `slots.ts`. */
 export class HostsRest implements Rule {
   readonly #provider: string | undefined;
-  /** When the last user of a node in use went, by node. */
+  /** When the last user of a node in use left, by node. */
   readonly #deserted = new Map<string, number>();
 
   constructor(provider: string | undefined) {

@@ -2,10 +2,10 @@ import type { AppliedWrite, Op } from "@nodeyard/tree";
 import type { Effect } from "./effect.ts";
 import type { Replay, Znode } from "./replay.ts";
 
-/** A record that one operation of a write made, changed or deleted. */
+/** A record that one operation of a write created, changed or deleted. */
 export interface Change {
   readonly id: string;
-  /** Undefined: the operation made it. */
+  /** Undefined: the operation created it. */
   readonly before: Znode | undefined;
   /** Undefined: the operation deleted it. */
   readonly after: Znode | undefined;
@@ -16,17 +16,17 @@ export interface Change {
 }
 
 /**
- * One thing that must always hold. Each method throws `Broken` when it does not; the replay shows the tree with the change that is
- * looked at, and nothing that came later.
+ * A rule that must always hold. Each method throws `Broken` if it does not; the replay shows the tree at the present change, without later
+ * ones.
  */
 export interface Rule {
   onNode?(change: Change, replay: Replay): void;
   onRequest?(change: Change, replay: Replay): void;
-  /** After the write has been carried out in full. */
+  /** After the whole write has been carried out. */
   onWrite?(write: AppliedWrite, replay: Replay): void;
   /** A cloud was called, or changed. */
   onEffect?(effect: Effect, replay: Replay): void;
-  /** The faults are over: from now on what is promised with a time is due. */
+  /** The faults are over: from now on guarantees with a time limit apply. */
   onCalm?(replay: Replay): void;
 }
 

@@ -5,7 +5,7 @@ import { handMade, ID, json, locks, makes, NODE, sets, unlocks } from "./hand-ma
 const BACKING = "/nodepool/nodes/0000000001";
 const CLAIM = "/nodeyard/slots/0000000001/0";
 
-/** A slot whose user stands in its node's line. */
+/** A slot whose user has a contender on its node. */
 function inUse() {
   const { does } = handMade({ slicer: "slices" });
   const backing = { state: "in-use", user_data: JSON.stringify({ slots: 2, failed: false }) };
@@ -31,7 +31,7 @@ test("a deserted slot rests from its user's end: a launcher that only looks is n
   does(61_000, "launcher-2", locks("delete"), ...frees);
 });
 
-test("nor does one that looks while the user goes put the user's end off", () => {
+test("nor does a launcher that looks while the user leaves postpone the user's end", () => {
   const does = inUse();
   does(900, "launcher-1", locks("look"));
   does(1_000, "zuul", unlocks("zuul"));
@@ -39,7 +39,7 @@ test("nor does one that looks while the user goes put the user's end off", () =>
   expect(() => does(60_999, "launcher-2", locks("delete"), ...frees)).toThrow("a deserted slot rests");
 });
 
-test("a slot that is freed before its minute is over is found out, also by the second user's end", () => {
+test("a slot that is freed before its minute is over breaks the rule, also after the second user's end", () => {
   const does = inUse();
   does(1_000, "zuul", unlocks("zuul"));
   does(2_000, "cli", locks("cli"));
@@ -47,7 +47,7 @@ test("a slot that is freed before its minute is over is found out, also by the s
   expect(() => does(61_000, "launcher-2", locks("delete"), ...frees)).toThrow("a deserted slot rests");
 });
 
-test("one that is given back is free at once", () => {
+test("a slot that was returned is free at once", () => {
   const does = inUse();
   does(1_000, "zuul", sets(NODE, node("used")));
   does(1_000, "zuul", unlocks("zuul"));

@@ -8,7 +8,7 @@ const NODE = /^\/nodepool\/nodes\/(\d{10})$/;
 
 /** States in which a node has the slot that its record names. */
 const HAS: ReadonlySet<unknown> = new Set(["testing", "ready", "in-use", "used", "hold"]);
-/** The slot of a node whose user vanished is given to nobody for 60 s (rule 1), milliseconds. */
+/** The slot of a node whose user's session was lost is given to no other node for 60 s (rule 1), milliseconds. */
 const REST_MS = 60_000;
 
 interface Claim {
@@ -18,14 +18,14 @@ interface Claim {
 }
 
 /**
- * Rule 1, of the slots of backing nodes: one node has a slot, the record and the claim agree, none is beyond those that there are, and
- * one whose user vanished rests.
+ * Rule 1, for slots of backing nodes: a slot has one node, record and claim agree, no slot number is above the backing node's number of
+ * slots, and a slot whose user's session was lost rests.
  */
 export class Slots implements Rule {
   /** By path. */
   readonly claims = new Map<string, Claim>();
   readonly #provider: string;
-  /** When the user of a node in use went without a word, by node. */
+  /** When the user of a node in use left without returning it, by node. */
   readonly #deserted = new Map<string, number>();
 
   constructor(provider = "") {
@@ -50,7 +50,7 @@ export class Slots implements Rule {
         looked.add(claim.node);
       }
     }
-    // Who makes a node or clears it away holds its lock meanwhile: nobody has been given it.
+    // A launcher that makes or deletes a node holds its lock meanwhile: no client has been given it.
     for (const id of looked) {
       const node = nodes.get(id);
       if (node?.data.state !== "ready" || nodeLocks.holder(id) !== write.client)
@@ -61,11 +61,11 @@ export class Slots implements Rule {
   #node(write: AppliedWrite, id: string, nodes: ReadonlyMap<string, Znode>, looked: Set<string>): void {
     looked.add(id);
     const data = nodes.get(id)?.data;
-    // Whoever had it gave it back, or it is gone.
+    // Its user returned it, or it is gone.
     if (data === undefined || data.state === "used" || data.state === "hold") this.#deserted.delete(id);
     if (data?.state === "in-use") return;
     const left = [...this.claims.values()].find(({ backing }) => backing === id);
-    // A claim that goes in the same write comes after its backing node.
+    // A claim that is deleted in the same write comes after its backing node.
     const frees = write.ops.some((op) => op.op === "delete" && op.path.startsWith(`/nodeyard/slots/${id}/`));
     if (left !== undefined && !frees) {
       const what = `${id} (${data?.state ?? "gone"}) carries ${left.node}`;
@@ -99,7 +99,7 @@ export class Slots implements Rule {
   #checkNode(write: AppliedWrite, id: string, node: Znode | undefined): void {
     if (node?.data.provider !== this.#provider || !HAS.has(node.data.state)) return;
     const place = node.data.driver_data as { backing_node?: string; slot?: number } | null;
-    // Held by hand when it had failed, before it was given any.
+    // An operator held it after it had failed, before it had slots.
     if (node.data.state === "hold" && typeof place?.backing_node !== "string") return;
     const claim = this.claims.get(`/nodeyard/slots/${place?.backing_node}/${place?.slot}`);
     if (claim?.node !== id) {
@@ -113,7 +113,7 @@ function nodeOf(op: Extract<Op, { op: "create" | "set" }>): string {
   return String((JSON.parse(Buffer.from(op.data ?? "{}").toString()) as { node?: string }).node);
 }
 
-/** What a backing node's record says of its use. */
+/** What a backing node's record says about its slots. */
 function useOf(
   data: Znode["data"] | undefined,
 ): { readonly slots: number; readonly failed: boolean } | undefined {

@@ -1,10 +1,10 @@
 import { Broken } from "./broken.ts";
 import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
 
-/** What every ready record of a label or provider says; a function says whether a value will do. */
+/** Attributes of every ready record of a label or provider; a function checks a value. */
 export type Promised = Readonly<Record<string, unknown>>;
 
-/** The client's promise: who is given a ready node can use it, and as the configuration says. */
+/** Promise to the client: a ready node can be used, and is as the configuration says. */
 export class Usable implements Rule {
   readonly #promised: ReadonlyMap<string, Promised>;
 
@@ -16,7 +16,7 @@ export class Usable implements Rule {
   onNode({ id, after, write }: Change): void {
     if (stateOf(after) !== "ready" || !isLauncher(write.client)) return;
     const { data } = after!;
-    // Made by a launcher of the older kind: ours only gives it away.
+    // Made by a Python-like launcher: ours only gives it away.
     if (data.provider === "py") return;
     for (const label of (data.type ?? []) as string[])
       for (const [field, wanted] of Object.entries(this.#promised.get(label) ?? {})) {

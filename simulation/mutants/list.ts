@@ -14,7 +14,7 @@ import { TREE_FAULTS } from "./list/tree.ts";
 import { UNREADABLES } from "./list/unreadable.ts";
 import type { Mutant } from "./mutant.ts";
 
-/** One for each promise and each fence: a new one of these brings its mutant along. */
+/** One mutant for each guarantee and each fence: add one with each new guarantee or fence. */
 export const MUTANTS: readonly Mutant[] = [
   ...FENCES,
   ...REQUESTS,

@@ -10,7 +10,7 @@ export function fileOf({ file }: Mutant): string {
   return resolve(root, file);
 }
 
-/** From now on this thread loads the mutant. The product must not have been loaded yet. The returned function tells whether the file was. */
+/** From now on this thread loads the mutant. The product must not have been loaded yet. The returned function says whether the file was. */
 export function loadMutant(mutant: Mutant): () => boolean {
   const wanted = pathToFileURL(fileOf(mutant)).href;
   let loaded = false;

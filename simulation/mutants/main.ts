@@ -15,25 +15,25 @@ import {
   scoreOf,
   type Verdict,
 } from "./state.ts";
-import { Baseline, NetBroken, tryMutant } from "./try.ts";
+import { Baseline, BaselineFailed, tryMutant } from "./try.ts";
 
 const HELP = `npm run mutate -- [options]
 
-Applies small faults to the product, one at a time, and tells which of them the simulation's seeds and the tests catch.
+Applies small faults to the product, one at a time, and reports which of them the simulation's seeds and the tests catch.
 
-  --mutant NAME     only this one; may be given several times
+  --mutant NAME     only this one; can be repeated
   --tenth N         only those of a tenth of the list: N modulo 10, for instance the number of commits
-  --new             only those that the state says nothing of, and those that survived
+  --new             only those that were not tried yet, and those that survived
   --seeds N         seeds for each mutant, at most (default ${ENOUGH})
   --workers N       mutants at once (default: the number of cores)
   --limit SECONDS   for one seed or test file, at most (default 180): a run that takes longer catches nothing
-  --state FILE      what is known of each mutant (default docs/reference/mutants.json)
-  --keep            write what was found to the state and, of the default one, to docs/reference/simulation.md
+  --state FILE      state of each mutant (default docs/reference/mutants.json)
+  --keep            write the results to the state and, for the default one, to docs/reference/simulation.md
   --list            name all mutants and what catches them, and run nothing
   --json            one line of JSON at the end, none before
 
-Exit code 0: 90 % or more of all that were ever tried to the end are caught, and no mutant survived that was caught before; 1: not so, or a mutant
-does not fit the source any more; 2: wrong options.
+Exit code 0: 90 % or more of all mutants that were tried to the end are caught, and no mutant that was caught before survived; 1: otherwise,
+or a mutant no longer fits the source; 2: wrong options.
 `;
 
 const WANTED_SCORE = 0.9;
@@ -81,7 +81,7 @@ function number(text: string): number {
   return Number.isSafeInteger(value) && value >= 0 ? value : refuse(`${text} is not a number`);
 }
 
-/** All of them, whichever are run: a fault that no longer fits its source tests nothing. */
+/** All mutants, whichever are run: a mutant that no longer fits its source tests nothing. */
 function refuseStale(): void {
   const stale = MUTANTS.flatMap((mutant) => {
     try {
@@ -109,7 +109,7 @@ function list(state: MutantState): void {
 function told({ survives }: Mutant, verdict: Verdict | undefined): string {
   if (verdict?.seed !== undefined) return `seed ${verdict.seed.number}: ${verdict.seed.rule}`;
   if (verdict?.test !== undefined) return `${verdict.test.file}: ${verdict.test.name}`;
-  const endless = verdict !== undefined && verdict.endless > 0 ? `, ${verdict.endless} runs without end` : "";
+  const endless = verdict !== undefined && verdict.endless > 0 ? `, ${verdict.endless} runs did not end` : "";
   const tried = verdict === undefined ? "not tried yet" : `survives ${verdict.tried} seeds${endless}`;
   return survives === undefined ? tried : `${tried} (${survives})`;
 }
@@ -122,7 +122,7 @@ function chosen(state: MutantState): readonly Mutant[] {
     );
   if (values.new) return MUTANTS.filter(({ name }) => !isCaught(state[name]));
   if (tenth === undefined) return MUTANTS;
-  // What is known to survive is tried when the whole list is.
+  // Known survivors are tried when the whole list is.
   return MUTANTS.filter(
     ({ name }, index) =>
       index % 10 === number(tenth) % 10 && (state[name] === undefined || isCaught(state[name])),
@@ -149,13 +149,13 @@ async function run(): Promise<void> {
         const seeds = number(values.seeds);
         const verdict = await tryMutant(mutant, { seeds, limitMs, revision: at, before: known }, baseline);
         state[name] = verdict;
-        // A seed that caught it may take another course by now: only what survives all that might catch it is lost.
+        // A seed that caught it may take another course now: a mutant is lost only if it survives everything that might catch it.
         if (isCaught(known) && !isCaught(verdict) && isDecided(verdict)) lost.push(name);
         say(`${name}: ${told(mutant, verdict)}`);
         if (isCaught(verdict) && mutant.survives !== undefined)
-          say(`${name}: is caught by now; remove what the list says of why it survives`);
+          say(`${name}: is caught now; remove its reason for surviving from the list`);
       } catch (error) {
-        if (!(error instanceof NetBroken)) throw error;
+        if (!(error instanceof BaselineFailed)) throw error;
         broken.push(error.message);
         say(error.message);
       }
@@ -163,7 +163,7 @@ async function run(): Promise<void> {
       keep(state);
       const minutes = ((performance.now() - began) / 60_000).toFixed(1);
       const { tried, caught } = scoreOf(state);
-      say(`  ${done} of ${all} in ${minutes} min; of ${tried} that were ever tried ${caught} are caught`);
+      say(`  ${done} of ${all} in ${minutes} min; ${caught} of ${tried} tried ones are caught`);
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, number(values.workers)) }, work));
@@ -174,7 +174,7 @@ function say(line: string): void {
   if (!values.json) console.log(line);
 }
 
-/** In the order of the list; whole or not at all. */
+/** In the order of the list; atomic. */
 function keep(state: MutantState): void {
   if (!values.keep) return;
   const sorted = Object.fromEntries(
@@ -190,7 +190,7 @@ function conclude(state: MutantState, lost: readonly string[], broken: readonly 
     writePage(PAGE, { tally: readState(readFileSync(SEEDS, "utf8")), mutants: state });
   if (values.json) console.log(JSON.stringify({ score: share, tried, caught, lost, broken, mutants: state }));
   else {
-    for (const name of lost) console.log(`${name} was caught before, and survives now`);
+    for (const name of lost) console.log(`${name} was caught before and survives now`);
     for (const why of broken) console.log(why);
     const of = `${caught} of ${tried} mutants that were tried (${MUTANTS.length} in the list)`;
     console.log(`score ${(100 * share).toFixed(1)} %, wanted ${100 * WANTED_SCORE} %: ${of}`);

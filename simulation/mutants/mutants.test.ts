@@ -8,7 +8,7 @@ import { fileOf } from "./load.ts";
 const root = resolve(import.meta.dirname, "../..");
 const some: Mutant = { name: "some", breaks: "rule 1", file: "a.ts", find: "a < b", put: "a <= b" };
 
-test("every mutant fits the source as it is, once, and what it makes of it is a program", () => {
+test("every mutant fits the present source exactly once, and the result is a program", () => {
   for (const mutant of MUTANTS) {
     const source = readFileSync(fileOf(mutant), "utf8");
     const fault = mutated(mutant, source);
@@ -17,14 +17,14 @@ test("every mutant fits the source as it is, once, and what it makes of it is a 
   }
 });
 
-test("a mutant whose source has moved is refused, with its name and what to do", () => {
+test("a mutant whose source has moved is refused, with its name and the remedy", () => {
   expect(mutated(some, "if (a < b) return;")).toBe("if (a <= b) return;");
   for (const source of ["if (a > b) return;", "a < b && a < b"])
     expect(() => mutated(some, source)).toThrow(StaleMutant);
   expect(() => mutated(some, "")).toThrow(/mutant some: "a < b" stands 0 times in a.ts.*Adapt it/);
 });
 
-test("names are in kebab-case and each stands once; the tests that a mutant names are there", () => {
+test("names are unique and in kebab-case; the tests that a mutant names exist", () => {
   const names = MUTANTS.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   for (const { name, tests = [] } of MUTANTS) {
@@ -33,7 +33,7 @@ test("names are in kebab-case and each stands once; the tests that a mutant name
   }
 });
 
-test("the page tells the score, what caught each mutant, and who survives", () => {
+test("the page has the score, what caught each mutant, and the survivors", () => {
   const [first, second] = MUTANTS;
   const verdict = { tried: 40, endless: 0, revision: "abc" };
   const page = mutantsSection({

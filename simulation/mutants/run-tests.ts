@@ -2,7 +2,7 @@ import { startVitest } from "vitest/node";
 import { mutantOf } from "./list.ts";
 import { mutantPlugin } from "./load.ts";
 
-/** What a run of test files says at its end, as one line of JSON on standard output. */
+/** Result of a run of test files, as one line of JSON on standard output. */
 export interface TestsOutcome {
   /** Full names of the tests that failed, or the files that did not load. */
   readonly failed: readonly string[];
@@ -24,7 +24,7 @@ const vitest = await startVitest(
     maxWorkers: 1,
     reporters: [{}],
     coverage: { enabled: false },
-    // What is kept of one mutant would be taken for another, or for the product.
+    // A cached module of one mutant would be used for another, or for the product.
     fsModuleCache: false,
   },
   { plugins: fault === undefined ? [] : [fault.plugin] },

@@ -1,16 +1,16 @@
 import { existsSync, readFileSync } from "node:fs";
 import { MUTANTS } from "./list.ts";
 
-/** What became of one mutant when it was last tried. */
+/** The result of one mutant when it was last tried. */
 export interface Verdict {
   /** What caught it: a seed with the rule that it broke, or the test that failed. Absent: it survived. */
   readonly seed?: { readonly number: number; readonly rule: string };
   readonly test?: { readonly file: string; readonly name: string };
-  /** Seeds that were run of it. */
+  /** Seeds that it was run with. */
   readonly tried: number;
-  /** Seeds or tests that came to no end in time: they catch nothing. */
+  /** Seeds or tests that did not end in time: they catch nothing. */
   readonly endless: number;
-  /** The simulation does not load what it changes: no seed can tell. */
+  /** The simulation does not load the changed file: no seed can catch it. */
   readonly outside?: boolean;
   readonly revision: string;
 }
@@ -25,20 +25,22 @@ export function isCaught(verdict: Verdict | undefined): boolean {
 /** Seeds that a mutant must have survived before it counts as a survivor. */
 export const ENOUGH = 40;
 
-/** Whether it is known what becomes of it: caught, or tried by all that might catch it. */
+/** Whether the result is final: caught, or tried by everything that might catch it. */
 export function isDecided(verdict: Verdict | undefined): boolean {
   if (verdict === undefined) return false;
   return isCaught(verdict) || verdict.tried >= ENOUGH || verdict.outside === true;
 }
 
-/** What a state file says of mutants that are still in the list; nothing when there is no file. */
+/** The state of the mutants that are still in the list, from a file; empty if there is no file. */
 export function readMutants(file: string): MutantState {
   if (!existsSync(file)) return {};
   const all = JSON.parse(readFileSync(file, "utf8")) as MutantState;
   return Object.fromEntries(MUTANTS.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])));
 }
 
-/** Mutants of the list that were tried to the end, and how many of them were caught. One that is new says nothing before that. */
+/**
+ * How many mutants of the list were tried to the end, and how many of them were caught. One that is not tried to the end does not count.
+ */
 export function scoreOf(state: MutantState): {
   readonly tried: number;
   readonly caught: number;
@@ -49,7 +51,7 @@ export function scoreOf(state: MutantState): {
   return { tried, caught, share: tried === 0 ? 0 : caught / tried };
 }
 
-/** The part of docs/reference/simulation.md that says how strong the net is. */
+/** The section of docs/reference/simulation.md about mutants. */
 export function mutantsSection(state: MutantState): string {
   const { tried, caught, share } = scoreOf(state);
   const bySeed = MUTANTS.filter(({ name }) => state[name]?.seed !== undefined).length;
@@ -61,7 +63,7 @@ export function mutantsSection(state: MutantState): string {
   );
   return `## Mutants
 
-Small faults of the product, of which the net must catch 90 % (\`npm run mutate\`). Caught: ${caught} of ${MUTANTS.length} (${percent(caught / MUTANTS.length)}), ${bySeed} by
+Small faults of the product, of which seeds and tests must catch 90 % (\`npm run mutate\`). Caught: ${caught} of ${MUTANTS.length} (${percent(caught / MUTANTS.length)}), ${bySeed} by
 seeds and ${caught - bySeed} by tests. Tried to the end: ${tried}, of which ${percent(share)} are caught; open after fewer seeds: ${survivors.length - (tried - caught)};
 the others were not tried yet.
 
@@ -83,6 +85,6 @@ function row({ name, breaks }: (typeof MUTANTS)[number], verdict: Verdict | unde
         ? `${test.file}: ${test.name}`
         : verdict === undefined
           ? "not tried yet"
-          : `nobody${endless > 0 ? `; ${endless} runs came to no end` : ""}`;
+          : `nothing${endless > 0 ? `; ${endless} runs did not end` : ""}`;
   return `| ${name} | ${breaks} | ${by.replaceAll("|", "\\|")} | ${tried} | ${revision} |\n`;
 }

@@ -8,24 +8,24 @@ import type { Verdict } from "./state.ts";
 export interface TryOptions {
   /** Seeds 1 to N, at most. */
   readonly seeds: number;
-  /** One seed or one test file may take so long, milliseconds. */
+  /** Time limit of one seed or one test file, milliseconds. */
   readonly limitMs: number;
   readonly revision: string;
   /** What caught it the last time is tried first. */
   readonly before: Verdict | undefined;
 }
 
-/** Seeds that are tried before the tests, which cost as much as a few of them: what these do not catch, more of them seldom do. */
+/** Seeds that are tried before the tests, which cost as much as a few seeds: more seeds seldom catch what these do not. */
 const FIRST_SEEDS = 8;
-/** Seeds of one mutant that come to no end, at most: the others would not either. */
+/** Seeds of one mutant that do not end, at most: the others would not end either. */
 const ENDLESS = 2;
 
-/** Something fails without any mutant: it says nothing of one. */
-export class NetBroken extends Error {
-  readonly code = "mutants.net_broken";
+/** A seed or test fails without any mutant, so it proves nothing about mutants. */
+export class BaselineFailed extends Error {
+  readonly code = "mutants.baseline_failed";
 }
 
-/** What the product as it is does with what has caught a mutant: each is asked once. */
+/** The unchanged product on a seed or test that caught a mutant: each is run once. */
 export class Baseline {
   readonly #limitMs: number;
   readonly #seeds = new Map<number, Promise<void>>();
@@ -35,13 +35,13 @@ export class Baseline {
     this.#limitMs = limitMs;
   }
 
-  /** Throws NetBroken when the seed is broken without a mutant, too. */
+  /** Throws BaselineFailed if the seed also fails without a mutant. */
   seed(seed: number): Promise<void> {
     return once(this.#seeds, seed, async () => {
       const thread = new SeedThread();
       const { failure } = await thread.run(seed).finally(() => thread.close());
       if (failure !== undefined)
-        throw new NetBroken(`seed ${seed} breaks "${failure.rule}" without a mutant`);
+        throw new BaselineFailed(`seed ${seed} breaks "${failure.rule}" without a mutant`);
     });
   }
 
@@ -49,7 +49,7 @@ export class Baseline {
     return once(this.#tests, file, async () => {
       const outcome = await runTests("", file, this.#limitMs);
       if (outcome === undefined || outcome.failed.length > 0 || outcome.ran === 0)
-        throw new NetBroken(`${file} fails without a mutant: ${outcome?.failed.join("; ") ?? "no end"}`);
+        throw new BaselineFailed(`${file} fails without a mutant: ${outcome?.failed.join("; ") ?? "no end"}`);
     });
   }
 }
@@ -60,7 +60,7 @@ function once<K>(asked: Map<K, Promise<void>>, key: K, ask: () => Promise<void>)
   return answer;
 }
 
-/** Tries what may catch a mutant until something does: what did so before, then a few seeds, its tests, and the other seeds. */
+/** Tries what may catch a mutant until something does: what caught it before, then a few seeds, its tests, and the other seeds. */
 export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: Baseline): Promise<Verdict> {
   const { before, revision } = options;
   const sum: { tried: number; endless: number; revision: string; outside?: true } = {
@@ -96,7 +96,7 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
           thread = new SeedThread(mutant.name);
           continue;
         }
-        // A file that the simulation does not load: no seed will ever tell.
+        // A file that the simulation does not load: no seed can catch it.
         if (outcome.isMutated !== true) {
           sum.outside = true;
           return undefined;
@@ -128,29 +128,29 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
       return { file, name: failed };
     }
     if (idle === undefined) return undefined;
-    throw new NetBroken(`mutant ${mutant.name}: ${idle} never loads ${mutant.file}; name another test`);
+    throw new BaselineFailed(`mutant ${mutant.name}: ${idle} never loads ${mutant.file}; name another test`);
   }
 }
 
-/** What a check says, or the first line of an error that no check made. */
+/** The rule of a check, or the first line of an error that does not come from a check. */
 function ruleOf({ rule, message }: NonNullable<SeedOutcome["failure"]>): string {
   return rule === "unexpected" ? `unexpected: ${message.split("\n", 1)[0]!.slice(0, 120)}` : rule;
 }
 
-/** A mutant that is no program is caught by nothing worth having. */
+/** A mutant that does not compile proves nothing. */
 function refuseNonsense({ name }: Mutant, message: string): void {
   if (/\b(ReferenceError|SyntaxError)\b/.test(message))
-    throw new NetBroken(`mutant ${name} is no program: ${message.split("\n", 1)[0]}`);
+    throw new BaselineFailed(`mutant ${name} does not load: ${message.split("\n", 1)[0]}`);
 }
 
-/** Undefined when it took too long. */
+/** Undefined if it took too long. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(resolve, ms, undefined);
   return Promise.race([work, promise]).finally(() => clearTimeout(timer));
 }
 
-/** In a process of their own; undefined when they came to no end. */
+/** In a process of their own; undefined if they did not end. */
 function runTests(mutant: string, file: string, limitMs: number): Promise<TestsOutcome | undefined> {
   const script = fileURLToPath(new URL("./run-tests.ts", import.meta.url));
   const options = { timeout: limitMs, killSignal: "SIGKILL", maxBuffer: 64 * 1024 * 1024 } as const;
@@ -159,7 +159,7 @@ function runTests(mutant: string, file: string, limitMs: number): Promise<TestsO
       if (error !== null && "killed" in error && error.killed === true) return resolve(undefined);
       const line = stdout.trimEnd().split("\n").at(-1) ?? "";
       if (error === null && line.startsWith("{")) return resolve(JSON.parse(line) as TestsOutcome);
-      reject(new NetBroken(`${file} could not be run: ${error?.message ?? line}`));
+      reject(new BaselineFailed(`${file} could not be run: ${error?.message ?? line}`));
     });
   });
 }

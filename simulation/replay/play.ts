@@ -11,11 +11,9 @@ interface Turn {
 
 /**
  * Carries out the applied writes of a simulated run on another store, and returns one line for each answer: created path, version and
- * counters, or the code of the refusal. Two stores that behave alike give the same lines.
- *
- * Each session of the run becomes a session of its own, opened at its first write and closed where it ended. Writes that one
- * client made in a row are sent without waiting for answers, as launchers send them. A commit that can only be refused when
- * it comes a second time is sent twice: refusals must be alike as well.
+ * counters, or the code of the refusal. Two stores that behave alike give the same lines. Each session of the run becomes a session of its
+ * own, opened at its first write and closed where it ended. Consecutive writes of one client are sent without waiting for answers, as
+ * launchers send them. A commit that can only be refused a second time is sent twice: refusals must be equal as well.
  */
 export async function play(
   history: readonly AppliedWrite[],
@@ -42,7 +40,7 @@ export async function play(
   return lines;
 }
 
-/** Everything beneath `root`: `path version data`, sorted. */
+/** Everything below `root`: `path version data`, sorted. */
 export async function dump(tree: Tree, root: string): Promise<readonly string[]> {
   const found: string[] = [];
   const visit = async (path: string): Promise<void> => {
@@ -65,7 +63,7 @@ function turnsOf(history: readonly AppliedWrite[]): readonly Turn[] {
   return turns;
 }
 
-/** Whether an op of it cannot be carried out again: its version has moved, its znode is there or gone. */
+/** Whether one of its operations cannot be carried out again: its version has moved, its znode exists or is gone. */
 function isRefusedTwice(ops: readonly Op[]): boolean {
   return ops.some(
     (op) =>
@@ -92,7 +90,7 @@ function told(result: OpResult, own: bigint): string {
   return result.op === "set" ? `set ${counters(result.stat, own)}` : result.op;
 }
 
-/** What does not depend on the store's own clock and numbering. */
+/** The parts that do not depend on the store's own clock and numbering. */
 function counters(stat: Stat, own: bigint): string {
   const { version, cversion, dataLength, numChildren, ephemeralOwner } = stat;
   const owner = ephemeralOwner === 0n ? "durable" : ephemeralOwner === own ? "own" : "another's";

@@ -26,13 +26,13 @@ interface Store {
   readonly stop: () => Promise<void>;
 }
 
-/** The same store as the simulation's, without faults: what the others must say and end as. */
+/** The same store as the simulation's, without faults: the other stores must give the same answers and end state. */
 async function memory(): Promise<Store> {
   const cluster = createMemoryTree({ clock: systemClock, random: systemRandom });
   return { connect: async (name) => cluster.connect({ name }), stop: async () => {} };
 }
 
-/** Zuul's session stays open to the end, so that it may be the owner's own; all others come over the socket. */
+/** Zuul's session stays open to the end, so it may be the owner's own; all others use the socket. */
 async function embedded(): Promise<Store> {
   const folder = await mkdtemp(join(tmpdir(), "nodeyard-replay-"));
   const owner = await openEmbeddedTree({ folder, clock: systemClock, random: systemRandom });
@@ -76,7 +76,7 @@ async function zooKeeper(): Promise<Store> {
   };
 }
 
-/** What the store answered, what is in it, and what a feed that saw all of it holds. */
+/** The store's answers, its content, and the content of a feed that saw all of it. */
 async function replayed(history: readonly AppliedWrite[], start: () => Promise<Store>) {
   const store = await start();
   try {

@@ -12,7 +12,7 @@ import {
 import { pick } from "../streams.ts";
 
 const NODE = "node-1";
-/** Seconds for which a key is believed after the next one took its place. */
+/** How long a key is trusted after the next one replaced it, seconds. */
 const OVERLAP_S = 3_600;
 
 export interface Published {
@@ -23,15 +23,15 @@ export interface Published {
 }
 
 /**
- * A launcher that signs documents, and the server from which the sliver manager fetches them. The server holds no key, so all that it
- * can do is to lie: to serve an older document, another node's, one that somebody else signed or that was changed, half of one, or none.
+ * A launcher that signs documents, and the server from which the sliver manager fetches them. The server has no key, so it can only lie: it
+ * serves an older document, another node's, one that somebody else signed or that was changed, half of one, or none.
  */
 export class DocumentServer implements DocumentEndpoint {
-  /** All that the launcher ever signed for this node, oldest first. */
+  /** All documents that the launcher ever signed for this node, oldest first. */
   readonly published: Published[] = [];
   /** Chance that an answer is a lie. */
   lies = 0;
-  /** The newest version whose report arrived: what a node has said that it has, it has. */
+  /** The newest version whose report arrived: the node must have it from then on. */
   acknowledged = { epoch: 0, number: 0 };
   readonly #random: Random;
   readonly #now: () => number;
@@ -46,12 +46,12 @@ export class DocumentServer implements DocumentEndpoint {
     this.#onLie = onLie;
   }
 
-  /** What a node is enrolled with. */
+  /** The key set and settings with which a node is enrolled. */
   get keySet(): SigningKeys["keySet"] {
     return this.#keys.keySet;
   }
 
-  /** `takesOver`: another writer, under a higher epoch. */
+  /** `takesOver`: another writer, with a higher epoch. */
   publish(slivers: readonly SliverSpecInput[], takesOver: boolean): void {
     const last = this.published.at(-1) ?? { epoch: 1, version: 0 };
     const epoch = last.epoch + (takesOver ? 1 : 0);

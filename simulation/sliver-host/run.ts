@@ -20,9 +20,9 @@ import { DocumentServer } from "./document-server.ts";
 const NAMES = ["ada", "bob", "cyd", "dan", "eve"] as const;
 const STEPS = 24;
 const PERIOD_MS = 10_000;
-/** Per mille of one CPU that the machine has for guarantees: fewer than all slivers may ask for together. */
+/** Thousandths of a CPU that the machine has for guarantees: fewer than all slivers together may ask for. */
 const CPU = 2_000;
-/** A last document, and every step that failed tried again. */
+/** Time for a last document, and for every failed step to be retried. */
 const QUIET_MS = 1_800_000;
 
 interface Options {
@@ -32,8 +32,8 @@ interface Options {
 }
 
 /**
- * One sliver host under a seed: the manager's core, its store on a disk that forgets what it was not told to keep, and the documents of
- * a launcher, from a server that lies. Throws `Broken` when a rule does not hold.
+ * One sliver host under a seed: the manager's core, its store on a disk that loses data that was not synced, and a launcher's documents
+ * from a server that lies. Throws `Broken` when a rule does not hold.
  */
 export async function simulateSliverHost(options: Options): Promise<void> {
   const host = new SliverHost(options);
@@ -53,9 +53,9 @@ class SliverHost {
   #failing = 0;
   #manager: Manager | undefined;
   #source: SignedSource | undefined;
-  /** What was there when it was last looked at. */
+  /** The slivers at the last look. */
   #before: Pick<State, "minimum" | "records"> = { minimum: { epoch: 0, number: 0 }, records: new Map() };
-  /** What a check inside of the machine found. */
+  /** A broken rule that a check inside of the machine found. */
   #broken: Broken | undefined;
 
   constructor({ seed, random, count }: Options) {
@@ -76,12 +76,12 @@ class SliverHost {
     };
   }
 
-  /** A manager as after a start of the process; the one before is gone without a word. */
+  /** A manager as after a start of the process; the one before died. */
   async start(): Promise<void> {
     await this.#stop();
     const store = new Store(this.#files, "node-1");
     const { state } = await store.load();
-    // Enrolment gives a node the keys that it believes.
+    // Enrolment gives a node the keys that it trusts.
     const enrolled = state.keySet === undefined ? { ...state, keySet: this.#server.keySet } : state;
     const quiet = () => undefined;
     const options: ManagerOptions = {
@@ -119,7 +119,7 @@ class SliverHost {
     this.#check();
   }
 
-  /** The world is honest again: the host is as the last document says, and stays so. */
+  /** No more faults: the host becomes as the last document says, and stays so. */
   async end(): Promise<void> {
     this.#failing = 0;
     this.#server.lies = 0;
@@ -152,7 +152,7 @@ class SliverHost {
     const slivers = NAMES.filter(() => random.float() < 0.7).map((name): SliverSpecInput => {
       const version = this.#server.published.length;
       const rspec = { cpuGuarantee: Math.floor(random.float() * 900), cpuShare: 16 + (version % 64) };
-      // The list of a lender says whom it lends how much of its share.
+      // The lender's list says whom it lends how much of its share.
       const loans = [
         {
           to: NAMES[version % NAMES.length]!,
@@ -207,7 +207,7 @@ class SliverHost {
       if (share < floor) throw this.#because("a loan leaves the lender its floor", `${lender}: ${share}`);
   }
 
-  /** What a node said that it has it has, over any crash and power loss. */
+  /** State that a node has reported survives any crash and power loss. */
   #checkVersion(): void {
     const { minimum } = this.#manager!.state;
     if (compareVersions(minimum, this.#server.acknowledged) < 0) {
@@ -216,7 +216,7 @@ class SliverHost {
     }
   }
 
-  /** Only what the launcher signed takes effect: the slivers are those of the document whose version the node has. */
+  /** Only signed documents take effect: the slivers are those of the document whose version the node has. */
   #checkGenuine({ minimum, records, refused }: State): void {
     if (minimum.epoch === 0) return;
     const obeyed = this.#server.published.find(
@@ -233,7 +233,7 @@ class SliverHost {
         throw this.#because("what a document lists stays", `${name} is gone`);
   }
 
-  /** A sliver that every document since the last look has listed, with one generation, is the one that it was. */
+  /** A sliver that every document since the last look has listed with the same generation must be the same one. */
   #checkSame({ minimum, records }: State): void {
     const { minimum: from, records: before } = this.#before;
     const since = this.#server.published.filter(({ epoch, version }) => {
@@ -249,7 +249,7 @@ class SliverHost {
     }
   }
 
-  /** Called before a sliver goes: it goes only when the state no longer has this incarnation of it. */
+  /** Called before a sliver is removed: that is right only if the state no longer has this incarnation. */
   #checkDestroy(incarnation: number): void {
     const kept = [...(this.#manager?.state.records.values() ?? [])].find(
       ({ local }) => local.incarnation === incarnation,

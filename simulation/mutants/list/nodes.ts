@@ -137,7 +137,7 @@ export const NODES: readonly Mutant[] = [
     },
     {
       name: "dead-hosts-are-given",
-      breaks: "promise: a host answers when it is given",
+      breaks: "promise: a host answers when it is delivered",
       find: "if (probe.alive) return true;",
       put: "return true;",
       tests: [`${TESTS}/static-dead`],

@@ -115,7 +115,7 @@ export const SWEEPS: readonly Mutant[] = [
     },
     {
       name: "hosts-that-were-given-are-locked",
-      breaks: "promise: what was given is locked by nobody of ours",
+      breaks: "promise: a delivered node is unlocked",
       find: 'return record.state === "ready" && record.allocatedTo === null && contenders.length === 0;',
       put: 'return record.state === "ready" && contenders.length === 0;',
       tests: [`${TESTS}/static`],
