@@ -21,7 +21,7 @@ test("a mutant whose source has moved is refused, with its name and the remedy",
   expect(mutated(some, "if (a < b) return;")).toBe("if (a <= b) return;");
   for (const source of ["if (a > b) return;", "a < b && a < b"])
     expect(() => mutated(some, source)).toThrow(StaleMutant);
-  expect(() => mutated(some, "")).toThrow(/mutant some: "a < b" stands 0 times in a.ts.*Adapt it/);
+  expect(() => mutated(some, "")).toThrow(/mutant some: "a < b" occurs 0 times in a.ts.*Adapt it/);
 });
 
 test("names are unique and in kebab-case; the tests that a mutant names exist", () => {
