@@ -2,6 +2,7 @@ import { decodeNode, decodeRequest, newComponent } from "@nodeyard/model";
 import {
   type Action,
   createState,
+  failureRule,
   type LocalPool,
   type Policy,
   reduce,
@@ -49,6 +50,7 @@ function policyOf(pools: readonly LocalPool[]): Policy {
     tenantLimits: new Map(),
     maxHoldAgeMs: Number.POSITIVE_INFINITY,
     maxStarting: 256,
+    failures: failureRule(),
   };
 }
 

@@ -30,6 +30,23 @@ export {
 } from "./dead-letter.ts";
 export { RecordError, type RecordErrorCode } from "./errors.ts";
 export {
+  BREAKERS,
+  BUDGETS,
+  decodeFailures,
+  decodeProbe,
+  encodeFailures,
+  encodeProbe,
+  type FailureRecord,
+  type FailureScope,
+  failureKey,
+  failurePath,
+  labelKey,
+  type Offering,
+  offeringKey,
+  probePath,
+  subjectOf,
+} from "./failure-record.ts";
+export {
   changeImageBuild,
   decodeImageBuild,
   encodeImageBuild,

@@ -42,12 +42,12 @@ export const DOUBT: readonly Mutant[] = [
       tests: CLOCKS,
     },
   ]),
-  ...faultsIn(`${SRC}/scheduler/offering.ts`, [
+  ...faultsIn(`${SRC}/scheduler/failure-rule.ts`, [
     {
       name: "closed-offerings-may-be-tried-at-once",
       breaks: "rule 8",
-      find: "return until <= steady;",
-      put: "return until <= steady || until > 0;",
+      find: "return until <= now;",
+      put: "return until <= now || until > 0;",
       tests: [`${TESTS}/scheduler/offerings`, `${TESTS}/launcher/breakers`],
     },
   ]),

@@ -367,35 +367,33 @@ export const SCHEDULER_FAULTS: readonly Mutant[] = [
       tests: [`${RULES}/rule-04-explained`],
     },
   ]),
-  ...faultsIn(`${SCHEDULER}/refusals.ts`, [
+  ...faultsIn(`${SCHEDULER}/gates.ts`, [
     {
       name: "a-refused-quota-pauses-nothing",
       breaks: "rule 8",
-      find: "const until = turn.steady + Math.min(MOST_MS, FIRST_MS * 2 ** streak);",
+      find: "const until = turn.steady + Math.min(MOST_MS, FIRST_MS * 2 ** before);",
       put: "const until = turn.steady;",
       tests: [`${TESTS}/planning`, "packages/nodeyard/test/launcher/limits"],
     },
     {
       name: "a-refused-quota-is-never-tried-again",
       breaks: "rule 4",
-      find: 'state.timers.set("refusal", provider, until);',
+      find: 'state.timers.set("gate", key, until);',
       put: "",
       tests: [`${TESTS}/planning`, "packages/nodeyard/test/launcher/free-quota"],
     },
-  ]),
-  ...faultsIn(`${SCHEDULER}/offerings.ts`, [
     {
       name: "a-closed-offering-never-opens",
       breaks: "rule 4",
-      find: "found.due = mayTry(found.fact, turn.steady);",
-      put: "found.due = false;",
+      find: "(isFree && mayTry(closed.until, steady))",
+      put: "(isFree && steady < 0)",
       tests: [`${TESTS}/offerings`],
     },
     {
       name: "all-try-a-closed-offering",
       breaks: "rule 8",
-      find: "if (trying === request || (due && trying === undefined)) return undefined;",
-      put: "if (trying === request || due) return undefined;",
+      find: "const isFree = trying === undefined || trying === request;",
+      put: "const isFree = trying !== '';",
       tests: [`${TESTS}/offerings`],
     },
   ]),

@@ -1,6 +1,7 @@
 import { faultsIn, type Mutant } from "../mutant.ts";
 
 const LAUNCHER = "packages/nodeyard/src/launcher";
+const SCHEDULER = "packages/nodeyard/src/scheduler";
 const RULES = "packages/nodeyard/test/rules";
 const TESTS = "packages/nodeyard/test/launcher";
 
@@ -144,45 +145,66 @@ export const SWEEPS: readonly Mutant[] = [
       tests: [`${RULES}/rule-08-ages`],
     },
   ]),
-  ...faultsIn(`${LAUNCHER}/breakers/rule.ts`, [
+  ...faultsIn(`${SCHEDULER}/failure-rule.ts`, [
     {
       name: "breakers-never-open",
       breaks: "rule 8",
-      find: "if (!overspent && !broken) return { breaker: undefined, tally: counted };",
-      put: "if (now > 0) return { breaker: undefined, tally: counted };",
+      find: "if (!overspent && !broken) return undefined;",
+      put: "if (now > 0) return undefined;",
       tests: [`${TESTS}/breaker-rule`, `${TESTS}/breakers`],
     },
     {
       name: "quota-opens-breakers",
       breaks: "rule 8",
-      find: 'if (failure.kind === "quota") return { breaker: undefined, tally };',
-      put: "",
+      find: 'const counted = failures.filter(({ kind }) => kind !== "quota");',
+      put: "const counted = failures;",
       tests: [`${TESTS}/breaker-rule`],
     },
     {
       name: "failed-launches-have-no-budget",
       breaks: "rule 8",
-      find: "const overspent = level >= rule.failedPerHour;",
-      put: "const overspent = level >= rule.failedPerHour * 1e6;",
+      find: "const overspent = spent.level >= rule.failedPerHour;",
+      put: "const overspent = spent.level >= rule.failedPerHour * 1e6;",
       tests: [`${TESTS}/breaker-rule`],
     },
-  ]),
-  ...faultsIn(`${LAUNCHER}/breakers/tries.ts`, [
-    {
-      name: "tries-never-end",
-      breaks: "rule 4",
-      find: "if (this.of(key) === request && (await this.#isOurs(key)))",
-      put: "if (this.of(key) === request && key === request)",
-      tests: [`${TESTS}/breakers`],
-    },
-  ]),
-  ...faultsIn(`${LAUNCHER}/breakers/label-rule.ts`, [
     {
       name: "labels-have-no-budget",
       breaks: "rule 8",
-      find: "return Math.max(0, Math.floor(rule.failedPerHour - levelNow(tally, now, rule)));",
-      put: "return Math.max(1e9, Math.floor(rule.failedPerHour - levelNow(tally, now, rule)));",
+      find: "return Math.max(0, Math.floor(rule.failedPerHour - levelOf(tally, now, rule)));",
+      put: "return Math.max(1e9, Math.floor(rule.failedPerHour - levelOf(tally, now, rule)));",
       tests: [`${TESTS}/label-rule`, `${TESTS}/label-budget`],
+    },
+  ]),
+  ...faultsIn(`${SCHEDULER}/launches.ts`, [
+    {
+      name: "launches-begin-in-a-torn-picture",
+      breaks: "rule 8",
+      find: 'if (!state.complete) return "wait";',
+      put: "",
+      tests: ["packages/nodeyard/test/scheduler/launches"],
+    },
+    {
+      name: "places-of-launches-are-not-passed-on",
+      breaks: "rule 4",
+      find: "    serveLaunches(state, turn, label);\n  }\n}",
+      put: "  }\n}",
+      tests: ["packages/nodeyard/test/scheduler/launches", `${TESTS}/label-budget`],
+    },
+    {
+      name: "closed-offerings-are-launched",
+      breaks: "rule 8",
+      find: "if (held !== undefined)\n    return refuse(",
+      put: "if (held !== undefined && node === request)\n    return refuse(",
+      tests: ["packages/nodeyard/test/scheduler/launches"],
+    },
+  ]),
+  ...faultsIn(`${LAUNCHER}/failure-records.ts`, [
+    {
+      name: "tries-never-end",
+      breaks: "rule 4",
+      find: "if (this.#prober(key) === permit.request && (await this.#isOurs(key)))",
+      put: "if (this.#prober(key) === permit.request && key === permit.request)",
+      tests: [`${TESTS}/breakers`],
     },
   ]),
   ...faultsIn(`${LAUNCHER}/tasks.ts`, [

@@ -137,7 +137,7 @@ export const UNREADABLES: readonly Mutant[] = [
       tests: FENCES,
     },
   ]),
-  ...faultsIn(`${LAUNCHER}/breakers/tries.ts`, [
+  ...faultsIn(`${LAUNCHER}/failure-records.ts`, [
     {
       name: "ends-the-try-of-another",
       breaks: "decision: every write to a held record is fenced",

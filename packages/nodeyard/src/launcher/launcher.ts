@@ -96,13 +96,11 @@ export class Launcher {
 
   /** Takes a new configuration without a restart of what did not change. */
   async reconfigure(config: LauncherConfig): Promise<void> {
-    const { failedLaunchesPerHour: before } = this.#config;
     this.#config = config;
-    const { ledgers, admission, serving, tellPolicy } = this.#parts;
+    const { ledgers, serving, tellPolicy } = this.#parts;
     ledgers.setTenants(config.tenantLimits);
     // Labels and tenants' limits do not wait for a cloud that does not answer.
     tellPolicy();
-    if (config.failedLaunchesPerHour !== before) admission.reconsider();
     await serving.apply(config.providers);
   }
 
@@ -116,13 +114,14 @@ export class Launcher {
     const { loop, leases, serving, tasks } = this.#parts;
     this.#membership.stop();
     this.#sweeps.close();
-    loop.close();
+    loop.stop();
     leases.close();
     await serving.unregister().catch(() => {});
     const late = () => new NodeyardError("launcher.stopped", "the launcher stopped before the work was done");
     const grace = deadline(this.#options.clock, graceMs, late);
     await tasks.drain(grace.signal);
     grace.cancel();
+    loop.close();
     this.#membership.unfollow();
     await serving.close();
     await this.#membership.leave();
@@ -155,14 +154,14 @@ export class Launcher {
   }
 
   #onView(event: ViewEvent): void {
-    const { loop, leases, minReady, admission, deletions, serving } = this.#parts;
+    const { loop, leases, minReady, launches, deletions, serving } = this.#parts;
     if (event.type === "complete") this.#tellComplete();
     else loop.pushView(event);
     if ((event.type === "node" || event.type === "request") && event.after === undefined)
       this.#parts.ages.forgetAge(event.id);
     leases.onEvent(event);
     minReady.onEvent(event);
-    admission.onEvent(event);
+    launches.records.onEvent(event);
     deletions.onEvent(event);
     this.#answerer.onEvent(event);
     if (event.type === "node" && event.before !== undefined && event.after === undefined) {
@@ -199,7 +198,7 @@ export class Launcher {
 
   async #sweep(): Promise<void> {
     if (!this.view.complete) return;
-    const { ages, loop, leases, minReady, serving, handles, ledgers, admission, deletions } = this.#parts;
+    const { ages, loop, leases, minReady, serving, handles, ledgers, launches, deletions } = this.#parts;
     if (!ages.trusted) {
       await this.#membership.announce();
       ages.sweep();
@@ -212,7 +211,7 @@ export class Launcher {
         removeGhosts(handles),
         removeLockParents(handles),
         ledgers.audit(),
-        admission.sweep(),
+        launches.records.sweep(),
         deletions.sweep(),
         serving.sweep(),
       ]),

@@ -25,6 +25,7 @@ export class Loop {
   readonly #state: State = createState();
   #events: SchedulerEvent[] = [];
   #queued = false;
+  #stopping = false;
   #closed = false;
   #agesTrusted = true;
   #timer: Timer | undefined;
@@ -87,6 +88,11 @@ export class Loop {
     return { handling: [...handling.requests()], busyNodes: [...busyNodes], waiting: waiting.size };
   }
 
+  /** The launcher stops: nothing new begins, and launches of what goes on are still answered. */
+  stop(): void {
+    this.#stopping = true;
+  }
+
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();
@@ -122,7 +128,9 @@ export class Loop {
       this.#context.journal.write({ event: "request.waits", request, facts: { ...verdict } });
       this.#context.log.debug({ request, code: verdict.code, ...verdict.facts }, "a request waits");
     }
-    for (const action of output.actions) this.#perform(action);
+    for (const action of output.actions)
+      if (!this.#stopping || action.type === "launch" || action.type === "refuse-launch")
+        this.#perform(action);
     this.#wake(output);
   }
 

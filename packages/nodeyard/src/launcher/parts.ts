@@ -1,17 +1,14 @@
-import type { NodeRecord } from "@nodeyard/model";
 import { Fence, Registration } from "../coordination/index.ts";
-import type { OfferingFact, Policy } from "../scheduler/index.ts";
+import { failureRule, type Policy, type SchedulerEvent } from "../scheduler/index.ts";
 import { Live } from "../telemetry/index.ts";
 import { View } from "../view/index.ts";
 import { AgeClock } from "./age-clock.ts";
-import { Admission } from "./breakers/admission.ts";
-import { Breakers } from "./breakers/breakers.ts";
-import { LabelBudgets } from "./breakers/label-budgets.ts";
-import { defaultRule } from "./breakers/rule.ts";
 import { LeaseKeeper } from "./clients/leases.ts";
 import { MinReady } from "./clients/min-ready.ts";
+import { FailureRecords } from "./failure-records.ts";
 import type { Handles } from "./handles.ts";
 import type { RecordHandles } from "./held-records.ts";
+import { Launches } from "./launches.ts";
 import { Ledgers } from "./limits/ledger.ts";
 import { Loop } from "./loop.ts";
 import { Deletions } from "./nodes/deletions.ts";
@@ -44,18 +41,13 @@ export function assemble(options: LauncherOptions, installation: string, config:
   const records: RecordHandles = { ...handles, fence: new Fence(tree, clock, random), ledgers };
   const registration = new Registration(handles, identity.hostname);
   // What comes back from parts that are made before the loop comes later than this.
-  const offering = (key: string, after?: OfferingFact) => loop.push({ type: "offering", key, after });
-  const rule = () => ({
-    ...defaultRule,
-    failedPerHour: config().failedLaunchesPerHour ?? defaultRule.failedPerHour,
-  });
-  // A slot costs no machine; what its backing node costs is counted where that is launched.
-  const costsMachine = ({ provider }: NodeRecord) =>
-    serving.providers.get(provider ?? "")?.slots === undefined;
-  const admission = new Admission(
-    new Breakers(handles, offering, rule),
-    new LabelBudgets(handles, offering, rule, costsMachine),
+  const push = (event: SchedulerEvent) => loop.push(event);
+  const failures = new FailureRecords(
+    handles,
+    (key, after) => push({ type: "failures", key, after }),
+    () => failureRule(config().failedLaunchesPerHour),
   );
+  const launches = new Launches(failures, push, () => clock.monotonic());
   const { evidence, slivers } = options;
   const serving: Serving = new Serving({
     context: {
@@ -75,7 +67,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
     ...records,
     scan,
     installation,
-    admission,
+    launches,
     pools: serving.pools,
     providers: serving.providers,
     stepsUnderWay: new Map(),
@@ -90,13 +82,13 @@ export function assemble(options: LauncherOptions, installation: string, config:
   const loop: Loop = new Loop(handles, (action) => tasks.perform(action));
   const deletions = new Deletions(requests, (node) => loop.push({ type: "deleted", node }));
   const minReady = new MinReady(handles);
-  const tasks = new Tasks(requests, (event) => loop.push(event), serving, deletions, minReady);
+  const tasks = new Tasks(requests, push, serving, deletions, minReady);
   return {
     view,
     ages,
     ledgers,
     registration,
-    admission,
+    launches,
     serving,
     loop,
     deletions,
@@ -111,18 +103,19 @@ export function assemble(options: LauncherOptions, installation: string, config:
 
 function policyOf(
   { maxStarting = 256 }: LauncherOptions,
-  { labels, tenantLimits, maxHoldAgeMs }: LauncherConfig,
+  { labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour }: LauncherConfig,
   serving: Serving,
 ): Policy {
-  return { ...serving.locals(), labels, tenantLimits, maxHoldAgeMs, maxStarting };
+  const failures = failureRule(failedLaunchesPerHour);
+  return { ...serving.locals(), labels, tenantLimits, maxHoldAgeMs, maxStarting, failures };
 }
 
 /** What the view knew before anyone listened. */
-export function seed({ view, loop, admission }: Pick<Parts, "view" | "loop" | "admission">): void {
+export function seed({ view, loop, launches }: Pick<Parts, "view" | "loop" | "launches">): void {
   for (const [path, after] of view.unreadable.byPath) loop.pushView({ type: "unreadable", path, after });
   for (const [id, after] of view.nodes.byId) loop.push({ type: "node", id, after });
   for (const [id, after] of view.requests.byId) loop.push({ type: "request", id, after });
   for (const image of view.images.names()) loop.push({ type: "image", image, after: view.images.get(image) });
   for (const [key, after] of view.components) loop.push({ type: "component", key, after });
-  admission.seed();
+  launches.records.seed();
 }

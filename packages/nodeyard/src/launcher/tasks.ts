@@ -77,7 +77,20 @@ export class Tasks {
         return this.#providers.setPaused(action.pool, action.paused);
       case "ask-quota":
         return this.#providers.askQuota(action.provider);
+      case "launch":
+      case "refuse-launch":
+        return this.#context.launches.answer(action);
+      case "label-changed":
+        return this.#reportLabel(action);
     }
+  }
+
+  #reportLabel({ label, change, facts }: Extract<Action, { type: "label-changed" }>): void {
+    const { log, journal, counters } = this.#context;
+    if (change === "works") log.info(facts, "a label works again");
+    else log.warn(facts, "too many launches of a label failed: it is not launched for a while");
+    journal.write({ event: change === "works" ? "label.open" : "label.closed", facts });
+    counters.add("launcher.label_budgets", 1, { label, change });
   }
 
   /** The session is lost: nothing of it goes on. */

@@ -1,5 +1,4 @@
 export { treeNow } from "@nodeyard/tree";
-export * from "./breaker.ts";
 export { readDeadLetter, retryDeletion } from "./dead-letter.ts";
 export { type Erased, eraseProvider } from "./erase.ts";
 export {
@@ -34,7 +33,6 @@ export {
 } from "./follow-lease.ts";
 export type { OperationHandles } from "./handles.ts";
 export * from "./images/index.ts";
-export * from "./label-budget.ts";
 export * from "./listing.ts";
 export { deleteNode, holdNode, NodeOperationError } from "./node-state.ts";
 export { type ProviderInfo, providerInfo, serversOf, type UploadedImage } from "./provider-info.ts";

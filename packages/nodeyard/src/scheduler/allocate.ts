@@ -1,9 +1,10 @@
+import { wantQuota } from "./capacity.ts";
 import { hostVerdict } from "./explain.ts";
+import { quotaKey, tries } from "./gates.ts";
 import { onTenantTook } from "./hosts.ts";
 import { waitForImage } from "./images.ts";
-import { tries, waitForOffering } from "./offerings.ts";
+import { triesOfferings, waitForOffering } from "./offerings.ts";
 import { looksAtRequests, type Plan, planFor, reuseAll, YIELD_MS } from "./plan.ts";
-import { probeQuota, wantQuota } from "./refusals.ts";
 import { decline } from "./requests.ts";
 import { clearVerdict, type PoolState, type State, setVerdict, type Turn } from "./state.ts";
 import type { PlannedNode } from "./types.ts";
@@ -175,9 +176,9 @@ function accept(
   state.yields.delete(waiting.id);
   state.timers.delete("yield", waiting.id);
   const launched = reserved.map(({ label }) => label);
-  tries(state, policy, launched, zone, waiting.id);
+  triesOfferings(state, policy, launched, zone, waiting.id);
   if (tenant !== null && launched.length > 0) onTenantTook(state, tenant);
-  if (launched.length > 0) probeQuota(state, policy.provider, waiting.id);
+  if (launched.length > 0) tries(state, [quotaKey(policy.provider)], waiting.id);
   state.handling.begin(waiting.id, { pool: policy.key, reserved, claimed }, true);
   clearVerdict(state, turn, waiting.id);
   turn.actions.push({ type: "accept", request: waiting.id, pool: policy.key, nodes, zone });

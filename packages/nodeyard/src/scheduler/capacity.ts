@@ -1,11 +1,14 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
+import { heldBy, quotaKey } from "./gates.ts";
 import { type Nodeset, total } from "./nodeset.ts";
-import { isRefused } from "./refusals.ts";
 import { MIN_READY } from "./requests.ts";
-import type { Blocked, Scope, State } from "./state.ts";
+import type { Blocked, Scope, State, Turn } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
 import { unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./usage.ts";
 import { compareWaiting, type Waiting } from "./waits.ts";
+
+/** How often the cloud is asked while somebody waits for its quota, milliseconds. */
+const ASK_AGAIN_MS = 30_000;
 
 type Facts = Readonly<Record<string, unknown>>;
 
@@ -80,15 +83,19 @@ function countRoom(
     scopes.add(check.scope);
     first ??= { check, over, behind: short === undefined ? kept.head : undefined };
   }
-  const refusal = isRefused(state, steady, pool.provider, waiting.id);
-  if (first === undefined && refusal === undefined) return undefined;
+  const refused = heldBy(state, steady, quotaKey(pool.provider), waiting.id);
+  if (first === undefined && refused === undefined) return undefined;
   const min = waiting.record.requestor === MIN_READY;
   const keeps = new Set(nodes.flatMap((node) => ("reuse" in node ? [node.reuse] : [])));
   const blocked: Blocked = { id: waiting.id, waiting, need, launches: launching.length, scopes };
   if (first === undefined) {
     const code = "capacity.refused";
     if (min) return { kind: "decline", reason: `at capacity (${code})` };
-    return { kind: "blocked", code, ...refusal!, missing: launching.length, keeps, blocked };
+    const { closed, trying } = refused!;
+    const next = trying === undefined ? { nextTry: closed.until } : {};
+    const tried = trying === undefined ? {} : { tried_by: trying };
+    const facts = { provider: pool.provider, refusals: closed.failures, ...tried };
+    return { kind: "blocked", code, facts, ...next, missing: launching.length, keeps, blocked };
   }
   const { check, over, behind } = first;
   const code = behind === undefined ? check.code : "capacity.reserved";
@@ -213,4 +220,18 @@ export function overTenant(state: State, pool: LocalPool, waiting: Waiting): Ove
   const behind = exceeded(limit, add(used, first.need ?? {}), need);
   if (behind === undefined) return undefined;
   return { kind: "tenant", facts: { ...facts(behind), kept_for: first.id }, need };
+}
+
+/** Somebody waits for the quota of a provider: before long it is asked again, since others may have left. */
+export function wantQuota(state: State, turn: Turn, provider: string): void {
+  if (state.timers.get("quota", provider) === undefined)
+    state.timers.set("quota", provider, turn.steady + ASK_AGAIN_MS);
+}
+
+/** Whether anybody still waits for it. */
+export function isQuotaWanted(state: State, provider: string): boolean {
+  if (state.waits.line("quota", provider).size > 0) return true;
+  for (const { policy, blocked } of state.pools.values())
+    if (policy.provider === provider && blocked?.scopes.has("provider")) return true;
+  return false;
 }

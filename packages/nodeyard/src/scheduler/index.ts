@@ -1,5 +1,16 @@
 export { explain } from "./explain.ts";
-export { labelKey, mayTry, type Offering, type OfferingFact, offeringKey } from "./offering.ts";
+export {
+  type Failure,
+  type FailureRule,
+  failureRule,
+  furthest,
+  levelOf,
+  newTally,
+  onFailures,
+  type Tally,
+  together,
+} from "./failure-rule.ts";
+export type { Failures } from "./gates.ts";
 export { reduce } from "./reduce.ts";
 export { MIN_READY } from "./requests.ts";
 export { type Standing, standingCodes, standingsOf, standingsOfLabel } from "./standing.ts";

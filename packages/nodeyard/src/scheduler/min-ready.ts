@@ -19,7 +19,7 @@ export function keepReady(state: State, turn: Turn, label: string): void {
   if (policy === undefined || policy.minReady <= 0 || !state.complete) return;
   if (state.minReady.asking.has(label) || state.timers.get("label", label) !== undefined) return;
   // What cannot be made now is short for every launcher from when it can be again: else all would ask at that moment.
-  if (!servable(state, label)) {
+  if (!servable(state, turn.steady, label)) {
     state.minReady.heldUp.add(label);
     return isNotShort(state, label);
   }
@@ -77,14 +77,14 @@ function aboutToBeGiven(state: State, label: string): number {
 }
 
 /** Some pool of ours launches this label and is not held up by its limits. */
-function servable(state: State, label: string): boolean {
+function servable(state: State, steady: number, label: string): boolean {
   for (const { policy, blocked } of state.pools.values()) {
     if (
       !policy.launches ||
       !policy.labels.has(label) ||
       policy.unavailable.has(label) ||
       imageOf(state, policy, label).kind !== "ready" ||
-      isClosed(state, policy, label) ||
+      isClosed(state, steady, policy, label) ||
       blocked !== undefined
     )
       continue;

@@ -1,9 +1,10 @@
 import type { NodeState } from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "../view/index.ts";
+import { quotaFreed } from "./gates.ts";
 import { hostLeft, hostThere, offerHost, onTenantTook } from "./hosts.ts";
+import { indexMaking } from "./launches.ts";
 import { dueAt, forgetDue, noteState } from "./node-due.ts";
 import { oneInstance } from "./nodeset.ts";
-import { quotaFreed } from "./refusals.ts";
 import { MIN_READY } from "./requests.ts";
 import type { State, Turn } from "./state.ts";
 import { zoneKey } from "./usage.ts";
@@ -38,6 +39,7 @@ function samePool({ record: a }: NodeEntry, { record: b }: NodeEntry): boolean {
 export function reconsider(state: State, turn: Turn, id: string): void {
   const entry = state.nodes.get(id);
   const { timers } = state;
+  indexMaking(state, turn, id);
   if (entry === undefined) {
     unoffer(state, id);
     forgetDue(state, id);

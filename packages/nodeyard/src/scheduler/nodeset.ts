@@ -65,8 +65,14 @@ export function chooseNodes(
  * The same with its zone chosen, among those whose offerings are open: a zone without room is not. Ready nodes in a zone
  * that is closed are left for others, because the nodeset goes to another one as a whole.
  */
-export function inOneZone(state: State, policy: LocalPool, waiting: Waiting, set: Nodeset): Nodeset {
-  const open = openZones(state, policy, set.launching, waiting.id);
+export function inOneZone(
+  state: State,
+  steady: number,
+  policy: LocalPool,
+  waiting: Waiting,
+  set: Nodeset,
+): Nodeset {
+  const open = openZones(state, steady, policy, set.launching, waiting.id);
   if (set.zone !== null && (open[0] === null || open.includes(set.zone))) return set;
   const whole = set.zone === null ? set : chooseNodes(state, policy, waiting, false);
   return { ...whole, zone: leastLoaded(state, policy, open) };

@@ -2,7 +2,7 @@ import { exceeded, type Resources } from "@nodeyard/driver";
 import { type NoRoom, type OverTenant, overTenant, roomFor } from "./capacity.ts";
 import { missingImage } from "./images.ts";
 import { chooseNodes, inOneZone, total } from "./nodeset.ts";
-import { type Closed, closedFor, maySoon } from "./offerings.ts";
+import { type ClosedOffering, closedFor, maySoon } from "./offerings.ts";
 import type { RegisteredPool } from "./registry.ts";
 import { isInert, MIN_READY } from "./requests.ts";
 import type { PoolState, State } from "./state.ts";
@@ -20,7 +20,7 @@ export type Plan =
   /** A launch has nothing to boot yet. */
   | { readonly kind: "image"; readonly label: string; readonly image: string; readonly facts: Facts }
   /** Launches of a label fail at the moment. */
-  | { readonly kind: "closed"; readonly closed: Closed }
+  | { readonly kind: "closed"; readonly closed: ClosedOffering }
   | OverTenant
   | NoRoom;
 
@@ -61,7 +61,7 @@ function yieldTo(state: State, steady: number, pool: LocalPool, waiting: Waiting
       !other.paused &&
       other.id !== pool.id &&
       isLooking(state, other, waiting) &&
-      maySoon(state, other, waiting),
+      maySoon(state, steady, other, waiting),
   );
   if (better !== undefined) {
     return { kind: "yield", code: "yield.priority", facts: { pool: better.id, priority: better.priority } };
@@ -128,9 +128,9 @@ function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiti
   if (launching.length === 0) return { kind: "serve", nodes, zone: set.zone };
   const image = missingImage(state, policy, launching);
   if (image !== undefined) return withoutImage(waiting, image);
-  const closed = closedFor(state, policy, launching, waiting.id);
+  const closed = closedFor(state, steady, policy, launching, waiting.id);
   if (closed !== undefined) return declineClosed(waiting, closed) ?? { kind: "closed", closed };
-  const placed = inOneZone(state, policy, waiting, set);
+  const placed = inOneZone(state, steady, policy, waiting, set);
   return (
     roomFor(state, steady, policy, waiting, placed) ?? {
       kind: "serve",
@@ -164,7 +164,7 @@ function withoutImage({ record }: Waiting, missing: NonNullable<ReturnType<typeo
 }
 
 /** Stock is not waited for, nor is what does not come back. */
-function declineClosed({ record }: Waiting, { decline, code, label }: Closed): Plan | undefined {
+function declineClosed({ record }: Waiting, { decline, code, label }: ClosedOffering): Plan | undefined {
   if (decline !== undefined) return { kind: "decline", reason: decline };
   return record.requestor === MIN_READY ? { kind: "decline", reason: `${label}: ${code}` } : undefined;
 }

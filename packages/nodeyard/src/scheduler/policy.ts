@@ -1,21 +1,23 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Resources } from "@nodeyard/driver";
+import { quotaFreed } from "./gates.ts";
 import { Hosts, offerHost } from "./hosts.ts";
 import { Inventory } from "./inventory.ts";
+import { onFailureRule } from "./launches.ts";
 import { PoolQueue } from "./pool-queue.ts";
-import { quotaFreed } from "./refusals.ts";
-import type { PoolState, State } from "./state.ts";
+import type { PoolState, State, Turn } from "./state.ts";
 import type { LocalPool, LocalProvider, Policy } from "./types.ts";
 import { recountUnreadable } from "./unreadable.ts";
 import { dirtyProvider, recheckAll } from "./waiting.ts";
 import { compareWaiting, type Waiting } from "./waits.ts";
 
 /** Takes a new configuration, or new facts of a provider. What only a quota moved looks at those who wait for it, and at nobody else. */
-export function onPolicy(state: State, policy: Policy): void {
+export function onPolicy(state: State, turn: Turn, policy: Policy): void {
   const before = state.policy;
   state.policy = policy;
   const onlyAmounts = isDeepStrictEqual(withoutAmounts(before), withoutAmounts(policy));
   if (!onlyAmounts) onConfiguration(state, before);
+  if (!isDeepStrictEqual(before.failures, policy.failures)) onFailureRule(state, turn);
   for (const [name, provider] of policy.providers) {
     const known = before.providers.get(name);
     if (known !== undefined && isDeepStrictEqual(amountsOf(known), amountsOf(provider))) continue;

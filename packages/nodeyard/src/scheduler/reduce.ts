@@ -1,18 +1,25 @@
 import { allocate, lookAtNewcomers } from "./allocate.ts";
+import { isQuotaWanted } from "./capacity.ts";
+import { onGateDue, onQuotaRefused, triedBy } from "./gates.ts";
 import { onHostDue } from "./hosts.ts";
 import { onBuilders, onImageDue, wakeForImage } from "./images.ts";
+import {
+  onFailuresKnown,
+  onLaunchDue,
+  onLaunchGivenUp,
+  onLaunchWanted,
+  serveAllLaunches,
+} from "./launches.ts";
 import { keepReady } from "./min-ready.ts";
 import { noteLeaving, onNode, reconsider, reconsiderAges, wakeFreed } from "./nodes.ts";
-import { onOffering, onOfferingDue, triedBy } from "./offerings.ts";
 import { onPolicy } from "./policy.ts";
-import { isQuotaWanted, onQuotaRefused, probed } from "./refusals.ts";
 import type { RegistryChange } from "./registry.ts";
 import { classify, forget, onRequest } from "./requests.ts";
 import { type PoolState, type State, setVerdict, type Turn } from "./state.ts";
 import type { TimerKind } from "./timers.ts";
 import type { Output, SchedulerEvent } from "./types.ts";
 import { onUnreadable } from "./unreadable.ts";
-import { dirtyProvider, wakeStarts } from "./waiting.ts";
+import { wakeStarts } from "./waiting.ts";
 
 /** Pieces of deferred work done in one turn, at most: a turn stays short whatever waits. */
 const BUDGET = 256;
@@ -56,7 +63,7 @@ function describeEvent(event: SchedulerEvent): string {
 function take(state: State, turn: Turn, event: SchedulerEvent): void {
   switch (event.type) {
     case "policy":
-      return onPolicy(state, event.policy);
+      return onPolicy(state, turn, event.policy);
     case "node":
       return onNode(state, turn, event.id, event.after);
     case "request":
@@ -71,12 +78,17 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       return wakeForImage(state, event.image);
     case "quota-refused":
       return onQuotaRefused(state, turn, event.provider);
-    case "offering":
-      return onOffering(state, turn, event.key, event.after);
+    case "failures":
+      return onFailuresKnown(state, turn, event.key, event.after);
+    case "launch-wanted":
+      return onLaunchWanted(state, turn, event.launch);
+    case "launch-given-up":
+      return void onLaunchGivenUp(state, event.node);
     case "complete":
       state.complete = event.complete;
       if (!event.complete) return;
       lookAtEverything(state);
+      serveAllLaunches(state, turn);
       if (state.sweepDue) resetLost(state, turn);
       return;
     case "ages":
@@ -133,8 +145,7 @@ function onSessionLost(state: State): void {
   }
   for (const node of [...state.handling.claimed(), ...state.busyNodes]) state.todo.nodes.add(node);
   const busy = [...state.busyNodes];
-  state.offerings.trying.clear();
-  for (const refusal of state.refusals.values()) refusal.probe = undefined;
+  for (const closed of state.gates.closed.values()) closed.trying = undefined;
   state.handling.clear();
   state.busyNodes.clear();
   for (const node of busy) noteLeaving(state, node, state.nodes.get(node));
@@ -157,8 +168,6 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
   if (handling === undefined) return;
   onStarted(state, request);
   triedBy(state, request);
-  const provider = state.pools.get(handling.pool)?.policy.provider;
-  if (provider !== undefined) probed(state, provider, request);
   state.handling.end(request);
   for (const launch of handling.reserved) wakeFreed(state, state.usage.delete(launch.node) ?? []);
   for (const node of handling.claimed) state.todo.nodes.add(node);
@@ -223,8 +232,8 @@ const onDue: Readonly<Record<TimerKind, (state: State, turn: Turn, name: string)
   label: (state, _, label) => state.todo.labels.add(label),
   short: (state, _, label) => state.todo.labels.add(label),
   image: onImageDue,
-  offering: onOfferingDue,
-  refusal: (state, _, provider) => dirtyProvider(state, provider),
+  gate: onGateDue,
+  launch: onLaunchDue,
   quota: (state, turn, provider) => {
     if (isQuotaWanted(state, provider)) turn.actions.push({ type: "ask-quota", provider });
   },

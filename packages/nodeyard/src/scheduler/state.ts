@@ -2,18 +2,20 @@ import type { Resources } from "@nodeyard/driver";
 import type { NodeFields } from "@nodeyard/model";
 import { StoredTimes } from "@nodeyard/runtime";
 import type { ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
+import { failureRule } from "./failure-rule.ts";
+import type { Gates } from "./gates.ts";
 import { Handlings } from "./handling.ts";
 import type { Hosts } from "./hosts.ts";
 import { Idle } from "./idle.ts";
 import type { Inventory } from "./inventory.ts";
+import type { Launches } from "./launches.ts";
 import { Leaving } from "./leaving.ts";
-import type { Offerings } from "./offering.ts";
 import type { PoolQueue } from "./pool-queue.ts";
 import { Registry } from "./registry.ts";
 import { Timers } from "./timers.ts";
 import type { Action, LocalPool, Policy, Verdict, VerdictCode } from "./types.ts";
 import { Usage } from "./usage.ts";
-import { type Waiting, Waits } from "./waits.ts";
+import { compareWaiting, type Waiting, Waits } from "./waits.ts";
 
 /** What capacity is counted in: the pool's limits, the provider's quota, launches at once. */
 export type Scope = "pool" | "provider" | "launching";
@@ -27,15 +29,6 @@ export interface Blocked {
   readonly launches: number;
   /** Of which it is short. */
   readonly scopes: ReadonlySet<Scope>;
-}
-
-/** A cloud that refused for quota although it seemed to have some. */
-export interface Refusal {
-  /** Steady milliseconds from which one request may try. */
-  until: number;
-  streak: number;
-  /** The request that tries now. */
-  probe: string | undefined;
 }
 
 export interface PoolState {
@@ -126,10 +119,9 @@ export interface State {
 
   /** What the tree says of diskimages, by name; and those that builders do not make although they have nothing else to do. */
   readonly images: { readonly facts: Map<string, ImageFacts>; readonly givenUp: Set<string> };
-  /** What fails at the moment. */
-  readonly offerings: Offerings;
-  /** Providers whose cloud refused for quota, until one request finds out that it does no longer. */
-  readonly refusals: Map<string, Refusal>;
+  /** What fails at the moment, and what is closed for it. */
+  readonly gates: Gates;
+  readonly launches: Launches;
 
   readonly todo: Todo;
   readonly timers: Timers;
@@ -152,6 +144,7 @@ const emptyPolicy: Policy = {
   tenantLimits: new Map(),
   maxHoldAgeMs: Number.POSITIVE_INFINITY,
   maxStarting: 256,
+  failures: failureRule(),
 };
 
 export function createState(): State {
@@ -165,7 +158,7 @@ export function createState(): State {
     requests: new Map(),
     pending: new Set(),
     waiting: new Map(),
-    waits: new Waits(),
+    waits: new Waits(compareWaiting),
     handling: new Handlings(),
     yields: new Map(),
     verdicts: new Map(),
@@ -180,8 +173,13 @@ export function createState(): State {
     stateTimes: new StoredTimes(),
     minReady: { asking: new Set(), open: new Map(), stock: new Map(), short: new Map(), heldUp: new Set() },
     images: { facts: new Map(), givenUp: new Set() },
-    offerings: { closed: new Map(), trying: new Map() },
-    refusals: new Map(),
+    gates: { closed: new Map(), failures: new Map() },
+    launches: {
+      waits: new Waits((a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : 0)),
+      waiting: new Map(),
+      making: new Map(),
+      made: new Map(),
+    },
     todo: {
       nodes: new Set(),
       requests: new Set(),

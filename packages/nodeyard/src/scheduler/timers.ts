@@ -1,6 +1,6 @@
 import { Heap } from "@nodeyard/runtime";
 
-/** What can be due, and of what: a node, request, label, image, provider, host or offering, by its name. */
+/** What can be due, and of what: a node, request, label, image, provider, host or gate, by its name. */
 export type TimerKind =
   /** A node is to be looked at again: something is due by its age. */
   | "node"
@@ -18,10 +18,10 @@ export type TimerKind =
   | "short"
   /** The registered builders have had their time to begin with an image. */
   | "image"
-  /** An offering, or a label in all places, may be tried again. */
-  | "offering"
-  /** The cloud of a provider that refused for quota may be tried again. */
-  | "refusal"
+  /** What is closed after failures may be tried again: an offering, a label in all places, the quota of a provider; by its key. */
+  | "gate"
+  /** A launch has waited as long as it may, by its node. */
+  | "launch"
   /** The cloud of a provider is asked for its quota, since somebody waits for it. */
   | "quota"
   /** A host that went should be back by now. */

@@ -1,7 +1,8 @@
 import type { Resources } from "@nodeyard/driver";
-import type { NodeFields } from "@nodeyard/model";
+import type { NodeFields, Offering } from "@nodeyard/model";
 import type { ComponentEntry, ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
-import type { OfferingFact } from "./offering.ts";
+import type { FailureRule } from "./failure-rule.ts";
+import type { Failures } from "./gates.ts";
 
 /** One pool of this launcher, as the scheduler needs it. */
 export interface LocalPool {
@@ -65,6 +66,22 @@ export interface Policy {
   readonly maxHoldAgeMs: number;
   /** Requests between acceptance and the start of their last launch, at most. */
   readonly maxStarting: number;
+  /** What failed launches lead to. */
+  readonly failures: FailureRule;
+}
+
+/** A node whose record is `building`, and whose machine is to be made now. */
+export interface LaunchWanted {
+  readonly node: string;
+  readonly request: string;
+  readonly label: string;
+  readonly offering: Offering;
+  /** A launch of this node failed already. */
+  readonly again: boolean;
+  /** False for what costs no machine: a slot. */
+  readonly counted: boolean;
+  /** How long it may wait to begin, milliseconds. */
+  readonly limitMs: number;
 }
 
 /** What happens, in order. */
@@ -83,8 +100,11 @@ export type SchedulerEvent =
   | { readonly type: "image"; readonly image: string; readonly after?: ImageFacts | undefined }
   /** The cloud refused a launch for its quota, whatever we believe of it. */
   | { readonly type: "quota-refused"; readonly provider: string }
-  /** An offering failed too often, by its key; absent: it works again. */
-  | { readonly type: "offering"; readonly key: string; readonly after?: OfferingFact | undefined }
+  /** What is known of the failures of an offering or a label, by its key; absent: nothing failed. */
+  | { readonly type: "failures"; readonly key: string; readonly after?: Failures | undefined }
+  | { readonly type: "launch-wanted"; readonly launch: LaunchWanted }
+  /** Who wanted a launch that has not begun wants it no longer. */
+  | { readonly type: "launch-given-up"; readonly node: string }
   | { readonly type: "complete"; readonly complete: boolean }
   /** Whether anything may be deleted because of its age: not after a clock jumped, until it is known what time it is. */
   | { readonly type: "ages"; readonly trusted: boolean }
@@ -136,6 +156,16 @@ export type Action =
   | { readonly type: "delete"; readonly node: string; readonly state: string; readonly why: string }
   | { readonly type: "deallocate"; readonly node: string }
   | { readonly type: "min-ready"; readonly label: string; readonly count: number }
+  /** A launch begins. `probe`: as the one try of an offering that is closed. */
+  | { readonly type: "launch"; readonly node: string; readonly probe: boolean }
+  | { readonly type: "refuse-launch"; readonly node: string; readonly why: string }
+  /** The budget of a label is spent, or the label works again: to be reported. */
+  | {
+      readonly type: "label-changed";
+      readonly label: string;
+      readonly change: "spent" | "works";
+      readonly facts: Readonly<Record<string, unknown>>;
+    }
   | { readonly type: "pause"; readonly pool: string; readonly paused: boolean }
   /** Somebody waits for the provider's quota: what others leave of it is to be learnt anew. */
   | { readonly type: "ask-quota"; readonly provider: string };

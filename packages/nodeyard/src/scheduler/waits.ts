@@ -28,62 +28,72 @@ export type Topic =
   | "tenant"
   /** An image. */
   | "image"
-  /** An offering, or a label in all places, by its key. */
-  | "offering"
+  /** An offering, or a label in all places, that is closed after failures: by its key. */
+  | "gate"
   /** More of a provider's quota than others leave of it. */
-  | "quota";
+  | "quota"
+  /** Launches under way that show whether a label works: by label. Here launches wait, and no requests. */
+  | "launch";
 
 /** One that waits, with what is kept for it of its tenant's limit. */
 export type Waiter = Waiting & { readonly need?: Resources };
 
 /** Those that wait for one thing, the first in order first. Live: not to be kept over a change. */
-export type Line = Pick<SortedQueue<Waiter>, "size" | "at" | "after" | "indexOf" | typeof Symbol.iterator>;
+export type Line<W = Waiter> = Pick<
+  SortedQueue<W>,
+  "size" | "at" | "after" | "indexOf" | typeof Symbol.iterator
+>;
 
-interface Place {
+interface Place<W> {
   readonly topic: Topic;
   readonly name: string;
-  readonly line: SortedQueue<Waiter>;
+  readonly line: SortedQueue<W>;
 }
 
-const nobody: Line = new SortedQueue<Waiter>(compareWaiting);
+const nobody: Line<never> = new SortedQueue<never>(() => 0);
 
 /** Name of the line for idle nodes of a label in a pool. */
 export function labelLine(pool: string, label: string): string {
   return `${pool} ${label}`;
 }
 
-/** Who waits for what. A request may wait for several things at once; whoever stops waiting leaves all lines at the cost of its own. */
-export class Waits {
-  readonly #lines = new Map<Topic, Map<string, Place>>();
-  readonly #byRequest = new Map<string, Set<Place>>();
+/** Who waits for what. Each may wait for several things at once; whoever stops waiting leaves all lines at the cost of its own. */
+export class Waits<W extends { readonly id: string } = Waiter> {
+  readonly #lines = new Map<Topic, Map<string, Place<W>>>();
+  readonly #byId = new Map<string, Set<Place<W>>>();
+  readonly #compare: (a: W, b: W) => number;
 
-  join(topic: Topic, name: string, waiter: Waiter): void {
-    const places = this.#lines.get(topic) ?? new Map<string, Place>();
+  constructor(compare: (a: W, b: W) => number) {
+    this.#compare = compare;
+  }
+
+  join(topic: Topic, name: string, waiter: W): void {
+    const places = this.#lines.get(topic) ?? new Map<string, Place<W>>();
     this.#lines.set(topic, places);
-    const place = places.get(name) ?? { topic, name, line: new SortedQueue<Waiter>(compareWaiting) };
+    const place = places.get(name) ?? { topic, name, line: new SortedQueue<W>(this.#compare) };
     places.set(name, place);
     place.line.add(waiter);
-    const own = this.#byRequest.get(waiter.id) ?? new Set();
-    this.#byRequest.set(waiter.id, own.add(place));
+    const own = this.#byId.get(waiter.id) ?? new Set();
+    this.#byId.set(waiter.id, own.add(place));
   }
 
   /** False when it did not wait for that. */
-  leave(topic: Topic, name: string, waiter: Waiter): boolean {
+  leave(topic: Topic, name: string, waiter: W): boolean {
     const place = this.#lines.get(topic)?.get(name);
     return place !== undefined && this.#leave(place, waiter);
   }
 
   /** It waits for nothing any more. */
-  leaveAll(waiter: Waiter): void {
-    for (const place of this.#byRequest.get(waiter.id) ?? []) this.#leave(place, waiter);
+  leaveAll(waiter: W): void {
+    for (const place of this.#byId.get(waiter.id) ?? []) this.#leave(place, waiter);
   }
 
-  has(topic: Topic, name: string, waiter: Waiter): boolean {
+  has(topic: Topic, name: string, waiter: W): boolean {
     const place = this.#lines.get(topic)?.get(name);
-    return place !== undefined && this.#byRequest.get(waiter.id)?.has(place) === true;
+    return place !== undefined && this.#byId.get(waiter.id)?.has(place) === true;
   }
 
-  line(topic: Topic, name: string): Line {
+  line(topic: Topic, name: string): Line<W> {
     return this.#lines.get(topic)?.get(name)?.line ?? nobody;
   }
 
@@ -93,22 +103,22 @@ export class Waits {
   }
 
   /** Everyone who waits for anything of a kind. */
-  *of(topic: Topic): IterableIterator<Waiter> {
+  *of(topic: Topic): IterableIterator<W> {
     for (const { line } of this.#lines.get(topic)?.values() ?? []) yield* line;
   }
 
   /** How many wait for anything. */
   get size(): number {
-    return this.#byRequest.size;
+    return this.#byId.size;
   }
 
-  #leave(place: Place, waiter: Waiter): boolean {
+  #leave(place: Place<W>, waiter: W): boolean {
     const { topic, name, line } = place;
     if (!line.delete(waiter)) return false;
     if (line.size === 0) this.#lines.get(topic)!.delete(name);
-    const own = this.#byRequest.get(waiter.id)!;
+    const own = this.#byId.get(waiter.id)!;
     own.delete(place);
-    if (own.size === 0) this.#byRequest.delete(waiter.id);
+    if (own.size === 0) this.#byId.delete(waiter.id);
     return true;
   }
 }

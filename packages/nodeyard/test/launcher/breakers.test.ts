@@ -1,9 +1,7 @@
 import { type Driver, DriverError } from "@nodeyard/driver";
-import { paths } from "@nodeyard/model";
+import { decodeFailures, failurePath, offeringKey, paths, probePath } from "@nodeyard/model";
 import type { CallInfo, Fault } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
-import { breakerPath, decodeBreaker, probePath } from "../../src/operations/index.ts";
-import { offeringKey } from "../../src/scheduler/index.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
 const key = (provider: string, type = "small") => offeringKey({ provider, az: "az1", type });
@@ -12,8 +10,8 @@ const ONE_ZONE = { availabilityZones: ["az1"] };
 const RETRIES = { "launch-retries": 3 };
 
 const breakerOf = (world: World, name = key("cloud")) => {
-  const data = world.cluster.znodes.data(breakerPath(name));
-  return data === undefined ? undefined : decodeBreaker(name, data);
+  const data = world.cluster.znodes.data(failurePath(name));
+  return data === undefined ? undefined : decodeFailures(name, data);
 };
 
 async function asked(world: World, count: number): Promise<string[]> {
@@ -68,13 +66,13 @@ describe("an offering without room", () => {
       expect(launcher.verdict(id)).toMatchObject({
         code: "offering.failing",
         facts: { kind: "capacity", label: "small" },
-        nextTry: breakerOf(world)!.until,
+        nextTry: breakerOf(world)!.pause!.until,
       });
     }
     world.cloud.adjust({ ...world.cloud.knobs, capacity: {} });
     for (const id of ids) await world.fulfilled(id);
     expect(breakerOf(world)).toBeUndefined();
-    expect(world.children(breakerPath(key("cloud")))).toEqual([]);
+    expect(world.children(failurePath(key("cloud")))).toEqual([]);
   });
 
   test("in one zone: the nodeset goes to another zone as a whole, in the same plan", async () => {
@@ -189,8 +187,8 @@ describe("several launchers", () => {
 
   test("a record that makes no sense keeps nobody from anything", async () => {
     const world = new World(ONE_ZONE);
-    await world.put(breakerPath(key("cloud")), "nonsense");
-    await world.put(breakerPath("what is this"), { v: 7 });
+    await world.put(failurePath(key("cloud")), "nonsense");
+    await world.put(failurePath("what is this"), { v: 7 });
     const { counters } = await world.start("a", launcherConfig([fakeProvider()]));
     await world.fulfilled(await world.ask());
     expect(counters.value("view.records_skipped", { kind: "breaker" })).toBeGreaterThan(0);

@@ -1,7 +1,6 @@
 import { DriverError } from "@nodeyard/driver";
-import { type Canary, canaryPath, decodeCanary, noBoots, paths } from "@nodeyard/model";
+import { BREAKERS, type Canary, canaryPath, decodeCanary, noBoots, paths } from "@nodeyard/model";
 import { expect, test } from "vitest";
-import { BREAKERS } from "../../src/operations/index.ts";
 import { World } from "../rules/world.ts";
 import { fakeProvider, launcherConfig } from "./rig.ts";
 

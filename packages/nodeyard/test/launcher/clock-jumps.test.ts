@@ -1,7 +1,6 @@
-import { paths } from "@nodeyard/model";
+import { failurePath, labelKey, offeringKey, paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
-import { askForNodes, breakerPath, budgetPath } from "../../src/operations/index.ts";
-import { offeringKey } from "../../src/scheduler/index.ts";
+import { askForNodes } from "../../src/operations/index.ts";
 import { handles, leaseOf } from "../rules/lease-world.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
@@ -62,7 +61,7 @@ describe("the clock of all is put back or forward by two days", () => {
     const world = new World(NO_ROOM);
     await world.start("a", config);
     const id = await world.ask();
-    await world.until("the breaker is open", () => world.json(breakerPath(KEY)));
+    await world.until("the breaker is open", () => world.json(failurePath(KEY)));
     await world.run(2_000);
     world.clock.jump(ms);
     const counts = counting(world);
@@ -73,14 +72,14 @@ describe("the clock of all is put back or forward by two days", () => {
     expect(counts.writes).toBeLessThanOrEqual(2_400);
     world.cloud.adjust({ ...world.cloud.knobs, capacity: {} });
     expect(await served(world, id, 6 * MINUTE)).toBeLessThanOrEqual(6 * MINUTE);
-    expect(world.json(breakerPath(KEY))).toBeUndefined();
+    expect(world.json(failurePath(KEY))).toBeUndefined();
   });
 
   test("back, while a breaker waits for somebody to try: scheduler and launch agree on when that is", async () => {
     const world = new World(NO_ROOM);
     await world.start("a", config);
     const first = await world.ask();
-    await world.until("the breaker is open", () => world.json(breakerPath(KEY)));
+    await world.until("the breaker is open", () => world.json(failurePath(KEY)));
     await world.settle(world.other.delete(paths.request(first)));
     await runFor(world, 10 * MINUTE);
     world.clock.jump(-DAYS);
@@ -99,7 +98,7 @@ describe("the clock of all is put back or forward by two days", () => {
     const world = new World(NO_ROOM);
     const { launcher, tree } = await world.start("a", config);
     const id = await world.ask();
-    await world.until("the breaker is open", () => world.json(breakerPath(KEY)));
+    await world.until("the breaker is open", () => world.json(failurePath(KEY)));
     await world.settle(launcher.close());
     await world.settle(tree.close());
     world.clock.jump(-DAYS);
@@ -114,7 +113,8 @@ describe("the clock of all is put back or forward by two days", () => {
     await world.start("a", launcherConfig([fakeProvider("cloud")], { failedLaunchesPerHour: 2 }));
     const ids: string[] = [];
     for (let count = 0; count < 3; count++) ids.push(await world.ask({ node_types: ["small"] }));
-    const spent = () => (world.json(budgetPath("small"))?.spent as { level: number } | undefined)?.level;
+    const spent = () =>
+      (world.json(failurePath(labelKey("small")))?.spent as { level: number } | undefined)?.level;
     await world.until("the budget is spent", () => (spent() ?? 0) > 1);
     world.clock.jump(ms);
     await runFor(world, 10 * MINUTE);

@@ -1,8 +1,6 @@
 import { INSTANT } from "@nodeyard/driver-fake";
-import { paths } from "@nodeyard/model";
+import { BUDGETS, failurePath, labelKey, offeringKey, paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
-import { BUDGETS, breakerPath, budgetPath } from "../../src/operations/index.ts";
-import { offeringKey } from "../../src/scheduler/index.ts";
 import { withMethods } from "../rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "../rules/world.ts";
 
@@ -59,7 +57,7 @@ describe("a label that never boots", () => {
     await world.run(300_000);
     await world.fulfilled(await world.ask());
     const key = offeringKey({ provider: "cloud", az: "az1", type: "small" });
-    expect(world.text(breakerPath(key))).toBeUndefined();
+    expect(world.text(failurePath(key))).toBeUndefined();
   });
 
   test("keeps to a smaller budget that the configuration names", async () => {
@@ -195,7 +193,7 @@ describe("a label that never boots", () => {
 
   test("a record of it that makes no sense keeps nobody from anything", async () => {
     const world = new World(ONE_ZONE);
-    await world.put(budgetPath("small"), "nonsense");
+    await world.put(failurePath(labelKey("small")), "nonsense");
     await world.put(`${BUDGETS}/what is this`, { v: 7 });
     world.cloud.faults.createFails = 1;
     const { counters } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]));
@@ -227,7 +225,7 @@ describe("a label that never boots", () => {
   test("its record is forgotten after a day in which nobody tried", async () => {
     const world = new World(ONE_ZONE);
     const budget = { label: "small", spent: { level: 3, at: world.clock.now() }, failures: 3, since: 1 };
-    await world.put(budgetPath("small"), { v: 1, ...budget, kind: "timeout", error: "no answer" });
+    await world.put(failurePath(labelKey("small")), { v: 1, ...budget, kind: "timeout", error: "no answer" });
     await world.start("a", launcherConfig([fakeProvider()]));
     await world.run(23 * 3_600_000);
     expect(world.children(BUDGETS)).toHaveLength(1);

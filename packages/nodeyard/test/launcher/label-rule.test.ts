@@ -1,20 +1,29 @@
+import type { FailureRecord } from "@nodeyard/model";
+import { seededRandom } from "@nodeyard/runtime";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  failedLaunches,
+  type FailureRule,
+  failureRule,
   hasPlace,
-  isSpent,
-  levelNow,
+  levelOf,
   newTally,
+  onFailures,
   places,
   roomAt,
+  type Tally,
   together,
-} from "../../src/launcher/breakers/label-rule.ts";
-import { defaultRule } from "../../src/launcher/breakers/rule.ts";
-import type { LabelBudget } from "../../src/operations/index.ts";
+} from "../../src/scheduler/failure-rule.ts";
 
 const HOUR = 3_600_000;
-const error = { kind: "timeout", error: "no answer" } as const;
+const error = { kind: "timeout", error: "no answer", probe: false } as const;
+const defaultRule = failureRule();
+const random = seededRandom(1);
+
+const failedLaunches = (tally: Tally, failures: readonly (typeof error)[], now: number, rule: FailureRule) =>
+  onFailures("label", tally, undefined, failures, now, rule, random).tally;
+const isSpent = (tally: Tally, now: number, rule: FailureRule) => places(tally, now, rule) === 0;
+const inOrder = (ids: readonly string[]) => ({ size: ids.length, at: (index: number) => ids[index] });
 
 /** Nodes of one label that never boots, made by whoever; all launchers see the same. */
 class Crowd {
@@ -26,7 +35,7 @@ class Crowd {
   #ids = 0;
 
   constructor(failedPerHour: number) {
-    this.#rule = { ...defaultRule, failedPerHour };
+    this.#rule = failureRule(failedPerHour);
   }
 
   make(): void {
@@ -40,7 +49,7 @@ class Crowd {
     if (node === undefined) return;
     const ids = this.making.map(({ id }) => id);
     const most = places(this.tally, this.now, this.#rule);
-    if (!hasPlace(ids, most, this.#rule)(node.id, node.failed)) {
+    if (!hasPlace(inOrder(ids), most, { node: node.id, again: node.failed }, this.#rule)) {
       // One that failed does not wait: its node is given up.
       if (node.failed) this.making.splice(this.making.indexOf(node), 1);
       return;
@@ -61,7 +70,7 @@ class Crowd {
   }
 
   get committed(): number {
-    return levelNow(this.tally, this.now, this.#rule) + this.underWay.size;
+    return levelOf(this.tally, this.now, this.#rule) + this.underWay.size;
   }
 }
 
@@ -99,8 +108,9 @@ test("when the oldest asks, it has a place as long as the budget is not spent: n
       fc.integer({ min: 1, max: 60 }),
       (numbers, most) => {
         const ids = [...new Set(numbers)].map((number) => String(number).padStart(10, "0")).sort();
-        expect(hasPlace(ids, most, defaultRule)(ids[0]!, false)).toBe(true);
-        expect(hasPlace(ids, 0, defaultRule)(ids[0]!, false)).toBe(false);
+        const oldest = { node: ids[0]!, again: false };
+        expect(hasPlace(inOrder(ids), most, oldest, defaultRule)).toBe(true);
+        expect(hasPlace(inOrder(ids), 0, oldest, defaultRule)).toBe(false);
       },
     ),
   );
@@ -131,8 +141,7 @@ test("a label that works is bounded by nothing but failures in a row", () => {
 });
 
 test("what others counted adds to nothing twice, and is not lost on one who counted more", () => {
-  const all: LabelBudget = {
-    label: "small",
+  const all: FailureRecord = {
     spent: { level: 4, at: 10 },
     failures: 4,
     since: 3,

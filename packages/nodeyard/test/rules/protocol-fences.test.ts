@@ -1,19 +1,13 @@
-import { newNode, paths } from "@nodeyard/model";
+import { encodeProbe, newNode, offeringKey, paths, probePath } from "@nodeyard/model";
 import type { CheckOp } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
-import { Tries } from "../../src/launcher/breakers/tries.ts";
+import { FailureRecords } from "../../src/launcher/failure-records.ts";
 import type { RecordHandles } from "../../src/launcher/held-records.ts";
 import { markFailed, releaseBacking } from "../../src/launcher/metastatic/backing-lock.ts";
 import { reclaim } from "../../src/launcher/metastatic/compare.ts";
 import { SlotIndex } from "../../src/launcher/metastatic/slot-index.ts";
-import {
-  backingData,
-  backingOwner,
-  encodeBacking,
-  encodeProbe,
-  probePath,
-} from "../../src/operations/index.ts";
-import { offeringKey } from "../../src/scheduler/index.ts";
+import { backingData, backingOwner, encodeBacking } from "../../src/operations/index.ts";
+import { failureRule } from "../../src/scheduler/index.ts";
 import { memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 import { before, type Call, touches } from "./before-write.ts";
 import { fakeProvider, type Json, launcherConfig, World } from "./world.ts";
@@ -221,15 +215,17 @@ test("the end of a launch ends no try of another launcher for the same request",
   );
   const data = encodeProbe("100-0000000000");
   const view = { own: new Map([[path, { data }]]) };
-  const tries = new Tries({ tree: ours, view, log: memoryLog() } as unknown as ConstructorParameters<
-    typeof Tries
-  >[0]);
-  const ticket = { offering, request: "100-0000000000", began: 0 };
+  const records = new FailureRecords(
+    { tree: ours, view, log: memoryLog() } as unknown as ConstructorParameters<typeof FailureRecords>[0],
+    () => {},
+    failureRule,
+  );
+  const permit = { offering, label: "small", request: "100-0000000000", began: 0 };
   await world.settle(theirs!.create(path, data, { ephemeral: true }));
-  await world.settle(tries.end(ticket));
+  await world.settle(records.leave(permit));
   expect(world.text(path)).toBeDefined();
   await world.settle(theirs!.delete(path));
   await world.settle(ours!.create(path, data, { ephemeral: true }));
-  await world.settle(tries.end(ticket));
+  await world.settle(records.leave(permit));
   expect(world.text(path)).toBeUndefined();
 });

@@ -394,7 +394,7 @@ function compare(steps: readonly Step[], { notes } = { notes: true }): void {
  */
 function comeToRest(world: World): void {
   performAll(world, 2_000);
-  for (let rounds = 0; world.fixture.state.refusals.size > 0 && !isIdle(world); rounds++) {
+  for (let rounds = 0; world.fixture.state.gates.closed.size > 0 && !isIdle(world); rounds++) {
     if (rounds > 50) throw new Error("a refusal that never ends");
     world.wait(300_000);
     performAll(world, 2_000);
@@ -411,8 +411,8 @@ function performAll(world: World, most: number): void {
 /** Nobody wants a launch, or who does waits for something else and may try: a refusal then stays until somebody tries. */
 function isIdle(world: World): boolean {
   const { now, jumped, state } = world.fixture;
-  const refusals = [...state.refusals.values()];
-  if (refusals.every(({ until, probe }) => probe === undefined && until <= now - jumped)) return true;
+  const refused = [...state.gates.closed.values()];
+  if (refused.every(({ until, trying }) => trying === undefined && until <= now - jumped)) return true;
   return [...world.fixture.state.pools.values()].every(({ blocked }) => blocked === undefined);
 }
 

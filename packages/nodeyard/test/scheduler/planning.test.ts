@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { explain } from "../../src/scheduler/index.ts";
+import { explain, newTally } from "../../src/scheduler/index.ts";
 import type { ImageFacts, ImageUploadEntry } from "../../src/view/index.ts";
 import { component, componentOf, node, policy, pool, SchedulerFixture } from "./world.ts";
 
@@ -59,17 +59,11 @@ describe("zones", () => {
   });
 
   const closed = (az: string) => ({
-    type: "offering" as const,
+    type: "failures" as const,
     key: `cloud|${az}|small`,
     after: {
-      why: "failures" as const,
-      until: 60_000,
-      prober: null,
-      hopeless: false,
-      since: 0,
-      failures: 1,
-      kind: "capacity",
-      error: "no room",
+      tally: { ...newTally(), row: 1, last: { kind: "capacity", error: "no room" } },
+      pause: { why: "failures" as const, opens: 1, until: 60_000 },
     },
   });
 
@@ -315,7 +309,7 @@ describe("a cloud that refuses for quota although it seems to have some", () => 
     expect(accepted(fixture.wait(1))).toEqual([id(1)]);
     // It worked: all go on.
     expect(accepted(fixture.tell({ type: "handled", request: id(1) })).sort()).toContain(id(2));
-    expect(fixture.state.refusals.size).toBe(0);
+    expect(fixture.state.gates.closed.size).toBe(0);
   });
 
   test("a machine that goes opens it at once; a record whose launch was refused does not", () => {

@@ -2,6 +2,7 @@ import { type ComponentRecord, decodeNode, decodeRequest, newComponent } from "@
 import {
   type Action,
   createState,
+  failureRule,
   type LocalPool,
   type Policy,
   reduce,
@@ -84,6 +85,7 @@ export function policy(pools: readonly LocalPool[], fields: Partial<Policy> = {}
     tenantLimits: new Map(),
     maxHoldAgeMs: Number.POSITIVE_INFINITY,
     maxStarting: 256,
+    failures: failureRule(),
     ...fields,
   };
 }

@@ -1,7 +1,7 @@
 import type { Scanner } from "@nodeyard/driver";
-import type { Admission } from "../breakers/admission.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
 import type { RecordHandles } from "../held-records.ts";
+import type { Launches } from "../launches.ts";
 import type { Timings } from "../timings.ts";
 import type { StepUnderWay } from "./step-trace.ts";
 
@@ -18,7 +18,7 @@ export interface NodeHandles extends RecordHandles {
 /** For launches. */
 export interface LaunchHandles extends NodeHandles {
   readonly scan: Scanner;
-  readonly admission: Admission;
+  readonly launches: Launches;
   readonly timings: Timings;
   /** To be called when a cloud refuses for quota. */
   quotaRefused(provider: string): void;

@@ -3,11 +3,10 @@ import { leaseIdOf } from "@nodeyard/model";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import { treeNow } from "@nodeyard/tree";
 import { FenceLost, fenceOf } from "../../coordination/index.ts";
-import type { Admitted } from "../breakers/admission.ts";
-import { OfferingClosed } from "../breakers/breakers.ts";
-import { BudgetSpent } from "../breakers/launch-line.ts";
+import type { Permit } from "../failure-records.ts";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
+import { LaunchRefused } from "../launches.ts";
 import { attemptLaunch, type Launch, tagOf } from "./attempt.ts";
 import { ImageGone } from "./boot-image.ts";
 import { isUnproven, tellCanary } from "./canary-report.ts";
@@ -50,15 +49,15 @@ export async function launchNode(
   const began = treeNow(context);
   const stopwatch = new LaunchWatch(context, launch);
   for (let attempt = 1; ; attempt++) {
-    const entry = await admitted(context, launch, attempt > 1, signal);
-    if (isNotNow(entry)) return give(node, "aborted", entry);
+    const permit = await begun(context, launch, attempt > 1, signal);
+    if (permit instanceof LaunchRefused) return give(node, "aborted", permit);
     const tried = context.clock.monotonic();
     stopwatch.begin();
     try {
       const ready = await attemptLaunch(context, launch, attempt, signal, (step) => stopwatch.at(step));
       await node.write({ ...ready, state: "ready" });
       stopwatch.ended("ready");
-      await context.admission.succeeded(entry);
+      await context.launches.records.succeeded(permit);
       await tellCanary(context, node.record.imageId, context.clock.monotonic() - tried);
       const facts = {
         provider: config.name,
@@ -74,11 +73,11 @@ export async function launchNode(
       const error = fenceOf(thrown);
       if (error instanceof FenceLost || error instanceof ImageGone || signal.aborted) {
         stopwatch.brokeOff(error, signal);
-        await context.admission.leave(entry);
+        await context.launches.records.leave(permit);
         throw error;
       }
       stopwatch.ended(kindOf(error));
-      const kind = await failed(context, launch, attempt, entry, error, signal);
+      const kind = await failed(context, launch, attempt, permit, error, signal);
       if (REPLANNED.has(kind)) return give(node, "aborted", error);
       if (attempt >= config.launchAttempts || kind === "configuration") return give(node, "failed", error);
       // The record keeps the id of a machine that does not go, and is deleted with it: another record is tried with.
@@ -88,30 +87,25 @@ export async function launchNode(
   }
 }
 
-async function admitted(
+/** Resolves when the scheduler lets it begin, or with why it does not. */
+async function begun(
   context: LaunchHandles,
   { pool, request, node, label }: Launch,
   again: boolean,
   signal: AbortSignal,
-): Promise<Admitted | NotNow> {
+): Promise<Permit | LaunchRefused> {
   const { provider, config, slots } = pool.open;
   const type = provider.offers?.types?.of(label) ?? label.name;
   const offering = { provider: config.name, az: node.record.az, type };
+  // A slot costs no machine; what its backing node costs is counted where that is launched.
+  const counted = slots === undefined;
+  const wanted = { offering, label: label.name, request: request.id, node: node.id, again, counted };
   try {
-    // A slot costs no machine; what its backing node costs is counted where that is launched.
-    const counted = slots === undefined;
-    const launch = { offering, label: label.name, request: request.id, node: node.id, again };
-    return await context.admission.enter(launch, counted, config.launchTimeoutMs, signal);
+    return await context.launches.begin({ ...wanted, limitMs: config.launchTimeoutMs }, signal);
   } catch (error) {
-    if (isNotNow(error)) return error;
+    if (error instanceof LaunchRefused) return error;
     throw error;
   }
-}
-
-type NotNow = OfferingClosed | BudgetSpent;
-
-function isNotNow(value: unknown): value is NotNow {
-  return value instanceof OfferingClosed || value instanceof BudgetSpent;
 }
 
 /** Says everywhere that a try failed; returns its kind. */
@@ -119,7 +113,7 @@ async function failed(
   context: LaunchHandles,
   { pool, request, node, label }: Launch,
   attempt: number,
-  entry: Admitted,
+  permit: Permit,
   error: unknown,
   signal: AbortSignal,
 ): Promise<DriverError["kind"] | "unexpected"> {
@@ -139,8 +133,8 @@ async function failed(
   context.log.warn(facts, "a launch attempt failed");
   context.journal.write({ event: "node.launch-failed", node: node.id, request: request.id, facts });
   const isSilent = UNANSWERED.has(kind);
-  if (isSilent && isUnproven(context, node.record.imageId)) await context.admission.leave(entry);
-  else await context.admission.failed(entry, { kind, error: messageOf(error) });
+  if (isSilent && isUnproven(context, node.record.imageId)) await context.launches.records.leave(permit);
+  else await context.launches.records.failed(permit, { kind, error: messageOf(error) });
   if (isSilent) await tellCanary(context, node.record.imageId, undefined);
   if (SILENT.has(kind)) {
     const of = { tag: tagOf(context, pool, node), node: node.id, request: request.id, attempt };

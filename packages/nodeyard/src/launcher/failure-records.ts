@@ -1,0 +1,449 @@
+import {
+  decodeFailures,
+  decodeProbe,
+  encodeFailures,
+  encodeProbe,
+  type FailureRecord,
+  failureKey,
+  failurePath,
+  labelKey,
+  type Offering,
+  offeringKey,
+  probePath,
+  subjectOf,
+} from "@nodeyard/model";
+import { messageOf } from "@nodeyard/runtime";
+import { ensurePath, type Op, TreeError } from "@nodeyard/tree";
+import {
+  type Failure,
+  type FailureRule,
+  type Failures,
+  furthest,
+  levelOf,
+  newTally,
+  onFailures,
+  type Tally,
+  together,
+} from "../scheduler/index.ts";
+import type { NodeEntry, ViewEvent } from "../view/index.ts";
+import type { Handles } from "./handles.ts";
+
+/** A launch that the scheduler let begin; to be ended by one of `failed`, `succeeded` and `leave`. */
+export interface Permit {
+  readonly offering: Offering;
+  /** Null: it costs no machine, and does not count for its label. */
+  readonly label: string | null;
+  readonly request: string;
+  /** Steady milliseconds. */
+  readonly began: number;
+}
+
+type FailureHandles = Omit<Handles, "live">;
+
+interface Entry {
+  /** What this process counted; `together` with the record it is what is known. */
+  own: Tally;
+  /** How often a launch succeeded. */
+  successes: number;
+  /** Failures to be counted, and the end of the counting. */
+  failed: { readonly failure: Omit<Failure, "probe">; readonly request: string }[];
+  counted: Promise<void>;
+}
+
+interface Found {
+  /** Undefined: a record that cannot be read, which is left alone. */
+  readonly record: FailureRecord | undefined;
+  readonly data: Uint8Array;
+  readonly version: number;
+}
+
+/** What is to become of a record: `record` undefined deletes it, with the probe that stands beneath it. */
+interface Change {
+  readonly record: FailureRecord | undefined;
+  /** The probe that found out goes in the same commit. */
+  readonly probe: boolean;
+  readonly done?: () => void;
+}
+
+/** Tries to write against others who write the same record, at most. */
+const WRITES = 8;
+/** What failed and was not launched for so long is no longer configured, milliseconds. */
+const FORGOTTEN_MS = 86_400_000;
+
+/**
+ * The failures of launches that all launchers share, one record for an offering that is closed and one for a label of which nothing works
+ * (docs/design/breakers.md). It decides nothing: it writes by compare-and-set what `onFailures` makes of a failure, deletes what a launch
+ * disproved, and tells the scheduler what is known. Times are of the monotonic clock here, so that budgets drain whatever becomes of tree
+ * time, and tree time in the tree.
+ */
+export class FailureRecords {
+  readonly #handles: FailureHandles;
+  readonly #tell: (key: string, known: Failures | undefined) => void;
+  readonly #rule: () => FailureRule;
+  readonly #entries = new Map<string, Entry>();
+  /** Launches under way here. */
+  readonly #permits = new Set<Permit>();
+
+  constructor(
+    handles: FailureHandles,
+    tell: (key: string, known: Failures | undefined) => void,
+    rule: () => FailureRule,
+  ) {
+    this.#handles = handles;
+    this.#tell = tell;
+    this.#rule = rule;
+  }
+
+  /** What the view knew before anyone listened. */
+  seed(): void {
+    for (const path of this.#handles.view.own.keys()) this.#onOwn(path, undefined);
+  }
+
+  onEvent(event: ViewEvent): void {
+    if (event.type === "own")
+      this.#onOwn(event.path, event.after === undefined ? event.before?.data : undefined);
+    else if (event.type === "node" && isUp(event.after) && !isUp(event.before))
+      for (const label of event.after?.record.type ?? []) this.#worked(labelKey(label));
+  }
+
+  /** Whoever launches of a label asks the scheduler, which knows by then what this process counted of it. */
+  know(label: string): void {
+    const key = labelKey(label);
+    if (this.#entries.has(key)) return;
+    this.#entryOf(key);
+    this.#publish(key);
+  }
+
+  begin(permit: Permit): void {
+    this.#permits.add(permit);
+  }
+
+  /** To be awaited before the one try of a closed offering. False: another request tries. */
+  async try({ offering, request }: Permit): Promise<boolean> {
+    const key = offeringKey(offering);
+    try {
+      await this.#handles.tree.create(probePath(key), encodeProbe(request), { ephemeral: true });
+      return true;
+    } catch (error) {
+      if (!(error instanceof TreeError)) throw error;
+      // Without a record it is open meanwhile.
+      return error.code === "tree.no_node" || this.#prober(key) === request;
+    }
+  }
+
+  /** To be awaited before the node's record tells of it: then the other launchers can know. */
+  async failed(permit: Permit, failure: Omit<Failure, "probe">): Promise<void> {
+    const { request } = permit;
+    const keys = failure.kind === "quota" ? [] : keysOf(permit);
+    await Promise.all(
+      keys.map((key) => {
+        const entry = this.#entryOf(key);
+        entry.failed.push({ failure, request });
+        entry.counted = entry.counted.then(() => this.#count(key, entry));
+        return entry.counted;
+      }),
+    );
+    // A try that closed nothing (there was no quota) leaves the place to the next.
+    await this.leave(permit);
+  }
+
+  async succeeded(permit: Permit): Promise<void> {
+    const { began, request } = permit;
+    for (const key of keysOf(permit)) {
+      this.#worked(key);
+      await this.#write(key, (found) => {
+        // Only what began after an offering closed says that it works again.
+        if (found === undefined || (found.pause !== undefined && began < found.since)) return undefined;
+        const probe = this.#prober(key) !== undefined;
+        return { record: undefined, probe, done: () => this.#opened(key, found, request) };
+      });
+    }
+    // An offering whose record could not be deleted is opened by the next that tries.
+    await this.leave(permit);
+  }
+
+  /**
+   * The launch is over, and another request may try. Only a probe of our session goes, since another launcher may try for the same request
+   * by now. A session that ends between the look and the deletion would let that go wrong: the version of an ephemeral znode tells no
+   * owner, and two tries at once do no harm.
+   */
+  async leave(permit: Permit): Promise<void> {
+    this.#permits.delete(permit);
+    const key = offeringKey(permit.offering);
+    if (this.#prober(key) === permit.request && (await this.#isOurs(key)))
+      await quiet(this.#handles.tree.delete(probePath(key)));
+  }
+
+  /** Forgets what nobody launches any more, and ends tries that hold others up and are over. */
+  async sweep(): Promise<void> {
+    const { view, tree, clock } = this.#handles;
+    const now = clock.monotonic();
+    for (const [path, { version }] of view.own) {
+      const key = failureKey(path);
+      if (key === undefined) continue;
+      if (path === probePath(key)) await this.#clear(key);
+      const record = path === failurePath(key) ? this.#seen(key)?.record : undefined;
+      if (record !== undefined && now - (record.pause?.until ?? record.spent.at) >= FORGOTTEN_MS)
+        await quiet(tree.delete(path, { version }));
+    }
+    const busy = new Set([...this.#permits].flatMap(keysOf));
+    for (const [key, { own, failed }] of this.#entries) {
+      if (busy.has(key) || failed.length > 0 || levelOf(own, now, this.#rule()) > 0) continue;
+      this.#entries.delete(key);
+      this.#publish(key);
+    }
+  }
+
+  #entryOf(key: string): Entry {
+    const found = this.#entries.get(key);
+    if (found !== undefined) return found;
+    const subject = subjectOf(key);
+    const own = newTally(subject?.scope === "label" && this.#hasMachine(subject.label));
+    const entry = { own, successes: 0, failed: [], counted: Promise.resolve() };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  /** Whether the tree shows a machine of it that somebody launched: a restart is no reason to doubt. */
+  #hasMachine(label: string): boolean {
+    const { nodes } = this.#handles.view;
+    for (const id of nodes.byLabel.get(label)) if (isUp(nodes.byId.get(id))) return true;
+    return false;
+  }
+
+  /** A launch succeeded, here or elsewhere. */
+  #worked(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    entry.successes++;
+    const isNews = entry.own.row > 0 || !entry.own.worked;
+    entry.own = { ...entry.own, worked: true, row: 0 };
+    if (isNews) this.#publish(key);
+  }
+
+  /** All that failed meanwhile at once, so that a crowd writes seldom. */
+  async #count(key: string, entry: Entry): Promise<void> {
+    const some = entry.failed.splice(0);
+    const { successes } = entry;
+    const scope = subjectOf(key)?.scope;
+    if (some.length === 0 || scope === undefined) return;
+    const { clock, random } = this.#handles;
+    let tally = entry.own;
+    await this.#write(key, (found) => {
+      const prober = this.#prober(key);
+      const failures = some.map(({ failure, request }) => ({ ...failure, probe: prober === request }));
+      const now = clock.monotonic();
+      const outcome = onFailures(scope, entry.own, found, failures, now, this.#rule(), random);
+      ({ tally } = outcome);
+      const { record } = outcome;
+      if (record === undefined) return undefined;
+      const probe = failures.some((failure) => failure.probe);
+      return { record, probe, done: () => this.#closed(key, record, some.at(-1)!.request) };
+    });
+    const row = entry.successes === successes ? tally.row : 0;
+    entry.own = { ...tally, worked: entry.own.worked, row };
+    this.#publish(key);
+  }
+
+  /** `gone`: what the record said that is removed. */
+  #onOwn(path: string, gone: Uint8Array | undefined): void {
+    const key = failureKey(path);
+    if (key === undefined) return;
+    if (path === failurePath(key) && gone !== undefined) {
+      const record = this.#decode(key, gone);
+      const entry = this.#entries.get(key);
+      const now = this.#handles.clock.monotonic();
+      if (entry !== undefined) entry.own = { ...together(entry.own, record, now, this.#rule()), row: 0 };
+      for (const field of ["since", "until", "spent"]) this.#handles.ages.forget(`${key} ${field}`);
+    }
+    this.#publish(key);
+  }
+
+  #publish(key: string): void {
+    const scope = subjectOf(key)?.scope;
+    const record = this.#seen(key)?.record;
+    const own = this.#entries.get(key)?.own;
+    if (scope === undefined) return;
+    // An offering is judged by its record alone: each launcher counts up to that for itself.
+    if (record === undefined && (scope === "offering" || own === undefined))
+      return this.#tell(key, undefined);
+    const base = scope === "offering" ? newTally() : (own ?? newTally());
+    const tally = together(base, record, this.#handles.clock.monotonic(), this.#rule());
+    this.#tell(key, { tally, pause: record?.pause, prober: this.#prober(key) });
+  }
+
+  /** Writes what `plan` makes of the record; anew when somebody else was quicker. What cannot be written is logged, no more. */
+  async #write(key: string, plan: (found: FailureRecord | undefined) => Change | undefined): Promise<void> {
+    const path = failurePath(key);
+    let sent: { readonly change: Change; readonly data: Uint8Array; readonly version: number } | undefined;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const found = attempt === 1 ? this.#seen(key) : await this.#read(key);
+        // The answer was lost, and not the write.
+        if (sent !== undefined && isWritten(found, sent)) return sent.change.done?.();
+        const change = plan(found?.record);
+        if (change === undefined || (found !== undefined && found.record === undefined)) return;
+        const data =
+          change.record === undefined
+            ? NOTHING
+            : encodeFailures(key, this.#toStore(change.record), found?.data);
+        sent = { change, data, version: (found?.version ?? -1) + 1 };
+        await this.#handles.tree.commit(opsOf(key, path, change, data, found));
+        return change.done?.();
+      } catch (error) {
+        if (!(error instanceof TreeError)) throw error;
+        if (attempt < WRITES) continue;
+        const facts = { of: key, error: messageOf(error) };
+        this.#handles.log.warn(
+          facts,
+          "cannot record how many launches failed; other launchers do not know of it",
+        );
+        return;
+      }
+    }
+  }
+
+  #seen(key: string): Found | undefined {
+    const entry = this.#handles.view.own.get(failurePath(key));
+    return entry && { record: this.#decode(key, entry.data), data: entry.data, version: entry.version };
+  }
+
+  async #read(key: string): Promise<Found | undefined> {
+    const { tree } = this.#handles;
+    const path = failurePath(key);
+    await ensurePath(tree, path.slice(0, path.lastIndexOf("/")));
+    await tree.sync(path);
+    try {
+      const { data, stat } = await tree.get(path);
+      return { record: this.#decode(key, data), data, version: stat.version };
+    } catch (error) {
+      if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
+      throw error;
+    }
+  }
+
+  #decode(key: string, data: Uint8Array): FailureRecord | undefined {
+    const read = (field: string, instant: number, aheadMs: number) =>
+      this.#handles.ages.stored(`${key} ${field}`, instant, aheadMs);
+    try {
+      const { spent, since, pause, ...record } = decodeFailures(key, data);
+      const until = pause && read("until", pause.until, furthest({ spent }, this.#rule()));
+      return {
+        ...record,
+        since: read("since", since, 0),
+        spent: { ...spent, at: read("spent", spent.at, 0) },
+        ...(pause === undefined ? {} : { pause: { ...pause, until: until! } }),
+      };
+    } catch (error) {
+      const { code = "unknown" } = error as { code?: string };
+      const kind = subjectOf(key)?.scope === "label" ? "budget" : "breaker";
+      this.#handles.counters.add("view.records_skipped", 1, { kind, code });
+      return undefined;
+    }
+  }
+
+  #toStore(record: FailureRecord): FailureRecord {
+    const { ages } = this.#handles;
+    const { spent, since, pause } = record;
+    return {
+      ...record,
+      since: ages.treeTimeOf(since),
+      spent: { ...spent, at: ages.treeTimeOf(spent.at) },
+      ...(pause === undefined ? {} : { pause: { ...pause, until: ages.treeTimeOf(pause.until) } }),
+    };
+  }
+
+  /** The request that tries, of whatever launcher. */
+  #prober(key: string): string | undefined {
+    const entry = this.#handles.view.own.get(probePath(key));
+    return entry && decodeProbe(entry.data);
+  }
+
+  async #isOurs(key: string): Promise<boolean> {
+    const { tree } = this.#handles;
+    const stat = await quiet(tree.stat(probePath(key)));
+    return stat !== undefined && stat.ephemeralOwner === tree.session().id;
+  }
+
+  /**
+   * Ends a try of ours that no launch is at: an answer was lost when it began or ended. It would stand as long as our session, and
+   * everybody would wait for what it finds out.
+   */
+  async #clear(key: string): Promise<void> {
+    const { tree, log } = this.#handles;
+    const request = this.#prober(key);
+    for (const permit of this.#permits)
+      if (permit.request === request && offeringKey(permit.offering) === key) return;
+    if (!(await this.#isOurs(key))) return;
+    log.info({ offering: key, request }, "removed the trial launch of an offering that nobody is making");
+    await quiet(tree.delete(probePath(key)));
+  }
+
+  /** An offering closed, or closed again; of labels the scheduler tells. */
+  #closed(key: string, { kind, error, failures, pause }: FailureRecord, request: string): void {
+    const subject = subjectOf(key);
+    if (pause === undefined || subject?.scope !== "offering") return;
+    const { log, journal, counters, ages } = this.#handles;
+    const { provider, az, type } = subject;
+    const until = ages.treeTimeOf(pause.until);
+    const facts = { provider, az, type, kind, error, failures, ...pause, until };
+    log.warn(facts, "opened a breaker: no launches of an offering for a while");
+    journal.write({ event: "offering.closed", request, facts });
+    counters.add("launcher.breakers", 1, { provider, change: "opened" });
+  }
+
+  #opened(key: string, { failures, since }: FailureRecord, request: string): void {
+    const subject = subjectOf(key);
+    if (subject?.scope !== "offering") return;
+    const { log, journal, counters, ages } = this.#handles;
+    const { provider, az, type } = subject;
+    const facts = { provider, az, type, failures, since: ages.treeTimeOf(since) };
+    log.info(facts, "closed a breaker: an offering works again");
+    journal.write({ event: "offering.open", request, facts });
+    counters.add("launcher.breakers", 1, { provider, change: "closed" });
+  }
+}
+
+const NOTHING = new Uint8Array();
+
+function keysOf({ offering, label }: Permit): readonly string[] {
+  return label === null ? [offeringKey(offering)] : [labelKey(label), offeringKey(offering)];
+}
+
+function opsOf(
+  key: string,
+  path: string,
+  { record, probe }: Change,
+  data: Uint8Array,
+  found: Found | undefined,
+): readonly Op[] {
+  const ended: readonly Op[] = probe ? [{ op: "delete", path: probePath(key) }] : [];
+  if (found === undefined) return [{ op: "create", path, data }];
+  const { version } = found;
+  // The probe stands beneath the record.
+  if (record === undefined) return [...ended, { op: "delete", path, version }];
+  return [{ op: "set", path, data, version }, ...ended];
+}
+
+function isWritten(
+  found: Found | undefined,
+  sent: { readonly change: Change; readonly data: Uint8Array; readonly version: number },
+): boolean {
+  if (sent.change.record === undefined) return found === undefined;
+  return found?.version === sent.version && Buffer.from(found.data).equals(sent.data);
+}
+
+function isUp(entry: NodeEntry | undefined): boolean {
+  if (entry === undefined || entry.record.externalId === null) return false;
+  return entry.record.state === "ready" || entry.record.state === "in-use";
+}
+
+/** What does not succeed now is done by the next sweep, or by the end of the session. */
+async function quiet<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!(error instanceof TreeError)) throw error;
+    return undefined;
+  }
+}

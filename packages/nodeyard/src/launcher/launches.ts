@@ -1,0 +1,63 @@
+import { abortable } from "@nodeyard/driver";
+import { NodeyardError } from "@nodeyard/runtime";
+import type { Action, LaunchWanted, SchedulerEvent } from "../scheduler/index.ts";
+import type { FailureRecords, Permit } from "./failure-records.ts";
+
+/** A launch may not begin now; its request is planned anew. */
+export class LaunchRefused extends NodeyardError {
+  constructor(why: string) {
+    super("launcher.launch_refused", why);
+  }
+}
+
+type Answer = Extract<Action, { type: "launch" | "refuse-launch" }>;
+
+/** Launches that wait for the scheduler to let them begin. */
+export class Launches {
+  readonly records: FailureRecords;
+  readonly #push: (event: SchedulerEvent) => void;
+  readonly #now: () => number;
+  readonly #asked = new Map<string, PromiseWithResolvers<Answer>>();
+
+  /** `now`: milliseconds of the monotonic clock. */
+  constructor(records: FailureRecords, push: (event: SchedulerEvent) => void, now: () => number) {
+    this.records = records;
+    this.#push = push;
+    this.#now = now;
+  }
+
+  /** To be awaited before each launch. Rejects with LaunchRefused, or with the signal's reason. */
+  async begin(launch: LaunchWanted, signal: AbortSignal): Promise<Permit> {
+    const { node, offering, request, counted } = launch;
+    const asked = Promise.withResolvers<Answer>();
+    this.#asked.set(node, asked);
+    const label = counted ? launch.label : null;
+    if (label !== null) this.records.know(label);
+    this.#push({ type: "launch-wanted", launch });
+    let answer: Answer;
+    try {
+      answer = await abortable(asked.promise, signal);
+    } catch (error) {
+      this.#push({ type: "launch-given-up", node });
+      throw error;
+    } finally {
+      this.#asked.delete(node);
+    }
+    if (answer.type === "refuse-launch") throw new LaunchRefused(answer.why);
+    const permit = { offering, label, request, began: this.#now() };
+    this.records.begin(permit);
+    try {
+      if (answer.probe && !(await this.records.try(permit)))
+        throw new LaunchRefused(`no launches of ${launch.label} for now: another request is testing it`);
+      return permit;
+    } catch (error) {
+      await this.records.leave(permit);
+      throw error;
+    }
+  }
+
+  /** What the scheduler says of one. */
+  answer(action: Answer): void {
+    this.#asked.get(action.node)?.resolve(action);
+  }
+}

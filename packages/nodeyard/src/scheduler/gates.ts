@@ -1,0 +1,238 @@
+import { type FailureRecord, labelKey, subjectOf } from "@nodeyard/model";
+import { isHopeless, isTrusted, mayTry, opensAt, places, roomAt, type Tally } from "./failure-rule.ts";
+import { type State, type Turn, treeTimeOf } from "./state.ts";
+import { dirtyProvider, recheckAll, recheckFirst } from "./waiting.ts";
+
+/** The first pause after a cloud refused for quota, milliseconds; it doubles with each refusal in a row. */
+const FIRST_MS = 2_000;
+const MOST_MS = 300_000;
+/** While somebody waits for a gate that may be tried, it is looked at again this often, milliseconds. */
+const LOOK_AGAIN_MS = 5_000;
+
+/** What is known of the launches of a label or an offering, here and in the record that launchers share. */
+export interface Failures {
+  readonly tally: Tally;
+  /** Of an offering that is closed. */
+  readonly pause?: FailureRecord["pause"];
+  /** The request that tries, of whatever launcher. */
+  readonly prober?: string | undefined;
+}
+
+/** Why nothing is launched of an offering, of a label in all places, or at a provider without quota. */
+export interface Closed {
+  readonly code: "offering.failing" | "offering.budget" | "capacity.refused";
+  /** Steady milliseconds, from which one request may try. */
+  readonly until: number;
+  /** Failures or refusals in a row. */
+  readonly failures: number;
+  /** Our own request that tries, until its handler ends. */
+  trying: string | undefined;
+  /** The request that tries, of whatever launcher, as the tree says. */
+  readonly prober: string | undefined;
+  /** Waiting has not helped: requests are declined at once. */
+  readonly hopeless: boolean;
+  /** Tree time, milliseconds, of the first of the failures. */
+  readonly since: number;
+  /** Kind and text of the last error. */
+  readonly kind: string;
+  readonly error: string;
+}
+
+/** What the scheduler knows of failures: those by which something is closed, and what bounds the launches of each label. */
+export interface Gates {
+  /** By offeringKey, labelKey or quotaKey; what is open is not in it. */
+  readonly closed: Map<string, Closed>;
+  /** By offeringKey or labelKey. */
+  readonly failures: Map<string, Failures>;
+}
+
+/** The gate of a provider's quota. No offering and no label has this key. */
+export function quotaKey(provider: string): string {
+  return `quota|${encodeURIComponent(provider)}`;
+}
+
+/** What a gate that holds a request up says; `trying`: the request that finds out whether it can open. */
+export interface Held {
+  readonly closed: Closed;
+  readonly trying: string | undefined;
+}
+
+/** Why a request may not pass a gate now: its time has not come, or another request tries. Undefined: it may. */
+export function heldBy({ gates }: State, steady: number, key: string, request: string): Held | undefined {
+  const closed = gates.closed.get(key);
+  if (closed === undefined) return undefined;
+  const trying = closed.prober ?? closed.trying;
+  const isFree = trying === undefined || trying === request;
+  // One whose try failed does not try again before the next time.
+  if (closed.prober === request || (isFree && mayTry(closed.until, steady))) return undefined;
+  return { closed, trying: trying === request ? undefined : trying };
+}
+
+/** The request is about to launch through these: whoever comes after it waits for what it finds out. */
+export function tries({ gates }: State, keys: readonly string[], request: string): void {
+  for (const key of keys) {
+    const closed = gates.closed.get(key);
+    if (closed !== undefined) closed.trying = request;
+  }
+}
+
+/** Its handler has ended. A cloud that refused for quota and did not refuse this one has room again. */
+export function triedBy(state: State, request: string): void {
+  for (const [key, closed] of state.gates.closed) {
+    if (closed.trying !== request) continue;
+    if (closed.code === "capacity.refused") open(state, key);
+    else closed.trying = undefined;
+  }
+}
+
+/** What is known of the failures of an offering or a label is news; undefined: there were none. */
+export function noteFailures(state: State, turn: Turn, key: string, after: Failures | undefined): void {
+  if (after === undefined) state.gates.failures.delete(key);
+  else state.gates.failures.set(key, after);
+  judge(state, turn, key);
+}
+
+/** The rule is another one by now: what was closed by the former may be open. */
+export function judgeAgain(state: State, turn: Turn, key: string, { tally }: Failures): void {
+  // A label that was closed stays so, but not for a budget that it has not spent.
+  const subject = subjectOf(key);
+  if (subject?.scope === "label" && places(tally, turn.steady, state.policy.failures) > 0)
+    openLabel(state, turn, key, tally);
+  judge(state, turn, key);
+}
+
+function judge(state: State, turn: Turn, key: string): void {
+  const known = state.gates.failures.get(key);
+  const subject = subjectOf(key);
+  if (subject?.scope === "label") return judgeLabel(state, turn, key, subject.label, known?.tally);
+  if (known?.pause === undefined) return open(state, key);
+  const { pause, tally, prober } = known;
+  const rule = state.policy.failures;
+  close(state, turn, key, {
+    code: pause.why === "budget" ? "offering.budget" : "offering.failing",
+    until: opensAt({ spent: tally.spent, pause }, rule),
+    prober,
+    ...factsOf(state, turn, known),
+  });
+}
+
+/** A label stays closed from when its budget is spent until it works: what drains meanwhile is tried by one request at a time. */
+function judgeLabel(state: State, turn: Turn, key: string, label: string, tally: Tally | undefined): void {
+  const rule = state.policy.failures;
+  if (tally === undefined || isTrusted(tally, rule) || tally.row === 0)
+    return openLabel(state, turn, key, tally);
+  if (places(tally, turn.steady, rule) > 0) return;
+  const until = roomAt(tally, turn.steady, rule);
+  const known = factsOf(state, turn, { tally });
+  const opened = !state.gates.closed.has(key);
+  close(state, turn, key, { code: "offering.budget", until, prober: undefined, ...known });
+  if (!opened) return;
+  const facts = { label, why: "budget", until: treeTimeOf(turn, until), ...known };
+  turn.actions.push({ type: "label-changed", label, change: "spent", facts });
+}
+
+function openLabel(state: State, turn: Turn, key: string, tally: Tally | undefined): void {
+  const subject = subjectOf(key);
+  if (!state.gates.closed.has(key) || subject?.scope !== "label") return;
+  open(state, key);
+  const facts = { label: subject.label, since: treeTimeOf(turn, tally?.since ?? turn.steady) };
+  turn.actions.push({ type: "label-changed", label: subject.label, change: "works", facts });
+}
+
+function factsOf(
+  { policy }: State,
+  turn: Turn,
+  { tally, pause }: Failures,
+): Pick<Closed, "failures" | "since" | "kind" | "error" | "hopeless"> {
+  const { kind = "unexpected", error = "none" } = tally.last ?? {};
+  const hopeless = isHopeless(tally, pause, policy.failures);
+  return { failures: tally.row, since: treeTimeOf(turn, tally.since), kind, error, hopeless };
+}
+
+function close(state: State, turn: Turn, key: string, closed: Omit<Closed, "trying">): void {
+  const { gates, timers } = state;
+  gates.closed.set(key, { ...closed, trying: gates.closed.get(key)?.trying });
+  reconsiderAround(state);
+  if (mayTry(closed.until, turn.steady)) recheckFirst(state, "gate", key);
+  else timers.set("gate", key, closed.until);
+}
+
+function open(state: State, key: string): void {
+  const closed = state.gates.closed.get(key);
+  if (closed === undefined) return;
+  state.gates.closed.delete(key);
+  state.timers.delete("gate", key);
+  reconsiderAround(state);
+  recheckAll(state, "gate", key);
+  wakeQuota(state, key);
+}
+
+/** Its time has come: the first in line may try. */
+export function onGateDue(state: State, turn: Turn, key: string): void {
+  const closed = state.gates.closed.get(key);
+  if (closed === undefined) return recheckAll(state, "gate", key);
+  for (const label of state.policy.labels.keys()) state.todo.labels.add(label);
+  wakeQuota(state, key);
+  if (state.waits.line("gate", key).size === 0) return;
+  recheckFirst(state, "gate", key);
+  const due = mayTry(closed.until, turn.steady);
+  state.timers.set("gate", key, due ? turn.steady + LOOK_AGAIN_MS : closed.until);
+}
+
+/** Stock is asked for where launches work, and pools that yield to one that cannot launch now need not. */
+function reconsiderAround(state: State): void {
+  for (const label of state.policy.labels.keys()) state.todo.labels.add(label);
+  for (const { id } of state.waits.of("yield")) state.todo.requests.add(id);
+}
+
+/** Who waits for a gate, until that opens or may be tried. `nextTry` undefined: another request tries. */
+export function waitForGate(state: State, turn: Turn, key: string, nextTry: number | undefined): void {
+  if (state.timers.get("gate", key) === undefined)
+    state.timers.set("gate", key, nextTry ?? turn.steady + LOOK_AGAIN_MS);
+}
+
+/**
+ * The cloud refused a launch for its quota. Nothing more is launched there for a while, then one request tries: a hundred
+ * of them would only be refused a hundred times more (docs/contract/launcher.md, "Quota and limits").
+ */
+export function onQuotaRefused(state: State, turn: Turn, provider: string): void {
+  const key = quotaKey(provider);
+  const known = state.gates.closed.get(key);
+  // Launches that were under way at the same time say nothing new.
+  if (known !== undefined && known.trying === undefined && turn.steady < known.until) return;
+  const before = known?.failures ?? 0;
+  const until = turn.steady + Math.min(MOST_MS, FIRST_MS * 2 ** before);
+  const facts = { kind: "quota", error: "the cloud refused for quota", hopeless: false, prober: undefined };
+  const since = known?.since ?? turn.now;
+  const failures = before + 1;
+  state.gates.closed.set(key, {
+    code: "capacity.refused",
+    until,
+    failures,
+    since,
+    trying: undefined,
+    ...facts,
+  });
+  state.timers.set("gate", key, until);
+}
+
+/** A machine went, or the cloud gives more: whoever is first may try at once. */
+export function quotaFreed(state: State, provider: string): void {
+  const key = quotaKey(provider);
+  const refused = state.gates.closed.get(key);
+  if (refused === undefined) return;
+  state.gates.closed.set(key, { ...refused, until: Number.NEGATIVE_INFINITY });
+  state.timers.delete("gate", key);
+  dirtyProvider(state, provider);
+}
+
+/** Heads of queues wait for the quota of a provider with all behind them: their pools have something to try. */
+function wakeQuota(state: State, key: string): void {
+  const [scope, provider = ""] = key.split("|");
+  if (scope === "quota") dirtyProvider(state, decodeURIComponent(provider));
+}
+
+/** All that a launch of a label passes, the label's budget first: it holds in every place. */
+export function keysOf(label: string, offering: string): readonly string[] {
+  return [labelKey(label), offering];
+}
