@@ -16,7 +16,7 @@ export interface ErrorUse {
 
 const CODE = /^[a-z][a-z0-9]*(-[a-z0-9]+)*\.([a-z0-9_-]+(\.[a-z0-9_-]+)*)?$/;
 
-/** Every error code in shipped code: of classes by their `super(code, …)`, and of errors made on the spot. */
+/** Every error code in shipped code: of classes by their `super(code, …)` or `errorClass(code)`, and of errors made on the spot. */
 export function errorUses(workspace: Workspace): ErrorUse[] {
   return workspace.files.filter((file) => file.part === "src").flatMap(usesIn);
 }
@@ -27,15 +27,19 @@ function usesIn(file: SourceFile): ErrorUse[] {
   let owner: { name: string; doc?: string } | undefined;
   tokens.forEach((token, at) => {
     if (token.kind !== "word") return;
-    if (token.text === "class") owner = errorClass(tokens, at);
+    if (token.text === "class") {
+      owner = errorClass(tokens, at);
+      // `class StaleError extends errorClass("sliver.stale") {}`
+      const code = tokens[at + 3]?.text === "errorClass" ? codeAt(tokens, at + 5) : undefined;
+      if (owner !== undefined && code !== undefined)
+        found.push({ code, message: "", path, line: token.line, ...named(owner) });
+    }
     const made = tokens[at - 1]?.text === "new" && token.text.endsWith("Error");
     const inSuper = token.text === "super" && owner !== undefined;
     if ((!made && !inSuper) || tokens[at + 1]?.text !== "(") return;
     const code = codeAt(tokens, at + 2);
     if (code === undefined) return;
-    const of = inSuper
-      ? { className: owner!.name, ...(owner!.doc === undefined ? {} : { doc: owner!.doc }) }
-      : {};
+    const of = inSuper ? named(owner!) : {};
     found.push({ code, message: messageAt(tokens, at + 2), path, line: token.line, ...of });
   });
   return found;
@@ -47,6 +51,10 @@ function errorClass(tokens: readonly Token[], at: number): { name: string; doc?:
   if (name === undefined || base === undefined) return undefined;
   const doc = [tokens[at], tokens[at - 1], tokens[at - 2]].find((token) => token?.doc !== undefined)?.doc;
   return { name: name.text, ...(doc === undefined ? {} : { doc }) };
+}
+
+function named({ name, doc }: { name: string; doc?: string }): Pick<ErrorUse, "className" | "doc"> {
+  return { className: name, ...(doc === undefined ? {} : { doc }) };
 }
 
 function codeAt(tokens: readonly Token[], at: number): string | undefined {

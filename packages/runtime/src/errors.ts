@@ -1,6 +1,6 @@
 /**
  * Base of every error of ours. `code` is stable and meant for programs; the message is one line for people that
- * names the value, the place and, where there is one, the mend.
+ * names the value, the place and, where there is one, the remedy.
  */
 export class NodeyardError extends Error {
   readonly code: string;
@@ -10,6 +10,20 @@ export class NodeyardError extends Error {
     this.name = new.target.name;
     this.code = code;
   }
+}
+
+/** Base class of errors that have one code, and a message that is written where they are thrown: `extends errorClass("tree.closed")`. */
+export function errorClass(
+  code: string,
+): new (
+  message: string,
+  options?: { readonly cause?: unknown },
+) => NodeyardError {
+  return class extends NodeyardError {
+    constructor(message: string, options?: { readonly cause?: unknown }) {
+      super(code, message, options);
+    }
+  };
 }
 
 /** The text of whatever was thrown. */

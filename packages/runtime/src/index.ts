@@ -1,6 +1,6 @@
 export { type Clock, deadline, sleep, type Timer } from "./clock.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";
-export { messageOf, NodeyardError } from "./errors.ts";
+export { errorClass, messageOf, NodeyardError } from "./errors.ts";
 export { Heap } from "./heap.ts";
 export { backoff, hexId, jitter, type Random, seededRandom } from "./random.ts";
 export { type Moment, StoredTimes } from "./stored-times.ts";

@@ -1,6 +1,5 @@
 import { SliverFaultError, SliverUnreachableError } from "./errors.ts";
 import type { NodeDocument, NodeReport } from "./report.ts";
-import type { Rspec } from "./resources.ts";
 
 /**
  * Carries one request text to the sliver manager and brings the answer: over its Unix socket, or on the standard
@@ -38,15 +37,6 @@ export class SliverClient {
   /** `keySet` is signed by a key of the present one. */
   async rotateKeys(keySet: string, signal: AbortSignal): Promise<void> {
     await this.call("RotateKeys", [keySet], signal);
-  }
-
-  /** `ticket` is signed, and used up by the answer. */
-  async redeem(ticket: string, signal: AbortSignal): Promise<void> {
-    await this.call("Ticket", [ticket], signal);
-  }
-
-  async effective(sliver: string, signal: AbortSignal): Promise<Rspec> {
-    return (await this.call("GetEffectiveRSpec", [sliver], signal)) as Rspec;
   }
 
   /** Any method of the manager's own vocabulary. */

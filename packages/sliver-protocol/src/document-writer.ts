@@ -19,11 +19,12 @@ import { type Signer, signText } from "./signed.ts";
  */
 export type Edit = (slivers: Map<string, SliverSpecInput>, now: NodeDocument) => void;
 
+/** What a writer works with. */
 export interface DocumentWriterOptions {
   readonly client: SliverClient;
   readonly signer: Signer;
   readonly node: string;
-  /** Who writes: the same for all processes that share the node, and for nobody else. */
+  /** The writer's name: the same for all processes that share the node, and for no other. */
   readonly writer: string;
   readonly epoch: number;
   /** Wall time, milliseconds since the Unix epoch. */
@@ -48,7 +49,7 @@ const MAX_WAITING = 1024;
 
 /**
  * Changes single slivers of a node whose document always is a full one. Each delivery is made from what the node has, and
- * follows its version: when another process was faster, it is read and made anew, so that no change undoes another's.
+ * follows its version: when another process was faster, the document is read and changed again, so that no change undoes another.
  * Changes that come while a delivery is under way go together with the next.
  */
 export class DocumentWriter {
@@ -138,7 +139,7 @@ export class DocumentWriter {
       throw new SliverStoreLostError(node, document.unlisted);
   }
 
-  /** Undefined: somebody else was faster, or nobody knows whether it was taken. */
+  /** Undefined: another writer was faster, or it is unknown whether the document was taken. */
   async #offer(
     document: NodeDocument,
     { slivers, changed }: Edited,
@@ -172,7 +173,7 @@ interface Edited {
   readonly open: readonly Waiting[];
 }
 
-/** All edits one after another; one that fails leaves no trace, and its caller is told. */
+/** All edits one after another; one that fails changes nothing and rejects its own change only. */
 function edit(document: NodeDocument, batch: readonly Waiting[]): Edited {
   let slivers = new Map<string, SliverSpecInput>(document.slivers.map((spec) => [spec.name, spec]));
   const open: Waiting[] = [];
@@ -190,7 +191,7 @@ function edit(document: NodeDocument, batch: readonly Waiting[]): Edited {
   return { slivers: list, changed: !isDeepStrictEqual(list, document.slivers), open };
 }
 
-/** By the grammar of the node itself: what it would call malformed is refused here, with a place to mend it. */
+/** By the grammar of the node itself: what the node would call malformed is refused here, where it can be corrected. */
 function checked(name: string, spec: SliverSpecInput, before: SliverSpecInput | undefined): SliverSpec {
   if (spec === before) return spec as SliverSpec;
   const parsed = parseSliver(spec);

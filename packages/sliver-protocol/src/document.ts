@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { GrammarError } from "./errors.ts";
-import { IMAGE, NAME, NODE_ID, sshKey } from "./grammar.ts";
-import { isResource, MAX_AMOUNT, type Resource } from "./resources.ts";
+import { IMAGE, isResource, MAX_AMOUNT, NAME, NODE_ID, type Resource, sshKey } from "./grammar.ts";
 
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const amount = z.number().int().min(0).max(MAX_AMOUNT);
@@ -40,7 +39,7 @@ export const MAX_LOANS = 1000;
 
 const loan = z.strictObject({
   to: z.string().regex(NAME),
-  /** Void when the borrower is of another generation. Absent: whoever has the name. */
+  /** Void when the borrower is of another generation. Absent: any generation. */
   generation: whole.optional(),
   resource: z.string().refine(isResource, "no resource"),
   amount,
@@ -55,7 +54,7 @@ export const INSTANTIATIONS = ["plc-instantiated", "delegated", "nm-controller",
 
 const sliver = z.strictObject({
   name: z.string().regex(NAME),
-  /** Grows each time the slot is given to somebody new; what was bound to an older one is void. */
+  /** Grows each time the name gets a new user; what was bound to an older generation is void. */
   generation: whole,
   instantiation: z.enum(INSTANTIATIONS),
   /** Kept for a person: it is suspended, never destroyed by time. */
@@ -108,19 +107,23 @@ const head = z.strictObject({
   slivers: z.array(z.unknown()).max(4096),
 });
 
+/** A sliver of a document, with defaults filled in. */
 export type SliverSpec = z.output<typeof sliver>;
 /** A sliver as its writer writes it: what has a default may be absent. */
 export type SliverSpecInput = z.input<typeof sliver>;
+/** One entry of a lender's list of loans. */
 export type Loan = z.output<typeof loan>;
+/** Lets another account call methods on this sliver. */
 export type Delegation = z.output<typeof delegation>;
 
+/** A document as its writer writes it. */
 export interface DocumentInput extends Omit<z.input<typeof head>, "slivers"> {
   readonly slivers: readonly SliverSpecInput[];
 }
 
 /** A sliver of a document that its grammar refuses. */
 export interface Malformed {
-  /** Absent when even the name is no name. */
+  /** Absent when the name is malformed too. */
   readonly name?: string;
   readonly reason: string;
 }
@@ -149,6 +152,7 @@ export function parseSliver(value: unknown): SliverSpec {
   return parse(sliver, value, "sliver");
 }
 
+/** Throws GrammarError, which names `what` and the place of the first errors. */
 export function parse<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

@@ -9,40 +9,34 @@ export class SliverProtocolError extends Error {
   }
 }
 
-/** A text that no valid key of the set signed, or that was signed for another purpose. */
-export class SignatureError extends SliverProtocolError {
-  constructor(message: string) {
-    super("sliver-protocol.signature", message);
-  }
+/** Base class of errors that have one code, and a message that is written where they are thrown. */
+function errorClass(
+  code: string,
+): new (
+  message: string,
+  options?: { readonly cause?: unknown },
+) => SliverProtocolError {
+  return class extends SliverProtocolError {
+    constructor(message: string, options?: { readonly cause?: unknown }) {
+      super(code, message, options);
+    }
+  };
 }
+
+/** A text that no valid key of the set signed, or that was signed for another purpose. */
+export class SignatureError extends errorClass("sliver-protocol.signature") {}
 
 /** A value that the grammar of documents does not allow; the message names its place. */
-export class GrammarError extends SliverProtocolError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver-protocol.grammar", message, options);
-  }
-}
+export class GrammarError extends errorClass("sliver-protocol.grammar") {}
 
 /** A ticket whose signature is valid, but which is for another node or another time. */
-export class TicketError extends SliverProtocolError {
-  constructor(message: string) {
-    super("sliver-protocol.ticket", message);
-  }
-}
+export class TicketError extends errorClass("sliver-protocol.ticket") {}
 
 /** A key set that must not replace the present one. */
-export class KeySetError extends SliverProtocolError {
-  constructor(message: string) {
-    super("sliver-protocol.key_set", message);
-  }
-}
+export class KeySetError extends errorClass("sliver-protocol.key_set") {}
 
 /** The sliver manager gave no valid answer in time. Whether it acted is unknown. */
-export class SliverUnreachableError extends SliverProtocolError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver-protocol.unreachable", message, options);
-  }
-}
+export class SliverUnreachableError extends errorClass("sliver-protocol.unreachable") {}
 
 /** Another writer has the node; the message says how to take it over. */
 export class SliverOwnedError extends SliverProtocolError {
@@ -110,8 +104,4 @@ export class SliverFaultError extends SliverProtocolError {
 }
 
 /** The launcher's file of signing keys cannot be used; the message names the file and what to do. */
-export class KeyFileError extends SliverProtocolError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver-protocol.key_file", message, options);
-  }
-}
+export class KeyFileError extends errorClass("sliver-protocol.key_file") {}

@@ -29,7 +29,7 @@ const KEY_FIELDS: Readonly<Record<string, number>> = {
 };
 
 /**
- * A public key line, written anew as `type base64`: comment dropped, the blob proven to be a key of that type. A line
+ * A public key line, normalized to `type base64`: the comment is dropped, and the data is checked to be a key of that type. A line
  * with options in front is refused, since dropping them could widen what the key may do. Throws GrammarError.
  */
 export function sshKey(line: string): string {
@@ -57,4 +57,60 @@ function fieldsOf(blob: Buffer): Buffer[] | undefined {
     at = end;
   }
   return fields;
+}
+
+/** A resource of a sliver in the one vocabulary that everything inside uses. All amounts are whole numbers. */
+export type Resource = keyof typeof UNITS;
+
+/**
+ * Resources with their units. The old names and units of each wire profile are translated at the edge
+ * (docs/contract/slivers.md, "Loans"); the second half has no old name.
+ */
+export const UNITS = {
+  /** 1: the sliver may run and be logged in to; 0: suspended. */
+  enabled: "boolean",
+  /** What is left of the CPU under contention; at most what admission lets through. */
+  cpuGuarantee: "per mille of one CPU",
+  /** Part of what guarantees leave over. */
+  cpuShare: "1/32 of a default share",
+  /** Whole cores of its own. */
+  cpuCores: "cores",
+  /** 1: also the cores that no sliver has for itself. */
+  cpuCoresBestEffort: "boolean",
+  netGuarantee: "bit/s",
+  netCap: "bit/s",
+  netShare: "weight",
+  /** The same towards exempt destinations (the old Internet2). */
+  net2Guarantee: "bit/s",
+  net2Cap: "bit/s",
+  net2Share: "weight",
+  netDay: "KiB per day",
+  netDayThreshold: "KiB per day",
+  net2Day: "KiB per day",
+  net2DayThreshold: "KiB per day",
+  disk: "KiB",
+
+  /** 0: no cap. */
+  cpuCap: "per mille of one CPU",
+  memoryGuarantee: "KiB",
+  /** 0: no cap, here and below. */
+  memoryCap: "KiB",
+  pids: "processes",
+  connections: "connections",
+  ioRead: "bytes/s",
+  ioWrite: "bytes/s",
+} as const;
+
+/** All resources. */
+export const RESOURCES = Object.keys(UNITS) as readonly Resource[];
+
+/** Every resource has an amount. */
+export type Rspec = Readonly<Record<Resource, number>>;
+
+/** Largest amount: sums over every sliver of a machine stay exact. */
+export const MAX_AMOUNT = 1_000_000_000_000;
+
+/** Whether the name is that of a resource. */
+export function isResource(name: string): name is Resource {
+  return Object.hasOwn(UNITS, name);
 }

@@ -13,14 +13,9 @@ export {
   type SliverSpecInput,
 } from "./document.ts";
 export { DocumentWriter, type DocumentWriterOptions, type Edit } from "./document-writer.ts";
-export { commandTransport } from "./edge/command-transport.ts";
-export {
-  createSigningKeys,
-  readSigningKeys,
-  rotateSigningKeysFile,
-} from "./edge/signing-keys-file.ts";
+export { createSigningKeys, readSigningKeys, rotateSigningKeysFile } from "./edge/signing-keys-file.ts";
 export { CONTROL_USER, type SshTarget, sshArguments, sshTransport } from "./edge/ssh-transport.ts";
-export { unixTransport } from "./edge/unix-transport.ts";
+export { commandTransport, unixTransport } from "./edge/transports.ts";
 export {
   GrammarError,
   KeyFileError,
@@ -36,9 +31,19 @@ export {
   SliverUnreachableError,
   TicketError,
 } from "./errors.ts";
-export { IMAGE, NAME, NODE_ID, sshKey } from "./grammar.ts";
-export { deliverKeys } from "./key-delivery.ts";
-export { type KeySet, keyAt, parseKeySet, rotate, type TrustedKey } from "./key-set.ts";
+export {
+  IMAGE,
+  isResource,
+  MAX_AMOUNT,
+  NAME,
+  NODE_ID,
+  RESOURCES,
+  type Resource,
+  type Rspec,
+  sshKey,
+  UNITS,
+} from "./grammar.ts";
+export { type KeySet, parseKeySet, rotate } from "./key-set.ts";
 export type {
   LoanRefusal,
   LoanStatus,
@@ -48,16 +53,15 @@ export type {
   Refusal,
   SliverReport,
 } from "./report.ts";
-export { isResource, MAX_AMOUNT, RESOURCES, type Resource, type Rspec, UNITS } from "./resources.ts";
-export { type Purpose, rawPublicKey, type Signer, signerFromPem, signText, verifyText } from "./signed.ts";
+export { rawPublicKey, type Signer, signerFromPem, signText, verifyText } from "./signed.ts";
 export {
   decodeSigningKeys,
+  deliverKeys,
   encodeSigningKeys,
   newSigningKeys,
   rotateSigningKeys,
   rotationsAfter,
   type SigningKeys,
   signerOf,
-  signsNow,
 } from "./signing-keys.ts";
-export { CLOCK_TOLERANCE, MAX_TICKET_LIFE, openTicket, type SliverTicket } from "./ticket.ts";
+export { CLOCK_TOLERANCE, openTicket, type SliverTicket } from "./ticket.ts";

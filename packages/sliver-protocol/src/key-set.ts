@@ -24,9 +24,9 @@ const schema = z.strictObject({
     .refine((keys) => new Set(keys.map(({ kid }) => kid)).size === keys.length, "a kid is there twice"),
 });
 
-/** The keys whose signatures a node believes. Times are seconds since the Unix epoch. */
+/** The keys whose signatures a node trusts. Times are seconds since the Unix epoch. */
 export type KeySet = z.output<typeof schema>;
-export type TrustedKey = KeySet["keys"][number];
+type TrustedKey = KeySet["keys"][number];
 
 /** Throws GrammarError. */
 export function parseKeySet(value: unknown): KeySet {

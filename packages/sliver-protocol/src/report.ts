@@ -1,14 +1,16 @@
 import type { Loan, SliverSpec } from "./document.ts";
-import type { Rspec } from "./resources.ts";
+import type { Rspec } from "./grammar.ts";
 
 /** Why a loan of a lender's list is not in force. */
 export type LoanRefusal = "absent" | "generation" | "ended" | "not-loanable" | "floor";
 
+/** A loan, and whether it is in force. */
 export interface LoanStatus extends Loan {
   readonly honoured: boolean;
   readonly refusal?: LoanRefusal;
 }
 
+/** What a sliver is on its machine; `broken`: a step was interrupted, and it is created again. */
 export type Phase = "absent" | "created" | "running" | "stopped" | "broken";
 
 /** One sliver as its manager sees it. */
@@ -62,7 +64,7 @@ export interface NodeReport {
   readonly writer?: string;
   /** The store was lost or unreadable: nothing is destroyed before a full document came. */
   readonly safeMode: boolean;
-  /** The wall clock jumped: nothing ends by its age until it is believed again. */
+  /** The wall clock jumped: nothing ends by its age until the clock is trusted again. */
   readonly clockSuspect: boolean;
   readonly keySet: number;
   readonly capacity: Readonly<Record<string, number>>;
@@ -88,6 +90,6 @@ export interface NodeDocument {
   readonly unlisted: readonly string[];
   /** Without loans, which stay as they are when a document does not name them. */
   readonly slivers: readonly SliverSpec[];
-  /** The list of each lender, whoever made it. Absent: this manager does not say. */
+  /** Each lender's list of loans. Absent: the manager is older than this field. */
   readonly loans?: Readonly<Record<string, readonly Loan[]>>;
 }

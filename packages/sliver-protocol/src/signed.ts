@@ -3,8 +3,9 @@ import { SignatureError } from "./errors.ts";
 import { type KeySet, keyAt, whyNoKey } from "./key-set.ts";
 
 /** What a signed text is for. It is part of what is signed, so that none can be passed off as another. */
-export type Purpose = "document" | "ticket" | "key-set";
+type Purpose = "document" | "ticket" | "key-set";
 
+/** A private key with the id under which nodes know its public half. */
 export interface Signer {
   readonly kid: string;
   /** Ed25519. */

@@ -1,8 +1,10 @@
 import { createHash, type KeyObject } from "node:crypto";
 import { z } from "zod";
+import type { SliverClient } from "./client.ts";
 import { parse } from "./document.ts";
 import { GrammarError, KeySetError } from "./errors.ts";
-import { type KeySet, keyAt, parseKeySet } from "./key-set.ts";
+import { type KeySet, parseKeySet } from "./key-set.ts";
+import type { NodeReport } from "./report.ts";
 import { rawPublicKey, type Signer, signerFromPem, signText } from "./signed.ts";
 
 /** Rotations that are kept for nodes that were away; one that missed more is enrolled again. */
@@ -21,9 +23,10 @@ const schema = z.strictObject({
     .max(MAX_ROTATIONS),
 });
 
-/** What a launcher keeps to sign by: its keys, the set that nodes are to believe, and how each set follows the one before. */
+/** What a launcher keeps to sign by: its keys, the set that nodes are to trust, and how each set follows the one before. */
 export type SigningKeys = Omit<z.output<typeof schema>, "keySet"> & { readonly keySet: KeySet };
 
+/** The first key set of an installation, with one key. */
 export function newSigningKeys(privateKey: KeyObject): SigningKeys {
   const { kid, x, pem } = described(privateKey);
   return {
@@ -36,7 +39,7 @@ export function newSigningKeys(privateKey: KeyObject): SigningKeys {
 }
 
 /**
- * Signs by `privateKey` from now on. Keys of before are believed for `overlap` more seconds, so that what they signed counts until it
+ * Signs by `privateKey` from now on. The keys before it are trusted for `overlap` more seconds, so that what they signed counts until it
  * has been replaced; 0 ends them at each node with the delivery, for a key that others may have. `now` is in seconds. Throws KeySetError.
  */
 export function rotateSigningKeys(
@@ -61,6 +64,7 @@ export function rotateSigningKeys(
   return { v: 1, kid, keySet, pems, rotations };
 }
 
+/** The key that signs now. */
 export function signerOf({ kid, pems }: SigningKeys): Signer {
   return signerFromPem(kid, pems[kid]!);
 }
@@ -94,11 +98,6 @@ export function decodeSigningKeys(text: string): SigningKeys {
   return keys;
 }
 
-/** True when a document that is signed now is believed by nodes that have the present set. */
-export function signsNow({ kid, keySet }: SigningKeys, now: number): boolean {
-  return keyAt(keySet, kid, now) !== undefined;
-}
-
 /** The id of a key is its thumbprint (RFC 7638), shortened: two keys never share one by accident. */
 function described(privateKey: KeyObject): { kid: string; x: string; pem: string } {
   const x = rawPublicKey(privateKey);
@@ -114,4 +113,19 @@ function jsonOf(text: string): unknown {
     // Without the cause: the parser's message quotes what it could not read.
     throw new GrammarError("signing keys: the file is not JSON");
   }
+}
+
+/**
+ * Brings a node to the present key set, one signed step after another; before the first document that a new key signs. True when it
+ * was behind. Throws KeySetError when no chain leads there; rejects as the client does.
+ */
+export async function deliverKeys(
+  client: SliverClient,
+  keys: SigningKeys,
+  { keySet }: Pick<NodeReport, "keySet">,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const steps = rotationsAfter(keys, keySet);
+  for (const step of steps) await client.rotateKeys(step, signal);
+  return steps.length > 0;
 }

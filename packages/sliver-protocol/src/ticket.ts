@@ -23,7 +23,7 @@ const schema = z.strictObject({
   sliver: z.unknown(),
 });
 
-/** Lets whoever carries it make one generation of one sliver on one node, once, soon. */
+/** Lets its bearer create one generation of one sliver on one node, once, within minutes. */
 export interface SliverTicket extends Omit<z.output<typeof schema>, "sliver"> {
   readonly sliver: SliverSpec;
 }
@@ -32,7 +32,7 @@ export interface SliverTicket extends Omit<z.output<typeof schema>, "sliver"> {
 export const CLOCK_TOLERANCE = 30;
 
 /** Longest life of a ticket, seconds: `jti`s are remembered that long. */
-export const MAX_TICKET_LIFE = 900;
+const MAX_TICKET_LIFE = 900;
 
 /** The ticket in `text`, when it is for this node and for now (seconds). Throws SignatureError, GrammarError, TicketError. */
 export function openTicket(text: string, keys: KeySet, node: string, now: number): SliverTicket {

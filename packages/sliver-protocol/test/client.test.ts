@@ -37,7 +37,7 @@ describe("the client", () => {
 
   test("asks over a Unix socket and gives the result, or throws the fault with its number", async () => {
     answer = '{"result":{"cpuShare":32}}';
-    expect(await client().effective("ada", never())).toEqual({ cpuShare: 32 });
+    expect(await client().call("GetEffectiveRSpec", ["ada"], never())).toEqual({ cpuShare: 32 });
     expect(JSON.parse(asked.at(-1)!)).toEqual({ method: "GetEffectiveRSpec", params: ["ada"] });
     answer = '{"fault":{"code":108,"message":"permission denied"}}';
     await expect(client().status(never())).rejects.toMatchObject({

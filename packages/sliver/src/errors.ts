@@ -1,46 +1,22 @@
-import { NodeyardError } from "@nodeyard/runtime";
+import { errorClass, NodeyardError } from "@nodeyard/runtime";
 
 /** A document or ticket that is older than what the node has; nothing of it is applied. */
-export class StaleDocumentError extends NodeyardError {
-  constructor(message: string) {
-    super("sliver.stale", message);
-  }
-}
+export class StaleDocumentError extends errorClass("sliver.stale") {}
 
 /** Two different documents have the same epoch and version, so two launchers write for this node. Nothing is applied. */
-export class ConflictingDocumentError extends NodeyardError {
-  constructor(message: string) {
-    super("sliver.conflict", message);
-  }
-}
+export class ConflictingDocumentError extends errorClass("sliver.conflict") {}
 
 /** A document that is for another node, or that cannot be read. */
-export class WrongDocumentError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver.document", message, options);
-  }
-}
+export class WrongDocumentError extends errorClass("sliver.document") {}
 
 /** A ticket that was used before, or that this node does not accept. */
-export class TicketRefusedError extends NodeyardError {
-  constructor(message: string) {
-    super("sliver.ticket_refused", message);
-  }
-}
+export class TicketRefusedError extends errorClass("sliver.ticket_refused") {}
 
 /** Too many changes wait; nothing was done. */
-export class BusyError extends NodeyardError {
-  constructor(message: string) {
-    super("sliver.busy", message);
-  }
-}
+export class BusyError extends errorClass("sliver.busy") {}
 
 /** A call was accepted and stored, but carrying it out failed or is not finished; it is retried. */
-export class NotYetError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver.not_yet", message, options);
-  }
-}
+export class NotYetError extends errorClass("sliver.not_yet") {}
 
 /** The store is of another node: a copied disk, or the wrong folder. */
 export class ForeignStoreError extends NodeyardError {
@@ -63,18 +39,10 @@ export class NewerStoreError extends NodeyardError {
 }
 
 /** The change may not be on disk, so it was not acknowledged. */
-export class StoreWriteError extends NodeyardError {
-  constructor(message: string, options: { readonly cause: unknown }) {
-    super("sliver.store_write", message, options);
-  }
-}
+export class StoreWriteError extends errorClass("sliver.store_write") {}
 
 /** The PLC server did not answer in time. */
-export class PlcTimeoutError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver.plc_unreachable", message, options);
-  }
-}
+export class PlcTimeoutError extends errorClass("sliver.plc_unreachable") {}
 
 /** The PLC server answered with a fault, for example because the authentication expired. */
 export class PlcFaultError extends NodeyardError {
@@ -84,18 +52,10 @@ export class PlcFaultError extends NodeyardError {
 }
 
 /** The URL of the documents did not answer in time. */
-export class SourceUnreachableError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver.source_unreachable", message, options);
-  }
-}
+export class SourceUnreachableError extends errorClass("sliver.source_unreachable") {}
 
 /** The URL of the documents served something else. */
-export class SourceAnswerError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver.source_answer", message, options);
-  }
-}
+export class SourceAnswerError extends errorClass("sliver.source_answer") {}
 
 /** The node has no key set, so it accepts no signed document. */
 export class NoKeysError extends NodeyardError {
@@ -105,18 +65,10 @@ export class NoKeysError extends NodeyardError {
 }
 
 /** A step of a back end exceeded its time limit. */
-export class StepTimeoutError extends NodeyardError {
-  constructor(message: string) {
-    super("sliver.step_timeout", message);
-  }
-}
+export class StepTimeoutError extends errorClass("sliver.step_timeout") {}
 
 /** A step was not started, because a sliver that has to give something back first could not. */
-export class LenderStuckError extends NodeyardError {
-  constructor(message: string) {
-    super("sliver.lender_stuck", message);
-  }
-}
+export class LenderStuckError extends errorClass("sliver.lender_stuck") {}
 
 /** The manager is being stopped. */
 export class StoppingError extends NodeyardError {
@@ -129,53 +81,25 @@ export class StoppingError extends NodeyardError {
 }
 
 /** A program that a back end needs failed, or is not installed. */
-export class CommandError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver.command", message, options);
-  }
-}
+export class CommandError extends errorClass("sliver.command") {}
 
 /** The sliver's index is used by another incarnation, or by none. */
-export class WrongIncarnationError extends NodeyardError {
-  constructor(message: string) {
-    super("sliver.incarnation", message);
-  }
-}
+export class WrongIncarnationError extends errorClass("sliver.incarnation") {}
 
 /** The machine lacks something that every sliver needs, or its setup conflicts with slivers. */
-export class MachineError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver.machine", message, options);
-  }
-}
+export class MachineError extends errorClass("sliver.machine") {}
 
 /** The disk limits sum to more than the pool, or an image does not fit. */
-export class PoolFullError extends NodeyardError {
-  constructor(message: string) {
-    super("sliver.pool_full", message);
-  }
-}
+export class PoolFullError extends errorClass("sliver.pool_full") {}
 
 /** An image that is not configured, or whose archive is not a usable image. */
-export class ImageError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver.image", message, options);
-  }
-}
+export class ImageError extends errorClass("sliver.image") {}
 
 /** Text that must not reach an interpreter that runs as root. */
-export class UnsafeTextError extends NodeyardError {
-  constructor(message: string) {
-    super("sliver.unsafe_text", message);
-  }
-}
+export class UnsafeTextError extends errorClass("sliver.unsafe_text") {}
 
 /** The daemon's configuration cannot be used; the message names the file, the key and what to do. */
-export class DaemonConfigError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver.config", message, options);
-  }
-}
+export class DaemonConfigError extends errorClass("sliver.config") {}
 
 /** Another sliverd runs on this state folder, or on this machine. */
 export class AlreadyRunningError extends NodeyardError {
@@ -186,11 +110,7 @@ export class AlreadyRunningError extends NodeyardError {
 }
 
 /** The machine cannot become a sliver host, or stop being one; the message names the obstacle and what to do. */
-export class EnrolError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver.enrol", message, options);
-  }
-}
+export class EnrolError extends errorClass("sliver.enrol") {}
 
 /** A forwarder path that cannot stand in an authorized_keys line. */
 export class ForwarderPathError extends NodeyardError {
@@ -210,8 +130,4 @@ export class NotLoopbackError extends NodeyardError {
 }
 
 /** A text that is not XML-RPC, or a value that XML-RPC cannot represent. */
-export class XmlRpcError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("sliver.xmlrpc", message, options);
-  }
-}
+export class XmlRpcError extends errorClass("sliver.xmlrpc") {}

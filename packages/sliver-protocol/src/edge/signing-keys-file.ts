@@ -40,7 +40,7 @@ export function readSigningKeys(path: string): SigningKeys {
   return decodeSigningKeys(text);
 }
 
-/** Makes the first key. Throws KeyFileError where there are keys already: nodes believe those. */
+/** Makes the first key. Throws KeyFileError where there are keys already: nodes trust those. */
 export function createSigningKeys(path: string): SigningKeys {
   const keys = newSigningKeys(newKey());
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

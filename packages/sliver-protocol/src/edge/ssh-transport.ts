@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Transport } from "../client.ts";
 import { GrammarError, SliverUnreachableError } from "../errors.ts";
 import { sshKey } from "../grammar.ts";
-import { commandTransport } from "./command-transport.ts";
+import { commandTransport } from "./transports.ts";
 
 /** Where a sliver manager's control account is reached. */
 export interface SshTarget {
@@ -30,7 +30,7 @@ export const CONTROL_USER = "nodeyard-control";
 const ALIAS = "nodeyard-sliver-host";
 
 /**
- * Through the SSH client of this machine, by nobody's configuration. A call is a connection: nothing stays open that could outlive
+ * Through the SSH client of this machine, without any user's configuration. A call is a connection: nothing stays open that could outlive
  * this process. The call ends with its signal. Throws GrammarError for a target that ssh would take for something else.
  */
 export function sshTransport(target: SshTarget): Transport {

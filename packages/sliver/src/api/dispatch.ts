@@ -30,6 +30,7 @@ export interface AuditEntry {
   readonly message?: string;
 }
 
+/** Writes one line of the audit log. A call whose line cannot be written is not made. */
 export type Audit = (entry: AuditEntry) => void;
 
 /** Calls that an account may make at once, and per second in the long run. */
@@ -57,6 +58,7 @@ class CallBudget {
   }
 }
 
+/** One call, as a codec reads it. */
 export interface Call {
   readonly method: string;
   readonly params: readonly unknown[];

@@ -24,6 +24,7 @@ export interface ApiResponse {
   readonly body: string;
 }
 
+/** Answers one request of a caller, whom the socket or token names. */
 export type Handler = (request: ApiRequest, caller: Caller) => Promise<ApiResponse>;
 
 /**

@@ -15,13 +15,20 @@ export class Fault extends Error {
   }
 }
 
+/** Any failure that has no code of its own. */
 export const UNEXPECTED = 1;
+/** The dialect has no such method. */
 export const UNKNOWN_METHOD = 100;
+/** Not the number of arguments that the method has. */
 export const WRONG_COUNT = 101;
+/** An argument that the method does not accept. */
 export const WRONG_ARGUMENT = 102;
+/** The method ran and failed; in `v2` every fault from within a method. */
 export const FAILED_CALL = 104;
+/** The caller may not call the method on that sliver. */
 export const DENIED = 108;
 
+/** Fault 102 for one argument. */
 export function wrongArgument(what: string): Fault {
   return new Fault(WRONG_ARGUMENT, `Invalid argument: ${what}`);
 }

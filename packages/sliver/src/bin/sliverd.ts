@@ -26,7 +26,7 @@ const OPTIONS = {
   json: { type: "boolean" },
 } as const;
 
-/** Who takes everything away needs no node id: none is made for that, and one that cannot be read keeps nobody from it. */
+/** The node id for --dismantle, which needs none: none is made for it, and one that cannot be read does not prevent it. */
 const NAMELESS = "nameless";
 /** Milliseconds to end every sliver and take everything away. */
 const DISMANTLE_LIMIT = 1_800_000;
@@ -115,7 +115,7 @@ function backEnds(info: (text: string) => void): BackEnds {
   const lxc = (name: "account" | "container") => (config: DaemonConfig) =>
     new LxcBackEnd(name, machineOf(config, info));
   const real = { account: lxc("account"), container: lxc("container") };
-  // A machine in memory forgets its slivers with the process: for tests, and nobody gets it by accident.
+  // A machine in memory forgets its slivers with the process. For tests, and only where the environment asks for it.
   if (process.env.NODEYARD_SLIVER_TESTING !== "1") return real;
   const uid = process.getuid!();
   return { ...real, memory: () => new MemoryBackEnd(uid === 0 ? undefined : uid) };
@@ -126,12 +126,12 @@ function say(text: string): number {
   return 0;
 }
 
-/** A reader that has gone, or a disk that is full, must not end a daemon with slivers: what cannot be said is left out. */
+/** A closed pipe or a full disk must not end a daemon with slivers: lines that cannot be written are lost. */
 function log(text: string): void {
   try {
     writeSync(2, text);
   } catch {
-    // Nobody is there to report to.
+    // There is nowhere to report to.
   }
 }
 

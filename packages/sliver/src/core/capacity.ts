@@ -15,6 +15,7 @@ export interface Capacity {
   readonly disk?: number;
 }
 
+/** A resource that admission sums up. */
 export type CapacityKey = keyof Capacity;
 
 /** What a sliver is promised of each; loans move it, and never change its sum. */
@@ -26,8 +27,10 @@ const PROMISED: Readonly<Record<CapacityKey, (rspec: Rspec) => number>> = {
   disk: ({ disk }) => disk,
 };
 
+/** All of them. */
 export const CAPACITY_KEYS = Object.keys(PROMISED) as readonly CapacityKey[];
 
+/** The amount of one of them that an rspec promises. */
 export function promised(rspec: Rspec, key: CapacityKey): number {
   return PROMISED[key](rspec);
 }
@@ -79,7 +82,7 @@ export interface MachineFacts {
   readonly cores: number;
   /** KiB in all. */
   readonly memory: number;
-  /** KiB of the pool that slivers' roots are in; absent: there is none that could be full. */
+  /** KiB of the pool that slivers' roots are in; absent: the back end has no pool of limited size. */
   readonly pool?: number;
 }
 

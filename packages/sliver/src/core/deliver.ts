@@ -11,6 +11,7 @@ import {
   versionText,
 } from "./record.ts";
 
+/** A document or ticket that was read. */
 export interface Delivery {
   readonly version: Version;
   /** Of the text that was signed; empty where two texts of one version are nothing to worry about. */
@@ -20,6 +21,7 @@ export interface Delivery {
   readonly malformed: readonly Malformed[];
 }
 
+/** The state after a delivery, and what of it was refused. */
 export interface Delivered {
   readonly state: State;
   readonly refused: readonly Refusal[];

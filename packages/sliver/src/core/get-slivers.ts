@@ -1,4 +1,5 @@
 import {
+  INSTANTIATIONS,
   MAX_AMOUNT,
   type Malformed,
   NAME,
@@ -77,7 +78,7 @@ function readSliver(
   };
 }
 
-/** A key that is none is left out: it would let nobody in, and the others are still good. */
+/** Text that is not a key is left out; the other keys still count. */
 function keysOf(value: unknown): string[] {
   const entries = Array.isArray(value) ? value : [];
   return entries.flatMap((entry) => {
@@ -122,7 +123,7 @@ function kindOf(type: unknown, instantiation: string): Incoming["kind"] | undefi
 }
 
 function isInstantiation(text: string): text is Incoming["instantiation"] {
-  return ["plc-instantiated", "delegated", "nm-controller", "not-instantiated"].includes(text);
+  return (INSTANTIATIONS as readonly string[]).includes(text);
 }
 
 function isFor(value: unknown, node: string): boolean {
@@ -137,7 +138,7 @@ function isTime(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** The tag where it is a number, else the default; what is no number or null is as if it were missing. */
+/** The tag's amount where it is a number, else the default. */
 function rspecOf(tags: ReadonlyMap<string, unknown>, { policy, resources }: WireProfile): Rspec {
   const rspec: { -readonly [name in Resource]: number } = { ...policy.defaults };
   for (const { wire, resource, scale } of resources) {

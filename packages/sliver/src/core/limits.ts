@@ -12,6 +12,7 @@ export interface Limits {
   readonly net2: { readonly rate: number; readonly ceil: number; readonly share: number };
 }
 
+/** What all slivers of a machine share. */
 export interface MachineLimits {
   /** Per mille of one CPU that all slivers share. */
   readonly cpu: number;
@@ -20,8 +21,8 @@ export interface MachineLimits {
 }
 
 /**
- * There is no file for a CPU guarantee, so weights carry it: everybody's entitlement is his guarantee and, by shares,
- * a part of what guarantees leave. Entitlements sum to the machine, so under contention each gets at least his
+ * There is no file for a CPU guarantee, so weights carry it: a sliver is entitled to its guarantee and, by shares,
+ * a part of what guarantees leave. Entitlements sum to the machine, so under contention each gets at least its
  * guarantee; with no guarantees at all, it is plain shares (docs/contract/slivers.md, "Kernel limits").
  */
 export function computeLimits(
@@ -40,7 +41,7 @@ export function computeLimits(
       name,
       {
         cpuWeight: clamp(Math.round((10_000 * entitled(rspec)) / largest), 1, 10_000),
-        // A borrower's cap goes up with his guarantee.
+        // A borrower's cap rises with its guarantee.
         cpuCap: rspec.cpuCap === 0 ? 0 : Math.max(rspec.cpuCap, rspec.cpuGuarantee),
         net: rates(rspec.netGuarantee, rspec.netCap, rspec.netShare, machine.link),
         net2: rates(rspec.net2Guarantee, rspec.net2Cap, rspec.net2Share, machine.link),
@@ -58,10 +59,11 @@ function clamp(value: number, low: number, high: number): number {
   return Math.min(high, Math.max(low, value));
 }
 
+/** Which cores each sliver runs on. */
 export interface CoreSets {
   /** Cores of each sliver, its own and, where it asked so or has none, the shared ones. */
   readonly cores: ReadonlyMap<string, readonly number[]>;
-  /** Cores that nobody has for himself; never empty. */
+  /** Cores that no sliver has for itself; never empty. */
   readonly shared: readonly number[];
   /** Cores that a sliver wanted and did not get. */
   readonly missing: ReadonlyMap<string, number>;

@@ -21,13 +21,14 @@ const WITHOUT_TARGET: Readonly<Record<string, readonly Caller["role"][]>> = {
   AdminTicket: ["root"],
 };
 
+/** Whether the caller may call a method that is not about one sliver. */
 export function permitWithoutTarget(caller: Caller, method: string): boolean {
   return (WITHOUT_TARGET[method] ?? ["root", "control"]).includes(caller.role);
 }
 
 /**
- * Itself, what delegates to it, or everything. The answer for a name that is nobody's is the one for a name that
- * delegates to nobody, so that calls cannot find out which names exist.
+ * True for the caller's own sliver, for slivers that delegate to it, and for root and control. The answer for a name that does
+ * not exist is the one for a sliver that delegates to no one, so that calls cannot find out which names exist.
  */
 export function permitTarget(
   caller: Caller,
@@ -37,7 +38,7 @@ export function permitTarget(
 ): boolean {
   if (caller.role === "root" || caller.role === "control") return true;
   if (caller.role === "anonymous") return false;
-  // An account outlives nobody who had its name before.
+  // Not an earlier sliver of the same name.
   if (caller.account === target) return record === undefined || record.generation === caller.generation;
   return (record?.delegations ?? []).some(
     (one) =>

@@ -28,7 +28,7 @@ export interface SliverConfig {
   readonly keys: readonly string[];
   readonly image?: string;
   readonly initscript: string;
-  /** False: nobody may log in and nothing may run. */
+  /** False: nobody may log in, and no process may run. */
   readonly enabled: boolean;
   readonly effective: Rspec;
   readonly limits: Limits;
@@ -38,6 +38,7 @@ export interface SliverConfig {
   readonly digest: string;
 }
 
+/** The configuration of one sliver, with its digest. */
 export function configOf(
   record: SliverRecord,
   index: number,
@@ -68,8 +69,10 @@ export interface Exchange {
   readonly gets: readonly Resource[];
 }
 
+/** The exchange of a task that neither gives nor gets. */
 export const NOTHING: Exchange = { gives: [], gets: [] };
 
+/** Compares what is applied with what is to be applied. */
 export function exchangeOf(
   found: Observed | undefined,
   { effective }: SliverConfig,
@@ -84,7 +87,7 @@ export function exchangeOf(
 
 /**
  * The incarnations that give back what this one gets more of: a lender's floor is restored, and a revoked loan is
- * applied, before anybody uses it. Whoever is not concerned waits for nobody. Of two that give and get both, neither
+ * applied, before it is used. Other slivers do not wait. Of two that give and get both, neither
  * waits for the other.
  */
 export function giversTo(
@@ -102,6 +105,7 @@ function rank({ gives, gets }: Exchange): number {
   return gets.length === 0 ? 0 : 1;
 }
 
+/** The steps of a task, each an operation of the back end. */
 export type StepKind = "create" | "configure" | "start" | "stop" | "destroy";
 
 /** What is to be done to one incarnation, in this order. */
@@ -116,6 +120,7 @@ export interface Task {
   readonly after: readonly number[];
 }
 
+/** What a plan is made from. */
 export interface PlanInput {
   readonly records: ReadonlyMap<string, SliverRecord>;
   /** Of every sliver that has an index. */
@@ -128,7 +133,7 @@ export interface PlanInput {
 }
 
 /**
- * What brings the machine to what the records say; nothing when it is there. Decided anew from what is found each time,
+ * The tasks that bring the machine to what the records say. Decided each time from what is found,
  * so that it does not matter which documents came before and how far they got.
  */
 export function plan(input: PlanInput): Task[] {

@@ -21,6 +21,7 @@ export interface WireProfile {
   readonly resources: readonly WireResource[];
 }
 
+/** The revisions: the seed of October 2006 and the 2.0 line of April 2012. */
 export type ProfileName = "r0" | "v2";
 
 /** XML-RPC has no larger integer; the old manager failed where a sum was larger. */
@@ -87,8 +88,10 @@ const V2_POLICY: Policy = {
   minimums: { ...R0_POLICY.minimums, cpuShare: 32, netCap: 8_000, net2Cap: 8_000 },
 };
 
+/** Amounts of both revisions. */
 export const POLICIES = { r0: R0_POLICY, v2: V2_POLICY } as const;
 
+/** Names and units of both revisions. */
 export const PROFILES: Readonly<Record<ProfileName, WireProfile>> = {
   r0: {
     name: "r0",

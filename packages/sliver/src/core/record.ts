@@ -10,6 +10,7 @@ export interface Version {
   readonly number: number;
 }
 
+/** Older than every document. */
 export const NO_VERSION: Version = { epoch: 0, number: 0 };
 
 /** Negative when `a` is older than `b`. */
@@ -17,10 +18,12 @@ export function compareVersions(a: Version, b: Version): number {
   return a.epoch - b.epoch || a.number - b.number;
 }
 
+/** A version as operators read it: `epoch.number`, or PLC's timestamp alone. */
 export function versionText({ epoch, number }: Version): string {
   return epoch === 0 ? String(number) : `${epoch}.${number}`;
 }
 
+/** How a sliver comes to be (docs/contract/slivers.md, "GetSlivers"). */
 export type Instantiation = SliverSpec["instantiation"];
 
 /** What the writer of documents says of an account. */
@@ -60,6 +63,7 @@ export interface Local {
   readonly loans: readonly Loan[];
 }
 
+/** All that a node stores of one account. */
 export interface SliverRecord extends Given {
   readonly local: Local;
 }

@@ -67,6 +67,7 @@ export interface Machine {
   readonly highestIndex: number;
 }
 
+/** What a sync decided. */
 export interface SyncResult {
   /** To be stored before a task is begun. */
   readonly state: State;

@@ -3,18 +3,19 @@ import type { State } from "./record.ts";
 
 /** Wall time that a jump of the machine's clock does not move at once. All figures are milliseconds. */
 export interface TrustedTime {
-  /** Wall minus monotonic time, as it was when it was last believed. */
+  /** Wall minus monotonic time, as last trusted. */
   readonly offset: number;
   /** Offset of the clock after a jump, and how many syncs in a row agreed on it. */
   readonly suspect?: { readonly offset: number; readonly agreed: number };
 }
 
-/** A jump above this is not believed at once. */
+/** A larger jump is not trusted at once. */
 const JUMP = 30_000;
 
-/** Syncs that must agree before the new time is believed. */
+/** Syncs that must agree before the new time is trusted. */
 const AGREEING = 3;
 
+/** Trusts both clocks as they are at the start. Both times are milliseconds. */
 export function trustFirst(wall: number, monotonic: number): TrustedTime {
   return { offset: wall - monotonic };
 }
@@ -28,7 +29,7 @@ export function look(time: TrustedTime, wall: number, monotonic: number): Truste
   return agreed >= AGREEING ? { offset } : { offset: time.offset, suspect: { offset, agreed } };
 }
 
-/** Seconds since the Unix epoch, by the clock that is believed. */
+/** Seconds since the Unix epoch, by the trusted clock. */
 export function trustedSeconds(time: TrustedTime, monotonic: number): number {
   return (time.offset + monotonic) / 1000;
 }

@@ -6,7 +6,7 @@ import type { Limits } from "./limits.ts";
  * "Daily traffic").
  */
 export interface Traffic {
-  /** Whose day it is: the next user of a name begins his own. 0 where documents tell of no generations. */
+  /** Whose day it is: the next user of a name begins a day of its own. 0 where documents have no generations. */
   readonly generation: number;
   /** Seconds since the Unix epoch. */
   readonly began: number;
@@ -44,7 +44,7 @@ export function countTraffic(
   return { ...before, used: before.used + more, cable, counter: bytes };
 }
 
-/** Also when the clock was set back behind its beginning: nobody is to pay for two days. */
+/** Also when the clock was set back before its beginning: no sliver pays for two days. */
 function isOver({ began }: Traffic, now: number): boolean {
   return now >= began + DAY || now < began;
 }
@@ -54,8 +54,8 @@ function sentSince(before: Traffic, { cable, bytes }: Sent): number {
 }
 
 /**
- * All days of a node. A name keeps its day while it lasts, whether or not it has a sliver, so that nobody gets a new
- * one by destroying and creating. The same map when nothing need be remembered.
+ * All days of a node. A name keeps its day while it lasts, whether or not it has a sliver, so that destroying and
+ * creating again does not begin a new one. The same map when nothing need be remembered.
  */
 export function countAll(
   before: ReadonlyMap<string, Traffic>,

@@ -33,8 +33,8 @@ export function renderAuthorizedKeys(forwarder: string, accounts: readonly Contr
 }
 
 /**
- * Who may call now, and as which Unix user: whoever runs the manager (root), the launcher, each sliver that has a place,
- * each controller.
+ * Who may call now, and as which Unix user: the user that runs the manager (root), the launcher, each sliver that has an
+ * index, each controller.
  */
 export function socketAccounts(
   state: State,
@@ -67,7 +67,7 @@ export function controlAccounts(state: State, launcherKeys: readonly string[]): 
   ];
 }
 
-/** Whom a token stands for now: nobody, once the account it was made for has ended. */
+/** The caller that a token stands for; undefined once its account has ended. */
 export function tokenCaller(state: State, account: string, generation: number): Caller | undefined {
   if (account === "root" || account === "control") return { account, role: account, generation: 0 };
   const record = state.records.get(account);

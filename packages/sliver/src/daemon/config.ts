@@ -22,7 +22,7 @@ const schema = z.strictObject({
   profile: z.enum(["r0", "v2"]).default("v2"),
   stateFolder: path,
   runFolder: path.default("/run/nodeyard-sliver"),
-  /** The keys whose signatures are believed at first; later ones are rotated in and kept. */
+  /** The keys that are trusted at first; later key sets are rotated in and stored. */
   keySet: z.unknown(),
   /**
    * What slivers may be promised. Absent: CPU as `machine.cpu`, memory and disk as found, without what the machine and
@@ -108,6 +108,7 @@ const schema = z.strictObject({
   startSpacingSeconds: z.number().min(0).max(60).default(3),
 });
 
+/** `sliverd.json` with defaults filled in, a node id, and keys that were checked. */
 export type DaemonConfig = Omit<z.output<typeof schema>, "keySet" | "node"> & {
   readonly node: string;
   readonly keySet: ReturnType<typeof parseKeySet>;

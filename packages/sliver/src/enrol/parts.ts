@@ -1,4 +1,4 @@
-import { type KeySet, NODE_ID } from "@nodeyard/sliver-protocol";
+import { CONTROL_USER, type KeySet, NODE_ID } from "@nodeyard/sliver-protocol";
 import { EnrolError } from "../errors.ts";
 import { packagesOf } from "../isolation/edge/run.ts";
 import type { Part } from "./plan.ts";
@@ -21,15 +21,10 @@ export const LAYOUT = {
   run: "/run/nodeyard-sliver",
   pid: "/run/nodeyard-sliverd.pid",
   /** The configuration that sshd last loaded, until the next boot. */
-  told: "/run/nodeyard-sliverd.sshd",
+  sshdLoaded: "/run/nodeyard-sliverd.sshd",
   /** There while files of the daemon are newer than what it was started with; a boot starts it with what there is. */
   due: "/run/nodeyard-sliverd.due",
-  /** A runtime of this machine's own, where the bundle brings none. */
-  node: "/usr/lib/nodeyard-sliverd/current/node",
 } as const;
-
-/** The one Unix user of all control accounts. */
-export const CONTROL_USER = "nodeyard-control";
 
 /** Programs without which slivers cannot be made, and the Debian packages that hold them. */
 export const PROGRAMS = packagesOf([
@@ -160,11 +155,11 @@ export const REMOVED: readonly string[] = [
 ];
 
 /**
- * What is removed after the user, so that who is cut off before finds it again: what sshd was told and has to be told otherwise, what
- * was installed here, and the programs, since they do it. The link to them goes first: half of them are of no use.
+ * What is removed after the user, so that a run after an interrupted one finds it: what sshd loaded, the record of installed packages,
+ * and the programs, which do the removal. The link to the programs goes first, so that nothing starts from half of them.
  */
 export const REMOVED_LAST: readonly string[] = [
-  LAYOUT.told,
+  LAYOUT.sshdLoaded,
   LAYOUT.settings,
   LAYOUT.current,
   LAYOUT.programs,

@@ -1,5 +1,6 @@
+import { CONTROL_USER } from "@nodeyard/sliver-protocol";
 import { EnrolError } from "../errors.ts";
-import { CONTROL_USER, LAYOUT, REMOVED_LAST } from "./parts.ts";
+import { LAYOUT, REMOVED_LAST } from "./parts.ts";
 
 /** Something that the machine must have, and how to check it. */
 export type Part =
@@ -23,7 +24,7 @@ export interface Found {
   /** True when an enrolment began to change what the daemon reads at its start, and did not come to start it again. */
   readonly due: boolean;
   /** The configuration that sshd last loaded. */
-  readonly told: string | undefined;
+  readonly loaded: string | undefined;
 }
 
 export interface Change {
@@ -32,6 +33,7 @@ export interface Change {
   readonly what: string;
 }
 
+/** What an enrolment would do to a machine. */
 export interface EnrolPlan {
   readonly changes: readonly Change[];
   /** Packages that are missing and were not asked for. */
@@ -61,7 +63,7 @@ export function planEnrolment(
     missing: installPackages ? [] : missing,
     sshd:
       !image &&
-      parts.some((part) => part.kind === "file" && part.path === LAYOUT.sshd && part.text !== found.told),
+      parts.some((part) => part.kind === "file" && part.path === LAYOUT.sshd && part.text !== found.loaded),
     service: image ? "none" : !found.running ? "start" : touched || found.due ? "restart" : "none",
   };
 }
@@ -120,6 +122,7 @@ export interface Enrolment {
   readonly sshd: boolean;
 }
 
+/** What is undone, in order. */
 export interface Withdrawal {
   /** One line each for the operator. */
   readonly changes: readonly string[];

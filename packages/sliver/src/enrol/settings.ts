@@ -47,7 +47,7 @@ export function parseSettings(text: string): EnrolSettings {
 }
 
 /**
- * Refuses keys that do not follow those which the machine believes already: it is another launcher's then, and its slivers would end
+ * Refuses keys that do not follow those that the machine trusts: it belongs to another launcher then, whose slivers would end
  * with the first document. `now` is in seconds. Throws EnrolError.
  */
 export function checkSameLauncher(
@@ -80,7 +80,7 @@ function leadsTo(
   return isDeepStrictEqual(current, keySet) || follows(current, keySet);
 }
 
-/** A restored file of settings: what the machine believes is newer, and came from these keys. */
+/** Of restored settings: the machine trusts a newer key set, which followed from these keys. */
 function follows(present: KeySet, older: KeySet): boolean {
   return (
     present.version > older.version &&

@@ -21,8 +21,8 @@ export interface Configured {
 export interface BackEnd {
   readonly name: string;
   /**
-   * Locked by the manager that uses it: what it makes on a machine has the same names whoever made it. Absent: another manager on the
-   * machine is not in its way.
+   * Locked by the manager that uses it: names on a machine are the same for every manager. Absent: several managers may run on one
+   * machine.
    */
   readonly lockFolder?: string;
   /** The account on this machine that goes with an index; it need not exist yet. */
@@ -48,8 +48,7 @@ export interface BackEnd {
    */
   remains?(): readonly string[];
   /**
-   * Everything on this machine that carries this back end's own marks, whoever made it; nothing else, whatever its
-   * name. It survives a restart of the manager, so the marks are on the machine and not in the process.
+   * Everything on this machine that carries this back end's own marks, and nothing else. It survives a restart of the manager, so the marks are on the machine and not in the process.
    */
   inspect(signal: AbortSignal): Promise<readonly Observed[]>;
   /** Makes it, stopped. Whatever an older incarnation left at the index is an error, never reused. */

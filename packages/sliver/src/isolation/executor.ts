@@ -27,18 +27,25 @@ export class Permits {
   }
 }
 
-export interface ExecutorOptions {
-  /** How many slivers may be in one kind of step at the same time. */
-  readonly parallel: Readonly<Record<StepKind, number>>;
-  /** Milliseconds that a step may take. */
-  readonly deadlines: Readonly<Record<StepKind, number>>;
-}
-
-export const EXECUTOR_DEFAULTS: ExecutorOptions = {
-  parallel: { create: 2, configure: 4, start: 4, stop: 4, destroy: 2 },
-  deadlines: { create: 900_000, configure: 60_000, start: 120_000, stop: 60_000, destroy: 300_000 },
+/** How many slivers may be in one kind of step at the same time. */
+const PARALLEL: Readonly<Record<StepKind, number>> = {
+  create: 2,
+  configure: 4,
+  start: 4,
+  stop: 4,
+  destroy: 2,
 };
 
+/** Milliseconds that a step may take. */
+const DEADLINES: Readonly<Record<StepKind, number>> = {
+  create: 900_000,
+  configure: 60_000,
+  start: 120_000,
+  stop: 60_000,
+  destroy: 300_000,
+};
+
+/** The end of a task. */
 export interface Outcome {
   readonly task: Task;
   /** Absent when every step worked. */
@@ -70,23 +77,15 @@ interface Running extends Busy {
 export class Executor {
   readonly #backEnd: BackEnd;
   readonly #clock: Clock;
-  readonly #options: ExecutorOptions;
-  readonly #permits: Readonly<Record<StepKind, Permits>>;
+  readonly #permits = Object.fromEntries(
+    Object.entries(PARALLEL).map(([step, count]) => [step, new Permits(count)]),
+  ) as Readonly<Record<StepKind, Permits>>;
   readonly #running = new Map<number, Running>();
   readonly #stop = new AbortController();
 
-  constructor(backEnd: BackEnd, clock: Clock, options: ExecutorOptions = EXECUTOR_DEFAULTS) {
+  constructor(backEnd: BackEnd, clock: Clock) {
     this.#backEnd = backEnd;
     this.#clock = clock;
-    this.#options = options;
-    const { create, configure, start, stop, destroy } = options.parallel;
-    this.#permits = {
-      create: new Permits(create),
-      configure: new Permits(configure),
-      start: new Permits(start),
-      stop: new Permits(stop),
-      destroy: new Permits(destroy),
-    };
   }
 
   /** Incarnations with a task, and the step that each is in. */
@@ -101,16 +100,12 @@ export class Executor {
   submit(task: Task): Promise<Outcome> | undefined {
     if (this.#stop.signal.aborted || this.#running.has(task.incarnation)) return undefined;
     const givers = task.after.flatMap((incarnation) => this.#running.get(incarnation)?.done ?? []);
-    let begin: () => void = () => undefined;
-    const begun = new Promise<void>((resolve) => {
-      begin = resolve;
-    });
-    const done = begun
+    // Begins after this turn, when it is among those that run.
+    const done = Promise.resolve()
       .then(() => this.#carryOut(task, givers))
       .finally(() => this.#running.delete(task.incarnation));
     const since = this.#clock.monotonic();
     this.#running.set(task.incarnation, { task, step: "waiting", since, stepSince: since, done });
-    begin();
     return done;
   }
 
@@ -145,7 +140,7 @@ export class Executor {
   async #step(task: Task, step: StepKind): Promise<readonly string[] | undefined> {
     this.#note(task, "waiting");
     const release = await this.#permits[step].take();
-    const limit = this.#options.deadlines[step];
+    const limit = DEADLINES[step];
     this.#note(task, step, limit);
     const late = () => new StepTimeoutError(`${step} of ${task.name} took more than ${limit / 1000} s`);
     const timer = deadline(this.#clock, limit, late, this.#stop.signal);
@@ -172,22 +167,9 @@ export class Executor {
   }
 
   async #perform(task: Task, step: StepKind, signal: AbortSignal): Promise<readonly string[] | undefined> {
-    const ref = { index: task.index, incarnation: task.incarnation };
-    switch (step) {
-      case "create":
-        await this.#backEnd.create(task.config!, signal);
-        return undefined;
-      case "configure":
-        return (await this.#backEnd.configure(task.config!, signal)).unenforced;
-      case "start":
-        await this.#backEnd.start(task.config!, signal);
-        return undefined;
-      case "stop":
-        await this.#backEnd.stop(ref, signal);
-        return undefined;
-      case "destroy":
-        await this.#backEnd.destroy(ref, signal);
-        return undefined;
-    }
+    if (step === "configure") return (await this.#backEnd.configure(task.config!, signal)).unenforced;
+    if (step === "stop" || step === "destroy") await this.#backEnd[step](task, signal);
+    else await this.#backEnd[step](task.config!, signal);
+    return undefined;
   }
 }

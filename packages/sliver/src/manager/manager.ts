@@ -6,16 +6,18 @@ import { hasChanged, type Machine, type SyncResult, sync } from "../core/sync.ts
 import { look, monotonicAt, type TrustedTime, trustedSeconds, trustFirst } from "../core/time.ts";
 import { StepTimeoutError } from "../errors.ts";
 import type { BackEnd } from "../isolation/contract.ts";
-import { Executor, type ExecutorOptions, type Outcome } from "../isolation/executor.ts";
+import { Executor, type Outcome } from "../isolation/executor.ts";
 import type { Store } from "../store/store.ts";
 import { type Change, Mutations } from "./mutations.ts";
 import { Retries, SpacedStarts } from "./pauses.ts";
 
+/** Where the manager logs. A message is one line. */
 export interface ManagerLog {
   info(message: string): void;
   error(message: string): void;
 }
 
+/** What a manager works with. */
 export interface ManagerOptions {
   readonly node: string;
   readonly store: Pick<Store, "save">;
@@ -31,7 +33,6 @@ export interface ManagerOptions {
   readonly heartbeat?: number;
   /** Milliseconds between the starts of slivers at the first sync; 0: as fast as may be (the old `-s` had 3 s). */
   readonly startSpacing?: number;
-  readonly executor?: ExecutorOptions;
 }
 
 /** Milliseconds. */
@@ -61,7 +62,7 @@ export class Manager {
   #result: SyncResult | undefined;
   #running: Promise<void> | undefined;
   #again = false;
-  /** Monotonic milliseconds, after the last sync, at which there is something to do though nobody asks for it. */
+  /** Monotonic milliseconds at which the next sync is due, as the last one found. */
   #wake = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
   #closed = false;
@@ -72,7 +73,7 @@ export class Manager {
     this.failures = new Retries(clock, options.random);
     this.#mutations = new Mutations(options.state, (state) => options.store.save(state));
     this.#starts = new SpacedStarts(options.startSpacing ?? 0);
-    this.#executor = new Executor(options.backEnd, clock, options.executor);
+    this.#executor = new Executor(options.backEnd, clock);
     this.#time = trustFirst(clock.now(), clock.monotonic());
   }
 
@@ -97,7 +98,7 @@ export class Manager {
     return this.#time.suspect !== undefined;
   }
 
-  /** Seconds since the Unix epoch, by the clock that is believed. */
+  /** Seconds since the Unix epoch, by the trusted clock. */
   get now(): number {
     return trustedSeconds(this.#time, this.options.clock.monotonic());
   }

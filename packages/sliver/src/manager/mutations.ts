@@ -1,5 +1,6 @@
 import type { State } from "../core/record.ts";
 import { BusyError } from "../errors.ts";
+import { inTurn } from "../in-turn.ts";
 
 /** What a change leads to, and what its caller gets. */
 export interface Change<T> {
@@ -18,7 +19,7 @@ export class Mutations {
   #state: State;
   #revision = 0;
   #waiting = 0;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turn = inTurn();
   readonly #save: (state: State) => Promise<void>;
 
   constructor(state: State, save: (state: State) => Promise<void>) {
@@ -40,7 +41,7 @@ export class Mutations {
     if (this.#waiting >= MAX_WAITING)
       return Promise.reject(new BusyError(`${MAX_WAITING} changes wait for the disk already; try again`));
     this.#waiting += 1;
-    const run = this.#last.then(async () => {
+    const run = this.#turn(async () => {
       const { state, result } = decide(this.#state);
       if (state !== this.#state) {
         await this.#save(state);
@@ -49,7 +50,6 @@ export class Mutations {
       }
       return result;
     });
-    this.#last = run.catch(() => undefined);
     return run.finally(() => {
       this.#waiting -= 1;
     });
@@ -57,6 +57,6 @@ export class Mutations {
 
   /** Resolves when every change so far has been decided. */
   async settled(): Promise<void> {
-    await this.#last;
+    await this.#turn(async () => undefined);
   }
 }

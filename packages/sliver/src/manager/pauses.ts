@@ -2,6 +2,7 @@ import { backoff, type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import type { Task } from "../core/plan.ts";
 import type { Outcome } from "../isolation/executor.ts";
 
+/** The last failure of an incarnation, and when its task is tried again. */
 export interface Failure {
   readonly error: unknown;
   readonly attempts: number;

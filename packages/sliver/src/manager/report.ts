@@ -111,8 +111,8 @@ function placeError(manager: Manager, name: string): SliverReport["error"] {
 const MOST = 500;
 
 /**
- * What the manager is busy with, line by line, for whoever wonders why nothing moves. Only reads what is in memory, so that it says
- * the same while every step hangs. `now`: monotonic milliseconds.
+ * What the manager is busy with, line by line, for an operator who asks why nothing moves. It only reads memory, so it also works
+ * while every step hangs. `now`: monotonic milliseconds.
  */
 export function dumpOf(manager: Manager, now: number): readonly string[] {
   const { state, options, busy, trouble } = manager;

@@ -30,7 +30,7 @@ export function converged(manager: Manager, incarnation: number, ms: number): Pr
 
 /** Resolves when the machine has been looked at since `sequence`, or after `ms`. */
 export function watched(manager: Manager, sequence: number, ms: number): Promise<void> {
-  // After a restart counting begins anew: any other number is news.
+  // After a restart the count begins at 0 again: any other number is a change.
   if (manager.sequence !== sequence) return Promise.resolve();
   return new Promise((resolve) => {
     const end = () => {

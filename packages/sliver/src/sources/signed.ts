@@ -110,7 +110,7 @@ export class SignedSource extends Poller {
     });
   }
 
-  /** Version, phases, errors and what is in force: when the machine was looked at anew. */
+  /** Sends a report when the machine was looked at since the last one. */
   async #report(signal: AbortSignal): Promise<void> {
     if (this.#place.report === undefined) return;
     const report = reportOf(this.#manager);

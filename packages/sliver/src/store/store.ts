@@ -3,21 +3,23 @@ import { messageOf } from "@nodeyard/runtime";
 import { EMPTY_STATE, type SliverRecord, type State } from "../core/record.ts";
 import type { Traffic } from "../core/traffic.ts";
 import { ForeignStoreError, NewerStoreError, StoreWriteError } from "../errors.ts";
+import { inTurn } from "../in-turn.ts";
 
 /** The few calls that the store makes, so that a test can take the power away at each. Every one may reject. */
 export interface StoreFiles {
-  /** undefined when there is none of that name. */
+  /** Undefined when there is no such file. */
   read(name: string): Promise<Uint8Array | undefined>;
-  /** Only if there is none of that name; nobody else may read it. */
+  /** Fails when the file exists; only its owner may read it. */
   create(name: string): Promise<OpenFile>;
   /** Replaces `to`, whole or not at all. */
   rename(from: string, to: string): Promise<void>;
-  /** No error when there is none. */
+  /** Resolves also when there is no such file. */
   remove(name: string): Promise<void>;
   /** Makes names durable: what was created, renamed or removed. */
   syncFolder(): Promise<void>;
 }
 
+/** A new file that is open for writing. */
 export interface OpenFile {
   write(bytes: Uint8Array): Promise<void>;
   /** Makes the content durable, not the name. */
@@ -30,6 +32,7 @@ export const SCHEMA = 1;
 
 const FORMAT = "nodeyard-sliver-store";
 
+/** One generation of the store. */
 export interface Generation {
   /** Grows with each write; the highest one counts. */
   readonly sequence: number;
@@ -82,7 +85,7 @@ export function encodeState(state: State): string {
   });
 }
 
-/** The state that was encoded; undefined for what is none. Fields that a later minor version left out are the empty state's. */
+/** The state that was encoded; undefined for other text. Fields that a later minor version left out are the empty state's. */
 export function decodeState(text: string): State | undefined {
   let value: unknown;
   try {
@@ -104,6 +107,7 @@ export function decodeState(text: string): State | undefined {
 const SLOTS = ["state.0.json", "state.1.json"] as const;
 const DRAFT = "state.draft";
 
+/** What was found in the store. */
 export interface Loaded {
   readonly state: State;
   /** Files that are there and cannot be read as a store: what they held is lost, and the state is safe. */
@@ -112,7 +116,7 @@ export interface Loaded {
 
 /**
  * Two generations in two files, written in turn: the one that counts is never touched while the next is made. A file
- * has its name only when its content is durable, so a damaged file is no crash but a broken disk, or a person.
+ * has its name only when its content is durable, so a damaged file means a broken disk or a manual change, never a crash.
  */
 export class Store {
   readonly #files: StoreFiles;
@@ -120,7 +124,7 @@ export class Store {
   #sequence = 0;
   /** Slot of the last generation that is known to be durable. */
   #current = 1;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turn = inTurn();
 
   constructor(files: StoreFiles, node: string) {
     this.#files = files;
@@ -153,9 +157,7 @@ export class Store {
    * this state or the one before is found after a crash. Calls are carried out one after another.
    */
   save(state: State): Promise<void> {
-    const run = this.#last.then(() => this.#write(encodeState(state)));
-    this.#last = run.catch(() => undefined);
-    return run;
+    return this.#turn(() => this.#write(encodeState(state)));
   }
 
   async #write(body: string): Promise<void> {

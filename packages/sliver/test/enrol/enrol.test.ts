@@ -54,7 +54,7 @@ function machineOf(
     missingPackages: [],
     running,
     due,
-    told: told ? sshdConfig() : undefined,
+    loaded: told ? sshdConfig() : undefined,
   };
 }
 
@@ -85,7 +85,12 @@ describe("what is to be done to a machine", () => {
         const found = machineOf(state, running, told, due);
         const plan = planEnrolment(parts, found, asked);
         for (const { part } of plan.changes) have(found as unknown as Having, part);
-        const after = { ...found, running: true, due: false, told: plan.sshd ? sshdConfig() : found.told };
+        const after = {
+          ...found,
+          running: true,
+          due: false,
+          loaded: plan.sshd ? sshdConfig() : found.loaded,
+        };
         expect(planEnrolment(parts, after, asked)).toEqual({
           changes: [],
           missing: [],

@@ -24,7 +24,7 @@ describe("what is to be done so that nothing of an enrolment is left", () => {
     ]);
     expect(changes.slice(-5)).toEqual([
       "remove the user nodeyard-control",
-      `remove ${LAYOUT.told}`,
+      `remove ${LAYOUT.sshdLoaded}`,
       `remove ${LAYOUT.settings}`,
       `remove ${LAYOUT.current}`,
       `remove ${LAYOUT.programs}`,

@@ -17,7 +17,7 @@ const V2 = "31 30 0:27 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdeleg
 
 const config = (some: object) => {
   const sample = sampleConfig(1, 1, {});
-  return { ...sample, effective: { ...sample.effective, ...some } };
+  return { ...sample, effective: { ...sample.effective, net2Day: 0, ...some } };
 };
 const values = (
   mountinfo: string,
@@ -97,6 +97,9 @@ describe("limits in the words of the kernel", () => {
 
   test("what a machine cannot do is said, each thing once, and only when it is asked for", () => {
     expect(values(V1, [], { pids: 0 }).unenforced).toEqual([]);
+    expect(values(V1, [], { pids: 0, net2Day: 1 }).unenforced).toEqual([
+      "net2Day: no destinations are exempt, so all traffic counts for netDay",
+    ]);
     expect(values(V1, [], { pids: 5, memoryGuarantee: 7, ioWrite: 9 }, "7:0").unenforced).toEqual([
       "memoryGuarantee: cgroup v1 protects no memory from others",
       "pids: this machine has no pids controller",

@@ -1,7 +1,9 @@
 import { chmod, chown, lstat, mkdir, readdir, rename, rm, rmdir } from "node:fs/promises";
 import type { Server } from "node:http";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "../../core/permit.ts";
+import { inTurn } from "../../in-turn.ts";
 import type { Handler } from "../handler.ts";
 import { httpServer } from "./http-server.ts";
 
@@ -30,7 +32,7 @@ export class AccountSockets {
   readonly #handler: Handler;
   readonly #listening = new Map<string, Listening>();
   #count = 0;
-  #last: Promise<void> = Promise.resolve();
+  readonly #turn = inTurn();
 
   constructor(folder: string, handler: Handler) {
     this.#folder = folder;
@@ -50,19 +52,17 @@ export class AccountSockets {
     await rm(this.#drafts, { recursive: true, force: true });
     await this.#makeFolders();
     for (const name of await readdir(this.#folder)) {
-      if (name.startsWith(".") || !(await isSocket(this.#path(name)))) continue;
+      if (name.startsWith(".") || !(await isThere(this.#path(name), "isSocket"))) continue;
       await this.#forget(name);
     }
   }
 
   /**
-   * Listens for exactly these, but for those whose folder is not there yet; anew where a socket is there no more. Calls
+   * Listens for exactly these, except those whose folder does not exist yet; again where a socket was removed. Calls
    * are carried out one after another. Rejects with the first failure after it has tried all.
    */
   apply(accounts: readonly SocketAccount[]): Promise<void> {
-    const run = this.#last.then(() => this.#apply(accounts));
-    this.#last = run.catch(() => undefined);
-    return run;
+    return this.#turn(() => this.#apply(accounts));
   }
 
   async close(): Promise<void> {
@@ -87,26 +87,26 @@ export class AccountSockets {
     const attempt = (work: Promise<void>) => work.catch((error) => void failures.push(error));
     for (const [name, listening] of this.#listening) {
       const next = wanted.get(name);
-      // A sliver that was broken has been made anew in its old place, where nobody listens any more.
-      const heard = await isSocket(this.#place(listening.account));
-      if (heard && next !== undefined && same(next, listening.account)) continue;
+      // A broken sliver that was created again has a new folder at the old path, without a socket.
+      const heard = await isThere(this.#place(listening.account), "isSocket");
+      if (heard && next !== undefined && isDeepStrictEqual(next, listening.account)) continue;
       this.#listening.delete(name);
       await attempt(this.#end(listening));
     }
-    // What of one sliver is in the way keeps no other from calling.
+    // A failure for one sliver must not keep the others from calling.
     for (const [name, account] of wanted)
       if (!this.#listening.has(name)) await attempt(this.#listen(name, account));
     if (failures.length > 0) throw failures[0];
   }
 
-  /** Made and given away where nobody else may look, then put in its place: there is no moment with wrong rights. */
+  /** Made and given its owner in a private folder, then renamed into place: at no moment has it wrong permissions. */
   async #listen(name: string, account: SocketAccount): Promise<void> {
     const { folder, uid } = account;
     const drafts = folder === undefined ? this.#drafts : `${folder}.new`;
-    // Somebody may have cleaned up: then they are made anew, as the sockets are.
+    // The folders may have been removed; they are made again, as sockets are.
     if (folder === undefined) await this.#makeFolders();
     else {
-      if (!(await isFolder(folder))) return;
+      if (!(await isThere(folder, "isDirectory"))) return;
       // Beside it, since a socket cannot move to another file system.
       await rm(drafts, { recursive: true, force: true });
       await mkdir(drafts, { mode: 0o700 });
@@ -139,41 +139,21 @@ export class AccountSockets {
     const { folder, caller } = account;
     if (folder === undefined) await this.#forget(caller.account);
     else await rm(this.#place(account), { force: true });
-    // What was connected spoke for an account that is no more.
+    // Open connections spoke for an account that has ended.
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   }
 
   async #forget(name: string): Promise<void> {
     await rm(this.#path(name), { force: true });
-    // Not when somebody keeps something there; nobody but root can.
+    // It stays when root put other files there.
     await rmdir(join(this.#folder, name)).catch(() => undefined);
   }
 }
 
-function same(a: SocketAccount, b: SocketAccount): boolean {
-  const { account, role, generation } = a.caller;
-  return (
-    a.uid === b.uid &&
-    a.folder === b.folder &&
-    account === b.caller.account &&
-    role === b.caller.role &&
-    generation === b.caller.generation
+async function isThere(path: string, kind: "isSocket" | "isDirectory"): Promise<boolean> {
+  return lstat(path).then(
+    (found) => found[kind](),
+    () => false,
   );
-}
-
-async function isSocket(path: string): Promise<boolean> {
-  try {
-    return (await lstat(path)).isSocket();
-  } catch {
-    return false;
-  }
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await lstat(path)).isDirectory();
-  } catch {
-    return false;
-  }
 }

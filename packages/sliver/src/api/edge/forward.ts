@@ -4,6 +4,7 @@ import { request } from "node:http";
 const MAX_REQUEST = 10 * 1024 * 1024;
 const TIMEOUT = 120_000;
 
+/** What the forwarder prints, and its exit code: 1 when no manager was reached. */
 export interface Forwarded {
   readonly text: string;
   readonly exitCode: 0 | 1;

@@ -9,13 +9,14 @@ import type { Handler } from "../handler.ts";
 export interface TokenAccount {
   /** SHA-256 of the token, hexadecimal. */
   readonly sha256: string;
-  /** undefined when whoever it was made for is no more. */
+  /** Undefined when the account has ended. */
   readonly caller: () => Caller | undefined;
 }
 
+/** A caller without a valid token. */
 export const ANONYMOUS: Caller = { account: "anonymous", role: "anonymous", generation: 0 };
 
-/** Who shows this `Authorization` header; nobody in particular when it is absent or wrong. */
+/** The caller of this `Authorization` header; anonymous when it is absent or wrong. */
 export function callerOfToken(tokens: readonly TokenAccount[], authorization: string | undefined): Caller {
   const token = /^Bearer ([\x21-\x7e]{1,256})$/.exec(authorization ?? "")?.[1];
   if (token === undefined) return ANONYMOUS;

@@ -2,6 +2,7 @@ import sax from "sax";
 import { XmlRpcError } from "../../errors.ts";
 import { XmlRpcDouble, XmlRpcTime, type XmlRpcValue } from "./write.ts";
 
+/** An XML element with its text; attributes are refused. */
 export interface Element {
   readonly name: string;
   readonly children: Element[];
@@ -59,6 +60,7 @@ export function parseTree(text: string, longest = MAX_TEXT): Element {
 /** Deepest nesting of arrays and structs. */
 const MAX_DEPTH = 32;
 
+/** A call as XML-RPC has it. */
 export interface MethodCall {
   readonly method: string;
   readonly params: readonly XmlRpcValue[];
@@ -116,45 +118,38 @@ function readValue(value: Element, depth: number): XmlRpcValue {
   }
 }
 
+/** How the text of each scalar type is read; undefined for text that is not of the type. */
+const SCALARS: Readonly<Record<string, (text: string) => XmlRpcValue | undefined>> = {
+  string: (text) => text,
+  int: intOf,
+  i4: intOf,
+  boolean: (text) => (/^[01]$/.test(text.trim()) ? text.trim() === "1" : undefined),
+  double: (text) =>
+    /^\s*[+-]?\d+(\.\d*)?([eE][+-]?\d+)?\s*$/.test(text) ? new XmlRpcDouble(Number(text)) : undefined,
+  "dateTime.iso8601": (text) =>
+    /^\d{8}T\d\d:\d\d:\d\d$/.test(text.trim()) ? new XmlRpcTime(text.trim()) : undefined,
+  base64: (text) => bytesOf(text.replace(/\s+/g, "")),
+  nil: (text) => (text.trim() === "" ? null : undefined),
+};
+
 function scalarOf(type: string, text: string): XmlRpcValue {
-  switch (type) {
-    case "string":
-      return text;
-    case "int":
-    case "i4":
-      return intOf(text.trim());
-    case "boolean":
-      if (!/^\s*[01]\s*$/.test(text)) throw new XmlRpcError(`${JSON.stringify(text)} is not a boolean`);
-      return text.trim() === "1";
-    case "double":
-      if (!/^\s*[+-]?\d+(\.\d*)?([eE][+-]?\d+)?\s*$/.test(text))
-        throw new XmlRpcError(`${JSON.stringify(text)} is not a double`);
-      return new XmlRpcDouble(Number(text));
-    case "dateTime.iso8601":
-      if (!/^\d{8}T\d\d:\d\d:\d\d$/.test(text.trim()))
-        throw new XmlRpcError(`${JSON.stringify(text)} is not a dateTime.iso8601`);
-      return new XmlRpcTime(text.trim());
-    case "base64":
-      return bytesOf(text.replace(/\s+/g, ""));
-    case "nil":
-      if (text.trim() !== "") throw new XmlRpcError("nil with content");
-      return null;
-    default:
-      throw new XmlRpcError(`${type} is not a type of XML-RPC`);
-  }
+  const read = Object.hasOwn(SCALARS, type) ? SCALARS[type] : undefined;
+  if (read === undefined) throw new XmlRpcError(`${type} is not a type of XML-RPC`);
+  const value = read(text);
+  if (value === undefined)
+    throw new XmlRpcError(`${JSON.stringify(text.slice(0, 80))} is not of type ${type}`);
+  return value;
 }
 
-function intOf(text: string): number {
-  const value = /^[+-]?\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value >= -2_147_483_648 && value <= 2_147_483_647))
-    throw new XmlRpcError(`${JSON.stringify(text)} is not an integer of 32 bits`);
-  return value === 0 ? 0 : value;
+/** 32 bits; -0 is 0. */
+function intOf(text: string): number | undefined {
+  const value = /^\s*[+-]?\d{1,10}\s*$/.test(text) ? Number(text) : Number.NaN;
+  return value >= -2_147_483_648 && value <= 2_147_483_647 ? value || 0 : undefined;
 }
 
-function bytesOf(text: string): Uint8Array {
-  if (!/^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text))
-    throw new XmlRpcError("damaged base64");
-  return Buffer.from(text, "base64");
+function bytesOf(text: string): Uint8Array | undefined {
+  const whole = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text);
+  return whole ? Buffer.from(text, "base64") : undefined;
 }
 
 function arrayOf(array: Element, depth: number): XmlRpcValue[] {

@@ -37,6 +37,7 @@ export function writeResponse(value: XmlRpcValue): string {
   return `${HEAD}<methodResponse><params><param>${valueXml(value)}</param></params></methodResponse>\n`;
 }
 
+/** A response that is a fault. */
 export function writeFault(code: number, text: string): string {
   const fault = valueXml({ faultCode: code, faultString: text });
   return `${HEAD}<methodResponse><fault>${fault}</fault></methodResponse>\n`;

@@ -15,21 +15,21 @@ export function auditFile(
 ): { readonly audit: Audit; close(): void } {
   let file: number | undefined = openSync(path, "a", 0o600);
   let size = fstatSync(file).size;
-  let told = false;
-  /** The old file is let go of when the new one is there: a number that is closed may soon be another file's. */
+  let reported = false;
+  /** The old file is closed after the new one is open: the number of a closed file may be reused for another file. */
   const putAside = (old: number) => {
     try {
       moveAway(path);
       file = openSync(path, "a", 0o600);
       size = 0;
-      told = false;
+      reported = false;
       closeSync(old);
     } catch (error) {
-      if (!told)
+      if (!reported)
         onFailure(
           `${path} is full and keeps growing, because a new one cannot be opened: ${messageOf(error)}`,
         );
-      told = true;
+      reported = true;
     }
   };
   return {
@@ -47,7 +47,7 @@ export function auditFile(
   };
 }
 
-/** Somebody else may have done it, or an attempt of ours that got no further. */
+/** Another process may have moved it, or an earlier attempt that failed after this. */
 function moveAway(path: string): void {
   try {
     renameSync(path, `${path}.1`);

@@ -12,7 +12,7 @@ import { MACHINE_LOCK } from "../../isolation/lxc/names.ts";
 import type { DaemonConfig } from "../config.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
 
-/** Of the state folder: what a daemon writes there. A machine that is as before has no name of ours either. */
+/** Files that a daemon writes into its state folder. The node id is removed too: it was made for slivers. */
 const STATE_FILES = [
   "node-id",
   "state.0.json",
@@ -25,6 +25,7 @@ const STATE_FILES = [
 /** What SQLite writes beside it, and a name that was not finished. */
 const STATE_REST = /^(?:lock\.sqlite-.*|node-id\.\d+)$/;
 
+/** What dismantling a machine removes and leaves. */
 export interface Dismantling {
   /** What goes, in the order in which it goes. */
   readonly remove: readonly Belonging[];
@@ -62,8 +63,8 @@ export async function dismantling(
 }
 
 /**
- * Ends every sliver and leaves the machine as it was before the first, the daemon's own state last, so that what was
- * interrupted is gone on with. Resolves to what was removed. Throws AlreadyRunningError while a daemon runs,
+ * Ends every sliver and leaves the machine as it was before the first. The daemon's own state is removed last, so that an
+ * interrupted run can be continued. Resolves to what was removed. Throws AlreadyRunningError while a daemon runs,
  * MachineError when something could not be taken away.
  */
 export async function dismantle(

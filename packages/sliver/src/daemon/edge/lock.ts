@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "@nodeyard/runtime";
 import { AlreadyRunningError, DaemonConfigError } from "../../errors.ts";
 
-/** SQLite's numbers of failures: somebody else has the lock; what is in the file is none of SQLite's. */
+/** SQLite's error numbers: another process has the lock; the file is not a database. */
 const BUSY = 5;
 const DAMAGED: readonly unknown[] = [11, 26];
 
@@ -26,7 +26,7 @@ export function lockFolder(folder: string): { release(): void } {
       return lock(path);
     } catch (error) {
       if (!DAMAGED.includes(failureOf(error))) throw error;
-      // Nothing is kept in it, and nobody holds what could be read. Emptied, not replaced: of two that do so, one has it.
+      // The file holds no data, and no process holds a lock on it. It is emptied, not replaced, so that of two processes that do so one gets the lock.
       truncateSync(path);
       return lock(path);
     }

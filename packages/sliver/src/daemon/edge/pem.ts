@@ -42,7 +42,7 @@ function read<T>(
   }
 }
 
-/** The first: where there are several, the others are for whoever checks it. */
+/** The first certificate of the file; others are the chain that its clients check. */
 function certificateOf(text: string): X509Certificate {
   return new X509Certificate(text);
 }

@@ -24,11 +24,13 @@ import { checkSiblings, machineFacts, onlineCores } from "./facts.ts";
 import { lockFolder, lockMachine } from "./lock.ts";
 import { readTls } from "./pem.ts";
 
+/** A sliver manager that runs, with its API and sources. */
 export interface Daemon {
   readonly manager: Manager;
   close(): Promise<void>;
 }
 
+/** Back ends by the name that a configuration has for them. */
 export type BackEnds = Readonly<Record<string, (config: DaemonConfig) => BackEnd>>;
 
 /** Starts the sliver manager. Rejects with errors that waiting does not resolve, after undoing what it started. */

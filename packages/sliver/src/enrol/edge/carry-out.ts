@@ -105,7 +105,7 @@ async function putPrograms(from: string, to: string): Promise<void> {
 
 async function copyPrograms(from: string, to: string): Promise<void> {
   const { files } = JSON.parse(await readFile(join(from, LIST), "utf8")) as { files: Record<string, string> };
-  // The runtime is of whoever brought the bundle here, and in no list.
+  // The runtime comes from the installing machine and is not in the list.
   for (const name of [LIST, RUNTIME, ...Object.keys(files)]) {
     const target = join(to, name);
     await copyFile(join(from, name), target);

@@ -1,17 +1,24 @@
 import { rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { backoff, type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
-import { type KeySet, parseKeySet, SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
+import {
+  CONTROL_USER,
+  type KeySet,
+  parseKeySet,
+  SliverClient,
+  unixTransport,
+} from "@nodeyard/sliver-protocol";
 import { z } from "zod";
 import { CommandError, EnrolError } from "../../errors.ts";
 import { writeAtomic } from "../../isolation/edge/files.ts";
-import { CONTROL_USER, IMAGE_PROGRAMS, LAYOUT, PROGRAMS, partsOf, sliverdJson } from "../parts.ts";
+import { IMAGE_PROGRAMS, LAYOUT, PROGRAMS, partsOf, sliverdJson } from "../parts.ts";
 import { type EnrolPlan, planEnrolment } from "../plan.ts";
 import { checkSameLauncher, type EnrolSettings } from "../settings.ts";
 import { bundleName, carryOut } from "./carry-out.ts";
 import { hasSystemd, look, textAt, uidOf } from "./look.ts";
 import { reloadSshd, service, wrongSshd } from "./service.ts";
 
+/** The answer of `sliver-enrol`, one line of JSON. */
 export interface Enrolled {
   readonly node: string;
   /** What was done, or, of a plan, what would be. */
@@ -165,6 +172,7 @@ function newer(present: KeySet | undefined, next: KeySet): KeySet {
   return present !== undefined && present.version > next.version ? present : next;
 }
 
+/** A deadline for the programs of an enrolment. */
 export function within(clock: Clock, ms: number) {
   return deadline(clock, ms, () => new CommandError(`it took more than ${ms / 1000} s`));
 }

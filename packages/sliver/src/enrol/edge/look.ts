@@ -34,7 +34,7 @@ export function look(
     missingPackages: [...new Set(missing.map(([, name]) => name))].sort(),
     running,
     due: existsSync(LAYOUT.due),
-    told: textAt(LAYOUT.told),
+    loaded: textAt(LAYOUT.sshdLoaded),
   };
 }
 
@@ -46,6 +46,7 @@ export function uidOf(name: string): number | undefined {
   return line === undefined ? undefined : Number(line.split(":")[2]);
 }
 
+/** Whether a program is installed where the system keeps its programs. */
 export function hasProgram(name: string): boolean {
   return PATH.split(delimiter).some((folder) => existsSync(join(folder, name)));
 }
@@ -55,6 +56,7 @@ export function hasSystemd(): boolean {
   return statSync("/run/systemd/system", { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
+/** The text of a file; undefined when there is none. */
 export function textAt(path: string): string | undefined {
   return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }

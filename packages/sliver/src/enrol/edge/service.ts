@@ -10,10 +10,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { type Clock, messageOf, sleep } from "@nodeyard/runtime";
+import { CONTROL_USER } from "@nodeyard/sliver-protocol";
 import { EnrolError } from "../../errors.ts";
 import { writeAtomic } from "../../isolation/edge/files.ts";
 import { run } from "../../isolation/edge/run.ts";
-import { CONTROL_USER, LAYOUT } from "../parts.ts";
+import { LAYOUT } from "../parts.ts";
 import { hasSystemd, textAt, uidOf } from "./look.ts";
 
 const UNIT = "nodeyard-sliverd.service";
@@ -66,7 +67,7 @@ export const service = {
   },
 };
 
-/** Its process, when it is one of ours still: a number alone may be anybody's by now. */
+/** The daemon's process number, where that process still is the daemon: numbers are reused. */
 function plainPid(): number | undefined {
   const pid = Number(textAt(LAYOUT.pid) ?? "");
   if (!Number.isInteger(pid) || pid <= 1) return undefined;
@@ -112,7 +113,7 @@ export async function wrongSshd(signal: AbortSignal): Promise<string | undefined
 export async function reloadSshd(signal: AbortSignal): Promise<readonly string[]> {
   const left = await reload(signal);
   const text = textAt(LAYOUT.sshd);
-  if (left.length === 0 && text !== undefined) await writeAtomic(LAYOUT.told, text, { mode: 0o600 });
+  if (left.length === 0 && text !== undefined) await writeAtomic(LAYOUT.sshdLoaded, text, { mode: 0o600 });
   return left;
 }
 
@@ -140,7 +141,7 @@ async function reload(signal: AbortSignal): Promise<readonly string[]> {
 /** Milliseconds that processes have to be gone after they were killed. */
 const KILLED_MS = 10_000;
 
-/** Ends what runs as a user, and removes it: `userdel` removes nobody who has a process. */
+/** Ends the processes of a user and removes the user: `userdel` refuses a user who has a process. */
 export async function removeUser(name: string, clock: Clock, signal: AbortSignal): Promise<void> {
   const uid = uidOf(name);
   if (uid === undefined) return;
@@ -158,8 +159,8 @@ export async function removeUser(name: string, clock: Clock, signal: AbortSignal
 }
 
 /**
- * Of a user of this machine. Whoever has the same number in a container has another root, and is somebody else, as for `userdel`.
- * Root's number is nobody's that may be ended.
+ * Processes of a user of this machine. Those with the same number in a container have another root and belong to another user, as
+ * `userdel` sees it. None for root, whose processes must not be ended.
  */
 export function processesOf(uid: number): readonly number[] {
   if (uid === 0) return [];

@@ -2,12 +2,13 @@ import { lstatSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, messageOf } from "@nodeyard/runtime";
+import { CONTROL_USER } from "@nodeyard/sliver-protocol";
 import { parseConfig } from "../../daemon/config.ts";
 import { EnrolError } from "../../errors.ts";
 import { run } from "../../isolation/edge/run.ts";
 import { belongings } from "../../isolation/lxc/edge/belongings.ts";
 import { isolationSchema } from "../../isolation/lxc/options.ts";
-import { CONTROL_USER, LAYOUT, REMOVED, REMOVED_LAST } from "../parts.ts";
+import { LAYOUT, REMOVED, REMOVED_LAST } from "../parts.ts";
 import { planWithdrawal } from "../plan.ts";
 import { type Enrolled, installedPackages, within } from "./enrol.ts";
 import { textAt, uidOf } from "./look.ts";
@@ -27,7 +28,7 @@ export async function withdraw(clock: Clock, from: string, dryRun: boolean): Pro
   try {
     const paths = [...REMOVED, ...REMOVED_LAST].filter(isThere);
     const config = readConfig();
-    const sshd = paths.includes(LAYOUT.sshd) || paths.includes(LAYOUT.told);
+    const sshd = paths.includes(LAYOUT.sshd) || paths.includes(LAYOUT.sshdLoaded);
     const { changes, dismantle: ends } = planWithdrawal({
       running: await service.running(signal),
       paths,
@@ -41,7 +42,7 @@ export async function withdraw(clock: Clock, from: string, dryRun: boolean): Pro
     if (dryRun) return { node, changes, missingPackages: [], notes };
     await service.stop(clock, signal);
     if (ends) await dismantle(from, signal);
-    // From here on nobody else logs in to the account.
+    // From here on nobody can log in to the account.
     await rm(LAYOUT.keysFile, { force: true });
     for (const path of REMOVED) await rm(path, { recursive: true, force: true });
     await service.forget(signal);

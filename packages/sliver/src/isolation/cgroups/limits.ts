@@ -2,16 +2,19 @@ import type { SliverConfig } from "../../core/plan.ts";
 
 /** Controllers that limits are written to. `freezer` is a controller of its own in v1 only. */
 export const CONTROLLERS = ["cpu", "cpuset", "memory", "pids", "io", "devices", "freezer"] as const;
+/** Name of a controller, as in v2; `io` is `blkio` in v1. */
 export type Controller = (typeof CONTROLLERS)[number];
 
+/** One mounted hierarchy of control groups. */
 export interface Hierarchy {
   readonly version: 1 | 2;
   /** Where it is mounted. */
   readonly mount: string;
 }
 
+/** Where the controllers of this machine are. */
 export interface CgroupLayout {
-  /** Every hierarchy that is mounted, also those without a controller of ours: LXC makes groups in all of them. */
+  /** Every hierarchy that is mounted, also those without a controller that is used here: LXC makes groups in all of them. */
   readonly hierarchies: readonly Hierarchy[];
   /** Absent: this machine does not have it, or it is held by a hierarchy that is not mounted here. */
   readonly controllers: ReadonlyMap<Controller, Hierarchy>;
@@ -66,6 +69,7 @@ export interface Write {
   readonly below?: true;
 }
 
+/** The limits of one sliver, as files of its control groups. */
 export interface LimitWrites {
   readonly writes: readonly Write[];
   /** What the machine cannot enforce. */
@@ -101,6 +105,8 @@ export function limitWrites(
   // In v2 there is no controller for devices: LXC attaches a program to the group.
   if (version("devices") === undefined && !hierarchies.some((one) => one.version === 2))
     parts.push(lacks("devices", "devices"));
+  if (input.effective.net2Day > 0)
+    parts.push(cannot("net2Day: no destinations are exempt, so all traffic counts for netDay"));
   return {
     writes: parts.flatMap(({ writes }) => writes),
     unenforced: parts.flatMap(({ unenforced }) => unenforced),
@@ -197,12 +203,4 @@ function lacks(what: string, controller: Controller): LimitWrites {
 
 function cannot(line: string): LimitWrites {
   return { writes: [], unenforced: [line] };
-}
-
-/** What no machine enforces yet of what can be asked for. */
-export function otherUnenforced({ effective }: Pick<SliverConfig, "effective">): string[] {
-  const none: string[] = [];
-  if (effective.net2Day > 0)
-    none.push("net2Day: no destinations are exempt, so all traffic counts for netDay");
-  return none;
 }

@@ -1,13 +1,14 @@
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 
+/** How a file is written. */
 export interface AtomicOptions {
   readonly mode?: number;
   /** Owner of the file, user and group. */
   readonly owner?: number;
   /**
-   * False: whole or nothing for whoever reads it, but a loss of power may leave it empty. For what is written anew
-   * before it is used again.
+   * False: readers see the whole file or none, but a loss of power may leave it empty. For files that are written again
+   * before each use.
    */
   readonly durable?: boolean;
 }
@@ -50,8 +51,8 @@ async function openNew(path: string, mode: number): Promise<FileHandle> {
 }
 
 /**
- * Begins all at once and resolves when all have ended, whatever happened: what fails must not leave the others at work
- * on a sliver that somebody else then takes apart. Rejects with the first failure in the order of the list.
+ * Begins all at once and resolves when all have ended, whatever happened: after a failure the others must not go
+ * on with a sliver that another step then removes. Rejects with the first failure in the order of the list.
  */
 export async function together(...works: readonly Promise<unknown>[]): Promise<void> {
   for (const one of await Promise.allSettled(works)) if (one.status === "rejected") throw one.reason;

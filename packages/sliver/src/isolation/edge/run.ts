@@ -15,6 +15,7 @@ const PACKAGES = {
   useradd: "passwd",
   mmdebstrap: "mmdebstrap",
 } as const;
+/** A program that slivers or their image need on the machine. */
 export type Program = keyof typeof PACKAGES;
 
 /** Some programs with the package of each. */
@@ -29,6 +30,7 @@ export function howToInstall(program: string): string {
   return `${name} is not installed here${held === undefined ? "" : `: apt-get install ${held}`}`;
 }
 
+/** How a program is run. */
 export interface RunOptions {
   readonly signal: AbortSignal;
   /** Written to its standard input. */

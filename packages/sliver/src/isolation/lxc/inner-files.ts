@@ -1,8 +1,9 @@
 import { sshKey } from "@nodeyard/sliver-protocol";
 import { UnsafeTextError } from "../../errors.ts";
-import { ipv4 } from "../network/rules.ts";
+import { safe } from "../network/rules.ts";
 import { LOGIN_ID } from "./names.ts";
 
+/** Name of the private host key in the folder of a sliver's settings. */
 export const HOST_KEY = "ssh_host_ed25519_key";
 
 /** Text that sshd reads as root. Keys were read once already; here nothing is taken on trust. Throws GrammarError. */
@@ -10,7 +11,7 @@ export function authorizedKeys(keys: readonly string[]): string {
   return keys.map((key) => `${sshKey(key)}\n`).join("");
 }
 
-/** `logins`: who may log in; nobody else can, with whatever key. */
+/** `logins`: the only users who may log in, with any key. */
 export function sshdConfig(logins: readonly string[]): string {
   const settings: readonly (readonly [string, string])[] = [
     ["HostKey", `/etc/nodeyard/${HOST_KEY}`],
@@ -55,7 +56,7 @@ export function loginLines(user: string): { passwd: string; group: string; shado
 /** Files of /etc that tell a sliver who it is. Throws UnsafeTextError. */
 export function nameFiles(user: string, address: string): { hostname: string; hosts: string } {
   const name = login(user);
-  return { hostname: `${name}\n`, hosts: `127.0.0.1 localhost\n${ipv4(address)} ${name}\n` };
+  return { hostname: `${name}\n`, hosts: `127.0.0.1 localhost\n${safe("IPv4 address", address)} ${name}\n` };
 }
 
 /** What lets the login become root of its own sliver. Throws UnsafeTextError. */

@@ -10,6 +10,7 @@ export interface Bind {
   readonly kind: "dir" | "file";
 }
 
+/** What the LXC configuration of one sliver is made of. */
 export interface LxcConfig {
   readonly names: Names;
   readonly root: string;

@@ -29,6 +29,7 @@ export const LOGIN_ID = 1000;
  * 524288 to 1879048191 to containers) nor `useradd`'s sub-ids use.
  */
 export const FIRST_ID = 0x7000_0000;
+/** Slivers that a machine can have at most: so many addresses and id ranges are set aside. */
 export const HIGHEST_INDEX = 4000;
 /** Who holds its lock makes and ends the slivers of this machine. One for all: so are the names. */
 export const MACHINE_LOCK = "/run/nodeyard-slivers";
@@ -73,7 +74,7 @@ export function readMarkName(name: string): { index: number; incarnation: number
 }
 
 /**
- * Who in a file of the host's has an id that is a sliver's; undefined: nobody. `ranges`: the file gives out ranges
+ * The first user in a file of the host who has an id that belongs to slivers; undefined: none. `ranges`: the file gives out ranges
  * (/etc/subuid: name:first:count), else single ids (/etc/passwd: name:x:id).
  */
 export function clashes(text: string, ranges: boolean): string | undefined {

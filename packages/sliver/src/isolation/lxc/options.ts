@@ -61,7 +61,7 @@ const fields = z.strictObject({
   defaultImage: z.string().default(PRESET),
   /** CPU of all slivers together against the rest of the machine; cgroup v2 `cpu.weight`. */
   weight: z.number().int().min(1).max(10_000).default(100),
-  /** Absent: slivers reach nobody. */
+  /** Absent: slivers reach no network. */
   outbound: z
     .strictObject({
       device: z.string().regex(/^[A-Za-z][A-Za-z0-9_.-]{0,14}$/),
@@ -82,6 +82,7 @@ const fields = z.strictObject({
     .optional(),
 });
 
+/** The `isolation` section of `sliverd.json`: defaults, checks and types of the options of the LXC back ends. */
 export const isolationSchema = fields.superRefine(({ images, defaultImage }, context) => {
   if (Object.hasOwn(images, defaultImage) || IMAGE_DIGEST.test(defaultImage) || defaultImage === PRESET)
     return;
@@ -90,4 +91,5 @@ export const isolationSchema = fields.superRefine(({ images, defaultImage }, con
   context.addIssue({ code: "custom", path: ["defaultImage"], message });
 });
 
+/** Options of the LXC back ends, with defaults filled in. */
 export type IsolationOptions = z.output<typeof isolationSchema>;

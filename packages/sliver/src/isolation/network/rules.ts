@@ -51,7 +51,10 @@ export function frameScript(outbound: Outbound | undefined, inbound?: Inbound): 
     lines.push(
       rule("forward", `iifname "ny-v*" oifname ${device} accept`),
       rule("forward", `iifname ${device} oifname "ny-v*" ct state established,related accept`),
-      rule("world", `ip saddr ${prefix(outbound.network)}.0.0/16 oifname ${device} masquerade`),
+      rule(
+        "world",
+        `ip saddr ${safe("first half of an address", outbound.network)}.0.0/16 oifname ${device} masquerade`,
+      ),
     );
   }
   lines.push(rule("forward", `iifname "ny-v*" drop`), rule("forward", `oifname "ny-v*" drop`));
@@ -76,20 +79,22 @@ function ports(): string {
 }
 
 function portOf(address: string, published: number): string {
-  return `ports { ${port(published)} : ${ipv4(address)} . 22 }`;
+  return `ports { ${safe("port", published)} : ${safe("IPv4 address", address)} . 22 }`;
 }
 
 /** Makes or changes the rules of one sliver, as one transaction. */
 export function sliverScript({ device, address, chain, connections, published }: SliverRules): string {
-  const name = chainName(chain);
+  const name = safe("chain of a sliver", chain);
   const lines = [
     `add chain inet ${TABLE} ${name}`,
     `flush chain inet ${TABLE} ${name}`,
-    rule(name, `ip saddr != ${ipv4(address)} counter drop`),
+    rule(name, `ip saddr != ${safe("IPv4 address", address)} counter drop`),
     rule(name, `meta nfproto ipv6 drop`),
   ];
   if (connections > 0)
-    lines.push(rule(name, `ct state new ct count over ${count(connections)} counter drop`));
+    lines.push(
+      rule(name, `ct state new ct count over ${safe("number of connections", connections)} counter drop`),
+    );
   lines.push(
     rule(name, "accept"),
     `add element inet ${TABLE} cables { ${quotedDevice(device)} : jump ${name} }`,
@@ -108,7 +113,7 @@ export function removalScript({
   address,
   published,
 }: Pick<SliverRules, "device" | "chain" | "address" | "published">): string {
-  const name = chainName(chain);
+  const name = safe("chain of a sliver", chain);
   const element = quotedDevice(device);
   const lines = [
     ...base(),
@@ -135,42 +140,29 @@ function rule(chain: string, text: string): string {
   return `add rule inet ${TABLE} ${chain} ${text}`;
 }
 
-function chainName(value: string): string {
-  return checked(value, /^s[1-9]\d{0,3}$/, "chain of a sliver");
+/** What values may be that come into text which nft, ip and tc read as root. */
+const GRAMMARS = {
+  "chain of a sliver": /^s[1-9]\d{0,3}$/,
+  "name of an interface": /^[A-Za-z][A-Za-z0-9_.-]{0,14}$/,
+  "IPv4 address": /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/,
+  "length of a prefix": /^(?:[12]?\d|3[0-2])$/,
+  "first half of an address": /^\d{1,3}\.\d{1,3}$/,
+  port: /^[1-9]\d{3,4}$/,
+  "number of connections": /^[1-9]\d{0,9}$/,
+} as const;
+
+/** The value as text. Throws UnsafeTextError where it is no `what`. */
+export function safe(what: keyof typeof GRAMMARS, value: string | number): string {
+  const text = String(value);
+  if (!GRAMMARS[what].test(text)) throw new UnsafeTextError(`${JSON.stringify(text)} is no ${what}`);
+  return text;
 }
 
 function quotedDevice(value: string): string {
-  return `"${deviceName(value)}"`;
-}
-
-/** Throws UnsafeTextError. */
-export function deviceName(value: string): string {
-  return checked(value, /^[A-Za-z][A-Za-z0-9_.-]{0,14}$/, "name of an interface");
-}
-
-/** Throws UnsafeTextError. */
-export function ipv4(value: string): string {
-  return checked(value, /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/, "IPv4 address");
+  return `"${safe("name of an interface", value)}"`;
 }
 
 function cidr(value: string): string {
   const [address = "", bits = ""] = value.split("/");
-  return `${ipv4(address)}/${checked(bits, /^(?:[12]?\d|3[0-2])$/, "length of a prefix")}`;
-}
-
-function prefix(value: string): string {
-  return checked(value, /^\d{1,3}\.\d{1,3}$/, "first half of an address");
-}
-
-function port(value: number): string {
-  return checked(String(value), /^[1-9]\d{3,4}$/, "port");
-}
-
-function count(value: number): string {
-  return checked(String(value), /^[1-9]\d{0,9}$/, "number of connections");
-}
-
-function checked(value: string, grammar: RegExp, what: string): string {
-  if (!grammar.test(value)) throw new UnsafeTextError(`${JSON.stringify(value)} is no ${what}`);
-  return value;
+  return `${safe("IPv4 address", address)}/${safe("length of a prefix", bits)}`;
 }

@@ -1,7 +1,7 @@
 import type { Limits } from "../../core/limits.ts";
 import type { Names } from "../lxc/names.ts";
 import type { BatchLine } from "./edge/batch.ts";
-import { deviceName, ipv4 } from "./rules.ts";
+import { safe } from "./rules.ts";
 
 /** What all slivers send passes this device, so that they can borrow from each other what is idle. */
 export const UPLINK_QUEUE = "ny-up";
@@ -37,7 +37,7 @@ export function frameCommands(link: number): BatchLine[] {
     {
       text: `class replace dev ${UPLINK_QUEUE} parent 1: classid 1:ffff htb rate ${bits(link)} burst 256k`,
     },
-    // Nobody's packets: what the rules are about to drop.
+    // For packets of no sliver, which the rules drop.
     {
       text: `class replace dev ${UPLINK_QUEUE} parent 1:ffff classid 1:fffe htb rate ${bits(0)} ceil ${bits(link)}`,
     },
@@ -47,7 +47,7 @@ export function frameCommands(link: number): BatchLine[] {
 /** Rates of one sliver: both ways its ceiling, and towards the world its guarantee and share of what is left. */
 export function shapeCommands(names: Names, { net }: Limits): BatchLine[] {
   const { index } = names;
-  const [device, address] = [deviceName(names.device), ipv4(names.address)];
+  const [device, address] = [safe("name of an interface", names.device), safe("IPv4 address", names.address)];
   const quantum = Math.min(MOST_QUANTUM, LEAST_QUANTUM * net.share);
   const id = index.toString(16);
   // A filter that is replaced where its chain is new leaves a second one behind.

@@ -1,4 +1,5 @@
 import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
+import { unlessAborted } from "../../in-turn.ts";
 
 /** What is asked of the file system. Subvolumes and their quota groups have one number, which is never given out again. */
 export interface QuotaTools {
@@ -15,6 +16,7 @@ export interface QuotaTools {
   destroy(id: number, signal: AbortSignal): Promise<"gone" | "busy">;
 }
 
+/** What the removal of quota groups uses. */
 export interface QuotaGroupOptions {
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
@@ -29,8 +31,8 @@ const KEPT = 1000;
 /**
  * The quota groups of subvolumes that are removed. Linux 6.11 and later remove a group with its subvolume. Earlier ones
  * keep it, and refuse to remove it (EBUSY) while it counts anything, which is until the subvolume has been taken apart and that
- * is written. Nobody waits for that: one round after the other does it for all that have come meanwhile. What fails is
- * said, counted, and tried again in the next round or by the next process.
+ * is written. Removals do not wait for that: one round after another does it for all groups that came meanwhile. What fails is
+ * logged, counted, and tried again in the next round or by the next process.
  */
 export class QuotaGroups {
   readonly #tools: QuotaTools;
@@ -47,7 +49,7 @@ export class QuotaGroups {
     this.#options = options;
   }
 
-  /** Groups that could not be removed, and why. They limit nobody: their subvolumes are gone. */
+  /** Groups that could not be removed, and why. They limit nothing: their subvolumes are gone. */
   get stuck(): ReadonlyMap<number, string> {
     return this.#stuck;
   }
@@ -154,14 +156,4 @@ export class QuotaGroups {
       );
     if (first === undefined && before > 0) onProgress("the remaining quota groups are removed");
   }
-}
-
-/** What is waited for goes on. */
-function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const give = () => reject(signal.reason);
-    if (signal.aborted) return give();
-    signal.addEventListener("abort", give, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", give));
-  });
 }

@@ -2,9 +2,10 @@ import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, sleep } from "@nodeyard/runtime";
 import { MachineError } from "../../../errors.ts";
+import { inTurn } from "../../../in-turn.ts";
 import { type CgroupLayout, GUARANTEE, type Hierarchy, readLayout, sharesOf, type Write } from "../limits.ts";
 
-/** All of ours are below this one, so that slivers compete with the rest of the machine as one. */
+/** Groups of slivers are below this one, so that all slivers together compete with the rest of the machine. */
 export const PARENT = "nodeyard-slivers";
 /** Milliseconds between looks at a group that is to become empty: first, and at most. */
 const FIRST_LOOK = 2;
@@ -15,7 +16,7 @@ export class Cgroups {
   readonly layout: CgroupLayout;
   readonly #clock: Clock;
   /** One sum at a time: a later one has seen what an earlier one has. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turn = inTurn();
 
   constructor(layout: CgroupLayout, clock: Clock) {
     this.layout = layout;
@@ -85,7 +86,7 @@ export class Cgroups {
 
   /**
    * Whether a process is in it, by one look: what LXC started is in every hierarchy, and nothing inside can leave one.
-   * For telling of many; whoever acts on a sliver asks for its processes.
+   * Cheap enough for every sliver of a report; before acting on one, ask for its processes.
    */
   async populated(mark: string, part: string): Promise<boolean> {
     const hierarchy = this.layout.controllers.get("pids") ?? this.layout.hierarchies[0];
@@ -144,15 +145,13 @@ export class Cgroups {
 
   /** A guarantee is worth what the group above has: the parent protects as much as its slivers do together. */
   #guaranteeAll(mount: string): Promise<void> {
-    const done = this.#turn.then(async () => {
+    return this.#turn(async () => {
       const parent = join(mount, PARENT);
       let sum = 0;
       for (const name of await folders(parent))
         sum += Number((await read(join(parent, name, GUARANTEE)))?.trim() ?? 0);
       await put(join(parent, GUARANTEE), String(sum));
     });
-    this.#turn = done.catch(() => undefined);
-    return done;
   }
 
   async #prepare({ version, mount }: Hierarchy, above: string, group: string): Promise<void> {

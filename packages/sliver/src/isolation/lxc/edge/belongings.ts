@@ -10,7 +10,7 @@ import { readMarkName } from "../names.ts";
 import { LxcBackEnd } from "./lxc-back-end.ts";
 import { type MachineOptions, OWN_FILES, type SliverMachine } from "./machine.ts";
 
-/** One thing of slivers' that is on this machine. */
+/** One thing on this machine that belongs to slivers. */
 export interface Belonging {
   readonly kind: "sliver" | "group" | "rules" | "interface" | "mount" | "file";
   readonly name: string;
@@ -19,7 +19,7 @@ export interface Belonging {
 /** Interfaces that slivers have: cables, their inner ends, and the queue of all. */
 const INTERFACE = /^ny-(?:[vp]\d{1,4}|up)$/;
 
-/** Everything of slivers' on this machine, found without changing anything. Throws CommandError. */
+/** Everything on this machine that belongs to slivers. Changes nothing. Throws CommandError. */
 export async function belongings(options: MachineOptions, signal: AbortSignal): Promise<Belonging[]> {
   const { folder } = options;
   const pool = "folder" in options.pool ? options.pool.folder : join(folder, "pool");
@@ -49,7 +49,7 @@ export async function belongings(options: MachineOptions, signal: AbortSignal): 
   return found;
 }
 
-/** Without the program nobody made anything with it. */
+/** Where the program is not installed, nothing was made with it. */
 function absent(error: unknown): string {
   const { cause } = error as { readonly cause?: NodeJS.ErrnoException };
   if (cause?.code === "ENOENT") return "";

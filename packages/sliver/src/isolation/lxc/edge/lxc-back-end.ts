@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import type { Observed, SliverConfig } from "../../../core/plan.ts";
 import { PoolFullError, WrongIncarnationError } from "../../../errors.ts";
-import { limitWrites, otherUnenforced } from "../../cgroups/limits.ts";
+import { limitWrites } from "../../cgroups/limits.ts";
 import type { BackEnd, Configured, SliverRef } from "../../contract.ts";
 import { together } from "../../edge/files.ts";
 import { exists } from "../../storage/edge/pool.ts";
@@ -16,8 +16,8 @@ const MONITOR_LIMIT = 2_000;
 
 /**
  * Slivers by LXC, each with its own ids, namespaces, groups, cable and subvolume. Of kind `container` the root is a copy
- * of an image; of kind `account` it is the host's programs, read only, and an empty tree. What either made, both find
- * and can end.
+ * of an image; of kind `account` it is the host's programs, read only, and an empty tree. Each finds and ends
+ * what the other made.
  */
 export class LxcBackEnd implements BackEnd {
   readonly name: "account" | "container";
@@ -62,7 +62,7 @@ export class LxcBackEnd implements BackEnd {
       const ref = readMarkName(name)!;
       const mark = await folders.read(name);
       const phase = await this.#phase(name, mark);
-      // Whoever loads the host's rules anew may throw ours away; then nothing counts as applied.
+      // A reload of the host's rules may remove those of slivers; then nothing counts as applied, and the manager configures again.
       const intact = phase !== "running" || guarded.has(this.#names(ref.index).chain);
       const bytes = sent.get(ref.index);
       const cable = phase === "running" ? await network.cable(this.#names(ref.index)) : undefined;
@@ -114,7 +114,7 @@ export class LxcBackEnd implements BackEnd {
     );
     const { digest, effective } = config;
     await folders.write(name, { ...mark, disk: effective.disk, applied: { digest, effective } });
-    return { unenforced: [...unenforced, ...otherUnenforced(config)] };
+    return { unenforced };
   }
 
   async start(config: SliverConfig, signal: AbortSignal): Promise<void> {
@@ -138,8 +138,8 @@ export class LxcBackEnd implements BackEnd {
     const name = markName(ref);
     const traces = [await folders.list(), await subvolumes.list(), await cgroups.list()];
     if (traces.some((names) => names.includes(name))) {
-      // Nobody new comes in, then nobody is in, then what they left goes (8.2). The mark is the last to go, so that
-      // whatever interrupts this is found and gone on with.
+      // First no new login, then no process, then their files. The mark is
+      // removed last, so that an interrupted removal is found and continued.
       await rm(folders.path(name, "etc", "authorized_keys"), { force: true });
       await this.#end(ref, signal);
       await subvolumes.remove(name, signal);
@@ -232,7 +232,7 @@ export class LxcBackEnd implements BackEnd {
   async #end({ index, incarnation }: SliverRef, signal: AbortSignal): Promise<void> {
     const { cgroups, network } = this.#machine;
     const name = markName({ index, incarnation });
-    // LXC's own process sees the end of what it started, buries it, and goes; it is helped only where it does not.
+    // LXC's own process ends after the processes that it started; it is killed only where it does not.
     await cgroups.kill(name, signal, "payload");
     await cgroups.emptied(name, MONITOR_LIMIT, signal);
     await cgroups.kill(name, signal);

@@ -2,6 +2,7 @@ import { chmod, mkdir, readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, messageOf } from "@nodeyard/runtime";
 import { MachineError } from "../../../errors.ts";
+import { inTurn } from "../../../in-turn.ts";
 import { Cgroups } from "../../cgroups/edge/cgroups.ts";
 import { strayingGroup } from "../../cgroups/limits.ts";
 import { writeAtomic } from "../../edge/files.ts";
@@ -62,7 +63,7 @@ async function text(file: string): Promise<string> {
   return readFile(file, "utf8").catch(() => "");
 }
 
-/** What the machine's folder may hold that is ours; whatever else is there is somebody's. */
+/** Names that this program makes in the machine's folder. Everything else there is left alone. */
 export const OWN_FILES = [
   "slivers",
   "pool",
@@ -79,6 +80,7 @@ export async function removeOwn(folder: string, own: readonly string[] = OWN_FIL
   if ((await readdir(folder).catch(() => undefined))?.length === 0) await rmdir(folder);
 }
 
+/** What the slivers of a machine share. */
 export interface MachineOptions extends IsolationOptions {
   /** bit/s. */
   readonly link: number;
@@ -88,7 +90,7 @@ export interface MachineOptions extends IsolationOptions {
 
 const NEEDED_PROGRAMS = packagesOf(["lxc-start", "btrfs", "nft", "ip", "tc"]);
 
-/** What slivers share on this machine, and what is made for the first and taken away after the last. */
+/** What slivers share on this machine: made for the first sliver, and removed after the last. */
 export class SliverMachine {
   readonly options: MachineOptions;
   readonly pool: Pool;
@@ -97,9 +99,10 @@ export class SliverMachine {
   readonly folders: SliverFolders;
   readonly network: Network;
   readonly seccomp: string;
+  /** Runs one work at a time: what is made for the first sliver must not be removed while a sliver uses it. */
+  readonly exclusive = inTurn();
   #cgroups: Cgroups | undefined;
   #prepared: Promise<void> | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: MachineOptions) {
     this.options = options;
@@ -134,7 +137,7 @@ export class SliverMachine {
 
   /**
    * In place of `prepare`, for who ends all slivers and takes everything away, until it is taken: makes nothing, mounts nothing, asks
-   * for no program. What cannot make slivers, any more or at all, is rid of them all the same. Slivers that run hold the pool mounted;
+   * for no program. A machine that cannot make slivers, or no longer, can be cleared of them all the same. Slivers that run hold the pool mounted;
    * of one that is not, and is ours, only the file is left to remove. Throws MachineError, CommandError.
    */
   prepareToEnd(signal: AbortSignal): Promise<void> {
@@ -145,35 +148,28 @@ export class SliverMachine {
     });
   }
 
-  /** One at a time: what is made for the first sliver must not be taken away under it. */
-  exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => undefined);
-    return done;
-  }
-
   /**
-   * Resolves when nobody is about to take away what all slivers share. For a sliver that has its folder: who begins to
-   * look after this sees it, and leaves everything.
+   * Resolves when no removal of what all slivers share is under way. For a sliver that has its folder: a removal that
+   * begins later finds that folder, and removes nothing.
    */
   nobodyLeaves(): Promise<void> {
     return this.exclusive(async () => undefined);
   }
 
-  /** After a sliver went: when it was the last one, nothing of ours is left but files. */
+  /** After a sliver was removed. After the last one only files of slivers are left on the machine. */
   async leave(signal: AbortSignal): Promise<void> {
     await this.exclusive(async () => {
       if ((await this.folders.list()).length > 0) return;
       await this.network.remove(signal);
       await this.cgroups.removeParent();
     });
-    // It may have been the last copy of an old image. That costs disk, and must not keep a sliver from ending.
+    // It may have been the last copy of an old image. An image that stays costs disk, and must not keep a sliver from ending.
     await this.images
       .retire(signal)
       .catch((error) => this.options.onProgress(`cannot delete old images: ${messageOf(error)}`));
   }
 
-  /** Takes everything of ours from a machine without slivers, images included. Throws MachineError where there are some. */
+  /** Removes everything of slivers from the machine, images included. Throws MachineError while there are slivers. */
   async dismantle(signal: AbortSignal): Promise<void> {
     const there = await this.folders.list();
     if (there.length > 0) throw new MachineError(`${there.join(", ")} must be ended first`);

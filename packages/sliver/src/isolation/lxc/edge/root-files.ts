@@ -142,13 +142,13 @@ async function within(root: string, path: string): Promise<string> {
   return at;
 }
 
-/** The folder that is mounted at /etc/nodeyard, owned by the sliver's root: sshd reads nobody else's files. */
+/** The folder that is mounted at /etc/nodeyard, owned by the sliver's root: sshd refuses files of other owners. */
 export async function makeEtc(etc: string, { idBase }: Names): Promise<void> {
   await mkdir(etc, { recursive: true, mode: 0o755 });
   await chown(etc, idBase, idBase);
 }
 
-/** A host key of its own: one that two slivers share tells nobody which of them answers. */
+/** A host key of its own: with a shared one a client could not tell which sliver answers. */
 export async function makeSecrets(etc: string, names: Names): Promise<void> {
   await makeEtc(etc, names);
   const file = join(etc, HOST_KEY);
@@ -161,7 +161,7 @@ export async function makeSecrets(etc: string, names: Names): Promise<void> {
   });
 }
 
-/** What is read anew at each login and each start. It is written before each start, so that it need not be durable. */
+/** Files that are read at each login and each start. They are written before each start, so they need not be durable. */
 export async function writeSettings(
   etc: string,
   root: Mark["root"],

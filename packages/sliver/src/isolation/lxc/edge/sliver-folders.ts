@@ -15,7 +15,7 @@ const schema = z.object({
   root: z.enum(["account", "container"]),
   /** KiB that its root may hold. */
   disk: whole,
-  /** False until it can be started: what a crash left is made anew. */
+  /** False until it can be started: what a crash leaves is created again. */
   made: z.boolean(),
   applied: z
     .strictObject({
@@ -31,6 +31,7 @@ const schema = z.object({
 /** What is known of a sliver besides its index and incarnation, which its folder's name tells. */
 export type Mark = z.output<typeof schema>;
 
+/** The file of a mark. */
 export function markText(mark: Mark): string {
   return `${JSON.stringify(mark, undefined, 2)}\n`;
 }
@@ -44,7 +45,7 @@ export function readMark(text: string): Mark | undefined {
   }
 }
 
-/** What is kept of each sliver besides its root: its mark, keys and configurations. Folders carry the mark's name. */
+/** What is stored of each sliver besides its root: its mark, keys and configurations. Folders are named by the mark. */
 export class SliverFolders {
   readonly #folder: string;
 
@@ -60,7 +61,7 @@ export class SliverFolders {
     return join(this.#folder, mark, ...parts);
   }
 
-  /** Of its API socket, which whoever speaks for it inside may open and nobody inside may replace. */
+  /** The folder of its API socket: processes of its login may open the socket, and none inside may replace it. */
   socket(mark: string): string {
     return this.path(mark, "api");
   }
@@ -93,7 +94,7 @@ export class SliverFolders {
     await syncPath(this.#folder);
   }
 
-  /** Of a sliver that nobody was promised yet: what a loss of power takes of it is found broken, and made anew. */
+  /** Not durable: a sliver that is not acknowledged yet and is damaged by a loss of power is found broken and created again. */
   async draft(mark: string, content: Mark): Promise<void> {
     await mkdir(this.path(mark), { recursive: true, mode: 0o711 });
     await writeAtomic(this.path(mark, "mark.json"), markText(content), { durable: false });

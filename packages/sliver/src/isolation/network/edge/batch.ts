@@ -8,6 +8,7 @@ export interface BatchLine {
   readonly mayFail?: RegExp;
 }
 
+/** A line that failed, with what the program said. */
 export interface BatchFailure {
   readonly line: BatchLine;
   readonly said: string;

@@ -34,7 +34,7 @@ export class Network {
 
   /**
    * Before its cable is there: from then on its address, and only its, passes. The frame that holds for all is written
-   * each time with it, as one transaction: somebody may have loaded other rules, and ours went with the old ones.
+   * each time with it, as one transaction: the host's rules may have been reloaded, which removes those of slivers.
    */
   async admit(names: Names, config: SliverConfig, signal: AbortSignal): Promise<void> {
     const { connections } = config.effective;
@@ -79,7 +79,7 @@ export class Network {
     return sentByIndex(shown);
   }
 
-  /** The number of its cable, which no other one gets before the machine starts anew. Undefined: there is none. */
+  /** The number of its network interface, which no other one gets until the machine reboots. Undefined: there is none. */
   async cable({ device }: Names): Promise<number | undefined> {
     const text = await readFile(`/sys/class/net/${device}/ifindex`, "utf8").catch(() => undefined);
     return text === undefined ? undefined : Number(text);

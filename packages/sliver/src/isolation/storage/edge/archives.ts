@@ -37,6 +37,7 @@ export function debianCommand(
   return ["mmdebstrap", "--variant=minbase", `--include=${include}`, debian, target, ...aptSources];
 }
 
+/** Where archives are made. */
 export interface ArchiveOptions {
   /** Where archives that are made here are kept. */
   readonly cache: string;
@@ -141,7 +142,7 @@ const NEEDED = ["usr/sbin/sshd", "usr/bin/setpriv"];
  * Unpacks an archive into a new subvolume, and makes that read only. An archive is hostile: GNU tar, which is run as root
  * here, takes names as relative, refuses those with `..`, writes through no link that it unpacked, and fails when it left
  * something out. No device node stays: a sliver's are made by LXC. Set-uid programs stay set-uid, for ids that are
- * nobody's on this machine, in a pool that nobody else can enter. It takes at most `room` bytes. Throws ImageError, CommandError.
+ * of no user of this machine, in a pool that only root can enter. It takes at most `room` bytes. Throws ImageError, CommandError.
  */
 export async function unpack(
   name: string,
@@ -170,7 +171,7 @@ async function isWithin(root: string, path: string): Promise<boolean> {
     at = join(at, part);
     const info = await lstat(at).catch(() => undefined);
     if (info === undefined) return false;
-    // /usr/sbin may be a link to /usr/bin, as other systems have it: inside it is good, from here nobody looks.
+    // /usr/sbin may be a link to /usr/bin, as other systems have it: that is right inside, and is not followed from here.
     if (info.isSymbolicLink()) return true;
   }
   return true;

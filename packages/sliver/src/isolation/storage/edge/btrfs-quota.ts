@@ -18,7 +18,7 @@ export function readRefusal(message: string): "gone" | "busy" | undefined {
 
 /**
  * Notes are empty files in the pool itself, named as the subvolume's number. The file system writes them no later than the
- * removal that follows them, so that a crash loses both or neither; and what somebody else left on it is not ours to remove.
+ * removal that follows them, so that a crash loses both or neither. Groups that are not noted belong to other users of the file system.
  */
 export class BtrfsQuota implements QuotaTools {
   readonly #pool: string;
@@ -69,7 +69,7 @@ export class BtrfsQuota implements QuotaTools {
     return join(this.#pool, "groups");
   }
 
-  /** It works on for nobody when this process has ended, and would keep the pool mounted. */
+  /** The program is killed with this process: otherwise it would keep the pool mounted. */
   async #btrfs(words: readonly string[], signal: AbortSignal): Promise<void> {
     await run(["btrfs", ...words], { signal, diesWithUs: true });
   }

@@ -5,11 +5,13 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
 import { ImageError, PoolFullError } from "../../../errors.ts";
+import { unlessAborted } from "../../../in-turn.ts";
 import { writeAtomic } from "../../edge/files.ts";
 import { Archives, IMAGE_DIGEST, type ImageSource, unpack } from "./archives.ts";
 import { exists, type Pool } from "./pool.ts";
 import { freeSubvolume, imagesInUse } from "./subvolumes.ts";
 
+/** Where images come from. */
 export interface ImageOptions {
   readonly sources: Readonly<Record<string, ImageSource>>;
   /** Where archives that are made here are kept. */
@@ -25,7 +27,7 @@ const SPARE = 67_108_864;
 /** Milliseconds to remove one image. */
 const REMOVAL = 60_000;
 
-/** Roots by digest: unpacked once per machine, never written again, and gone when nobody needs them. */
+/** Roots by digest: unpacked once per machine, never changed, and removed when no name and no sliver uses them. */
 export class Images {
   readonly #pool: Pool;
   readonly #options: ImageOptions;
@@ -48,11 +50,7 @@ export class Images {
   async ensure(name: string, signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
     const making = this.#making.get(name) ?? this.#begin(name);
-    return await new Promise<string>((resolve, reject) => {
-      const give = () => reject(signal.reason);
-      signal.addEventListener("abort", give, { once: true });
-      making.then(resolve, reject).finally(() => signal.removeEventListener("abort", give));
-    });
+    return await unlessAborted(making, signal);
   }
 
   /** What a crash left half made. Nothing may be made meanwhile. */
@@ -100,7 +98,7 @@ export class Images {
     return join(this.#pool.folder, "images");
   }
 
-  /** Which digest each configured name stood for last: nobody reads an archive to find that an image is still wanted. */
+  /** The digest that each configured name had last, so that no archive is read to find out that an image is still wanted. */
   get #names(): string {
     return join(this.#pool.folder, "names");
   }

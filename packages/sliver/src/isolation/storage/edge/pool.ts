@@ -69,7 +69,7 @@ export class Pool {
     if (there) await this.groups.resume(signal);
   }
 
-  /** Unmounts it; what is in it stays. A file system that is not ours keeps no quota group of ours. */
+  /** Unmounts it; its content stays. On a file system that is shared, quota groups of slivers are removed first. */
   async leave(signal: AbortSignal): Promise<void> {
     if (this.#file === undefined) await this.groups.hurry(signal);
     await this.groups.stop();
@@ -160,6 +160,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   );
 }
 
+/** Whether there is a file or folder at the path; links are followed. */
 export async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
