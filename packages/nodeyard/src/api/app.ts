@@ -1,22 +1,19 @@
 import { messageOf } from "@nodeyard/runtime";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { NotReady } from "./errors.ts";
 import { type Visibility, visibilityOf } from "./http/caller.ts";
 import { problem } from "./http/problem.ts";
-import { NotReady } from "./not-ready.ts";
-import type { AppParts } from "./parts.ts";
-import { addHealth } from "./routes/health.ts";
-import { addMetrics } from "./routes/metrics.ts";
-import { addOldLists } from "./routes/old-lists.ts";
-import { addWork } from "./routes/work.ts";
+import type { AppParts } from "./known.ts";
+import { addRoutes } from "./routes.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** What whoever asks may see. */
+    /** What the caller may see. */
     visibility: Visibility;
   }
 }
 
-/** Who comes in by it. */
+/** A listener, and who may come in by it. */
 export interface Door {
   /** A Unix socket of the process's own user. */
   readonly bySocket: boolean;
@@ -66,10 +63,7 @@ export function createApp(parts: AppParts, door: Door): FastifyInstance {
     log.error({ path: request.url, error: messageOf(error) }, "failed to answer an HTTP request");
     return fail(request, reply, 500, "Internal error; see the log.");
   });
-  addOldLists(app, parts);
-  addHealth(app, parts);
-  addMetrics(app, parts);
-  addWork(app, parts);
+  addRoutes(app, parts);
   return app;
 }
 

@@ -6,3 +6,10 @@ export class ListenError extends NodeyardError {
     super("api.cannot_listen", message, options);
   }
 }
+
+/** Not ready yet: the tree has not been read or the pools are not registered. */
+export class NotReady extends NodeyardError {
+  constructor(why: string) {
+    super("api.not_ready", why);
+  }
+}

@@ -1,11 +1,8 @@
-import type { Clock } from "@nodeyard/runtime";
 import type { FastifyInstance } from "fastify";
-import type { Log } from "../telemetry/index.ts";
 import { listenTcp, listenUnix } from "./edge/listen.ts";
-import type { Body } from "./http/reply.ts";
-import { FRESH_MS } from "./http/reply.ts";
+import { type Body, FRESH_MS } from "./http/reply.ts";
 import { ShortCache } from "./http/short-cache.ts";
-import type { Sources } from "./known.ts";
+import type { AppParts } from "./known.ts";
 
 /** Different answers that are kept for a second, at most. */
 const MAX_ANSWERS = 128;
@@ -15,19 +12,13 @@ export type ListenAddress =
   | { readonly socket: string }
   | { readonly host: string; readonly port: number; readonly token?: string };
 
-export interface HttpApiHandles {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly sources: Sources;
-}
-
 /** The HTTP interface of a process, at any number of places. */
 export class HttpApi {
-  readonly #handles: HttpApiHandles;
+  readonly #handles: Omit<AppParts, "answers">;
   readonly #answers: ShortCache<Body>;
   readonly #apps = new Map<string, FastifyInstance>();
 
-  constructor(handles: HttpApiHandles) {
+  constructor(handles: Omit<AppParts, "answers">) {
     this.#handles = handles;
     this.#answers = new ShortCache(handles.clock, FRESH_MS, MAX_ANSWERS);
   }

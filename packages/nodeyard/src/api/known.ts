@@ -1,5 +1,9 @@
-import type { OperationHandles } from "../operations/index.ts";
+import type { Clock } from "@nodeyard/runtime";
+import type { ImageWork, OperationHandles } from "../operations/index.ts";
+import type { Log } from "../telemetry/index.ts";
 import type { View } from "../view/index.ts";
+import type { Body } from "./http/reply.ts";
+import type { ShortCache } from "./http/short-cache.ts";
 
 /** What the process knows, as soon as it knows anything. */
 export interface Known {
@@ -13,19 +17,8 @@ export interface Readiness {
   readonly why: string;
 }
 
-/** A build or an upload under way in this process, as its builder tells. */
-export interface Work {
-  readonly kind: "build" | "upload";
-  readonly image: string;
-  readonly build: string;
-  readonly provider: string | null;
-  readonly phase: string;
-  readonly bytes: number;
-  readonly total: number | null;
-  readonly elapsedMs: number;
-  readonly bytesPerSecond: number;
-  readonly etaMs: number | null;
-}
+/** A build or an upload under way in this process, by its builder. */
+export type Work = Readonly<ImageWork>;
 
 /** A page of metrics and its content type. */
 export interface Page {
@@ -33,7 +26,7 @@ export interface Page {
   readonly text: string;
 }
 
-/** Where answers come from. Query anew for each request: a process listens before it knows anything. */
+/** Where answers come from. Asked again for each request: a process listens before it knows anything. */
 export interface Sources {
   /** Undefined: the tree has not been seen yet. */
   known(): Known | undefined;
@@ -41,4 +34,13 @@ export interface Sources {
   /** Undefined: no builder runs in this process. */
   work(): readonly Work[] | undefined;
   metrics(): Promise<Page>;
+}
+
+/** What answers are made with; one for all the addresses that a process listens on. */
+export interface AppParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly sources: Sources;
+  /** Bodies that were computed within the last second. */
+  readonly answers: ShortCache<Body>;
 }

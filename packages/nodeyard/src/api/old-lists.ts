@@ -16,8 +16,8 @@ import {
 } from "../listing/index.ts";
 import { listImages, treeNow } from "../operations/index.ts";
 import type { View } from "../view/index.ts";
+import { NotReady } from "./errors.ts";
 import type { Known } from "./known.ts";
-import { NotReady } from "./not-ready.ts";
 
 /** A list of the old web application: its columns in their order, and its rows. */
 export interface OldList {

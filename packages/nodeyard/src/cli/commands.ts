@@ -89,18 +89,18 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "image-list",
     summary: "list uploads of diskimages to providers",
-    load: async () => (await import("./commands/image-lists.ts")).defineImageList,
+    load: async () => (await import("./commands/list.ts")).defineImageList,
   },
   {
     name: "dib-image-list",
     summary: "list builds of diskimages",
-    load: async () => (await import("./commands/image-lists.ts")).defineDibImageList,
+    load: async () => (await import("./commands/list.ts")).defineDibImageList,
   },
   {
     name: "image-status",
     summary:
       "list diskimages: whether they are paused, have a build request, and how trials of new builds go",
-    load: async () => (await import("./commands/image-lists.ts")).defineImageStatus,
+    load: async () => (await import("./commands/list.ts")).defineImageStatus,
   },
   {
     name: "image-pause",

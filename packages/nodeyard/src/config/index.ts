@@ -2,7 +2,7 @@ export { connectionString } from "./compile/zookeeper.ts";
 export { type ConfigDiff, diffConfig } from "./diff.ts";
 export type { CanarySettings, DiskimageConfig, ImageSettings } from "./diskimage-table.ts";
 export { type ConfigEnvironment, type ConfigFiles, type ReadResult, readConfig } from "./edge/read.ts";
-export { ConfigWatch, type WatchOptions, watchConfig } from "./edge/watch.ts";
+export { ConfigWatch, type WatchOptions } from "./edge/watch.ts";
 export { type ConfigInput, type Loaded, loadConfig } from "./load.ts";
 export { type LabelSettings, top as configurationSection } from "./table.ts";
 export {

@@ -1,4 +1,4 @@
-export { PrometheusExporter, type PrometheusPage, promName } from "./edge/prometheus.ts";
+export { PrometheusExporter, promName } from "./edge/prometheus.ts";
 export { statsdServer, UdpSink } from "./edge/udp-sink.ts";
 export {
   backlogGauges,

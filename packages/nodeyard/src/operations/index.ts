@@ -1,30 +1,7 @@
 export { treeNow } from "@nodeyard/tree";
 export { readDeadLetter, retryDeletion } from "./dead-letter.ts";
 export { type Erased, eraseProvider } from "./erase.ts";
-export {
-  type BuilderLine,
-  type BuildLine,
-  type Explained,
-  type Explanation,
-  explain,
-  explanationSchema,
-  type ImageLines,
-  isMoment,
-  iso,
-  type LifeStep,
-  type MemberReplies,
-  meaningOf,
-  type PoolLine,
-  type QueryMembers,
-  queryMembers,
-  type ReadHistory,
-  type ReportedEvent,
-  type Story,
-  type StoryKind,
-  toExplanation,
-  verdictMeaning,
-  type Wait,
-} from "./explain/index.ts";
+export * from "./explain/index.ts";
 export {
   type Following,
   followLease,

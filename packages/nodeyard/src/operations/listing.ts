@@ -72,35 +72,42 @@ async function isLocked(tree: OperationHandles["tree"], id: string): Promise<boo
 }
 
 export async function listRequests({ tree }: OperationHandles): Promise<Listing<RequestRecord>> {
-  return readAll(tree, paths.requests, async (id, data) => decodeRequest(id, data));
+  return readAll(tree, paths.requests, decodeRequest);
 }
 
 export async function listLeases({ tree }: OperationHandles): Promise<Listing<Lease>> {
-  return readAll(tree, LEASES, async (id, data) => decodeLease(id, data));
+  return readAll(tree, LEASES, decodeLease);
 }
 
-export async function readLease({ tree }: OperationHandles, id: string): Promise<Lease | undefined> {
-  const found = await orUndefined(tree.get(leasePath(id)));
-  return found === undefined ? undefined : decodeLease(id, found.data);
+/** A lease; undefined: there is none. */
+export function readLease({ tree }: OperationHandles, id: string): Promise<Lease | undefined> {
+  return readOne(tree, leasePath(id), (data) => decodeLease(id, data));
 }
 
-export async function readNode({ tree }: OperationHandles, id: string): Promise<NodeRecord | undefined> {
-  const found = await orUndefined(tree.get(paths.node(id)));
-  return found === undefined ? undefined : decodeNode(id, found.data);
+/** A node's record; undefined: there is none. Rejects with RecordError for one that cannot be read. */
+export function readNode({ tree }: OperationHandles, id: string): Promise<NodeRecord | undefined> {
+  return readOne(tree, paths.node(id), (data) => decodeNode(id, data));
 }
 
-export async function readRequest(
-  { tree }: OperationHandles,
-  id: string,
-): Promise<RequestRecord | undefined> {
-  const found = await orUndefined(tree.get(paths.request(id)));
-  return found === undefined ? undefined : decodeRequest(id, found.data);
+/** A node request; undefined: there is none. */
+export function readRequest({ tree }: OperationHandles, id: string): Promise<RequestRecord | undefined> {
+  return readOne(tree, paths.request(id), (data) => decodeRequest(id, data));
 }
 
-async function readAll<T>(
+async function readOne<T>(
+  tree: OperationHandles["tree"],
+  path: string,
+  decode: (data: Uint8Array) => T,
+): Promise<T | undefined> {
+  const found = await orUndefined(tree.get(path));
+  return found === undefined ? undefined : decode(found.data);
+}
+
+/** Every record beneath `root`, by name; those that cannot be read apart. */
+export async function readAll<T>(
   tree: OperationHandles["tree"],
   root: string,
-  read: (id: string, data: Uint8Array) => Promise<T>,
+  read: (id: string, data: Uint8Array) => T | Promise<T>,
 ): Promise<Listing<T>> {
   const ids = [...((await orUndefined(tree.children(root))) ?? [])].sort();
   const skipped: { path: string; why: string }[] = [];

@@ -1,12 +1,10 @@
-import type { NodeRecord } from "@nodeyard/model";
-import { orUndefined } from "@nodeyard/tree";
+import { type NodeRecord, paths } from "@nodeyard/model";
 import { mayBeOf } from "../view/index.ts";
 import { registeredPools } from "./explain/tree-facts.ts";
 import type { OperationHandles } from "./handles.ts";
+import { names } from "./images/list.ts";
 import { type Listing, listNodes, type UnreadableNode } from "./listing.ts";
 import { backingData, metastaticProviderOf } from "./slots.ts";
-
-const IMAGES = "/nodepool/images";
 
 export interface UploadedImage {
   readonly image: string;
@@ -50,15 +48,11 @@ export async function serversOf({ tree }: OperationHandles, provider: string): P
 }
 
 async function uploads(handles: OperationHandles, provider: string): Promise<readonly UploadedImage[]> {
-  // "lock" is no build, image or upload, but stands beside them.
-  const names = async (path: string) =>
-    [...((await orUndefined(handles.tree.children(path))) ?? [])].filter((name) => name !== "lock").sort();
   const found: UploadedImage[] = [];
-  for (const image of await names(IMAGES)) {
-    for (const build of await names(`${IMAGES}/${image}/builds`)) {
-      const ids = await names(`${IMAGES}/${image}/builds/${build}/providers/${provider}/images`);
+  for (const image of await names(handles, paths.images))
+    for (const build of await names(handles, paths.imageBuilds(image))) {
+      const ids = await names(handles, paths.imageUploads(image, build, provider));
       if (ids.length > 0) found.push({ image, build, uploads: ids });
     }
-  }
   return found;
 }

@@ -1,12 +1,19 @@
 import { messageOf } from "@nodeyard/runtime";
-import { HttpApi, type ListenAddress, type Readiness } from "../api/index.ts";
+import { HttpApi, type ListenAddress, type Page, type Readiness } from "../api/index.ts";
 import type { Config, WebappConfig } from "../config/index.ts";
 import { type Machine, VERSION } from "../machine/index.ts";
-import { type Gauge, gaugeOf, PrometheusExporter, type PrometheusPage } from "../metrics/index.ts";
+import {
+  type Gauge,
+  gaugeOf,
+  PrometheusExporter,
+  StatsdReporter,
+  statsdServer,
+  UdpSink,
+} from "../metrics/index.ts";
 import { Counters, type Log } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
+import { ProcessError } from "./errors.ts";
 import type { Role } from "./role.ts";
-import { Statsd } from "./statsd.ts";
 
 /** The file in the state folder by which the process can be looked at. */
 export const HTTP_SOCKET = "http.sock";
@@ -62,7 +69,7 @@ export class Front {
   readonly counters = new Counters();
   readonly #parts: FrontParts;
   readonly #api: HttpApi;
-  readonly #statsd: Statsd | undefined;
+  readonly #statsd: { readonly sink: UdpSink; readonly reporter: StatsdReporter } | undefined;
   readonly #roles: Role[] = [];
   #prometheus: Promise<PrometheusExporter> | undefined;
   #tcp: string | undefined;
@@ -93,7 +100,7 @@ export class Front {
         metrics: () => this.#page(),
       },
     });
-    this.#statsd = Statsd.open(machine, log, this.counters);
+    this.#statsd = this.#startStatsd();
   }
 
   /** Whether sending metrics to a statsd server. */
@@ -101,13 +108,13 @@ export class Front {
     return this.#statsd !== undefined;
   }
 
-  /** For roles: a figure may have changed. */
-  readonly changed = (): void => this.#statsd?.changed();
+  /** A figure may have changed. */
+  readonly changed = (): void => this.#statsd?.reporter.changed();
 
   /** Something runs now, and can be looked at. */
   add(role: Role): void {
     this.#roles.push(role);
-    this.#statsd?.tell(this.#roles);
+    this.changed();
   }
 
   /** A configuration came into force: where nodes of this machine are handed out from now on, no listener stays open to them. */
@@ -124,12 +131,35 @@ export class Front {
 
   async close(): Promise<void> {
     await this.#api.close();
-    await this.#statsd?.close();
+    this.#statsd?.reporter.close();
+    await this.#statsd?.sink.close();
+  }
+
+  /** Undefined where the environment names no server. Throws ProcessError where what it names is no server. */
+  #startStatsd() {
+    const { machine, log } = this.#parts;
+    const server = statsdServer(machine.env);
+    if (server === undefined) return undefined;
+    if ("problem" in server) throw new ProcessError("process.bad_statsd", server.problem);
+    log.info(server, "sending metrics to a statsd server");
+    const sink = new UdpSink(server, { ...machine, log });
+    const shared = () => this.#roles.find((role) => role.shared !== undefined)?.shared;
+    const reporter = new StatsdReporter({
+      clock: machine.clock,
+      sink,
+      counters: this.counters,
+      own: () => this.#roles.flatMap((role) => role.samples()),
+      shared: {
+        leading: () => shared()?.leading() === true,
+        gauges: () => shared()?.gauges() ?? [],
+      },
+    });
+    return { sink, reporter };
   }
 
   async #listen({ socket, tcp, token }: ListenAddresses): Promise<void> {
     const { log, config, drivers } = this.#parts;
-    // It is there for whoever sits at this machine: a process that cannot have it works all the same.
+    // It is for people at this machine: a process that cannot have it works all the same.
     if (socket !== undefined) await this.#open({ socket }).catch((error) => log.warn({}, messageOf(error)));
     if (tcp === undefined) return;
     const local = localProviders(config, drivers);
@@ -156,7 +186,7 @@ export class Front {
     );
   }
 
-  async #page(): Promise<PrometheusPage> {
+  async #page(): Promise<Page> {
     this.#prometheus ??= PrometheusExporter.start(VERSION);
     return (await this.#prometheus).page(this.counters, this.#gauges());
   }
@@ -171,7 +201,7 @@ export class Front {
     const flag = (on: boolean | undefined) => (on === true ? 1 : 0);
     return [
       ...this.#roles.flatMap((role) => role.gauges()),
-      ...(this.#statsd === undefined ? [] : [gaugeOf("statsd_lost", this.#statsd.lost)]),
+      ...(this.#statsd === undefined ? [] : [gaugeOf("statsd_lost", this.#statsd.sink.lost)]),
       gaugeOf("ready", flag(this.#readiness().ready)),
       gaugeOf("tree_connected", flag(known?.handles.tree.session().state === "connected")),
       gaugeOf("view_complete", flag(known?.view.complete)),

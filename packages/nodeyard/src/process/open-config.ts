@@ -2,12 +2,11 @@ import {
   type Config,
   type ConfigDiff,
   type ConfigFiles,
-  type ConfigWatch,
+  ConfigWatch,
   type Finding,
   formatFinding,
   loadConfig,
   readConfig,
-  watchConfig,
 } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
@@ -46,7 +45,7 @@ export function followConfig(
   { machine, config, files, drivers, log, front }: Omit<RoleParts, "tree">,
   take: (config: Config) => void,
 ): ConfigWatch {
-  return watchConfig({
+  return new ConfigWatch({
     ...files,
     env: machine.env,
     drivers,

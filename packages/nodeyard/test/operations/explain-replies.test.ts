@@ -17,13 +17,13 @@ import { nextSteps } from "../../src/operations/explain/next-steps.ts";
 import {
   type Explained,
   explain,
-  explanationSchema,
   type OperationHandles,
   type Story,
   toExplanation,
   verdictMeaning,
 } from "../../src/operations/index.ts";
 import { verdictCodes } from "../../src/scheduler/index.ts";
+import { explanationSchema } from "./explanation-schema.ts";
 
 const empty: Testimony = { wait: null, pools: [], underWay: [], events: [], problem: null };
 

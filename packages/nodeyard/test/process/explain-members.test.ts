@@ -4,8 +4,8 @@ import {
   startZooKeeper,
   type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
-import { explanationSchema } from "../../src/operations/index.ts";
 import { fakeConfig, type Running, Site } from "../cli/nodeyard.ts";
+import { explanationSchema } from "../operations/explanation-schema.ts";
 
 interface Granted {
   readonly lease: string;

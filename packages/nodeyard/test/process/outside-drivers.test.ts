@@ -5,7 +5,7 @@ import type { DriverContext } from "@nodeyard/driver";
 import { DriverError } from "@nodeyard/driver";
 import { systemClock, systemRandom, VirtualClock } from "@nodeyard/runtime";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { loadConfig, validateConfig, watchConfig } from "../../src/config/index.ts";
+import { ConfigWatch, loadConfig, validateConfig } from "../../src/config/index.ts";
 import { Drivers, loadModule } from "../../src/process/index.ts";
 
 const signal = new AbortController().signal;
@@ -201,7 +201,7 @@ test("a changed file that names a driver which cannot be used leaves what was in
   const { config } = loadConfig({ ...around, text: file("./lab.ts") });
   const told: string[] = [];
   const changes: unknown[] = [];
-  const watch = watchConfig({
+  const watch = new ConfigWatch({
     ...around,
     clock: new VirtualClock(),
     config: config!,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { explanationSchema } from "../../src/operations/index.ts";
 import { fakeConfig, Site } from "../cli/nodeyard.ts";
+import { explanationSchema } from "../operations/explanation-schema.ts";
 
 interface Granted {
   readonly lease: string;

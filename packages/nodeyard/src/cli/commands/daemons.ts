@@ -2,12 +2,14 @@ import { type Command, InvalidArgumentError } from "commander";
 import {
   type FrontWish,
   readText,
+  type Stoppable,
   startBuilder,
   startLauncher,
   startUp,
   type TcpOptions,
   untilStopped,
 } from "../../process/index.ts";
+import type { Log } from "../../telemetry/index.ts";
 import { parseAddress } from "../arguments.ts";
 import { CommandFailed, UsageError } from "../errors.ts";
 import { logOf } from "../log.ts";
@@ -20,6 +22,7 @@ interface UpOptions extends WebappOptions {
   readonly tlsCa?: string;
 }
 
+/** `nodeyard up` */
 export function defineUp(command: Command, session: Session): void {
   command
     .option(
@@ -33,20 +36,66 @@ export function defineUp(command: Command, session: Session): void {
   addWebappOptions(
     command,
     "webapp of the configuration if it has one; always: http.sock in the state folder",
-  ).action((options: UpOptions) => up(session, options));
+  ).action((options: UpOptions) => {
+    const listen = tcpOf(options);
+    return run(session, options, { configured: "named", socket: true }, async (wish, log, stopping) => {
+      const running = await startUp({ ...wish, ...(listen && { listen }) }, session.machine, log, stopping);
+      const { addresses } = running;
+      return { running, facts: { state: wish.stateFolder, addresses }, text: "Nodeyard is up" };
+    });
+  });
 }
 
-async function up(session: Session, options: UpOptions): Promise<void> {
-  const { machine } = session;
+/** `nodeyard launcher` */
+export function defineLauncher(command: Command, session: Session): void {
+  addWebappOptions(command, "webapp of the configuration, else 0.0.0.0:8005").action(
+    (options: WebappOptions) =>
+      run(session, options, { configured: "always", socket: true }, async (wish, log, stopping) => {
+        const running = await startLauncher(wish, session.machine, log, stopping);
+        return { running, facts: { config: wish.files.path }, text: "the launcher runs" };
+      }),
+  );
+}
+
+interface BuilderOptions extends WebappOptions {
+  readonly buildWorkers?: number;
+  readonly uploadWorkers?: number;
+}
+
+/** `nodeyard builder` */
+export function defineBuilder(command: Command, session: Session): void {
+  command
+    .option("--build-workers <n>", "concurrent builds; default: 1", count)
+    .option("--upload-workers <n>", "concurrent uploads; default: 4", count);
+  addWebappOptions(command, "nowhere").action(({ webapp, webappToken, ...workers }: BuilderOptions) => {
+    const options = { ...(webapp !== undefined && { webapp }), ...(webappToken && { webappToken }) };
+    return run(session, options, { configured: "never", socket: false }, async (wish, log, stopping) => {
+      const running = await startBuilder({ ...wish, ...workers }, session.machine, log, stopping);
+      return { running, facts: { config: wish.files.path }, text: "the builder runs" };
+    });
+  });
+}
+
+/** What every daemon is started with. */
+type DaemonWish = Pick<Parameters<typeof startLauncher>[0], "stateFolder" | "files" | "front">;
+
+/** Runs a daemon until it is stopped, and logs `text` when it is up. Rejects with CommandFailed unless it ended in good order. */
+async function run(
+  session: Session,
+  options: WebappOptions,
+  unless: Pick<FrontWish, "configured" | "socket">,
+  start: (
+    wish: DaemonWish,
+    log: Log,
+    stopping: AbortSignal,
+  ) => Promise<{ readonly running: Stoppable; readonly facts: object; readonly text: string }>,
+): Promise<void> {
   const log = logOf(session);
-  const files = filesOf(session);
-  const stateFolder = stateOf(session);
-  const listen = tcpOf(options);
-  const front = frontWish(options, { configured: "named", socket: true });
-  const wish = { stateFolder, files, ...(listen && { listen }), ...(front && { front }) };
-  const exitCode = await untilStopped(machine, log, async (stopping) => {
-    const running = await startUp(wish, machine, log, stopping);
-    if (!stopping.aborted) log.info({ state: stateFolder, addresses: running.addresses }, "Nodeyard is up");
+  const front = frontWish(options, unless);
+  const wish = { stateFolder: stateOf(session), files: filesOf(session), ...(front && { front }) };
+  const exitCode = await untilStopped(session.machine, log, async (stopping) => {
+    const { running, facts, text } = await start(wish, log, stopping);
+    if (!stopping.aborted) log.info(facts, text);
     return running;
   });
   if (exitCode !== 0) throw new CommandFailed(exitCode);
@@ -63,59 +112,6 @@ function tcpOf({ listen, tlsCert, tlsKey, tlsCa }: UpOptions): TcpOptions | unde
     ca: readText(tlsCa, "the authority"),
   };
   return { ...listen, tls };
-}
-
-export function defineLauncher(command: Command, session: Session): void {
-  addWebappOptions(command, "webapp of the configuration, else 0.0.0.0:8005").action(
-    (options: WebappOptions) => launcher(session, options),
-  );
-}
-
-async function launcher(session: Session, options: WebappOptions): Promise<void> {
-  const { machine } = session;
-  const log = logOf(session);
-  const files = filesOf(session);
-  const front = frontWish(options, { configured: "always", socket: true });
-  const wish = { stateFolder: stateOf(session), files, ...(front && { front }) };
-  const exitCode = await untilStopped(machine, log, async (stopping) => {
-    const running = await startLauncher(wish, machine, log, stopping);
-    if (!stopping.aborted) log.info({ config: files.path }, "the launcher runs");
-    return running;
-  });
-  if (exitCode !== 0) throw new CommandFailed(exitCode);
-}
-
-interface BuilderOptions extends WebappOptions {
-  readonly buildWorkers?: number;
-  readonly uploadWorkers?: number;
-}
-
-export function defineBuilder(command: Command, session: Session): void {
-  command
-    .option("--build-workers <n>", "concurrent builds; default: 1", count)
-    .option("--upload-workers <n>", "concurrent uploads; default: 4", count);
-  addWebappOptions(command, "nowhere").action((options: BuilderOptions) => builder(session, options));
-}
-
-async function builder(session: Session, options: BuilderOptions): Promise<void> {
-  const { machine } = session;
-  const log = logOf(session);
-  const files = filesOf(session);
-  const { buildWorkers, uploadWorkers } = options;
-  const front = frontWish(options, { configured: "never", socket: false });
-  const wish = {
-    stateFolder: stateOf(session),
-    files,
-    ...(front && { front }),
-    ...(buildWorkers === undefined ? {} : { buildWorkers }),
-    ...(uploadWorkers === undefined ? {} : { uploadWorkers }),
-  };
-  const exitCode = await untilStopped(machine, log, async (stopping) => {
-    const running = await startBuilder(wish, machine, log, stopping);
-    if (!stopping.aborted) log.info({ config: files.path }, "the builder runs");
-    return running;
-  });
-  if (exitCode !== 0) throw new CommandFailed(exitCode);
 }
 
 function count(text: string): number {

@@ -4,12 +4,14 @@ import { loadConfig } from "../load.ts";
 import type { Config, Finding } from "../types.ts";
 import { type ConfigEnvironment, type ConfigFiles, readConfig, stampOf } from "./read.ts";
 
+/** Between two looks at the files, milliseconds. */
+const EVERY_MS = 1_000;
+
+/** What a watch looks at, and whom it calls. */
 export interface WatchOptions extends ConfigFiles, ConfigEnvironment {
   readonly clock: Clock;
   /** What is in force now. */
   readonly config: Config;
-  /** Time between two looks at the files, milliseconds; 1,000 when absent. */
-  readonly everyMs?: number;
   /** A new configuration is in force. Called only when something differs. */
   onChange(config: Config, diff: ConfigDiff, findings: readonly Finding[]): void;
   /** The files changed, and nothing differs by that: what was found in them, a misspelt key for instance. */
@@ -73,12 +75,8 @@ export class ConfigWatch {
     if (this.#closed) return;
     const look = async () => {
       await this.check();
-      this.#schedule(this.#options.everyMs ?? 1000);
+      this.#schedule(EVERY_MS);
     };
     this.#timer = this.#options.clock.setTimer(ms, () => void look(), { background: true });
   }
-}
-
-export function watchConfig(options: WatchOptions): ConfigWatch {
-  return new ConfigWatch(options);
 }

@@ -11,11 +11,6 @@ import {
 } from "../../telemetry/index.ts";
 import { type Gauge, type GaugeName, gaugeNames } from "../gauges.ts";
 
-export interface PrometheusPage {
-  readonly type: string;
-  readonly text: string;
-}
-
 const UNITS: Readonly<Record<LevelName, string>> = {
   "builder.exit_code": "",
   "builder.image_size": "_bytes",
@@ -65,7 +60,11 @@ export class PrometheusExporter {
     library.collectDefaultMetrics({ register: this.#node });
   }
 
-  async page(counters: Counters, gauges: readonly Gauge[]): Promise<PrometheusPage> {
+  /** The page, and its content type. */
+  async page(
+    counters: Counters,
+    gauges: readonly Gauge[],
+  ): Promise<{ readonly type: string; readonly text: string }> {
     const registry = new this.#library.Registry();
     const add = (family: Family) => registry.registerMetric(asMetric(family));
     add({

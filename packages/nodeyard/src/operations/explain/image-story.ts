@@ -1,8 +1,8 @@
 import { decodeComponent, decodeNode, type NodeRecord, paths } from "@nodeyard/model";
 import type { OperationHandles } from "../handles.ts";
 import { type ListedBuild, type ListedUpload, lookUpImage } from "../images/index.ts";
-import { type ImageCode, imageCodes, imageNext } from "./image-codes.ts";
-import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
+import { type ImageCode, imageCodes, imageNext } from "./codes.ts";
+import { byNextTry, type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
 import type { BuilderLine, BuildLine, ImageLines, Story, Wait } from "./story.ts";
 import { readEach } from "./tree-facts.ts";
 
@@ -100,9 +100,7 @@ function reasonOf(
   const builds = builders.filter(({ kind }) => kind === "build");
   for (const code of FIRST) {
     // Of several that wait, who goes on first.
-    const [by] = builds
-      .filter((line) => line.code === code)
-      .sort((a, b) => (a.nextTry ?? Number.POSITIVE_INFINITY) - (b.nextTry ?? Number.POSITIVE_INFINITY));
+    const [by] = builds.filter((line) => line.code === code).sort(byNextTry);
     if (by !== undefined) return { code, by };
   }
   if (builds.length > 0) return { code: "image.not-configured" };

@@ -7,10 +7,10 @@ import { nodeStory } from "./node-story.ts";
 import { requestStory } from "./request-story.ts";
 import type { Story, StoryKind } from "./story.ts";
 
+export type { BuildCode, UploadCode } from "./codes.ts";
 export { meaningOf, verdictMeaning } from "./meaning.ts";
 export { type MemberReplies, type QueryMembers, queryMembers, type ReadHistory } from "./member-replies.ts";
-export { isMoment, iso } from "./moments.ts";
-export { type Explanation, explanationSchema, toExplanation } from "./shape.ts";
+export { type Explanation, isMoment, iso, toExplanation } from "./shape.ts";
 export type { LifeStep } from "./steps.ts";
 export type {
   BuilderLine,

@@ -1,11 +1,10 @@
 import { decodeNode, decodeRequest, paths } from "@nodeyard/model";
 import type { OperationHandles } from "../handles.ts";
-import { type LabelCode, labelCodes } from "./label-codes.ts";
-import { type QueryMembers, replyParts } from "./member-replies.ts";
-import { nextSteps } from "./next-steps.ts";
-import type { PoolLine, Story, Wait } from "./story.ts";
+import { labelCodes } from "./codes.ts";
+import { byNextTry, fromPool, fromTree, type QueryMembers, replyParts } from "./member-replies.ts";
+import { nextOf } from "./request-story.ts";
+import type { PoolLine, Story } from "./story.ts";
 import { type RegisteredPool, readEach, registeredPools } from "./tree-facts.ts";
-import { fromPool } from "./waits.ts";
 
 /** Undefined when no pool offers the label, and nothing of it is there. */
 export async function labelStory(
@@ -22,7 +21,7 @@ export async function labelStory(
   ]);
   const offering = registered.filter(({ supportedLabels }) => supportedLabels.includes(label));
   const parts = replyParts(replies);
-  // Pools that have nothing to do with the label are no news, but for a count.
+  // Pools that do not offer the label are only counted.
   const pools = parts.pools.filter(({ outlook }) => outlook !== "lacks");
   const own = nodes.filter(({ type }) => type.includes(label));
   const wanted = requests.filter(
@@ -62,31 +61,26 @@ function situationOf(
     return { waitsFor: null, next: `${can.pool} would serve a request for it at once, ${how}.` };
   }
   // What ends by itself, or soonest, before what only an operator can end.
-  const waits = pools
-    .filter(({ outlook }) => outlook === "waits")
-    .sort((a, b) => (a.nextTry ?? Number.POSITIVE_INFINITY) - (b.nextTry ?? Number.POSITIVE_INFINITY));
-  if (waits[0] !== undefined) {
-    const wait = fromPool(waits[0]);
-    const next = Object.hasOwn(nextSteps, wait.code)
-      ? nextSteps[wait.code as keyof typeof nextSteps]
-      : "A launcher reconsiders it.";
-    return { waitsFor: wait, next };
+  const [first] = pools.filter(({ outlook }) => outlook === "waits").sort(byNextTry);
+  if (first !== undefined) {
+    const wait = fromPool(first);
+    return { waitsFor: wait, next: nextOf(wait) };
   }
+  const because = (code: keyof typeof labelCodes, next: string) => ({
+    waitsFor: fromTree(code, labelCodes[code]),
+    next,
+  });
   if (pools.length > 0)
-    return {
-      waitsFor: wait("label.declined"),
-      next: "A request for it would fail until the reasons that the pools give are fixed.",
-    };
+    return because(
+      "label.declined",
+      "A request for it would fail until the reasons that the pools give are fixed.",
+    );
   if (offering.length > 0)
-    return {
-      waitsFor: wait("label.unasked"),
-      next: "Their launchers are not Nodeyard's, or do not answer; a request waits for their decision.",
-    };
-  return { waitsFor: wait("label.unknown"), next: "A request for it would fail until a pool offers it." };
-}
-
-function wait(code: LabelCode): Wait {
-  return { code, meaning: labelCodes[code], facts: {}, since: null, nextTry: null, source: "tree" };
+    return because(
+      "label.unasked",
+      "Their launchers are not Nodeyard's, or do not answer; a request waits for their decision.",
+    );
+  return because("label.unknown", "A request for it would fail until a pool offers it.");
 }
 
 function poolFacts({ id, priority, paused }: RegisteredPool): Readonly<Record<string, unknown>> {

@@ -2,9 +2,9 @@ import type { Lease } from "@nodeyard/model";
 import { treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "../handles.ts";
 import { readLease, readNode } from "../listing.ts";
-import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
+import { fromTree, goneStory, type QueryMembers, replyParts } from "./member-replies.ts";
 import { requestStory } from "./request-story.ts";
-import type { Story, Wait } from "./story.ts";
+import type { Story } from "./story.ts";
 import { nodeFacts, registeredPools } from "./tree-facts.ts";
 
 /** Undefined when neither the tree nor the journal knows it. */
@@ -14,7 +14,7 @@ export async function leaseStory(
   query: QueryMembers,
 ): Promise<Story | undefined> {
   const lease = await readLease(handles, id);
-  if (lease === undefined) return goneStory(id, query);
+  if (lease === undefined) return endedStory(id, query);
   const request = lease.request ?? undefined;
   const replies = await query({ lease: id, request });
   // Members have been asked about both.
@@ -51,12 +51,12 @@ function situationOf(
   const until = new Date(lease.expires).toISOString();
   if (!served)
     return {
-      waitsFor: wait("pools.none", "No launcher has registered a pool", { expires: until }),
+      waitsFor: fromTree("pools.none", "No launcher has registered a pool", { expires: until }),
       next: "Nothing, until a launcher runs: launchers grant and end leases.",
     };
   if (lease.expires <= now || lease.state === "released")
     return {
-      waitsFor: wait("lease.ending", "It was released or has expired; its nodes are being returned", {}),
+      waitsFor: fromTree("lease.ending", "It was released or has expired; its nodes are being returned"),
       next: "A launcher marks its nodes as used and deletes the lease, usually within a second.",
     };
   if (lease.state === "granted")
@@ -68,7 +68,7 @@ function situationOf(
   if (request?.waitsFor !== null && request?.waitsFor !== undefined)
     return { waitsFor: request.waitsFor, next: `${request.next} It gives up at ${until}.` };
   return {
-    waitsFor: wait("lease.granting", "Its request is answered; a launcher is about to update the lease", {}),
+    waitsFor: fromTree("lease.granting", "Its request is answered; a launcher is about to update the lease"),
     next: "A launcher locks the nodes for it, or marks it as failed, usually within a second.",
   };
 }
@@ -78,29 +78,14 @@ function failedNext(lease: Lease, request: Story | undefined, until: string): st
   return `Nothing. ${why} It is deleted at ${until}, or now with: nodeyard release ${lease.id}`;
 }
 
-function wait(code: string, meaning: string, facts: Wait["facts"]): Wait {
-  return { code, meaning, facts, since: null, nextTry: null, source: "tree" };
-}
-
-async function goneStory(id: string, query: QueryMembers): Promise<Story | undefined> {
+async function endedStory(id: string, query: QueryMembers): Promise<Story | undefined> {
   const { history: own } = await query({ lease: id });
   if (own.events.length === 0) return undefined;
   const request = own.events.find((event) => event.request !== null)?.request ?? undefined;
-  const replies: MemberReplies = await query({ lease: id, request });
-  const { history } = replies;
-  const ended = history.events.findLast(({ event }) => event === "lease.ended");
+  const replies = await query({ lease: id, request });
+  const ended = replies.history.events.findLast(({ event }) => event === "lease.ended");
   const why = ended === undefined ? "ended" : String(ended.facts.why);
-  return {
-    kind: "lease",
-    id,
-    state: "gone",
-    since: null,
-    about: { request: request ?? null, nodes: ended?.facts.nodes ?? [] },
-    waitsFor: null,
-    next: `Nothing. It has ${why === "expired" ? "expired" : `been ${why}`}, and its nodes were returned.`,
-    ...replyParts(replies),
-    pools: [],
-    estimate: null,
-    steps: [],
-  };
+  const about = { request: request ?? null, nodes: ended?.facts.nodes ?? [] };
+  const next = `It has ${why === "expired" ? "expired" : `been ${why}`}, and its nodes were returned.`;
+  return { ...goneStory({ kind: "lease", id, about, next }, replies), pools: [], estimate: null };
 }

@@ -1,8 +1,6 @@
 import { standingCodes, verdictCodes } from "../../scheduler/index.ts";
 import { type JournalEventName, journalEvents, type PastEvent } from "../../telemetry/index.ts";
-import { uploadCodes } from "../images/index.ts";
-import { imageCodes } from "./image-codes.ts";
-import { labelCodes } from "./label-codes.ts";
+import { imageCodes, labelCodes, uploadCodes } from "./codes.ts";
 
 /** What an event says, in a line; null for one that only a later release knows. */
 export function meaningOf({ event, facts }: Pick<PastEvent, "event" | "facts">): string | null {

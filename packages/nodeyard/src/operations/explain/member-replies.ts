@@ -1,7 +1,8 @@
 import { type About, askMembers, type MemberAnswers } from "../../asking/index.ts";
 import type { History, PastEvent, Subject } from "../../telemetry/index.ts";
 import type { OperationHandles } from "../handles.ts";
-import type { PoolLine, ReportedEvent, ReportedHistory, Story } from "./story.ts";
+import { verdictMeaning } from "./meaning.ts";
+import type { PoolLine, ReportedEvent, ReportedHistory, Story, Wait } from "./story.ts";
 
 /** Looks a thing up in the journal of this machine. */
 export type ReadHistory = (subject: Subject) => History;
@@ -12,11 +13,13 @@ export interface MemberReplies {
   readonly history: ReportedHistory;
 }
 
+/** Asks every live member about something. */
 export type QueryMembers = (about: About) => Promise<MemberReplies>;
 
 /** How long members have to answer, milliseconds: a person waits. */
 const WITHIN_MS = 3_000;
 
+/** Asks through the tree, and reads the journal of this machine. */
 export function queryMembers(
   handles: OperationHandles,
   read: ReadHistory,
@@ -30,18 +33,18 @@ export function queryMembers(
 
 /** One history of many: each event once, by the writers' clocks. */
 export function merge({ answers }: MemberAnswers, local: History): ReportedHistory {
-  const told = new Map<string, ReportedEvent>();
+  const merged = new Map<string, ReportedEvent>();
   const add = (event: PastEvent, by: string | null) => {
     const { at, event: name, request, node, facts } = event;
     const key = JSON.stringify([at, name, request, node, facts]);
-    if (!told.has(key)) told.set(key, { at, event: name, request, node, facts, by });
+    if (!merged.has(key)) merged.set(key, { at, event: name, request, node, facts, by });
   };
   for (const { hostname, testimony } of answers) for (const event of testimony.events) add(event, hostname);
   for (const event of local.events) add(event, null);
   const problems = answers.map(({ testimony }) => testimony.problem);
   const known = local.problem === null || problems.includes(null);
   return {
-    events: [...told.values()].sort((a, b) => a.at - b.at),
+    events: [...merged.values()].sort((a, b) => a.at - b.at),
     problem: known ? null : (problems[0] ?? local.problem),
   };
 }
@@ -64,4 +67,85 @@ function soonest(pools: readonly PoolLine[]): Story["estimate"] {
   for (const { pool, estimate } of serving.length > 0 ? serving : pools)
     if (estimate !== null && (best === null || estimate.fromMs < best.fromMs)) best = { ...estimate, pool };
   return best;
+}
+
+/** The story of something that the tree does not hold any more, by what was noted of it. */
+export function goneStory(
+  { kind, id, about, next }: Pick<Story, "kind" | "id" | "about" | "next">,
+  replies: MemberReplies,
+  steps: Story["steps"] = [],
+): Story {
+  return {
+    kind,
+    id,
+    state: "gone",
+    since: null,
+    about,
+    waitsFor: null,
+    next: `Nothing. ${next}`,
+    ...replyParts(replies),
+    steps,
+  };
+}
+
+/** A reason that the records alone give. */
+export function fromTree(
+  code: string,
+  meaning: string,
+  facts: Wait["facts"] = {},
+  since: number | null = null,
+): Wait {
+  return { code, meaning, facts, since, nextTry: null, source: "tree" };
+}
+
+/** Reasons that say only that it is none of a launcher's business at the moment: any other launcher's reason says more. */
+const WEAK: ReadonlySet<string> = new Set([
+  "declined.here",
+  "yield.capable",
+  "pending.elsewhere",
+  "pools.none",
+  "tree.incomplete",
+]);
+
+/** The best reason that live launchers give. A failing provider API counts for more than a launcher without a reason. */
+export function liveWait({ asked }: MemberReplies, pools: readonly PoolLine[]): Wait | undefined {
+  const waits = asked.answers.flatMap(({ testimony }) => testimony.wait ?? []);
+  const strong = waits.find(({ code }) => code === "handling") ?? waits.find(({ code }) => !WEAK.has(code));
+  if (strong !== undefined) return waitOf(strong);
+  const failing = pools.find(({ code, outlook }) => outlook === "waits" && code === "provider.failing");
+  if (failing !== undefined) return fromPool(failing);
+  return waits[0] === undefined ? undefined : waitOf(waits[0]);
+}
+
+/** What the pool says, as the reason for all of it. */
+export function fromPool({ code, facts, since, nextTry, pool }: PoolLine): Wait {
+  return waitOf({ code, facts: { pool, ...facts }, since, nextTry });
+}
+
+/** The last thing noted of a request, when that is why it waits. */
+export function notedWait({ events }: ReportedHistory): Wait | undefined {
+  const last = events.findLast(({ event }) => event.startsWith("request."));
+  if (last?.event !== "request.waits") return undefined;
+  const { code, facts, since, nextTry } = last.facts;
+  const known = typeof facts === "object" && facts !== null ? (facts as Wait["facts"]) : {};
+  const noted = {
+    code: String(code),
+    facts: known,
+    since: typeof since === "number" ? since : last.at,
+    nextTry: typeof nextTry === "number" ? nextTry : null,
+  };
+  return { ...waitOf(noted), source: "journal" };
+}
+
+function waitOf({ code, facts, since, nextTry }: Omit<Wait, "meaning" | "source">): Wait {
+  const meaning = verdictMeaning(code, facts) ?? "A reason that this release does not know";
+  return { code, meaning, facts, since, nextTry, source: "launcher" };
+}
+
+/** What comes back soonest first; what nobody can tell the time of, last. */
+export function byNextTry(
+  a: { readonly nextTry: number | null },
+  b: { readonly nextTry: number | null },
+): number {
+  return (a.nextTry ?? Number.POSITIVE_INFINITY) - (b.nextTry ?? Number.POSITIVE_INFINITY);
 }

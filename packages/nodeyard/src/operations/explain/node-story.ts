@@ -11,7 +11,7 @@ import { readDeadLetter } from "../dead-letter.ts";
 import type { OperationHandles } from "../handles.ts";
 import { readNode } from "../listing.ts";
 import { LEFT_MS, metastaticProviderOf } from "../slots.ts";
-import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
+import { fromTree, goneStory, type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
 import { type SlotFacts, slotAbout, slotFacts } from "./slot-facts.ts";
 import { type LifeStep, lifeOf } from "./steps.ts";
 import type { ReportedHistory as History, Story, Wait } from "./story.ts";
@@ -35,7 +35,7 @@ export async function nodeStory(
   const replies = await query({ node: id, request: record?.allocatedTo ?? undefined });
   const { history } = replies;
   const steps = stepsOf(id, replies);
-  if (record === undefined) return goneStory(id, replies, steps);
+  if (record === undefined) return endedStory(id, replies, steps);
   const since = record.stateTime === null ? null : record.stateTime * 1000;
   const slots = await slotFacts(handles, record);
   return {
@@ -97,15 +97,11 @@ async function unreadableStory(
       allocated_to: known.allocatedTo ?? null,
       locked_by: holder,
     },
-    waitsFor: {
-      code: "node.unreadable",
-      meaning:
-        "Its record cannot be read. It is treated as existing: its machine stays, its host is not offered, limits count it, and leak sweeps of its provider delete nothing",
-      facts: { error: error.message },
-      since: null,
-      nextTry: null,
-      source: "tree",
-    },
+    waitsFor: fromTree(
+      "node.unreadable",
+      "Its record cannot be read. It is treated as existing: its machine stays, its host is not offered, limits count it, and leak sweeps of its provider delete nothing",
+      { error: error.message },
+    ),
     next: `Repair the record, or remove it: nodeyard delete ${id}. Then its machine has no record, and leak sweeps delete it.`,
     ...replyParts(replies),
     pools: [],
@@ -122,19 +118,16 @@ function stepsOf(id: string, { asked, history }: MemberReplies): readonly LifeSt
   );
 }
 
-/** Its machine cannot be deleted: an operator is needed, and told what for. */
+/** Its machine cannot be deleted: an operator is needed. */
 function stuck({ id, provider }: NodeRecord, letter: DeadLetter): Pick<Story, "waitsFor" | "next"> {
   const { attempts, error, since } = letter;
   return {
-    waitsFor: {
-      code: "node.dead-letter",
-      meaning:
-        "Many tries to delete its machine failed; limits still count it, and the deletion is retried twice an hour",
-      facts: { attempts, error },
+    waitsFor: fromTree(
+      "node.dead-letter",
+      "Many tries to delete its machine failed; limits still count it, and the deletion is retried twice an hour",
+      { attempts, error },
       since,
-      nextTry: null,
-      source: "tree",
-    },
+    ),
     next: `Find out what keeps ${provider} from deleting it, then: nodeyard delete ${id} --now`,
   };
 }
@@ -147,14 +140,8 @@ function situationOf(
   since: number | null,
   slots: SlotFacts | undefined,
 ): Pick<Story, "waitsFor" | "next"> {
-  const wait = (code: string, meaning: string, facts: Wait["facts"] = {}): Wait => ({
-    code,
-    meaning,
-    facts,
-    since,
-    nextTry: null,
-    source: "tree",
-  });
+  const wait = (code: string, meaning: string, facts?: Wait["facts"]) =>
+    fromTree(code, meaning, facts, since);
   const { state, provider } = record;
   const served = pools.some((pool) => pool.providerName === provider);
   const deletion = served ? "A launcher deletes the machine, then the record." : unserved(provider, slots);
@@ -279,19 +266,10 @@ function userOf(holder: string): string {
   return lease === undefined ? holder : `The owner of lease ${lease}`;
 }
 
-function goneStory(id: string, replies: MemberReplies, steps: readonly LifeStep[]): Story | undefined {
+function endedStory(id: string, replies: MemberReplies, steps: readonly LifeStep[]): Story | undefined {
   const { events } = replies.history;
   if (events.length === 0) return undefined;
   const made = events.find(({ event, node }) => event === "node.created" && node === id)?.facts;
-  return {
-    kind: "node",
-    id,
-    state: "gone",
-    since: null,
-    about: { label: made?.label ?? null, provider: made?.provider ?? null, pool: made?.pool ?? null },
-    waitsFor: null,
-    next: "Nothing. Its machine and its record are gone.",
-    ...replyParts(replies),
-    steps,
-  };
+  const about = { label: made?.label ?? null, provider: made?.provider ?? null, pool: made?.pool ?? null };
+  return goneStory({ kind: "node", id, about, next: "Its machine and its record are gone." }, replies, steps);
 }

@@ -3,7 +3,15 @@ import type { Tree } from "@nodeyard/tree";
 import { type VerdictCode, verdictCodes } from "../../scheduler/index.ts";
 import type { OperationHandles } from "../handles.ts";
 import { readRequest } from "../listing.ts";
-import { type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
+import {
+  fromTree,
+  goneStory,
+  liveWait,
+  type MemberReplies,
+  notedWait,
+  type QueryMembers,
+  replyParts,
+} from "./member-replies.ts";
 import { nextSteps } from "./next-steps.ts";
 import { backingRequests } from "./slot-facts.ts";
 import { lifeOf } from "./steps.ts";
@@ -16,7 +24,6 @@ import {
   readEach,
   registeredPools,
 } from "./tree-facts.ts";
-import { liveWait, notedWait } from "./waits.ts";
 
 /** Undefined when neither the tree nor the journal knows it. */
 export async function requestStory(
@@ -31,7 +38,7 @@ export async function requestStory(
     query({ request: id }),
   ]);
   const { history } = replies;
-  if (record === undefined) return goneStory(id, replies);
+  if (record === undefined) return endedStory(id, replies);
   const open = record.state === "requested" || record.state === "pending";
   const [holder, nodes] = await Promise.all([
     lockHolder(tree, paths.requestLock(id)),
@@ -75,27 +82,24 @@ interface Known {
 
 async function waitOf(tree: Tree, record: RequestRecord, known: Known): Promise<Wait> {
   const { pools, capable, holder, replies } = known;
-  const since = milliseconds(record.stateTime);
+  const because = (code: VerdictCode, facts: Wait["facts"]) =>
+    fromTree(code, verdictCodes[code], facts, milliseconds(record.stateTime));
   const live = liveWait(replies, replyParts(replies).pools);
   if (live !== undefined) return live;
   if (record.state === "pending")
-    return fromTree(holder === null ? "pending.elsewhere" : "handling", { handler: holder }, since);
+    return because(holder === null ? "pending.elsewhere" : "handling", { handler: holder });
   // The registry is of now; a launcher that has gone since cannot keep what it noted.
-  if (pools.length === 0) return fromTree("pools.none", {}, since);
+  if (pools.length === 0) return because("pools.none", {});
   const noted = notedWait(replies.history);
   if (noted !== undefined) return noted;
   if (capable.length === 0) {
     const undecided = pools.map(poolId).filter((pool) => !record.declinedBy.includes(pool));
-    return fromTree("declined.here", { undecided }, since);
+    return because("declined.here", { undecided });
   }
   const [first, ...others] = await requestsAhead(tree, record, capable);
   if (first !== undefined)
-    return fromTree(
-      "queue.behind",
-      { ahead: 1 + others.length, head: first, pools: capable.map(poolId) },
-      since,
-    );
-  return fromTree("queue.next", { pools: capable.map(poolId) }, since);
+    return because("queue.behind", { ahead: 1 + others.length, head: first, pools: capable.map(poolId) });
+  return because("queue.next", { pools: capable.map(poolId) });
 }
 
 /** Requests that come first and that a pool which may serve this one could serve, too. */
@@ -116,10 +120,7 @@ function mayServe(pool: RegisteredPool, { nodeTypes, declinedBy }: RequestRecord
   return !declinedBy.includes(pool.id) && nodeTypes.every((label) => pool.supportedLabels.includes(label));
 }
 
-function fromTree(code: VerdictCode, facts: Wait["facts"], since: number | null): Wait {
-  return { code, meaning: verdictCodes[code], facts, since, nextTry: null, source: "tree" };
-}
-
+/** What happens next to what waits for this; `behind`: requests for backing nodes that it waits for. */
 export function nextOf({ code }: Wait, behind: readonly string[] = []): string {
   if (behind.length > 0)
     return `A backing node was requested for its slots. To see what that waits for: nodeyard explain ${behind[0]}`;
@@ -137,7 +138,7 @@ function afterwards({ state, requestor, declinedBy }: RequestRecord, history: Hi
   return `Nothing: it has failed (${why}). ${who} deletes it; request again when the cause is fixed.`;
 }
 
-function goneStory(id: string, replies: MemberReplies): Story | undefined {
+function endedStory(id: string, replies: MemberReplies): Story | undefined {
   const { history } = replies;
   if (history.events.length === 0) return undefined;
   const last = history.events.findLast(({ event }) => event !== "request.waits")?.event;
@@ -150,17 +151,7 @@ function goneStory(id: string, replies: MemberReplies): Story | undefined {
       : failed
         ? `It failed (${reasonsIn(history)}), and the request was deleted.`
         : "The request was deleted before it was fulfilled: its requestor withdrew it.";
-  return {
-    kind: "request",
-    id,
-    state: "gone",
-    since: null,
-    about: { lease },
-    waitsFor: null,
-    next: `Nothing. ${ending}`,
-    ...replyParts(replies),
-    steps: [],
-  };
+  return goneStory({ kind: "request", id, about: { lease }, next: ending }, replies);
 }
 
 /** Why pools declined and launches failed, each said once. */

@@ -1,103 +1,15 @@
-import { z } from "zod";
-import { imageSchema, toImage } from "./image-shape.ts";
 import { meaningOf, verdictMeaning } from "./meaning.ts";
-import { iso, timed } from "./moments.ts";
-import type { Story } from "./story.ts";
+import type { ImageLines, Story } from "./story.ts";
 
-const time = z.iso.datetime().nullable();
-const facts = z.record(z.string(), z.unknown());
-const seconds = z.number();
+/** What `explain` says, for programs. */
+export type Explanation = ReturnType<typeof toExplanation>;
 
-const estimate = z.strictObject({
-  pool: z.string(),
-  from_seconds: seconds,
-  to_seconds: seconds,
-  /** How sure: "well" rests on ten samples or more, "guess" on fewer than three or on a try that may fail. */
-  sure: z.enum(["well", "roughly", "guess"]),
-  launches: z.int(),
-  deliveries: z.int(),
-});
-
-/** What `explain` says, for programs. Keys are never renamed or removed within a version; times are ISO 8601, of the tree. */
-export const explanationSchema = z.strictObject({
-  v: z.literal(1),
-  kind: z.enum(["request", "lease", "node", "label", "image"]),
-  id: z.string(),
-  state: z.string(),
-  since: time,
-  about: facts,
-  waits_for: z
-    .strictObject({
-      code: z.string(),
-      meaning: z.string(),
-      facts,
-      since: time,
-      next_try: time,
-      source: z.enum(["launcher", "builder", "journal", "tree"]),
-    })
-    .nullable(),
-  next: z.string(),
-  estimate: estimate.nullable(),
-  pools: z.array(
-    z.strictObject({
-      pool: z.string(),
-      member: z.string(),
-      host: z.string(),
-      provider: z.string(),
-      outlook: z.enum(["serves", "can", "waits", "declines", "lacks"]),
-      code: z.string(),
-      meaning: z.string().nullable(),
-      facts,
-      since: time,
-      next_try: time,
-      position: z.int().nullable(),
-      waiting: z.int(),
-      estimate: estimate.nullable(),
-    }),
-  ),
-  steps: z.array(
-    z.strictObject({
-      node: z.string(),
-      of: z.string(),
-      attempt: z.int(),
-      step: z.string(),
-      began: time,
-      seconds: seconds.nullable(),
-      error: z.string().nullable(),
-    }),
-  ),
-  events: z.array(
-    z.strictObject({
-      at: time,
-      event: z.string(),
-      meaning: z.string().nullable(),
-      request: z.string().nullable(),
-      node: z.string().nullable(),
-      facts,
-      by: z.string().nullable(),
-    }),
-  ),
-  /** Of images only. */
-  image: imageSchema.optional(),
-  journal: z.strictObject({ file: z.string(), problem: z.string().nullable() }),
-  members: z.strictObject({
-    answered: z.array(
-      z.strictObject({
-        member: z.string(),
-        host: z.string(),
-        version: z.string(),
-        left_out: z.strictObject({ events: z.int(), pools: z.int() }),
-      }),
-    ),
-    silent: z.array(z.strictObject({ member: z.string(), why: z.string() })),
-  }),
-});
-
-export type Explanation = z.infer<typeof explanationSchema>;
-
-/** `file` is the journal of this machine. */
-export function toExplanation(story: Story, file: string): Explanation {
-  const { kind, id, state, about, waitsFor, next, history, asked, pools, steps } = story;
+/**
+ * The story for programs. Keys are never renamed or removed within a version; times are ISO 8601, of the tree. `file` is the journal of
+ * this machine.
+ */
+export function toExplanation(story: Story, file: string) {
+  const { kind, id, state, about, waitsFor, next, history, asked, estimate, image } = story;
   return {
     v: 1,
     kind,
@@ -105,53 +17,20 @@ export function toExplanation(story: Story, file: string): Explanation {
     state,
     since: iso(story.since),
     about,
-    waits_for:
-      waitsFor === null
-        ? null
-        : {
-            code: waitsFor.code,
-            meaning: waitsFor.meaning,
-            facts: timed(waitsFor.facts),
-            since: iso(waitsFor.since),
-            next_try: iso(waitsFor.nextTry),
-            source: waitsFor.source,
-          },
+    waits_for: waitsFor && reason(waitsFor, waitsFor.meaning),
     next,
-    estimate: story.estimate === null ? null : estimated(story.estimate, story.estimate.pool),
-    pools: pools.map((line) => ({
-      pool: line.pool,
-      member: line.member,
-      host: line.host,
-      provider: line.provider,
-      outlook: line.outlook,
-      code: line.code,
-      meaning: verdictMeaning(line.code, line.facts),
-      facts: timed(line.facts),
-      since: iso(line.since),
-      next_try: iso(line.nextTry),
-      position: line.position,
-      waiting: line.waiting,
-      estimate: line.estimate === null ? null : estimated(line.estimate, line.pool),
+    estimate: estimate && estimated(estimate, estimate.pool),
+    pools: story.pools.map((line) => ({
+      ...reason(line, verdictMeaning(line.code, line.facts)),
+      estimate: line.estimate && estimated(line.estimate, line.pool),
     })),
-    steps: steps.map(({ began, ms, ...step }) => ({
-      node: step.node,
-      of: step.of,
-      attempt: step.attempt,
-      step: step.step,
+    steps: story.steps.map(({ began, ms, ...step }) => ({
+      ...step,
       began: iso(began),
       seconds: ms === null ? null : ms / 1_000,
-      error: step.error,
     })),
-    events: history.events.map((past) => ({
-      at: iso(past.at),
-      event: past.event,
-      meaning: meaningOf(past),
-      request: past.request,
-      node: past.node,
-      facts: past.facts,
-      by: past.by,
-    })),
-    ...(story.image === undefined ? {} : { image: toImage(story.image) }),
+    events: history.events.map((past) => ({ ...past, at: iso(past.at), meaning: meaningOf(past) })),
+    ...(image === undefined ? {} : { image: imageOf(image) }),
     journal: { file, problem: history.problem },
     members: {
       answered: asked.answers.map(({ member, hostname, version, leftOut }) => ({
@@ -160,14 +39,76 @@ export function toExplanation(story: Story, file: string): Explanation {
         version,
         left_out: leftOut,
       })),
-      silent: [...asked.silent],
+      silent: asked.silent,
     },
   };
+}
+
+interface Said {
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly nextTry: number | null;
+  readonly since?: number | null;
+}
+
+/** A reason with what it says: `meaning` is null for one that only a later release knows. */
+function reason<T extends Said>({ nextTry, facts, ...rest }: T, meaning: string | null) {
+  const since = rest.since === undefined ? {} : { since: iso(rest.since) };
+  return { ...rest, ...since, meaning, facts: timed(facts), next_try: iso(nextTry) };
+}
+
+/** Whether a fact is a moment, by its name. */
+export function isMoment(key: string, value: unknown): value is number {
+  return typeof value === "number" && /_(at|since)$/.test(key);
+}
+
+function timed(known: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(known).map(([key, value]) => [key, isMoment(key, value) ? iso(value) : value]),
+  );
+}
+
+/** ISO 8601; null for what is no time. `ms`: milliseconds since the epoch. */
+export function iso(ms: number | null): string | null {
+  return ms === null || !Number.isFinite(ms) || Math.abs(ms) > 8.64e15 ? null : new Date(ms).toISOString();
 }
 
 function estimated(
   { fromMs, toMs, sure, launches, deliveries }: Omit<NonNullable<Story["estimate"]>, "pool">,
   pool: string,
-): z.infer<typeof estimate> {
+) {
   return { pool, from_seconds: fromMs / 1_000, to_seconds: toMs / 1_000, sure, launches, deliveries };
+}
+
+function imageOf({ builds, trial, builders }: ImageLines) {
+  return {
+    builds: builds.map((build) => ({
+      ...build,
+      since: iso(build.since),
+      uploads: build.uploads.map(({ externalId, ...upload }) => ({
+        ...upload,
+        since: iso(upload.since),
+        external_id: externalId,
+      })),
+    })),
+    trial: trial && trialOf(trial),
+    builders: builders.map(({ kind, image: _, ...line }) => ({
+      work: kind,
+      ...reason(line, verdictMeaning(line.code, line.facts)),
+    })),
+  };
+}
+
+function trialOf({ candidate, since, share, tallies, rejected, last }: NonNullable<ImageLines["trial"]>) {
+  const tally = ({ boots, failed }: { readonly boots: number; readonly failed: number }) => ({
+    booted: boots,
+    failed,
+  });
+  return {
+    candidate,
+    since: iso(since),
+    share,
+    tallies: { candidate: tally(tallies.candidate), others: tally(tallies.stable) },
+    rolled_back: rejected,
+    last: last && { ...last, at: iso(last.at) },
+  };
 }

@@ -1,5 +1,6 @@
 import { type ComponentRecord, decodeComponent, decodeNode, type NodeRecord, paths } from "@nodeyard/model";
 import { orUndefined, type Tree } from "@nodeyard/tree";
+import { readAll } from "../listing.ts";
 
 /** A pool that is registered by any launcher, of Nodeyard or not. */
 export type RegisteredPool = ComponentRecord & { readonly id: string };
@@ -31,19 +32,7 @@ export async function readEach<T>(
   root: string,
   decode: (id: string, data: Uint8Array) => T,
 ): Promise<readonly T[]> {
-  const ids = [...((await orUndefined(tree.children(root))) ?? [])].sort();
-  const records = await Promise.all(
-    ids.map(async (id) => {
-      const found = await orUndefined(tree.get(`${root}/${id}`));
-      if (found === undefined) return undefined;
-      try {
-        return decode(id, found.data);
-      } catch {
-        return undefined;
-      }
-    }),
-  );
-  return records.filter((record) => record !== undefined);
+  return (await readAll(tree, root, decode)).items;
 }
 
 /** A node in a list of them. */

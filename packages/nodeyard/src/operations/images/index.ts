@@ -6,7 +6,6 @@ export {
   pauseImage,
   requestBuild,
 } from "./change.ts";
-export { type BuildCode, buildCodes, type UploadCode, uploadCodes } from "./codes.ts";
 export {
   type ImageStatus,
   type ListedBuild,

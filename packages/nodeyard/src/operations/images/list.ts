@@ -38,28 +38,28 @@ export interface ImageStatus {
 type Skipped = { path: string; why: string }[];
 
 /** By image, then the newest first. */
-export async function listBuilds({ tree }: OperationHandles): Promise<Listing<ListedBuild>> {
-  const items: ListedBuild[] = [];
-  const skipped: Skipped = [];
-  for (const image of await names({ tree }, paths.images))
-    items.push(...(await buildsOf({ tree }, image, skipped)));
-  return { items, skipped };
+export function listBuilds(handles: OperationHandles): Promise<Listing<ListedBuild>> {
+  return ofEach(handles, buildsOf);
 }
 
 /** By image, build, provider and number. */
-export async function listUploads({ tree }: OperationHandles): Promise<Listing<ListedUpload>> {
-  const items: ListedUpload[] = [];
-  const skipped: Skipped = [];
-  for (const image of await names({ tree }, paths.images))
-    items.push(...(await uploadsOf({ tree }, image, skipped)));
-  return { items, skipped };
+export function listUploads(handles: OperationHandles): Promise<Listing<ListedUpload>> {
+  return ofEach(handles, uploadsOf);
 }
 
 /** Images that the tree knows, sorted by name. A request whose image is being built counts as building. */
-export async function listImages({ tree }: OperationHandles): Promise<Listing<ImageStatus>> {
+export function listImages(handles: OperationHandles): Promise<Listing<ImageStatus>> {
+  return ofEach(handles, async (...one) => [await statusOf(...one)]);
+}
+
+/** What `read` finds of each image that the tree knows, by name. */
+async function ofEach<T>(
+  handles: OperationHandles,
+  read: (handles: OperationHandles, image: string, skipped: Skipped) => Promise<readonly T[]>,
+): Promise<Listing<T>> {
   const skipped: Skipped = [];
-  const all = await names({ tree }, paths.images);
-  return { items: await Promise.all(all.map((image) => statusOf({ tree }, image, skipped))), skipped };
+  const all = await names(handles, paths.images);
+  return { items: (await Promise.all(all.map((image) => read(handles, image, skipped)))).flat(), skipped };
 }
 
 /** One image as the three lists have it; records that make no sense are left out. */

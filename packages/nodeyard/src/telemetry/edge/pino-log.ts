@@ -1,6 +1,5 @@
 import pino from "pino";
 import type { Log } from "../log.ts";
-import { textLine } from "../text-line.ts";
 
 export interface LogOptions {
   readonly level: "debug" | "info" | "warn" | "error";
@@ -34,4 +33,15 @@ export function createLog(options: LogOptions): Log {
     },
     stream,
   );
+}
+
+/** A JSON line of the log as text: `2026-01-31T10:00:00.000Z WARN message key=value`. Facts stay machine-readable JSON. */
+function textLine(json: string): string {
+  const { time, level, message, ...facts } = JSON.parse(json) as Record<string, unknown>;
+  const rest = Object.entries(facts).map(([key, value]) => ` ${key}=${fact(value)}`);
+  return `${time} ${String(level).toUpperCase()} ${message}${rest.join("")}\n`;
+}
+
+function fact(value: unknown): string {
+  return typeof value === "string" && /^[\w./:@+-]+$/.test(value) ? value : (JSON.stringify(value) ?? "null");
 }

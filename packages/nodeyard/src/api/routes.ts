@@ -1,0 +1,126 @@
+import { sleep } from "@nodeyard/runtime";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { NotReady } from "./errors.ts";
+import { wantsJson } from "./http/accept.ts";
+import type { Visibility } from "./http/caller.ts";
+import { type Body, replyWith } from "./http/reply.ts";
+import type { AppParts, Work } from "./known.ts";
+import { fieldsOf, keyOf, oldBody, type Query } from "./old-body.ts";
+import { type OldList, oldLists } from "./old-lists.ts";
+
+const JSON_TYPE = "application/json";
+const TEXT_TYPE = "text/plain; charset=UTF-8";
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+const OK = Buffer.from("OK");
+
+/** All that can be asked for. */
+export function addRoutes(app: FastifyInstance, parts: AppParts): void {
+  addOldLists(app, parts);
+  addHealth(app, parts);
+  addMetrics(app, parts);
+  addWork(app, parts);
+}
+
+/** The read-only endpoints of the old web application (docs/contract/operations.md, "Old web lists"). */
+function addOldLists(app: FastifyInstance, { clock, sources, answers }: AppParts): void {
+  const compute = async (list: OldList, query: Query): Promise<Body> => {
+    const known = sources.known();
+    if (known === undefined) throw new NotReady("the tree has not been read yet; try again soon");
+    const text = await oldBody(list, known, query, () => sleep(clock, 0));
+    return { type: query.json ? JSON_TYPE : TEXT_TYPE, bytes: Buffer.from(text), computed: clock.now() };
+  };
+  for (const [path, list] of Object.entries(oldLists))
+    anyMethod(app, path, async (request, reply) => {
+      const search = new URLSearchParams(request.url.split("?", 2)[1] ?? "");
+      const query: Query = {
+        json: wantsJson(request.headers.accept),
+        fields: fieldsOf(search.get("fields")),
+        nodeId: path === "/node-list" ? (search.get("node_id") ?? undefined) : undefined,
+        visibility: request.visibility,
+      };
+      const body = await answers.get(keyOf(path, list, query), () => compute(list, query));
+      return sendBody(request, reply, body);
+    });
+}
+
+/**
+ * `/ready`: whether the process does its work now; it turns false again when the tree is lost. `/live`: whether it answers at all, which
+ * is what a supervisor should restart it by: a restart does not bring an unreachable tree back.
+ */
+function addHealth(app: FastifyInstance, { clock, sources }: AppParts): void {
+  const ok = (accept: string | undefined) => ({
+    type: wantsJson(accept) ? JSON_TYPE : TEXT_TYPE,
+    bytes: OK,
+    computed: clock.now(),
+  });
+  anyMethod(app, "/ready", async (request, reply) => {
+    const { ready, why } = sources.readiness();
+    if (!ready) throw new NotReady(why);
+    return sendBody(request, reply, ok(request.headers.accept));
+  });
+  anyMethod(app, "/live", async (request, reply) => sendBody(request, reply, ok(request.headers.accept)));
+}
+
+/** `GET /metrics`, for Prometheus; made once a second, however many ask. */
+function addMetrics(app: FastifyInstance, { clock, sources, answers }: AppParts): void {
+  const make = async () => {
+    const { type, text } = await sources.metrics();
+    return { type, bytes: Buffer.from(text), computed: clock.now() };
+  };
+  app.get("/metrics", async (_, reply) => {
+    const { type, bytes } = await answers.get("/metrics", make);
+    return reply.header("content-type", type).header("cache-control", "no-store").send(bytes);
+  });
+}
+
+/** `GET /api/v1/builds`: builds and uploads under way in this process, from its builder and without the tree. */
+function addWork(app: FastifyInstance, { sources }: AppParts): void {
+  app.get("/api/v1/builds", async (request, reply) => {
+    const work = sources.work();
+    if (work === undefined) return reply.callNotFound();
+    const body = { v: 1, work: work.map((one) => workRow(one, request.visibility)) };
+    return reply.header("cache-control", "no-store").send(body);
+  });
+}
+
+/** The phase of a build is a line of its log, which may hold anything. */
+function workRow(
+  { phase, bytes, total, bytesPerSecond, elapsedMs, etaMs, ...work }: Work,
+  visibility: Visibility,
+) {
+  return {
+    ...work,
+    phase: visibility === "all" || work.kind === "upload" ? phase : null,
+    bytes: Math.round(bytes),
+    total_bytes: total === null ? null : Math.round(total),
+    bytes_per_second: Math.round(bytesPerSecond),
+    elapsed_seconds: tenths(elapsedMs),
+    eta_seconds: etaMs === null ? null : tenths(etaMs),
+  };
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms / 100) / 10;
+}
+
+/** Adds a path that answers every method as GET, as the old server does; what is sent along is not read. */
+function anyMethod(
+  app: FastifyInstance,
+  url: string,
+  handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+): void {
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", (_, payload, done) => {
+      payload.resume();
+      payload.once("end", () => done(null));
+    });
+    scope.route({ method: METHODS, url, handler });
+  });
+}
+
+/** Sends a body with the headers that it is owed, or no more of it than is asked for. */
+function sendBody(request: FastifyRequest, reply: FastifyReply, body: Body): FastifyReply {
+  const { status, headers, bytes } = replyWith(body, request.headers);
+  return reply.code(status).headers(headers).send(bytes);
+}
