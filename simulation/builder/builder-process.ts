@@ -32,6 +32,7 @@ export class BuilderProcess {
   builder: Builder | undefined;
   closing = false;
   #next: BuilderConfig | undefined;
+  readonly #killed = Promise.withResolvers<void>();
 
   constructor(name: string, hostname: string, seed: number, environment: BuilderEnvironment) {
     const { cluster, clouds, clock, config, disk } = environment;
@@ -95,6 +96,11 @@ export class BuilderProcess {
   /** Stops in order. */
   async close(): Promise<void> {
     this.closing = true;
+    // What a killed process awaits never settles.
+    await Promise.race([this.#close(), this.#killed.promise]);
+  }
+
+  async #close(): Promise<void> {
     await this.builder?.close(2_000);
     this.life.end();
     await this.tree.close();
@@ -102,6 +108,7 @@ export class BuilderProcess {
 
   /** kill -9: its builds continue without it. */
   crash(): void {
+    this.#killed.resolve();
     this.life.end();
     this.tree.crash();
   }

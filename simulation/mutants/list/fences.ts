@@ -117,9 +117,16 @@ export const FENCES: readonly Mutant[] = [
     {
       name: "lost-release-stays",
       breaks: "protocol: lost replies",
-      find: "if (attempt >= ATTEMPTS) throw error;\n    }\n  }\n}\n\nfunction isCurrent",
+      find: "if (attempt >= ATTEMPTS && (durable === true || !isLost(error))) throw error;\n    }\n  }\n}\n\nfunction isCurrent",
       put: "return;\n    }\n  }\n}\n\nfunction isCurrent",
       tests: [`${RULES}/protocol-locks`],
+    },
+    {
+      name: "contenders-are-given-up-while-their-session-lives",
+      breaks: "rule 4",
+      find: "if (attempt >= ATTEMPTS && (durable === true || !isLost(error))) throw error;",
+      put: "if (attempt >= ATTEMPTS) throw error;",
+      tests: ["packages/tree/test/lock/lock"],
     },
     {
       name: "lost-contender-is-looked-for-on-a-server-behind",

@@ -44,6 +44,31 @@ describe("tryLock", () => {
     expect(cluster.znodes.stat("/object")).toBeUndefined();
   });
 
+  test.each([true, false])(
+    "a contender does not stay in the line however often the connection breaks (once: %s)",
+    async (once) => {
+      let calls = 0;
+      const { clock, random, cluster, a } = setup(({ kind, ops }) => {
+        const made =
+          kind === "write" && ops.some(({ op, path }) => op === "create" && path.includes("__lock__"));
+        if (!made && calls === 0) return undefined;
+        calls++;
+        if (calls > 90) return undefined;
+        return made ? "lose-reply" : "lose-request";
+      });
+      await a.create("/object");
+      await a.create(PARENT);
+      const { epoch } = a.session();
+      const asked = tryLock(a, PARENT, { random, once });
+      asked.catch(() => undefined);
+      await clock.advance(600_000);
+      expect(calls).toBeGreaterThan(90);
+      expect(a.session().epoch).toBe(epoch);
+      const lock = await asked.catch(() => undefined);
+      expect(cluster.znodes.children(PARENT)).toHaveLength(lock === undefined ? 0 : 1);
+    },
+  );
+
   test("asked for while its session is being lost: nothing of it is done in the next one", async () => {
     const { clock, random, cluster, a } = setup();
     await a.create("/object");

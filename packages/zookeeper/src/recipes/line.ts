@@ -214,7 +214,11 @@ async function ownContenders(client: LineClient, entry: Entry, call: LineCall): 
     .map((name) => `${parent}/${name}`);
 }
 
-/** Repeats `work` while it is interrupted, for as long as the session is the one that it was: its end does the same. */
+/**
+ * Repeats `work` while it is interrupted. Over broken connections it does so for as long as the session is the one that it was: its end
+ * does the same, and a contender that stayed behind in a session that lives would block the line for ever. Each try waits for the next
+ * connection. Limits of the caller, and what no session ends, are put up with for a number of tries.
+ */
 async function insist(
   client: LineClient,
   durable: boolean | undefined,
@@ -227,7 +231,7 @@ async function insist(
     } catch (error) {
       if (!isLost(error) && !OVERDUE.has(facts(error).kind)) throw error;
       if (durable !== true && client.session() !== session) return;
-      if (attempt >= ATTEMPTS) throw error;
+      if (attempt >= ATTEMPTS && (durable === true || !isLost(error))) throw error;
     }
   }
 }
