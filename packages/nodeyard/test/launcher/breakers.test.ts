@@ -185,6 +185,31 @@ describe("several launchers", () => {
     await world.until("the breaker is closed", () => breakerOf(world) === undefined, 1_000);
   });
 
+  test("a try that tells nothing of the offering, since there was no quota, leaves its place to the next at once", async () => {
+    const world = new World(ONE_ZONE);
+    let kind: DriverError["kind"] = "capacity";
+    const { journal } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]), {
+      wrap: (driver) => ({
+        ...driver,
+        open: async (given, context) => ({
+          ...(await driver.open(given, context)),
+          create: async function* () {
+            yield { step: "server", deadlineMs: 1_000 };
+            throw new DriverError(kind, "no");
+          },
+        }),
+      }),
+    });
+    await world.ask();
+    await world.until("the breaker is open", () => breakerOf(world));
+    kind = "quota";
+    await world.until("it is tried", () => world.json(probe)?.request);
+    const refused = () =>
+      journal.events.some(({ event, facts }) => event === "node.launch-failed" && facts?.kind === "quota");
+    await world.until("the try is refused", refused);
+    await world.until("nobody tries", () => world.text(probe) === undefined, 1_000);
+  });
+
   test("a record that makes no sense keeps nobody from anything", async () => {
     const world = new World(ONE_ZONE);
     await world.put(failurePath(key("cloud")), "nonsense");
