@@ -8,7 +8,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@nodeyard/runtime": [],
   "@nodeyard/zookeeper": [],
   "@nodeyard/model": [],
-  "@nodeyard/keyscan": [],
+  "@nodeyard/keyscan": ["@nodeyard/runtime"],
   "@nodeyard/sliver-protocol": [],
   "@nodeyard/tree": ["@nodeyard/runtime", "@nodeyard/zookeeper"],
   "@nodeyard/driver": ["@nodeyard/model", "@nodeyard/runtime"],

@@ -1,6 +1,6 @@
-import type { Step, StepContext } from "./contract.ts";
 import { asDriverError, DriverError } from "./errors.ts";
 import { abortable } from "./limits/shared-value.ts";
+import type { Step, StepContext } from "./run-steps.ts";
 
 /** Turns what a driver's own code throws into a DriverError; `place` says where, for the message. */
 export type MapError = (error: unknown, place: string) => unknown;

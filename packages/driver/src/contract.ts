@@ -1,8 +1,10 @@
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Connection, LabelConfig, PoolConfig, ProviderConfig } from "./config/compiled.ts";
 import type { DriverConfig } from "./config/driver-config.ts";
-import type { ImageTag, Offers } from "./offers.ts";
+import type { Offers } from "./offers.ts";
 import type { Resources } from "./resources.ts";
+import type { Step, StepContext } from "./run-steps.ts";
+import type { ExternalId, ImageTag, Tag } from "./tags.ts";
 
 /**
  * What a driver is: it makes and unmakes machines and says what it sees. It never writes the tree, never chooses a
@@ -19,6 +21,7 @@ export interface Driver<Config extends ProviderConfig = ProviderConfig> {
   open(config: Config, context: DriverContext): Promise<Provider>;
 }
 
+/** What a driver can do; the launcher asks nothing else of it. */
 export interface Capabilities {
   /** It can launch new machines. False: it only offers what its inventory lists. */
   readonly launches: boolean;
@@ -54,6 +57,7 @@ export interface Evidence {
   tagOf(type: string, id: string): Tag | null;
 }
 
+/** A structured log: facts first, then one line for people. */
 export interface Log {
   debug(facts: object, text: string): void;
   info(facts: object, text: string): void;
@@ -76,18 +80,7 @@ export interface Scanner {
   }): Promise<{ readonly address: string; readonly family: 4 | 6; readonly hostKeys: readonly string[] }>;
 }
 
-/** Names a resource as ours: put on it when it is made, found by it afterwards. */
-export interface Tag {
-  readonly installation: string;
-  readonly provider: string;
-  readonly pool: string;
-  /** Ten digits. */
-  readonly nodeId: string;
-}
-
-/** A cloud's own name of a machine: a string, or an object where one string is not enough. */
-export type ExternalId = string | { readonly [key: string]: unknown };
-
+/** What a launch is to make. */
 export interface CreateOrder {
   readonly tag: Tag;
   /** `np<node id>`: at most 15 characters, as Windows wants. */
@@ -104,6 +97,7 @@ export interface CreateOrder {
   readonly attempt: number;
 }
 
+/** What drivers learn of the request that a machine is made for. */
 export interface RequestFacts {
   readonly id: string;
   readonly labels: readonly string[];
@@ -113,23 +107,6 @@ export interface RequestFacts {
   readonly eventId: string | null;
   readonly createdTime: number | null;
   readonly tenantName: string | null;
-}
-
-/** One step of a create or delete, yielded before it is done. */
-export interface Step {
-  /** A short name, shown by `explain` and in metrics: "server", "wait", "floating-ip". */
-  readonly step: string;
-  /** For what follows up to the next yield, milliseconds. The runner aborts the signal when it has passed. */
-  readonly deadlineMs: number;
-  /** Stored durably before the runner goes on. `externalId` goes to the node record. */
-  readonly save?: { readonly externalId?: ExternalId };
-}
-
-export interface StepContext {
-  /** Every await inside a step must end when this aborts. */
-  readonly signal: AbortSignal;
-  /** What was saved last for this node, by this process or by one before it. */
-  readonly externalId: ExternalId | null;
 }
 
 /** A machine that is up, as the cloud describes it. */
@@ -182,6 +159,7 @@ export interface InventoryItem {
   readonly connection: Connection;
 }
 
+/** Whether a host of the inventory answers; if not, why. */
 export type ProbeResult =
   | { readonly alive: true; readonly machine: Machine }
   | { readonly alive: false; readonly why: string };

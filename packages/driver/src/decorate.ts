@@ -1,8 +1,9 @@
 import type { Clock } from "@nodeyard/runtime";
 import { Calls, type MapError } from "./calls.ts";
-import type { Provider, Step, StepContext } from "./contract.ts";
+import type { Provider } from "./contract.ts";
 import { asDriverError, DriverError, type DriverErrorKind } from "./errors.ts";
 import type { Offers } from "./offers.ts";
+import type { Step, StepContext } from "./run-steps.ts";
 
 /** A call to the cloud; for a generator it is one step of it. */
 export type CallName =

@@ -18,7 +18,7 @@ export * from "./config/driver-config.ts";
 export { type About, Field, type Note } from "./config/field.ts";
 export * from "./config/images.ts";
 export { commonOf, compileLabels, compilePools } from "./config/pools.ts";
-export { Reader } from "./config/reader.ts";
+export { type ConfigFinding, Reader } from "./config/reader.ts";
 export * from "./config/section.ts";
 export * from "./config/vocabulary.ts";
 export * from "./config/words.ts";
@@ -34,21 +34,20 @@ export {
   typedErrors,
 } from "./decorate.ts";
 export { asDriverError, DriverError, type DriverErrorKind } from "./errors.ts";
-export { memoryEvidence } from "./leaks/evidence.ts";
 export {
   idText,
   type KnownNodes,
   type LeakSweepResult,
   leaked,
+  memoryEvidence,
   resourceKey,
   type SweepContext,
-} from "./leaks/leaked.ts";
+} from "./leaks.ts";
 export { RateLimiter, type RateLimiterOptions } from "./limits/rate-limiter.ts";
 export { abortable, SharedValue, type SharedValueOptions } from "./limits/shared-value.ts";
 export type * from "./offers.ts";
 export * from "./resources.ts";
+export { type RunOptions, runSteps, type Step, type StepContext } from "./run-steps.ts";
 export { driverScanner } from "./scanner.ts";
-export { type RunOptions, runSteps } from "./steps/run.ts";
 export * from "./tags.ts";
-export { formatTemplate } from "./templates/format.ts";
-export { requestFields } from "./templates/request-fields.ts";
+export { formatTemplate, requestFields } from "./templates.ts";

@@ -1,5 +1,6 @@
 import type { LabelConfig, PoolConfig } from "./config/compiled.ts";
-import type { ExternalId, Step, StepContext, Tag } from "./contract.ts";
+import type { Step, StepContext } from "./run-steps.ts";
+import type { ExternalId, ImageTag, Tag } from "./tags.ts";
 
 /**
  * What some clouds have beyond machines. A provider leaves out what its cloud has not; whoever asks must do without.
@@ -13,6 +14,7 @@ export interface Offers {
   readonly handover?: Handover;
 }
 
+/** Availability zones. */
 export interface Zones {
   /**
    * The zones a pool that names none may use, sorted and not empty. Asked when the provider opens and at every slow
@@ -21,6 +23,7 @@ export interface Zones {
   list(pool: PoolConfig, signal: AbortSignal): Promise<readonly string[]>;
 }
 
+/** What machines are bought as. */
 export interface Types {
   /**
    * What machines of the label are bought as in one place: flavour, and market where there are several. Labels of one type
@@ -29,11 +32,13 @@ export interface Types {
   of(label: LabelConfig): string;
 }
 
+/** Consoles of machines. */
 export interface Console {
   /** What the machine wrote to its console, its end if there is much; null: there is none (any more). */
   read(tag: Tag, context: StepContext): Promise<string | null>;
 }
 
+/** What happens between two users of a machine. */
 export interface Handover {
   /**
    * Before a ready node that nobody had is delivered: resolves when its machine is as its next user may expect it, for instance when it
@@ -56,16 +61,7 @@ export type NodeUse = "used" | "unused" | "between";
 /** By node id. */
 export type NodeUses = (tags: readonly Tag[]) => Promise<ReadonlyMap<string, NodeUse>>;
 
-/** Names an image in the cloud as ours: put on it when it is uploaded, found by it afterwards. */
-export interface ImageTag {
-  readonly installation: string;
-  readonly provider: string;
-  readonly image: string;
-  readonly buildId: string;
-  /** Ten digits. */
-  readonly uploadId: string;
-}
-
+/** What an upload is to make. */
 export interface UploadOrder {
   readonly tag: ImageTag;
   /** What the cloud shall call it: the provider's `image-name-format` filled in. */

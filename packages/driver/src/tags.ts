@@ -1,5 +1,24 @@
-import type { Tag } from "./contract.ts";
-import type { ImageTag } from "./offers.ts";
+/** Names a resource as ours: put on it when it is made, found by it afterwards. */
+export interface Tag {
+  readonly installation: string;
+  readonly provider: string;
+  readonly pool: string;
+  /** Ten digits. */
+  readonly nodeId: string;
+}
+
+/** A cloud's own name of a machine: a string, or an object where one string is not enough. */
+export type ExternalId = string | { readonly [key: string]: unknown };
+
+/** Names an image in the cloud as ours: put on it when it is uploaded, found by it afterwards. */
+export interface ImageTag {
+  readonly installation: string;
+  readonly provider: string;
+  readonly image: string;
+  readonly buildId: string;
+  /** Ten digits. */
+  readonly uploadId: string;
+}
 
 // The old names, so that what Nodepool made is read, and the installation, which it had not.
 const NODE = "nodepool_node_id";
@@ -18,6 +37,7 @@ export function machineMetadata({ installation, provider, pool, nodeId }: Tag): 
   return { [NODE]: nodeId, [POOL]: pool, [PROVIDER]: provider, [INSTALLATION]: installation };
 }
 
+/** The same for an image. */
 export function imageMetadata(tag: ImageTag): Metadata {
   return {
     [BUILD]: tag.buildId,
@@ -40,6 +60,7 @@ export function tagOf(metadata: Readonly<Record<string, unknown>>): Tag | null {
   return whole(tag) && NUMBER.test(tag.nodeId) ? tag : null;
 }
 
+/** The same of an image. */
 export function imageTagOf(metadata: Readonly<Record<string, unknown>>): ImageTag | null {
   const text = reader(metadata);
   const tag = {
@@ -64,6 +85,7 @@ export function sameNode(a: Tag | null, b: Tag): boolean {
   );
 }
 
+/** Whether both name the same upload. */
 export function sameImage(a: ImageTag, b: ImageTag): boolean {
   return (
     a.installation === b.installation &&

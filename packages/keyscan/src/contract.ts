@@ -1,10 +1,4 @@
-/** What a scan needs of time; milliseconds. Structural, so that any clock with these two methods fits. */
-export interface ScanClock {
-  /** Time since an arbitrary start. It never goes back. */
-  monotonic(): number;
-  setTimer(ms: number, fn: () => void): { cancel(): void };
-}
-
+/** Where a connection goes. */
 export interface Address {
   readonly address: string;
   readonly family: 4 | 6;
@@ -41,6 +35,7 @@ export interface ExchangeMethod {
   start(): Agreement;
 }
 
+/** What to scan. */
 export interface ScanTarget {
   readonly host: string;
   readonly port: number;
@@ -51,11 +46,13 @@ export interface ScanTarget {
   readonly signal?: AbortSignal;
 }
 
+/** What was found: the address that answered, and its keys. */
 export interface ScanResult extends Address {
   /** "<type> <base64>", each key once: ed25519, the ECDSA curves by size, RSA. Empty when no keys were wanted. */
   readonly hostKeys: readonly string[];
 }
 
+/** Scans hosts, many at once. */
 export interface Scanner {
   /**
    * Rejects with a KeyscanError, or with the signal's reason as soon as it aborts.

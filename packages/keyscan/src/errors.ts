@@ -1,13 +1,7 @@
-/** Base of what a scan rejects with. `code` is stable and meant for programs. */
-export class KeyscanError extends Error {
-  readonly code: string;
+import { messageOf, NodeyardError } from "@nodeyard/runtime";
 
-  constructor(code: string, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.name = new.target.name;
-    this.code = code;
-  }
-}
+/** Base of what a scan rejects with. `code` is stable and meant for programs. */
+export class KeyscanError extends NodeyardError {}
 
 /** The target was not ready in time; `cause` is the last failure. */
 export class ScanTimeoutError extends KeyscanError {
@@ -44,14 +38,13 @@ export class ScanQueueFullError extends KeyscanError {
   }
 }
 
-/** True for what no second try can mend. */
+/** Whether another try cannot help. */
 export function isFinal(error: unknown): boolean {
   return error instanceof HostKeyProofError || error instanceof NoCommonAlgorithmError;
 }
 
 /** The text of whatever was thrown, with the reason where the runtime gives a code only. */
 export function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
   if (error instanceof AggregateError) return error.errors.map(describe).join("; ");
-  return error.message || String((error as { code?: unknown }).code ?? error.name);
+  return messageOf(error) || String((error as { code?: unknown }).code ?? "unknown error");
 }

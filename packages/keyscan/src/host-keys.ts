@@ -1,9 +1,15 @@
-import type { ScanClock } from "./contract.ts";
+import { type Clock, sleep } from "@nodeyard/runtime";
+import type { Address } from "./contract.ts";
 import { HostKeyProofError, NoCommonAlgorithmError } from "./errors.ts";
-import type { Opened } from "./probe.ts";
 import { type Greeting, readHostKey, type Secrets } from "./ssh/handshake.ts";
-import { type KeyType, keyTypesOf } from "./ssh/key-types.ts";
-import { pause } from "./time.ts";
+import { type KeyType, keyTypesOf } from "./ssh/proof.ts";
+
+/** A connection that answered: it accepted and, where keys are wanted, greeted as an SSH server. */
+export interface Opened {
+  readonly to: Address;
+  readonly greeting: Greeting | undefined;
+  close(): void;
+}
 
 /** Failed exchanges per further key, after which the server evidently does not have it. */
 const EXCHANGES = 3;
@@ -19,7 +25,7 @@ const LONGEST_RETRY_MS = 2_000;
 export async function readKeys(
   greeting: Greeting,
   open: () => Promise<Opened>,
-  handles: { readonly clock: ScanClock; readonly secrets: Secrets },
+  handles: { readonly clock: Clock; readonly secrets: Secrets },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const [first, ...others] = keyTypesOf(greeting.lists[1]!);
@@ -53,17 +59,13 @@ async function readFurther(
   return undefined;
 }
 
-async function openAgain(
-  open: () => Promise<Opened>,
-  clock: ScanClock,
-  signal: AbortSignal,
-): Promise<Opened> {
+async function openAgain(open: () => Promise<Opened>, clock: Clock, signal: AbortSignal): Promise<Opened> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await open();
     } catch {
       signal.throwIfAborted();
-      await pause(clock, Math.min(LONGEST_RETRY_MS, attempt * RETRY_MS), signal);
+      await sleep(clock, Math.min(LONGEST_RETRY_MS, attempt * RETRY_MS), signal);
     }
   }
 }

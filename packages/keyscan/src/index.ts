@@ -2,7 +2,6 @@ export type {
   Address,
   Connect,
   Resolve,
-  ScanClock,
   Scanner,
   ScanResult,
   ScanTarget,

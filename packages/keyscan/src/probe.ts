@@ -1,11 +1,11 @@
-import type { Address, Connect, Resolve, ScanClock, ScanResult, ScanTarget, Wire } from "./contract.ts";
+import { type Clock, deadline, sleep } from "@nodeyard/runtime";
+import type { Address, Connect, Resolve, ScanResult, ScanTarget, Wire } from "./contract.ts";
 import { ScanTimeoutError } from "./errors.ts";
-import { readKeys } from "./host-keys.ts";
-import { type Greeting, greet, type Secrets } from "./ssh/handshake.ts";
-import { limit, pause } from "./time.ts";
+import { type Opened, readKeys } from "./host-keys.ts";
+import { greet, type Secrets } from "./ssh/handshake.ts";
 
 export interface Handles {
-  readonly clock: ScanClock;
+  readonly clock: Clock;
   readonly connect: Connect;
   readonly resolve: Resolve;
   readonly secrets: Secrets;
@@ -16,13 +16,6 @@ export const CONNECTION_MS = 10_000;
 /** Between the starts of connections to the addresses of one host (RFC 8305 section 5). */
 const ADDRESS_DELAY_MS = 250;
 const MAX_ADDRESSES = 8;
-
-/** A connection that answered: it accepted and, where keys are wanted, greeted as an SSH server. */
-export interface Opened {
-  readonly to: Address;
-  readonly greeting: Greeting | undefined;
-  close(): void;
-}
 
 /**
  * One round: resolve, reach one address, read its keys. Rejects with whatever went wrong first. `patienceMs` is for the first
@@ -63,7 +56,7 @@ async function reach(
   let winner: number | undefined;
   const attempts = addresses.map(async (to, index) => {
     const stop = AbortSignal.any([racers[index]!.signal, signal]);
-    if (index > 0) await pause(handles.clock, index * ADDRESS_DELAY_MS, stop);
+    if (index > 0) await sleep(handles.clock, index * ADDRESS_DELAY_MS, stop);
     const opened = await open(target, to, handles, patienceMs, stop);
     winner ??= index;
     if (winner !== index) opened.close();
@@ -88,27 +81,27 @@ async function open(
 ): Promise<Opened> {
   const late = (ms: number) => () =>
     new ScanTimeoutError(`${to.address}:${target.port} was silent for ${ms} ms`);
-  const bound = limit(handles.clock, CONNECTION_MS, late(CONNECTION_MS), signal);
+  const bound = deadline(handles.clock, CONNECTION_MS, late(CONNECTION_MS), signal);
   const quiet = new AbortController();
   try {
     const wire = await handles.connect(to, target.port, AbortSignal.any([bound.signal, quiet.signal]));
     const close = () => {
-      bound.end();
+      bound.cancel();
       wire.close();
     };
     if (!target.keys) return { to, greeting: undefined, close };
-    const silence = limit(handles.clock, patienceMs, late(patienceMs), bound.signal);
+    const silence = deadline(handles.clock, patienceMs, late(patienceMs), bound.signal);
     silence.signal.addEventListener("abort", () => quiet.abort(silence.signal.reason), { once: true });
     try {
-      return { to, greeting: await greet(heard(wire, silence.end)), close };
+      return { to, greeting: await greet(heard(wire, silence.cancel)), close };
     } catch (error) {
       close();
       throw error;
     } finally {
-      silence.end();
+      silence.cancel();
     }
   } catch (error) {
-    bound.end();
+    bound.cancel();
     throw error;
   }
 }

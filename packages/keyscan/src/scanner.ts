@@ -1,13 +1,14 @@
+import { backoff, deadline, type Random, sleep } from "@nodeyard/runtime";
 import type { Scanner, ScanResult, ScanTarget } from "./contract.ts";
 import { describe, isFinal, ScanTimeoutError } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { CONNECTION_MS, type Handles, probe } from "./probe.ts";
-import { limit, pause } from "./time.ts";
 
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 2_000;
 const LEAST_PATIENCE_MS = 1_000;
 
+/** How much a scanner does at once. */
 export interface ScannerLimits {
   /** Scans at once; further ones wait, and waiting does not count against their time-out. */
   readonly active: number;
@@ -15,18 +16,18 @@ export interface ScannerLimits {
   readonly waiting: number;
 }
 
-/** The scanner over explicit handles; `createScanner` fills in the machine's own. */
-export function scannerOver(handles: Handles, float: () => number, limits: ScannerLimits): Scanner {
-  const gate = new Gate(limits.active, limits.waiting);
-  return { scan: (target) => gate.run(() => scan(target, handles, float), target.signal) };
+/** The scanner over explicit handles; `random` spreads retries, so that many scans of one host do not march in step. */
+export function scannerOver(handles: Handles, random: Random, { active, waiting }: ScannerLimits): Scanner {
+  const gate = new Gate(active, waiting);
+  return { scan: (target) => gate.run(() => scan(target, handles, random), target.signal) };
 }
 
-async function scan(target: ScanTarget, handles: Handles, float: () => number): Promise<ScanResult> {
+async function scan(target: ScanTarget, handles: Handles, random: Random): Promise<ScanResult> {
   let last: unknown;
   const where = `${target.host}:${target.port}`;
   const late = () => new ScanTimeoutError(`${where} was not ready within ${target.timeoutMs} ms`);
   const began = handles.clock.monotonic();
-  const bound = limit(handles.clock, target.timeoutMs, late, target.signal);
+  const bound = deadline(handles.clock, target.timeoutMs, late, target.signal);
   try {
     for (let attempt = 0; ; attempt++) {
       try {
@@ -35,7 +36,7 @@ async function scan(target: ScanTarget, handles: Handles, float: () => number): 
         if (bound.signal.aborted || isFinal(error)) throw error;
         last = error;
       }
-      await pause(handles.clock, retryDelay(attempt, float), bound.signal);
+      await sleep(handles.clock, backoff(random, attempt, FIRST_RETRY_MS, LONGEST_RETRY_MS), bound.signal);
     }
   } catch (error) {
     target.signal?.throwIfAborted();
@@ -45,7 +46,7 @@ async function scan(target: ScanTarget, handles: Handles, float: () => number): 
       cause: last,
     });
   } finally {
-    bound.end();
+    bound.cancel();
   }
 }
 
@@ -56,10 +57,4 @@ async function scan(target: ScanTarget, handles: Handles, float: () => number): 
  */
 function patience(waitedMs: number): number {
   return Math.min(CONNECTION_MS, Math.max(LEAST_PATIENCE_MS, waitedMs / 4));
-}
-
-/** Doubles up to the cap, spread by 40 % either way so that many scans of one host do not march in step. */
-function retryDelay(attempt: number, float: () => number): number {
-  const base = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempt, 10));
-  return base * (0.6 + 0.8 * float());
 }

@@ -6,7 +6,7 @@ import { connect } from "../src/edge/network.ts";
 import { secrets } from "../src/edge/secrets.ts";
 import { type Connect, createScanner, KeyscanError, type Wire } from "../src/index.ts";
 import { greet, readHostKey } from "../src/ssh/handshake.ts";
-import { KEY_TYPES } from "../src/ssh/key-types.ts";
+import { KEY_TYPES } from "../src/ssh/proof.ts";
 
 /** A peer that sends these chunks, whatever it is told, and then ends. */
 function scripted(chunks: readonly Uint8Array[]): Wire {

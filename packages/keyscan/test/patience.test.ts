@@ -1,5 +1,5 @@
 import { connect as netConnect } from "node:net";
-import { systemClock, VirtualClock } from "@nodeyard/runtime";
+import { systemClock, systemRandom, VirtualClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { requireSshd, startSshd } from "../../../testing/sshd/index.ts";
 import { createScanner, type Wire } from "../src/index.ts";
@@ -69,7 +69,7 @@ async function scanned(silentMs: number, timeoutMs: number) {
     return { write() {}, read: () => said.promise, close: () => timer?.cancel() };
   };
   const resolve = async () => [{ address: "127.0.0.1", family: 4 as const }];
-  const scanner = createScanner({ clock, connect, resolve, random: { float: () => 0.5 } });
+  const scanner = createScanner({ clock, connect, resolve, random: { ...systemRandom, float: () => 0.5 } });
   const scan = scanner.scan({ host: "silent", port: 22, keys: true, timeoutMs }).catch((error) => error);
   await clock.advance(timeoutMs);
   const error = await scan;

@@ -7,7 +7,7 @@ const TESTS = "packages/nodeyard/test/launcher";
 
 /** Sweeps, inventories, clocks and breakers. */
 export const SWEEPS: readonly Mutant[] = [
-  ...faultsIn("packages/driver/src/leaks/leaked.ts", [
+  ...faultsIn("packages/driver/src/leaks.ts", [
     {
       name: "foreign-machines-go",
       breaks: "rule 5",

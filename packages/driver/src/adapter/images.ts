@@ -1,6 +1,7 @@
-import type { ExternalId, Step, StepContext } from "../contract.ts";
 import { abortable } from "../limits/shared-value.ts";
-import type { ImageStore, ImageTag, UploadOrder } from "../offers.ts";
+import type { ImageStore, UploadOrder } from "../offers.ts";
+import type { Step, StepContext } from "../run-steps.ts";
+import type { ExternalId, ImageTag } from "../tags.ts";
 import { imageMetadata, imageTagOf, sameImage } from "../tags.ts";
 import { type AdapterParts, CALL_MS, found } from "./drive.ts";
 import type { Adapter } from "./types.ts";

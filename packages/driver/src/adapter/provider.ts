@@ -1,18 +1,11 @@
-import type {
-  CreateOrder,
-  ExternalId,
-  Machine,
-  Provider,
-  Resource,
-  Step,
-  StepContext,
-  Tag,
-} from "../contract.ts";
+import type { CreateOrder, Machine, Provider, Resource } from "../contract.ts";
 import { provide } from "../decorate.ts";
 import { DriverError } from "../errors.ts";
-import { idText } from "../leaks/leaked.ts";
+import { idText } from "../leaks.ts";
 import { abortable } from "../limits/shared-value.ts";
 import type { Offers } from "../offers.ts";
+import type { Step, StepContext } from "../run-steps.ts";
+import type { ExternalId, Tag } from "../tags.ts";
 import { imageTagOf, machineMetadata, sameNode, tagOf } from "../tags.ts";
 import { type AdapterParts, CALL_MS, drive, driveTo, found } from "./drive.ts";
 import { imagesOf } from "./images.ts";

@@ -1,9 +1,9 @@
 import type { Connection, LabelConfig, PoolConfig, ProviderConfig } from "../config/compiled.ts";
-import type { CreateOrder, DriverContext, ExternalId } from "../contract.ts";
+import type { CreateOrder, DriverContext } from "../contract.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
 import type { UploadOrder } from "../offers.ts";
 import type { Resources } from "../resources.ts";
-import type { Metadata } from "../tags.ts";
+import type { ExternalId, Metadata } from "../tags.ts";
 
 /**
  * The state-machine adapter: the way drivers of Nodepool's newer framework are written (docs/contract/drivers.md, "State-machine

@@ -2,17 +2,9 @@ import type { ZodType } from "zod";
 import { commonProvider } from "./common-keys.ts";
 import type { ProviderConfig } from "./compiled.ts";
 import type { Note } from "./field.ts";
-import { Reader } from "./reader.ts";
+import { type ConfigFinding, Reader } from "./reader.ts";
 import { section, type Table, type Values } from "./section.ts";
 import type { Entry } from "./words.ts";
-
-/** A finding about a value in the file. `path` is relative to the provider: ["pools", 0, "labels", 1, "name"]. */
-export interface ConfigFinding {
-  readonly severity: "error" | "warning";
-  readonly path: readonly (string | number)[];
-  /** One sentence: what is wrong with which value, and what to write instead. */
-  readonly message: string;
-}
 
 /** What a driver needs from the rest of the file to compile its part. */
 export interface LoadContext {

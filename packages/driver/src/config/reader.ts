@@ -1,8 +1,15 @@
-import type { ConfigFinding } from "./driver-config.ts";
 import { isMapping, toNumber } from "./vocabulary.ts";
 
 type Path = readonly (string | number)[];
 type Raw = Readonly<Record<string, unknown>>;
+
+/** A finding about a value in the file. `path` is relative to the provider: ["pools", 0, "labels", 1, "name"]. */
+export interface ConfigFinding {
+  readonly severity: "error" | "warning";
+  readonly path: readonly (string | number)[];
+  /** One sentence: what is wrong with which value, and what to write instead. */
+  readonly message: string;
+}
 
 /**
  * Takes values out of one mapping as the loader does: unknown keys are not looked at, null means absent, and

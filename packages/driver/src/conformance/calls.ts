@@ -1,9 +1,7 @@
 import { driverProblem, providerProblem } from "../check.ts";
 import { DriverError } from "../errors.ts";
 import { exceeded } from "../resources.ts";
-import type { Bench, TestKit } from "./rig.ts";
-
-type With = (body: (bench: Bench) => Promise<void>) => () => Promise<void>;
+import type { TestKit, With } from "./rig.ts";
 
 /** Lists, amounts, errors and closing. */
 export function callTests({ test, expect }: TestKit, run: With): void {

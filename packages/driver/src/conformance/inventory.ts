@@ -1,7 +1,5 @@
 import { DriverError } from "../errors.ts";
-import type { Bench, TestKit } from "./rig.ts";
-
-type With = (body: (bench: Bench) => Promise<void>) => () => Promise<void>;
+import type { TestKit, With } from "./rig.ts";
 
 /** Drivers that offer what exists instead of launching. */
 export function noLaunchTests({ test, expect }: TestKit, run: With): void {

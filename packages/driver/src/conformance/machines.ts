@@ -1,8 +1,6 @@
-import type { ExternalId, Provider, Step } from "../contract.ts";
-import { DriverError } from "../errors.ts";
-import type { Bench, TestKit } from "./rig.ts";
-
-type With = (body: (bench: Bench) => Promise<void>) => () => Promise<void>;
+import type { StepContext } from "../run-steps.ts";
+import type { ExternalId } from "../tags.ts";
+import type { TestKit, With } from "./rig.ts";
 
 const ID = "0000000042";
 
@@ -40,7 +38,9 @@ export function machineTests({ test, expect }: TestKit, run: With): void {
       run(async (bench) => {
         for (let crash = 1; crash <= 20; crash++) {
           const id = String(crash).padStart(10, "0");
-          const left = await crashAfter(bench, await bench.open(), id, crash, stored);
+          const provider = await bench.open();
+          const create = (context: StepContext) => provider.create(bench.order(id), context);
+          const left = await bench.cutOff(create, crash, { stored });
           const next = await bench.open();
           const { externalId } = await bench.create(next, id, left.externalId);
           expect((await bench.machinesOf(next, id)).length).toBe(1);
@@ -58,7 +58,8 @@ export function machineTests({ test, expect }: TestKit, run: With): void {
       const provider = await bench.open();
       for (let cancel = 1; cancel <= 20; cancel++) {
         const id = String(cancel).padStart(10, "0");
-        const ended = await cancelWithin(bench, provider, id, cancel);
+        const create = (context: StepContext) => provider.create(bench.order(id), context);
+        const { ended } = await bench.cutOff(create, cancel, { abort: true });
         await bench.rig.settle();
         await bench.remove(provider, id, null);
         await bench.rig.settle();
@@ -106,42 +107,4 @@ export function removalTests({ test, expect }: TestKit, run: With): void {
       await bench.remove(provider, ID, again.externalId);
     }),
   );
-}
-
-/** Runs a create up to its `yields`-th yield and forgets it there, as a killed process does. */
-async function crashAfter(bench: Bench, provider: Provider, id: string, yields: number, stored: boolean) {
-  const context = { signal: new AbortController().signal, externalId: null };
-  const steps = provider.create(bench.order(id), context);
-  let externalId: ExternalId | null = null;
-  for (let count = 0; count < yields; count++) {
-    const next = await attempt(bench.rig.drive(steps.next()));
-    if (next === undefined || next.done) return { externalId, ended: next?.done === true };
-    if (stored) externalId = next.value.save?.externalId ?? externalId;
-  }
-  return { externalId, ended: false };
-}
-
-/** Aborts while the code after the `step`-th yield is under way. True when the create had ended before. */
-async function cancelWithin(bench: Bench, provider: Provider, id: string, step: number): Promise<boolean> {
-  const controller = new AbortController();
-  const steps = provider.create(bench.order(id), { signal: controller.signal, externalId: null });
-  for (let count = 0; count < step; count++) {
-    const next = await attempt(bench.rig.drive(steps.next()));
-    if (next === undefined || next.done) return next?.done === true;
-  }
-  const underWay = steps.next();
-  controller.abort(new DriverError("timeout", "the test gives up"));
-  await attempt(bench.rig.drive(underWay));
-  await attempt(bench.rig.drive(steps.return(undefined as never)));
-  return false;
-}
-
-/** Undefined for a step that failed: the driver under test may be one that fails now and then. */
-async function attempt<T>(next: Promise<IteratorResult<Step, T>>) {
-  try {
-    return await next;
-  } catch (error) {
-    if (error instanceof DriverError) return undefined;
-    throw error;
-  }
 }

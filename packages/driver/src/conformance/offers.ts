@@ -1,10 +1,8 @@
-import type { ExternalId, Provider, Resource, Step, StepContext } from "../contract.ts";
+import type { Provider, Resource } from "../contract.ts";
 import { DriverError } from "../errors.ts";
-import type { ImageStore, ImageTag, NodeUse, UploadOrder } from "../offers.ts";
-import { runSteps } from "../steps/run.ts";
-import { Bench, OTHER_INSTALLATION, type TestKit } from "./rig.ts";
-
-type With = (body: (bench: Bench) => Promise<void>) => () => Promise<void>;
+import type { ImageStore, NodeUse, UploadOrder } from "../offers.ts";
+import type { ExternalId, ImageTag } from "../tags.ts";
+import { Bench, OTHER_INSTALLATION, type TestKit, type With } from "./rig.ts";
 
 /** What a provider offers beyond machines, as far as it does. */
 export function offerTests({ test, expect }: TestKit, run: With): void {
@@ -125,7 +123,7 @@ export function imageTests({ test, expect }: TestKit, run: With): void {
       withStore(async (bench) => {
         for (let crash = 1; crash <= 20; crash++) {
           const id = String(crash).padStart(10, "0");
-          const left = await new Shop(bench, await bench.open()).cutOff(id, crash, stored);
+          const left = await new Shop(bench, await bench.open()).cutOff(id, crash, { stored });
           const next = new Shop(bench, await bench.open());
           const again = await next.upload(id, left.externalId);
           expect((await next.imagesOf(id)).map((image) => image.id)).toEqual([again.id]);
@@ -142,7 +140,7 @@ export function imageTests({ test, expect }: TestKit, run: With): void {
     withStore(async (bench, shop) => {
       for (let cancel = 1; cancel <= 20; cancel++) {
         const id = String(cancel).padStart(10, "0");
-        const left = await shop.cutOff(id, cancel, false, true);
+        const left = await shop.cutOff(id, cancel, { abort: true });
         await bench.rig.settle();
         await shop.remove(id, null);
         await bench.rig.settle();
@@ -206,7 +204,7 @@ class Shop {
       sent = bytes;
     });
     const id = await this.#bench.persist(() =>
-      this.#run(
+      this.#bench.run(
         (context) => this.store.upload(order, context),
         saved,
         async (externalId) => {
@@ -219,7 +217,7 @@ class Shop {
 
   async remove(uploadId: string, externalId: ExternalId | null): Promise<void> {
     await this.#bench.persist(() =>
-      this.#run((context) => this.store.remove(this.tag(uploadId), context), externalId),
+      this.#bench.run((context) => this.store.remove(this.tag(uploadId), context), externalId),
     );
   }
 
@@ -232,50 +230,19 @@ class Shop {
     );
   }
 
-  /** Runs an upload up to its `yields`-th yield and forgets it there, or aborts what follows. */
-  async cutOff(uploadId: string, yields: number, stored: boolean, abort = false) {
-    const { rig } = this.#bench;
-    const controller = new AbortController();
+  /** As `Bench.cutOff`. */
+  async cutOff(
+    uploadId: string,
+    yields: number,
+    how: { readonly stored?: boolean; readonly abort?: boolean },
+  ) {
     const order = await this.#order(uploadId, () => {});
-    const steps = this.store.upload(order, { signal: controller.signal, externalId: null });
-    let externalId: ExternalId | null = null;
-    for (let count = 0; count < yields; count++) {
-      const next = await attempt(rig.drive(steps.next()));
-      if (next === undefined || next.done) return { externalId, ended: next?.done === true };
-      if (stored) externalId = next.value.save?.externalId ?? externalId;
-    }
-    if (abort) {
-      const underWay = steps.next();
-      controller.abort(new DriverError("timeout", "the test gives up"));
-      await attempt(rig.drive(underWay));
-      await attempt(rig.drive(steps.return(undefined as never)));
-    }
-    return { externalId, ended: false };
+    return this.#bench.cutOff((context) => this.store.upload(order, context), yields, how);
   }
 
   async #order(uploadId: string, progress: (sent: number) => void): Promise<UploadOrder> {
     const image = await this.#bench.rig.image!();
     const name = `conformance-${uploadId}`;
     return { ...image, tag: this.tag(uploadId), name, metadata: { os: "linux" }, progress };
-  }
-
-  #run<T>(
-    start: (context: StepContext) => AsyncGenerator<Step, T, void>,
-    externalId: ExternalId | null,
-    save: (id: ExternalId) => Promise<void> = async () => {},
-  ): Promise<T> {
-    const { clock, drive } = this.#bench.rig;
-    const { signal } = new AbortController();
-    return drive(runSteps<T>(start, { clock, signal, externalId, save }));
-  }
-}
-
-/** Undefined for a step that failed: the driver under test may be one that fails now and then. */
-async function attempt<T>(next: Promise<IteratorResult<Step, T>>) {
-  try {
-    return await next;
-  } catch (error) {
-    if (error instanceof DriverError) return undefined;
-    throw error;
   }
 }

@@ -1,8 +1,6 @@
 import type { Provider, Resource } from "../contract.ts";
-import { leaked } from "../leaks/leaked.ts";
-import { Bench, INSTALLATION, OTHER_INSTALLATION, type TestKit } from "./rig.ts";
-
-type With = (body: (bench: Bench) => Promise<void>) => () => Promise<void>;
+import { leaked } from "../leaks.ts";
+import { Bench, INSTALLATION, OTHER_INSTALLATION, type TestKit, type With } from "./rig.ts";
 
 /** Nothing is deleted but what is ours, and is known to be without a record. */
 export function ownershipTests({ test, expect }: TestKit, run: With): void {

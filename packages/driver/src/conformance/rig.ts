@@ -1,17 +1,10 @@
 import type { Clock } from "@nodeyard/runtime";
 import type { LabelConfig, PoolConfig } from "../config/compiled.ts";
-import type {
-  CreateOrder,
-  ExternalId,
-  InventoryItem,
-  Machine,
-  Provider,
-  Resource,
-  Tag,
-} from "../contract.ts";
+import type { CreateOrder, InventoryItem, Machine, Provider, Resource } from "../contract.ts";
 import { asDriverError, DriverError } from "../errors.ts";
 import type { UploadOrder } from "../offers.ts";
-import { runSteps } from "../steps/run.ts";
+import { runSteps, type Step, type StepContext } from "../run-steps.ts";
+import type { ExternalId, Tag } from "../tags.ts";
 
 /** What the suite needs of a driver and of the cloud behind it. Made anew for each test. */
 export interface ConformanceRig {
@@ -56,6 +49,9 @@ export interface TestKit {
 export const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
 export const OTHER_INSTALLATION = "c2c4f8d0-3b7a-4d0e-8e0f-2a4f4f0b9e02";
 
+/** A test with a bench of its own. */
+export type With = (body: (bench: Bench) => Promise<void>) => () => Promise<void>;
+
 /** Calls in the tests that follow; one rig, one installation. */
 export class Bench {
   readonly rig: ConformanceRig;
@@ -96,18 +92,14 @@ export class Bench {
       externalId = id;
     };
     const machine = await this.persist((attempt) =>
-      this.#run<Machine>(
-        (context) => provider.create(this.order(nodeId, attempt), context),
-        externalId,
-        save,
-      ),
+      this.run<Machine>((context) => provider.create(this.order(nodeId, attempt), context), externalId, save),
     );
     return { machine, externalId };
   }
 
   async remove(provider: Provider, nodeId: string, externalId: ExternalId | null): Promise<void> {
     await this.persist(() =>
-      this.#run<void>((context) => provider.remove(this.tag(nodeId), context), externalId),
+      this.run<void>((context) => provider.remove(this.tag(nodeId), context), externalId),
     );
   }
 
@@ -153,7 +145,7 @@ export class Bench {
     throw new Error("the call should have failed");
   }
 
-  #run<T>(
+  run<T>(
     start: Parameters<typeof runSteps<T>>[0],
     externalId: ExternalId | null,
     save: (id: ExternalId) => Promise<void> = async () => {},
@@ -161,6 +153,42 @@ export class Bench {
     const { clock } = this.rig;
     const signal = new AbortController().signal;
     return this.rig.drive(runSteps<T>(start, { clock, signal, externalId, save }));
+  }
+
+  /**
+   * Runs steps up to the `yields`-th yield and forgets them there, as a killed process does; with `abort`, aborts what follows. A step
+   * that fails ends it too: the driver under test may be one that fails now and then.
+   */
+  async cutOff<T>(
+    start: (context: StepContext) => AsyncGenerator<Step, T, void>,
+    yields: number,
+    { stored = false, abort = false }: { readonly stored?: boolean; readonly abort?: boolean },
+  ): Promise<{ readonly externalId: ExternalId | null; readonly ended: boolean }> {
+    const controller = new AbortController();
+    const steps = start({ signal: controller.signal, externalId: null });
+    let externalId: ExternalId | null = null;
+    for (let count = 0; count < yields; count++) {
+      const next = await attempt(this.rig.drive(steps.next()));
+      if (next === undefined || next.done) return { externalId, ended: next?.done === true };
+      if (stored) externalId = next.value.save?.externalId ?? externalId;
+    }
+    if (abort) {
+      const underWay = steps.next();
+      controller.abort(new DriverError("timeout", "the test gives up"));
+      await attempt(this.rig.drive(underWay));
+      await attempt(this.rig.drive(steps.return(undefined as never)));
+    }
+    return { externalId, ended: false };
+  }
+}
+
+/** Undefined for a step that failed. */
+async function attempt<T>(next: Promise<IteratorResult<Step, T>>) {
+  try {
+    return await next;
+  } catch (error) {
+    if (error instanceof DriverError) return undefined;
+    throw error;
   }
 }
 

@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import type { ExchangeMethod, Wire } from "../contract.ts";
 import { NoCommonAlgorithmError, ScanProtocolError } from "../errors.ts";
 import { Fields, mpint, nameList, string, uint32 } from "./bytes.ts";
-import type { KeyType } from "./key-types.ts";
-import { checkProof } from "./proof.ts";
+import { checkProof, type KeyType } from "./proof.ts";
 import { Transport } from "./transport.ts";
 
 const KEXINIT = 20;

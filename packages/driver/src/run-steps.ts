@@ -1,7 +1,25 @@
 import { type Clock, sleep } from "@nodeyard/runtime";
-import type { ExternalId, Step, StepContext } from "../contract.ts";
-import { asDriverError, DriverError } from "../errors.ts";
+import { asDriverError, DriverError } from "./errors.ts";
+import type { ExternalId } from "./tags.ts";
 
+/** One step of a create or delete, yielded before it is done. */
+export interface Step {
+  /** A short name, shown by `explain` and in metrics: "server", "wait", "floating-ip". */
+  readonly step: string;
+  /** For what follows up to the next yield, milliseconds. The runner aborts the signal when it has passed. */
+  readonly deadlineMs: number;
+  /** Stored durably before the runner goes on. `externalId` goes to the node record. */
+  readonly save?: { readonly externalId?: ExternalId };
+}
+
+export interface StepContext {
+  /** Every await inside a step must end when this aborts. */
+  readonly signal: AbortSignal;
+  /** What was saved last for this node, by this process or by one before it. */
+  readonly externalId: ExternalId | null;
+}
+
+/** How steps are run. */
 export interface RunOptions {
   readonly clock: Clock;
   /** Ends the run at once; it then rejects with this signal's reason. */

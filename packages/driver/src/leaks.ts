@@ -1,5 +1,7 @@
-import type { ExternalId, Resource } from "../contract.ts";
+import type { Evidence, Resource } from "./contract.ts";
+import type { ExternalId, Tag } from "./tags.ts";
 
+/** Whose sweep it is. */
 export interface SweepContext {
   readonly installation: string;
   readonly provider: string;
@@ -7,6 +9,7 @@ export interface SweepContext {
   readonly previous: ReadonlySet<string>;
 }
 
+/** What one sweep found. */
 export interface LeakSweepResult {
   /** Hand to the next sweep as `previous`. */
   readonly suspects: ReadonlySet<string>;
@@ -25,6 +28,7 @@ export interface KnownNodes {
 
 const BRAKE_LEAST = 3;
 const BRAKE_SHARE = 0.1;
+const MOST_EVIDENCE = 20_000;
 
 /**
  * What a cloud has of ours without a record (rule 5). Ours is what carries our installation and provider, all of the
@@ -69,4 +73,18 @@ function sorted(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).map(([name, inner]) => [name, sorted(inner)] as const);
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+}
+
+/** Evidence for as long as the process lives, the newest of it: for tests, and where nothing durable is handed out. */
+export function memoryEvidence(most = MOST_EVIDENCE): Evidence {
+  const tags = new Map<string, Tag>();
+  return {
+    record(type, id, tag) {
+      const key = `${type} ${id}`;
+      tags.delete(key);
+      tags.set(key, tag);
+      if (tags.size > most) tags.delete(tags.keys().next().value!);
+    },
+    tagOf: (type, id) => tags.get(`${type} ${id}`) ?? null,
+  };
 }
