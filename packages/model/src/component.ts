@@ -2,7 +2,9 @@ import { RecordError } from "./errors.ts";
 import { type Fields, odd, readFields, text, texts } from "./fields.ts";
 import { parseObject } from "./json/parse.ts";
 
+/** All states of a component. */
 export const componentStates = ["initializing", "running", "paused", "stopped"] as const;
+/** A state of a component. */
 export type ComponentState = (typeof componentStates)[number];
 
 /** A process, or one of its pools, as it registers itself (docs/contract/records.md, "Component"). */
@@ -26,6 +28,7 @@ export interface ComponentRecord {
   readonly paused: boolean;
 }
 
+/** A component to be registered; what is left out has its default. */
 export type NewComponent = Pick<ComponentRecord, "hostname" | "kind"> & Partial<ComponentRecord>;
 
 const states: ReadonlySet<unknown> = new Set(componentStates);
@@ -60,6 +63,7 @@ export function decodeComponent(data: Uint8Array): ComponentRecord {
   return record as unknown as ComponentRecord;
 }
 
+/** A component with all its members. */
 export function newComponent(values: NewComponent): ComponentRecord {
   const record: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields)) {

@@ -48,26 +48,24 @@ export {
 } from "./failure-record.ts";
 export {
   changeImageBuild,
+  changeImageUpload,
   decodeImageBuild,
+  decodeImageUpload,
   encodeImageBuild,
+  encodeImageUpload,
   type ImageBuildFields,
   type ImageBuildPatch,
   type ImageBuildRecord,
   type ImageBuildState,
-  imageBuildStates,
-  newImageBuild,
-} from "./image-build.ts";
-export {
-  changeImageUpload,
-  decodeImageUpload,
-  encodeImageUpload,
   type ImageUploadFields,
   type ImageUploadPatch,
   type ImageUploadRecord,
   type ImageUploadState,
+  imageBuildStates,
   imageUploadStates,
+  newImageBuild,
   newImageUpload,
-} from "./image-upload.ts";
+} from "./images.ts";
 export { splice } from "./json/splice.ts";
 export {
   decodeLease,

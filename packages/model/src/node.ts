@@ -70,8 +70,11 @@ export interface NodeFields {
   readonly holdExpiration: number | null;
 }
 
+/** A node as it is stored: its fields, and the text that they came from. */
 export type NodeRecord = NodeFields & Stored;
+/** What may be changed of a node; the time of its state follows. */
 export type NodePatch = Partial<Omit<NodeFields, "stateTime">>;
+/** A node to be created; what is left out has its default. */
 export type NewNode = NodePatch & { readonly id?: string };
 
 const DEFAULT_PORT = 22;
@@ -166,6 +169,7 @@ export function changeNode(record: NodeRecord, patch: NodePatch, nowSeconds: num
   return changeRecord(kind, record, changes, sshPort(record.id, patch.connectionPort));
 }
 
+/** The bytes to store; unknown keys stay as they were read. */
 export function encodeNode(record: NodeRecord): Uint8Array {
   return encodeRecord(kind, record);
 }

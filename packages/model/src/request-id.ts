@@ -45,6 +45,7 @@ export function compareRequestIds(
   );
 }
 
+/** The order of requests, as `compareRequestIds`. */
 export function compareRequests(
   a: { readonly id: string; readonly relativePriority: number },
   b: { readonly id: string; readonly relativePriority: number },

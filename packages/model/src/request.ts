@@ -37,9 +37,12 @@ export interface RequestFields {
   readonly tenantName: string | null;
 }
 
+/** A request as it is stored: its fields, and the text that they came from. */
 export type RequestRecord = RequestFields & Stored;
 
+/** What may be changed of a request; the time of its state follows. */
 export type RequestPatch = Partial<Omit<RequestFields, "stateTime">>;
+/** A request to be created; what is left out has its default. */
 export type NewRequest = RequestPatch & { readonly id?: string };
 
 const states: ReadonlySet<unknown> = new Set(requestStates);
@@ -110,6 +113,7 @@ export function changeRequest(record: RequestRecord, patch: RequestPatch, nowSec
   return changeRecord(kind, record, stamped<RequestFields>(patch, nowSeconds));
 }
 
+/** The bytes to store; unknown keys stay as they were read. */
 export function encodeRequest(record: RequestRecord): Uint8Array {
   return encodeRecord(kind, record);
 }

@@ -1,3 +1,4 @@
+/** All states of a node. */
 export const nodeStates = [
   "init",
   "building",
@@ -11,9 +12,12 @@ export const nodeStates = [
   "failed",
   "aborted",
 ] as const;
+/** A state of a node. */
 export type NodeState = (typeof nodeStates)[number];
 
+/** All states of a request. */
 export const requestStates = ["requested", "pending", "fulfilled", "failed"] as const;
+/** A state of a request. */
 export type RequestState = (typeof requestStates)[number];
 
 /** One legal change of state; `from` null is the creation of the record, `to` null its removal. */
