@@ -20,7 +20,7 @@ export interface FloorFigure {
   readonly perSecond: number;
 }
 
-/** Runs the floor once with `count` requests below a path of its own, which it removes afterwards. */
+/** Runs the floor once with `count` requests below a path of its own, which it deletes afterwards. */
 export async function runFloor(client: ZooKeeper, count: number): Promise<FloorFigure> {
   const root = `/floor-${client.random.uuid()}`;
   for (const path of ["requests", "requests-lock", "nodes"]) await client.ensurePath(`${root}/${path}`);

@@ -2,10 +2,10 @@ import type { Figure } from "./lib/scenario.ts";
 
 export interface Limit {
   readonly name: string;
-  /** The figure that is judged: the last one with these fields. */
+  /** The judged figure: the last one with these fields. */
   readonly of: Readonly<Record<string, string | number>>;
   readonly field: string;
-  /** Compared with a field of another figure instead of with a number alone. */
+  /** A field of another figure to compare with, in place of a number alone. */
   readonly against?: Readonly<Record<string, string | number>>;
   readonly most?: number;
   readonly least?: number;
@@ -19,9 +19,9 @@ export interface Verdict {
 }
 
 /**
- * An event costs what it changes, so a hundred times as much of everything may not show: 1.5 leaves room for caches that no
- * longer hold all of it. To find a request its place in line takes twice as many comparisons among 18,000 as among 180 (14
- * against 7), and each reads a request that is in no cache; one that is cancelled costs hardly anything but that.
+ * An event costs what it changes, so a hundred times as much state may not show; 1.5 leaves room for caches that no longer hold all of it.
+ * Finding a request's place in the queue takes twice as many comparisons among 18,000 as among 180 (14 against 7), and each reads a request
+ * that is in no cache; cancelling a request costs hardly anything else.
  */
 const PLANNING: Readonly<Record<string, number>> = {
   "request new": 2.5,
@@ -32,7 +32,7 @@ const PLANNING: Readonly<Record<string, number>> = {
   "component change": 1.5,
 };
 
-/** What a release must show. The launcher that this one replaces made 37 requests per second at 14 to 24 ms of CPU. */
+/** What a release must achieve. Nodepool's launcher made 37 requests per second at 14 to 24 ms of CPU. */
 export const LIMITS: readonly Limit[] = [
   {
     name: "idle round trips until fulfilled",

@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- SCENARIO...] [--rounds N]`: one JSON line per figure, then one per limit that these figures decide.
- * Exit code 1 when a limit was missed or a scenario could not be run.
+ * `npm run bench [-- SCENARIO...] [--rounds N]`: one JSON line per figure, then one per limit of these figures. Exit code 1 if a limit was
+ * missed or a scenario could not be run.
  */
 import { parseArgs } from "node:util";
 import type { Figure, Scenario } from "./lib/scenario.ts";

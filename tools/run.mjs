@@ -1,5 +1,5 @@
-// Runs a script on the Node 24 that the dev dependency `node` installs, whatever Node started this file.
-// Plain JavaScript on purpose: it must run on the old Node of a fresh machine.
+// Runs a script with the Node 24 that the dev dependency `node` installs, whichever Node started this file.
+// Plain JavaScript: it must run with the old Node of a fresh machine.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -19,7 +19,7 @@ const child = spawn(node, ["--disable-warning=ExperimentalWarning", ...process.a
   stdio: "inherit",
 });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  // A terminal sends Ctrl-C to the child too: passed on, it would count as the second one, which forces the end.
+  // A terminal sends Ctrl-C to the child too: if it were passed on, it would count as the second one, which forces the end.
   process.on(signal, () => (signal === "SIGINT" && process.stdin.isTTY) || child.kill(signal));
 }
 child.on("error", (error) => {

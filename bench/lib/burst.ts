@@ -17,7 +17,7 @@ export interface Burst {
   readonly results: readonly Fulfilled[];
 }
 
-/** `count` requests at once, until all are fulfilled. Times are the tree's own, so that the observer's speed is out. */
+/** `count` requests at once, until all are fulfilled. Times are the tree's own, so the observer's speed does not count. */
 export async function burst(requester: Requester, launcher: LauncherProcess, count: number): Promise<Burst> {
   const cpu = launcher.cpuMs();
   const ids = await requester.submit(LABEL, count);
@@ -38,7 +38,7 @@ export async function burst(requester: Requester, launcher: LauncherProcess, cou
   };
 }
 
-/** Hands everything back and waits until `left` nodes remain; returns the seconds it took. */
+/** Returns all nodes and waits until `left` nodes remain; returns the seconds that it took. */
 export async function drain(server: Server, requester: Requester, one: Burst, left = 0): Promise<number> {
   const started = performance.now();
   await requester.giveBack(one.results);

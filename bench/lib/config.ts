@@ -7,11 +7,11 @@ export interface BenchConfig {
   readonly minReady?: number;
   /** Hosts of the static driver instead of the fake cloud. */
   readonly staticHosts?: number;
-  /** Of pool and cloud, far off: what it costs to keep to limits that are never reached. */
+  /** High limits of pool and cloud: the cost of checking limits that are never reached. */
   readonly limited?: boolean;
 }
 
-/** A `nodepool.yaml`: one provider, one pool, one label, quota out of the way, machines that are there at once. */
+/** A `nodepool.yaml`: one provider, one pool, one label, no quota in the way, machines that exist at once. */
 export function launcherConfig({ address, minReady = 0, staticHosts, limited = false }: BenchConfig): string {
   const [host, port] = address.split(":");
   const provider = staticHosts === undefined ? fakeProvider(limited) : staticProvider(staticHosts);

@@ -2,8 +2,8 @@ import type { ZooKeeper } from "@nodeyard/zookeeper";
 import { type Fulfilled, NODES, REQUESTS, setState } from "./requester.ts";
 
 /**
- * The life of a nodeset in a Zuul executor: lock the nodes, delete the request, say `in-use`, then `used`, unlock.
- * Rejects when a node is not ours or somebody else holds it.
+ * The life of a nodeset in a Zuul executor: lock the nodes, delete the request, set `in-use`, then `used`, unlock. Rejects if a node is not
+ * ours or another client holds it.
  */
 export async function useNodes(client: ZooKeeper, request: Fulfilled): Promise<void> {
   const contenders: string[] = [];

@@ -40,7 +40,7 @@ export async function startLauncher(
   const args = [
     "--disable-warning=ExperimentalWarning",
     PROGRAM,
-    // Its own journal: the default is that of a launcher that may work on this machine, and grows from run to run.
+    // A journal of its own: the default one may belong to a launcher of this machine, and grows from run to run.
     "--state",
     join(folder, "state"),
     "launcher",
@@ -95,7 +95,7 @@ async function registered(client: ZooKeeper): Promise<number> {
   return (await client.exists(POOLS))?.numChildren ?? 0;
 }
 
-/** SIGTERM, and SIGKILL when that does not end it within ten seconds. */
+/** SIGTERM, and SIGKILL if that does not end it within ten seconds. */
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = once(child, "exit");

@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 
 /**
- * CPU that a process has used so far, user and system, over all its threads, in milliseconds (Linux). The scheduler's own
- * account of it is exact; what `/proc/PID/stat` says comes in steps of 10 ms. Threads that have ended do not count: the
- * launcher's live as long as it does.
+ * CPU time that a process has used so far, user and system, over all its threads, in milliseconds (Linux). The kernel scheduler's own
+ * accounting is exact; `/proc/PID/stat` counts in steps of 10 ms. Ended threads do not count: the launcher's live as long as it does.
  */
 export function cpuMs(pid: number): number {
   let ns = 0;
@@ -12,7 +11,7 @@ export function cpuMs(pid: number): number {
   return ns / 1e6;
 }
 
-/** Most memory that a process has had resident so far, in MiB. */
+/** The most resident memory that a process has had so far, in MiB. */
 export function peakMemoryMib(pid: number): number {
   const line = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
   if (line === null) throw new Error(`/proc/${pid}/status has no VmHWM`);

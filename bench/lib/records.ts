@@ -1,8 +1,8 @@
-/** Records as foreign programs write them: plain JSON, made without our own model on purpose. */
+/** Records as foreign programs write them: plain JSON, on purpose without our own model. */
 
-/** What the scenarios ask for. */
+/** The label that the scenarios request. */
 export const LABEL = "bench";
-/** Of the same pool, never asked for. */
+/** A label of the same pool that nobody requests. */
 export const IDLE_LABEL = "bench-idle";
 /** A label that only another launcher's pool serves. */
 export const FOREIGN_LABEL = "bench-elsewhere";
@@ -31,7 +31,7 @@ export function zuulRequest(label: string, at: number, number: number): Buffer {
   });
 }
 
-/** A ready node of our pool that an earlier launcher made and that nobody uses. */
+/** An idle node of our pool that an earlier launcher made. */
 export function idleNode(label: string, at: number, number: number): Buffer {
   return json({
     state: "ready",
@@ -73,7 +73,7 @@ export function idleNode(label: string, at: number, number: number): Buffer {
   });
 }
 
-/** What the floor writes: as long as the real ones. */
+/** Records of the floor: as long as the real ones. */
 export const REQUEST_BYTES = zuulRequest(LABEL, 1_700_000_000.25, 1);
 export const NODE_BYTES = idleNode(LABEL, 1_700_000_000.25, 1);
 

@@ -5,7 +5,7 @@ import { zuulRequest } from "./records.ts";
 
 export const REQUESTS = "/nodepool/requests";
 export const NODES = "/nodepool/nodes";
-/** A request that nothing happens to is looked at this often, should its last event have been missed. */
+/** A request without events is read this often, in case its last event was missed. */
 const LOOK_MS = 1_000;
 const READS_IN_FLIGHT = 256;
 
@@ -17,11 +17,11 @@ export interface Fulfilled {
   readonly nodes: readonly string[];
 }
 
-/** Asks for nodes as Zuul does, and reads off the tree when it got them. */
+/** Requests nodes as Zuul does, and reads from the tree when they were delivered. */
 export class Requester {
   readonly #client: ZooKeeper;
   readonly #events = new Map<string, number>();
-  /** Requests to look at: written twice on their way, pending and fulfilled. Before that there is nothing to read. */
+  /** Requests to read: those written twice, pending and fulfilled. Before that there is nothing to read. */
   readonly #due = new Set<string>();
   readonly #waiting = new Set<() => void>();
   #number = 0;
@@ -30,7 +30,7 @@ export class Requester {
     this.#client = client;
   }
 
-  /** A requester that sees what happens to requests from now on. */
+  /** A requester that sees events of requests from now on. */
   static async open(client: ZooKeeper): Promise<Requester> {
     const requester = new Requester(client);
     await client.ensurePath(REQUESTS);
@@ -84,7 +84,9 @@ export class Requester {
     return { id, createdAt: stat.ctime, fulfilledAt: stat.mtime, nodes: record.nodes ?? [] };
   }
 
-  /** Hands nodes back unused: every node says `used`, then the requests go. The other way round they would be freed first. */
+  /**
+   * Returns nodes unused: first every node is set to `used`, then the requests are deleted. In the other order the nodes would become free.
+   */
   async giveBack(requests: readonly Fulfilled[]): Promise<void> {
     await inParallel(requests, READS_IN_FLIGHT, async ({ id, nodes }) => {
       this.#events.delete(id);
@@ -103,7 +105,7 @@ export class Requester {
     for (const wake of this.#waiting) wake();
   }
 
-  /** An event gets here before the reply it overtook; waiting a moment after it costs the measurement nothing. */
+  /** An event arrives before the reply that it overtook; a short wait after the reply costs the measurement nothing. */
   #nextEvent(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {

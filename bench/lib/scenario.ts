@@ -3,7 +3,7 @@ export type Figure = Readonly<Record<string, string | number>> & { readonly scen
 
 export interface Scenario {
   readonly name: string;
-  /** What happens, in one line. */
+  /** A description in one line. */
   readonly about: string;
   /** Runs it on servers and launchers of its own. */
   run(options: { readonly rounds: number }): AsyncIterable<Figure> | Iterable<Figure>;

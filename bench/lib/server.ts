@@ -6,7 +6,7 @@ import {
   type ZooKeeperServer,
 } from "../../testing/zookeeper/index.ts";
 
-/** A ZooKeeper of one scenario, with a client to play everybody but the launcher. */
+/** A ZooKeeper for one scenario, with a client for everybody except the launcher. */
 export interface Server extends AsyncDisposable {
   readonly zookeeper: ZooKeeperServer;
   /** `host:port`. */

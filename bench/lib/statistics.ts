@@ -8,7 +8,7 @@ export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
 
-/** Rounded to what a reader needs. */
+/** Rounded to a useful precision. */
 export function round(value: number, digits = 2): number {
   return Number(value.toFixed(digits));
 }

@@ -4,9 +4,9 @@ import { wire } from "@nodeyard/zookeeper";
 export interface TapCounts {
   /** Requests sent, pings and session handshakes not counted. */
   readonly packets: number;
-  /** Operations in them: those inside a multi one by one. */
+  /** Operations in them; those inside a multi count one by one. */
   readonly subOperations: number;
-  /** How many requests of each kind. */
+  /** Number of requests of each kind. */
   readonly byOperation: Readonly<Record<string, number>>;
   /**
    * Longest chain of requests, each sent after the reply of the one before, up to the last write to a request record:
@@ -15,14 +15,14 @@ export interface TapCounts {
   readonly roundTrips: number;
 }
 
-/** A proxy that reads along: what the launcher says to the server, counted without its help. */
+/** A proxy that reads the traffic between launcher and server, and counts it without their help. */
 export interface Tap extends AsyncDisposable {
   /** `host:port` to connect to. */
   readonly address: string;
   /** Counts since the last reset. */
   counts(): TapCounts;
   reset(): void;
-  /** Keeps back what the server says, events included, until `resume`. */
+  /** Holds back what the server sends, events included, until `resume`. */
   holdBack(): void;
   resume(): void;
 }
@@ -97,7 +97,7 @@ function afterFirst(onFrame: OnFrame): OnFrame {
   };
 }
 
-/** The counting itself, apart from sockets. */
+/** The counting, without sockets. */
 export class Ledger {
   readonly #reader = new wire.JuteReader();
   #depths = new Map<number, number>();

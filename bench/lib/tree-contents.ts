@@ -6,8 +6,8 @@ import { NODES, REQUESTS } from "./requester.ts";
 const WRITES_IN_FLIGHT = 1_024;
 
 /**
- * Fills a tree as a large installation has it: `nodes` idle nodes with lock parents, and `requests` open requests for a
- * label that only another launcher serves. That launcher registers a pool, so that ours declines and none of them fails.
+ * Fills a tree as in a large installation: `nodes` idle nodes with lock parents, and `requests` open requests for a label that only another
+ * launcher serves. That launcher registers a pool, so ours declines the requests and none of them fails.
  */
 export async function fillTree(client: ZooKeeper, nodes: number, requests: number): Promise<void> {
   for (const path of [NODES, REQUESTS, "/nodepool/requests-lock", "/nodepool/components/pool"])
@@ -47,7 +47,7 @@ async function registerForeignPool(client: ZooKeeper): Promise<void> {
   });
 }
 
-/** Reads everything once as quickly as the client can: one getData per record, one getChildren per lock parent. */
+/** Reads everything once as fast as the client can: one getData per record, one getChildren per lock parent. */
 export async function readEverything(client: ZooKeeper): Promise<number> {
   const started = performance.now();
   const [nodes, requests] = await Promise.all([client.children(NODES), client.children(REQUESTS)]);

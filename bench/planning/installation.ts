@@ -13,7 +13,7 @@ const DECLINED_SHARE = 0.1;
 const BOARD_SHARE = 0.1;
 const QUIET_SHARE = 0.1;
 
-/** A request that was accepted, and the node that is made for it. */
+/** An accepted request, and the node that is launched for it. */
 export interface Served {
   readonly request: string;
   readonly node: string;
@@ -24,9 +24,9 @@ export interface Served {
 type InUse = Pick<Served, "node" | "pool" | "label">;
 
 /**
- * A scheduler in the middle of a busy day: four clouds that are full, with most requests in line for them; a laboratory whose
- * boards are all in use, with a line of its own; a pool with idle nodes that nobody wants; and another launcher, which is to
- * decide about what we declined. All steps together leave as many requests and nodes as they found.
+ * A scheduler on a busy day: four clouds that are full, with most requests waiting for them; a laboratory whose boards are all in use, with
+ * its own queue; a pool with idle nodes that nobody wants; and another launcher, which has still to decide about requests that we declined.
+ * All steps together leave the number of requests and nodes unchanged.
  */
 export class Installation {
   readonly #random = seededRandom(1);
@@ -66,23 +66,23 @@ export class Installation {
     while (this.#scheduler.requests < requests) this.newRequest();
   }
 
-  /** What the scheduler holds, so that a run can show that it is what it says. */
+  /** The scheduler's contents, so that a run can verify them. */
   get size(): { readonly requests: number; readonly nodes: number } {
     const { requests, nodes } = this.#scheduler;
     return { requests, nodes };
   }
 
-  /** A request that some of the clouds could serve comes in, anywhere in their lines. */
+  /** A request that some of the clouds could serve arrives, at any position in their queues. */
   newRequest(): void {
     this.#waiting.add(this.#ask(LABELS[this.#below(LABELS.length)]!));
   }
 
-  /** One that waits is cancelled. */
+  /** A waiting request is cancelled. */
   requestGone(): void {
     this.#scheduler.gone("request", this.#waiting.take(this.#random.float()));
   }
 
-  /** A node in use is given back, deleted, and what that frees is given to the first in line. */
+  /** A node in use is returned and deleted, and the freed capacity goes to the first request in the queue. */
   nodeFreed(): Served {
     const { node, ...place } = this.#used.take(this.#random.float());
     const actions = [
@@ -98,14 +98,14 @@ export class Installation {
     return { request, node: this.#id(), pool, label: nodes[0]!.label };
   }
 
-  /** The machine for an accepted request is made and proves that it answers. */
+  /** The machine of an accepted request is created and answers. */
   nodeReady({ request, node, ...place }: Served): void {
     this.#scheduler.node(node, place, "building", true, request);
     this.#scheduler.tell({ type: "started", request });
     this.#scheduler.node(node, place, "ready", true, request);
   }
 
-  /** The request is fulfilled and goes; its node is in use. */
+  /** The request is fulfilled and deleted; its node is in use. */
   fulfilled({ request, ...served }: Served): void {
     this.#scheduler.request(request, served.label, { state: "fulfilled" });
     this.#scheduler.tell({ type: "handled", request });
@@ -113,7 +113,7 @@ export class Installation {
     this.#scheduler.gone("request", request);
   }
 
-  /** Another launcher's pool is paused, or goes on. */
+  /** Another launcher's pool is paused, or resumes. */
   componentChange(): void {
     this.#paused = !this.#paused;
     this.#foreign();

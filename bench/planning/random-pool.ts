@@ -1,4 +1,4 @@
-/** Things of which any is taken out, or a certain one: at the same cost however many there are. */
+/** A set from which a random item, or a certain one, is removed at a cost that does not depend on its size. */
 export class RandomPool<T> {
   readonly #items: T[] = [];
   readonly #places = new Map<T, number>();
@@ -21,7 +21,7 @@ export class RandomPool<T> {
     this.#places.delete(item);
   }
 
-  /** `share` in [0, 1) says which. */
+  /** `share` in [0, 1) selects the item. */
   take(share: number): T {
     const item = this.#items[Math.floor(share * this.#items.length)]!;
     this.delete(item);

@@ -54,7 +54,7 @@ function policyOf(pools: readonly LocalPool[]): Policy {
   };
 }
 
-/** A scheduler that is told one thing after the other, in records as they stand in the tree. */
+/** A scheduler that receives changes one by one, as records of the tree. */
 export class SchedulerFixture {
   readonly #state: State = createState();
   readonly #pools: ReadonlyMap<string, LocalPool>;
@@ -74,7 +74,7 @@ export class SchedulerFixture {
     return this.#state.nodes.size;
   }
 
-  /** Turns until nothing is left to do; returns all actions. Throws what went wrong inside. */
+  /** Runs turns until nothing is left to do; returns all actions. Throws errors of the scheduler. */
   tell(...events: SchedulerEvent[]): Action[] {
     const actions: Action[] = [];
     for (let next = events; ; next = [{ type: "tick" }]) {
@@ -99,7 +99,7 @@ export class SchedulerFixture {
     return this.tell({ type: "request", id, after: { id, version: 0, record: decodeRequest(id, data) } });
   }
 
-  /** `locked`: by whoever works with it. */
+  /** `locked`: by its present client. */
   node(
     id: string,
     place: { readonly pool: string; readonly label: string },

@@ -45,21 +45,21 @@ async function startUp(words: readonly string[], env: Env): Promise<ChildProcess
   const child = spawn(process.execPath, words, { env, stdio: ["ignore", "ignore", "pipe"] });
   for await (const line of createInterface({ input: child.stderr })) {
     if (!line.includes("Nodeyard is up")) continue;
-    // What it logs from now on is read by nobody, and must not stop it.
+    // Nobody reads its log from now on, and a full pipe must not stop it.
     child.stderr.resume();
     return child;
   }
   throw new Error("nodeyard up ended before it was up");
 }
 
-/** The shortest of `runs` each, all commands in turn: what else the machine does makes a run longer, never shorter. */
+/** The shortest of `runs` runs each, all commands in turn: other load makes a run longer, never shorter. */
 function* measure(
   asked: Readonly<Record<string, readonly string[]>>,
   runs: number,
   env: Env,
 ): Generator<Figure> {
   const all = { node: ["-e", "0"], ...asked };
-  // The first run of each is not counted: it fills the compile cache.
+  // The first run of each does not count: it fills the compile cache.
   const shortest = Object.fromEntries(Object.keys(all).map((name) => [name, Number.POSITIVE_INFINITY]));
   for (let run = 0; run <= runs; run++)
     for (const [name, words] of Object.entries(all)) {

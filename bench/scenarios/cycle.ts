@@ -15,7 +15,7 @@ const LIMIT_MS = 120_000;
 export const cycle: Scenario = {
   name: "cycle",
   about:
-    "500 requests; eight executors lock the nodes, delete the request, use, return; until the last node is gone",
+    "500 requests; eight executors lock the nodes, delete the request, use and return the nodes; until the last node is deleted",
   async *run(): AsyncGenerator<Figure> {
     await using server = await startServer();
     await using launcher = await startLauncher(server.client, launcherConfig(server), 1);

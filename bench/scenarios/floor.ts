@@ -8,7 +8,7 @@ const REQUESTS = 1_000;
 export const floor: Scenario = {
   name: "floor",
   about:
-    "the fewest writes that 1,000 requests can cost, as fast as they go: what throughput is judged against",
+    "the fewest writes that 1,000 requests can cost, as fast as possible: throughput is judged against it",
   async *run({ rounds }): AsyncGenerator<Figure> {
     await using server = await startServer();
     const runs: number[] = [];

@@ -12,7 +12,7 @@ const WARM_UP = 2_000;
 const COUNT = 500;
 const NODES = 5_000;
 const REQUESTS = 5_000;
-/** Bursts per round that was asked for: one is a quarter of a second of CPU, and a collection of garbage a good part of it. */
+/** Bursts per requested round: one is a quarter of a second of CPU, and a garbage collection a good part of it. */
 const BURSTS = 4;
 
 export const fullTree: Scenario = {
@@ -23,7 +23,7 @@ export const fullTree: Scenario = {
     await using empty = await Installation.start(0, 0);
     await using full = await Installation.start(NODES, REQUESTS);
     for (let burst = 0; burst < rounds * BURSTS; burst++) {
-      // Whoever goes second finds the processor as the first has left it.
+      // The second side finds the processor as the first has left it, so they alternate.
       const order = burst % 2 === 0 ? [empty, full] : [full, empty];
       for (const one of order) await one.burst();
     }
@@ -39,7 +39,7 @@ export const fullTree: Scenario = {
   },
 };
 
-/** A server with a launcher on it, and what its bursts cost. */
+/** A server with a launcher, and the cost of its bursts. */
 class Installation implements AsyncDisposable {
   readonly #contents: { readonly nodes: number; readonly requests: number };
   readonly #server: Server;

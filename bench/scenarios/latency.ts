@@ -7,7 +7,7 @@ import { type Server, startServer } from "../lib/server.ts";
 import { median, percentile, round } from "../lib/statistics.ts";
 
 const SAMPLES = 30;
-/** The first ones find the compilers of the JVM and ours still at work: they are told, and not judged. */
+/** During the first requests the compilers of the JVM and of Node are still at work: they are reported, not judged. */
 const WARM_UP = 300;
 const COLD = 20;
 const ROUND_TRIPS = 7;
@@ -55,7 +55,7 @@ export const latency: Scenario = {
   },
 };
 
-/** By the tree's own times: from the request's creation to the write that says `fulfilled`. */
+/** By the tree's own times: from the request's creation to the write of `fulfilled`. */
 async function oneRequest(server: Server, requester: Requester): Promise<number> {
   const ids = await requester.submit(LABEL, 1);
   const [result] = await requester.fulfilled(ids, 30_000);

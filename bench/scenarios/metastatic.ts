@@ -30,7 +30,7 @@ export const metastatic: Scenario = {
   },
 };
 
-/** The usual cloud, whose label is also cut into slots; backing nodes stay for as long as the run. */
+/** The usual cloud, whose label is also a backing label; backing nodes stay during the whole run. */
 function slotConfig(address: string): string {
   const config = JSON.parse(launcherConfig({ address, minReady: IDLE }));
   config.labels.push({ name: SLOT_LABEL });

@@ -15,13 +15,13 @@ const LIMIT_MS = 120_000;
 export const operations: Scenario = {
   name: "operations",
   about:
-    "what the launcher says to the server per request, counted on the wire; and its round trips when idle",
+    "the launcher's messages to the server per request, counted on the wire; and its round trips when idle",
   async *run(): AsyncGenerator<Figure> {
     await using server = await startServer();
     await using tap = await startTap(server.address);
     await using _launcher = await startLauncher(server.client, launcherConfig(tap), 1);
     const requester = await Requester.open(server.client);
-    // The first one of a tree makes the roots of the contract.
+    // The first request on a tree creates the roots of the contract.
     await requester.fulfilled(await requester.submit(LABEL, 1), LIMIT_MS);
     tap.reset();
     await requester.fulfilled(await requester.submit(LABEL, 1), LIMIT_MS);
@@ -46,7 +46,7 @@ export const operations: Scenario = {
   },
 };
 
-/** With limits of pool and cloud: each node that is made writes its ledgers. */
+/** With limits of pool and cloud: each created node writes its ledgers. */
 async function* limited(): AsyncGenerator<Figure> {
   await using server = await startServer();
   await using tap = await startTap(server.address);
@@ -78,7 +78,7 @@ function perRequest(tap: Tap, count: number) {
   };
 }
 
-/** As requests have them that some launcher has locked before. */
+/** Lock parents, as of requests that a launcher has locked before. */
 async function makeLockParents(client: ZooKeeper, ids: readonly string[]): Promise<void> {
   await client.ensurePath("/nodepool/requests-lock");
   await inParallel(ids, 256, async (id) => void (await client.create(`/nodepool/requests-lock/${id}`)));

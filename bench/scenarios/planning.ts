@@ -4,18 +4,17 @@ import { Installation } from "../planning/installation.ts";
 
 const SMALL = { requests: 200, nodes: 100 };
 const LARGE = { requests: 20_000, nodes: 10_000 };
-/** Events of each kind in one go, on one of the two. */
+/** Events of each kind in one batch, on one of the two. */
 const TURN = 20;
 const TURNS_PER_ROUND = 20;
-/** The compiler is at work on what both use. */
+/** The compiler is still at work on the code of both. */
 const WARM_UP = 10;
 
 type Kind = "request new" | "request gone" | "node freed" | "node ready" | "fulfilled" | "component change";
 
 export const planning: Scenario = {
   name: "planning",
-  about:
-    "the scheduler alone: what an event costs with 20,000 requests and 10,000 nodes, and with 200 and 100",
+  about: "the scheduler alone: cost of an event with 20,000 requests and 10,000 nodes, and with 200 and 100",
   *run({ rounds }): Generator<Figure> {
     const small = new Measured(SMALL);
     const large = new Measured(LARGE);
@@ -36,7 +35,7 @@ export const planning: Scenario = {
   },
 };
 
-/** Times of single events on one installation: an event that the machine interrupts is one of many, which a median passes over. */
+/** Times of single events on one installation: an event that the machine interrupts is one of many, and the median ignores it. */
 class Measured {
   readonly #installation: Installation;
   readonly #times = new Map<Kind, number[]>();
@@ -48,7 +47,7 @@ class Measured {
       throw new Error(`the scheduler holds ${requests} requests and ${nodes} nodes`);
   }
 
-  /** Leaves as many requests and nodes as it found. */
+  /** Leaves the number of requests and nodes unchanged. */
   turn(counts: boolean): void {
     const time = <T>(kind: Kind, work: () => T): T => {
       const started = performance.now();

@@ -7,7 +7,7 @@ import { type Server, startServer } from "../lib/server.ts";
 
 const LIMIT_MS = 60_000;
 
-/** Requests that ready nodes answer: nothing is launched for them. */
+/** Requests that ready nodes can serve: nothing is launched for them. */
 async function onReadyNodes(
   scenario: string,
   server: Server,

@@ -19,7 +19,7 @@ export const startup: Scenario = {
     const empty = await start(0, 0);
     yield empty;
     const full = await start(NODES, REQUESTS);
-    // The whole start counts, that of the process included; `extraMs` is what the tree's contents cost of it.
+    // The whole start counts, including that of the process; `extraMs` is the part caused by the tree's contents.
     const registered = Number(full.registeredMs);
     yield {
       ...full,

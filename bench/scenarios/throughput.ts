@@ -7,7 +7,7 @@ import type { Figure, Scenario } from "../lib/scenario.ts";
 import { startServer } from "../lib/server.ts";
 import { median, round } from "../lib/statistics.ts";
 
-/** Requests at once, and rounds of it at most: the great ones say in one run what they have to say. */
+/** Requests at once, and the most rounds of it: with many requests one run is enough. */
 const SIZES: readonly (readonly [count: number, rounds: number])[] = [
   [100, 3],
   [500, 3],

@@ -28,7 +28,7 @@ const account = await measure("account");
 const ratios = {
   "container/floor": digits(container.start / container.floor),
   allowed: ALLOWED.container,
-  // Against the floor of its own rounds each, so that a machine that was busier meanwhile does not count.
+  // Against the floor of the same rounds, so that other load on the machine does not count.
   "account/container": digits(account.start / account.floor / (container.start / container.floor)),
   allowedAccount: ALLOWED.account,
 };
@@ -59,7 +59,7 @@ async function measure(kind: "account" | "container"): Promise<{ start: number; 
         await keyOf(slivers[0]!.login!.address);
       });
       await empty(daemon);
-      // The first one warms caches of both.
+      // The first run warms the caches of both.
       if (round === 0) continue;
       times.floor.push(floor);
       times.start.push(start);
@@ -80,7 +80,7 @@ async function measure(kind: "account" | "container"): Promise<{ start: number; 
   return { start: middle(times.start), floor: middle(times.floor) };
 }
 
-/** A root of the floor's own: accounts need none. The archive is there from the daemon's, which makes it for containers. */
+/** A root for the floor: accounts need none. The daemon has made the archive, for its containers. */
 async function imageOf(daemon: Sliverd, cache: string): Promise<string> {
   await daemon.deliver([specOf(1)]);
   await daemon.until((report) => report.slivers[0]?.phase === "running", PATIENCE);

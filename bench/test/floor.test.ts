@@ -4,7 +4,7 @@ import { requireZooKeeper, startZooKeeper } from "../../testing/zookeeper/index.
 import { COMMITS, runFloor, SUB_OPERATIONS } from "../floor.ts";
 
 describe.skipIf(requireZooKeeper())("the floor", () => {
-  it("sends what it says it sends, and leaves nothing behind", async () => {
+  it("sends the stated number of operations, and leaves nothing behind", async () => {
     const server = await startZooKeeper();
     try {
       const sums = { commits: 0, subOperations: 0 };

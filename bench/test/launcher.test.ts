@@ -10,7 +10,7 @@ import { startServer } from "../lib/server.ts";
 import { startTap } from "../lib/tap.ts";
 
 describe.skipIf(requireZooKeeper())("the harness around a real launcher", () => {
-  it("asks, measures, uses and gives back", async () => {
+  it("requests, measures, uses and returns nodes", async () => {
     await using server = await startServer();
     await using tap = await startTap(server.address);
     await using launcher = await startLauncher(server.client, launcherConfig(tap), 1);

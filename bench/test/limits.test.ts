@@ -5,7 +5,7 @@ import { judge, LIMITS } from "../limits.ts";
 const ratio = { name: "ratio", of: { scenario: "a", requests: 10 }, field: "ratio", least: 0.4 };
 
 describe("judge", () => {
-  it("judges the last figure that fits", () => {
+  it("judges the last figure with these fields", () => {
     const figures = [
       { scenario: "a", requests: 10, ratio: 0.1 },
       { scenario: "a", requests: 10, ratio: 0.4 },
@@ -17,7 +17,7 @@ describe("judge", () => {
     expect(judge(figures.slice(0, 1), [ratio])[0]?.ok).toBe(false);
   });
 
-  it("compares with another figure, and says nothing without it", () => {
+  it("compares with another figure, and gives no verdict without it", () => {
     const limit = {
       name: "growth",
       of: { scenario: "a", requests: 20 },

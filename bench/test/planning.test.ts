@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Installation } from "../planning/installation.ts";
 import { RandomPool } from "../planning/random-pool.ts";
 
-test("an installation holds what it says, and every step is taken and made good", () => {
+test("an installation has the stated contents, and the steps leave them unchanged", () => {
   const installation = new Installation(200, 100);
   const size = { requests: 200, nodes: 100 };
   expect(installation.size).toEqual(size);
@@ -19,7 +19,7 @@ test("an installation holds what it says, and every step is taken and made good"
   }
 });
 
-test("a pool gives every thing once, those that were taken out by name never", () => {
+test("a pool returns every item once, and never one that was removed by name", () => {
   const pool = new RandomPool<number>();
   for (let item = 0; item < 10; item++) pool.add(item);
   for (const item of [9, 0, 4, 4]) pool.delete(item);

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { messageOf } from "@nodeyard/runtime";
 
-/** What `npm start` was asked for: a run, or only words: its help, or what is wrong with the line. */
+/** The request of the command line: a run, or only text: the help, or what is wrong. */
 export type DemoArguments =
   | { readonly once: boolean; readonly wantsSlivers: boolean }
   | { readonly help: string }

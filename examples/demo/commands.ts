@@ -4,7 +4,7 @@ import { NodeyardError } from "@nodeyard/runtime";
 import { type Io, main } from "../../packages/nodeyard/src/cli/index.ts";
 import type { Machine } from "../../packages/nodeyard/src/machine/index.ts";
 
-/** What the demo uses of `nodeyard request --json`. */
+/** The fields of `nodeyard request --json` that the demo uses. */
 export interface Granted {
   readonly lease: string;
   readonly nodes: readonly {
@@ -16,7 +16,7 @@ export interface Granted {
   }[];
 }
 
-/** Runs the command line as a person would, and shows what was typed. Rejects when it fails. */
+/** Runs the command line as a person would, and shows the command. Rejects if it fails. */
 export class Commands {
   readonly #machine: Machine;
   readonly #stateFolder: string;
@@ -37,7 +37,7 @@ export class Commands {
     return granted;
   }
 
-  /** A demo that was killed still has its leases, as it should; the next one needs the hosts. */
+  /** A killed demo still has its leases, as it should; the next one needs the hosts. */
   async releaseLeftovers(): Promise<void> {
     const ids = existsSync(this.#leases) ? readFileSync(this.#leases, "utf8").split("\n") : [];
     for (const id of ids.filter((line) => line !== "")) await this.release([id]).catch(() => {});

@@ -5,7 +5,7 @@ import type { LocalSshd } from "./sshd.ts";
 
 const EXAMPLE = new URL("../demo.yaml", import.meta.url);
 
-/** Where the providers and labels of the example stand. */
+/** Where the providers and labels of the example are. */
 const [HOSTS, SLIVERS] = [1, 2];
 
 export interface Facts {
@@ -17,7 +17,7 @@ export interface Facts {
   readonly cloudFile: string;
 }
 
-/** Writes the example with what is true of this machine, and without the providers that it cannot serve. */
+/** Writes the example with the facts of this machine, and without the providers that it cannot serve. */
 export function writeConfiguration(file: string, facts: Facts): void {
   const document = parseDocument(readFileSync(EXAMPLE, "utf8"));
   const [cloud, hosts, slivers] = (document.get("providers") as YAMLSeq<YAMLMap>).items;

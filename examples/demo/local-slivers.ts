@@ -21,13 +21,12 @@ const run = promisify(execFile);
 const UP_MS = 20_000;
 const PROBE_MS = 60_000;
 const AWAY_MS = 120_000;
-/** As the driver calls itself: the machine stays its own when the probe has gone. */
+/** As the driver calls itself: this machine remains its own when the probe has ended. */
 const WRITER = "driver-sliver";
 
 /**
- * `$1` is the folder, `$2` the configuration, the rest the program. The shell waits until its input ends, which the system
- * does for a process that was killed, too; then nothing of slivers is left on the machine. A manager of somebody else's start
- * keeps its lock, and so its files.
+ * `$1` is the folder, `$2` the configuration, the rest the program. The shell waits until its input ends, which the system causes also for
+ * a killed process; then no sliver is left on the machine. A manager that another start began keeps its lock, and so its files.
  */
 const GUARD = `
 folder=$1 config=$2
@@ -46,13 +45,13 @@ export interface LocalSlivers {
   readonly socket: string;
   readonly signingKeys: string;
   readonly backEnd: "account" | "container";
-  /** Resolves when nothing of slivers is on the machine; rejects with what could not be taken away. */
+  /** Resolves when nothing of slivers is on the machine; rejects with what could not be removed. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts `sliverd`, and proves with one sliver that this machine can make them. What a start before it left is taken away
- * first. Rejects with NodeyardError, the machine as it was.
+ * Starts `sliverd`, and checks with one sliver that this machine can make them. First removes what an earlier start left. Rejects with
+ * NodeyardError, with the machine as it was.
  */
 export async function startLocalSlivers(facts: SliverFacts, machine: Machine): Promise<LocalSlivers> {
   const program = [process.execPath, ...SLIVERD_FLAGS, facts.sliverd];
@@ -62,7 +61,7 @@ export async function startLocalSlivers(facts: SliverFacts, machine: Machine): P
   writeFileSync(PLACES.config, JSON.stringify(sliverdConfig(facts, keys.keySet)), { mode: 0o600 });
   const log = openSync(PLACES.log, "a", 0o600);
   const words = ["-c", GUARD, "sh", PLACES.folder, PLACES.config, ...program];
-  // A group of its own: Ctrl-C ends what uses the slivers, and then this.
+  // A process group of its own: Ctrl-C first ends the users of the slivers, then this.
   const guard = spawn("/bin/sh", words, { stdio: ["pipe", log, log], detached: true });
   closeSync(log);
   guard.stdin!.on("error", () => {});
@@ -87,7 +86,7 @@ export async function startLocalSlivers(facts: SliverFacts, machine: Machine): P
   };
 }
 
-/** Of a start that was killed together with its guard, or that still runs. */
+/** From a start that was killed together with its guard, or that still runs. */
 async function takeLeftovers(program: readonly string[]): Promise<void> {
   if (!existsSync(PLACES.folder)) return;
   const [node, ...words] = program;
@@ -124,7 +123,7 @@ async function answering(client: SliverClient, guard: ChildProcess, machine: Mac
   }
 }
 
-/** One sliver from nothing to running and to nothing again: what a kernel lets happen shows only there. */
+/** One sliver, made and removed: only that shows what the kernel permits. */
 async function prove(client: SliverClient, keys: SigningKeys, { clock, random }: Machine): Promise<void> {
   const late = () => new NodeyardError("demo.no_slivers", `no sliver started within ${PROBE_MS / 1000} s`);
   const limit = deadline(clock, PROBE_MS, late);
@@ -161,7 +160,7 @@ async function prove(client: SliverClient, keys: SigningKeys, { clock, random }:
   }
 }
 
-/** Ends the guard's input and waits for what it does then. */
+/** Ends the guard's input and waits for its clean-up. */
 async function stop(guard: ChildProcess, { clock }: Machine): Promise<void> {
   const late = () => new NodeyardError("demo.slivers_left", `slivers are not gone after ${AWAY_MS / 1000} s`);
   const limit = deadline(clock, AWAY_MS, late);

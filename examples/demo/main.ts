@@ -18,14 +18,14 @@ import { greet, howToLogIn, type RealNodes, startRealNodes } from "./nodes.ts";
 import { untilReturned } from "./returned.ts";
 
 /**
- * `npm start`: Nodeyard on a tree of its own with fake nodes and real ones: slivers of this machine where it can make them (not with
- * --no-slivers), else static hosts that are SSH servers on loopback. Asks for nodes, uses one, and stays up; with --once gives them back
- * and ends.
+ * `npm start`: Nodeyard on a tree of its own with fake nodes and real ones: slivers of this machine if it can make them (not with
+ * --no-slivers), else static hosts that are SSH servers on loopback. Requests nodes, uses one, and stays up; with --once returns them and
+ * ends.
  */
 const asked = parseDemoArguments(process.argv.slice(2));
 const say = (text: string) => void process.stdout.write(text);
 const complain = (text: string) => void process.stderr.write(`nodeyard: ${text}\n`);
-// A reader that has gone, or a terminal that was closed, is no error: the nodes are still returned.
+// A closed pipe or terminal is no error: the nodes are still returned.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 if ("help" in asked) {
   say(asked.help);
@@ -52,7 +52,7 @@ process.exitCode = await demo().catch((error) => {
 await end();
 
 async function demo(): Promise<number> {
-  // First of all: what another one that runs here has started and written must stay as it is.
+  // First of all: what another demo that runs here has started and written must stay as it is.
   tree = await openState(stateFolder, machine);
   real = await startRealNodes(wish);
   const { hosts, slivers, authorizedKey, label } = real;
@@ -115,13 +115,13 @@ function whatNext(login: string): string {
   return `
 Nodeyard stays up until Ctrl-C. In another terminal, in this folder:
 
-  ${nodeyard} list                           what there is
-  ${nodeyard} list --leases                  who has it
-  ${nodeyard} request fake-small:3 --wait    more of it; give back with "release LEASE"
-  ${nodeyard} explain ID                     what a request, lease or node waits for, and what happened
-  ${nodeyard} hold NODE                      keep one to look at
+  ${nodeyard} list                           nodes
+  ${nodeyard} list --leases                  who has them
+  ${nodeyard} request fake-small:3 --wait    more nodes; return them with "release LEASE"
+  ${nodeyard} explain ID                     why a request, lease or node waits, and what happened
+  ${nodeyard} hold NODE                      keep a node to examine it
   curl --unix-socket ${stateFolder}/http.sock http://nodeyard/metrics
-                                             what is counted; also /node-list, /request-list, /ready ...
+                                             metrics; also /node-list, /request-list, /ready ...
 ${login}
 Configuration: ${stateFolder}/nodepool.yaml (edit it: changes are taken up within a second; the next start writes it anew)
 Log: ${stateFolder}/nodeyard.log

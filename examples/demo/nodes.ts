@@ -9,7 +9,7 @@ import { probeSlivers } from "./probe-slivers.ts";
 import { changes } from "./sliver-plan.ts";
 import { type LocalSshd, missingForSshd, runOverSsh, startLocalSshd } from "./sshd.ts";
 
-/** Nodes that can be logged in to, of whatever kind this machine allows. */
+/** Nodes that can be logged in to, of the kind that this machine can have. */
 export interface RealNodes {
   /** Undefined: there are none. */
   readonly label: "sliver" | "static-host" | undefined;
@@ -29,7 +29,7 @@ export interface Wish {
   readonly say: (text: string) => void;
 }
 
-/** Slivers of this machine where it can make them, else two hosts that are SSH servers on loopback, else none. */
+/** Slivers of this machine if it can make them, else two hosts that are SSH servers on loopback, else none. */
 export async function startRealNodes(wish: Wish): Promise<RealNodes> {
   const { stateFolder, machine, say } = wish;
   const slivers = wish.wantsSlivers ? await trySlivers(wish) : undefined;
@@ -82,7 +82,7 @@ async function trySlivers({ machine, say }: Wish): Promise<LocalSlivers | undefi
   }
 }
 
-/** Uses a node as its owner would: no other host than the one whose keys Nodeyard published will do. */
+/** Uses a node as its owner would: only a host with the keys that Nodeyard published is accepted. */
 export async function greet(
   { nodes }: Granted,
   { key, label }: RealNodes,
@@ -96,10 +96,10 @@ export async function greet(
     hostKeys: node.host_keys,
   };
   const commands = ['set -- $SSH_CONNECTION; echo "hello from $(uname -n), port $4"'];
-  // Whoever takes more than its label gives is ended, and the machine does not notice.
+  // A process that takes more than its label gives is killed, and the machine is not affected.
   if (label === "sliver")
     commands.push(
-      'tail /dev/zero 2>/dev/null; echo "what takes all memory ends with $? in here; $(ls /proc | grep -c "^[0-9]") processes are seen"',
+      'tail /dev/zero 2>/dev/null; echo "a process that takes all memory exits with $? in here; $(ls /proc | grep -c "^[0-9]") processes are visible"',
     );
   for (const command of commands) {
     say(`\n$ ssh -p ${target.port} ${target.username}@${target.host} '${command}'\n`);
@@ -107,7 +107,7 @@ export async function greet(
   }
 }
 
-/** How a person logs in to what the demo holds. */
+/** How a person logs in to the demo's nodes. */
 export function howToLogIn({ nodes }: Granted, { key, label }: RealNodes): string {
   const { username, interface_ip: address, connection_port: port } = nodes[0]!;
   const kind = label === "sliver" ? "sliver" : "static host";

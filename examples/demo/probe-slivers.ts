@@ -22,7 +22,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   setpriv: "util-linux",
 };
 
-/** Whether slivers can be made here, by what can be seen without changing anything; `why` not is one clause. */
+/** Whether slivers can be made here, as far as can be seen without a change; `why` not is one clause. */
 export async function probeSlivers(machine: Machine): Promise<SliverFacts | { readonly why: string }> {
   if (process.platform !== "linux") return { why: `slivers are Linux's, and this is ${process.platform}` };
   if (!machine.isRoot) return { why: "only root can make slivers" };
@@ -61,9 +61,9 @@ function cachedImage(): string | undefined {
   return archives.sort().map((name) => join(IMAGE_CACHE, name))[0];
 }
 
-/** Names on a machine are all slivers': where a manager of somebody else's works, there is no room for a second one. */
+/** Names on a machine belong to all slivers: beside another manager there is no room for a second one. */
 async function others(path: string): Promise<string | undefined> {
-  // With a folder of ours, what is there is what a start before this one left, and is taken away by its manager.
+  // With our folder, everything there is from an earlier start, and its manager removes it.
   if (existsSync(PLACES.folder)) return undefined;
   const { stdout } = await run("nft", ["list", "tables"], { env: { PATH: path } });
   if (/^table inet nodeyard-slivers$/m.test(stdout)) return "another sliver manager works on this machine";

@@ -5,7 +5,7 @@ import { openTree } from "../../packages/nodeyard/src/process/index.ts";
 
 const LIMIT_MS = 30_000;
 
-/** Resolves when each node is gone or ready for the next one; rejects after half a minute with what is left. */
+/** Resolves when each node is gone or ready for the next client; rejects after half a minute with the remaining nodes. */
 export async function untilReturned(
   stateFolder: string,
   machine: Machine,
@@ -18,7 +18,7 @@ export async function untilReturned(
     interest: (path) => (busy.has(nameOf(path)) ? "data" : "none"),
     onChange(change) {
       if (change.type === "synced") {
-        // What the first walk did not tell is not there.
+        // A node that the first walk did not show does not exist.
         for (const [id, state] of busy) if (state === "unknown") busy.delete(id);
       } else if (change.type === "remove") busy.delete(nameOf(change.path));
       else if (change.type === "put" && change.data !== undefined) {

@@ -1,6 +1,6 @@
 import type { KeySet } from "@nodeyard/sliver-protocol";
 
-/** What this machine is, as far as its slivers are planned by it. */
+/** The facts of this machine that its slivers are planned by. */
 export interface SliverFacts {
   /** Processors. */
   readonly cores: number;
@@ -12,7 +12,7 @@ export interface SliverFacts {
   readonly sliverd: string;
 }
 
-/** One per machine: whoever starts finds here what a start before it left. */
+/** One folder per machine: each start finds here what an earlier start left. */
 export const PLACES = {
   folder: "/var/lib/nodeyard-demo",
   run: "/run/nodeyard-demo",
@@ -22,7 +22,7 @@ export const PLACES = {
   socket: "/run/nodeyard-demo/control/api.sock",
 } as const;
 
-/** Archives of images that were made before, by a sliver manager with this folder as its `cache`. */
+/** Archives of images that a sliver manager with this folder as its `cache` made before. */
 export const IMAGE_CACHE = "/var/cache/nodeyard-images";
 export const NODE = "this-machine";
 /** First two numbers of the slivers' addresses. */
@@ -41,7 +41,7 @@ export function diskNeeded(facts: Pick<SliverFacts, "image">): number {
   return POOL[backEndOf(facts)] + 512 * MIB;
 }
 
-/** What `sliverd` is started with. A quarter of the machine stays the host's. */
+/** The configuration of `sliverd`. A quarter of the machine stays the host's. */
 export function sliverdConfig(facts: SliverFacts, keySet: KeySet): object {
   const { cores, memory, image } = facts;
   const backEnd = backEndOf(facts);
@@ -67,7 +67,7 @@ export function sliverdConfig(facts: SliverFacts, keySet: KeySet): object {
   };
 }
 
-/** What will be there from the start to the end and not afterwards, one line each. */
+/** What exists from the start to the end and not afterwards, one line each. */
 export function changes(facts: SliverFacts): readonly string[] {
   const size = Math.round(POOL[backEndOf(facts)] / MIB);
   return [

@@ -20,7 +20,7 @@ export interface LocalSshd {
   stop(): Promise<void>;
 }
 
-/** What is missing on this machine for an SSH server of one's own, or undefined. */
+/** What this machine lacks for an SSH server, or undefined. */
 export function missingForSshd(path: string): string | undefined {
   if (!runs(SSHD)) return SSHD;
   return ["ssh", "ssh-keygen"].find(
@@ -29,8 +29,8 @@ export function missingForSshd(path: string): string | undefined {
 }
 
 /**
- * Starts a real OpenSSH server on loopback, for the user that runs this process alone. Key and port are kept in `folder`, so
- * that the next start is the same host. The server ends with this process, however that ends.
+ * Starts a real OpenSSH server on loopback, only for the user that runs this process. Key and port are kept in `folder`, so that the next
+ * start is the same host. The server ends with this process, however that ends.
  */
 export async function startLocalSshd(folder: string, authorizedKey: string): Promise<LocalSshd> {
   const key = await makeKey(folder, "host_key");
@@ -41,11 +41,11 @@ export async function startLocalSshd(folder: string, authorizedKey: string): Pro
   writeFileSync(join(folder, "authorized_keys"), `${readFileSync(`${authorizedKey}.pub`, "utf8")}\n`, {
     mode: 0o600,
   });
-  // As root the server insists on its chroot folder, which the service unit makes elsewhere.
+  // As root the server needs its chroot folder, which otherwise the service unit makes.
   if (process.getuid?.() === 0) mkdirSync("/run/sshd", { recursive: true, mode: 0o755 });
   const config = join(folder, "sshd_config");
   writeFileSync(config, configuration(folder, port));
-  // The shell ends the server when its input ends, which the system does for a process that was killed, too.
+  // The shell ends the server when its input ends, which the system causes also for a killed process.
   const child = spawn(
     "/bin/sh",
     ["-c", '"$@" & pid=$!; cat >/dev/null; kill $pid', "sh", SSHD, "-D", "-e", "-f", config],
@@ -57,7 +57,7 @@ export async function startLocalSshd(folder: string, authorizedKey: string): Pro
   return started(child, port, `${type} ${base64!.trim()}`);
 }
 
-/** Runs a command on a node over SSH, and takes no host for it but the one with these keys. Resolves with its output. */
+/** Runs a command on a node over SSH; only a host with these keys is accepted. Resolves with its output. */
 export async function runOverSsh(
   node: {
     readonly host: string;
@@ -110,7 +110,7 @@ function configuration(folder: string, port: number): string {
     `AuthorizedKeysFile ${join(folder, "authorized_keys")}`,
     "PidFile none",
     "StrictModes no",
-    // Without PAM the server turns away accounts whose password is locked, as root's is on some systems.
+    // Without PAM the server rejects accounts whose password is locked, as root's is on some systems.
     `UsePAM ${isLocked(process.getuid?.() ?? -1) ? "yes" : "no"}`,
     "PasswordAuthentication no",
     "KbdInteractiveAuthentication no",
@@ -119,7 +119,7 @@ function configuration(folder: string, port: number): string {
   ].join("\n")}\n`;
 }
 
-/** Whether the account's password begins with "!"; only root can see that, and only root's servers look at it. */
+/** Whether the account's password begins with "!"; only root can see that, and only root's servers check it. */
 function isLocked(uid: number): boolean {
   if (uid !== 0) return false;
   try {
@@ -151,7 +151,7 @@ async function started(child: ChildProcess, port: number, hostKey: string): Prom
   );
 }
 
-/** `wanted` when nobody has it, else any. */
+/** `wanted` if it is free, else any port. */
 function freePort(wanted: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -35,7 +35,7 @@ export async function build(root: string): Promise<string[]> {
   }
 }
 
-/** Checks the types and writes declarations, in one run for all packages: they see each other's sources, and each file is read once. */
+/** Checks the types and writes declarations, in one run for all packages: packages see each other's sources, and each file is read once. */
 function declare(root: string, work: string): void {
   const up = relative(work, root);
   const config = {

@@ -4,15 +4,15 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 
-/** Programs of the sliver package that run on machines where nothing else of ours is. */
+/** Programs of the sliver package that run on machines without any other part of Nodeyard. */
 const PROGRAMS = ["sliverd", "sliver-forward", "sliver-enrol"] as const;
 
-/** Where a bundle is when it is in use (packages/sliver/src/enrol/parts.ts). */
+/** Where an installed bundle is (packages/sliver/src/enrol/parts.ts). */
 const PLACE = "/usr/lib/nodeyard-sliverd/current";
 
 /**
- * Each program of a sliver host as one file that needs Node and nothing else, in `folder`, with a list of their digests. The runtime is
- * no part of it: whoever carries the bundle to a machine adds the one that fits there. Throws when one does not run.
+ * Each program of a sliver host as one file that needs only Node, in `folder`, with a list of their digests. The runtime is not part of the
+ * bundle: the installation adds the one for the machine. Throws if a program does not run.
  */
 export async function bundle(root: string, folder: string): Promise<string> {
   rmSync(folder, { recursive: true, force: true });
@@ -23,7 +23,7 @@ export async function bundle(root: string, folder: string): Promise<string> {
     const name = `${program}.mjs`;
     writeFileSync(join(folder, name), text, { mode: 0o755 });
     digests[name] = createHash("sha256").update(text).digest("hex");
-    // By its final place, so that a forced command and a unit name one program, with its runtime.
+    // By its final path, so that a forced command and a unit name one program, with its runtime.
     const command = `#!/bin/sh\nexec ${PLACE}/node --disable-warning=ExperimentalWarning ${PLACE}/${name} "$@"\n`;
     writeFileSync(join(folder, program), command, { mode: 0o755 });
     digests[program] = createHash("sha256").update(command).digest("hex");
@@ -38,7 +38,7 @@ export async function bundle(root: string, folder: string): Promise<string> {
   return folder;
 }
 
-/** One file: the second of two that share JSON would import names that are none. */
+/** One file: the second of two that share JSON would import missing names. */
 async function oneFile(input: string): Promise<string> {
   const build = await rolldown({ input, platform: "node", logLevel: "warn" });
   try {

@@ -4,14 +4,14 @@ import { type Plugin, rolldown } from "rolldown";
 import type { SourcePackage } from "./packages.ts";
 import { rewriteUrls } from "./specifiers.ts";
 
-/** What a file is started by that no import shows: a worker by its URL, a program by the plain file that looks at Node's version first. */
+/** Files that are started without an import: a worker by its URL, a program by the plain file that checks Node's version first. */
 const STARTED = /(?:new URL|require)\("(\.{1,2}\/[^"\n]+)\.ts"/g;
 const PLACE = "__place_of_module__";
 
 /**
- * The JavaScript of a package, in its `dist/src`: one file per door, program and worker, in the place of its source, and what several of
- * them or an `import()` need in `chunks`. A process reads a handful of files then in place of hundreds. Other packages stay outside, so
- * that there is one of each in a process. A module that is imported for what it does, not for what it exports, is left out.
+ * The JavaScript of a package, in its `dist/src`: one file per door, program and worker, in the place of its source, and shared or lazily
+ * imported code in `chunks`. So a process reads a handful of files instead of hundreds. Other packages stay outside, so that a process has
+ * one copy of each. A module that is imported only for its effect is left out.
  */
 export async function writeCode({ path, manifest }: SourcePackage, dist: string): Promise<void> {
   const source = join(path, "src");
@@ -20,7 +20,7 @@ export async function writeCode({ path, manifest }: SourcePackage, dist: string)
   const programs = Object.values(manifest.bin ?? {}).filter(isSource);
   const started = startedFiles(source);
   const isProgram = (file: string) => file.startsWith(join(source, "bin/"));
-  // Apart, or all that a door exports would be loaded with the least of it that a program needs.
+  // Apart, because otherwise a program that needs one export of a door would load everything that the door exports.
   const sets = [
     {
       files: [...doors.map((file) => join(path, file)), ...started.filter((file) => !isProgram(file))],
@@ -66,14 +66,14 @@ function startedFiles(source: string): string[] {
     });
 }
 
-/** JSON has a default export only, as in Node: given names too, by rolldown 1.2, two files that share it import some that are missing. */
+/** JSON has a default export only, as in Node: with named exports too, two files of rolldown 1.2 that share it import missing names. */
 const plainJson: Plugin = {
   name: "plain-json",
   transform: (code, id) =>
     id.endsWith(".json") ? { code: `export default ${code}`, moduleType: "js" } : null,
 };
 
-/** `import.meta.url` stays the place of the source file, though its code has moved: workers and data are found from there. */
+/** `import.meta.url` stays the place of the source file, although its code has moved: workers and data are found from there. */
 function placesOf(source: string): Plugin {
   const place = new RegExp(`${PLACE}\\("([^"]+)"\\)`, "g");
   return {

@@ -1,6 +1,6 @@
 /**
- * `npm run build [-- --verify]`: builds the packages into their `dist`, and what a sliver host needs into one folder of
- * that of the sliver package; with --verify installs and runs the result. `-- --bundle FOLDER`: only the latter, there.
+ * `npm run build [-- --verify]`: builds the packages into their `dist`, and the programs of a sliver host into one folder of the sliver
+ * package's `dist`; with --verify installs and runs the result. `-- --bundle FOLDER`: only these programs, into FOLDER.
  */
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";

@@ -1,6 +1,6 @@
 import type { PackageJson } from "./packages.ts";
 
-/** The package.json of a built package: doors and programs are the built files, what only development needs is gone. */
+/** The package.json of a built package: doors and programs are the built files, and fields for development are removed. */
 export function builtManifest(source: PackageJson): PackageJson {
   const { devDependencies: _devDependencies, files: _files, scripts: _scripts, ...kept } = source;
   return {

@@ -13,7 +13,7 @@ export function rewriteUrls(text: string): string {
   return text.replace(IN_CODE, 'new URL("$1.js", import.meta.url)');
 }
 
-/** So does what is no TypeScript. */
+/** Files that are not TypeScript, too. */
 export function rewriteRequires(text: string): string {
   return text.replace(IN_PLAIN, 'require("$1.js")');
 }

@@ -50,7 +50,7 @@ function linkOthers(root: string, folder: string, manifest: PackageJson): void {
 }
 
 function importDoors(folder: string, manifest: PackageJson): string[] {
-  // A conformance kit brings its own test runner along and can be loaded only inside one.
+  // A conformance kit contains its own test runner and can be loaded only inside one.
   const doors = Object.keys(manifest.exports ?? {}).filter(
     (door) => !/^\.\/(testing|conformance)$/.test(door),
   );

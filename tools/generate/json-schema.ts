@@ -2,7 +2,7 @@ import { commonProvider, type DriverConfig, section } from "@nodeyard/driver";
 import { configurationSection } from "nodeyard/config";
 import { type ZodType, z } from "zod";
 
-/** What this program uses of JSON Schema. */
+/** The part of JSON Schema that this program uses. */
 export interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -21,7 +21,7 @@ type Drivers = readonly (readonly [name: string, config: DriverConfig])[];
 /** A driver that is named by its package or its path; its keys are not known here. */
 const FROM_OUTSIDE = "^(npm:|\\.{0,2}/)";
 
-/** JSON Schema of the file, for editors: the schemas that judge it, with each driver's keys where `driver` names it. */
+/** JSON Schema of the file, for editors: the validator's schemas, with each driver's keys for its `driver`. */
 export function jsonSchema(drivers: Drivers): JsonSchema {
   const file = convert(configurationSection.schema);
   const names = drivers.map(([name]) => name);

@@ -2,13 +2,13 @@ import type { Token } from "./tokens.ts";
 import type { SourceFile, Workspace } from "./workspace.ts";
 
 export interface ErrorUse {
-  /** `package.what_happened`; the part after the dot is `*` where the program fills it in. */
+  /** `package.what_happened`; the part after the dot is `*` if the program fills it in. */
   readonly code: string;
-  /** The class that fixes this code, or undefined where the code is written at the throw. */
+  /** The class with this code, or undefined if the code is written at the throw. */
   readonly className?: string;
   /** The class's doc comment. */
   readonly doc?: string;
-  /** Its message, with an ellipsis for what the program fills in; empty when it is made elsewhere. */
+  /** Its message, with an ellipsis for parts that the program fills in; empty if the message is made elsewhere. */
   readonly message: string;
   readonly path: string;
   readonly line: number;
@@ -16,7 +16,7 @@ export interface ErrorUse {
 
 const CODE = /^[a-z][a-z0-9]*(-[a-z0-9]+)*\.([a-z0-9_-]+(\.[a-z0-9_-]+)*)?$/;
 
-/** Every error code in shipped code: of classes by their `super(code, …)` or `errorClass(code)`, and of errors made on the spot. */
+/** Every error code in shipped code: of classes by their `super(code, …)` or `errorClass(code)`, and of errors without a class. */
 export function errorUses(workspace: Workspace): ErrorUse[] {
   return workspace.files.filter((file) => file.part === "src").flatMap(usesIn);
 }
@@ -63,7 +63,7 @@ function codeAt(tokens: readonly Token[], at: number): string | undefined {
   return token.text.endsWith(".") ? `${token.text}*` : token.text;
 }
 
-/** The strings of the argument after the one at `at`, put together. */
+/** The strings of the argument after the one at `at`, joined. */
 function messageAt(tokens: readonly Token[], at: number): string {
   let start = at + 1;
   while (start < tokens.length && tokens[start]!.text !== "," && tokens[start]!.text !== ")") start++;

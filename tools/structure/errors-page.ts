@@ -18,7 +18,7 @@ export function errorsPage(workspace: Workspace): string {
   );
   return `# Error codes
 
-<!-- Made from the code by \`npm run generate\`. -->
+<!-- Generated from the code by \`npm run generate\`. -->
 
 Every error has a stable \`code\`, meant for programs, and one line of text for people. \`*\` stands for a part that
 the error fills in.

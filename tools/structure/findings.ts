@@ -6,11 +6,11 @@ export interface Finding {
   /** Relative to the root of the repository. */
   readonly path: string;
   readonly line?: number;
-  /** What is wrong and how to mend it, in one line. */
+  /** What is wrong and how to fix it, in one line. */
   readonly message: string;
 }
 
-/** The folder whose owner mends it: a room of the program, a package, or a folder of the root. */
+/** The folder to which the finding belongs: a room of the program, a package, or a folder of the root. */
 export function ownerOf(path: string): string {
   const parts = path.split("/");
   if (parts[0] !== "packages") return parts.length > 1 ? parts[0]! : ".";
@@ -18,7 +18,7 @@ export function ownerOf(path: string): string {
   return parts.slice(0, room ? 4 : 2).join("/");
 }
 
-/** One block per owner folder, errors first. */
+/** One block per folder, errors first. */
 export function render(findings: readonly Finding[]): string {
   const groups = new Map<string, Finding[]>();
   for (const finding of findings) {

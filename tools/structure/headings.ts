@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 
 const HEADING = /^#{1,6} (.+)$/;
 
-/** The headings of a Markdown page, as they stand; undefined: there is no such page. */
+/** The headings of a Markdown page; undefined: the page does not exist. */
 export function headingsOf(path: string): readonly string[] | undefined {
   if (!existsSync(path)) return undefined;
   let code = false;
@@ -15,7 +15,7 @@ export function headingsOf(path: string): readonly string[] | undefined {
     });
 }
 
-/** What a link to a heading says behind the `#`, as GitHub makes it. */
+/** The part after `#` of a link to a heading, as GitHub makes it. */
 export function anchorOf(heading: string): string {
   return heading
     .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")

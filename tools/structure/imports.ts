@@ -5,11 +5,11 @@ export interface Import {
   readonly line: number;
   /** Erased before the program runs: `import type` and `export type`. */
   readonly typeOnly: boolean;
-  /** What is imported by name, before any renaming; `*` for a whole module, `default` for its default. */
+  /** The names that are imported, before any renaming; `*` for a whole module, `default` for its default. */
   readonly names: readonly string[];
 }
 
-/** Static and dynamic imports, and re-exports. A dynamic import whose name is computed is not seen. */
+/** Static and dynamic imports, and re-exports. A dynamic import with a computed name is not seen. */
 export function importsOf(tokens: readonly Token[]): Import[] {
   const found: Import[] = [];
   for (let at = 0; at < tokens.length; at++) {
@@ -35,7 +35,7 @@ function readImport(tokens: readonly Token[], at: number): Import | undefined {
   return { specifier: name.text, line: name.line, typeOnly: false, names: ["*"] };
 }
 
-/** `import a, { b as c } from "x"` and `export { b } from "x"`; an export without `from` is none. */
+/** `import a, { b as c } from "x"` and `export { b } from "x"`; not an export without `from`. */
 function readFrom(tokens: readonly Token[], start: number): Import | undefined {
   let at = start + 1;
   const typeOnly = tokens[at]?.text === "type" && tokens[at + 1]?.text !== "from";

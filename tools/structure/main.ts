@@ -1,4 +1,4 @@
-/** `npm run structure`: prints what breaks the house rules, by owner folder; exit code 1 when something does. */
+/** `npm run structure`: prints violations of the house rules, by folder; exit code 1 if there are any. */
 import { fileURLToPath } from "node:url";
 import { checkWorkspace } from "./check.ts";
 import { render } from "./findings.ts";

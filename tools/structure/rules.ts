@@ -1,7 +1,4 @@
-/**
- * The house rules as tables. What may import what is the blueprint of the repository (docs/design/house.md): change
- * a line here only together with that page.
- */
+/** The house rules as tables. They correspond to docs/design/house.md: change a line here only together with that page. */
 
 /** Packages of ours that each package may import, types included. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
@@ -29,7 +26,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "@nodeyard/keyscan",
     "@nodeyard/model",
     "@nodeyard/runtime",
-    // A sliver manager runs on machines of its own: the program knows what is said to it, never the manager.
+    // A sliver manager runs on other machines: the program knows the protocol, never the manager.
     "@nodeyard/sliver-protocol",
     "@nodeyard/tree",
     "@nodeyard/zookeeper",
@@ -64,13 +61,13 @@ const EVERY_ROOM = [
   "view",
 ] as const;
 
-/** The rooms of the program. `process` puts them together; `cli` and `bin` start what it makes, and nobody imports `bin`. */
+/** The rooms of the program. `process` puts them together; `cli` and `bin` start it, and nothing imports `bin`. */
 export const ROOMS: Readonly<Record<string, Room>> = {
   telemetry: { rooms: [], packages: ["@nodeyard/model", "@nodeyard/runtime"] },
-  // No driver by name: drivers hand their part of the schema over through the contract.
+  // No driver by name: drivers supply their part of the schema through the contract.
   config: { rooms: [], packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime"] },
   view: { rooms: ["telemetry"], packages: ["@nodeyard/model", "@nodeyard/runtime", "@nodeyard/tree"] },
-  // Pure: no tree, since it must not be able to wait for one.
+  // Pure: no tree, so that it cannot wait for one.
   scheduler: {
     rooms: ["config", "view"],
     packages: ["@nodeyard/driver", "@nodeyard/model", "@nodeyard/runtime"],
@@ -101,7 +98,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "@nodeyard/sliver-protocol",
     ],
   },
-  // Members answer, operations ask: neither knows the other.
+  // Members answer, operations ask: neither imports the other.
   asking: {
     rooms: ["coordination", "telemetry", "view"],
     packages: ["@nodeyard/runtime", "@nodeyard/tree"],
@@ -148,13 +145,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   bin: { rooms: [...EVERY_ROOM, "process"], packages: PACKAGES[PROGRAM]! },
 };
 
-/** Dependencies that a package loads by a name from its configuration, so that no import shows them. */
+/** Dependencies that a package loads by a name from its configuration, without an import. */
 export const LOADED_BY_NAME: Readonly<Record<string, string>> = { [PROGRAM]: "@nodeyard/driver-*" };
 
 /** The folder of a driver, ours or an example's, at the start of a path. */
 export const DRIVER_FOLDER = /^(packages|examples)\/driver-[a-z0-9-]+(?=\/)/;
 
-/** What every driver has, where a reader looks for it. */
+/** Files that every driver has. */
 export const DRIVER_FILES: readonly string[] = [
   "README.md",
   "package.json",
@@ -164,7 +161,7 @@ export const DRIVER_FILES: readonly string[] = [
   "src/provider.ts",
 ];
 
-/** A driver is handed its log, and is measured and limited from outside. */
+/** A driver receives its log, and is measured and limited from outside. */
 export const DRIVERS_NEVER_IMPORT: readonly string[] = [
   "nodeyard",
   "pino",
@@ -172,10 +169,10 @@ export const DRIVERS_NEVER_IMPORT: readonly string[] = [
   "@opentelemetry/*",
 ];
 
-/** Folders whose files are the edge of the system: they may use time, chance, network, files and processes. */
+/** Folders whose files are the edge of the system: they may use time, randomness, network, files and processes. */
 export const EDGE_FOLDERS: readonly string[] = ["edge", "bin", "testing"];
 
-/** Built-in modules that reach outside the process, or start something in it. */
+/** Built-in modules that reach outside of the process, or start something in it. */
 export const EFFECT_MODULES: readonly string[] = [
   "child_process",
   "cluster",

@@ -2,7 +2,7 @@ export type TokenKind = "word" | "string" | "number" | "regex" | "mark";
 
 export interface Token {
   readonly kind: TokenKind;
-  /** A word's or mark's own text; the value between the quotes of a string, escapes as written. */
+  /** A word's or mark's own text; for a string the text between its quotes, with escapes as written. */
   readonly text: string;
   /** Counted from 1. */
   readonly line: number;
@@ -12,7 +12,7 @@ export interface Token {
 
 const WORD = /[\p{ID_Start}$_#][\p{ID_Continue}$\u200c\u200d]*/uy;
 const NUMBER = /\d[\w.]*|\.\d[\w]*/y;
-/** After these a slash starts a regular expression although a word stands before it. */
+/** After these words a slash starts a regular expression. */
 const BEFORE_REGEX = new Set(
   "await case delete do else in instanceof new of return throw typeof void yield".split(" "),
 );

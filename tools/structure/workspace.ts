@@ -25,7 +25,7 @@ export interface SourceFile {
   readonly tokens: readonly Token[];
   readonly imports: readonly Import[];
   readonly lines: number;
-  /** The package it belongs to; none for tools, bench, testing and simulation. */
+  /** The package that it belongs to; none for tools, bench, testing and simulation. */
   readonly package?: Package;
   /** Which part of its package. Only `src` is shipped. */
   readonly part: "src" | "test" | "other";
@@ -42,7 +42,7 @@ export interface Workspace {
 const ROOT_FOLDERS = ["bench", "examples", "simulation", "testing", "tools"];
 const SKIPPED = new Set(["node_modules", "dist", "coverage", "generated"]);
 
-/** Reads every TypeScript file of the repository once; all checks work on the result. */
+/** Reads every TypeScript file of the repository once; all checks use the result. */
 export function readWorkspace(root: string): Workspace {
   const manifest = readManifest(join(root, "package.json"));
   const packages = folders(join(root, "packages"))

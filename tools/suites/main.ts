@@ -28,7 +28,7 @@ function vitest(): string {
   return fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));
 }
 
-/** Suites become projects of Vitest; a part of a path is looked for in all of them. */
+/** Suites are projects of Vitest; a part of a path is searched in all of them. */
 function vitestArguments(): readonly string[] {
   const suites = words.filter((word) => names.has(word));
   if (words.includes("all")) return args.filter((arg) => arg !== "all");
@@ -38,5 +38,5 @@ function vitestArguments(): readonly string[] {
 
 function tellLeftOut(): void {
   const left = SLOW.map(({ name, about }) => `  npm test -- ${name.padEnd(9)}${about}`).join("\n");
-  console.log(`Left out, since they take long (npm test -- all runs them as well):\n${left}`);
+  console.log(`Not run, because they take long (npm test -- all runs them, too):\n${left}`);
 }

@@ -1,4 +1,4 @@
-/** Tests that take long, by what they need; all others are quick, and what `npm test` runs. */
+/** Tests that take long, by what they need; all others are quick and run by `npm test`. */
 export interface Suite {
   readonly name: string;
   readonly about: string;
@@ -9,7 +9,7 @@ export interface Suite {
 export const SLOW: readonly Suite[] = [
   {
     name: "kills",
-    about: "processes that are killed again and again, on each store",
+    about: "processes that are killed repeatedly, on each store",
     include: [
       "packages/nodeyard/test/images/killed*.test.ts",
       "packages/nodeyard/test/slivers/killed.test.ts",
@@ -44,7 +44,7 @@ export const SLOW: readonly Suite[] = [
   },
   {
     name: "seeds",
-    about: "kept seeds of the simulation, mutants, and histories played again on real stores",
+    about: "kept seeds of the simulation, mutants, and histories replayed on real stores",
     include: ["simulation/{simulation,replay/replay}.test.ts"],
   },
 ];

@@ -27,7 +27,7 @@ function run(args: readonly string[], nodeOptions: readonly string[] = []) {
   });
 }
 
-/** Puts a program where the dev dependency `node` has its binary. */
+/** Puts a program in the place of the dev dependency `node`. */
 function installNode(script: string, mode = 0o755): void {
   const bin = join(root, "node_modules/node/bin");
   mkdirSync(bin, { recursive: true });
@@ -53,14 +53,14 @@ describe("tools/run.mjs", () => {
     expect(stderr).toMatch(/^nodeyard: cannot start .*EACCES.* Run: npm rebuild node .*\n$/);
   });
 
-  it("hands the arguments to the installed binary and its exit code back", () => {
+  it("passes the arguments to the installed binary and returns its exit code", () => {
     installNode('echo "$@"; exit 7');
     const { status, stdout } = run(["main.ts", "--once", "a b"], OLD);
     expect(stdout).toBe("--disable-warning=ExperimentalWarning main.ts --once a b\n");
     expect(status).toBe(7);
   });
 
-  it("uses the Node that runs it when that one will do", () => {
+  it("uses the Node that runs it if its version is right", () => {
     writeFileSync(join(root, "main.ts"), "const text: string = process.argv[2]!;\nconsole.log(text);\n");
     expect(run(["main.ts", "hello"])).toMatchObject({ status: 0, stdout: "hello\n" });
   });

@@ -18,14 +18,14 @@ import {
 } from "@nodeyard/driver";
 
 const ownTable = {
-  // Providers that name the same one share its boards and its limit.
+  // Providers with the same folder share its boards and its limit.
   folder: text("Absolute path of the folder that holds the boards.", { needed: true }).check(absolute),
-  "max-boards": integer("Boards at once in the folder, whoever made them.", NO_LIMIT),
+  "max-boards": integer("Boards at once in the folder, of all providers.", NO_LIMIT),
 };
 
 const labelTable = {
   name: text("A top-level label.", { needed: true }),
-  greeting: text("What a board says to whoever connects.", { shown: "the label's name" }),
+  greeting: text("Greeting that a board sends to each client.", { shown: "the label's name" }),
 };
 
 const table = {

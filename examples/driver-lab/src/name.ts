@@ -8,7 +8,7 @@ export function boardName({ installation, provider, pool, nodeId }: Tag): string
   return [installation, provider, pool, nodeId].map(encodeURIComponent).join(",");
 }
 
-/** The tag back from the name; null for a folder that is none of ours. */
+/** The tag from the name; null for a folder that is not ours. */
 export function tagOf(name: string): Tag | null {
   const parts = name.split(",");
   if (parts.length !== 4) return null;
@@ -21,7 +21,7 @@ export function tagOf(name: string): Tag | null {
     ];
     return /^\d{10}$/.test(nodeId) ? { installation, provider, pool, nodeId } : null;
   } catch {
-    // A stray % is no name that we wrote.
+    // A stray % is in no name that we wrote.
     return null;
   }
 }

@@ -23,14 +23,14 @@ const ONE: Resources = { instances: 1 };
 
 type Running = Extract<BoardState, { readonly state: "running" }>;
 
-/** What the steps work with. */
+/** Dependencies of the steps. */
 interface Lab {
   readonly boards: Boards;
   readonly config: LabProviderConfig;
   readonly clock: Clock;
 }
 
-/** One folder of boards. It remembers nothing: all there is to know is in the folder. */
+/** One folder of boards. The provider keeps no state in memory: everything is in the folder. */
 export function labProvider(lab: Lab): Provider {
   const { boards, config } = lab;
   return provide(
@@ -79,7 +79,7 @@ async function* create(
 }
 
 async function* remove(lab: Lab, tag: Tag, { signal }: StepContext): AsyncGenerator<Step, void, void> {
-  // The tag says all: an id from an older version, or of another node, is not even looked at.
+  // The tag is enough: an id from an older version, or of another node, is ignored.
   const name = boardName(tag);
   yield { step: "stop", deadlineMs: STEP_MS };
   await stop(lab, name, signal);
@@ -88,7 +88,7 @@ async function* remove(lab: Lab, tag: Tag, { signal }: StepContext): AsyncGenera
   await lab.boards.discard(name);
 }
 
-/** Counted after it was made: two at once may both be refused, but there is never one too many. */
+/** Counted after the board was made: two concurrent ones may both be refused, but there is never one too many. */
 async function claim({ boards, config }: Lab, name: string): Promise<void> {
   const { maxBoards, folder } = config.own;
   if (!(await boards.claim(name))) return;
@@ -97,7 +97,7 @@ async function claim({ boards, config }: Lab, name: string): Promise<void> {
   throw new DriverError("quota", `${config.name}: ${folder} has ${maxBoards} boards (max-boards)`);
 }
 
-/** The process that was started; undefined when the board ran already. */
+/** The started process; undefined if the board ran already. */
 async function start(
   { boards, config }: Lab,
   name: string,
@@ -123,7 +123,7 @@ async function booted(
   signal: AbortSignal,
 ): Promise<Running> {
   for (;;) {
-    // Asked first: a process that ends may have found another that runs.
+    // Read first: a process that ends may have found another one that runs.
     const ended = child !== undefined && (child.exitCode !== null || child.signalCode !== null);
     const board = await boards.state(name);
     if (board.state === "running") return board;

@@ -60,7 +60,7 @@ function entryOf(rig: LabRig): { pid: number; identity: string; port: number } {
   return JSON.parse(readFileSync(join(folderOf(rig), "board.json"), "utf8"));
 }
 
-test("a board greets, writes to its console, and is gone when it was removed", async () => {
+test("a board greets, writes to its console, and is gone after its removal", async () => {
   const { rig, create, remove, saved } = await setUp();
   const machine = await create();
   expect(saved).toEqual([boardName(tag)]);
@@ -77,7 +77,7 @@ test("a board greets, writes to its console, and is gone when it was removed", a
   await expect(greetingOf(port)).rejects.toThrow("ECONNREFUSED");
 });
 
-test("a board that died is made anew in its folder; one that lives is left as it is", async () => {
+test("a board that died is started again in its folder; a live one is left as it is", async () => {
   const { rig, create } = await setUp();
   await create();
   const first = entryOf(rig);
@@ -90,7 +90,7 @@ test("a board that died is made anew in its folder; one that lives is left as it
   expect(await greetingOf(machine.connection!.port!)).toContain("hello");
 });
 
-test("a process that got the id of a board is not taken for it, and is not killed", async () => {
+test("another process with the id of a board is recognised as another, and is not killed", async () => {
   const { rig, create, remove } = await setUp();
   const stranger = spawn("sleep", ["60"]);
   onTestFinished(() => void stranger.kill("SIGKILL"));
@@ -112,7 +112,7 @@ test("a process that got the id of a board is not taken for it, and is not kille
   );
 });
 
-test("a board of a folder that is given up ends by itself, and only one is ever entered", async () => {
+test("a board whose folder was given up ends by itself, and a folder has only one process", async () => {
   const { rig, create, provider } = await setUp();
   await create();
   const first = entryOf(rig);
@@ -123,7 +123,7 @@ test("a board of a folder that is given up ends by itself, and only one is ever 
   expect(await provider.list(signal)).toHaveLength(1);
 });
 
-test("a board that cannot start fails the launch with what it wrote", async () => {
+test("a board that cannot start fails the launch with its output", async () => {
   const { rig, create, provider } = await setUp();
   mkdirSync(folderOf(rig));
   symlinkSync("nowhere", join(folderOf(rig), "board.json"));
@@ -136,7 +136,7 @@ test("a board that cannot start fails the launch with what it wrote", async () =
   expect(await provider.find(tag, signal)).toBe(boardName(tag));
 });
 
-test("names carry the whole tag, whatever the parts are called; other folders are nobody's", () => {
+test("names contain the whole tag, with any characters; other folders have no tag", () => {
   for (const provider of ["desk", "a,b", "../..", "Ü%2C", "a b"]) {
     const odd = { ...tag, provider, pool: `${provider}/x` };
     expect(boardName(odd)).not.toContain("/");
@@ -146,7 +146,7 @@ test("names carry the whole tag, whatever the parts are called; other folders ar
     expect(tagOf(name)).toBeNull();
 });
 
-test("the system's errors become what the launcher is to do about them", () => {
+test("the system's errors become kinds for the launcher", () => {
   const kind = (code: string) => mapError(Object.assign(new Error(code), { code }), "desk: list").kind;
   expect(["ENOSPC", "EACCES", "ENOENT", "EWEIRD"].map(kind)).toEqual([
     "capacity",

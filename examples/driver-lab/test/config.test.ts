@@ -28,7 +28,7 @@ test("defaults are applied once, here", () => {
   });
 });
 
-test("what cannot be used is said at its place", () => {
+test("a value that cannot be used is reported at its place", () => {
   expect(load({ folder: undefined })).toMatchObject({ config: undefined, found: [{ path: ["folder"] }] });
   expect(load({ folder: "boards" }).found).toEqual([
     {

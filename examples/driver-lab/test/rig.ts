@@ -10,7 +10,7 @@ import { labDriver } from "../src/index.ts";
 
 export const MAX_BOARDS = 8;
 
-/** What the driver makes of a provider of the file. */
+/** The provider that the driver compiles from the file. */
 export function compile(folder: string): LabProviderConfig {
   const raw = {
     name: "desk",
@@ -71,7 +71,7 @@ export async function labRig(): Promise<LabRig> {
   };
 }
 
-/** What a test left running. */
+/** Processes that a test left running. */
 async function endAll(folder: string): Promise<void> {
   if (!existsSync(folder)) return;
   const boards = await Boards.open(folder);

@@ -64,7 +64,7 @@ function workspace(files: Readonly<Record<string, string>> = {}): string {
 }
 
 describe("build", () => {
-  it("makes packages that work when they are packed and installed elsewhere", async () => {
+  it("makes packages that work after packing and installing them elsewhere", async () => {
     const root = workspace();
     const dists = await build(root);
     expect(dists).toEqual([join(root, "packages/library/dist"), join(root, "packages/program/dist")]);
@@ -81,7 +81,7 @@ describe("build", () => {
     expect(verify(root, dists)).toEqual(["import @test/library", "import program", "program --version"]);
   });
 
-  it("fails with the compiler's words when something does not compile", async () => {
+  it("fails with the compiler's message if a package does not compile", async () => {
     const root = workspace({ "packages/library/src/answer.ts": "export const wrong: number = 'text';\n" });
     await expect(build(root)).rejects.toThrow(/answer\.ts.*TS2322/);
   });

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(built, { recursive: true, force: true }));
 
-/** Packages that `nodeyard WORDS` loads, and how many files of the program itself; `folder`: the sources or what is built. */
+/** Packages that `nodeyard WORDS` loads, and the number of the program's own files; `folder`: the sources or the build. */
 function loaded(folder: string, ...words: readonly string[]) {
   const list = join(mkdtempSync(join(built, "run-")), "loaded");
   const env = { ...process.env, LOADED: list, NODE_DISABLE_COMPILE_CACHE: "1" };
@@ -47,7 +47,7 @@ describe("a command loads what it needs and nothing else", () => {
     const { said, packages, own } = loaded(built, "--version");
     expect(said).toMatch(/^Nodeyard version: /);
     expect(packages).toEqual(["@nodeyard/runtime", "commander"]);
-    // The file that looks at Node's version, package.json and the entry.
+    // The file that checks Node's version, package.json and the entry.
     expect(own).toBe(3);
     expect(loaded(PACKAGE, "--version").packages).toEqual(packages);
   });
@@ -64,7 +64,7 @@ describe("a command loads what it needs and nothing else", () => {
     ]);
   });
 
-  it("with a configuration also what reads it", () => {
+  it("with a configuration also the code that reads it", () => {
     const { packages } = loaded(built, "-c", join(REPOSITORY, "examples/fake.yaml"), "list");
     expect(packages).toEqual(expect.arrayContaining(["@nodeyard/driver", "yaml", "zod"]));
     expect(packages).not.toContain("fastify");

@@ -14,7 +14,7 @@ import {
 
 const ROOM_DOOR = new RegExp(`^packages/${PROGRAM}/src/[^/]+/index\\.ts$`);
 
-/** Which package and which room may import which, and that it goes through doors only. */
+/** Which package and which room may import which others, only through doors. */
 export function checkBoundaries(workspace: Workspace): Finding[] {
   return [
     ...workspace.packages.filter((one) => allowedOf(one) === undefined).map(unknownPackage),
@@ -69,10 +69,10 @@ function checkRoomPackage(file: SourceFile, one: Import, name: string): Finding[
 
 function checkRelative(file: SourceFile, one: Import): Finding[] {
   const target = resolveRelative(file, one.specifier);
-  if (!/\.(ts|json)$/.test(target)) return [finding(file, one, `${one.specifier} needs its ending (.ts)`)];
+  if (!/\.(ts|json)$/.test(target)) return [finding(file, one, `${one.specifier} needs the ending .ts`)];
   const owner = file.package?.folder;
   if (owner === undefined) {
-    // The program is no library: its rooms' doors are all that a generator can ask for the schema.
+    // The program is no library: a generator can use only its rooms' doors.
     const reaches = target.startsWith("packages/") && !ROOM_DOOR.test(target);
     return reaches ? [finding(file, one, `reaches into ${target}; import the package by its name`)] : [];
   }

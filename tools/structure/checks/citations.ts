@@ -4,11 +4,11 @@ import type { Finding } from "../findings.ts";
 import { headingsOf } from "../headings.ts";
 import type { Workspace } from "../workspace.ts";
 
-/** A page that a comment gives as its source: the path from the root and, in quotes, a heading. Either may begin a new line. */
+/** A page that a comment cites: the path from the root and, in quotes, a heading. Either may begin a new line. */
 const CITED = /(?<![\w/.-])(docs\/[\w./-]+\.md)(?:,\s+"([^"]+)")?/g;
 const COMMENT = /(?:^\s*\*|(?:^|\s)\/\*\*?|(?:^|\s)\/\/)(?:\s|$)(.*)$/;
 
-/** What comments cite is there: a source that nobody can open is none. */
+/** Cited pages and headings exist: a source that nobody can open is none. */
 export function checkCitations({ root, files }: Workspace): Finding[] {
   const headings = new Map<string, readonly string[] | undefined>();
   const known = (page: string) => {

@@ -76,7 +76,7 @@ function circlesOf(graph: Graph): string[][] {
   return circles;
 }
 
-/** The first import from one folder to another between files of a circle. */
+/** The first import from one folder to another between files of a cycle. */
 function crossing(graph: Graph, files: readonly string[]): [from: string, to: string][] {
   const inside = new Set(files);
   for (const from of files)
@@ -85,7 +85,7 @@ function crossing(graph: Graph, files: readonly string[]): [from: string, to: st
   return [];
 }
 
-/** The files from `start` on over which it reaches `end`, the fewest that do; `end` is left out. */
+/** The shortest path of files from `start` to `end`; `end` is left out. */
 function shortestWay(graph: Graph, start: string, end: string): string[] | undefined {
   const from = new Map<string, string>();
   const queue = [start];

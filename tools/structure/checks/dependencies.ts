@@ -3,7 +3,7 @@ import type { Finding } from "../findings.ts";
 import { LOADED_BY_NAME, matches } from "../rules.ts";
 import { isRelative, type Package, type SourceFile, splitSpecifier, type Workspace } from "../workspace.ts";
 
-/** What a package imports is declared in its package.json, and what is declared is imported. */
+/** Imported packages are declared in package.json, and declared ones are imported. */
 export function checkDependencies(workspace: Workspace): Finding[] {
   return workspace.packages.flatMap((owner) => {
     const files = workspace.files.filter((file) => file.package === owner);
@@ -24,7 +24,7 @@ function undeclared(workspace: Workspace, owner: Package, files: readonly Source
       const { name } = splitSpecifier(one.specifier);
       if (isRelative(one.specifier) || isBuiltin(one.specifier) || name === owner.name) return [];
       const src = file.part === "src";
-      // The conformance suites of other packages are loaded from the workspace: tests need not declare ours.
+      // The conformance suites of other packages are loaded from the workspace: tests need not declare our packages.
       if (src ? shipped.has(name) : testing.has(name) || ours.has(name)) return [];
       const field = src ? "dependencies" : "devDependencies";
       const message = `imports ${name}, which ${owner.folder}/package.json does not declare in ${field}`;

@@ -16,8 +16,8 @@ import { checkEffects } from "./effects.ts";
 const KIT = "@nodeyard/driver/conformance";
 
 /**
- * All drivers look alike, ours and the examples of others': fixed files, so that a reader guesses the path; the one
- * conformance suite; nothing imported that is the launcher's business or is not declared.
+ * All drivers have the same shape, those of this repository and the examples: fixed files, so that a reader knows the path; the one
+ * conformance suite; no import of launcher code or of undeclared packages.
  */
 export function checkDrivers(workspace: Workspace): Finding[] {
   const folders = new Set(workspace.files.flatMap(({ path }) => DRIVER_FOLDER.exec(path)?.[0] ?? []));
@@ -28,7 +28,7 @@ export function checkDrivers(workspace: Workspace): Finding[] {
       ...roles(workspace, folder),
       ...conformance(folder, files),
       ...src.flatMap((file) => imports(file, folder, manifestOf(workspace, folder))),
-      // Those of packages are looked at anyway.
+      // Drivers in packages are checked anyway.
       ...(folder.startsWith("packages/")
         ? []
         : checkEffects({ ...workspace, files: src.map((file) => ({ ...file, part: "src" as const })) })),
@@ -41,7 +41,7 @@ function roles({ root }: Workspace, folder: string): Finding[] {
   return missing.map((name) => error(folder, `has no ${name}; every driver has one`));
 }
 
-/** Its own test runs the shared suite: with a copy of it, a driver could pass what it wrote itself. */
+/** Its own test runs the shared suite: with a copy of it, a driver could pass tests that it wrote itself. */
 function conformance(folder: string, files: readonly SourceFile[]): Finding[] {
   const imported = files.some(
     ({ path, imports }) =>

@@ -4,8 +4,8 @@ import type { Token } from "../tokens.ts";
 import type { SourceFile, Workspace } from "../workspace.ts";
 
 /**
- * Time, chance, network, files and processes are touched only at the edges. Everything else is handed what it needs,
- * so that a simulation can run it under one seed and a crash can stop it anywhere.
+ * Only edges touch time, randomness, network, files and processes. All other code receives what it needs, so that a simulation can run it
+ * under one seed and a crash can stop it anywhere.
  */
 export function checkEffects(workspace: Workspace): Finding[] {
   const inner = workspace.files.filter((file) => file.part === "src" && !isEdge(file.path));
@@ -75,7 +75,7 @@ function isModifier(word: string): boolean {
   return ["async", "readonly", "static", "private", "protected", "public", "override"].includes(word);
 }
 
-/** Whether a body or a result type follows the parentheses that open at `open`. */
+/** Whether the parentheses that open at `open` are followed by a body or a result type. */
 function isDefinition(tokens: readonly Token[], open: number): boolean {
   let depth = 0;
   for (let at = open; at < tokens.length; at++) {
@@ -86,7 +86,7 @@ function isDefinition(tokens: readonly Token[], open: number): boolean {
   return false;
 }
 
-/** Whether the file takes `name` in as a parameter or imports it: then it is what was passed in, not the global. */
+/** Whether `name` is a parameter or an import of the file: then it was passed in, and is not the global. */
 function isBound(tokens: readonly Token[], name: string): boolean {
   return tokens.some((token, at) => {
     if (token.text !== name || token.kind !== "word") return false;
@@ -99,7 +99,7 @@ function isBound(tokens: readonly Token[], name: string): boolean {
   });
 }
 
-/** Whether the innermost bracket around `at` is a parameter list, or a pattern that takes one apart. */
+/** Whether the innermost bracket around `at` is a parameter list, or a destructuring pattern. */
 function isParameter(tokens: readonly Token[], at: number): boolean {
   const close = closing(tokens, at);
   const after = tokens.slice(close + 1, close + 3).map((token) => token.text);

@@ -2,7 +2,7 @@ import { type ErrorUse, errorUses } from "../error-codes.ts";
 import type { Finding } from "../findings.ts";
 import type { Workspace } from "../workspace.ts";
 
-/** A code is what programs compare, so it means one thing: one class, or one package that makes it on the spot. */
+/** Programs compare codes, so a code has one meaning: one class, or one package that throws it without a class. */
 export function checkErrorCodes(workspace: Workspace): Finding[] {
   const byCode = new Map<string, ErrorUse[]>();
   for (const use of errorUses(workspace)) byCode.set(use.code, [...(byCode.get(use.code) ?? []), use]);

@@ -19,10 +19,7 @@ const LINK = /\]\(([^)\s]+)\)/g;
 /** A path of this repository in running text, from the root. */
 const NAMED = /`((?:bench|docs|elements|examples|packages|simulation|testing|tools)\/[\w./-]+)`/g;
 
-/**
- * Links between pages lead to pages that exist, and to headings that they have; paths that pages name exist. Links to the outside
- * are not tried.
- */
+/** Links between pages lead to pages and headings that exist; paths in pages exist. External links are not tried. */
 export function checkLinks({ root }: Workspace): Finding[] {
   const pages = globSync(PAGES, { cwd: root, exclude: (path) => path.includes("node_modules") });
   return pages.sort().flatMap((path) => brokenIn(root, path));
@@ -52,5 +49,5 @@ function problemOf(root: string, path: string, target: string): string | undefin
   if (anchor === undefined || !page.endsWith(".md")) return undefined;
   return headingsOf(page)!.some((heading) => anchorOf(heading) === anchor)
     ? undefined
-    : "is no heading there";
+    : "has no such heading";
 }

@@ -55,7 +55,7 @@ function rooms({ root, files }: Workspace): Finding[] {
     const room = roomOf(file);
     if (room !== undefined) seen.set(room, `${file.package!.folder}/src/${room}`);
     else if (basename(file.path) !== "index.ts")
-      loose.push(error("door", file.path, "lies outside every room"));
+      loose.push(error("door", file.path, "is outside of every room"));
   }
   return [
     ...loose,

@@ -4,11 +4,11 @@ import type { Finding } from "../findings.ts";
 import type { Workspace } from "../workspace.ts";
 
 const PAGES = ["docs/**/*.md", "examples/**/*.md"];
-/** Its code is for copying: all of it has to be a part of something that is compiled and tested. */
+/** Readers copy its code: every snippet has to be part of a compiled and tested file. */
 const ALL_FROM_FILES = "docs/how-to/write-a-driver.md";
 const FENCE = /^```(?<language>[a-z]*)(?: file=(?<file>\S+))?\s*$/;
 
-/** A code block that names a file (`ts file=examples/…`) is a part of it, line by line; indentation aside. */
+/** A code block that names a file (`ts file=examples/…`) is part of that file, line by line; indentation may differ. */
 export function checkSnippets({ root }: Workspace): Finding[] {
   const pages = globSync(PAGES, { cwd: root, exclude: (path) => path.includes("node_modules") });
   return pages.sort().flatMap((path) => wrongIn(root, path));
@@ -37,12 +37,12 @@ function problem(
   block: readonly string[],
 ): string | undefined {
   if (file === undefined)
-    return page === ALL_FROM_FILES ? "names no file that it is a part of; write `ts file=PATH`" : undefined;
-  if (!existsSync(join(root, file))) return `is to be a part of ${file}, which does not exist`;
+    return page === ALL_FROM_FILES ? "does not name its file; write `ts file=PATH`" : undefined;
+  if (!existsSync(join(root, file))) return `names the file ${file}, which does not exist`;
   const source = readFileSync(join(root, file), "utf8").split("\n");
   const wanted = outdented(block);
   const inside = source.some((_, start) => outdented(source.slice(start, start + block.length)) === wanted);
-  return inside ? undefined : `is no part of ${file}; copy it anew`;
+  return inside ? undefined : `differs from ${file}; copy it again`;
 }
 
 function outdented(lines: readonly string[]): string {

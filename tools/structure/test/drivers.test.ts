@@ -10,7 +10,7 @@ const folders = [
   ...new Set(readWorkspace(root).files.flatMap(({ path }) => DRIVER_FOLDER.exec(path)?.[0] ?? [])),
 ];
 
-/** A driver outside the packages, in order but for `files`. */
+/** A driver outside the packages, correct except for `files`. */
 function driver(
   files: Readonly<Record<string, string>>,
   dependencies: Readonly<Record<string, string>> = {},
@@ -39,14 +39,14 @@ describe("every driver of this repository", () => {
 });
 
 describe("a driver", () => {
-  it("is in order with its files, the suite, and what it declares", () => {
+  it("is correct with its files, the suite, and its declared dependencies", () => {
     expect(driver({})).toEqual([]);
     const used =
       'import { str } from "@nodeyard/driver";\nimport { posix } from "node:path";\nimport "./own.ts";\n';
     expect(driver({ "src/driver.ts": used }, { "@nodeyard/driver": "1" })).toEqual([]);
   });
 
-  it("has every file where a reader looks for it", () => {
+  it("has every file in its place", () => {
     const findings = findingsIn({ "examples/driver-x/src/index.ts": "\n" });
     const missing = DRIVER_FILES.filter((name) => name !== "src/index.ts");
     expect(findings).toEqual([
@@ -73,7 +73,7 @@ describe("a driver", () => {
     ]);
   });
 
-  it("touches files and time at its edge alone", () => {
+  it("touches files and time only at its edge", () => {
     const text = 'import { readFileSync } from "node:fs";\n';
     expect(driver({ "src/edge/files.ts": text })).toEqual([]);
     expect(driver({ "src/provider.ts": text })).toEqual([

@@ -49,7 +49,7 @@ describe("effects", () => {
     expect(effectsIn(source)).toEqual([]);
   });
 
-  it("lets edges, entry points and tests do what they are there for", () => {
+  it("permits effects in edges, entry points and tests", () => {
     for (const path of [
       "packages/model/src/edge/clock.ts",
       "packages/model/src/deep/edge/clock.ts",

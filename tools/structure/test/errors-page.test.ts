@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { errorsPage } from "../errors-page.ts";
 import { workspaceOf } from "./tree.ts";
 
-it("lists every code once, with its class and what that says of itself", () => {
+it("lists every code once, with its class and the class's doc comment", () => {
   const page = errorsPage(
     workspaceOf({
       "packages/model/src/a.ts": `

@@ -12,8 +12,8 @@ describe("links", () => {
   it("lead to headings that exist, code aside", () => {
     const page = "# Part\n[a](docs/a.md#part) [b](#there)\n";
     expect(findingsIn({ "README.md": page, "docs/a.md": "```sh\n# part\n```\n" })).toEqual([
-      "link README.md:2 links to docs/a.md#part, which is no heading there",
-      "link README.md:2 links to #there, which is no heading there",
+      "link README.md:2 links to docs/a.md#part, which has no such heading",
+      "link README.md:2 links to #there, which has no such heading",
     ]);
   });
 });
@@ -43,7 +43,7 @@ describe("what comments cite", () => {
     expect(findingsIn(source(...lines))).toEqual([]);
   });
 
-  it("is named with its line where it is missing", () => {
+  it("is reported with its line if it is missing", () => {
     const lines = ["// docs/b.md", "/**", " * For ever (docs/a.md,", ' * "Other"). docs/c.md', " */"];
     expect(findingsIn(source(...lines))).toEqual([
       "citation tools/one.ts:1 cites docs/b.md, which does not exist",
@@ -52,7 +52,7 @@ describe("what comments cite", () => {
     ]);
   });
 
-  it("is not what code says", () => {
+  it("is not searched in code", () => {
     expect(findingsIn(source('export const page = "docs/b.md";'))).toEqual([]);
   });
 });

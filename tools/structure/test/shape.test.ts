@@ -40,7 +40,7 @@ describe("shape", () => {
     };
     expect(findingsIn(files).sort()).toEqual([
       "door packages/nodeyard/src/cellar room cellar is in no table (ROOMS)",
-      "door packages/nodeyard/src/loose.ts lies outside every room",
+      "door packages/nodeyard/src/loose.ts is outside of every room",
       "door packages/nodeyard/src/view room view has no index.ts",
     ]);
   });
@@ -58,19 +58,17 @@ describe("snippets", () => {
     };
     expect(findingsIn({ "tools/lab.ts": lab, ...pages })).toEqual([]);
     expect(findingsIn({ "tools/lab.ts": lab, "docs/a.md": page("return 2;") })).toEqual([
-      "snippet docs/a.md:3 is no part of tools/lab.ts; copy it anew",
+      "snippet docs/a.md:3 differs from tools/lab.ts; copy it again",
     ]);
     expect(findingsIn({ "docs/a.md": page("return 1;") })).toEqual([
-      "snippet docs/a.md:3 is to be a part of tools/lab.ts, which does not exist",
+      "snippet docs/a.md:3 names the file tools/lab.ts, which does not exist",
     ]);
   });
 
-  it("have to name one on the page about drivers", () => {
+  it("must name a file on the page about drivers", () => {
     expect(
       findingsIn({ "docs/a.md": page("free", ""), "docs/how-to/write-a-driver.md": page("free", "") }),
-    ).toEqual([
-      "snippet docs/how-to/write-a-driver.md:3 names no file that it is a part of; write `ts file=PATH`",
-    ]);
+    ).toEqual(["snippet docs/how-to/write-a-driver.md:3 does not name its file; write `ts file=PATH`"]);
   });
 });
 
@@ -86,7 +84,7 @@ describe("error codes", () => {
     ]);
   });
 
-  it("refuses a code that two packages make on the spot", () => {
+  it("refuses a code that two packages throw without a class", () => {
     const made = 'throw new NodeyardError("model.lost", "lost");\n';
     expect(findingsIn({ "packages/model/src/a.ts": made, "packages/runtime/src/b.ts": made })).toHaveLength(
       1,
@@ -96,7 +94,7 @@ describe("error codes", () => {
 });
 
 describe("render", () => {
-  it("groups findings by the folder whose owner mends them, errors first", () => {
+  it("groups findings by folder, errors first", () => {
     const one = { rule: "length", path: "packages/nodeyard/src/view/a.ts", message: "long" } as const;
     const text = render([
       { ...one, severity: "warning" },

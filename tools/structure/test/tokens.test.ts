@@ -33,7 +33,7 @@ describe("tokenize", () => {
     ]);
   });
 
-  it("hands the doc comment to the token after it", () => {
+  it("gives the doc comment to the token after it", () => {
     expect(tokenize("/** One\n * two. */\nexport class A {}")[0]).toMatchObject({
       text: "export",
       doc: "One two.",

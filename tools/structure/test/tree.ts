@@ -6,7 +6,7 @@ import { checkWorkspace } from "../check.ts";
 import type { Finding } from "../findings.ts";
 import { readWorkspace, type Workspace } from "../workspace.ts";
 
-/** Files that make a clean repository of two packages and the program; `files` join or replace them. */
+/** Files of a clean repository of two packages and the program; `files` are added or replace them. */
 const CLEAN: Readonly<Record<string, string>> = {
   "package.json": JSON.stringify({ name: "root", devDependencies: { vitest: "1" } }),
   "packages/runtime/package.json": manifest("@nodeyard/runtime"),
@@ -24,7 +24,7 @@ export function manifest(name: string, dependencies: Readonly<Record<string, str
   return JSON.stringify({ name, exports: { ".": "./src/index.ts" }, dependencies });
 }
 
-/** Writes a repository into a temporary folder that goes with the test, and reads it. */
+/** Writes a repository into a temporary folder that is deleted after the test, and reads it. */
 export function workspaceOf(files: Readonly<Record<string, string>>): Workspace {
   const root = mkdtempSync(join(tmpdir(), "nodeyard-structure-"));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
@@ -35,7 +35,7 @@ export function workspaceOf(files: Readonly<Record<string, string>>): Workspace 
   return readWorkspace(root);
 }
 
-/** The findings on a repository that is clean but for `files`, each as `rule path:line message`. */
+/** The findings on a repository that is clean except for `files`, each as `rule path:line message`. */
 export function findingsIn(files: Readonly<Record<string, string>>): string[] {
   return checkWorkspace(workspaceOf(files)).map(text);
 }

@@ -1,6 +1,6 @@
 /**
- * The machine itself: a program that is started in its board's folder, greets whoever connects, and goes on when the launcher
- * that started it has gone. It takes care that there is one of it per folder, and none in a folder that is given up.
+ * The machine itself: a program that is started in its board's folder, greets each client, and outlives the launcher that started it. It
+ * makes sure that a folder has only one process, and none after it was given up.
  */
 import { existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
@@ -21,12 +21,12 @@ server.listen(0, "127.0.0.1", () => {
   const mine = `board-${process.pid}.json`;
   writeFileSync(mine, JSON.stringify({ pid: process.pid, identity: identityOf(process.pid), port }));
   try {
-    // Fails when a board is entered already: then this one ends.
+    // Fails if the board has a process already: then this one ends.
     linkSync(mine, "board.json");
   } finally {
     unlinkSync(mine);
   }
-  // Whoever gives the folder up takes `wanted` away first and looks for board.json then: one of us sees the other.
+  // A process that gives the folder up first removes `wanted`, then looks for board.json: one of the two sees the other.
   if (!existsSync("wanted")) process.exit(1);
   console.log(`${hostname} listens on 127.0.0.1:${port}`);
 });

@@ -5,10 +5,10 @@ import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { identityOf } from "./process.ts";
 
-// Beside this file in the sources and in what is published.
+// Beside this file in the sources and in the published package.
 const PROGRAM = fileURLToPath(new URL(`./board${extname(import.meta.url)}`, import.meta.url));
 
-/** absent: no folder. idle: a folder in which nothing runs (yet, or any more). running: the process is ours and lives. */
+/** absent: no folder. idle: a folder without a running process. running: the process is ours and lives. */
 export type BoardState =
   | { readonly state: "absent" | "idle" }
   | { readonly state: "running"; readonly pid: number; readonly port: number };
@@ -20,8 +20,8 @@ interface Entry {
 }
 
 /**
- * Boards as folders: `wanted` says what the process is to do, `board.json` is written by the process itself and says who it is,
- * `console.log` is its output. All methods reject with the system's errors.
+ * Boards as folders: `wanted` says what the process should do; the process itself writes `board.json`, which identifies it; `console.log`
+ * is its output. All methods reject with the system's errors.
  */
 export class Boards {
   readonly #root: string;
@@ -46,7 +46,7 @@ export class Boards {
     return (await ignoring("ENOENT", stat(join(this.#root, name)))) !== undefined;
   }
 
-  /** Makes the folder; false when there is one already. */
+  /** Makes the folder; false if it exists already. */
   async claim(name: string): Promise<boolean> {
     const made = await ignoring(
       "EEXIST",
@@ -62,7 +62,7 @@ export class Boards {
     return { state: "running", pid: entry.pid, port: entry.port };
   }
 
-  /** Starts the process of an idle board, which outlives this one. Resolves once it is there; it may still end at once. */
+  /** Starts the process of an idle board, which outlives this one. Resolves when it exists; it may still end at once. */
   async start(
     name: string,
     order: { readonly hostname: string; readonly greeting: string },
@@ -87,15 +87,15 @@ export class Boards {
     }
   }
 
-  /** Takes the order back and kills the process. It may take a moment to go: `state` tells. */
+  /** Withdraws `wanted` and kills the process. It may take a moment to end: see `state`. */
   async stop(name: string): Promise<void> {
     await rm(join(this.#root, name, "wanted"), { force: true });
     const board = await this.state(name);
-    // Who it is was checked a moment ago: an id alone may belong to anybody by now.
+    // Its identity was checked a moment ago: the id alone may belong to another process by now.
     if (board.state === "running") process.kill(board.pid, "SIGKILL");
   }
 
-  /** Removes the folder of a board that does not run. Gone already: nothing. */
+  /** Removes the folder of a board that does not run. Does nothing if it is gone. */
   async discard(name: string): Promise<void> {
     await rm(join(this.#root, name), { recursive: true, force: true, maxRetries: 5 });
   }
@@ -106,7 +106,7 @@ export class Boards {
     return text.trim().split("\n").at(-1) || "it wrote nothing";
   }
 
-  /** Only what is left of a process that ended: one that a killed launcher started may be entering itself right now. */
+  /** Only if its process has ended: one that a killed launcher started may be entering it right now. */
   async #forget(name: string): Promise<void> {
     const entry = await this.#entry(name);
     if (entry !== undefined && identityOf(entry.pid) !== entry.identity)
@@ -119,7 +119,7 @@ export class Boards {
   }
 }
 
-/** Undefined where the system says `code`. */
+/** Undefined if the system's error is `code`. */
 async function ignoring<T>(code: string, work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 
 /**
- * What tells a process from every other that ever has its id: the boot of the machine and the tick it was started at.
- * Undefined when there is no such process, or only what is left of one that has ended.
+ * Distinguishes a process from every other that ever has its id: the boot of the machine and the tick of its start. Undefined if there is
+ * no such process, or if it has ended but is still listed.
  */
 export function identityOf(pid: number): string | undefined {
   let stat: string;

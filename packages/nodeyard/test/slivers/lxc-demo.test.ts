@@ -28,7 +28,7 @@ describe.skipIf(whyNot() !== undefined)(
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toContain("Slivers of this machine are handed out");
       expect(out).toMatch(/hello from ny-\d+, port 22\n/);
-      expect(out).toContain("what takes all memory ends with 137 in here");
+      expect(out).toContain("a process that takes all memory exits with 137 in here");
       expect(out).toContain("all 3 nodes are returned");
       expect(left()).toEqual([]);
     });
