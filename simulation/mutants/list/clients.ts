@@ -149,8 +149,8 @@ export const CLIENTS: readonly Mutant[] = [
     {
       name: "min-ready-requests-stay",
       breaks: "rule 4",
-      find: "this.#busy.add(id);\n",
-      put: 'if (id !== "") return;\n    this.#busy.add(id);\n',
+      find: "await retireMinReady(this.#context, entry);\n",
+      put: "return;\n",
     },
   ]),
   ...faultsIn(`${OPERATIONS}/node-state.ts`, [

@@ -90,18 +90,18 @@ export const TREE_FAULTS: readonly Mutant[] = [
       tests: ["packages/nodeyard/test/view/view"],
     },
   ]),
-  ...faultsIn("packages/nodeyard/src/launcher/membership.ts", [
+  ...faultsIn("packages/nodeyard/src/coordination/membership.ts", [
     {
       name: "serves-before-it-is-registered",
       breaks: "protocol: components",
-      find: "        this.#registered = true;\n        return this.#on.renewed();",
-      put: "        return this.#on.renewed();",
+      find: "    this.#registered = true;\n    this.#on.renewed();",
+      put: "    this.#on.renewed();",
       tests: [`${RULES}/protocol-components`],
     },
     {
       name: "a-lost-session-is-not-told",
       breaks: "rule 1",
-      find: "this.#registered = false;\n      this.#on.lost();",
+      find: "this.#registered = false;\n      this.#on.lost?.();",
       put: "this.#registered = false;",
       tests: [`${RULES}/protocol-components`, `${RULES}/rule-01-effects`],
     },

@@ -1,20 +1,21 @@
 import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
-import { canaryImage, newComponent } from "@nodeyard/model";
-import { type Clock, jitter, messageOf, type Random, sleep, type Timer } from "@nodeyard/runtime";
-import { type Session, type Tree, treeNow } from "@nodeyard/tree";
+import { canaryImage } from "@nodeyard/model";
+import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
+import { type Tree, treeNow } from "@nodeyard/tree";
 import { Answerer, type Testimony } from "../asking/index.ts";
 import type { BuilderSettings } from "../config/index.ts";
 import {
-  announceMember,
+  Controller,
   Fence,
   isInterrupted,
+  Membership,
   mayAct,
   openInstallation,
   Registration,
   retryInterrupted,
   settledWithin,
 } from "../coordination/index.ts";
-import type { Counters, Log } from "../telemetry/index.ts";
+import { type Counters, Live, type LiveWork, type Log } from "../telemetry/index.ts";
 import { type NodeEntry, View } from "../view/index.ts";
 import { judgeTrials } from "./control/canary.ts";
 import type { BuilderContext } from "./control/context.ts";
@@ -64,19 +65,18 @@ export class Builder {
   readonly #registration: Registration;
   readonly #providers: ImageProviders;
   readonly #workers: Workers;
-  readonly #leaked: LeakedImages;
   readonly #answerer: Answerer;
   readonly #context: BuilderContext;
   readonly #stop = new AbortController();
   #config: BuilderConfig;
-  #epoch: number;
-  #sweeping: Promise<void> | undefined;
-  #sweepTimer: Timer | undefined;
-  #soon = false;
+  readonly #membership: Membership;
+  /** Looks at everything that events drive. */
+  readonly #sweep: Controller;
+  /** Looks at the clouds for images without a record. */
+  readonly #leakSweep: Controller;
   #began = false;
   /** Uploads that go when the last node that boots from them has gone. */
   #awaited: ReadonlySet<string> = new Set();
-  #unsubscribe: () => void = () => {};
   #unlisten: () => void = () => {};
 
   static async start(options: BuilderOptions): Promise<Builder> {
@@ -93,7 +93,6 @@ export class Builder {
     this.#options = options;
     this.#config = options.config;
     const { tree, clock, random, log, counters, disk, identity } = options;
-    this.#epoch = tree.session().epoch;
     this.view = options.view ?? new View({ tree, clock, random, log, counters });
     this.#registration = new Registration({ tree, clock, random, log }, identity.hostname);
     this.#providers = new ImageProviders(
@@ -110,6 +109,7 @@ export class Builder {
       random,
       log,
       counters,
+      live: new Live(clock),
       fence: new Fence(tree, clock, random),
       disk,
       progress: new ProgressTable(clock),
@@ -122,13 +122,33 @@ export class Builder {
       },
       providers: this.#providers.open,
     };
-    this.#leaked = new LeakedImages(this.#context);
+    this.#membership = new Membership(
+      this.#context,
+      { kind: "builder", prefix: "builder-", ...identity },
+      this.#registration,
+      { renewed: () => this.#workers.turn() },
+    );
+    this.#sweep = new Controller(this.#context, {
+      name: "builds, uploads and files that go",
+      site: "builder/builder.ts",
+      resyncMs: SWEEP_MS,
+      reconcile: (signal) => this.#look(signal),
+      failed: (error) => this.#sweepFailed(error),
+    });
+    const leaked = new LeakedImages(this.#context);
+    this.#leakSweep = new Controller(this.#context, {
+      name: "images without a record",
+      site: "builder/control/leaked-images.ts",
+      resyncMs: SWEEP_MS,
+      reconcile: (signal) => leaked.look(signal),
+      failed: (error) => this.#sweepFailed(error),
+    });
     this.#answerer = new Answerer({
       tree,
       clock,
       log,
       now: () => treeNow(options),
-      member: () => this.#memberName(),
+      member: () => this.#membership.name,
       hostname: identity.hostname,
       version: identity.version,
       testify: ({ image }) => this.#testify(image),
@@ -136,7 +156,7 @@ export class Builder {
     this.#workers = new Workers(this.#context, {
       ...this.workers,
       signal: this.#stop.signal,
-      onEnd: () => this.#sweepSoon(),
+      onEnd: () => this.#sweep.wake(SOON_MS),
     });
   }
 
@@ -156,30 +176,33 @@ export class Builder {
     return this.#context.progress.list();
   }
 
+  /** Its controllers, for the stack dump. */
+  live(): readonly LiveWork[] {
+    return this.#context.live.list();
+  }
+
   async reconfigure(config: BuilderConfig): Promise<void> {
     this.#config = config;
     await this.#providers.apply(this.#relevant());
     this.#workers.turn();
-    this.#sweepSoon();
+    this.#sweep.wake(SOON_MS);
   }
 
   /** Ends builds and uploads under way, as after a crash; their records are settled at the next start. */
   async close(graceMs = 10_000): Promise<void> {
     if (this.#stop.signal.aborted) return;
     this.#stop.abort(new Error("the builder is stopping"));
-    this.#sweepTimer?.cancel();
-    this.#unsubscribe();
-    const { clock } = this.#options;
-    await settledWithin(clock, graceMs, Promise.all([this.#workers.drain(), this.#sweeping]));
-    this.#workers.close();
-    await this.#registration.unregister("builder");
+    this.#membership.stop();
+    const ended = [this.#workers.drain(), this.#sweep.close(), this.#leakSweep.close()];
+    await settledWithin(this.#options.clock, graceMs, Promise.all(ended));
+    await this.#membership.leave();
     await this.#providers.close();
     this.#unlisten();
     if (this.#options.view === undefined) await this.view.close();
   }
 
   async #begin(): Promise<void> {
-    const { tree, identity, disk, log } = this.#options;
+    const { disk, log } = this.#options;
     // First of all: what a former process of this host left running must not write into what we look at.
     for (const { intent } of await disk.list())
       if (intent.installation === this.#context.installation)
@@ -188,28 +211,23 @@ export class Builder {
           .catch((error) =>
             log.warn({ ...intent, error: messageOf(error) }, "cannot remove what an interrupted build left"),
           );
-    await retryInterrupted(this.#options, () => this.#registration.prepare());
+    await this.#membership.prepare();
     if (this.#options.view === undefined) await this.view.start();
     this.#unlisten = this.view.onEvent((event) => {
       this.#answerer.onEvent(event);
       if (event.type === "image") this.#workers.changed(event.image);
       else if (event.type === "complete") this.#workers.turn();
       if (event.type === "node" && event.after === undefined && this.#isAwaited(event.before))
-        this.#sweepSoon();
+        this.#sweep.wake(SOON_MS);
       const told = event.type === "own" && canaryImage(event.path) !== undefined;
-      if (told || event.type === "image" || event.type === "complete") this.#sweepSoon();
+      if (told || event.type === "image" || event.type === "complete") this.#sweep.wake(SOON_MS);
     });
-    this.#unsubscribe = tree.onSession((session) => this.#onSession(session));
-    await retryInterrupted(this.#options, () => announceMember(tree, this.#memberName(), identity.version));
-    const { hostname, version } = identity;
-    await this.#registration.register(
-      "builder",
-      newComponent({ kind: "builder", hostname, version, state: "running" }),
-    );
+    await this.#membership.begin();
     await this.#providers.apply(this.#relevant());
-    await this.#sweep();
+    await this.#look(this.#stop.signal).catch((error: unknown) => this.#sweepFailed(error));
     this.#workers.open();
-    this.#scheduleSweep(SWEEP_MS);
+    this.#sweep.start();
+    this.#leakSweep.wake();
     this.#began = true;
   }
 
@@ -222,28 +240,6 @@ export class Builder {
     return providers.filter(
       ({ name }) => (builder.uploads.get(name)?.images.size ?? 0) > 0 || present.has(name),
     );
-  }
-
-  #onSession(session: Session): void {
-    if (session.state !== "connected" || session.epoch === this.#epoch) return;
-    this.#epoch = session.epoch;
-    void this.#renew();
-  }
-
-  async #renew(): Promise<void> {
-    const { tree, log, identity, clock } = this.#options;
-    const { epoch } = tree.session();
-    for (let attempt = 0; epoch === tree.session().epoch && !this.#stop.signal.aborted; attempt++) {
-      try {
-        await this.#registration.renew();
-        await announceMember(tree, this.#memberName(), identity.version);
-        this.#workers.turn();
-        return;
-      } catch (error) {
-        log.warn({ error: messageOf(error) }, "cannot register again after a lost session; will retry");
-        await sleep(clock, Math.min(5_000, 100 * 2 ** attempt));
-      }
-    }
   }
 
   /** What goes on with an image, or with all. Who asks of requests and nodes learns that there is nothing to learn here. */
@@ -262,57 +258,24 @@ export class Builder {
     return { ...testimony, imageStandings: await imageStandings(this.#context, image, putOff) };
   }
 
-  /** Distinguishes it from a launcher's of the same process and session. */
-  #memberName(): string {
-    return `builder-${this.#options.identity.hostname}-${this.#options.tree.session().id.toString(16)}`;
-  }
-
   #isAwaited(node: NodeEntry | undefined): boolean {
     const upload = imageUploadOf(node?.record.imageId ?? null);
     return upload !== undefined && this.#awaited.has(upload);
   }
 
-  #sweepSoon(): void {
-    if (this.#soon) return;
-    this.#soon = true;
-    this.#scheduleSweep(SOON_MS);
-  }
-
-  #scheduleSweep(ms: number): void {
-    const { clock, random } = this.#options;
-    this.#sweepTimer?.cancel();
-    if (this.#stop.signal.aborted) return;
-    this.#sweepTimer = clock.setTimer(
-      jitter(random, ms),
-      () => {
-        this.#soon = false;
-        const before = this.#sweeping ?? Promise.resolve();
-        this.#sweeping = before.then(() => this.#sweep());
-        this.#sweeping.finally(() => {
-          if (!this.#soon) this.#scheduleSweep(SWEEP_MS);
-        });
-      },
-      { background: true },
-    );
-  }
-
-  /** The slow resync of everything that events drive, and the janitor. Never rejects. */
-  async #sweep(): Promise<void> {
-    const { log, counters } = this.#options;
+  async #look(signal: AbortSignal): Promise<undefined> {
     if (!mayAct(this.#context)) return;
-    try {
-      this.#awaited = await sweepImages(this.#context, this.#stop.signal);
-      await sweepForgotten(this.#context);
-      await sweepFiles(this.#context, (build) => this.#workers.isBusy(build));
-      await this.#leaked.sweep(this.#stop.signal);
-      await this.#context.sources.refresh();
-      await judgeTrials(this.#context);
-      this.#workers.turn();
-    } catch (error) {
-      // A sweep that outlasts the grace of a stop finds the tree closed.
-      if (this.#stop.signal.aborted) return;
-      if (!isInterrupted(error)) counters.add("builder.unexpected", 1, { place: "sweep" });
-      log.warn({ error: messageOf(error) }, "a sweep failed; the next one will retry");
-    }
+    this.#awaited = await sweepImages(this.#context, signal);
+    await sweepForgotten(this.#context);
+    await sweepFiles(this.#context, (build) => this.#workers.isBusy(build));
+    await this.#context.sources.refresh();
+    await judgeTrials(this.#context);
+    this.#workers.turn();
+  }
+
+  #sweepFailed(error: unknown): undefined {
+    const { log, counters } = this.#options;
+    if (!isInterrupted(error)) counters.add("builder.unexpected", 1, { place: "sweep" });
+    log.warn({ error: messageOf(error) }, "a sweep failed; the next one will retry");
   }
 }

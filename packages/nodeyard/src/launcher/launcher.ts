@@ -1,25 +1,25 @@
 import { deadline, NodeyardError } from "@nodeyard/runtime";
 import { Answerer } from "../asking/index.ts";
-import { openInstallation, retryInterrupted } from "../coordination/index.ts";
+import { Controller, Membership, openInstallation, retryInterrupted } from "../coordination/index.ts";
 import type { Verdict } from "../scheduler/index.ts";
 import type { LiveWork, PastEvent } from "../telemetry/index.ts";
 import type { View, ViewEvent } from "../view/index.ts";
 import type { Loop } from "./loop.ts";
-import { Membership } from "./membership.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { assemble, type Parts, seed } from "./parts.ts";
-import { eachAlone, Sweeps } from "./sweeps.ts";
 import { testify, type Witness } from "./testify.ts";
 import { removeGhosts, removeLockParents } from "./tree-leftovers.ts";
 
-const SWEEP = { kind: "controller", name: "sweep", site: "launcher/launcher.ts" } as const;
+/** Slow resync of everything that events drive, milliseconds. */
+const SWEEP_MS = 60_000;
 
 /** Answers node requests: view -> scheduler -> tasks -> tree, with everything that keeps that true over time. */
 export class Launcher {
   readonly #options: LauncherOptions;
   readonly #parts: Parts;
   readonly #membership: Membership;
-  readonly #sweeps: Sweeps;
+  /** What looks by time alone. */
+  readonly #sweeps: readonly Controller[];
   readonly #answerer: Answerer;
   #config: LauncherConfig;
   #complete = false;
@@ -42,14 +42,19 @@ export class Launcher {
     this.#options = options;
     this.#config = options.config;
     this.#parts = assemble(options, installation, () => this.#config);
-    this.#membership = new Membership(options, this.#parts.registration, {
-      lost: () => this.#sessionLost(),
-      renewed: () => {
-        this.#tellComplete();
-        this.#parts.loop.push({ type: "sweep" });
+    this.#membership = new Membership(
+      this.#parts.handles,
+      { kind: "launcher", ...options.identity },
+      this.#parts.registration,
+      {
+        lost: () => this.#sessionLost(),
+        renewed: () => {
+          this.#tellComplete();
+          this.#parts.loop.push({ type: "sweep" });
+        },
       },
-    });
-    this.#sweeps = new Sweeps(options, () => this.#sweep());
+    );
+    this.#sweeps = this.#makeSweeps();
     const { tree, clock, log, identity } = options;
     this.#answerer = new Answerer({
       tree,
@@ -111,18 +116,18 @@ export class Launcher {
   async close(graceMs = 10_000): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    const { loop, leases, serving, tasks } = this.#parts;
+    const { loop, leases, minReady, serving, tasks } = this.#parts;
     this.#membership.stop();
-    this.#sweeps.close();
+    for (const sweep of this.#sweeps) void sweep.close();
     loop.stop();
     leases.close();
+    minReady.close();
     await serving.unregister().catch(() => {});
     const late = () => new NodeyardError("launcher.stopped", "the launcher stopped before the work was done");
     const grace = deadline(this.#options.clock, graceMs, late);
     await tasks.drain(grace.signal);
     grace.cancel();
     loop.close();
-    this.#membership.unfollow();
     await serving.close();
     await this.#membership.leave();
     await this.view.close();
@@ -139,7 +144,7 @@ export class Launcher {
     this.#tellComplete();
     // Leases and sweeps do not wait for a cloud that does not answer.
     leases.sweep();
-    this.#sweeps.start();
+    for (const sweep of this.#sweeps) sweep.start();
     const tried = serving.apply(this.#config.providers);
     await (stopping === undefined ? tried : Promise.race([tried, aborted(stopping)]));
     loop.push({ type: "sweep" });
@@ -196,9 +201,32 @@ export class Launcher {
     };
   }
 
-  async #sweep(): Promise<void> {
-    if (!this.view.complete) return;
-    const { ages, loop, leases, minReady, serving, handles, ledgers, launches, deletions } = this.#parts;
+  #makeSweeps(): readonly Controller[] {
+    const { handles, serving, ledgers, launches, deletions } = this.#parts;
+    const sweep = (name: string, look: () => Promise<unknown>) =>
+      new Controller(handles, {
+        name,
+        site: "launcher/launcher.ts",
+        resyncMs: SWEEP_MS,
+        reconcile: async () => {
+          if (this.view.complete) await look();
+          return undefined;
+        },
+      });
+    return [
+      sweep("resync", () => this.#resync()),
+      sweep("empty node paths", () => removeGhosts(handles)),
+      sweep("lock parents", () => removeLockParents(handles)),
+      sweep("ledgers", () => ledgers.audit()),
+      sweep("failures", () => launches.records.sweep()),
+      sweep("dead letters", () => deletions.sweep()),
+      sweep("providers that are left", () => serving.sweep()),
+    ];
+  }
+
+  /** The slow resync of what events drive: the scheduler, leases and min-ready requests. */
+  async #resync(): Promise<void> {
+    const { ages, loop, leases, minReady } = this.#parts;
     if (!ages.trusted) {
       await this.#membership.announce();
       ages.sweep();
@@ -206,16 +234,6 @@ export class Launcher {
     loop.push({ type: "sweep" });
     leases.sweep();
     minReady.sweep();
-    await handles.live.during(SWEEP, () =>
-      eachAlone([
-        removeGhosts(handles),
-        removeLockParents(handles),
-        ledgers.audit(),
-        launches.records.sweep(),
-        deletions.sweep(),
-        serving.sweep(),
-      ]),
-    );
   }
 }
 

@@ -141,7 +141,10 @@ export class BuilderRole implements Role {
   #attend({ machine, tree, log, front }: BuilderParts): void {
     const { clock } = machine;
     const { counters } = front;
-    const live = () => this.#builder.progress().map((one) => liveWork(one, clock.monotonic()));
+    const live = () => [
+      ...this.#builder.progress().map((one) => liveWork(one, clock.monotonic())),
+      ...this.#builder.live(),
+    ];
     this.#ends.push(machine.onDump(() => stackDump({ machine, tree, counters, log, live })));
     const tell = () => {
       for (const one of this.#builder.progress()) log.info(progressFacts(one), `${one.kind} under way`);

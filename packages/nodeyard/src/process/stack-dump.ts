@@ -1,7 +1,7 @@
 import type { Tree } from "@nodeyard/tree";
 import type { Launcher } from "../launcher/index.ts";
 import type { Machine } from "../machine/index.ts";
-import type { Counters, LiveWork, Log } from "../telemetry/index.ts";
+import { type Counters, type LiveWork, type Log, RESTS } from "../telemetry/index.ts";
 
 /**
  * Where the lines belong, as the old launcher's belonged to `nodepool.stack_dump` (docs/contract/operations.md, "Stack dump").
@@ -32,7 +32,9 @@ export async function stackDump(of: Dumped): Promise<void> {
   const { state, epoch, trustedUntil } = tree.session();
   const now = machine.clock.monotonic();
   const trustedMs = Number.isFinite(trustedUntil) ? Math.round(trustedUntil - now) : undefined;
-  const live = [...(launcher?.inspect().live ?? []), ...(of.live?.() ?? [])];
+  const all = [...(launcher?.inspect().live ?? []), ...(of.live?.() ?? [])];
+  // What goes on first: leases rest by the thousand.
+  const live = [...all.filter(({ step }) => step !== RESTS), ...all.filter(({ step }) => step === RESTS)];
   const calls = tree.underWay();
   say(
     { ...machine.memory(), live: live.length, treeCalls: calls.length, session: { state, epoch, trustedMs } },
@@ -64,7 +66,9 @@ function liveFacts({ since, step, stepSince, site, until, locks }: LiveWork, now
     step,
     stepMs: Math.round(now - stepSince),
     site,
-    ...(until === undefined ? {} : { givenUpInMs: Math.round(until - now) }),
+    ...(until !== undefined && {
+      [step === RESTS ? "nextLookInMs" : "givenUpInMs"]: Math.round(until - now),
+    }),
     ...(locks.length === 0 ? {} : { locks }),
   };
 }

@@ -16,7 +16,7 @@ export {
   type PastEvent,
   type Subject,
 } from "./journal.ts";
-export { Live, LiveTask, type LiveWork } from "./live.ts";
+export { Live, LiveTask, type LiveWork, RESTS } from "./live.ts";
 export { type Log, type LogLine, memoryLog } from "./log.ts";
 export {
   type CounterName,

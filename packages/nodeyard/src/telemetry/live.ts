@@ -1,5 +1,8 @@
 import type { Clock } from "@nodeyard/runtime";
 
+/** The step of a controller that has nothing to do now: `until` is when it looks again. */
+export const RESTS = "rests";
+
 /** Work that has begun and not ended. All times are monotonic milliseconds. */
 export interface LiveWork {
   /** `task`: something the scheduler ordered. `controller`: what keeps something true. `machine`: a driver's steps. `worker`: a build or upload. */
@@ -45,13 +48,18 @@ export class LiveTask implements LiveWork {
     else this.until = this.stepSince + withinMs;
   }
 
+  /** It waits for something to do, and looks again after `ms` at the latest. */
+  rests(ms?: number): void {
+    this.at(RESTS, ms);
+  }
+
   holds(lock: string): void {
     this.locks = [...this.locks, lock];
   }
 }
 
 /**
- * Everything that goes on in a process, by the word of those who do it: an await that never ends has no stack to be read, so who
+ * Everything that goes on in a process, and every controller that waits for something to do, by the word of those who do it: an await that never ends has no stack to be read, so who
  * begins work says so, and what it waits for. Costs a few assignments, and is only ever read by the stack dump.
  */
 export class Live {

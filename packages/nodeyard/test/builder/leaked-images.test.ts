@@ -94,7 +94,7 @@ test("a builder removes it by its tag at the second look, keeps one whose record
     tree: { session: () => ({ state: "connected" }) },
     fence: { sessionTrusted: () => true },
   } as unknown as BuilderContext);
-  const look = () => leaked.sweep(new AbortController().signal);
+  const look = () => leaked.look(new AbortController().signal);
   await look();
   await look();
   expect([asked, cloud.length]).toEqual([1, 3]);

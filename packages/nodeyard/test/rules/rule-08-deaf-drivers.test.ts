@@ -150,7 +150,7 @@ describe("rule 8: a driver that stops answering", () => {
       );
       await othersAreServed(world);
       expect(
-        lines(member, method === "list" ? "a leak sweep failed" : "cannot delete a leaked resource"),
+        lines(member, method === "list" ? "a controller failed" : "cannot delete a leaked resource"),
       ).toHaveLength(1);
       deafness.clear();
       await world.until("it goes", () => world.cloud.inspect().length === 0, 600_000);

@@ -4,9 +4,10 @@ import { ensurePath, orUndefined, TreeError, treeNow, treeSeconds } from "@nodey
 import type { ImageSettings } from "../../config/index.ts";
 import { type Held, isInterrupted } from "../../coordination/index.ts";
 import { baseName, bytesNeeded } from "../core/files.ts";
-import { newestFirst, whenToBuild } from "../core/when.ts";
+import { newestFirst } from "../core/when.ts";
 import type { Intent } from "../runs/disk.ts";
 import { beginTrial } from "./canary.ts";
+import { judgeBuild } from "./choices.ts";
 import { type BuilderContext, formatsWanted } from "./context.ts";
 import { type ImageInTree, type Request, readImage } from "./facts.ts";
 import { BUSY_MS, createUnder, type HeldBuild, heldBuild, underLock } from "./records.ts";
@@ -35,15 +36,8 @@ export async function buildImage(
     const facts = await readImage(context, image.name);
     const formats = formatsWanted(context, image.name);
     const now = treeNow(context);
-    const choice = whenToBuild({
-      now,
-      builds: facts.builds,
-      formats,
-      rebuildAgeMs: image.rebuildAgeMs,
-      paused: image.paused || facts.paused,
-      requestedAt: facts.request?.at,
-      changed: context.sources.changed(image.name),
-    });
+    const { builds, paused, request } = facts;
+    const choice = judgeBuild(context, image, now, { builds, paused, requestedAt: request?.at });
     if (!choice.build)
       return {
         ended: "not-now",

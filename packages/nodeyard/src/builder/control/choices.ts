@@ -1,20 +1,34 @@
+import type { ImageSettings } from "../../config/index.ts";
 import { type UploadChoice, whatToUpload } from "../core/uploads.ts";
-import { type BuildChoice, whenToBuild } from "../core/when.ts";
+import { type BuildChoice, type BuildFacts, whenToBuild } from "../core/when.ts";
 import type { LocalBuild } from "../runs/disk.ts";
 import { type BuilderContext, formatsWanted } from "./context.ts";
 
 /** Whether an image of the configuration is to be built, as the view has it. `now`: milliseconds of tree time. */
 export function buildChoice(context: BuilderContext, name: string, now: number): BuildChoice {
-  const { view, settings } = context;
-  const image = settings.images.get(name)!;
-  return whenToBuild({
-    now,
-    builds: view.images.builds(name).values(),
-    formats: formatsWanted(context, name),
-    rebuildAgeMs: image.rebuildAgeMs,
-    paused: image.paused || (view.images.get(name)?.paused ?? false),
+  const { images } = context.view;
+  return judgeBuild(context, context.settings.images.get(name)!, now, {
+    builds: images.builds(name).values(),
+    paused: images.get(name)?.paused ?? false,
     // When it was is asked under the lock.
-    requestedAt: view.images.requested(name) ? now : undefined,
+    requestedAt: images.requested(name) ? now : undefined,
+  });
+}
+
+/** The same by what the tree itself says of the image, to be asked again under its lock. */
+export function judgeBuild(
+  context: BuilderContext,
+  image: ImageSettings,
+  now: number,
+  found: Pick<BuildFacts, "builds" | "paused" | "requestedAt">,
+): BuildChoice {
+  const { name, rebuildAgeMs, paused } = image;
+  return whenToBuild({
+    ...found,
+    now,
+    formats: formatsWanted(context, name),
+    rebuildAgeMs,
+    paused: paused || found.paused,
     changed: context.sources.changed(name),
   });
 }

@@ -3,7 +3,7 @@ import type { Clock, Random } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import type { BuilderSettings } from "../../config/index.ts";
 import type { Fence } from "../../coordination/index.ts";
-import type { Counters, Log } from "../../telemetry/index.ts";
+import type { Counters, Live, Log } from "../../telemetry/index.ts";
 import type { View } from "../../view/index.ts";
 import type { Disk } from "../runs/disk.ts";
 import type { ProgressTable } from "./progress.ts";
@@ -25,6 +25,8 @@ export interface BuilderContext {
   readonly random: Random;
   readonly log: Log;
   readonly counters: Counters;
+  /** What its controllers do, for the stack dump. */
+  readonly live: Live;
   readonly fence: Fence;
   readonly disk: Disk;
   readonly progress: ProgressTable;

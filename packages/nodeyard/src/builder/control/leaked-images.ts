@@ -26,7 +26,8 @@ export class LeakedImages {
   }
 
   /** Checks every cloud that is due. Failures are logged; the next check retries. */
-  async sweep(signal: AbortSignal): Promise<void> {
+  async look(signal: AbortSignal): Promise<undefined> {
+    if (!mayAct(this.#context)) return;
     const { providers, view } = this.#context;
     for (const name of this.#suspects.keys()) if (!providers.has(name)) this.#suspects.delete(name);
     const answers: { readonly provider: ImageProvider; readonly resources: readonly Resource[] }[] = [];

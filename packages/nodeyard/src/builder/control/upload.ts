@@ -1,18 +1,13 @@
 import { formatTemplate, type ImageTag, runSteps, type UploadOrder } from "@nodeyard/driver";
-import {
-  decodeImageBuild,
-  encodeImageUpload,
-  type ImageBuildRecord,
-  newImageUpload,
-  paths,
-} from "@nodeyard/model";
+import { encodeImageUpload, type ImageBuildRecord, newImageUpload, paths } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
-import { ignoreExisting, orUndefined, TreeError, treeSeconds } from "@nodeyard/tree";
+import { ignoreExisting, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
 import type { UploadedImageSettings, UploadSettings } from "../../config/index.ts";
 import { beforeEffect, FenceLost, guarded, type Held } from "../../coordination/index.ts";
 import { baseName } from "../core/files.ts";
 import { BuilderError } from "../errors.ts";
 import type { FileFacts } from "../runs/disk.ts";
+import { uploadChoice } from "./choices.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 import type { Page } from "./progress.ts";
 import { createUnder, type HeldUpload, heldUpload, underLock } from "./records.ts";
@@ -50,8 +45,8 @@ export async function uploadImage(
       context,
       paths.imageUploadsLock(image, build, provider.name),
       async (held) => {
-        const ready = await readyBuild(context, job);
-        if (ready === undefined || (await hasReady(context, job))) return "busy" as const;
+        const ready = await stillWanted(context, job);
+        if (ready === undefined) return "busy" as const;
         // Before the record: a file that is not there any more must not leave one behind.
         const file = await disk.describe(baseName(image, build), format, signal);
         page.update({ total: file.size, phase: "upload" });
@@ -72,22 +67,16 @@ export async function uploadImage(
   }
 }
 
-async function readyBuild({ tree }: BuilderContext, { image, build }: UploadJob) {
-  const path = paths.imageBuild(image, build);
-  await tree.sync(path);
-  const found = await orUndefined(tree.get(path));
-  if (found === undefined || found.data.length === 0) return undefined;
-  const record = decodeImageBuild(build, found.data);
-  return record.state === "ready" ? record : undefined;
-}
-
-/** Asked of the view after a comparison: another may have finished since the choice. */
-async function hasReady({ view }: BuilderContext, { image, build, provider }: UploadJob): Promise<boolean> {
+/** The build, if it is chosen again after a comparison with the tree: another may have finished since the first choice. */
+async function stillWanted(
+  context: BuilderContext,
+  { image, build, format, provider }: UploadJob,
+): Promise<ImageBuildRecord | undefined> {
+  const { view, disk } = context;
   await view.resync();
-  return [...view.images.uploads(image)].some(
-    (upload) =>
-      upload.build === build && upload.provider === provider.name && upload.record.state === "ready",
-  );
+  const choice = uploadChoice(context, provider.name, image, await disk.list(), treeNow(context));
+  if (choice?.upload !== true || choice.build !== build || choice.format !== format) return undefined;
+  return view.images.builds(image).get(build);
 }
 
 /** An answer that got lost ends the upload before it began: the record has no lock then, and is settled by the janitor. */

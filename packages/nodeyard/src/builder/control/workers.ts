@@ -1,6 +1,6 @@
-import { jitter, messageOf, type Timer } from "@nodeyard/runtime";
+import { jitter, messageOf } from "@nodeyard/runtime";
 import { treeNow } from "@nodeyard/tree";
-import { FenceLost, isInterrupted, mayAct } from "../../coordination/index.ts";
+import { Controller, FenceLost, isInterrupted, mayAct } from "../../coordination/index.ts";
 import type { LocalBuild } from "../runs/disk.ts";
 import { type BuildOutcome, buildImage } from "./build.ts";
 import { buildChoice, uploadChoice } from "./choices.ts";
@@ -11,8 +11,9 @@ import { uploadImage } from "./upload.ts";
 
 /** After an error that nobody expected, milliseconds. */
 const TROUBLE_MS = 60_000;
-/** A timer never sleeps longer: clocks jump. */
-const LONGEST_MS = 60 * 60_000;
+/** It looks this often at least, and not sooner again by time alone, milliseconds. */
+const RESYNC_MS = 60 * 60_000;
+const SOONEST_MS = 50;
 
 export interface WorkersOptions {
   readonly builds: number;
@@ -30,14 +31,22 @@ export class Workers {
   readonly #uploads = new Map<string, { readonly build: string; readonly done: Promise<void> }>();
   /** By image, or by image and provider, until when by the clock that never jumps. */
   readonly #putOff = new Map<string, { readonly until: number; readonly why: string }>();
-  #timer: Timer | undefined;
+  readonly #controller: Controller;
   #isOpen = false;
-  #again = false;
-  #turning: Promise<void> = Promise.resolve();
 
   constructor(context: BuilderContext, options: WorkersOptions) {
     this.#context = context;
     this.#options = options;
+    this.#controller = new Controller(context, {
+      name: "builds and uploads",
+      site: "builder/control/workers.ts",
+      resyncMs: RESYNC_MS,
+      reconcile: () => this.#look(),
+      failed: (error) => {
+        context.log.error({ error: messageOf(error) }, "cannot check images; will retry");
+        return TROUBLE_MS;
+      },
+    });
   }
 
   open(): void {
@@ -45,14 +54,10 @@ export class Workers {
     this.turn();
   }
 
-  close(): void {
-    this.#isOpen = false;
-    this.#timer?.cancel();
-  }
-
+  /** Begins nothing more; resolves when what is under way has ended. */
   async drain(): Promise<void> {
     this.#isOpen = false;
-    await this.#turning;
+    await this.#controller.close();
     await Promise.all([...this.#builds.values(), ...[...this.#uploads.values()].map(({ done }) => done)]);
   }
 
@@ -82,28 +87,18 @@ export class Workers {
 
   /** Looks at every image soon, once for any number of calls. */
   turn(): void {
-    if (this.#again || !this.#isOpen) return;
-    this.#again = true;
-    this.#turning = this.#turning.then(async () => {
-      this.#again = false;
-      await this.#look();
-    });
+    if (this.#isOpen) this.#controller.wake();
   }
 
-  async #look(): Promise<void> {
-    const { settings, log, disk } = this.#context;
-    if (!this.#isOpen || this.#options.signal.aborted || !mayAct(this.#context)) return;
+  async #look(): Promise<number | undefined> {
+    const { settings, disk } = this.#context;
+    if (!this.#isOpen || this.#options.signal.aborted || !mayAct(this.#context)) return undefined;
     const wakes: number[] = [];
-    try {
-      for (const image of settings.images.keys()) wakes.push(this.#lookAtBuild(image));
-      const local = await disk.list();
-      for (const [provider, { images }] of settings.uploads)
-        for (const image of images.keys()) wakes.push(this.#lookAtUpload(provider, image, local));
-    } catch (error) {
-      log.error({ error: messageOf(error) }, "cannot check images; will retry");
-      wakes.push(this.#now() + TROUBLE_MS);
-    }
-    this.#sleepUntil(Math.min(...wakes, this.#now() + LONGEST_MS));
+    for (const image of settings.images.keys()) wakes.push(this.#lookAtBuild(image));
+    const local = await disk.list();
+    for (const [provider, { images }] of settings.uploads)
+      for (const image of images.keys()) wakes.push(this.#lookAtUpload(provider, image, local));
+    return Math.max(SOONEST_MS, Math.min(...wakes) - this.#now());
   }
 
   /** When to look again, milliseconds of tree time. */
@@ -176,13 +171,6 @@ export class Workers {
     forget();
     this.turn();
     this.#options.onEnd();
-  }
-
-  #sleepUntil(at: number): void {
-    const { clock } = this.#context;
-    this.#timer?.cancel();
-    if (this.#isOpen)
-      this.#timer = clock.setTimer(Math.max(50, at - this.#now()), () => this.turn(), { background: true });
   }
 
   #now(): number {

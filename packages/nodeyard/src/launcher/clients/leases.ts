@@ -10,7 +10,7 @@ import {
 } from "@nodeyard/model";
 import { backoff, messageOf } from "@nodeyard/runtime";
 import { CommitFailed, orUndefined } from "@nodeyard/tree";
-import { FenceLost } from "../../coordination/index.ts";
+import { FenceLost, KeyedController } from "../../coordination/index.ts";
 import type { OwnEntry, RequestEntry, ViewEvent } from "../../view/index.ts";
 import type { RecordHandles } from "../held-records.ts";
 import { Busy, giveBack, holdNode, nodesOf } from "./lease-holds.ts";
@@ -22,24 +22,26 @@ import { Busy, giveBack, holdNode, nodesOf } from "./lease-holds.ts";
  */
 export class LeaseKeeper {
   readonly #context: RecordHandles;
-  readonly #timers = new Map<string, { cancel(): void }>();
-  readonly #running = new Map<string, boolean>();
-  /** Failures in a row of those that failed last. */
-  readonly #failures = new Map<string, number>();
+  readonly #controllers: KeyedController;
   /** Versions of records that make no sense: each is said once. */
   readonly #senseless = new Map<string, number>();
-  #closed = false;
 
   constructor(context: RecordHandles) {
     this.#context = context;
+    this.#controllers = new KeyedController(context, (id) => ({
+      name: `lease ${id}`,
+      site: "launcher/clients/leases.ts",
+      reconcile: () => this.#step(id),
+      failed: (error, attempt) => this.#failed(id, error, attempt),
+    }));
   }
 
   onEvent(event: ViewEvent): void {
     if (event.type === "own" && event.path.startsWith(`${LEASES}/`))
-      this.wake(event.path.slice(LEASES.length + 1));
+      this.#controllers.wake(event.path.slice(LEASES.length + 1));
     else if (event.type === "request") {
       const lease = leaseIdOf(event.after?.record.requestor ?? event.before?.record.requestor ?? null);
-      if (lease !== undefined) this.wake(lease);
+      if (lease !== undefined) this.#controllers.wake(lease);
     } else if (event.type === "complete" && event.complete) this.sweep();
   }
 
@@ -47,64 +49,26 @@ export class LeaseKeeper {
   sweep(): void {
     const { own, nodes, requests } = this.#context.view;
     for (const path of own.keys()) {
-      if (path.startsWith(`${LEASES}/`)) this.wake(path.slice(LEASES.length + 1));
+      if (path.startsWith(`${LEASES}/`)) this.#controllers.wake(path.slice(LEASES.length + 1));
     }
     for (const id of nodes.byLock.get("locked")) {
       const lease = leaseIdOf(nodes.byId.get(id)?.record.requestor ?? null);
-      if (lease !== undefined && !own.has(leasePath(lease))) this.wake(lease);
+      if (lease !== undefined && !own.has(leasePath(lease))) this.#controllers.wake(lease);
     }
     // Seen only after its lease had gone, and while the view was not complete: no event will tell of it again.
     for (const requestor of requests.byRequestor.keys()) {
       const lease = leaseIdOf(requestor);
-      if (lease !== undefined && !own.has(leasePath(lease))) this.wake(lease);
+      if (lease !== undefined && !own.has(leasePath(lease))) this.#controllers.wake(lease);
     }
   }
 
   close(): void {
-    this.#closed = true;
-    for (const timer of this.#timers.values()) timer.cancel();
-  }
-
-  wake(id: string, delayMs = 0): void {
-    if (this.#closed) return;
-    if (this.#running.has(id)) {
-      this.#running.set(id, true);
-      return;
-    }
-    this.#timers.get(id)?.cancel();
-    if (delayMs > 0) {
-      const timer = this.#context.clock.setTimer(Math.min(delayMs, 3_600_000), () => this.wake(id), {
-        background: true,
-      });
-      this.#timers.set(id, timer);
-      return;
-    }
-    this.#timers.delete(id);
-    this.#running.set(id, false);
-    void this.#context.live
-      .during({ kind: "controller", name: `lease ${id}`, site: "launcher/clients/leases.ts" }, () =>
-        this.#step(id),
-      )
-      .then(
-        (again) => {
-          this.#failures.delete(id);
-          return again;
-        },
-        (error: unknown) => this.#failed(id, error),
-      )
-      .then((again) => {
-        const soon = this.#running.get(id) === true;
-        this.#running.delete(id);
-        if (soon) this.wake(id);
-        else if (again !== undefined) this.wake(id, again);
-      });
+    void this.#controllers.close();
   }
 
   /** All launchers look after all leases: one that was slower than another has nothing to report. Returns the pause. */
-  #failed(id: string, error: unknown): number {
+  #failed(id: string, error: unknown, attempt: number): number {
     const { log, random } = this.#context;
-    const attempt = this.#failures.get(id) ?? 0;
-    this.#failures.set(id, attempt + 1);
     const pause = backoff(random, attempt, 500, 60_000);
     const overtaken = error instanceof FenceLost || error instanceof CommitFailed || error instanceof Busy;
     const level = overtaken && attempt < 5 ? "debug" : "warn";

@@ -9,7 +9,7 @@ import {
 } from "@nodeyard/model";
 import { hexId, messageOf } from "@nodeyard/runtime";
 import { type Op, orUndefined, TreeError, treeSeconds } from "@nodeyard/tree";
-import { withRoot } from "../../coordination/index.ts";
+import { KeyedController, withRoot } from "../../coordination/index.ts";
 import { MIN_READY } from "../../scheduler/index.ts";
 import type { RequestEntry, ViewEvent } from "../../view/index.ts";
 import type { Handles } from "../handles.ts";
@@ -22,10 +22,15 @@ export class MinReady {
   readonly #context: Handles;
   /** Event ids of the requests that this session wrote or may have written: noted before the tree is asked. */
   readonly #own = new Set<string>();
-  readonly #busy = new Set<string>();
+  readonly #controllers: KeyedController;
 
   constructor(context: Handles) {
     this.#context = context;
+    this.#controllers = new KeyedController(context, (id) => ({
+      name: `min-ready request ${id}`,
+      site: "launcher/clients/min-ready.ts",
+      reconcile: () => this.#reconcile(id),
+    }));
   }
 
   /** Writes `count` one-node requests of priority 900 that end with this session (docs/contract/launcher.md, "min-ready"). */
@@ -61,7 +66,8 @@ export class MinReady {
   }
 
   onEvent(event: ViewEvent): void {
-    if (event.type === "request" && event.after !== undefined) this.#look(event.after);
+    if (event.type === "request" && this.#own.has(event.after?.record.eventId ?? ""))
+      this.#controllers.wake(event.id);
   }
 
   /** The session is lost, and with it the requests. */
@@ -69,25 +75,22 @@ export class MinReady {
     this.#own.clear();
   }
 
+  /** Looks at all that there are: the slow resync. */
   sweep(): void {
-    const { requests } = this.#context.view;
-    for (const id of requests.byRequestor.get(MIN_READY)) this.#look(requests.byId.get(id)!);
+    for (const id of this.#context.view.requests.byRequestor.get(MIN_READY)) this.#controllers.wake(id);
   }
 
-  #look(entry: RequestEntry): void {
-    const { record, id } = entry;
-    if (record.requestor !== MIN_READY || !this.#own.has(record.eventId ?? "") || this.#busy.has(id)) return;
-    if (record.state !== "fulfilled" && record.state !== "failed") return;
-    this.#busy.add(id);
-    retireMinReady(this.#context, entry)
-      .then(() => this.#own.delete(record.eventId ?? ""))
-      .catch((error) =>
-        this.#context.log.warn(
-          { request: id, error: messageOf(error) },
-          "cannot delete a min-ready request; the sweep will",
-        ),
-      )
-      .finally(() => this.#busy.delete(id));
+  close(): void {
+    void this.#controllers.close();
+  }
+
+  async #reconcile(id: string): Promise<undefined> {
+    const entry = this.#context.view.requests.byId.get(id);
+    const event = entry?.record.eventId ?? "";
+    if (entry === undefined || !this.#own.has(event)) return;
+    if (entry.record.state !== "fulfilled" && entry.record.state !== "failed") return;
+    await retireMinReady(this.#context, entry);
+    this.#own.delete(event);
   }
 }
 

@@ -1,8 +1,8 @@
 import { DriverError } from "@nodeyard/driver";
 import { decodeComponent, paths, RecordError } from "@nodeyard/model";
-import { messageOf, type Timer } from "@nodeyard/runtime";
+import { messageOf } from "@nodeyard/runtime";
 import { orUndefined } from "@nodeyard/tree";
-import type { ViewEvent } from "../../view/index.ts";
+import { Controller } from "../../coordination/index.ts";
 import type { Handles } from "../handles.ts";
 
 const MEMBERS = "/nodeyard/members";
@@ -21,50 +21,42 @@ export async function refuseForeign(handles: Registered, provider: string): Prom
 }
 
 /** Calls `onForeign` when a launcher of another kind begins to serve a provider of ours. */
-export class ForeignWatch {
-  readonly #context: Handles;
-  readonly #provider: string;
-  readonly #onForeign: (why: Error) => void;
-  readonly #unsubscribe: () => void;
-  #timer: Timer | undefined;
-  #closed = false;
-
-  constructor(context: Handles, provider: string, onForeign: (why: Error) => void) {
-    this.#context = context;
-    this.#provider = provider;
-    this.#onForeign = onForeign;
-    this.#unsubscribe = context.view.onEvent((event) => this.#onEvent(event));
-    // One may have come since the provider was opened.
-    this.#lookSoon();
-  }
-
-  close(): void {
-    this.#closed = true;
-    this.#timer?.cancel();
-    this.#unsubscribe();
-  }
-
-  #onEvent(event: ViewEvent): void {
+export function foreignWatch(
+  handles: Handles,
+  provider: string,
+  onForeign: (why: Error) => void,
+): { close(): void } {
+  let seen = handles.clock.monotonic();
+  const controller = new Controller(handles, {
+    name: `other launchers of ${provider}`,
+    site: "launcher/providers/foreign.ts",
+    reconcile: async (stop) => {
+      const early = seen + LOOK_MS - handles.clock.monotonic();
+      if (early > 0) return early;
+      const foreign = await foreignPools(handles, provider);
+      if (foreign.length > 0 && !stop.aborted) onForeign(foreignError(provider, foreign));
+      return undefined;
+    },
+    failed: (error) => {
+      const facts = { provider, error: messageOf(error) };
+      handles.log.warn(facts, "cannot read who else serves this provider; will retry");
+      return LOOK_MS;
+    },
+  });
+  const unsubscribe = handles.view.onEvent((event) => {
     if (event.type !== "component" || event.after?.kind !== "pool") return;
-    if (event.after.record.providerName === this.#provider) this.#lookSoon();
-  }
-
-  #lookSoon(): void {
-    if (this.#closed) return;
-    this.#timer?.cancel();
-    this.#timer = this.#context.clock.setTimer(LOOK_MS, () => void this.#look(), { background: true });
-  }
-
-  async #look(): Promise<void> {
-    try {
-      const foreign = await foreignPools(this.#context, this.#provider);
-      if (foreign.length > 0 && !this.#closed) this.#onForeign(foreignError(this.#provider, foreign));
-    } catch (error) {
-      const facts = { provider: this.#provider, error: messageOf(error) };
-      this.#context.log.warn(facts, "cannot read who else serves this provider; will retry");
-      this.#lookSoon();
-    }
-  }
+    if (event.after.record.providerName !== provider) return;
+    seen = handles.clock.monotonic();
+    controller.wake(LOOK_MS);
+  });
+  // One may have come since the provider was opened.
+  controller.wake(LOOK_MS);
+  return {
+    close: () => {
+      unsubscribe();
+      void controller.close();
+    },
+  };
 }
 
 /** Registered pools of a provider whose session no Nodeyard member has. */

@@ -1,8 +1,8 @@
 import type { InventoryItem } from "@nodeyard/driver";
 import { encodeNode, newNode, paths } from "@nodeyard/model";
-import { backoff, jitter, messageOf } from "@nodeyard/runtime";
+import { backoff, messageOf } from "@nodeyard/runtime";
 import { treeSeconds } from "@nodeyard/tree";
-import { Election, withRoot } from "../../coordination/index.ts";
+import { Controller, Election, withRoot } from "../../coordination/index.ts";
 import type { OpenProvider } from "../handles.ts";
 import type { RecordHandles } from "../held-records.ts";
 import { lockNode, takeOut } from "../nodes/node-lock.ts";
@@ -24,21 +24,29 @@ export class InventoryKeeper {
   readonly #context: RecordHandles;
   readonly #open: OpenProvider;
   readonly #election: Election;
-  readonly #stop = new AbortController();
+  readonly #controller: Controller;
   /** Hosts that did not answer, by key: not before then again. */
   readonly #retryAt = new Map<string, { readonly at: number; readonly attempt: number }>();
-  #running: Promise<void> | undefined;
   /** The term for which the view is known to hold what the leader before us wrote, and the one for which it is being compared. */
   #caughtUp: string | undefined;
   #catchingUp: string | undefined;
-  #again = false;
   /** Paths of the unreadable records that were logged last. */
   #doubtful = "";
-  #timer: { cancel(): void } | undefined;
 
   constructor(context: RecordHandles, open: OpenProvider) {
     this.#context = context;
     this.#open = open;
+    const { name: provider } = open.config;
+    this.#controller = new Controller(context, {
+      name: `inventory of ${provider}`,
+      site: "launcher/providers/inventory.ts",
+      resyncMs: RESYNC_MS,
+      reconcile: (signal) => this.#reconcile(signal),
+      failed: (error) => {
+        context.log.error({ provider, error: messageOf(error) }, "cannot reconcile an inventory; will retry");
+        return this.#pause();
+      },
+    });
     this.#election = new Election(context, `inventory:${open.config.name}`, () => this.wake());
   }
 
@@ -48,51 +56,28 @@ export class InventoryKeeper {
   }
 
   /** Something changed: look soon. */
-  wake(delayMs = GATHER_MS): void {
-    if (this.#stop.signal.aborted) return;
-    if (this.#running !== undefined) {
-      this.#again = true;
-      return;
-    }
-    this.#timer?.cancel();
-    this.#timer = this.#context.clock.setTimer(delayMs, () => this.#run(), { background: true });
+  wake(): void {
+    this.#controller.wake(GATHER_MS);
   }
 
   async close(): Promise<void> {
-    this.#stop.abort(new Error("the provider is stopped"));
-    this.#timer?.cancel();
+    const ended = this.#controller.close();
     await this.#election.close();
-    await this.#running;
+    await ended;
   }
 
-  #run(): void {
-    this.#again = false;
-    const name = `inventory of ${this.#open.config.name}`;
-    this.#running = this.#context.live
-      .during({ kind: "controller", name, site: "launcher/providers/inventory.ts" }, () => this.#reconcile())
-      .catch((error) =>
-        this.#context.log.error(
-          { provider: this.#open.config.name, error: messageOf(error) },
-          "cannot reconcile an inventory; will retry",
-        ),
-      )
-      .finally(() => {
-        this.#running = undefined;
-        this.wake(this.#again ? GATHER_MS : this.#pause());
-      });
-  }
-
-  #pause(): number {
+  /** Milliseconds until the first of the hosts that did not answer is asked again. */
+  #pause(): number | undefined {
     const now = this.#context.clock.monotonic();
     const next = [...this.#retryAt.values()].map(({ at }) => at - now).filter((pause) => pause > 0);
-    return Math.min(...next, jitter(this.#context.random, RESYNC_MS));
+    return next.length === 0 ? undefined : Math.min(...next);
   }
 
-  async #reconcile(): Promise<void> {
+  async #reconcile(stop: AbortSignal): Promise<number | undefined> {
     const { view } = this.#context;
     // Who leads looks after the hosts that did not answer us.
     if (!this.#election.leading) this.#retryAt.clear();
-    if (!view.complete || !this.#leads()) return;
+    if (!view.complete || !this.#leads()) return undefined;
     const { name } = this.#open.config;
     const nodes = [...view.nodes.byProvider.get(name)].map((id) => view.nodes.byId.get(id)!);
     const plan = planSlots(this.#open.provider.inventory(), nodes, view.unreadable.ofProvider(name));
@@ -108,7 +93,7 @@ export class InventoryKeeper {
         .map(
           ({ item, slots }) =>
             () =>
-              this.#register(item, slots),
+              this.#register(item, slots, stop),
         ),
       ...plan.update.map(
         ({ item, node }) =>
@@ -117,6 +102,7 @@ export class InventoryKeeper {
       ),
     ];
     await atMost(PROBES_AT_ONCE, work);
+    return this.#pause();
   }
 
   /** Once for the same records. */
@@ -159,9 +145,9 @@ export class InventoryKeeper {
   }
 
   /** One look at the host serves all its slots. */
-  async #register(item: InventoryItem, slots: readonly number[]): Promise<void> {
+  async #register(item: InventoryItem, slots: readonly number[], stop: AbortSignal): Promise<void> {
     const context = this.#context;
-    const probe = await probeInTime(context.clock, this.#open.provider, item, this.#stop.signal);
+    const probe = await probeInTime(context.clock, this.#open.provider, item, stop);
     if (!probe.alive) {
       const attempt = (this.#retryAt.get(item.key)?.attempt ?? -1) + 1;
       const pause = backoff(context.random, attempt, 5_000, RESYNC_MS);

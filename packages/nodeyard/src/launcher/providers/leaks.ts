@@ -1,6 +1,6 @@
 import { leaked, type Resource, type Tag } from "@nodeyard/driver";
-import { deadline, jitter, messageOf, NodeyardError } from "@nodeyard/runtime";
-import { mayAct } from "../../coordination/index.ts";
+import { deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { Controller, mayAct } from "../../coordination/index.ts";
 import type { NodeEntry, UnreadableEntry } from "../../view/index.ts";
 import type { OpenProvider } from "../handles.ts";
 import { takeOut } from "../nodes/node-lock.ts";
@@ -18,56 +18,31 @@ const VANISHED_AT_ONCE = 16;
  * only with our installation id, only when seen by two sweeps, only from a complete view, and never more than the brake
  * allows, and none while a record cannot be read that may be of this provider. A ready node without a machine is taken out.
  */
-export class LeakSweep {
+export function leakSweep(context: ProviderHandles, open: OpenProvider): Controller {
+  const sweep = new LeakSweep(context, open);
+  return new Controller(context, {
+    name: `leaks of ${open.config.name}`,
+    site: "launcher/providers/leaks.ts",
+    resyncMs: SWEEP_MS,
+    reconcile: (stop) => sweep.look(stop),
+  });
+}
+
+class LeakSweep {
   readonly #context: ProviderHandles;
   readonly #open: OpenProvider;
-  readonly #stop = new AbortController();
   #suspects: ReadonlySet<string> = new Set();
   #missing: ReadonlySet<string> = new Set();
   /** Paths of the unreadable records that were logged last. */
   #suspendedBy = "";
-  #timer: { cancel(): void } | undefined;
 
   constructor(context: ProviderHandles, open: OpenProvider) {
     this.#context = context;
     this.#open = open;
   }
 
-  start(): void {
-    if (!this.#open.driver.capabilities.tags) return;
-    const { clock, random } = this.#context;
-    this.#timer = clock.setTimer(
-      jitter(random, SWEEP_MS),
-      () =>
-        void this.#context.live
-          .during(
-            {
-              kind: "controller",
-              name: `leaks of ${this.#open.config.name}`,
-              site: "launcher/providers/leaks.ts",
-            },
-            () => this.sweep(),
-          )
-          .catch((error) =>
-            this.#context.log.warn(
-              { provider: this.#open.config.name, error: messageOf(error) },
-              "a leak sweep failed; the next one will retry",
-            ),
-          )
-          .finally(() => {
-            if (!this.#stop.signal.aborted) this.start();
-          }),
-      { background: true },
-    );
-  }
-
-  close(): void {
-    this.#stop.abort(new Error("the provider is stopped"));
-    this.#timer?.cancel();
-  }
-
   /** One look. What is suspected now is acted upon by the next look that still suspects it. */
-  async sweep(): Promise<void> {
+  async look(stop: AbortSignal): Promise<undefined> {
     const { view, clock, ages } = this.#context;
     const { name } = this.#open.config;
     if (!mayAct(this.#context)) return;
@@ -76,7 +51,7 @@ export class LeakSweep {
         "launcher.provider_silent",
         `provider ${name} did not list its resources within ${ANSWER_MS} ms`,
       );
-    const limit = deadline(clock, ANSWER_MS, late, this.#stop.signal);
+    const limit = deadline(clock, ANSWER_MS, late, stop);
     const asked = ages.now();
     try {
       const resources = await this.#open.provider.list(limit.signal);

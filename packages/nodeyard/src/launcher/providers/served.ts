@@ -1,13 +1,19 @@
 import type { Driver, ProviderConfig } from "@nodeyard/driver";
 import { launcherPoolId } from "@nodeyard/model";
 import { hexId, messageOf, type Timer } from "@nodeyard/runtime";
-import { closeQuietly, poolComponent, type Registration, settledWithin } from "../../coordination/index.ts";
+import {
+  type Controller,
+  closeQuietly,
+  poolComponent,
+  type Registration,
+  settledWithin,
+} from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
 import type { OpenProvider, ServingPool, SlotSource } from "../handles.ts";
 import { METASTATIC } from "../metastatic/index.ts";
-import { ForeignWatch } from "./foreign.ts";
+import { foreignWatch } from "./foreign.ts";
 import { InventoryKeeper } from "./inventory.ts";
-import { LeakSweep } from "./leaks.ts";
+import { leakSweep } from "./leaks.ts";
 import type { ProviderFacts, ProviderHandles } from "./providers.ts";
 
 /** A provider of the configuration, whether or not it is open. */
@@ -19,8 +25,8 @@ export interface Served {
   open: OpenProvider | undefined;
   facts: ProviderFacts | undefined;
   inventory: InventoryKeeper | undefined;
-  leaks: LeakSweep | undefined;
-  foreign: ForeignWatch | undefined;
+  leaks: Controller | undefined;
+  foreign: { close(): void } | undefined;
   timer: Timer | undefined;
   attempt: number;
   /** Its facts are about to be learnt anew. */
@@ -143,13 +149,16 @@ export function begin(
   open: OpenProvider,
   onForeign: (why: Error) => void,
 ): void {
-  if (isExclusive(open.driver)) served.foreign = new ForeignWatch(context, open.config.name, onForeign);
+  if (isExclusive(open.driver)) served.foreign = foreignWatch(context, open.config.name, onForeign);
   if (open.driver.capabilities.inventory) {
     served.inventory = new InventoryKeeper(context, open);
     served.inventory.start();
   }
-  served.leaks = new LeakSweep(context, open);
-  served.leaks.start();
+  // A cloud tells nobody of what changes in it: it is looked at by time alone.
+  if (open.driver.capabilities.tags) {
+    served.leaks = leakSweep(context, open);
+    served.leaks.start();
+  }
   open.slots?.serve();
 }
 

@@ -299,7 +299,7 @@ export class Serving {
     timer?.cancel();
     // With the timer went the question for its facts, if there was one.
     served.asked = false;
-    leaks?.close();
+    void leaks?.close();
     const drains = this.#draining.get(config.name)?.open === open;
     if (this.providers.get(config.name) === open && !drains) this.providers.delete(config.name);
     for (const [key, pool] of this.pools) if (pool.open === open) this.pools.delete(key);

@@ -1,0 +1,118 @@
+import { newComponent } from "@nodeyard/model";
+import { messageOf } from "@nodeyard/runtime";
+import type { Session, Tree } from "@nodeyard/tree";
+import { Controller, type ControllerHandles } from "./controller.ts";
+import { announceMember } from "./installation.ts";
+import type { Registration } from "./registration.ts";
+import { retryInterrupted } from "./retry-interrupted.ts";
+
+/** What a daemon is to the others: the kind of its component, and what stands before its host in the name of its member. */
+export interface MemberIdentity {
+  readonly kind: "launcher" | "builder";
+  readonly prefix?: string;
+  readonly hostname: string;
+  readonly version: string;
+}
+
+/** Our place among all members, in every session anew: what we announce and the components that others see. */
+export class Membership {
+  readonly #handles: ControllerHandles & { readonly tree: Tree };
+  readonly #identity: MemberIdentity;
+  readonly #registration: Registration;
+  readonly #on: { readonly lost?: () => void; readonly renewed: () => void };
+  readonly #renewal: Controller;
+  #epoch: number;
+  #registered = false;
+  #unsubscribe: () => void = () => {};
+
+  constructor(
+    handles: ControllerHandles & { readonly tree: Tree },
+    identity: MemberIdentity,
+    registration: Registration,
+    on: { readonly lost?: () => void; readonly renewed: () => void },
+  ) {
+    this.#handles = handles;
+    this.#identity = identity;
+    this.#registration = registration;
+    this.#on = on;
+    this.#epoch = handles.tree.session().epoch;
+    this.#renewal = new Controller(handles, {
+      name: `membership of the ${identity.kind}`,
+      site: "coordination/membership.ts",
+      reconcile: () => this.#renew(),
+      failed: (error, attempt) => {
+        handles.log.warn(
+          { error: messageOf(error) },
+          "cannot register again after a lost session; will retry",
+        );
+        return Math.min(5_000, 100 * 2 ** attempt);
+      },
+    });
+  }
+
+  /** What we are called under `/nodeyard/members` in this session. */
+  get name(): string {
+    const { prefix = "", hostname } = this.#identity;
+    return `${prefix}${hostname}-${this.#handles.tree.session().id.toString(16)}`;
+  }
+
+  /** Whether our components stand in this session: no pool accepts anything before. */
+  get registered(): boolean {
+    return this.#registered;
+  }
+
+  prepare(): Promise<void> {
+    return retryInterrupted(this.#handles, () => this.#registration.prepare());
+  }
+
+  async begin(): Promise<void> {
+    const { tree } = this.#handles;
+    this.#epoch = tree.session().epoch;
+    this.#unsubscribe = tree.onSession((session) => this.#onSession(session));
+    await retryInterrupted(this.#handles, () => this.announce());
+    const { kind, hostname, version } = this.#identity;
+    await this.#registration.register(kind, newComponent({ kind, hostname, version, state: "running" }));
+    // What follows a session that was lost meanwhile is up to #renew.
+    this.#registered = tree.session().epoch === this.#epoch && tree.session().state !== "expired";
+  }
+
+  announce(): Promise<void> {
+    return announceMember(this.#handles.tree, this.name, this.#identity.version);
+  }
+
+  /** A session that is lost from now on is not renewed. */
+  stop(): void {
+    void this.#renewal.close();
+  }
+
+  /** Leaves the registry, and follows the session no longer. */
+  async leave(): Promise<void> {
+    this.#unsubscribe();
+    await this.#registration.unregister(this.#identity.kind);
+  }
+
+  #onSession(session: Session): void {
+    if (session.state === "expired") {
+      this.#registered = false;
+      this.#on.lost?.();
+    }
+    if (session.state === "connected" && session.epoch !== this.#epoch) {
+      this.#epoch = session.epoch;
+      this.#renewal.wake();
+    }
+  }
+
+  /**
+   * Registration before anything else: no pool serves what it is not registered for. Only the announcement goes before it, since a pool of
+   * a session that no member has is taken for one of a launcher of another kind.
+   */
+  async #renew(): Promise<undefined> {
+    const { tree } = this.#handles;
+    const { epoch } = tree.session();
+    await this.announce();
+    await this.#registration.renew();
+    if (epoch !== tree.session().epoch) return;
+    this.#registered = true;
+    this.#on.renewed();
+  }
+}
