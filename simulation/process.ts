@@ -1,16 +1,10 @@
 import { type Driver, DriverError, type Provider } from "@nodeyard/driver";
 import { createFakeDriver, type FakeCloud, fakeConfig } from "@nodeyard/driver-fake";
+import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
 import { staticDriver } from "@nodeyard/driver-static";
 import { type Clock, type Random, seededRandom } from "@nodeyard/runtime";
 import type { MemoryCluster, MemoryTree } from "@nodeyard/tree";
-import {
-  Counters,
-  Launcher,
-  type LauncherConfig,
-  memoryJournal,
-  memoryLog,
-  metastaticDriver,
-} from "nodeyard";
+import { Counters, Launcher, type LauncherConfig, memoryJournal, memoryLog } from "nodeyard";
 import type { Ambush } from "./ambush.ts";
 import { isBadSum } from "./builder/index.ts";
 import { Traps } from "./effects.ts";

@@ -1,7 +1,7 @@
 import type { ProviderConfig } from "@nodeyard/driver";
 import { fakeConfig } from "@nodeyard/driver-fake";
+import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
 import { staticConfig } from "@nodeyard/driver-static";
-import { metastaticDriver } from "nodeyard";
 
 export interface FakePool {
   readonly name: string;

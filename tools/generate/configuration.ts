@@ -3,8 +3,8 @@ import { fakeConfig } from "@nodeyard/driver-fake";
 import { openstackConfig } from "@nodeyard/driver-openstack";
 import { qemuConfig } from "@nodeyard/driver-qemu";
 import { sliverConfig } from "@nodeyard/driver-sliver";
+import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
 import { staticConfig } from "@nodeyard/driver-static";
-import { metastaticDriver } from "nodeyard";
 import { jsonSchema } from "./json-schema.ts";
 import { referencePage } from "./reference.ts";
 

@@ -56,7 +56,6 @@ const EVERY_ROOM = [
   "metrics",
   "operations",
   "scheduler",
-  "slivers",
   "telemetry",
   "view",
 ] as const;
@@ -87,24 +86,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "@nodeyard/zookeeper",
     ],
   },
-  // Sliver hosts: how a machine becomes one, and what is asked of it. It knows nothing of nodes or the tree.
-  // A slot's sliver is made as those of the driver are, whose door for that it uses.
-  slivers: {
-    rooms: [],
-    packages: [
-      "@nodeyard/driver",
-      "@nodeyard/driver-sliver",
-      "@nodeyard/runtime",
-      "@nodeyard/sliver-protocol",
-    ],
-  },
   // Members answer, operations ask: neither imports the other.
   asking: {
     rooms: ["coordination", "telemetry", "view"],
     packages: ["@nodeyard/runtime", "@nodeyard/tree"],
   },
   launcher: {
-    rooms: ["asking", "config", "coordination", "operations", "scheduler", "slivers", "telemetry", "view"],
+    rooms: ["asking", "config", "coordination", "operations", "scheduler", "telemetry", "view"],
     packages: [
       "@nodeyard/driver",
       "@nodeyard/model",
@@ -138,8 +126,15 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime"],
   },
   cli: {
-    rooms: ["api", "config", "listing", "machine", "operations", "process", "slivers", "telemetry", "view"],
-    packages: ["@nodeyard/client", "@nodeyard/model", "@nodeyard/runtime", "@nodeyard/sliver-protocol"],
+    rooms: ["api", "config", "listing", "machine", "operations", "process", "telemetry", "view"],
+    packages: [
+      "@nodeyard/client",
+      // Loaded by the commands that act on sliver hosts, and by nothing else.
+      "@nodeyard/driver-sliver",
+      "@nodeyard/model",
+      "@nodeyard/runtime",
+      "@nodeyard/sliver-protocol",
+    ],
   },
   process: { rooms: EVERY_ROOM.filter((room) => room !== "cli"), packages: PACKAGES[PROGRAM]! },
   bin: { rooms: [...EVERY_ROOM, "process"], packages: PACKAGES[PROGRAM]! },

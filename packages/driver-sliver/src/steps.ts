@@ -22,7 +22,7 @@ const STEP_MS = 60_000;
 /** For a sliver to end and everything of it to be gone. */
 const END_MS = 300_000;
 /** Who asks for nodes that nobody asked for (docs/contract/launcher.md, "min-ready"). */
-const MIN_READY = "NodePool:min-ready";
+export const MIN_READY = "NodePool:min-ready";
 /** The manager tries again by itself; one that fails this often is given up. */
 const TRIES = 3;
 

@@ -1,11 +1,11 @@
 import type { Capabilities, Driver, Provider } from "./contract.ts";
-import type { Handover, Offers } from "./offers.ts";
+import type { Handover, Offers, SlotOffer } from "./offers.ts";
 
 /** The contract that this version of the SDK describes. A change that breaks drivers makes it the next number. */
 export const CONTRACT: Driver["contract"] = 1;
 
 /** Those that must be declared. */
-const CAPABILITIES: Readonly<Record<Exclude<keyof Capabilities, "local">, true>> = {
+const CAPABILITIES: Readonly<Record<Exclude<keyof Capabilities, "local" | "backing">, true>> = {
   launches: true,
   inventory: true,
   probes: true,
@@ -53,9 +53,10 @@ function capabilitiesProblem(value: unknown): string | undefined {
   if (!isObject(value)) return "declares no capabilities";
   const missing = Object.keys(CAPABILITIES).find((name) => typeof value[name] !== "boolean");
   if (missing !== undefined) return `must declare capabilities.${missing} as true or false`;
-  const { launches, inventory, probes, local } = value;
-  if (local !== undefined && typeof local !== "boolean")
-    return "must declare capabilities.local as true or false, or leave it out";
+  const { launches, inventory, probes } = value;
+  for (const name of ["local", "backing"])
+    if (value[name] !== undefined && typeof value[name] !== "boolean")
+      return `must declare capabilities.${name} as true or false, or leave it out`;
   if (!launches && !inventory) return "declares neither launches nor inventory, so it has nothing to offer";
   if (probes && !inventory) return "declares probes without inventory, and nothing else is ever probed";
   return undefined;
@@ -75,11 +76,13 @@ const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
   console: ["read"],
   images: ["upload", "remove"],
   handover: ["ready"],
+  slots: ["of"],
 };
 
 /** Each may be left out. */
 const OPTIONAL: Readonly<Partial<Record<keyof Offers, readonly string[]>>> = {
   handover: ["reconcile"] satisfies (keyof Handover)[],
+  slots: ["compare"] satisfies (keyof SlotOffer)[],
 };
 
 function offersProblem(offers: unknown): string | undefined {

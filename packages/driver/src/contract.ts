@@ -1,7 +1,7 @@
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Connection, LabelConfig, PoolConfig, ProviderConfig } from "./config/compiled.ts";
 import type { DriverConfig } from "./config/driver-config.ts";
-import type { Offers } from "./offers.ts";
+import type { NodeUse, Offers } from "./offers.ts";
 import type { Resources } from "./resources.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 import type { ExternalId, ImageTag, Tag } from "./tags.ts";
@@ -33,6 +33,11 @@ export interface Capabilities {
   readonly tags: boolean;
   /** Its machines may run on the launcher's own host, loopback and all: nothing there is left open to them. Absent: they do not. */
   readonly local?: boolean;
+  /**
+   * Its nodes are slots of nodes that other providers make (`offers.slots`): the launcher obtains those, gives each node its slot before
+   * `create`, and takes the slot back after `remove`. Absent: they are machines of its own.
+   */
+  readonly backing?: boolean;
 }
 
 /** The handles a driver works with; in a simulation none of them is the machine's own. */
@@ -45,6 +50,48 @@ export interface DriverContext {
   readonly installation: string;
   /** What is known of resources that cannot carry a tag. Absent: nothing outlives the process. */
   readonly evidence?: Evidence;
+  /** Folder of this process for what outlives it; absent: it has none. */
+  readonly stateFolder?: string;
+  /** Where the nodes of a driver with `capabilities.backing` are; absent for every other. */
+  readonly backings?: Backings;
+}
+
+/** A node of another provider that carries slots of this one. */
+export interface BackingNode {
+  /** Ten digits. */
+  readonly id: string;
+  readonly host: string | null;
+  readonly port: number;
+  readonly hostKeys: readonly string[];
+  /** Of its slots. */
+  readonly label: string;
+  /** How many it carries. */
+  readonly slots: number;
+  /** When it became ours, in seconds: written once per use, read by every launcher, higher than in any earlier use. */
+  readonly launched: number;
+}
+
+/** The backing nodes of a provider, as the tree shows them. */
+export interface Backings {
+  all(): readonly BackingNode[];
+  /** What is known of a node with a slot; `on`: where it has one. Undefined: there is no such node. */
+  of(nodeId: string): SlotOwner | undefined;
+  /** Whether a backing node is to take no more slots. */
+  isRetired(id: string): boolean;
+  /** Has it take no more slots. Idempotent. */
+  retire(id: string, why: string): Promise<void>;
+  /**
+   * Nodes that have a slot there, by the tree itself; with `how` it also reads how each is used, else it says "between". A slot is taken before `create` and freed after `remove`, so
+   * that what a machine was seen to have before the call, and whose node is missing here, is left over.
+   */
+  uses(id: string, how: boolean): Promise<ReadonlyMap<string, NodeUse>>;
+}
+
+export interface SlotOwner {
+  readonly label: string;
+  /** The `notes` of its label when it got its slot. */
+  readonly notes: Readonly<Record<string, unknown>>;
+  readonly on: readonly BackingNode[];
 }
 
 /**
@@ -95,6 +142,14 @@ export interface CreateOrder {
   readonly request: RequestFacts;
   /** 1 for the first try. */
   readonly attempt: number;
+  /** The slot that the node was given, with `capabilities.backing`. */
+  readonly slot?: GivenSlot;
+}
+
+export interface GivenSlot {
+  readonly backing: BackingNode;
+  /** The backing node as a machine, which is what the slot's own user gets where the driver separates nothing. */
+  readonly machine: Machine;
 }
 
 /** What drivers learn of the request that a machine is made for. */

@@ -20,7 +20,8 @@ export type CallName =
   | "upload"
   | "removeImage"
   | "handover"
-  | "reconcile";
+  | "reconcile"
+  | "compare";
 
 /** Runs around each call. */
 export type Layer = <T>(name: CallName, call: () => Promise<T>, signal: AbortSignal) => Promise<T>;
@@ -131,7 +132,7 @@ function around(inner: Provider, wrap: Wrap): Provider {
   };
 }
 
-function aroundOffers({ zones, types, console, images, handover }: Offers, wrap: Wrap): Offers {
+function aroundOffers({ zones, types, console, images, handover, slots }: Offers, wrap: Wrap): Offers {
   return {
     ...(zones && {
       zones: { list: (pool, signal) => wrap.run("zones", signal, (own) => zones.list(pool, own)) },
@@ -143,6 +144,14 @@ function aroundOffers({ zones, types, console, images, handover }: Offers, wrap:
         formats: images.formats,
         upload: (order, context) => wrap.steps("upload", context, (own) => images.upload(order, own)),
         remove: (tag, context) => wrap.steps("removeImage", context, (own) => images.remove(tag, own)),
+      },
+    }),
+    ...(slots && {
+      slots: {
+        of: (label) => slots.of(label),
+        ...(slots.compare && {
+          compare: (signal) => wrap.run("compare", signal, (own) => slots.compare!(own)),
+        }),
       },
     }),
     ...(handover && {

@@ -12,6 +12,34 @@ export interface Offers {
   readonly console?: Console;
   readonly images?: ImageStore;
   readonly handover?: Handover;
+  readonly slots?: SlotOffer;
+}
+
+/** How nodes of other providers are cut into slots; needed with `capabilities.backing`. */
+export interface SlotOffer {
+  /** No I/O. */
+  of(label: LabelConfig): SlotSettings;
+  /**
+   * Ends what is left on backing nodes of slots that nobody has any more. By one launcher at a time, when it begins to look after the
+   * provider, every minute or so, and when a node went without freeing its slot.
+   */
+  compare?(signal: AbortSignal): Promise<void>;
+}
+
+/** How one label is cut out of backing nodes. Times are milliseconds. */
+export interface SlotSettings {
+  /** Label of the backing node, by which it is asked for. */
+  readonly backingLabel: string;
+  /** Slots of one backing node; 0: the label is never served. */
+  readonly slots: number;
+  /** An empty backing node is kept this long. */
+  readonly graceMs: number;
+  /** A backing node is kept at least this long. */
+  readonly minRetentionMs: number;
+  /** From this age on a backing node takes no more slots; Infinity: at any age it does. */
+  readonly maxAgeMs: number;
+  /** Kept in the record of each node with such a slot, from before `create` on. */
+  readonly notes?: Readonly<Record<string, unknown>>;
 }
 
 /** Availability zones. */

@@ -101,6 +101,28 @@ export {
 } from "./request.ts";
 export { compareRequestIds, compareRequests, parseRequestId, type RequestId } from "./request-id.ts";
 export {
+  type BackingData,
+  backingData,
+  backingOwner,
+  claimPath,
+  decodeClaim,
+  encodeBacking,
+  encodeClaim,
+  encodeFolder,
+  folderProvider,
+  metastaticProviderOf,
+  RETIRED,
+  SLOTS,
+  type SlotPlace,
+  type SlotsPath,
+  slotData,
+  slotPlace,
+  slotsFolder,
+  slotsPath,
+  spareName,
+  withoutPlace,
+} from "./slots.ts";
+export {
   mayGo,
   type NodeState,
   nodeStates,

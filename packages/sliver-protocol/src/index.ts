@@ -44,6 +44,7 @@ export {
   UNITS,
 } from "./grammar.ts";
 export { type KeySet, parseKeySet, rotate } from "./key-set.ts";
+export { type SliverPaths, sliverPaths } from "./launcher-keys.ts";
 export type {
   LoanRefusal,
   LoanStatus,

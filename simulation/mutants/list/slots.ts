@@ -1,11 +1,12 @@
 import { faultsIn, type Mutant } from "../mutant.ts";
 
 const METASTATIC = "packages/nodeyard/src/launcher/metastatic";
+const SCHEDULER = "packages/nodeyard/src/scheduler/slots.ts";
 const TESTS = "packages/nodeyard/test/metastatic";
 
 /** Slots on backing nodes. */
 export const SLOTS: readonly Mutant[] = [
-  ...faultsIn(`${METASTATIC}/slot-lock.ts`, [
+  ...faultsIn("packages/nodeyard/src/launcher/nodes/slots.ts", [
     {
       name: "slots-without-claims",
       breaks: "protocol: slots are claimed by a create",
@@ -15,7 +16,7 @@ export const SLOTS: readonly Mutant[] = [
     {
       name: "slots-on-a-backing-node-that-changed",
       breaks: "protocol: writes to a backing node check its version",
-      find: '{ op: "check", path: paths.node(place.backing), version: place.node.version },',
+      find: '{ op: "check", path: paths.node(place.backing), version: place.version },',
       put: '{ op: "check", path: paths.node(place.backing) },',
       tests: [`${TESTS}/faults`, `${TESTS}/lost-claims`],
     },
@@ -41,57 +42,78 @@ export const SLOTS: readonly Mutant[] = [
       tests: [`${TESTS}/freeing`, `${TESTS}/life`],
     },
   ]),
-  ...faultsIn(`${METASTATIC}/choose.ts`, [
+  ...faultsIn("packages/nodeyard/src/view/slot-table.ts", [
     {
       name: "failed-backing-nodes-take-slots",
       breaks: "promise: a failed backing node takes no more",
-      find: 'if (backing.data.failed) return "it has failed";',
-      put: "",
+      find: 'ended: data.failed ? "it has failed" : this.retired.has(id)',
+      put: "ended: this.retired.has(id)",
       tests: [`${TESTS}/choose`],
     },
     {
       name: "retired-backing-nodes-take-slots",
       breaks: "promise: a retired backing node takes no more",
-      find: 'if (book.claims.retired.has(backing.id)) return "it is retired";',
-      put: "",
-      tests: [`${TESTS}/choose`],
-    },
-    {
-      name: "more-slots-than-there-are",
-      breaks: "rule 9",
-      find: "return Math.min(data.slots, settings.slots);",
-      put: "return data.slots + 1 + settings.slots * 0;",
+      find: 'this.retired.has(id) ? "it is retired" : undefined,',
+      put: "undefined,",
       tests: [`${TESTS}/choose`],
     },
     {
       name: "unlocked-backing-nodes-take-slots",
       breaks: "rule 1",
-      find: "contenders.length > 0 &&\n    book.claims.folders.has(backing.id) &&",
-      put: "contenders.length >= 0 &&\n    book.claims.folders.has(backing.id) &&",
+      find: "open: entry.contenders.length > 0 && this.folders.has(id),",
+      put: "open: this.folders.has(id),",
       tests: [`${TESTS}/choose`],
     },
   ]),
-  ...faultsIn(`${METASTATIC}/slots.ts`, [
+  ...faultsIn(SCHEDULER, [
+    {
+      name: "more-slots-than-there-are",
+      breaks: "rule 9",
+      find: "length: Math.min(slots, offered) }",
+      put: "length: slots + 1 + offered * 0 }",
+      tests: [`${TESTS}/choose`],
+    },
     {
       name: "freed-slots-wake-nobody",
       breaks: "rule 4",
-      find: "this.#line.serve((label) => this.#choose(label));",
-      put: "",
+      find: "wakeLine(state, state.slots.set(id, after));",
+      put: "state.slots.set(id, after);",
       tests: [`${TESTS}/life`],
     },
     {
       name: "lost-claims-stay-taken",
       breaks: "rule 4",
-      find: "this.#taken.delete(claimPath(place.backing, place.slot));",
-      put: "",
+      find: "wakeLine(state, state.slots.lost(place));",
+      put: "void place;",
       tests: [`${TESTS}/lost-claims`, `${TESTS}/crowd`],
     },
     {
       name: "newcomers-do-not-look-for-a-slot",
       breaks: "rule 4",
-      find: "this.wake();\n    return place;",
-      put: "return place;",
-      tests: [`${TESTS}/life`],
+      find: 'state.waits.join("slot", line, state.slots.want(want, entry));\n  wakeLine(state, line);',
+      put: 'state.waits.join("slot", line, state.slots.want(want, entry));',
+      tests: [`${TESTS}/life`, "packages/nodeyard/test/scheduler/slots"],
+    },
+    {
+      name: "one-slot-is-promised-twice",
+      breaks: "rule 1",
+      find: "if (this.#promised.has(key)) continue;",
+      put: "",
+      tests: [`${TESTS}/choose`],
+    },
+    {
+      name: "promises-outlive-their-request",
+      breaks: "rule 4",
+      find: "for (const line of state.slots.forget(request)) wakeLine(state, line);",
+      put: "",
+      tests: ["packages/nodeyard/test/scheduler/slots"],
+    },
+    {
+      name: "newcomers-overtake-those-who-wait-for-a-slot",
+      breaks: "promise: order",
+      find: 'if (settings === undefined || state.waits.line("slot", line).size > 0) return undefined;',
+      put: "if (settings === undefined) return undefined;",
+      tests: ["packages/nodeyard/test/scheduler/slots"],
     },
   ]),
   ...faultsIn(`${METASTATIC}/backing-lock.ts`, [
@@ -112,17 +134,17 @@ export const SLOTS: readonly Mutant[] = [
     {
       name: "backing-nodes-go-with-their-folder-left",
       breaks: "rule 5",
-      find: "...folderEnd(book, id),\n",
+      find: "...folderEnd(context, id),\n",
       put: "",
       tests: [`${TESTS}/life`],
     },
   ]),
-  ...faultsIn(`${METASTATIC}/plan-backings.ts`, [
+  ...faultsIn(`${METASTATIC}/plan.ts`, [
     {
       name: "backing-nodes-go-while-they-are-used",
       breaks: "rule 1",
-      find: "if (!book.isEmpty(id)) {",
-      put: 'if (!book.isEmpty(id) && id === "") {',
+      find: "if (!slots.isEmpty(id)) {",
+      put: 'if (!slots.isEmpty(id) && id === "") {',
       tests: [`${TESTS}/life`],
     },
     {
@@ -139,8 +161,6 @@ export const SLOTS: readonly Mutant[] = [
       put: "facts.lastUsed(id),",
       tests: [`${TESTS}/life`],
     },
-  ]),
-  ...faultsIn(`${METASTATIC}/plan-requests.ts`, [
     {
       name: "nobody-asks-for-backing-nodes",
       breaks: "rule 4",

@@ -1,5 +1,4 @@
 export { Launcher } from "./launcher.ts";
-export { METASTATIC, metastaticDriver } from "./metastatic/index.ts";
 export type { LauncherConfig, LauncherOptions } from "./options.ts";
 export type { Identity } from "./providers/served.ts";
 export { type Difference, listResources, survey } from "./providers/survey.ts";

@@ -2,7 +2,6 @@ import type { Driver, Evidence, ProviderConfig, Resources, Scanner } from "@node
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import type { LabelPolicy } from "../scheduler/index.ts";
-import type { SliverAccess } from "../slivers/index.ts";
 import type { Counters, History, Journal, Log, Subject } from "../telemetry/index.ts";
 import type { Identity } from "./providers/served.ts";
 
@@ -30,8 +29,8 @@ export interface LauncherOptions {
   readonly config: LauncherConfig;
   /** What outlives nodes of whose their resources were; absent: drivers remember as long as the process lives. */
   readonly evidence?: Evidence;
-  /** The way to sliver hosts; absent: slots are never slivers. */
-  readonly slivers?: SliverAccess;
+  /** Folder of this process for what outlives it, handed to drivers. */
+  readonly stateFolder?: string;
   /** What the journal has of a thing, for those who ask; absent: this process remembers nothing. */
   readonly history?: (subject: Subject) => Promise<History>;
   /** Requests between acceptance and the start of their last launch, at most. */

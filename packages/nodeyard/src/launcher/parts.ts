@@ -13,6 +13,7 @@ import { Ledgers } from "./limits/ledger.ts";
 import { Loop } from "./loop.ts";
 import { Deletions } from "./nodes/deletions.ts";
 import type { RequestHandles } from "./nodes/handles.ts";
+import { SlotAnswers } from "./nodes/slots.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { Serving } from "./providers/serving.ts";
 import { Tasks } from "./tasks.ts";
@@ -48,14 +49,14 @@ export function assemble(options: LauncherOptions, installation: string, config:
     () => failureRule(config().failedLaunchesPerHour),
   );
   const launches = new Launches(failures, push, () => clock.monotonic());
-  const { evidence, slivers } = options;
+  const { evidence, stateFolder } = options;
   const serving: Serving = new Serving({
     context: {
       ...records,
       scan,
       installation,
       ...(evidence === undefined ? {} : { evidence }),
-      ...(slivers === undefined ? {} : { slivers }),
+      ...(stateFolder === undefined ? {} : { stateFolder }),
     },
     registration,
     identity,
@@ -73,6 +74,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
     stepsUnderWay: new Map(),
     handOversFailed: new Map(),
     timings: new Timings(),
+    slots: new SlotAnswers((event) => loop.push(event)),
     // What we believe of its quota is wrong.
     quotaRefused: (provider) => {
       loop.push({ type: "quota-refused", provider });
@@ -115,6 +117,8 @@ export function seed({ view, loop, launches }: Pick<Parts, "view" | "loop" | "la
   for (const [path, after] of view.unreadable.byPath) loop.pushView({ type: "unreadable", path, after });
   for (const [id, after] of view.nodes.byId) loop.push({ type: "node", id, after });
   for (const [id, after] of view.requests.byId) loop.push({ type: "request", id, after });
+  for (const id of view.slots.backings.keys())
+    loop.push({ type: "backing", id, after: view.slots.facts(id) });
   for (const image of view.images.names()) loop.push({ type: "image", image, after: view.images.get(image) });
   for (const [key, after] of view.components) loop.push({ type: "component", key, after });
   launches.records.seed();

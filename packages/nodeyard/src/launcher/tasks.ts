@@ -75,6 +75,8 @@ export class Tasks {
         return this.#run("min-ready", action.label, () => this.#minReady(action.label, action.count));
       case "pause":
         return this.#providers.setPaused(action.pool, action.paused);
+      case "slot":
+        return this.#context.slots.take(action);
       case "ask-quota":
         return this.#providers.askQuota(action.provider);
       case "launch":

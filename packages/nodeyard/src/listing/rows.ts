@@ -1,5 +1,5 @@
-import type { RequestRecord } from "@nodeyard/model";
-import { type ListedNode, slotPlace } from "../operations/index.ts";
+import { type RequestRecord, slotPlace } from "@nodeyard/model";
+import type { ListedNode } from "../operations/index.ts";
 import { type Column, columns, type Row } from "./columns.ts";
 import { age } from "./table.ts";
 

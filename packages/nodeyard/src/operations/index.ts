@@ -14,5 +14,4 @@ export * from "./listing.ts";
 export { deleteNode, holdNode, NodeOperationError } from "./node-state.ts";
 export { type ProviderInfo, providerInfo, serversOf, type UploadedImage } from "./provider-info.ts";
 export { type AskOptions, askForNodes, LeaseError, releaseLease } from "./request.ts";
-export { retireBacking, retireNode, SlotError } from "./retire-backing.ts";
-export * from "./slots.ts";
+export { LEFT_MS, retireBacking, retireNode, SlotError } from "./retire-backing.ts";

@@ -1,10 +1,9 @@
-import { type NodeRecord, paths } from "@nodeyard/model";
+import { backingData, metastaticProviderOf, type NodeRecord, paths } from "@nodeyard/model";
 import { mayBeOf } from "../view/index.ts";
 import { registeredPools } from "./explain/tree-facts.ts";
 import type { OperationHandles } from "./handles.ts";
 import { names } from "./images/list.ts";
 import { type Listing, listNodes, type UnreadableNode } from "./listing.ts";
-import { backingData, metastaticProviderOf } from "./slots.ts";
 
 export interface UploadedImage {
   readonly image: string;

@@ -1,10 +1,12 @@
-import { RecordError } from "@nodeyard/model";
+import { backingData, RETIRED, RecordError, slotPlace, slotsFolder } from "@nodeyard/model";
 import { NodeyardError } from "@nodeyard/runtime";
 import { type Tree, TreeError } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 import { readNode } from "./listing.ts";
 import { unreadableNode } from "./node-state.ts";
-import { backingData, RETIRED, slotPlace, slotsFolder } from "./slots.ts";
+
+/** When nobody has served a provider for so long, any launcher gives its backing nodes back, milliseconds. */
+export const LEFT_MS = 600_000;
 
 export class SlotError extends NodeyardError {}
 

@@ -1,7 +1,6 @@
 import { type Driver, driverProblem } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import type { DriverRegistry } from "../config/index.ts";
-import { metastaticDriver } from "../launcher/index.ts";
 import { guarded } from "./driver-guard.ts";
 import { ProcessError } from "./errors.ts";
 
@@ -19,7 +18,10 @@ const PATH = /^\.{0,2}\//;
 /** Undefined: the value can name no driver. */
 function driverSource(value: string): DriverSource | undefined {
   if (NAME.test(value))
-    return { name: value, specifiers: [`@nodeyard/driver-${value}`, `nodeyard-driver-${value}`] };
+    return {
+      name: value,
+      specifiers: ELSEWHERE[value] ?? [`@nodeyard/driver-${value}`, `nodeyard-driver-${value}`],
+    };
   const [, packageName] = PACKAGE.exec(value) ?? [];
   if (packageName !== undefined) return { name: null, specifiers: [packageName] };
   return PATH.test(value) ? { name: null, specifiers: [value] } : undefined;
@@ -39,9 +41,11 @@ const NOT_BUILT: ReadonlySet<string> = new Set([
   "openshift",
   "openshiftpods",
 ]);
-const SHIPPED = ["static", "fake", "openstack", "qemu", "sliver"] as const;
-/** Drivers that are a part of the launcher, since they need more than the contract gives. */
-const BUILT_IN: readonly Driver[] = [metastaticDriver as unknown as Driver];
+const SHIPPED = ["static", "fake", "openstack", "qemu", "sliver", "metastatic"] as const;
+/** Drivers of which a package has more than one. */
+const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
+  metastatic: ["@nodeyard/driver-sliver/metastatic"],
+};
 
 /** Loads a module by its name or path, at once. */
 export type LoadModule = (specifier: string) => unknown;
@@ -52,7 +56,7 @@ export type LoadModule = (specifier: string) => unknown;
  */
 export class Drivers implements DriverRegistry {
   readonly #load: LoadModule;
-  readonly #loaded = new Map(BUILT_IN.map((driver) => [driver.name, guarded(driver)]));
+  readonly #loaded = new Map<string, Driver>();
 
   constructor(load: LoadModule) {
     this.#load = load;

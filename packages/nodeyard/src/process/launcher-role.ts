@@ -16,7 +16,6 @@ import {
   Population,
   type StatsdSample,
 } from "../metrics/index.ts";
-import { sliverAccess } from "../slivers/index.ts";
 import { type FileJournal, JOURNAL, openJournal } from "../telemetry/index.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
 import { makeStateFolder } from "./edge/files.ts";
@@ -64,7 +63,7 @@ export class LauncherRole implements Role {
         journal,
         history: (subject) => journal.read(subject),
         evidence,
-        slivers: sliverAccess(stateFolder),
+        stateFolder,
         counters: front.counters,
         identity: { hostname, fqdn: hostname, version: VERSION },
         driverOf: async (name) => drivers.driver(name),

@@ -6,6 +6,7 @@ import { waitForImage } from "./images.ts";
 import { triesOfferings, waitForOffering } from "./offerings.ts";
 import { looksAtRequests, type Plan, planFor, reuseAll, YIELD_MS } from "./plan.ts";
 import { decline } from "./requests.ts";
+import { planSlot } from "./slots.ts";
 import { clearVerdict, type PoolState, type State, setVerdict, type Turn } from "./state.ts";
 import type { PlannedNode } from "./types.ts";
 import { zoneKey } from "./usage.ts";
@@ -172,6 +173,11 @@ function accept(
     state.usage.set(holder, keys, { ...node.launch, instances: node.launch.instances ?? 1 });
     reserved.push({ label: node.label, node: holder });
   }
+  const planned = nodes.map((node): PlannedNode => {
+    if ("reuse" in node) return node;
+    const slot = planSlot(state, turn, policy.provider, node.label, waiting.id);
+    return slot === undefined ? node : { ...node, slot };
+  });
   stopWaiting(state, waiting.id);
   state.yields.delete(waiting.id);
   state.timers.delete("yield", waiting.id);
@@ -181,7 +187,7 @@ function accept(
   if (launched.length > 0) tries(state, [quotaKey(policy.provider)], waiting.id);
   state.handling.begin(waiting.id, { pool: policy.key, reserved, claimed }, true);
   clearVerdict(state, turn, waiting.id);
-  turn.actions.push({ type: "accept", request: waiting.id, pool: policy.key, nodes, zone });
+  turn.actions.push({ type: "accept", request: waiting.id, pool: policy.key, nodes: planned, zone });
 }
 
 /**

@@ -13,6 +13,7 @@ export {
 export type { Failures } from "./gates.ts";
 export { reduce } from "./reduce.ts";
 export { MIN_READY } from "./requests.ts";
+export { closedBecause, freeSlots, type PlannedSlot, slotLabelOf } from "./slots.ts";
 export { type Standing, standingCodes, standingsOf, standingsOfLabel } from "./standing.ts";
 export { createState, type State } from "./state.ts";
 export * from "./types.ts";

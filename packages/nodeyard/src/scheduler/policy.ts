@@ -5,6 +5,7 @@ import { Hosts, offerHost } from "./hosts.ts";
 import { Inventory } from "./inventory.ts";
 import { onFailureRule } from "./launches.ts";
 import { PoolQueue } from "./pool-queue.ts";
+import { onSlotPolicy } from "./slots.ts";
 import type { PoolState, State, Turn } from "./state.ts";
 import type { LocalPool, LocalProvider, Policy } from "./types.ts";
 import { recountUnreadable } from "./unreadable.ts";
@@ -29,10 +30,11 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
 function withoutAmounts({ providers, ...others }: Policy): unknown {
   return [
     others,
-    [...providers.values()].map(({ name, maxConcurrency, outlivesNodes }) => [
+    [...providers.values()].map(({ name, maxConcurrency, outlivesNodes, slots }) => [
       name,
       maxConcurrency,
       outlivesNodes,
+      slots,
     ]),
   ];
 }
@@ -76,6 +78,7 @@ function onConfiguration(state: State, before: Policy): void {
     state.todo.labels.add(label);
   for (const id of state.nodes.keys()) state.todo.nodes.add(id);
   recountUnreadable(state);
+  onSlotPolicy(state);
   for (const pool of state.pools.values()) if (!pool.policy.launches) offerIdle(state, pool);
 }
 

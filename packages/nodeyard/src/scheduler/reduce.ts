@@ -15,6 +15,7 @@ import { noteLeaving, onNode, reconsider, reconsiderAges, wakeFreed } from "./no
 import { onPolicy } from "./policy.ts";
 import type { RegistryChange } from "./registry.ts";
 import { classify, forget, onRequest } from "./requests.ts";
+import { forgetSlots, onBacking, onSlotLeft, onSlotLost, onSlotWanted, serveSlots } from "./slots.ts";
 import { type PoolState, type State, setVerdict, type Turn } from "./state.ts";
 import type { TimerKind } from "./timers.ts";
 import type { Output, SchedulerEvent } from "./types.ts";
@@ -76,6 +77,14 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       if (event.after === undefined) state.images.facts.delete(event.image);
       else state.images.facts.set(event.image, event.after);
       return wakeForImage(state, event.image);
+    case "backing":
+      return onBacking(state, event.id, event.after);
+    case "slot-wanted":
+      return onSlotWanted(state, turn, event.request, event);
+    case "slot-left":
+      return onSlotLeft(state, event.node);
+    case "slot-lost":
+      return onSlotLost(state, event.place);
     case "quota-refused":
       return onQuotaRefused(state, turn, event.provider);
     case "failures":
@@ -146,6 +155,7 @@ function onSessionLost(state: State): void {
   for (const node of [...state.handling.claimed(), ...state.busyNodes]) state.todo.nodes.add(node);
   const busy = [...state.busyNodes];
   for (const closed of state.gates.closed.values()) closed.trying = undefined;
+  for (const request of state.slots.requests()) forgetSlots(state, request);
   state.handling.clear();
   state.busyNodes.clear();
   for (const node of busy) noteLeaving(state, node, state.nodes.get(node));
@@ -169,6 +179,7 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
   onStarted(state, request);
   triedBy(state, request);
   state.handling.end(request);
+  forgetSlots(state, request);
   for (const launch of handling.reserved) wakeFreed(state, state.usage.delete(launch.node) ?? []);
   for (const node of handling.claimed) state.todo.nodes.add(node);
   for (const node of state.allocated.get(request) ?? []) state.todo.nodes.add(node);
@@ -270,6 +281,10 @@ function settle(state: State, turn: Turn): boolean {
     state.todo.newcomers.delete(key);
     const pool = state.pools.get(key);
     if (pool !== undefined) budget = lookAtNewcomers(state, turn, pool, Math.max(budget, 1));
+  }
+  for (const line of state.todo.slots) {
+    state.todo.slots.delete(line);
+    serveSlots(state, turn, line);
   }
   for (const label of state.todo.labels) {
     state.todo.labels.delete(label);

@@ -1,4 +1,5 @@
 import type { RequestEntry } from "../view/index.ts";
+import { onSlotRequest } from "./slots.ts";
 import { clearVerdict, type State, setVerdict, type Turn } from "./state.ts";
 import { enqueue, stopWaiting, wakeTenant } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
@@ -17,6 +18,7 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
   if (after?.record.state === "pending") state.pending.add(id);
   else state.pending.delete(id);
   noteMinReady(state, turn, before, after);
+  onSlotRequest(state, turn, id, before, after);
   if (state.handling.has(id)) return;
   const waiting = state.waiting.get(id);
   if (after?.record.state === "requested") {

@@ -12,6 +12,7 @@ import type { Launches } from "./launches.ts";
 import { Leaving } from "./leaving.ts";
 import type { PoolQueue } from "./pool-queue.ts";
 import { Registry } from "./registry.ts";
+import { Slots } from "./slots.ts";
 import { Timers } from "./timers.ts";
 import type { Action, LocalPool, Policy, Verdict, VerdictCode } from "./types.ts";
 import { Usage } from "./usage.ts";
@@ -58,6 +59,8 @@ interface Todo {
   readonly pools: Set<string>;
   /** Blocked pools where nothing is new but requests behind the head. */
   readonly newcomers: Set<string>;
+  /** Lines for slots where there may be one. */
+  readonly slots: Set<string>;
   /** Labels whose min-ready is to be looked at. */
   readonly labels: Set<string>;
 }
@@ -116,6 +119,7 @@ export interface State {
   /** Since when nodes have been in their states, by id. */
   readonly stateTimes: StoredTimes;
   readonly minReady: MinReady;
+  readonly slots: Slots;
 
   /** What the tree says of diskimages, by name; and those that builders do not make although they have nothing else to do. */
   readonly images: { readonly facts: Map<string, ImageFacts>; readonly givenUp: Set<string> };
@@ -172,6 +176,7 @@ export function createState(): State {
     deserted: new Map(),
     stateTimes: new StoredTimes(),
     minReady: { asking: new Set(), open: new Map(), stock: new Map(), short: new Map(), heldUp: new Set() },
+    slots: new Slots(),
     images: { facts: new Map(), givenUp: new Set() },
     gates: { closed: new Map(), failures: new Map() },
     launches: {
@@ -185,6 +190,7 @@ export function createState(): State {
       requests: new Set(),
       pools: new Set(),
       newcomers: new Set(),
+      slots: new Set(),
       labels: new Set(),
     },
     timers: new Timers(),

@@ -1,8 +1,9 @@
-import type { Resources } from "@nodeyard/driver";
-import type { NodeFields, Offering } from "@nodeyard/model";
-import type { ComponentEntry, ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
+import type { Resources, SlotSettings } from "@nodeyard/driver";
+import type { NodeFields, Offering, SlotPlace } from "@nodeyard/model";
+import type { BackingFacts, ComponentEntry, ImageFacts, NodeEntry, RequestEntry } from "../view/index.ts";
 import type { FailureRule } from "./failure-rule.ts";
 import type { Failures } from "./gates.ts";
+import type { PlannedSlot } from "./slots.ts";
 
 /** One pool of this launcher, as the scheduler needs it. */
 export interface LocalPool {
@@ -39,6 +40,8 @@ export interface LocalProvider {
   readonly maxConcurrency: number;
   /** Its machines go on after a node is gone, as static hosts and backing nodes do; known before any of its pools serves. */
   readonly outlivesNodes?: boolean;
+  /** How its labels are cut into slots of backing nodes; absent: its nodes are no slots. */
+  readonly slots?: ReadonlyMap<string, SlotSettings>;
   /** What the cloud lets us have at the moment: its limits less what others use. */
   readonly quota: Resources;
   /** What it could let us have at best; absent: as `quota`. More than this is declined, not waited for. */
@@ -98,6 +101,8 @@ export type SchedulerEvent =
     }
   | { readonly type: "component"; readonly key: string; readonly after?: ComponentEntry | undefined }
   | { readonly type: "image"; readonly image: string; readonly after?: ImageFacts | undefined }
+  /** What is known of a node that carries slots of another provider. */
+  | { readonly type: "backing"; readonly id: string; readonly after?: BackingFacts | undefined }
   /** The cloud refused a launch for its quota, whatever we believe of it. */
   | { readonly type: "quota-refused"; readonly provider: string }
   /** What is known of the failures of an offering or a label, by its key; absent: nothing failed. */
@@ -122,6 +127,17 @@ export type SchedulerEvent =
       readonly retryMs?: number;
       readonly unsure?: boolean;
     }
+  /** A launch waits for a slot, which an action "slot" gives it; and waits no longer. */
+  | {
+      readonly type: "slot-wanted";
+      readonly request: string;
+      readonly node: string;
+      readonly provider: string;
+      readonly label: string;
+    }
+  | { readonly type: "slot-left"; readonly node: string }
+  /** A planned slot was not claimed: somebody was quicker, or its backing node is another by now. */
+  | { readonly type: "slot-lost"; readonly place: SlotPlace }
   | { readonly type: "deleted"; readonly node: string; readonly retryMs?: number }
   | { readonly type: "deallocated"; readonly node: string; readonly retryMs?: number }
   | { readonly type: "min-ready-requested"; readonly label: string; readonly retryMs?: number }
@@ -130,10 +146,10 @@ export type SchedulerEvent =
   /** Time passed; nothing else. */
   | { readonly type: "tick" };
 
-/** One node of a nodeset: a ready one, or one to launch. */
+/** One node of a nodeset: a ready one, or one to launch; with the slot for it, where it needs one and there is one now. */
 export type PlannedNode =
   | { readonly label: string; readonly reuse: string }
-  | { readonly label: string; readonly launch: Resources };
+  | { readonly label: string; readonly launch: Resources; readonly slot?: PlannedSlot };
 
 /** `decline` with no pools only asks whether everyone has declined by now. Pools stand by launcher-pool id there, by key elsewhere. */
 export type Action =
@@ -152,6 +168,14 @@ export type Action =
       readonly reason: string;
     }
   | { readonly type: "reset"; readonly request: string }
+  /** A launch that waits has a slot, which it is to claim, or gets none. `gone`: nobody waits for its node any more. */
+  | { readonly type: "slot"; readonly node: string; readonly slot: PlannedSlot }
+  | {
+      readonly type: "slot";
+      readonly node: string;
+      readonly slot?: undefined;
+      readonly refused: { readonly why: string; readonly gone: boolean };
+    }
   /** `state`: the node's when that was decided; what has another by the time that it is locked is looked at anew. */
   | { readonly type: "delete"; readonly node: string; readonly state: string; readonly why: string }
   | { readonly type: "deallocate"; readonly node: string }

@@ -33,7 +33,9 @@ export type Topic =
   /** More of a provider's quota than others leave of it. */
   | "quota"
   /** Launches under way that show whether a label works: by label. Here launches wait, and no requests. */
-  | "launch";
+  | "launch"
+  /** A slot for a node that it launches, which is there already: by provider and label. */
+  | "slot";
 
 /** One that waits, with what is kept for it of its tenant's limit. */
 export type Waiter = Waiting & { readonly need?: Resources };

@@ -72,6 +72,28 @@ export interface UnreadableEntry {
   readonly known: Partial<NodeFields>;
 }
 
+/** What the tree says of a backing node, as far as it takes slots. */
+export interface BackingFacts {
+  readonly id: string;
+  /** The metastatic provider that gives out its slots. */
+  readonly provider: string;
+  /** Of the slots. */
+  readonly label: string;
+  readonly slots: number;
+  /** Seconds since the epoch, from which its age counts. */
+  readonly launched: number;
+  /** Of its record, which a claim demands. */
+  readonly version: number;
+  /** It carries slots and is not on its way out. */
+  readonly inUse: boolean;
+  /** Its lock and its slots folder stand. */
+  readonly open: boolean;
+  /** Why it takes no more slots, though those that it has go on. */
+  readonly ended: string | undefined;
+  /** Slots that a claim or a record says are taken. */
+  readonly taken: ReadonlySet<number>;
+}
+
 /** What changed; `before` and `after` are absent where there was or is none. */
 export type ViewEvent =
   | {
@@ -105,6 +127,8 @@ export type ViewEvent =
       readonly before?: UnreadableEntry | undefined;
       readonly after?: UnreadableEntry | undefined;
     }
+  /** Comes after the events that it follows from. Without `after`: it is no backing node any more. */
+  | { readonly type: "backing"; readonly id: string; readonly after?: BackingFacts | undefined }
   /** Without `after`: nothing is left of the image. */
   | { readonly type: "image"; readonly image: string; readonly after?: ImageFacts | undefined }
   /** The picture became whole, or stopped being so (disconnect). Nothing may be swept or reset while it is not. */

@@ -1,4 +1,5 @@
 export type {
+  BackingFacts,
   ComponentEntry,
   ImageFacts,
   ImageUploadEntry,
@@ -10,5 +11,6 @@ export type {
 } from "./entries.ts";
 export { isNewer } from "./image-table.ts";
 export { poolKey, poolOf } from "./node-table.ts";
+export { agrees, type Backing, type SlotClaim, SlotTable } from "./slot-table.ts";
 export { mayBeOf, UnreadableTable } from "./unreadable.ts";
 export { View, type ViewOptions } from "./view.ts";

@@ -7,6 +7,7 @@ import { ImageTable } from "./image-table.ts";
 import { NodeTable } from "./node-table.ts";
 import { type ParsedPath, parsePath } from "./paths.ts";
 import { RequestTable } from "./request-table.ts";
+import { SlotTable } from "./slot-table.ts";
 import { UnreadableTable } from "./unreadable.ts";
 
 export interface ViewOptions {
@@ -60,6 +61,7 @@ export class View {
   readonly images = new ImageTable();
   readonly own = new Map<string, OwnEntry>();
   readonly unreadable = new UnreadableTable();
+  readonly slots = new SlotTable();
   readonly #options: ViewOptions;
   readonly #listeners = new Set<Listener>();
   readonly #feeds = new Map<string, Feed>();
@@ -272,7 +274,12 @@ export class View {
 
   #emit(event: ViewEvent | undefined): void {
     if (event === undefined) return;
+    const backings = this.slots.take(event);
     for (const listener of this.#listeners) listener(event);
+    for (const id of backings) {
+      const told: ViewEvent = { type: "backing", id, after: this.slots.facts(id) };
+      for (const listener of this.#listeners) listener(told);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import type { DriverConfig } from "@nodeyard/driver";
 import { fakeConfig } from "@nodeyard/driver-fake";
+import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
 import { staticConfig } from "@nodeyard/driver-static";
 import {
   type Config,
@@ -8,7 +9,6 @@ import {
   loadConfig,
   validateConfig,
 } from "../../src/config/index.ts";
-import { metastaticDriver } from "../../src/launcher/index.ts";
 
 const built: Readonly<Record<string, DriverConfig>> = {
   fake: fakeConfig as DriverConfig,

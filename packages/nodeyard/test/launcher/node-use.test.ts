@@ -1,6 +1,6 @@
 import { paths } from "@nodeyard/model";
 import { expect, test } from "vitest";
-import { nodeUse } from "../../src/launcher/providers/uses.ts";
+import { nodeUse } from "../../src/launcher/metastatic/backings.ts";
 import { World } from "../rules/world.ts";
 
 test("a node whose record cannot be read may be somebody's; one that is gone is nobody's yet", async () => {

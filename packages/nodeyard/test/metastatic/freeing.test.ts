@@ -1,15 +1,14 @@
-import { decodeNode, paths } from "@nodeyard/model";
+import { decodeNode, encodeClaim, paths, slotData } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import type { CallInfo, CheckOp, MemoryTree } from "@nodeyard/tree";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Fence, FenceLost } from "../../src/coordination/index.ts";
 import { type HeldNode, heldNode, type RecordHandles } from "../../src/launcher/held-records.ts";
 import { Ledgers } from "../../src/launcher/limits/ledger.ts";
-import type { Claim } from "../../src/launcher/metastatic/claims.ts";
 import { dropClaim } from "../../src/launcher/metastatic/compare.ts";
-import { freeSlot } from "../../src/launcher/metastatic/slot-lock.ts";
-import { encodeClaim, slotData } from "../../src/operations/index.ts";
+import { freeSlot } from "../../src/launcher/nodes/slots.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
+import type { SlotClaim } from "../../src/view/index.ts";
 import { config, Lab } from "./lab.ts";
 
 const BACKING = "0000000008";
@@ -39,7 +38,7 @@ function placed(state: string, fields: object = {}): Promise<string> {
 const place = { backing: BACKING, slot: 1 };
 
 /** Its claim, as a picture shows it that may be old: each claim of a slot has the same path and begins at version 0. */
-function claimOf(node: string): Claim {
+function claimOf(node: string): SlotClaim {
   return { path: SLOT, backing: BACKING, name: "1", node };
 }
 

@@ -1,8 +1,9 @@
-import type { ProviderConfig } from "@nodeyard/driver";
+import type { Driver, ProviderConfig } from "@nodeyard/driver";
+import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
 import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { expect } from "vitest";
-import { type LauncherConfig, metastaticDriver } from "../../src/launcher/index.ts";
+import type { LauncherConfig } from "../../src/launcher/index.ts";
 import { assemble } from "../../src/launcher/parts.ts";
 import { Counters, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 import { fakeProvider, type Json, launcherConfig, World } from "../rules/world.ts";
@@ -69,7 +70,7 @@ export class Lab extends World {
       journal: memoryJournal(10),
       counters: new Counters(),
       identity: { hostname: "a", fqdn: "a.example", version: "0" },
-      driverOf: () => Promise.reject(new Error("none is configured")),
+      driverOf: async () => metastaticDriver as unknown as Driver,
       config,
     };
     return { tree, ...assemble(options, "installation", () => config) };

@@ -1,8 +1,9 @@
 import type { NodeUse } from "@nodeyard/driver";
+import { SlotSlivers } from "@nodeyard/driver-sliver/metastatic";
+import { shownSlivers } from "@nodeyard/driver-sliver/operator";
 import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { SlotSlivers, shownSlivers } from "../../src/slivers/index.ts";
 import type { Json } from "../rules/world.ts";
 import { ISOLATED, KEY, SliverLab } from "./sliver-lab.ts";
 

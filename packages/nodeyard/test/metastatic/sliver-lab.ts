@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { Scanner } from "@nodeyard/driver";
+import type { SliverAccess } from "@nodeyard/driver-sliver/metastatic";
 import { newSigningKeys, type SigningKeys, SliverUnreachableError } from "@nodeyard/sliver-protocol";
 import { MemoryNode } from "../../../../testing/slivers/memory-node.ts";
 import type { LauncherConfig } from "../../src/launcher/index.ts";
-import type { SliverAccess } from "../../src/slivers/index.ts";
 import { config, Lab, metal } from "./lab.ts";
 
 export const KEY = `ssh-ed25519 ${Buffer.concat([Buffer.from("0000000b7373682d6564323535313900000020", "hex"), Buffer.alloc(32, 7)]).toString("base64")}`;

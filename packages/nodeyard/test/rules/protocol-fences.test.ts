@@ -1,12 +1,19 @@
-import { encodeProbe, newNode, offeringKey, paths, probePath } from "@nodeyard/model";
+import {
+  backingData,
+  backingOwner,
+  encodeBacking,
+  encodeProbe,
+  newNode,
+  offeringKey,
+  paths,
+  probePath,
+} from "@nodeyard/model";
 import type { CheckOp } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { FailureRecords } from "../../src/launcher/failure-records.ts";
 import type { RecordHandles } from "../../src/launcher/held-records.ts";
 import { markFailed, releaseBacking } from "../../src/launcher/metastatic/backing-lock.ts";
 import { reclaim } from "../../src/launcher/metastatic/compare.ts";
-import { SlotIndex } from "../../src/launcher/metastatic/slot-index.ts";
-import { backingData, backingOwner, encodeBacking } from "../../src/operations/index.ts";
 import { failureRule } from "../../src/scheduler/index.ts";
 import { memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 import { before, type Call, touches } from "./before-write.ts";
@@ -158,7 +165,7 @@ describe("the owner of backing nodes", () => {
   test("says of none that it has failed whose lock is another's", async () => {
     const { world, id, context, entry } = await carrier();
     const theirs = await world.contend(paths.nodeLock(id), Buffer.from("somebody"));
-    const backing = { id, data: backingData(entry().record)!, entry: entry() };
+    const backing = { id, provider: "slices", data: backingData(entry().record)!, entry: entry() };
     expect(await world.settle(markFailed(context, "slices", backing, fence))).toBe(false);
     expect(String(world.node(id)?.user_data)).toContain('"failed":false');
     await world.settle(world.other.delete(theirs));
@@ -173,9 +180,8 @@ describe("the owner of backing nodes", () => {
     const { world, id, context, entry } = await carrier();
     await world.contend(paths.nodeLock(id), Buffer.from(owner));
     await world.run(100);
-    const backing = { id, data: backingData(entry().record)!, entry: entry() };
-    const give = (by: CheckOp) =>
-      world.settle(releaseBacking(context, "slices", new SlotIndex("slices"), backing, "it is empty", by));
+    const backing = { id, provider: "slices", data: backingData(entry().record)!, entry: entry() };
+    const give = (by: CheckOp) => world.settle(releaseBacking(context, "slices", backing, "it is empty", by));
     await expect(give({ op: "check", path: "/nodeyard/elections/left" })).rejects.toThrow();
     expect(world.node(id)?.state).toBe("in-use");
     expect(world.children(paths.nodeLock(id))).toHaveLength(1);
@@ -194,12 +200,10 @@ describe("the owner of backing nodes", () => {
       driver_data: { backing_node: id, slot: 0 },
     });
     await world.run(100);
-    const book = new SlotIndex("slices");
-    book.seed(context.view);
     const left = { op: "check", path: "/nodeyard/elections/left" } as const;
-    await expect(world.settle(reclaim(context, book, end, left))).rejects.toThrow();
+    await expect(world.settle(reclaim(context, end, left))).rejects.toThrow();
     expect(world.children(`/nodeyard/slots/${id}`)).toEqual([]);
-    await world.settle(reclaim(context, book, end, fence));
+    await world.settle(reclaim(context, end, fence));
     expect(world.children(`/nodeyard/slots/${id}`)).toEqual(["0"]);
   });
 });

@@ -1,5 +1,10 @@
 import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
 import { createFakeDriver, FakeCloud, type FakeKnobs, fakeConfig, INSTANT } from "@nodeyard/driver-fake";
+import {
+  createMetastaticDriver,
+  metastaticDriver,
+  type SliverAccess,
+} from "@nodeyard/driver-sliver/metastatic";
 import { staticDriver } from "@nodeyard/driver-static";
 import { paths } from "@nodeyard/model";
 import { type Clock, seededRandom, VirtualClock } from "@nodeyard/runtime";
@@ -12,7 +17,6 @@ import {
 } from "@nodeyard/tree";
 import { holderOf } from "@nodeyard/zookeeper";
 import { Launcher, type LauncherConfig } from "../../src/launcher/index.ts";
-import type { SliverAccess } from "../../src/slivers/index.ts";
 import { Counters, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 
 export { fakeProvider, LABELS, launcherConfig, staticProvider } from "../launcher/rig.ts";
@@ -81,18 +85,22 @@ export class World {
     const tree = this.cluster.connect({ name, sessionTimeoutMs: options.sessionTimeoutMs ?? 10_000 });
     const fake = createFakeDriver({ config: fakeConfig, cloudOf: () => this.cloud }) as unknown as Driver;
     const [log, counters, journal] = [memoryLog(), new Counters(), memoryJournal(1_000)];
+    const { slivers } = options;
+    const metastatic = slivers === undefined ? metastaticDriver : createMetastaticDriver(() => slivers);
     const wrap = options.wrap ?? ((driver) => driver);
     const starting = Launcher.start({
       tree,
       clock: options.clock ?? this.clock,
       random: seededRandom((this.#second ? 110 : 10) + this.members.length),
       scan: options.scan ?? answers,
-      ...(options.slivers === undefined ? {} : { slivers: options.slivers }),
       log,
       journal,
       counters,
       identity: { hostname: name, fqdn: `${name}.example`, version: "0" },
-      driverOf: async (driver) => wrap(driver === "static" ? (staticDriver as unknown as Driver) : fake),
+      driverOf: async (driver) => {
+        if (driver === "metastatic") return metastatic as unknown as Driver;
+        return wrap(driver === "static" ? (staticDriver as unknown as Driver) : fake);
+      },
       config,
     }).then((launcher): Member => {
       const member = { name, tree, launcher, log, counters, journal };

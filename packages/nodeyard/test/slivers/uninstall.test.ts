@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
+import { type Bundle, type Remote, uninstallSliverd } from "@nodeyard/driver-sliver/operator";
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { type Bundle, type Remote, uninstallSliverd } from "../../src/slivers/index.ts";
 
 const CURRENT = "/usr/lib/nodeyard-sliverd/current";
 const COPY = "/var/tmp/nodeyard-sliverd.abcdEFGH";

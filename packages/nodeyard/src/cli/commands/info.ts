@@ -1,6 +1,7 @@
+import { slotPlace } from "@nodeyard/model";
 import type { Command } from "commander";
 import { plain, renderTable } from "../../listing/index.ts";
-import { providerInfo, slotPlace } from "../../operations/index.ts";
+import { providerInfo } from "../../operations/index.ts";
 import { printSkipped } from "../listing.ts";
 import { type Session, withTree } from "../session.ts";
 

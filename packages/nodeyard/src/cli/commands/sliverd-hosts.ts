@@ -1,25 +1,14 @@
+import type { Bundle, Enrolled, EnrolWish, SshLogin } from "@nodeyard/driver-sliver/operator";
 import { deadline } from "@nodeyard/runtime";
-import { readSigningKeys } from "@nodeyard/sliver-protocol";
+import { readSigningKeys, sliverPaths } from "@nodeyard/sliver-protocol";
 import { type Command, Option } from "commander";
 import { plain } from "../../listing/index.ts";
 import { readText } from "../../process/index.ts";
-import {
-  type Bundle,
-  type Enrolled,
-  type EnrolWish,
-  enrolSettings,
-  installSliverd,
-  openBundle,
-  type SshLogin,
-  sliverPaths,
-  sshRemote,
-  uninstallSliverd,
-} from "../../slivers/index.ts";
 import { parseDuration } from "../arguments.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { type Session, stateOf } from "../session.ts";
 import { controlKeyOf } from "./sliverd-keys.ts";
-import { addSliverdStatus, CONTROL_SOCKET } from "./sliverd-status.ts";
+import { addSliverdStatus, CONTROL_SOCKET, operator } from "./sliverd-status.ts";
 
 interface LoginOptions {
   readonly port?: string;
@@ -68,10 +57,12 @@ export function addSliverdHosts(sliverd: Command, session: Session): void {
     .action((host: string, options: UninstallOptions) => uninstall(session, host, options));
   wishes(sliverd.command("settings"))
     .description("print the settings that the image element nodeyard-sliverd needs; none is secret")
-    .action((options: WishOptions) => {
-      session.io.out(`${settingsOf(session, options, { installPackages: false, image: true })}\n`);
+    .action(async (options: WishOptions) => {
+      session.io.out(`${await settingsOf(session, options, { installPackages: false, image: true })}\n`);
     });
 }
+
+type Operator = Awaited<ReturnType<typeof operator>>;
 
 const HOST = { name: "<host>", description: "[USER@]HOST, as for ssh" };
 /** Of a command that asks a sliver manager and nothing else of its machine. */
@@ -114,7 +105,10 @@ function programs(command: Command): Command {
     .option("--platform <name>", "output of `uname -sm` on the machine, for --node-runtime", "Linux x86_64");
 }
 
-function bundleOf({ bundle: folder, nodeRuntime, platform }: ProgramOptions): Bundle {
+function bundleOf(
+  { openBundle }: Operator,
+  { bundle: folder, nodeRuntime, platform }: ProgramOptions,
+): Bundle {
   return openBundle({
     folder,
     runtime: nodeRuntime === undefined ? undefined : { path: nodeRuntime, platform },
@@ -123,21 +117,23 @@ function bundleOf({ bundle: folder, nodeRuntime, platform }: ProgramOptions): Bu
 
 function uninstall(session: Session, host: string, options: UninstallOptions): Promise<void> {
   return within(session, options, async (signal) => {
-    const remote = remoteOf(host, options);
+    const tools = await operator();
+    const remote = tools.sshRemote(loginOf(host, options));
     const dryRun = options.dryRun === true;
     const { clock } = session.machine;
-    const bundle = () => bundleOf(options);
-    tell(session, await uninstallSliverd({ remote, bundle, dryRun, clock, signal }), options);
+    const bundle = () => bundleOf(tools, options);
+    tell(session, await tools.uninstallSliverd({ remote, bundle, dryRun, clock, signal }), options);
   });
 }
 
 function install(session: Session, host: string, options: InstallOptions): Promise<void> {
   return within(session, options, async (signal) => {
     const { installPackages = false } = options;
-    const settings = settingsOf(session, options, { installPackages });
-    const enrolled = await installSliverd({
-      remote: remoteOf(host, options),
-      bundle: bundleOf(options),
+    const settings = await settingsOf(session, options, { installPackages });
+    const tools = await operator();
+    const enrolled = await tools.installSliverd({
+      remote: tools.sshRemote(loginOf(host, options)),
+      bundle: bundleOf(tools, options),
       settings,
       controlKey: sliverPaths(stateOf(session)).controlKey,
       dryRun: options.dryRun === true,
@@ -153,11 +149,11 @@ function install(session: Session, host: string, options: InstallOptions): Promi
   });
 }
 
-function settingsOf(
+async function settingsOf(
   session: Session,
   { node, backEnd, sliverdConfig }: WishOptions,
   more: Pick<EnrolWish, "installPackages" | "image">,
-): string {
+): Promise<string> {
   const places = sliverPaths(stateOf(session));
   const wish: EnrolWish = {
     ...(node === undefined ? {} : { node }),
@@ -165,6 +161,7 @@ function settingsOf(
     sliverd: sliverdConfig === undefined ? {} : jsonObject(sliverdConfig),
     ...more,
   };
+  const { enrolSettings } = await operator();
   return enrolSettings(wish, readSigningKeys(places.signingKeys), controlKeyOf(places));
 }
 
@@ -178,10 +175,6 @@ function jsonObject(path: string): Record<string, unknown> {
     // Said below.
   }
   throw new UsageError(`${path} holds no JSON object`);
-}
-
-function remoteOf(host: string, options: LoginOptions) {
-  return sshRemote(loginOf(host, options));
 }
 
 function loginOf(host: string, { port, identity, sshConfig }: LoginOptions): SshLogin {

@@ -3,11 +3,12 @@ import {
   readSigningKeys,
   rotateSigningKeysFile,
   type SigningKeys,
+  type SliverPaths,
+  sliverPaths,
 } from "@nodeyard/sliver-protocol";
 import type { Command } from "commander";
 import type { Column } from "../../listing/index.ts";
 import { makeKey, makeStateFolder, readText } from "../../process/index.ts";
-import { type SliverPaths, sliverPaths } from "../../slivers/index.ts";
 import { parseDuration } from "../arguments.ts";
 import { printRows } from "../listing.ts";
 import { type Session, stateOf } from "../session.ts";

@@ -1,13 +1,7 @@
-import { SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
+import type { ShownSliver, SshLogin } from "@nodeyard/driver-sliver/operator";
+import { SliverClient, sliverPaths, unixTransport } from "@nodeyard/sliver-protocol";
 import type { Command } from "commander";
 import type { Column } from "../../listing/index.ts";
-import {
-  controlClient,
-  type ShownSliver,
-  type SshLogin,
-  shownSlivers,
-  sliverPaths,
-} from "../../slivers/index.ts";
 import { printRows } from "../listing.ts";
 import { type Session, stateOf } from "../session.ts";
 
@@ -23,6 +17,9 @@ const columns: readonly Column[] = [
 
 /** Where a sliver manager listens for whoever looks after its machine, when its file does not say. */
 export const CONTROL_SOCKET = "/run/nodeyard-sliver/control/api.sock";
+
+/** What acts on sliver hosts comes with their driver, which nothing else of the program loads by name. */
+export const operator = () => import("@nodeyard/driver-sliver/operator");
 
 interface StatusOptions {
   readonly json?: boolean;
@@ -45,20 +42,23 @@ export function addSliverdStatus<Options extends StatusOptions>(
     )
     .action((host: string | undefined, options: Options) =>
       within(options, async (signal) => {
-        const report = await clientOf(session, host ?? CONTROL_SOCKET, options, loginOf).status(signal);
+        const client = await clientOf(session, host ?? CONTROL_SOCKET, options, loginOf);
+        const report = await client.status(signal);
+        const { shownSlivers } = await operator();
         const rows = shownSlivers(report).map((one) => ({ ...one }));
         printRows(session.io, rows, columns, { json: options.json === true, jsonAlso: ["settled"] });
       }),
     );
 }
 
-function clientOf<Options>(
+async function clientOf<Options>(
   session: Session,
   host: string,
   options: Options,
   loginOf: (host: string, options: Options) => SshLogin,
-): SliverClient {
+): Promise<SliverClient> {
   if (host.startsWith("/")) return new SliverClient(unixTransport(host));
+  const { controlClient } = await operator();
   return controlClient(loginOf(host, options), sliverPaths(stateOf(session)).controlKey);
 }
 

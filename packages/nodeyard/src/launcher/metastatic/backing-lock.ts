@@ -1,17 +1,20 @@
-import { changeNode, encodeNode, paths } from "@nodeyard/model";
-import { type CheckOp, ensurePath, type Op, TreeError, treeSeconds } from "@nodeyard/tree";
 import {
   backingOwner,
+  changeNode,
+  claimPath,
   encodeBacking,
   encodeClaim,
   encodeFolder,
+  encodeNode,
+  paths,
   RETIRED,
   SLOTS,
   slotsFolder,
-} from "../../operations/index.ts";
+  spareName,
+} from "@nodeyard/model";
+import { type CheckOp, ensurePath, type Op, TreeError, treeSeconds } from "@nodeyard/tree";
+import type { Backing } from "../../view/index.ts";
 import type { RecordHandles } from "../held-records.ts";
-import { claimPath, spareName } from "./claims.ts";
-import type { Backing, SlotIndex } from "./slot-index.ts";
 
 /**
  * The durable contender by which a backing node is ours: the first in line says our name. Undefined when it does not, whatever the
@@ -43,7 +46,6 @@ export async function ownContender(
 export async function openBacking(
   context: RecordHandles,
   provider: string,
-  book: SlotIndex,
   backing: Backing,
   fence: CheckOp,
 ): Promise<boolean> {
@@ -55,11 +57,13 @@ export async function openBacking(
     fence,
   ];
   const numbers = new Set<number>();
-  for (const [node, slot] of [...book.placedOn(backing.id)].sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [node, slot] of [...context.view.slots.placedOn(backing.id)].sort(([a], [b]) =>
+    a < b ? -1 : 1,
+  )) {
     const name = numbers.has(slot) ? spareName(node) : slot;
     numbers.add(slot);
     ops.push(
-      { op: "check", path: paths.node(node), version: book.ends.get(node)!.entry.version },
+      { op: "check", path: paths.node(node), version: context.view.nodes.byId.get(node)!.version },
       { op: "create", path: claimPath(backing.id, name), data: encodeClaim(node) },
     );
   }
@@ -110,7 +114,6 @@ export async function markFailed(
 export async function releaseBacking(
   context: RecordHandles,
   provider: string,
-  book: SlotIndex,
   { id, data, entry }: Backing,
   why: string,
   fence: CheckOp,
@@ -123,7 +126,7 @@ export async function releaseBacking(
     entry.record.state === "in-use"
       ? { op: "set", path: paths.node(id), data: encodeNode(record), version }
       : { op: "check", path: paths.node(id), version },
-    ...folderEnd(book, id),
+    ...folderEnd(context, id),
     { op: "delete", path: contender },
     fence,
   ]);
@@ -133,10 +136,10 @@ export async function releaseBacking(
 }
 
 /** Removes the folder of a backing node, where there is one. */
-export function folderEnd(book: SlotIndex, backing: string): Op[] {
+export function folderEnd({ view: { slots } }: Pick<RecordHandles, "view">, backing: string): Op[] {
   const folder = slotsFolder(backing);
   return [
-    ...(book.claims.retired.has(backing) ? [{ op: "delete", path: `${folder}/${RETIRED}` } as const] : []),
-    ...(book.claims.folders.has(backing) ? [{ op: "delete", path: folder } as const] : []),
+    ...(slots.retired.has(backing) ? [{ op: "delete", path: `${folder}/${RETIRED}` } as const] : []),
+    ...(slots.folders.has(backing) ? [{ op: "delete", path: folder } as const] : []),
   ];
 }

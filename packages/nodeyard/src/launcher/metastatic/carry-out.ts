@@ -1,23 +1,21 @@
+import type { SlotSettings } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import type { CheckOp } from "@nodeyard/tree";
+import type { Backing } from "../../view/index.ts";
+import type { RecordHandles } from "../held-records.ts";
 import { takeOut } from "../nodes/node-lock.ts";
-import { adopt } from "./adopt.ts";
+import { adopt, askForBacking, withdraw } from "./adopt.ts";
 import { folderEnd, markFailed, openBacking, ownContender, releaseBacking } from "./backing-lock.ts";
-import { askForBacking, withdraw } from "./backing-request.ts";
 import { dropClaim, reclaim } from "./compare.ts";
-import type { MetastaticLabelOwn } from "./config.ts";
-import type { OwnerAction } from "./draft.ts";
-import type { SlotHandles } from "./handles.ts";
-import type { Isolation } from "./isolation.ts";
-import type { Backing, SlotIndex } from "./slot-index.ts";
+import type { OwnerAction } from "./plan.ts";
 
 /** What the owner of a metastatic provider works with. */
 export interface OwnerParts {
-  readonly context: SlotHandles;
+  readonly context: RecordHandles;
   readonly provider: string;
-  readonly labels: ReadonlyMap<string, MetastaticLabelOwn>;
-  readonly book: SlotIndex;
-  readonly isolation: Isolation;
+  readonly labels: ReadonlyMap<string, SlotSettings>;
+  /** Takes a node for none of ours until its record changes. */
+  readonly disown: (backing: Backing) => void;
 }
 
 /** Does one thing of a plan; `fence` demands that we still are the owner. "later": not possible at the moment. */
@@ -26,7 +24,7 @@ export async function carryOut(
   action: OwnerAction,
   fence: CheckOp,
 ): Promise<"done" | "later"> {
-  const { context, provider, labels, book } = parts;
+  const { context, provider, labels } = parts;
   const count = (change: string, by = 1) =>
     context.counters.add("launcher.backing_nodes", by, { provider, change });
   switch (action.type) {
@@ -45,14 +43,14 @@ export async function carryOut(
       return adopted === "later" ? "later" : "done";
     }
     case "open":
-      await open(parts, action.backing, fence);
+      if (!(await openBacking(context, provider, action.backing, fence))) disown(parts, action.backing);
       return "done";
     case "fail":
       if (await markFailed(context, provider, action.backing, fence)) count("failed");
       else disown(parts, action.backing);
       return "done";
     case "reclaim":
-      await reclaim(context, book, action.node, fence);
+      await reclaim(context, action.node, fence);
       return "done";
     case "drop":
       await dropClaim(context, action.claim, fence);
@@ -61,10 +59,10 @@ export async function carryOut(
       await takeOut(context, action.node, action.why);
       return "done";
     case "release":
-      if (await releaseBacking(context, provider, book, action.backing, action.why, fence)) count("released");
+      if (await releaseBacking(context, provider, action.backing, action.why, fence)) count("released");
       return "done";
     case "close":
-      await context.tree.commit([...folderEnd(book, action.backing), fence]);
+      await context.tree.commit([...folderEnd(context, action.backing), fence]);
       return "done";
   }
 }
@@ -80,13 +78,8 @@ async function askAll(
   await Promise.all(Array.from({ length: count }, ask));
 }
 
-async function open(parts: OwnerParts, backing: Backing, fence: CheckOp): Promise<void> {
-  const { context, provider, book } = parts;
-  if (!(await openBacking(context, provider, book, backing, fence))) disown(parts, backing);
-}
-
-function disown({ context, provider, book }: OwnerParts, backing: Backing): void {
-  book.disown(backing.id, backing.entry.version);
+function disown({ context, provider, disown }: OwnerParts, backing: Backing): void {
+  disown(backing);
   const facts = { provider, node: backing.id };
   context.log.warn(facts, "a node's record names this provider as its user, but its lock does not");
 }

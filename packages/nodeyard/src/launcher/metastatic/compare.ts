@@ -1,24 +1,25 @@
-import { decodeNode, paths } from "@nodeyard/model";
+import {
+  claimPath,
+  decodeClaim,
+  decodeNode,
+  encodeClaim,
+  paths,
+  slotPlace,
+  spareName,
+} from "@nodeyard/model";
 import { type CheckOp, TreeError } from "@nodeyard/tree";
-import { decodeClaim, encodeClaim, slotPlace } from "../../operations/index.ts";
+import { agrees, type SlotClaim } from "../../view/index.ts";
 import type { RecordHandles } from "../held-records.ts";
-import { type Claim, claimPath, spareName } from "./claims.ts";
-import { agrees } from "./plan-claims.ts";
-import type { SlotIndex } from "./slot-index.ts";
 
 /** Makes the claim that a node's record speaks of: an older launcher made the one without the other. `fence` demands that we own the provider. */
-export async function reclaim(
-  context: RecordHandles,
-  book: SlotIndex,
-  id: string,
-  fence: CheckOp,
-): Promise<void> {
-  const end = book.ends.get(id);
-  if (end?.place === undefined) return;
-  const { backing, slot } = end.place;
-  const name = book.claims.of(backing).has(String(slot)) ? spareName(id) : slot;
+export async function reclaim(context: RecordHandles, id: string, fence: CheckOp): Promise<void> {
+  const entry = context.view.nodes.byId.get(id);
+  const place = entry && slotPlace(entry.record);
+  if (place === undefined) return;
+  const { backing, slot } = place;
+  const name = context.view.slots.claimsOn(backing).has(String(slot)) ? spareName(id) : slot;
   await context.tree.commit([
-    { op: "check", path: paths.node(id), version: end.entry.version },
+    { op: "check", path: paths.node(id), version: entry!.version },
     { op: "create", path: claimPath(backing, name), data: encodeClaim(id) },
     fence,
   ]);
@@ -30,7 +31,11 @@ export async function reclaim(
  * path and version. It cannot change hands between that look and the commit, since only the owner, which `fence` demands that we still
  * are, frees what the record of its node does not speak of; nor can that record begin to, as its version is demanded.
  */
-export async function dropClaim({ tree, log }: RecordHandles, claim: Claim, fence: CheckOp): Promise<void> {
+export async function dropClaim(
+  { tree, log }: RecordHandles,
+  claim: SlotClaim,
+  fence: CheckOp,
+): Promise<void> {
   const { path, node } = claim;
   if (node === null) return;
   // The view may show the claim before the record, and the server that we are connected to may be behind.

@@ -1,7 +1,89 @@
-import type { Draft, OwnerFacts, OwnerPlan } from "./draft.ts";
-import { planBackings } from "./plan-backings.ts";
-import { planClaims } from "./plan-claims.ts";
-import { planRequests } from "./plan-requests.ts";
+import type { SlotSettings } from "@nodeyard/driver";
+import { claimPath, slotPlace } from "@nodeyard/model";
+import { closedBecause, freeSlots, slotLabelOf } from "../../scheduler/index.ts";
+import { agrees, type Backing, type RequestEntry, type SlotClaim, type View } from "../../view/index.ts";
+
+/** Requests written at once, at most: the rest follows when these are there. */
+const ASK_AT_ONCE = 32;
+/** A failed request stays this long, so that every launcher that waits for it sees how it ended. */
+const SHOW_FAILED_MS = 1_000;
+
+/** What the owner of a metastatic provider has to do. */
+export type OwnerAction =
+  /** Ask for backing nodes of a label. */
+  | { readonly type: "ask"; readonly label: string; readonly count: number }
+  /** Take back a request that nobody needs any more. */
+  | { readonly type: "withdraw"; readonly request: RequestEntry; readonly why: string }
+  /** A request was answered: its node becomes a backing node. */
+  | { readonly type: "adopt"; readonly request: RequestEntry; readonly label: string }
+  /** Let a backing node take slots, with what lives on it already. */
+  | { readonly type: "open"; readonly backing: Backing }
+  /** Write down that it takes no more. */
+  | { readonly type: "fail"; readonly backing: Backing }
+  /** Make the claim that a node's record speaks of. */
+  | { readonly type: "reclaim"; readonly node: string }
+  /** Remove a claim that no record speaks of. */
+  | { readonly type: "drop"; readonly claim: SlotClaim }
+  /** Take out an idle node whose backing node takes no more, or is gone. */
+  | { readonly type: "recycle"; readonly node: string; readonly why: string }
+  /** Give the backing node back: it is deleted by its own provider. */
+  | { readonly type: "release"; readonly backing: Backing; readonly why: string }
+  /** Clear away the folder of a backing node that is gone. */
+  | { readonly type: "close"; readonly backing: string };
+
+/** Tells an action from others of a plan, and is the same in the next plan. */
+export function keyOf(action: OwnerAction): string {
+  switch (action.type) {
+    case "ask":
+      return `ask ${action.label}`;
+    case "withdraw":
+    case "adopt":
+      return `${action.type} ${action.request.id}`;
+    case "reclaim":
+    case "recycle":
+      return `${action.type} ${action.node}`;
+    case "drop":
+      return `drop ${action.claim.path}`;
+    case "close":
+      return `close ${action.backing}`;
+    default:
+      return `${action.type} ${action.backing.id}`;
+  }
+}
+
+export interface OwnerFacts {
+  readonly view: Pick<View, "slots" | "nodes" | "unreadable">;
+  readonly provider: string;
+  readonly labels: ReadonlyMap<string, SlotSettings>;
+  /** Backing nodes of this provider. */
+  readonly backings: readonly Backing[];
+  /** Requests of this owner. */
+  readonly requests: readonly RequestEntry[];
+  /** When the last slot of a backing node became free, or it was first seen; steady milliseconds. */
+  readonly lastUsed: (backing: string) => number;
+  /** Not to be asked for before, by label; steady milliseconds. */
+  readonly askAfter: ReadonlyMap<string, number>;
+  /** Whether to compare all claims with all records: at the start, now and then, and when a node went without freeing its slot. */
+  readonly compare: boolean;
+  /** Steady milliseconds. */
+  readonly now: number;
+  /** How long ago an instant in the record of a node or request was, by id, milliseconds. */
+  readonly ageOf: (id: string, instant: number) => number;
+  /** Whether anything may go because of its age. */
+  readonly agesTrusted: boolean;
+}
+
+export interface OwnerPlan {
+  readonly actions: readonly OwnerAction[];
+  /** When to look again though nothing happens; Infinity: no need. Steady milliseconds. */
+  readonly nextAt: number;
+}
+
+/** A plan in the making. */
+interface Draft {
+  readonly actions: OwnerAction[];
+  nextAt: number;
+}
 
 /**
  * Compares what one metastatic provider should have with what it has. Pure and level-triggered: whatever was cut off by a crash
@@ -13,4 +95,195 @@ export function planOwner(facts: OwnerFacts): OwnerPlan {
   planBackings(facts, draft);
   if (facts.compare) planClaims(facts, draft);
   return draft;
+}
+
+/** Notes when something is due that is not now. */
+function lookAt(draft: Draft, at: number): void {
+  draft.nextAt = Math.min(draft.nextAt, at);
+}
+
+/** Asks for what the nodes without a slot lack, and takes back what nobody needs. */
+function planRequests(facts: OwnerFacts, draft: Draft): void {
+  const open = new Map<string, RequestEntry[]>();
+  for (const request of facts.requests) {
+    const label = slotLabelOf(request.record, facts.labels);
+    if (request.record.state === "failed") endFailed(facts, request, draft);
+    else if (label === undefined || !facts.labels.has(label)) endForeign(request, label ?? "", draft);
+    else open.set(label, [...(open.get(label) ?? []), request]);
+  }
+  for (const [label, settings] of facts.labels) {
+    const asked = open.get(label) ?? [];
+    for (const request of asked)
+      if (request.record.state === "fulfilled") draft.actions.push({ type: "adopt", request, label });
+    if (settings.slots >= 1) balance(facts, label, settings, asked, draft);
+  }
+}
+
+function endFailed({ now, ageOf }: OwnerFacts, request: RequestEntry, draft: Draft): void {
+  const at = now - ageOf(request.id, (request.record.stateTime ?? 0) * 1000) + SHOW_FAILED_MS;
+  if (at > now) lookAt(draft, at);
+  else draft.actions.push({ type: "withdraw", request, why: "it failed" });
+}
+
+/** Asked for under another configuration. One that is being answered is adopted then, and given back at once. */
+function endForeign(request: RequestEntry, label: string, draft: Draft): void {
+  const { state } = request.record;
+  if (state === "requested") draft.actions.push({ type: "withdraw", request, why: "its label is gone" });
+  else if (state === "fulfilled") draft.actions.push({ type: "adopt", request, label });
+}
+
+function balance(
+  facts: OwnerFacts,
+  label: string,
+  settings: SlotSettings,
+  asked: readonly RequestEntry[],
+  draft: Draft,
+): void {
+  const wanted = facts.view.slots.wanting(facts.provider, label);
+  if (wanted === 0 && asked.length === 0) return;
+  const coming = asked.length * settings.slots;
+  const free = countFree(facts, label, settings);
+  const lacking = wanted - free - coming;
+  if (lacking <= 0)
+    return withdrawSpare(facts, asked, settings, Math.floor(-lacking / settings.slots), draft);
+  const after = facts.askAfter.get(label) ?? 0;
+  if (after > facts.now) return lookAt(draft, after);
+  const count = Math.min(ASK_AT_ONCE, Math.ceil(lacking / settings.slots));
+  draft.actions.push({ type: "ask", label, count });
+}
+
+/** Free slots of a label, those being claimed included. */
+function countFree({ view, backings, ageOf }: OwnerFacts, label: string, settings: SlotSettings): number {
+  let free = 0;
+  for (const { id, data } of backings) {
+    const facts = view.slots.facts(id)!;
+    if (data.label !== label || !facts.inUse) continue;
+    if (closedBecause(facts, settings, ageOf(id, data.launched * 1000)) !== undefined) continue;
+    free += freeSlots(facts, settings.slots).length;
+  }
+  return free;
+}
+
+/** One that is being answered is let: its node is adopted, and kept for the grace time as any empty one. */
+function withdrawSpare(
+  { now, ageOf, agesTrusted }: OwnerFacts,
+  asked: readonly RequestEntry[],
+  settings: SlotSettings,
+  spare: number,
+  draft: Draft,
+): void {
+  let left = spare;
+  for (const request of [...asked].reverse()) {
+    if (left <= 0) return;
+    if (request.record.state !== "requested") continue;
+    left--;
+    const at = now - ageOf(request.id, (request.record.stateTime ?? 0) * 1000) + settings.graceMs;
+    if (at <= now && agesTrusted)
+      draft.actions.push({ type: "withdraw", request, why: "nobody needs it any more" });
+    else if (at > now) lookAt(draft, at);
+  }
+}
+
+/** Opens, fails, drains and gives back backing nodes, and clears away after those that are gone. */
+function planBackings(facts: OwnerFacts, draft: Draft): void {
+  const { slots, unreadable } = facts.view;
+  for (const backing of facts.backings) {
+    const { id, data, entry } = backing;
+    if (entry.record.state === "in-use" && entry.contenders.length > 0 && !slots.folders.has(id)) {
+      draft.actions.push({ type: "open", backing });
+      continue;
+    }
+    if (slots.retired.has(id) && !data.failed) draft.actions.push({ type: "fail", backing });
+    planEnd(facts, backing, draft);
+  }
+  const ours = new Set(facts.backings.map(({ id }) => id));
+  for (const [id, provider] of slots.folders) {
+    if (provider !== facts.provider || ours.has(id) || unreadable.nodes.has(id)) continue;
+    if (slots.isEmpty(id)) draft.actions.push({ type: "close", backing: id });
+    else recycle(facts, id, `its backing node ${id} is gone`, draft);
+  }
+}
+
+function planEnd(facts: OwnerFacts, backing: Backing, draft: Draft): void {
+  const { labels, now, ageOf, agesTrusted } = facts;
+  const { slots } = facts.view;
+  const { id, data, entry } = backing;
+  const { state } = entry.record;
+  if (state !== "in-use") {
+    // Someone stored `used` and died before the lock went; or a person who waited for the lock when we took the node got it first,
+    // and nobody can do what he wants before our contender is gone.
+    if (entry.contenders.length === 0) return;
+    const why = state === "used" ? "its return was interrupted" : `somebody set its state to ${state}`;
+    if (slots.isEmpty(id)) draft.actions.push({ type: "release", backing, why });
+    else recycle(facts, id, `its backing node ${id} gets no new slots: ${why}`, draft);
+    return;
+  }
+  const settings = labels.get(data.label);
+  const closed = closedBecause(slots.facts(id)!, settings, ageOf(id, data.launched * 1000));
+  const launched = now - ageOf(id, data.launched * 1000);
+  if (closed === undefined && settings !== undefined) noteAge(launched + settings.maxAgeMs + 1, now, draft);
+  if (!slots.isEmpty(id)) {
+    if (closed !== undefined)
+      recycle(facts, id, `its backing node ${id} gets no new slots: ${closed}`, draft);
+    return;
+  }
+  if (!agesTrusted) return;
+  if (closed !== undefined) {
+    draft.actions.push({ type: "release", backing, why: closed });
+    return;
+  }
+  const at = Math.max(facts.lastUsed(id) + settings!.graceMs, launched + settings!.minRetentionMs);
+  if (at > now) lookAt(draft, at);
+  else if (agesTrusted)
+    draft.actions.push({ type: "release", backing, why: "it is empty and grace-time is over" });
+}
+
+function noteAge(at: number, now: number, draft: Draft): void {
+  if (Number.isFinite(at) && at > now) lookAt(draft, at);
+}
+
+/** Nodes that nobody has been given would keep it for ever; who has one keeps it. */
+function recycle({ view }: OwnerFacts, backing: string, why: string, draft: Draft): void {
+  for (const node of view.slots.placedOn(backing).keys()) {
+    const { record, contenders } = view.nodes.byId.get(node)!;
+    if (record.state === "ready" && record.allocatedTo === null && contenders.length === 0)
+      draft.actions.push({ type: "recycle", node, why });
+  }
+}
+
+/** Claims and records are compared: they go together in every commit of ours, and apart only by others' doing. */
+function planClaims({ view, provider, backings }: OwnerFacts, draft: Draft): void {
+  const { slots, nodes, unreadable } = view;
+  const ours = new Set(backings.map(({ id }) => id));
+  const stale = new Set<string>();
+  for (const [backing, owner] of slots.folders) {
+    if (owner !== provider && !ours.has(backing)) continue;
+    for (const claim of slots.claimsOn(backing).values()) {
+      if (claim.node === null || unreadable.nodes.has(claim.node)) continue;
+      const record = nodes.byId.get(claim.node)?.record;
+      if (record?.provider === provider && agrees(claim, slotPlace(record))) continue;
+      stale.add(claim.path);
+      draft.actions.push({ type: "drop", claim });
+    }
+  }
+  for (const id of nodes.byProvider.get(provider)) {
+    const place = slotPlace(nodes.byId.get(id)!.record);
+    if (place === undefined || !slots.placedOn(place.backing).has(id)) continue;
+    const has = slots.claimsOf(id).some(({ backing }) => backing === place.backing);
+    // A slot that is about to be freed is claimed afterwards.
+    if (has || !slots.folders.has(place.backing) || stale.has(claimPath(place.backing, place.slot))) continue;
+    draft.actions.push({ type: "reclaim", node: id });
+  }
+}
+
+/** Paths of claims that name no node. Whose they are nobody knows, so that their slots stay taken until somebody deletes them. */
+export function senselessClaims({
+  view,
+  provider,
+}: Pick<OwnerFacts, "view" | "provider">): readonly string[] {
+  return [...view.slots.folders]
+    .filter(([, owner]) => owner === provider)
+    .flatMap(([backing]) => [...view.slots.claimsOn(backing).values()])
+    .filter(({ node }) => node === null)
+    .map(({ path }) => path);
 }

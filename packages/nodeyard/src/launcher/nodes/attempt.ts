@@ -12,10 +12,12 @@ import {
 import type { NodePatch } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { beforeEffect, fenceOf, guarded } from "../../coordination/index.ts";
+import type { PlannedSlot } from "../../scheduler/index.ts";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { bootImage } from "./boot-image.ts";
 import type { LaunchHandles } from "./handles.ts";
+import { createInSlot } from "./slots.ts";
 import { StepTrace } from "./step-trace.ts";
 
 /** The step that is ours: whether the machine answers. */
@@ -27,6 +29,8 @@ export interface Launch {
   readonly request: HeldRequest;
   readonly node: HeldNode;
   readonly label: LabelConfig;
+  /** For the first try, where the node needs a slot and one was free when it was planned. */
+  readonly slot?: PlannedSlot | undefined;
 }
 
 /** One try: the steps of the driver, then the scan; each is reported to `onStep`. Resolves with what the record is to say of the machine. */
@@ -38,7 +42,7 @@ export async function attemptLaunch(
   onStep: (step: string) => void = () => {},
 ): Promise<NodePatch> {
   const { pool, node } = launch;
-  const { config, provider, slots } = pool.open;
+  const { config, driver, provider } = pool.open;
   const late = () =>
     new DriverError(
       "timeout",
@@ -49,7 +53,11 @@ export async function attemptLaunch(
   try {
     const order = orderFor(context, launch, attempt, await imageOf(context, launch, attempt));
     const before = () => beforeEffect(context, node.held);
-    const create = (step: StepContext) => slots?.launch(order, step, node) ?? provider.create(order, step);
+    const slot = attempt === 1 ? launch.slot : undefined;
+    const create = (step: StepContext) =>
+      driver.capabilities.backing === true
+        ? createInSlot(context, pool.open, node, order, step, slot)
+        : provider.create(order, step);
     const machine = await runSteps((step) => guarded(create(step), before), {
       clock: context.clock,
       signal: limit.signal,

@@ -116,17 +116,14 @@ export async function handOver(
   node: HeldNode,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { slots, provider } = pool.open;
-  const { handover } = provider.offers ?? {};
-  if (slots === undefined && handover === undefined) return undefined;
+  const { handover } = pool.open.provider.offers ?? {};
+  if (handover === undefined) return undefined;
   const late = () => new DriverError("timeout", `its machine was not prepared within ${HANDOVER_MS} ms`);
   const limit = deadline(context.clock, HANDOVER_MS, late, signal);
   try {
     const { externalId } = node.record;
-    const ready =
-      slots?.recall(node, limit.signal) ??
-      handover?.ready(tagOf(context, pool, node), { signal: limit.signal, externalId });
-    await abortable(ready ?? Promise.resolve(), limit.signal);
+    const ready = handover.ready(tagOf(context, pool, node), { signal: limit.signal, externalId });
+    await abortable(ready, limit.signal);
     return undefined;
   } catch (error) {
     if (signal.aborted) throw error;

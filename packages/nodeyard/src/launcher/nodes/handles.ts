@@ -3,6 +3,7 @@ import type { OpenProvider, ServingPool } from "../handles.ts";
 import type { RecordHandles } from "../held-records.ts";
 import type { Launches } from "../launches.ts";
 import type { Timings } from "../timings.ts";
+import type { SlotAnswers } from "./slots.ts";
 import type { StepUnderWay } from "./step-trace.ts";
 
 /** For what makes and unmakes nodes. */
@@ -20,14 +21,16 @@ export interface LaunchHandles extends NodeHandles {
   readonly scan: Scanner;
   readonly launches: Launches;
   readonly timings: Timings;
+  /** Pools being served, by key. */
+  readonly pools: ReadonlyMap<string, ServingPool>;
+  /** Slots for launches that wait for one. */
+  readonly slots: SlotAnswers;
   /** To be called when a cloud refuses for quota. */
   quotaRefused(provider: string): void;
 }
 
 /** For what serves requests. */
 export interface RequestHandles extends LaunchHandles {
-  /** Pools being served, by key. */
-  readonly pools: ReadonlyMap<string, ServingPool>;
   /** Ready nodes in a row that could not be handed over to a request, by its id. */
   readonly handOversFailed: Map<string, { readonly times: number; readonly why: string }>;
 }

@@ -3,6 +3,7 @@ import { leaseIdOf } from "@nodeyard/model";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import { treeNow } from "@nodeyard/tree";
 import { FenceLost, fenceOf } from "../../coordination/index.ts";
+import type { PlannedSlot } from "../../scheduler/index.ts";
 import type { Permit } from "../failure-records.ts";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
@@ -42,9 +43,10 @@ export async function launchNode(
   request: HeldRequest,
   node: HeldNode,
   label: LabelConfig,
+  slot: PlannedSlot | undefined,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
-  const launch: Launch = { pool, request, node, label };
+  const launch: Launch = { pool, request, node, label, slot };
   const { config } = pool.open;
   const began = treeNow(context);
   const stopwatch = new LaunchWatch(context, launch);
@@ -94,11 +96,11 @@ async function begun(
   again: boolean,
   signal: AbortSignal,
 ): Promise<Permit | LaunchRefused> {
-  const { provider, config, slots } = pool.open;
+  const { provider, config, driver } = pool.open;
   const type = provider.offers?.types?.of(label) ?? label.name;
   const offering = { provider: config.name, az: node.record.az, type };
   // A slot costs no machine; what its backing node costs is counted where that is launched.
-  const counted = slots === undefined;
+  const counted = driver.capabilities.backing !== true;
   const wanted = { offering, label: label.name, request: request.id, node: node.id, again, counted };
   try {
     return await context.launches.begin({ ...wanted, limitMs: config.launchTimeoutMs }, signal);

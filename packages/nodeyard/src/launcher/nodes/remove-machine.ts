@@ -4,6 +4,7 @@ import { beforeEffect, fenceOf, guarded } from "../../coordination/index.ts";
 import type { OpenProvider } from "../handles.ts";
 import type { HeldNode } from "../held-records.ts";
 import type { NodeHandles } from "./handles.ts";
+import { removeFromSlot } from "./slots.ts";
 import { StepTrace, type TraceSubject } from "./step-trace.ts";
 
 /** One attempt to delete, at most, milliseconds (docs/contract/launcher.md, "Attempts and deletions"). */
@@ -19,7 +20,10 @@ export async function removeMachine(
   parent: AbortSignal,
 ): Promise<void> {
   const before = () => beforeEffect(context, node.held);
-  const remove = (step: StepContext) => open.slots?.free(step, node) ?? open.provider.remove(tag, step);
+  const remove = (step: StepContext) =>
+    open.driver.capabilities.backing === true
+      ? removeFromSlot(context, open, node, tag, step)
+      : open.provider.remove(tag, step);
   const late = () => new DriverError("timeout", `node ${tag.nodeId}: not deleted within ${ATTEMPT_MS} ms`);
   const limit = deadline(context.clock, ATTEMPT_MS, late, parent);
   const trace = new StepTrace(context, subject);

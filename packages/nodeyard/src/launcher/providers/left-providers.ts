@@ -1,7 +1,11 @@
+import type { Driver, ProviderConfig } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import { LEFT_MS } from "../../operations/index.ts";
+import type { View } from "../../view/index.ts";
 import type { Handles } from "../handles.ts";
-import { unservedProviders } from "../metastatic/index.ts";
+
+/** The driver whose providers leave backing nodes behind; it is named in configurations and records. */
+export const METASTATIC = "metastatic";
 
 /**
  * Finds what was left of slots: a launcher that died, or was started anew without them in its configuration, has drained nothing. Only what
@@ -52,4 +56,25 @@ export class LeftProviders {
       log.warn(facts, "cannot return what a provider left; the next sweep will retry");
     }
   }
+}
+
+/**
+ * Providers whose slots a Nodeyard launcher gave out, as the folders of their backing nodes say, and of which no launcher of any kind
+ * has a pool registered.
+ */
+function unservedProviders({ slots, components }: Pick<View, "slots" | "components">): ReadonlySet<string> {
+  const left = new Set([...slots.folders.values()].filter((provider) => provider !== null));
+  for (const { kind, record } of components.values())
+    if (kind === "pool" && record.state !== "stopped" && record.providerName !== null)
+      left.delete(record.providerName);
+  return left;
+}
+
+/** The configuration of a provider of which nothing is configured: it has no pools, so that nothing is launched or asked for. */
+export function withoutPools(provider: string, { name: driver, config }: Driver): ProviderConfig {
+  const raw = { name: provider, driver, pools: [] };
+  const nothing = { labels: new Set<string>(), diskimages: new Map(), report: () => {} };
+  const loaded = config.load(raw, nothing);
+  if (loaded === undefined) throw new TypeError(`no provider can be named ${provider}`);
+  return loaded;
 }

@@ -9,6 +9,8 @@ import {
   type Provider,
   type ProviderConfig,
   type Resources,
+  type Scanner,
+  type SlotSettings,
   timing,
 } from "@nodeyard/driver";
 import { backoff, deadline, messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
@@ -18,7 +20,8 @@ import type { Counters } from "../../telemetry/index.ts";
 import { type NodeEntry, poolKey } from "../../view/index.ts";
 import type { AgeClock } from "../age-clock.ts";
 import type { OpenProvider } from "../handles.ts";
-import type { SlotHandles } from "../metastatic/handles.ts";
+import type { RecordHandles } from "../held-records.ts";
+import { backingsOf } from "../metastatic/backings.ts";
 
 /** A question to a cloud, at most. */
 const ANSWER_MS = 60_000;
@@ -32,14 +35,27 @@ export interface ProviderFacts {
 }
 
 /** For what serves providers. */
-export interface ProviderHandles extends SlotHandles {
+export interface ProviderHandles extends RecordHandles {
+  readonly scan: Scanner;
+  readonly installation: string;
   readonly evidence?: Evidence;
+  /** Folder of this process for what outlives it, handed to drivers. */
+  readonly stateFolder?: string;
 }
 
 /** For what asks a cloud: the view tells machines with a record from others. */
 export type CloudHandles = Pick<
   ProviderHandles,
-  "clock" | "random" | "log" | "counters" | "scan" | "installation" | "evidence" | "view"
+  | "clock"
+  | "random"
+  | "log"
+  | "counters"
+  | "scan"
+  | "installation"
+  | "evidence"
+  | "stateFolder"
+  | "tree"
+  | "view"
 > & { readonly ages: Pick<AgeClock, "now"> };
 
 /** Opens a provider and learns its limits. Rejects with the driver's error; the caller tries again. */
@@ -56,6 +72,8 @@ export async function openProvider(
     installation: handles.installation,
     log: handles.log,
     ...(handles.evidence === undefined ? {} : { evidence: handles.evidence }),
+    ...(handles.stateFolder === undefined ? {} : { stateFolder: handles.stateFolder }),
+    ...(driver.capabilities.backing && { backings: backingsOf(handles, config.name) }),
   });
   const late = () => silent(config.name, "open");
   const close = (provider: Provider) => closeQuietly(handles, config.name, provider);
@@ -88,12 +106,14 @@ export async function learnFacts(
     const limits = driver.capabilities.launches ? await open.provider.quota(limit.signal) : {};
     const { quota, unsettled } = await freeQuota(open, limits, handles, limit.signal);
     const readAt = Math.round(handles.ages.now());
+    const slots = slotSettingsOf(open);
     const pools = await Promise.all(config.pools.map((pool) => poolFacts(open, pool, handles, limit.signal)));
     return {
       local: {
         name: config.name,
         maxConcurrency: config.maxConcurrency,
-        ...(open.slots === undefined && driver.capabilities.launches ? {} : { outlivesNodes: true }),
+        ...((slots !== undefined || !driver.capabilities.launches) && { outlivesNodes: true }),
+        ...(slots && { slots }),
         quota,
         limits,
         readAt,
@@ -104,6 +124,21 @@ export async function learnFacts(
   } finally {
     limit.cancel();
   }
+}
+
+/**
+ * How the labels of a provider are cut into slots; of several pools with one label the first counts (docs/contract/drivers.md, "Giving
+ * backing nodes back"). Undefined: its nodes are no slots.
+ */
+export function slotSettingsOf({ config, driver, provider }: OpenProvider): LocalProvider["slots"] {
+  if (driver.capabilities.backing !== true) return undefined;
+  const settings = new Map<string, SlotSettings>();
+  for (const pool of config.pools)
+    for (const label of pool.labels.values()) {
+      const cut = provider.offers?.slots?.of(label);
+      if (cut !== undefined && !settings.has(label.name)) settings.set(label.name, cut);
+    }
+  return settings;
 }
 
 /**

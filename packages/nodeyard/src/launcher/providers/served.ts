@@ -1,6 +1,6 @@
 import type { Driver, ProviderConfig } from "@nodeyard/driver";
 import { launcherPoolId } from "@nodeyard/model";
-import { hexId, messageOf, type Timer } from "@nodeyard/runtime";
+import { hexId, type Timer } from "@nodeyard/runtime";
 import {
   type Controller,
   closeQuietly,
@@ -9,8 +9,8 @@ import {
   settledWithin,
 } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
-import type { OpenProvider, ServingPool, SlotSource } from "../handles.ts";
-import { METASTATIC } from "../metastatic/index.ts";
+import type { OpenProvider, ServingPool } from "../handles.ts";
+import { BackingController } from "../metastatic/controller.ts";
 import { foreignWatch } from "./foreign.ts";
 import { InventoryKeeper } from "./inventory.ts";
 import { leakSweep } from "./leaks.ts";
@@ -25,6 +25,7 @@ export interface Served {
   open: OpenProvider | undefined;
   facts: ProviderFacts | undefined;
   inventory: InventoryKeeper | undefined;
+  backings: BackingController | undefined;
   leaks: Controller | undefined;
   foreign: { close(): void } | undefined;
   timer: Timer | undefined;
@@ -45,6 +46,7 @@ export function newServed(config: ProviderConfig): Served {
     open: undefined,
     facts: undefined,
     inventory: undefined,
+    backings: undefined,
     leaks: undefined,
     foreign: undefined,
     timer: undefined,
@@ -159,12 +161,19 @@ export function begin(
     served.leaks = leakSweep(context, open);
     served.leaks.start();
   }
-  open.slots?.serve();
+  beginBackings(context, served, open);
+}
+
+/** Looks after the backing nodes of a provider, where its nodes are slots of some. */
+export function beginBackings(context: ProviderHandles, served: Served, open: OpenProvider): void {
+  if (open.driver.capabilities.backing !== true) return;
+  served.backings = new BackingController(context, open);
+  served.backings.start();
 }
 
 /** Whether launchers of one kind alone may serve a provider of this driver: its nodes are slots of what exists. */
-export function isExclusive({ name, capabilities }: Pick<Driver, "name" | "capabilities">): boolean {
-  return capabilities.inventory || name === METASTATIC;
+export function isExclusive({ capabilities }: Pick<Driver, "capabilities">): boolean {
+  return capabilities.inventory || capabilities.backing === true;
 }
 
 /** Takes its pools out of the registry, and closes it when the work under way has ended, or after `graceMs` under it. */
@@ -178,23 +187,9 @@ export async function leave(
   served.foreign?.close();
   await unregisterPools(registration, served);
   await served.inventory?.close();
-  await open?.slots?.retire();
+  await served.backings?.close();
   if (open === undefined) return;
   const close = () => closeQuietly(context, served.config.name, open.provider);
   if (open.work.size === 0 || graceMs === 0) return close();
   void settledWithin(context.clock, graceMs, Promise.allSettled(open.work)).then(close);
-}
-
-/** Gives back the backing nodes of a provider that is served no more. `ended`: nothing of it is left to be done here. */
-export async function giveBack(
-  { log }: Pick<ProviderHandles, "log">,
-  provider: string,
-  slots: SlotSource,
-  ended: () => void,
-): Promise<void> {
-  const drains = await slots.drain(ended).catch((error: unknown) => {
-    log.warn({ provider, error: messageOf(error) }, "cannot read who else serves a provider");
-    return false;
-  });
-  if (!drains) ended();
 }

@@ -3,10 +3,9 @@ import type { Driver, ProviderConfig } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import { closeQuietly, type Registration } from "../../coordination/index.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
-import { isMetastatic, metastaticDriver, openMetastatic, withoutPools } from "../metastatic/index.ts";
 import { FactsKeeper } from "./facts-keeper.ts";
 import { refuseForeign } from "./foreign.ts";
-import { LeftProviders } from "./left-providers.ts";
+import { LeftProviders, METASTATIC, withoutPools } from "./left-providers.ts";
 import {
   learnFacts,
   openPause,
@@ -16,9 +15,9 @@ import {
 } from "./providers.ts";
 import {
   begin,
+  beginBackings,
   type ClosedProvider,
   closedOf,
-  giveBack,
   type Identity,
   isExclusive,
   leave,
@@ -192,9 +191,8 @@ export class Serving {
   }
 
   async #open(config: ProviderConfig, signal: AbortSignal): Promise<OpenProvider> {
-    const driver = isMetastatic(config) ? undefined : await this.#driverOf(config.driver);
-    if (isExclusive(driver ?? metastaticDriver)) await refuseForeign(this.#context, config.name);
-    if (driver === undefined) return openMetastatic(this.#context, config);
+    const driver = await this.#driverOf(config.driver);
+    if (isExclusive(driver)) await refuseForeign(this.#context, config.name);
     return openProvider(driver, config, this.#context, signal);
   }
 
@@ -224,7 +222,6 @@ export class Serving {
       this.#served.set(config.name, next);
       return this.#retire(served);
     }
-    open.slots?.refuse(why);
     this.#withdraw(served);
     served.open = undefined;
     served.facts = undefined;
@@ -255,13 +252,13 @@ export class Serving {
 
   /** It has left the configuration. Slots need nothing but the tree, so those in use are still taken back. */
   async #drain(served: Served): Promise<void> {
-    const { config, open } = served;
-    if (open?.slots === undefined) return this.#retire(served);
+    const { config } = served;
+    if (served.backings === undefined) return this.#retire(served);
     this.#served.delete(config.name);
     this.#draining.set(config.name, served);
     this.#withdraw(served);
     await unregisterPools(this.#registration, served);
-    await giveBack(this.#context, config.name, open.slots, () => this.#drained(served));
+    await served.backings.drain(() => this.#drained(served));
   }
 
   #drained(served: Served): void {
@@ -271,16 +268,15 @@ export class Serving {
   /** It left the configuration of a launcher that is no more. */
   async #drainLeft(provider: string): Promise<void> {
     if (this.#stopped || this.#served.has(provider) || this.#draining.has(provider)) return;
-    const served = newServed(withoutPools(provider));
-    await refuseForeign(this.#context, provider);
-    const open = openMetastatic(this.#context, served.config);
+    const served = newServed(withoutPools(provider, await this.#driverOf(METASTATIC)));
+    const open = await this.#open(served.config, served.stop.signal);
     served.open = open;
     served.facts = await learnFacts(open, this.#context, served.stop.signal);
     this.#draining.set(provider, served);
     this.providers.set(provider, open);
     this.#onChange();
-    open.slots.serve();
-    await giveBack(this.#context, provider, open.slots, () => this.#drained(served));
+    beginBackings(this.#context, served, open);
+    await served.backings?.drain(() => this.#drained(served));
   }
 
   /** Work under way goes on for `graceMs` at most before the provider is closed under it. */

@@ -109,7 +109,7 @@ async function obtainNodes(
         begun = true;
         telling.live.holds(node.held.contender);
         started();
-        return { node, ...(await launchNode(context, pool, request, node, label, signal)) };
+        return { node, ...(await launchNode(context, pool, request, node, label, planned.slot, signal)) };
       } catch (error) {
         const replan = signal.aborted || isReplannable(error);
         noteFailure(context, request.id, node?.id, error, replan);

@@ -1,6 +1,7 @@
 import {
   type DeadLetter,
   leaseIdOf,
+  metastaticProviderOf,
   type NodeRecord,
   paths,
   RecordError,
@@ -10,7 +11,7 @@ import { orUndefined } from "@nodeyard/tree";
 import { readDeadLetter } from "../dead-letter.ts";
 import type { OperationHandles } from "../handles.ts";
 import { readNode } from "../listing.ts";
-import { LEFT_MS, metastaticProviderOf } from "../slots.ts";
+import { LEFT_MS } from "../retire-backing.ts";
 import { fromTree, goneStory, type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
 import { type SlotFacts, slotAbout, slotFacts } from "./slot-facts.ts";
 import { type LifeStep, lifeOf } from "./steps.ts";

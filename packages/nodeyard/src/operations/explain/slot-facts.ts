@@ -1,16 +1,17 @@
-import type { NodeRecord, RequestRecord } from "@nodeyard/model";
-import { orUndefined } from "@nodeyard/tree";
-import type { OperationHandles } from "../handles.ts";
-import { listRequests } from "../listing.ts";
 import {
   type BackingData,
   backingData,
   backingOwner,
   decodeClaim,
+  type NodeRecord,
   RETIRED,
+  type RequestRecord,
   slotPlace,
   slotsFolder,
-} from "../slots.ts";
+} from "@nodeyard/model";
+import { orUndefined } from "@nodeyard/tree";
+import type { OperationHandles } from "../handles.ts";
+import { listRequests } from "../listing.ts";
 
 /**
  * What the tree says of a node's slot, of the slots that it carries, or of the backing node that it waits for. `claimed`: Nodeyard

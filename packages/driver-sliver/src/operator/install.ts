@@ -1,4 +1,4 @@
-import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
+import { type Clock, deadline, messageOf } from "@nodeyard/driver";
 import { CONTROL_USER, SliverClient, sshTransport } from "@nodeyard/sliver-protocol";
 import { type Enrolled, readEnrolled } from "./enrolment.ts";
 import { SliverHostError } from "./errors.ts";

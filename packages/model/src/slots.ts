@@ -1,10 +1,7 @@
-import type { NodeRecord } from "@nodeyard/model";
+import type { NodeRecord } from "./node.ts";
 
 /** Where slots of backing nodes are claimed: `<backing node>/<slot>`. */
 export const SLOTS = "/nodeyard/slots";
-
-/** When nobody has served a provider for so long, any launcher gives its backing nodes back, milliseconds. */
-export const LEFT_MS = 600_000;
 
 const VERSION = 1;
 const OWNER = "NodePool:metastatic:";
@@ -110,6 +107,15 @@ export function withoutPlace({ driverData }: Pick<NodeRecord, "driverData">): ob
 
 export function slotsFolder(backing: string): string {
   return `${SLOTS}/${backing}`;
+}
+
+export function claimPath(backing: string, name: string | number): string {
+  return `${SLOTS}/${backing}/${name}`;
+}
+
+/** Claim of a node whose slot is another's already, as older launchers could do: it keeps the backing node, and no slot. */
+export function spareName(node: string): string {
+  return `also-${node}`;
 }
 
 /** A slots folder says whose it is, so that its provider can clear it away when the backing node is gone. */

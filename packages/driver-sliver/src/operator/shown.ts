@@ -1,6 +1,6 @@
 import { tagOf } from "@nodeyard/driver";
-import { FREE, isIdle, LENT } from "@nodeyard/driver-sliver/hosts";
 import type { NodeReport, SliverReport } from "@nodeyard/sliver-protocol";
+import { FREE, isIdle, LENT } from "../lending/index.ts";
 
 /** One sliver of a machine, as a person wants to see it. */
 export interface ShownSliver {

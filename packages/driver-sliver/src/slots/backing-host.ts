@@ -1,7 +1,7 @@
-import { DriverError } from "@nodeyard/driver";
-import { mapError, type Places } from "@nodeyard/driver-sliver/hosts";
-import { messageOf } from "@nodeyard/runtime";
+import { DriverError, messageOf } from "@nodeyard/driver";
 import { type NodeReport, SliverUnreachableError } from "@nodeyard/sliver-protocol";
+import { mapError } from "../errors.ts";
+import type { Places } from "../lending/index.ts";
 
 /** A backing node as a sliver host. */
 export interface BackingHost {

@@ -1,16 +1,16 @@
-import { backoff, jitter, messageOf, type Timer } from "@nodeyard/runtime";
+import { DriverError, type SlotSettings } from "@nodeyard/driver";
+import { backingOwner, slotPlace, slotsPath } from "@nodeyard/model";
+import { backoff, deadline, messageOf } from "@nodeyard/runtime";
 import { TreeError } from "@nodeyard/tree";
-import { Election, FenceLost, settledWithin } from "../../coordination/index.ts";
-import { backingOwner, slotsPath } from "../../operations/index.ts";
-import type { ViewEvent } from "../../view/index.ts";
+import { Controller, Election, FenceLost, settledWithin } from "../../coordination/index.ts";
+import { slotLabelOf } from "../../scheduler/index.ts";
+import type { Backing, ViewEvent } from "../../view/index.ts";
+import type { OpenProvider } from "../handles.ts";
+import type { RecordHandles } from "../held-records.ts";
+import { isServed } from "../providers/foreign.ts";
+import { slotSettingsOf } from "../providers/providers.ts";
 import { carryOut, type OwnerParts, unlockForgotten } from "./carry-out.ts";
-import type { MetastaticLabelOwn } from "./config.ts";
-import { keyOf, type OwnerAction } from "./draft.ts";
-import type { SlotHandles } from "./handles.ts";
-import { planOwner } from "./plan.ts";
-import { senselessClaims } from "./plan-claims.ts";
-import { labelOf } from "./plan-requests.ts";
-import type { SlotIndex } from "./slot-index.ts";
+import { keyOf, type OwnerAction, planOwner, senselessClaims } from "./plan.ts";
 
 const RESYNC_MS = 60_000;
 /** Changes that come together are handled together. */
@@ -18,78 +18,111 @@ const GATHER_MS = 5;
 const ASK_AGAIN_MS = 1_000;
 /** What is under way at the end is waited for this long; without the election none of its writes is carried out. */
 const CLOSE_MS = 2_000;
+/** To compare what is on all backing nodes with their slots. */
+const COMPARE_MS = 60_000;
 /** Labels of a provider that is no longer configured. */
-const nothing: ReadonlyMap<string, MetastaticLabelOwn> = new Map();
+const nothing: ReadonlyMap<string, SlotSettings> = new Map();
 
 /**
  * Looks after the backing nodes of one metastatic provider: asks for them, takes them over, gives them back. Of several launchers only
  * the elected owner does it, and each of its writes demands that it still is. Level-triggered: it compares what should be with what is
  * whenever something of the provider changes, and every minute.
  */
-export class Owner {
+export class BackingController {
   readonly #parts: OwnerParts;
-  readonly #context: SlotHandles;
+  readonly #context: RecordHandles;
+  readonly #open: OpenProvider;
   readonly #provider: string;
-  readonly #labels: ReadonlyMap<string, MetastaticLabelOwn>;
-  readonly #book: SlotIndex;
+  readonly #labels: ReadonlyMap<string, SlotSettings>;
   readonly #election: Election;
   readonly #lastUsed = new Map<string, number>();
   readonly #askAfter = new Map<string, number>();
   /** Backing requests that failed in a row, by label. */
   readonly #failures = new Map<string, number>();
+  /** Nodes whose record says ours and whose lock does not, by the version that was looked at. */
+  readonly #disowned = new Map<string, number>();
   /** Claims that name no node, by path: they have been logged. */
   #senseless: ReadonlySet<string> = new Set();
   #compare = true;
+  #comparing: AbortController | undefined;
   /** What failed last, and when to try it again: by action. */
   readonly #retries = new Map<string, { readonly at: number; readonly attempt: number }>();
-  #running: Promise<void> | undefined;
-  #again = false;
-  #timer: Timer | undefined;
-  #wakeAt = Number.POSITIVE_INFINITY;
+  readonly #controller: Controller;
+  #unsubscribe: (() => void) | undefined;
   #closed = false;
   /** Set while it drains. */
   #drained: (() => void) | undefined;
 
-  constructor(parts: OwnerParts) {
-    const { context, provider, labels, book } = parts;
-    this.#parts = parts;
+  constructor(context: RecordHandles, open: OpenProvider) {
+    const provider = open.config.name;
     this.#context = context;
+    this.#open = open;
     this.#provider = provider;
-    this.#labels = labels;
-    this.#book = book;
+    this.#labels = slotSettingsOf(open) ?? nothing;
+    const disown = ({ id, entry }: Backing) => void this.#disowned.set(id, entry.version);
+    this.#parts = { context, provider, labels: this.#labels, disown };
     this.#election = new Election(context, `metastatic:${provider}`, () => this.#onElection());
+    this.#controller = new Controller(context, {
+      name: `slots of ${provider}`,
+      site: "launcher/metastatic/controller.ts",
+      resyncMs: RESYNC_MS,
+      reconcile: () => this.#reconcile(),
+    });
   }
 
+  /** Its pools are registered: it may ask for backing nodes from now on. */
   start(): void {
+    this.#unsubscribe = this.#context.view.onEvent((event) => this.#onEvent(event));
     this.#election.start();
-    this.#wake(GATHER_MS);
+    this.#controller.wake(GATHER_MS);
   }
 
   /** Resolves when what it was doing has ended, or has been given up; another owner may be elected then. */
   async close(): Promise<void> {
+    if (this.#closed) return;
     this.#closed = true;
-    this.#timer?.cancel();
-    if (this.#running !== undefined) await settledWithin(this.#context.clock, CLOSE_MS, this.#running);
+    this.#unsubscribe?.();
+    this.#comparing?.abort(new Error(`provider ${this.#provider} is closed`));
+    await settledWithin(this.#context.clock, CLOSE_MS, this.#controller.close());
     await this.#election.close();
   }
 
   /**
-   * The provider has left the configuration, and nobody else serves it: each backing node is given back as soon as it is empty, nothing
-   * is asked for, idle nodes are taken out. `ended` is called once nothing of it is left.
+   * The provider has left the configuration and the registry. Where nobody else serves it, each backing node is given back as soon as it
+   * is empty, nothing is asked for, and idle nodes are taken out. `ended` is called once nothing of it is left to be done here: at once
+   * where others serve it, who go on.
    */
-  drain(ended: () => void): void {
+  async drain(ended: () => void): Promise<void> {
+    const { log, view } = this.#context;
+    const drains = await isServed(this.#context, this.#provider).then(
+      (served) => !served,
+      (error: unknown) => {
+        log.warn(
+          { provider: this.#provider, error: messageOf(error) },
+          "cannot read who else serves a provider",
+        );
+        return false;
+      },
+    );
+    if (!drains) return ended();
     this.#drained = ended;
-    const used = [...this.#book.backings.keys()].filter((id) => !this.#book.isEmpty(id));
+    const used = this.#backings().flatMap(({ id }) => (view.slots.isEmpty(id) ? [] : [id]));
     if (used.length > 0)
-      this.#context.log.warn(
+      log.warn(
         { provider: this.#provider, backing: used },
         "its provider left the configuration: its backing nodes are returned once their slots are",
       );
-    this.#wake(0);
+    this.#controller.wake();
   }
 
-  /** To be called with events of the provider, after the slot index. */
-  onEvent(event: ViewEvent): void {
+  #onEvent(event: ViewEvent): void {
+    if (event.type === "component") {
+      // Somebody serves it again.
+      const { after } = event;
+      if (after?.kind === "pool" && after.record.providerName === this.#provider) this.#drained?.();
+      return;
+    }
+    if (!this.#concerns(event)) return;
     if (event.type === "own" && event.after === undefined) {
       const place = slotsPath(event.path);
       if (place?.kind === "claim") this.#lastUsed.set(place.backing, this.#context.clock.monotonic());
@@ -97,28 +130,56 @@ export class Owner {
     }
     if (this.#isOthers(event)) this.#compare = true;
     if (event.type === "request") this.#noteFailure(event);
-    this.#wake(GATHER_MS);
+    this.#controller.wake(GATHER_MS);
+  }
+
+  #concerns(event: ViewEvent): boolean {
+    switch (event.type) {
+      case "node":
+        return [event.before, event.after].some((entry) => entry?.record.provider === this.#provider);
+      case "backing":
+        return event.after === undefined || event.after.provider === this.#provider;
+      case "request":
+        return (event.after ?? event.before)!.record.requestor === backingOwner(this.#provider);
+      case "own":
+        return slotsPath(event.path) !== undefined;
+      case "unreadable":
+        return (event.before ?? event.after)?.kind === "node" && event.after === undefined;
+      case "complete":
+        return event.complete;
+      default:
+        return false;
+    }
+  }
+
+  #backings(): readonly Backing[] {
+    const { slots } = this.#context.view;
+    return [...slots.byProvider.get(this.#provider)].flatMap((id) => {
+      const backing = slots.backings.get(id)!;
+      if (this.#disowned.get(id) === backing.entry.version) return [];
+      this.#disowned.delete(id);
+      return [backing];
+    });
   }
 
   /** Claims and records go together in what we write: where one comes or goes alone, somebody else had a hand in it. */
   #isOthers(event: ViewEvent): boolean {
     if (event.type !== "node") return false;
-    const { claims, ends } = this.#book;
-    const claimed = claims.ofNode(event.id).length > 0;
+    const claimed = this.#context.view.slots.claimsOf(event.id).length > 0;
     if (event.after === undefined) return claimed;
-    return event.before === undefined && !claimed && ends.get(event.id)?.place !== undefined;
+    return event.before === undefined && !claimed && slotPlace(event.after.record) !== undefined;
   }
 
   #onElection(): void {
     this.#compare = true;
     // What became empty before we were the owner is not known: its grace time starts anew.
     this.#lastUsed.clear();
-    this.#wake(GATHER_MS);
+    this.#controller.wake(GATHER_MS);
   }
 
   #noteFailure({ before, after }: Extract<ViewEvent, { type: "request" }>): void {
     if (after?.record.state !== "failed" || before?.record.state === "failed") return;
-    const label = labelOf(after.record, this.#labels);
+    const label = slotLabelOf(after.record, this.#labels);
     if (label === undefined) return;
     const failures = this.#failures.get(label) ?? 0;
     this.#failures.set(label, failures + 1);
@@ -128,48 +189,19 @@ export class Owner {
     this.#context.log.warn(facts, "every pool declined to make a backing node");
   }
 
-  #wake(delayMs: number): void {
-    if (this.#closed) return;
-    if (this.#running !== undefined) {
-      this.#again = true;
-      return;
-    }
-    const { clock } = this.#context;
-    const at = clock.monotonic() + delayMs;
-    if (this.#timer !== undefined && this.#wakeAt <= at) return;
-    this.#timer?.cancel();
-    this.#wakeAt = at;
-    this.#timer = clock.setTimer(delayMs, () => this.#run(), { background: true });
-  }
-
-  #run(): void {
-    this.#timer = undefined;
-    this.#again = false;
-    let pause = RESYNC_MS;
-    const name = `slots of ${this.#provider}`;
-    this.#running = this.#context.live
-      .during({ kind: "controller", name, site: "launcher/metastatic/owner.ts" }, () => this.#reconcile())
-      .then((ms) => {
-        pause = ms;
-      })
-      .finally(() => {
-        this.#running = undefined;
-        this.#wake(this.#again ? GATHER_MS : Math.max(1, pause));
-      });
-  }
-
-  /** Does what is due. Resolves with after how many milliseconds to look again by time. */
-  async #reconcile(): Promise<number> {
-    const { view, ages, clock, random } = this.#context;
+  /** Does what is due. */
+  async #reconcile(): Promise<number | undefined> {
+    const { view, ages, clock } = this.#context;
     if (view.complete && this.#isDrained()) this.#drained?.();
-    if (!view.complete || !this.#election.leading) return jitter(random, RESYNC_MS);
+    if (!view.complete || !this.#election.leading) return undefined;
     const compare = this.#compare;
     this.#compare = false;
     const { requests } = view;
     const owned = [...requests.byRequestor.get(backingOwner(this.#provider))];
     const { actions, nextAt } = planOwner({
-      book: this.#book,
+      view,
       provider: this.#provider,
+      backings: this.#backings(),
       labels: this.#drained === undefined ? this.#labels : nothing,
       requests: owned.map((id) => requests.byId.get(id)!),
       lastUsed: (id) => this.#usedAt(id),
@@ -184,18 +216,18 @@ export class Owner {
     if (compare) {
       this.#tellSenseless();
       await this.#unlockForgotten();
-      this.#parts.isolation.sweep();
+      this.#compareMachines();
     }
     const changed = due.some(({ type }) => type === "drop" || type === "reclaim");
     // Now and then what only a lost event would show.
     if (compare ? changed : nextAt - clock.monotonic() > RESYNC_MS) this.#compare = true;
-    return Math.min(jitter(random, RESYNC_MS), nextAt - clock.monotonic(), this.#nextRetry());
+    return Math.min(nextAt - clock.monotonic(), this.#nextRetry());
   }
 
   /** Once for each: a slot less is offered for as long as such a claim stands. */
   #tellSenseless(): void {
     const { log, counters } = this.#context;
-    const found = senselessClaims({ book: this.#book, provider: this.#provider });
+    const found = senselessClaims({ view: this.#context.view, provider: this.#provider });
     for (const claim of found) {
       if (this.#senseless.has(claim)) continue;
       counters.add("view.records_skipped", 1, { kind: "slot", code: "slot.unreadable" });
@@ -206,10 +238,33 @@ export class Owner {
   }
 
   #isDrained(): boolean {
-    const { backings, ends, claims } = this.#book;
-    if (backings.size > 0 || ends.size > 0) return false;
-    if ([...claims.folders.values()].includes(this.#provider)) return false;
-    return this.#context.view.requests.byRequestor.get(backingOwner(this.#provider)).size === 0;
+    const { slots, nodes, requests } = this.#context.view;
+    if (this.#backings().length > 0 || nodes.byProvider.count(this.#provider) > 0) return false;
+    if ([...slots.folders.values()].includes(this.#provider)) return false;
+    return requests.byRequestor.get(backingOwner(this.#provider)).size === 0;
+  }
+
+  /** In the background, once at a time: machines that do not answer hold up nothing else. */
+  #compareMachines(): void {
+    const { slots } = this.#open.provider.offers ?? {};
+    if (slots?.compare === undefined || this.#comparing !== undefined || this.#closed) return;
+    const stop = new AbortController();
+    this.#comparing = stop;
+    const late = () => new DriverError("timeout", `not compared within ${COMPARE_MS} ms`);
+    const limit = deadline(this.#context.clock, COMPARE_MS, late, stop.signal);
+    void slots
+      .compare(limit.signal)
+      .catch((error: unknown) => {
+        const facts = { provider: this.#provider, error: messageOf(error) };
+        this.#context.log.debug(
+          facts,
+          "cannot compare what is on backing nodes with their slots; will retry",
+        );
+      })
+      .finally(() => {
+        limit.cancel();
+        this.#comparing = undefined;
+      });
   }
 
   /** Without those that failed just now; what is no longer to be done is forgotten. */

@@ -6,6 +6,7 @@ export interface SliverPaths {
   readonly controlKey: string;
 }
 
+/** Where they are in a state folder. */
 export function sliverPaths(stateFolder: string): SliverPaths {
   return {
     signingKeys: `${stateFolder}/slivers/signing-keys.json`,

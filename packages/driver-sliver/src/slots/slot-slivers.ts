@@ -1,19 +1,4 @@
-import { abortable, DriverError, type NodeUse } from "@nodeyard/driver";
-import {
-  FREE,
-  gone,
-  granted,
-  lendingOfPlaces,
-  markUse,
-  POLICY,
-  rest,
-  running,
-  SliverHost,
-  settled,
-  wake,
-  withLoans,
-} from "@nodeyard/driver-sliver/hosts";
-import { type Clock, deadline, type Random } from "@nodeyard/runtime";
+import { abortable, type Clock, DriverError, deadline, type NodeUse, type Random } from "@nodeyard/driver";
 import {
   type Edit,
   type NodeReport,
@@ -23,6 +8,9 @@ import {
   type SliverSpecInput,
   SliverUnreachableError,
 } from "@nodeyard/sliver-protocol";
+import { FREE, lendingOfPlaces, markUse, POLICY, rest, wake, withLoans } from "../lending/index.ts";
+import { SliverHost } from "../sliver-host.ts";
+import { gone, granted, running, settled } from "../steps.ts";
 import {
   type BackingHost,
   capacityError,
@@ -55,7 +43,7 @@ export interface SlotIsolation {
   readonly lends: boolean;
 }
 
-export interface SlotSliversOptions {
+interface SlotSliversOptions {
   readonly access: SliverAccess;
   readonly installation: string;
   readonly provider: string;
@@ -172,9 +160,9 @@ export class SlotSlivers {
     });
   }
 
-  /** The way to a machine that is no backing node any more. */
-  forget(id: string): void {
-    this.#hosts.delete(id);
+  /** Forgets the way to machines that are no backing nodes any more. */
+  keep(ids: ReadonlySet<string>): void {
+    for (const id of this.#hosts.keys()) if (!ids.has(id)) this.#hosts.delete(id);
   }
 
   close(): void {

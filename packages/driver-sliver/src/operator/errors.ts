@@ -1,4 +1,4 @@
-import { NodeyardError } from "@nodeyard/runtime";
+import { NodeyardError } from "@nodeyard/driver";
 
 /** A machine could not be made a sliver host, or could not be reached; the message says why and what to do. */
 export class SliverHostError extends NodeyardError {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import {
+  choice,
   commonOf,
   compileLabels,
   compilePools,
@@ -9,18 +10,21 @@ import {
   flag,
   group,
   inherited,
+  inner,
   integer,
   type LabelConfig,
   launchKeys,
-  type PoolConfig,
   type ProviderConfig,
   poolKeys,
+  type Reader,
   seconds,
   section,
   text,
+  texts,
   type Values,
 } from "@nodeyard/driver";
-import { isolationOf, isolationTable, type SlotIsolation } from "../../slivers/index.ts";
+import { readKeys, readLend, sliverKeys } from "../rspec.ts";
+import type { SlotIsolation } from "./slot-slivers.ts";
 
 /** What a record says of itself before its backing node is known (docs/contract/drivers.md, "Metastatic records"). */
 const UNKNOWN = "unknown";
@@ -48,6 +52,27 @@ const slotTable = {
   })
     .as("maxAgeMs")
     .map((age) => (age > 0 ? age : Number.POSITIVE_INFINITY)),
+};
+
+/** Keys of a label that is cut into slivers. */
+const isolationTable = {
+  isolation: choice(
+    "What separates slots: `none` gives out the backing node itself to each; `sliver` makes each a sliver on it, whose node must be a sliver host.",
+    ["none", "sliver"],
+  ),
+  lend: choice(
+    "Who may use what a slot leaves of its caps, with `isolation: sliver`: `none`, nobody; `idle`, the busy slots of its backing node, as long as its own node is handed out to nobody.",
+    ["none", "idle"],
+  ).when(isSeparated),
+  sliver: inner(
+    section({
+      ...sliverKeys,
+      "authorized-keys": texts(
+        "Public keys that may log in, without options; needed with `isolation: sliver`.",
+      ).map(readKeys),
+    }),
+    "What each slot is given, with `isolation: sliver`.",
+  ).when(isSeparated),
 };
 
 const labelTable = {
@@ -81,6 +106,8 @@ const table = {
   ),
 };
 
+export type { SlotIsolation };
+
 /** How one label is cut out of backing nodes. Times are milliseconds. */
 export interface MetastaticLabelOwn extends Values<typeof slotTable> {
   /** Each slot is a sliver with this; absent: nothing separates slots. */
@@ -89,7 +116,6 @@ export interface MetastaticLabelOwn extends Values<typeof slotTable> {
 /** Nothing of its own. */
 type Nothing = Readonly<Record<string, never>>;
 export type MetastaticLabel = LabelConfig<MetastaticLabelOwn>;
-export type MetastaticPool = PoolConfig<Nothing, MetastaticLabelOwn>;
 export type MetastaticProvider = ProviderConfig<Nothing, Nothing, MetastaticLabelOwn>;
 
 export const metastaticConfig = driverConfig("metastatic", table, (provider, context): MetastaticProvider => {
@@ -132,4 +158,23 @@ function demandAgreement(
       "backing-label",
       `shares ${own.backingLabel} with label ${first.name}: multiple label definitions for the same backing label must be identical; make max-parallel-jobs, grace-time, min-retention-time and max-age the same, or use another backing label`,
     );
+}
+
+/** Undefined: slots are not separated. */
+function isolationOf({ at, lend, sliver }: Entry<Values<typeof isolationTable>>): SlotIsolation | undefined {
+  if (sliver === undefined || lend === undefined) {
+    for (const key of ["sliver", "lend"])
+      if (at.has(key)) at.warn(key, "is without effect; add isolation: sliver");
+    return undefined;
+  }
+  if (sliver.authorizedKeys.length === 0)
+    at.inner("sliver").error(
+      "authorized-keys",
+      "names nobody who may log in to a slot; write down a public key",
+    );
+  return { ...sliver, lends: readLend(lend, sliver.rspec, at) };
+}
+
+function isSeparated({ raw }: Reader): boolean {
+  return raw.isolation === "sliver";
 }

@@ -1,0 +1,24 @@
+import { type Driver, DriverError } from "@nodeyard/driver";
+import { type MetastaticProvider, metastaticConfig } from "./config.ts";
+import { SlotProvider } from "./provider.ts";
+import { type SliverAccess, SlotSlivers } from "./slot-slivers.ts";
+
+/** The `metastatic` driver; `accessOf` is the way to sliver hosts with the keys of a state folder. */
+export function createMetastaticDriver(
+  accessOf: (stateFolder: string | undefined) => SliverAccess,
+): Driver<MetastaticProvider> {
+  return {
+    name: "metastatic",
+    contract: 1,
+    capabilities: { launches: true, inventory: false, probes: false, tags: false, backing: true },
+    config: metastaticConfig,
+    async open(config, context) {
+      const { backings, installation, clock, random, stateFolder } = context;
+      if (backings === undefined)
+        throw new DriverError("configuration", `provider ${config.name}: only a launcher has backing nodes`);
+      const access = accessOf(stateFolder);
+      const slivers = new SlotSlivers({ access, installation, provider: config.name, clock, random });
+      return new SlotProvider(config, { ...context, backings }, slivers);
+    },
+  };
+}

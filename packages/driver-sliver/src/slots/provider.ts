@@ -1,0 +1,262 @@
+import {
+  type BackingNode,
+  type Backings,
+  type CreateOrder,
+  type DriverContext,
+  DriverError,
+  type GivenSlot,
+  type InventoryItem,
+  type LabelConfig,
+  type Machine,
+  messageOf,
+  type Offers,
+  type ProbeResult,
+  type Provider,
+  type Resource,
+  type Resources,
+  type Step,
+  type StepContext,
+  type Tag,
+} from "@nodeyard/driver";
+import { MIN_READY } from "../steps.ts";
+import type { BackingHost } from "./backing-host.ts";
+import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider, SlotIsolation } from "./config.ts";
+import type { SlotSlivers } from "./slot-slivers.ts";
+
+/** For a document to be taken by a machine, milliseconds. */
+const DOCUMENT_MS = 60_000;
+/** For a sliver to start; its image may have to be made first. */
+const START_MS = 1_800_000;
+/** For a sliver to end and everything of it to be gone. */
+const END_MS = 300_000;
+
+/**
+ * Slots of backing nodes. Where the label says so each is a sliver, made after the slot was claimed and gone before it is freed, so that a
+ * sliver without a claim is left over from a crash. Else the slot is the backing node itself, and nothing is made.
+ */
+export class SlotProvider implements Provider {
+  readonly offers: Offers;
+  readonly #config: MetastaticProvider;
+  readonly #context: DriverContext;
+  readonly #backings: Backings;
+  readonly #slivers: SlotSlivers;
+
+  constructor(
+    config: MetastaticProvider,
+    context: DriverContext & { readonly backings: Backings },
+    slivers: SlotSlivers,
+  ) {
+    this.#config = config;
+    this.#context = context;
+    this.#backings = context.backings;
+    this.#slivers = slivers;
+    this.offers = {
+      slots: { of: settingsOf, compare: (signal) => this.#compare(signal) },
+      handover: { ready: (tag, { signal }) => this.#recall(tag.nodeId, signal) },
+    };
+  }
+
+  async *create(order: CreateOrder, { signal }: StepContext): AsyncGenerator<Step, Machine, void> {
+    const label = order.label as MetastaticLabel;
+    const slot = order.slot!;
+    if (label.own.sliver !== undefined)
+      return yield* this.#createSliver(order, slot, label.own.sliver, signal);
+    if (!label.hostKeyChecking) return slot.machine;
+    yield { step: "scan", deadlineMs: this.#config.bootTimeoutMs + DOCUMENT_MS };
+    return { ...slot.machine, hostKeys: await this.#scan(order.tag.nodeId, slot, signal) };
+  }
+
+  async *remove({ nodeId }: Tag, { signal }: StepContext): AsyncGenerator<Step, void, void> {
+    const owner = this.#backings.of(nodeId);
+    // By what its record says: the label may be another one by now.
+    if (owner?.notes.isolation !== "sliver") return;
+    for (const backing of owner.on) {
+      yield { step: "sliver", deadlineMs: END_MS };
+      try {
+        await this.#slivers.remove(this.#hostOf(backing), nodeId, signal);
+      } catch (error) {
+        if (signal.aborted || !(error instanceof DriverError) || error.kind !== "transient") throw error;
+        const facts = {
+          provider: this.#config.name,
+          backing: backing.id,
+          node: nodeId,
+          error: messageOf(error),
+        };
+        // A machine that does not answer takes no more slots, and is not waited for once that is known.
+        if (!this.#backings.isRetired(backing.id)) {
+          await this.#backings.retire(backing.id, `node ${nodeId}: ${messageOf(error)}`);
+          this.#context.log.warn(facts, "a sliver host does not answer; it gets no new slots");
+          throw error;
+        }
+        // Its next use begins with another epoch, and with the end of what this one left.
+        this.#context.log.warn(facts, "cannot delete a sliver on a retired machine that does not answer");
+      }
+    }
+  }
+
+  async find(): Promise<undefined> {
+    return undefined;
+  }
+
+  async list(): Promise<readonly Resource[]> {
+    return [];
+  }
+
+  async removeResource(): Promise<void> {}
+
+  async quota(): Promise<Resources> {
+    return {};
+  }
+
+  async need(label: LabelConfig): Promise<Resources> {
+    const { slots, sliver } = (label as MetastaticLabel).own;
+    if (slots >= 1) return slotResources(sliver);
+    throw new DriverError("configuration", `label ${label.name} has no slots (max-parallel-jobs)`);
+  }
+
+  inventory(): readonly InventoryItem[] {
+    return [];
+  }
+
+  async probe(): Promise<ProbeResult> {
+    return { alive: false, why: "slots are not probed" };
+  }
+
+  async close(): Promise<void> {
+    this.#slivers.close();
+  }
+
+  async *#createSliver(
+    { tag: { nodeId }, label, request }: CreateOrder,
+    { machine, backing }: GivenSlot,
+    want: SlotIsolation,
+    signal: AbortSignal,
+  ): AsyncGenerator<Step, Machine, void> {
+    const at = this.#hostOf(backing);
+    this.#slivers.keep(new Set(this.#backings.all().map(({ id }) => id)));
+    yield { step: "document", deadlineMs: DOCUMENT_MS };
+    await this.#slivers.add(at, nodeId, want, signal);
+    yield { step: "sliver", deadlineMs: START_MS };
+    const { username, host, port } = await this.#slivers.started(at, nodeId, signal);
+    yield { step: "scan", deadlineMs: this.#config.bootTimeoutMs + DOCUMENT_MS };
+    const { hostKeys } = await this.#context.scan.scan({
+      host,
+      port,
+      keys: label.hostKeyChecking,
+      timeoutMs: this.#config.bootTimeoutMs,
+      signal,
+    });
+    if (want.lends && request.requestor === MIN_READY) {
+      yield { step: "lend", deadlineMs: DOCUMENT_MS };
+      // Nobody asked for it yet. That it does not lend harms nobody: `compare` tries again.
+      await this.#slivers.idle(at, nodeId, signal).catch((error: unknown) => {
+        if (signal.aborted) throw error;
+        const facts = { node: nodeId, backing: at.id, error: messageOf(error) };
+        this.#context.log.warn(facts, "an idle slot does not lend");
+      });
+    }
+    return {
+      ...machine,
+      interfaceIp: host,
+      publicIpv4: null,
+      publicIpv6: null,
+      privateIpv4: host,
+      hostKeys,
+      resources: slotResources(want),
+      connection: { username, port, type: "ssh", pythonPath: "auto", shellType: null },
+    };
+  }
+
+  async #scan(
+    node: string,
+    { machine, backing }: GivenSlot,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const { host, port, type } = { ...machine.connection, host: machine.interfaceIp };
+    try {
+      if (host === null || port === undefined)
+        throw new DriverError("fatal", `backing node ${backing.id} has no address to scan`);
+      const scanned = await this.#context.scan.scan({
+        host,
+        port,
+        keys: type === "ssh" || type === "network_cli",
+        timeoutMs: this.#config.bootTimeoutMs,
+        signal,
+      });
+      return scanned.hostKeys.length > 0 ? scanned.hostKeys : (machine.hostKeys ?? []);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      await this.#backings.retire(backing.id, `node ${node}: ${messageOf(error)}`);
+      const facts = { provider: this.#config.name, backing: backing.id, node, error: messageOf(error) };
+      this.#context.log.warn(facts, "a slot does not answer; its backing node gets no new slots");
+      throw error;
+    }
+  }
+
+  /** Resolves when the slot of a ready node has back what it lent. */
+  async #recall(node: string, signal: AbortSignal): Promise<void> {
+    const owner = this.#backings.of(node);
+    // Its label may not lend any more; its slot may still do.
+    const lends =
+      owner?.notes.lend === "idle" || this.#labels(owner?.label).some(({ sliver }) => sliver?.lends);
+    if (!lends) return;
+    const [backing] = owner?.on ?? [];
+    if (backing === undefined) throw new DriverError("transient", `the backing node of node ${node} is gone`);
+    await this.#slivers.recall(this.#hostOf(backing), node, signal);
+  }
+
+  /** Ends slivers that a crash left without a slot, and marks which of the others lend. */
+  async #compare(signal: AbortSignal): Promise<void> {
+    const { log } = this.#context;
+    for (const backing of this.#backings.all()) {
+      if (this.#labels(backing.label).every(({ sliver }) => sliver === undefined)) continue;
+      try {
+        const at = this.#hostOf(backing);
+        const uses = () => this.#backings.uses(backing.id, at.lending !== undefined);
+        const gone = await this.#slivers.sweep(at, uses, signal);
+        if (gone.length > 0) log.info({ backing: backing.id, nodes: gone }, "ended slivers without a slot");
+      } catch (error) {
+        log.debug({ backing: backing.id, error: messageOf(error) }, "cannot compare slivers with slots");
+      }
+    }
+  }
+
+  #labels(wanted: string | undefined): readonly MetastaticLabelOwn[] {
+    return this.#config.pools.flatMap((pool) =>
+      [...pool.labels.values()].filter(({ name }) => name === wanted).map(({ own }) => own),
+    );
+  }
+
+  #hostOf({ id, host, port, hostKeys, launched, label, slots }: BackingNode): BackingHost {
+    if (host === null || host === "")
+      throw new DriverError("configuration", `backing node ${id} has no address`);
+    const [own] = this.#labels(label);
+    const lending = own?.sliver?.lends === true && {
+      lending: { places: Math.min(slots, own.slots), rspec: own.sliver.rspec },
+    };
+    return { id, host, port, hostKeys, epoch: Math.max(1, Math.floor(launched)), ...lending };
+  }
+}
+
+function settingsOf(label: LabelConfig): ReturnType<NonNullable<Offers["slots"]>["of"]> {
+  const { sliver, ...settings } = (label as MetastaticLabel).own;
+  if (sliver === undefined) return settings;
+  // A sliver may be there from the claim on.
+  return { ...settings, notes: { isolation: "sliver", ...(sliver.lends && { lend: "idle" }) } };
+}
+
+/**
+ * What a slot counts for: one instance, since the machine is charged to its own provider (docs/contract/drivers.md, "Metastatic
+ * records"); and, where it is a sliver, what its user is promised of it.
+ */
+function slotResources(isolation: SlotIsolation | undefined): Resources {
+  if (isolation === undefined) return { instances: 1, cores: 0, ram: 0 };
+  const { cpuGuarantee = 0, memoryGuarantee = 0, disk = 0 } = isolation.rspec;
+  return {
+    instances: 1,
+    millicores: cpuGuarantee,
+    cores: Math.floor(cpuGuarantee / 1000),
+    ram: Math.ceil(memoryGuarantee / 1024),
+    "disk-mib": Math.ceil(disk / 1024),
+  };
+}

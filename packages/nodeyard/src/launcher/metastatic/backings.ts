@@ -1,0 +1,74 @@
+import type { BackingNode, Backings, NodeUse } from "@nodeyard/driver";
+import {
+  decodeClaim,
+  decodeNode,
+  type NodeRecord,
+  paths,
+  RETIRED,
+  RecordError,
+  slotsFolder,
+} from "@nodeyard/model";
+import { orUndefined, type Tree } from "@nodeyard/tree";
+import { retireBacking } from "../../operations/index.ts";
+import type { Backing } from "../../view/index.ts";
+import type { Handles } from "../handles.ts";
+
+/** The backing nodes of a provider, as its driver sees them. */
+export function backingsOf({ view, tree }: Pick<Handles, "view" | "tree">, provider: string): Backings {
+  const nodes = (ids: Iterable<string>) =>
+    [...ids].flatMap((id) => {
+      const backing = view.slots.backings.get(id);
+      return backing?.provider === provider ? [backingNode(backing)] : [];
+    });
+  return {
+    all: () => nodes(view.slots.byProvider.get(provider)),
+    of(nodeId) {
+      const record = view.nodes.byId.get(nodeId)?.record;
+      if (record === undefined) return undefined;
+      const on = new Set(view.slots.claimsOf(nodeId).map(({ backing }) => backing));
+      return { label: record.type[0] ?? "", notes: notesOf(record), on: nodes(on) };
+    },
+    isRetired: (id) => view.slots.retired.has(id),
+    retire: (id, why) => retireBacking(tree, id, why),
+    async uses(id, how) {
+      const folder = slotsFolder(id);
+      await tree.sync(folder);
+      const names = (await tree.children(folder)).filter((name) => name !== RETIRED);
+      const claims = await Promise.all(names.map((name) => orUndefined(tree.get(`${folder}/${name}`))));
+      const owners = claims.flatMap((claim) => (claim === undefined ? [] : (decodeClaim(claim.data) ?? [])));
+      const uses = owners.map(
+        async (node): Promise<[string, NodeUse]> => [node, how ? await nodeUse(tree, node) : "between"],
+      );
+      return new Map(await Promise.all(uses));
+    },
+  };
+}
+
+export function backingNode({ id, data, entry }: Backing): BackingNode {
+  const { interfaceIp, connectionPort, hostKeys } = entry.record;
+  const { label, slots, launched } = data;
+  const port = typeof connectionPort === "number" ? connectionPort : 22;
+  return { id, host: interfaceIp, port, hostKeys, label, slots, launched };
+}
+
+function notesOf({ driverData }: NodeRecord): Readonly<Record<string, unknown>> {
+  return typeof driverData === "object" && driverData !== null ? (driverData as Record<string, unknown>) : {};
+}
+
+/** States of a node that somebody has, or may look at. */
+const IN_USE: ReadonlySet<string> = new Set(["in-use", "used", "hold", "deleting"]);
+
+/** By the tree itself, since the view may be behind; whoever reads several synchronizes first. One read. */
+export async function nodeUse(tree: Tree, id: string): Promise<NodeUse> {
+  const found = await orUndefined(tree.get(paths.node(id)));
+  if (found === undefined) return "between";
+  try {
+    const { state, allocatedTo } = decodeNode(id, found.data);
+    if (state === "ready") return allocatedTo === null ? "unused" : "between";
+    return IN_USE.has(state) ? "used" : "between";
+  } catch (error) {
+    // Somebody may use it; the other nodes of the provider are reported all the same.
+    if (error instanceof RecordError) return "used";
+    throw error;
+  }
+}

@@ -1,0 +1,282 @@
+import {
+  type CreateOrder,
+  DriverError,
+  type Machine,
+  type PoolConfig,
+  type SlotSettings,
+  type Step,
+  type StepContext,
+  type Tag,
+} from "@nodeyard/driver";
+import {
+  claimPath,
+  encodeClaim,
+  type NodePatch,
+  type NodeRecord,
+  paths,
+  type SlotPlace,
+  slotData,
+  slotPlace,
+  withoutPlace,
+} from "@nodeyard/model";
+import { backoff, sleep } from "@nodeyard/runtime";
+import { CommitFailed } from "@nodeyard/tree";
+import { FenceLost } from "../../coordination/index.ts";
+import type { Action, PlannedSlot, SchedulerEvent } from "../../scheduler/index.ts";
+import { agrees, type SlotClaim } from "../../view/index.ts";
+import type { OpenProvider } from "../handles.ts";
+import type { HeldNode } from "../held-records.ts";
+import { backingNode } from "../metastatic/backings.ts";
+import type { LaunchHandles, NodeHandles } from "./handles.ts";
+
+const CLAIM_MS = 60_000;
+
+/** What launches ask the scheduler for, and what it answers. */
+export class SlotAnswers {
+  readonly #tell: (event: SchedulerEvent) => void;
+  readonly #waiting = new Map<string, PromiseWithResolvers<PlannedSlot>>();
+
+  constructor(tell: (event: SchedulerEvent) => void) {
+    this.#tell = tell;
+  }
+
+  /**
+   * Resolves with the slot that the scheduler chose. Rejects with DriverError where there will be none, FenceLost where nobody wants
+   * the node any more, or with the signal's reason.
+   */
+  async next(
+    want: {
+      readonly request: string;
+      readonly node: string;
+      readonly provider: string;
+      readonly label: string;
+    },
+    signal: AbortSignal,
+  ): Promise<PlannedSlot> {
+    signal.throwIfAborted();
+    const { node } = want;
+    const answer = Promise.withResolvers<PlannedSlot>();
+    const end = () => {
+      if (this.#waiting.delete(node)) this.#tell({ type: "slot-left", node });
+      answer.reject(signal.reason);
+    };
+    this.#waiting.set(node, answer);
+    this.#tell({ type: "slot-wanted", ...want });
+    signal.addEventListener("abort", end, { once: true });
+    try {
+      return await answer.promise;
+    } finally {
+      signal.removeEventListener("abort", end);
+    }
+  }
+
+  take(action: Extract<Action, { type: "slot" }>): void {
+    const answer = this.#waiting.get(action.node);
+    this.#waiting.delete(action.node);
+    if (action.slot !== undefined) {
+      // The launch has ended between the choice and now.
+      if (answer === undefined) this.lost(action.slot);
+      else answer.resolve(action.slot);
+    } else {
+      const { why, gone } = action.refused;
+      answer?.reject(gone ? new FenceLost(why) : new DriverError("transient", why));
+    }
+  }
+
+  /** A slot that was chosen is not claimed. */
+  lost({ backing, slot }: SlotPlace): void {
+    this.#tell({ type: "slot-lost", place: { backing, slot } });
+  }
+}
+
+/** The steps of a launch where the node needs a slot: those of its driver come once it has one. */
+export async function* createInSlot(
+  context: LaunchHandles,
+  open: OpenProvider,
+  node: HeldNode,
+  order: CreateOrder,
+  step: StepContext,
+  planned: PlannedSlot | undefined,
+): AsyncGenerator<Step, Machine, void> {
+  const { config, provider } = open;
+  const { label, pool, request } = order;
+  const notes = provider.offers?.slots?.of(label).notes;
+  // Of an attempt that was cut off.
+  if (context.view.slots.claimsOf(node.id).length > 0)
+    yield* removeFromSlot(context, open, node, order.tag, step);
+  const want = { request: request.id, node: node.id, provider: config.name, label: label.name };
+  for (let attempt = 0; ; attempt++) {
+    yield { step: "backing-node", deadlineMs: config.launchTimeoutMs };
+    const place = (attempt === 0 ? planned : undefined) ?? (await context.slots.next(want, step.signal));
+    let claimed = false;
+    try {
+      yield { step: "slot", deadlineMs: CLAIM_MS };
+      claimed = await claim(context, node, place, pool, config.name, notes);
+    } finally {
+      if (!claimed) context.slots.lost(place);
+    }
+    if (claimed) break;
+    await sleep(context.clock, backoff(context.random, attempt, 5, 1_000), step.signal);
+  }
+  const backing = context.view.slots.backings.get(slotPlace(node.record)?.backing ?? "");
+  if (backing === undefined)
+    throw new DriverError("transient", `the backing node of node ${node.id} is gone`);
+  const slot = { backing: backingNode(backing), machine: slotMachine(node.id, node.record) };
+  return yield* provider.create({ ...order, slot }, step);
+}
+
+/** The steps of a removal: the slot is free once nothing of the node is left there. */
+export async function* removeFromSlot(
+  context: NodeHandles,
+  { config, provider }: OpenProvider,
+  node: HeldNode,
+  tag: Tag,
+  step: StepContext,
+): AsyncGenerator<Step, void, void> {
+  const claims = context.view.slots.claimsOf(node.id);
+  yield* provider.remove(tag, step);
+  yield { step: "slot", deadlineMs: CLAIM_MS };
+  count(context, config.name, "freed", await freeSlot(node, claims));
+}
+
+async function claim(
+  context: LaunchHandles,
+  node: HeldNode,
+  place: PlannedSlot,
+  pool: PoolConfig,
+  provider: string,
+  notes: SlotSettings["notes"],
+): Promise<boolean> {
+  const backing = context.view.nodes.byId.get(place.backing);
+  const served = [...context.pools.values()].some(({ open }) => open.config.name === provider);
+  // Whoever serves the provider now may not see our claims; and what the backing node says now is not what it was chosen for.
+  if (!served) return false;
+  let outcome: "claimed" | "moved" = "moved";
+  if (backing?.version === place.version) {
+    const patch = slotPatch({ id: node.id, provider }, pool, backing.record, place, notes);
+    outcome = await claimSlot(node, place, patch);
+  }
+  count(context, provider, outcome === "claimed" ? "claimed" : "lost");
+  return outcome === "claimed";
+}
+
+function count(
+  { counters }: Pick<NodeHandles, "counters">,
+  provider: string,
+  change: "claimed" | "lost" | "freed",
+  by = 1,
+): void {
+  counters.add("launcher.slots", by, { provider, change });
+}
+
+/**
+ * Gives a node a slot: its record and the claim in one commit, which also demands that the backing node is as it was when the
+ * slot was chosen. "moved": it is not, or someone else was quicker; nothing was written.
+ */
+export async function claimSlot(
+  node: HeldNode,
+  place: PlannedSlot,
+  patch: NodePatch,
+): Promise<"claimed" | "moved"> {
+  try {
+    await node.write(patch, (set) => [
+      { op: "check", path: node.held.contender },
+      { op: "check", path: paths.node(place.backing), version: place.version },
+      { op: "create", path: claimPath(place.backing, place.slot), data: encodeClaim(node.id) },
+      set,
+    ]);
+    return "claimed";
+  } catch (error) {
+    const refusal = (error as { cause?: unknown }).cause;
+    if (
+      error instanceof FenceLost &&
+      refusal instanceof CommitFailed &&
+      (refusal.index === 1 || refusal.index === 2)
+    )
+      return "moved";
+    throw error;
+  }
+}
+
+/**
+ * Frees the slot of a node that we hold: the claim goes in the commit that takes the place out of its record. A slot's next claim has the
+ * same path and the same version, so that only the record, at the version that names the slot, tells whose claim it is: who froze
+ * before this commit, or repeats one whose answer was lost, frees nobody else's. Claims that the record does not name are the
+ * owner's to compare. Resolves with how many were freed.
+ */
+export async function freeSlot(node: HeldNode, claims: readonly SlotClaim[]): Promise<number> {
+  const place = slotPlace(node.record);
+  const own = claims.filter((claim) => agrees(claim, place));
+  if (place === undefined || own.length === 0) return 0;
+  await node.write({ driverData: withoutPlace(node.record) }, (set) => {
+    // After what another wrote was merged, or an answer was lost, it may be there no longer, or have another.
+    const now = slotPlace(node.record);
+    if (now?.backing !== place.backing || now.slot !== place.slot)
+      throw new FenceLost(`node ${node.id}: it does not have slot ${place.backing}/${place.slot} any more`);
+    return [
+      { op: "check", path: node.held.contender },
+      set,
+      ...own.map(({ path }) => ({ op: "delete", path }) as const),
+    ];
+  });
+  return own.length;
+}
+
+/**
+ * What the record of a node says once it has a slot: what its backing node says, where that is (docs/contract/drivers.md,
+ * "Metastatic records").
+ */
+function slotPatch(
+  node: { readonly id: string; readonly provider: string },
+  pool: PoolConfig,
+  backing: NodeRecord,
+  place: SlotPlace,
+  notes: SlotSettings["notes"],
+): NodePatch {
+  const { interfaceIp, publicIpv4, publicIpv6, privateIpv4, az, region, cloud } = backing;
+  const { username, pythonPath, shellType, connectionPort, connectionType, hostKeys } = backing;
+  return {
+    externalId: node.id,
+    interfaceIp,
+    publicIpv4,
+    publicIpv6,
+    privateIpv4,
+    az,
+    region,
+    cloud,
+    username,
+    pythonPath,
+    shellType,
+    connectionPort,
+    connectionType,
+    hostKeys,
+    attributes:
+      backing.attributes === null && pool.nodeAttributes === null
+        ? null
+        : { ...backing.attributes, ...pool.nodeAttributes },
+    slot: place.slot,
+    driverData: {
+      ...slotData({ id: node.id, pool: pool.name, provider: node.provider }, place),
+      ...notes,
+    },
+  };
+}
+
+/** The same as a machine; how to connect is in the record already, where a port may also be an object. */
+function slotMachine(id: string, record: NodeRecord): Machine {
+  const { connectionPort: port, connectionType: type } = record;
+  return {
+    externalId: id,
+    interfaceIp: record.interfaceIp,
+    publicIpv4: record.publicIpv4,
+    publicIpv6: record.publicIpv6,
+    privateIpv4: record.privateIpv4,
+    az: record.az,
+    region: record.region,
+    cloud: record.cloud,
+    slot: record.slot,
+    driverData: record.driverData,
+    hostKeys: record.hostKeys,
+    ...(typeof port === "number" && { connection: { port, ...(type !== null && { type }) } }),
+  };
+}

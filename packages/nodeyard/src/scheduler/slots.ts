@@ -1,0 +1,316 @@
+import type { SlotSettings } from "@nodeyard/driver";
+import { metastaticProviderOf, type RequestRecord, type SlotPlace } from "@nodeyard/model";
+import { type Moment, StoredTimes } from "@nodeyard/runtime";
+import type { BackingFacts, RequestEntry } from "../view/index.ts";
+import { SortedQueue } from "./sorted-queue.ts";
+import type { State, Turn } from "./state.ts";
+import type { Waiting } from "./waits.ts";
+
+/** A slot that a node is to claim, of a backing node as it was when the slot was chosen: the claim demands that version. */
+export interface PlannedSlot extends SlotPlace {
+  readonly version: number;
+}
+
+/** A launch that waits for a slot. */
+interface Want {
+  readonly node: string;
+  readonly provider: string;
+  readonly label: string;
+}
+
+/** A request whose launches wait: it stands in each line once, at the place that it had when it came. */
+interface Asking {
+  readonly waiter: Waiting;
+  readonly wants: Map<string, Want>;
+}
+
+/**
+ * Which slots are free, which of those are promised to a request and not claimed yet, and which launches want one. A promise is this
+ * launcher's own: the commit that claims the slot decides, and a claim that is lost comes back as an event.
+ */
+export class Slots {
+  readonly #backings = new Map<string, BackingFacts>();
+  /** Backing nodes that take slots and have one that nobody claimed, by line, oldest first. */
+  readonly #open = new Map<string, SortedQueue<string>>();
+  /** Requests by the slot that is promised to them. */
+  readonly #promised = new Map<string, string>();
+  readonly #promises = new Map<string, Set<string>>();
+  readonly #asking = new Map<string, Asking>();
+  /** Requests by the node that waits. */
+  readonly #requestOf = new Map<string, string>();
+  readonly #launched = new StoredTimes();
+
+  /** Takes what is known of a backing node now. Returns the line that it has a free slot for. */
+  set(id: string, after: BackingFacts | undefined): string | undefined {
+    const before = this.#backings.get(id);
+    if (before !== undefined) this.#open.get(lineOf(before))?.delete(id);
+    if (after === undefined) {
+      this.#backings.delete(id);
+      this.#launched.forget(id);
+      return undefined;
+    }
+    this.#backings.set(id, after);
+    for (const slot of after.taken) this.lost({ backing: id, slot });
+    if (!after.inUse || !after.open || after.ended !== undefined) return undefined;
+    if (freeSlots(after, after.slots).length === 0) return undefined;
+    const line = lineOf(after);
+    const open = this.#open.get(line) ?? new SortedQueue<string>(compareIds);
+    this.#open.set(line, open);
+    open.add(id);
+    return line;
+  }
+
+  /** The lowest free slot of the oldest backing node that takes any; it is promised to the request. */
+  promise(line: string, settings: SlotSettings, moment: Moment, request: string): PlannedSlot | undefined {
+    for (const backing of this.#open.get(line) ?? []) {
+      const facts = this.#backings.get(backing)!;
+      const age = this.#launched.age(backing, facts.launched * 1000, moment);
+      if (closedBecause(facts, settings, age) !== undefined) continue;
+      for (const slot of freeSlots(facts, settings.slots)) {
+        const key = keyOf({ backing, slot });
+        if (this.#promised.has(key)) continue;
+        this.#promised.set(key, request);
+        this.#promises.set(request, (this.#promises.get(request) ?? new Set()).add(key));
+        return { backing, slot, version: facts.version };
+      }
+    }
+    return undefined;
+  }
+
+  /** A promised slot is claimed by somebody, or was not claimed: it is promised to nobody. Returns the line of its backing node. */
+  lost(place: SlotPlace): string | undefined {
+    const key = keyOf(place);
+    const request = this.#promised.get(key);
+    if (request !== undefined) {
+      this.#promised.delete(key);
+      const all = this.#promises.get(request);
+      all?.delete(key);
+      if (all?.size === 0) this.#promises.delete(request);
+    }
+    const facts = this.#backings.get(place.backing);
+    return facts && lineOf(facts);
+  }
+
+  /** Notes that a launch waits. Returns its request as it stands in lines. */
+  want(want: Want, { id, record }: RequestEntry): Waiting {
+    const { relativePriority } = record;
+    const asking = this.#asking.get(id) ?? { waiter: { id, relativePriority, record }, wants: new Map() };
+    this.#asking.set(id, asking);
+    asking.wants.set(want.node, want);
+    this.#requestOf.set(want.node, id);
+    return asking.waiter;
+  }
+
+  /** Notes that it waits no longer; undefined: it did not. `last`: nor does any other launch of its request in that line. */
+  unwant(
+    node: string,
+  ): { readonly waiter: Waiting; readonly line: string; readonly last: boolean } | undefined {
+    const request = this.#requestOf.get(node);
+    if (request === undefined) return undefined;
+    const { waiter, wants } = this.#asking.get(request)!;
+    const line = lineOf(wants.get(node)!);
+    wants.delete(node);
+    this.#requestOf.delete(node);
+    if (wants.size === 0) this.#asking.delete(request);
+    return { waiter, line, last: this.wanted(request, line).length === 0 };
+  }
+
+  /** Launches of a request that wait, in one line or in all. */
+  wanted(request: string, line?: string): readonly Want[] {
+    const wants = [...(this.#asking.get(request)?.wants.values() ?? [])];
+    return line === undefined ? wants : wants.filter((want) => lineOf(want) === line);
+  }
+
+  /** Promises to a request that is not handled any more. Returns the lines of their backing nodes. */
+  forget(request: string): readonly string[] {
+    const places = [...(this.#promises.get(request) ?? [])].map(placeOf);
+    return places.flatMap((place) => this.lost(place) ?? []);
+  }
+
+  /** All promises, by slot, for checks. */
+  promised(): ReadonlyMap<string, string> {
+    return this.#promised;
+  }
+
+  /** All requests of which something is promised or wanted. */
+  requests(): readonly string[] {
+    return [...new Set([...this.#promises.keys(), ...this.#asking.keys()])];
+  }
+
+  /** Slots that nobody claimed, by line, for checks. */
+  free(): Readonly<Record<string, readonly string[]>> {
+    return Object.fromEntries(
+      [...this.#open].map(([line, ids]) => [line, [...ids]]).filter(([, ids]) => ids!.length > 0),
+    );
+  }
+}
+
+/** Why a backing node takes no more slots, though those that it has go on; undefined: it takes some. `age` in milliseconds. */
+export function closedBecause(
+  { ended, label }: BackingFacts,
+  settings: SlotSettings | undefined,
+  age: number,
+): string | undefined {
+  if (ended !== undefined) return ended;
+  if (settings === undefined) return `label ${label} is no longer in the configuration`;
+  return age > settings.maxAgeMs ? "it is older than max-age" : undefined;
+}
+
+/** Slots of a backing node that nobody has, lowest first. A label that was cut down since, to `offered`, offers fewer. */
+export function freeSlots({ slots, taken }: BackingFacts, offered: number): readonly number[] {
+  const all = Array.from({ length: Math.min(slots, offered) }, (_, slot) => slot);
+  return all.filter((slot) => !taken.has(slot));
+}
+
+/** The label that a backing request is for: its own note, or else what shares the backing label (as Nodepool's have none). */
+export function slotLabelOf(
+  request: RequestRecord,
+  labels: ReadonlyMap<string, SlotSettings>,
+): string | undefined {
+  const data = request.requestorData as { nodeyard?: { label?: unknown } } | null;
+  const noted = typeof data === "object" && data !== null ? data.nodeyard?.label : undefined;
+  if (typeof noted === "string") return noted;
+  for (const [label, { backingLabel }] of labels) if (backingLabel === request.nodeTypes[0]) return label;
+  return undefined;
+}
+
+/** What is known of a backing node changed. */
+export function onBacking(state: State, id: string, after: BackingFacts | undefined): void {
+  wakeLine(state, state.slots.set(id, after));
+}
+
+/** A slot for a launch that is accepted now, unless others wait for one; undefined: it has to wait, or needs none. */
+export function planSlot(
+  state: State,
+  turn: Turn,
+  provider: string,
+  label: string,
+  request: string,
+): PlannedSlot | undefined {
+  const settings = state.policy.providers.get(provider)?.slots?.get(label);
+  const line = lineOf({ provider, label });
+  if (settings === undefined || state.waits.line("slot", line).size > 0) return undefined;
+  return state.slots.promise(line, settings, momentOf(state, turn), request);
+}
+
+/** A launch has no slot: it waits for one at its request's place, and no newcomer is served before it. */
+export function onSlotWanted(state: State, turn: Turn, request: string, want: Want): void {
+  const entry = state.requests.get(request);
+  if (entry === undefined) return refuseSlot(turn, want.node, `request ${request}: it is gone`, true);
+  if (!isServed(state, want.provider)) return refuseSlot(turn, want.node, notServed(want.provider));
+  const line = lineOf(want);
+  state.waits.join("slot", line, state.slots.want(want, entry));
+  wakeLine(state, line);
+}
+
+/** A launch waits for a slot no longer. */
+export function onSlotLeft(state: State, node: string): void {
+  const left = state.slots.unwant(node);
+  if (left?.last === true) state.waits.leave("slot", left.line, left.waiter);
+}
+
+/** A promised slot was not claimed. */
+export function onSlotLost(state: State, place: SlotPlace): void {
+  wakeLine(state, state.slots.lost(place));
+}
+
+/** Nobody works on the request any more, nor on its launches. */
+export function forgetSlots(state: State, request: string): void {
+  for (const { node } of state.slots.wanted(request)) onSlotLeft(state, node);
+  for (const line of state.slots.forget(request)) wakeLine(state, line);
+}
+
+/** Launches of a request that is gone wait for nothing; as many as a backing request would have served lose their attempt with it. */
+export function onSlotRequest(
+  state: State,
+  turn: Turn,
+  id: string,
+  before: RequestEntry | undefined,
+  after: RequestEntry | undefined,
+): void {
+  if (after === undefined) {
+    for (const { node } of state.slots.wanted(id)) {
+      onSlotLeft(state, node);
+      refuseSlot(turn, node, `request ${id}: it is gone`, true);
+    }
+    return;
+  }
+  if (after.record.state !== "failed" || before?.record.state === "failed") return;
+  const provider = metastaticProviderOf(after.record.requestor);
+  const labels = state.policy.providers.get(provider ?? "")?.slots;
+  const label = labels && slotLabelOf(after.record, labels);
+  if (provider === undefined || labels === undefined || label === undefined) return;
+  const line = lineOf({ provider, label });
+  for (let count = labels.get(label)?.slots ?? 0; count > 0; count--) {
+    const want = firstIn(state, line);
+    if (want === undefined) return;
+    onSlotLeft(state, want.node);
+    refuseSlot(turn, want.node, `backing node failed: nobody could serve request ${id}`);
+  }
+}
+
+/** Pools came or went, or labels are cut in another way. */
+export function onSlotPolicy(state: State): void {
+  for (const line of state.waits.names("slot")) wakeLine(state, line);
+}
+
+/** Gives slots to the first in line, for as long as there are any. */
+export function serveSlots(state: State, turn: Turn, line: string): void {
+  for (let want = firstIn(state, line); want !== undefined; want = firstIn(state, line)) {
+    const { node, provider, label } = want;
+    const settings = state.policy.providers.get(provider)?.slots?.get(label);
+    if (!isServed(state, provider)) refuseSlot(turn, node, notServed(provider));
+    else {
+      const request = state.waits.line("slot", line).at(0)!.id;
+      const slot = settings && state.slots.promise(line, settings, momentOf(state, turn), request);
+      if (slot === undefined) return;
+      turn.actions.push({ type: "slot", node, slot });
+    }
+    onSlotLeft(state, node);
+  }
+}
+
+function firstIn(state: State, line: string): Want | undefined {
+  const first = state.waits.line("slot", line).at(0);
+  return first && state.slots.wanted(first.id, line)[0];
+}
+
+function refuseSlot(turn: Turn, node: string, why: string, gone = false): void {
+  turn.actions.push({ type: "slot", node, refused: { why, gone } });
+}
+
+/** Who serves a provider without a pool of ours does not see our claims: launchers of another kind keep theirs in memory. */
+function isServed(state: State, provider: string): boolean {
+  for (const { policy } of state.pools.values()) if (policy.provider === provider) return true;
+  return false;
+}
+
+function notServed(provider: string): string {
+  return `provider ${provider} is no longer served by this launcher`;
+}
+
+function wakeLine(state: State, line: string | undefined): void {
+  if (line !== undefined && state.waits.line("slot", line).size > 0) state.todo.slots.add(line);
+}
+
+function momentOf({ agesTrusted: trusted }: State, { now, steady }: Turn): Moment {
+  return { now, steady, trusted };
+}
+
+function lineOf({ provider, label }: Pick<BackingFacts, "provider" | "label">): string {
+  return JSON.stringify([provider, label]);
+}
+
+function keyOf({ backing, slot }: SlotPlace): string {
+  return `${backing}/${slot}`;
+}
+
+function placeOf(key: string): SlotPlace {
+  const [backing = "", slot] = key.split("/");
+  return { backing, slot: Number(slot) };
+}
+
+/** Ids have ten digits. */
+function compareIds(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
