@@ -5,22 +5,10 @@
  * absolute paths, versions per znode, sequence numbers from a counter per parent that counts every child ever made,
  * session-bound ("ephemeral") znodes without children, and commits that happen whole or not at all.
  */
+import type { Interest, Stat, TreeCacheChange, TreeCacheOptions } from "@nodeyard/zookeeper";
 
 /** What the tree says of a znode. Times are milliseconds of the tree's own clock. */
-export interface Stat {
-  readonly czxid: bigint;
-  readonly mzxid: bigint;
-  readonly pzxid: bigint;
-  readonly ctime: number;
-  readonly mtime: number;
-  readonly version: number;
-  readonly cversion: number;
-  readonly aversion: number;
-  /** Session that owns the znode; 0n for a durable one. */
-  readonly ephemeralOwner: bigint;
-  readonly dataLength: number;
-  readonly numChildren: number;
-}
+export type { Interest, Stat };
 
 export interface CreateOp {
   readonly op: "create";
@@ -88,41 +76,13 @@ export interface Session {
   readonly trustedUntil: number;
 }
 
-export type Change =
-  /** A znode is there. `data` and `stat` are present exactly for paths whose interest is "data". */
-  | { readonly type: "put"; readonly path: string; readonly data?: Uint8Array; readonly stat?: Stat }
-  | { readonly type: "remove"; readonly path: string }
-  /** Continuity is lost (disconnect, new session): what follows, up to `synced`, is the difference to what was told before. */
-  | { readonly type: "gap" }
-  /** All that was in the tree when the walk began has been told. */
-  | { readonly type: "synced" };
+/** What a feed reports: a znode is there or gone, continuity was lost (`gap`), all is reported (`synced`). */
+export type Change = TreeCacheChange;
 
-/** How much of a path a feed's owner wants: its data, only that it exists, or nothing. */
-export type Interest = "data" | "name" | "none";
-
-export interface FeedOptions {
-  /** Must be pure. "name" and "none" paths are never fetched. A path whose interest is "none" hides nothing beneath it. */
-  readonly interest: (path: string) => Interest;
-  /**
-   * Whether anything of interest can be beneath a path; absent: always. Must be pure. A walk does not list the children
-   * of a path for which it says no, which spares one read per leaf whose data is not fetched.
-   */
-  readonly descend?: (path: string) => boolean;
-  /**
-   * The names of the only children of `path` beneath which anything of interest can be, where the owner knows them; absent or
-   * undefined: any. Must be pure. A walk goes there without listing the children, which spares one read per record.
-   */
-  readonly only?: (path: string) => readonly string[] | undefined;
-  /**
-   * Called for each change, synchronously and in order; must not throw.
-   *
-   * Promised: per path versions grow; the last state always arrives; own writes arrive from their replies (before the
-   * writer's promise resolves), once, without a read. Not promised: states in between, or one moment for two paths.
-   */
-  readonly onChange: (change: Change) => void;
-  /** Reads in flight at most during walks (default 256; 1,024 is sensible for a first walk). */
-  readonly concurrency?: number;
-}
+/**
+ * Beside what a tree cache promises, own writes arrive from their replies (before the writer's promise resolves), once, without a read.
+ */
+export type FeedOptions = TreeCacheOptions;
 
 export interface Feed {
   /** Resolves when the first `synced` has been told; rejects when the feed is closed before. */

@@ -1,4 +1,5 @@
-export { OPEN_ACL, Permission } from "./client/requests.ts";
+export { multiResults } from "./client/multi.ts";
+export { multiOpRequest, OPEN_ACL, Permission } from "./client/requests.ts";
 export { connect, ZooKeeper } from "./client/zookeeper.ts";
 export { type ConnectionTarget, parseConnectionString } from "./connection-string.ts";
 export { SocketConnector, UnixConnector } from "./edge/socket-connector.ts";

@@ -1,22 +1,23 @@
 import { faultsIn, type Mutant } from "../mutant.ts";
 
 const TREE = "packages/tree/src";
+const CACHE = "packages/zookeeper/src/recipes/tree-cache";
 const RULES = "packages/nodeyard/test/rules";
 
 /** The feed of the tree, our own writes, and the view. */
 export const TREE_FAULTS: readonly Mutant[] = [
-  ...faultsIn(`${TREE}/feed/remote-feed.ts`, [
+  ...faultsIn(`${TREE}/remote/remote-feed.ts`, [
     {
       name: "events-beside-our-own-writes",
       breaks: "protocol: own writes",
-      find: 'if (this.#own.inFlight(path, type === "created")) this.#park(path);\n    else if',
-      put: "if",
+      find: 'if (!this.#own.inFlight(path, type === "created")) return false;',
+      put: "void type;\n    if (path !== undefined) return false;",
       tests: [`${RULES}/protocol-own-writes`, "packages/tree/test/feed/remote-feed"],
     },
     {
       name: "parked-events-are-lost",
       breaks: "protocol: own writes",
-      find: "this.#parked.delete(path);\n      this.#dirty(path);",
+      find: "this.#parked.delete(path);\n      this.dirty(path);",
       put: "this.#parked.delete(path);",
       tests: [`${RULES}/protocol-own-writes`, "packages/tree/test/feed/remote-feed"],
     },
@@ -24,15 +25,8 @@ export const TREE_FAULTS: readonly Mutant[] = [
       name: "unknown-outcomes-are-not-read",
       breaks: "protocol: own writes",
       find: 'else if (error?.outcome === "unknown" && !(op.op === "create" && op.sequential)) {',
-      put: 'else if (error?.outcome === "unknown" && this.#ended) {',
+      put: 'else if (error?.outcome === "unknown" && this.ended) {',
       tests: [`${RULES}/protocol-own-writes`, "packages/tree/test/feed/remote-feed"],
-    },
-    {
-      name: "no-gap-after-a-broken-connection",
-      breaks: "protocol: the feed of a tree",
-      find: 'else if (session.state !== "connected") this.#gap();',
-      put: "",
-      tests: [`packages/tree/test/memory/conformance`],
     },
     {
       name: "own-replies-change-nothing",
@@ -42,7 +36,16 @@ export const TREE_FAULTS: readonly Mutant[] = [
       tests: [`packages/tree/test/memory/conformance`],
     },
   ]),
-  ...faultsIn(`${TREE}/feed/reported-state.ts`, [
+  ...faultsIn(`${CACHE}/follower.ts`, [
+    {
+      name: "no-gap-after-a-broken-connection",
+      breaks: "protocol: the feed of a tree",
+      find: 'else if (session.state !== "connected") this.#gap();',
+      put: "",
+      tests: [`packages/tree/test/memory/conformance`],
+    },
+  ]),
+  ...faultsIn(`${CACHE}/reported-state.ts`, [
     {
       name: "versions-go-back",
       breaks: "protocol: the feed of a tree",

@@ -1,11 +1,8 @@
+import type { Source, SourceEvent } from "@nodeyard/zookeeper";
 import type { CallOptions, Op, OpResult, Session, Stat, TreeCapabilities } from "../contract.ts";
 import type { TreeError } from "../errors.ts";
 
-/** What a persistent recursive watch tells: the znode itself, never its list of children. */
-export interface PortEvent {
-  readonly type: "created" | "changed" | "deleted";
-  readonly path: string;
-}
+export type PortEvent = SourceEvent;
 
 /** Exactly one of the two is given, except where a read says that "not there" is an answer. */
 export type Reply<T> = (error: TreeError | undefined, value: T | undefined) => void;
@@ -26,7 +23,7 @@ export interface Found {
  *
  * Paths and sizes were checked by the caller. A reply may come before the call has returned.
  */
-export interface Port {
+export interface Port extends Source {
   readonly capabilities: TreeCapabilities;
   session(): Session;
   onSession(listener: (session: Session) => void): () => void;
@@ -41,10 +38,5 @@ export interface Port {
   /** Both undefined: there is no such znode. */
   children(path: string, reply: Reply<readonly string[]>, options?: CallOptions): void;
   sync(path: string, reply: Reply<true>, options?: CallOptions): void;
-  /**
-   * Tells everything that happens at and below `root`, which need not exist. `onReady` is called when the watch stands,
-   * and again whenever it stands anew after events may have been missed. The function ends it.
-   */
-  watch(root: string, onEvent: (event: PortEvent) => void, onReady: () => void): () => Promise<void>;
   close(): Promise<void>;
 }

@@ -15,11 +15,11 @@ import type {
 } from "../contract.ts";
 import { checkPath } from "../engine/index.ts";
 import { BadArguments, CallEnded, CommitFailed, NoNode, TreeClosed, TreeError } from "../errors.ts";
-import { RemoteFeed } from "../feed/remote-feed.ts";
 import { checkSize, describe } from "../request-size.ts";
 import { CallsUnderWay } from "../under-way.ts";
 import { OwnWrites } from "./own-writes.ts";
 import type { Port, Reply } from "./port.ts";
+import { RemoteFeed } from "./remote-feed.ts";
 
 const NOTHING = new Uint8Array(0);
 
@@ -129,7 +129,7 @@ export class RemoteTree implements Tree {
     checkPath(root, false);
     const feed: RemoteFeed = new RemoteFeed(this.#port, this.#own, root, options, {
       ...this.#options,
-      left: () => this.#feeds.delete(feed),
+      onEnd: () => this.#feeds.delete(feed),
     });
     this.#feeds.add(feed);
     feed.start();

@@ -1,15 +1,20 @@
 import type { Clock } from "@nodeyard/runtime";
-import { wire, type ZooKeeper } from "@nodeyard/zookeeper";
+import {
+  ClientSource,
+  MultiFailed,
+  multiOpRequest,
+  multiResults,
+  wire,
+  type ZooKeeper,
+} from "@nodeyard/zookeeper";
 import type { CallOptions, Op, OpResult, Session, Stat, TreeCapabilities } from "../contract.ts";
 import { parentOf } from "../engine/index.ts";
-import type { TreeError } from "../errors.ts";
+import { CommitFailed, type TreeError } from "../errors.ts";
 import type { Found, Port, PortEvent, Reply } from "../remote/port.ts";
 import { describe, requestBytes } from "../request-size.ts";
 import { ClockOffset, type Reading, readingOf } from "./clock-offset.ts";
 import { type ClientError, treeError } from "./errors.ts";
-import { multiRequest, requestOf } from "./requests.ts";
-import { multiError, multiResults } from "./results.ts";
-import { WatchKeeper } from "./watch-keeper.ts";
+import { commitResults } from "./results.ts";
 
 const { OpCode } = wire;
 /** Share of the session timeout for which locks are trusted after the last answered request (rule 1). */
@@ -20,7 +25,7 @@ export class ZooKeeperPort implements Port {
   readonly capabilities: TreeCapabilities;
   readonly #client: ZooKeeper;
   readonly #clock: Clock;
-  readonly #watches: WatchKeeper;
+  readonly #source: ClientSource;
   readonly #listeners = new Set<(session: Session) => void>();
   readonly #offset = new ClockOffset();
 
@@ -28,12 +33,12 @@ export class ZooKeeperPort implements Port {
     this.#client = client;
     this.#clock = clock;
     this.capabilities = { shared: true, durable: true, maxRequestBytes };
-    this.#watches = new WatchKeeper(client, clock);
-    client.onStatus((status) => {
+    client.onStatus(() => {
       const session = this.session();
       for (const tell of [...this.#listeners]) tell(session);
-      if (status.state === "connected") this.#watches.connected();
     });
+    // Behind the listeners: feeds know of the new session before their watches stand.
+    this.#source = new ClientSource(client);
   }
 
   session(): Session {
@@ -63,37 +68,15 @@ export class ZooKeeperPort implements Port {
   }
 
   get(path: string, reply: Reply<Found>, options?: CallOptions): void {
-    this.#client.submit(
-      { type: OpCode.getData, path, watch: false },
-      (error, found) => {
-        if (error === undefined) reply(undefined, found);
-        else this.#absent(error, "get", path, reply);
-      },
-      options,
-    );
+    this.#source.get(path, translated("get", path, reply), options);
   }
 
   stat(path: string, reply: Reply<Stat>, options?: CallOptions): void {
-    this.#client.submit(
-      { type: OpCode.exists, path, watch: false },
-      (error, found) => {
-        if (error === undefined) reply(undefined, (found as { readonly stat: Stat }).stat);
-        else this.#absent(error, "stat", path, reply);
-      },
-      options,
-    );
+    this.#source.stat(path, translated("stat", path, reply), options);
   }
 
   children(path: string, reply: Reply<readonly string[]>, options?: CallOptions): void {
-    this.#client.submit(
-      { type: OpCode.getChildren, path, watch: false },
-      (error, found) => {
-        if (error === undefined)
-          reply(undefined, (found as { readonly children: readonly string[] }).children);
-        else this.#absent(error, "children", path, reply);
-      },
-      options,
-    );
+    this.#source.children(path, translated("children", path, reply), options);
   }
 
   /**
@@ -103,7 +86,7 @@ export class ZooKeeperPort implements Port {
    */
   sync(path: string, reply: Reply<true>, options?: CallOptions): void {
     this.#client.submit(
-      multiRequest([{ op: "check", path }]),
+      { type: OpCode.multi, ops: [multiOpRequest({ op: "check", path })] },
       (error) => {
         if (error === undefined) reply(undefined, true);
         else reply(treeError(error, `sync ${path}`, path, 0, 0, "none"), undefined);
@@ -113,11 +96,11 @@ export class ZooKeeperPort implements Port {
   }
 
   watch(root: string, onEvent: (event: PortEvent) => void, onReady: () => void): () => Promise<void> {
-    return this.#watches.add(root, onEvent, onReady);
+    return this.#source.watch(root, onEvent, onReady);
   }
 
   close(): Promise<void> {
-    this.#watches.close();
+    this.#source.close();
     return this.#client.close();
   }
 
@@ -129,7 +112,7 @@ export class ZooKeeperPort implements Port {
     const sent = readingOf(this.#clock);
     this.#submit(
       [op],
-      requestOf(op),
+      () => multiOpRequest(op),
       (error, response) => {
         if (error !== undefined) {
           reply(this.#refusal(error, [op]), undefined);
@@ -152,24 +135,21 @@ export class ZooKeeperPort implements Port {
     const sent = readingOf(this.#clock);
     this.#submit(
       ops,
-      multiRequest(ops),
+      () => ({ type: OpCode.multi, ops: ops.map(multiOpRequest) }),
       (error, response) => {
         if (error !== undefined) {
           reply(this.#refusal(error, ops), undefined);
           return;
         }
         const { results } = response as { readonly results: readonly wire.MultiResult[] };
-        const refusal = multiError(ops, results, this.capabilities.maxRequestBytes);
-        if (refusal !== undefined) {
-          reply(refusal, undefined);
+        const client = this.#client;
+        const answered = multiResults(ops, results, client.lastZxid);
+        if (answered instanceof Error) {
+          reply(this.#refusal(answered, ops), undefined);
           return;
         }
-        const client = this.#client;
-        const done = multiResults(ops, results, {
-          zxid: client.lastZxid,
-          session: client.session.id,
-          now: Math.round(this.#clock.now() + this.#offset.value),
-        });
+        const now = Math.round(this.#clock.now() + this.#offset.value);
+        const done = commitResults(ops, answered, client.session.id, now);
         for (const result of done) {
           if (result.op !== "set") continue;
           this.#learn(result.stat.mtime, sent);
@@ -185,13 +165,13 @@ export class ZooKeeperPort implements Port {
   /** What cannot be encoded is a refusal like any other. */
   #submit(
     ops: readonly Op[],
-    request: Parameters<ZooKeeper["submit"]>[0],
+    request: () => Parameters<ZooKeeper["submit"]>[0],
     onReply: (error: ClientError | undefined, response: unknown) => void,
     reply: Reply<readonly OpResult[]>,
     options: CallOptions | undefined,
   ): void {
     try {
-      this.#client.submit(request, onReply, options);
+      this.#client.submit(request(), onReply, options);
     } catch (error) {
       reply(this.#refusal(error as ClientError, ops), undefined);
     }
@@ -199,17 +179,25 @@ export class ZooKeeperPort implements Port {
 
   /** A refused create means its parent: that is what is missing. */
   #refusal(error: ClientError, ops: readonly Op[]): TreeError {
+    if (error instanceof MultiFailed) {
+      const reason = this.#refusal(error.failure, [ops[error.index] as Op]);
+      return ops.length === 1 ? reason : new CommitFailed(error.index, reason);
+    }
     const op = ops[0] as Op;
     const path = error.code === "zookeeper.no_node" && op.op === "create" ? parentOf(op.path) : op.path;
     return treeError(error, describe(ops), path, requestBytes(ops), this.capabilities.maxRequestBytes);
   }
 
-  #absent<T>(error: ClientError, what: string, path: string, reply: Reply<T>): void {
-    if (error.code === "zookeeper.no_node") reply(undefined, undefined);
-    else reply(treeError(error, `${what} ${path}`, path, 0, 0), undefined);
-  }
-
   #learn(treeTime: number, sent: Reading): void {
     this.#offset.learn(treeTime, sent, readingOf(this.#clock));
   }
+}
+
+function translated<T>(
+  what: string,
+  path: string,
+  reply: Reply<T>,
+): (error: Error | undefined, value: T | undefined) => void {
+  return (error, value) =>
+    reply(error && treeError(error as ClientError, `${what} ${path}`, path, 0, 0), value);
 }

@@ -11,11 +11,13 @@ export {
   withdraw,
 } from "./line.ts";
 export { type HeldLock, LockLost, type LockOptions, LockTimeout, lock, tryLock } from "./lock.ts";
-export { openTreeCache } from "./tree-cache/tree-cache.ts";
+export { ClientSource } from "./tree-cache/client-source.ts";
+export { Follower, type FollowerOptions } from "./tree-cache/follower.ts";
+export { type CachedZnode, openTreeCache, type TreeCache } from "./tree-cache/tree-cache.ts";
 export type {
-  CachedZnode,
   Interest,
-  TreeCache,
+  Source,
+  SourceEvent,
   TreeCacheChange,
   TreeCacheOptions,
 } from "./tree-cache/types.ts";

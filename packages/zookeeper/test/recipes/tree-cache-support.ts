@@ -34,11 +34,11 @@ export class Traffic {
         },
       },
     });
-    const { get } = client;
-    client.get = (path, ...rest) => {
-      this.read.push(path);
-      return get.call(client, path, ...rest);
-    };
+    const { submit } = client;
+    client.submit = ((request: wire.Request, ...rest: [never]) => {
+      if (request.type === wire.OpCode.getData) this.read.push(request.path);
+      submit.call(client, request, ...rest);
+    }) as typeof submit;
     return client;
   }
 
@@ -90,14 +90,19 @@ export function texts(changes: readonly TreeCacheChange[], root: string): string
     if (change.type === "gap" || change.type === "synced") return change.type;
     const path = change.path.slice(root.length + 1);
     if (change.type === "remove") return `remove ${path}`;
-    return change.data === undefined ? `put ${path}` : `put ${path}=${change.data.toString()}`;
+    return change.data === undefined ? `put ${path}` : `put ${path}=${text(change.data)}`;
   });
 }
 
 /** What the cache holds, as text. */
 export function contents(cache: TreeCache): Record<string, string | null> {
   const found = [...cache.entries()].map(
-    ([path, { data }]) => [path.slice(cache.root.length + 1), data?.toString() ?? null] as const,
+    ([path, { data }]) =>
+      [path.slice(cache.root.length + 1), data === undefined ? null : text(data)] as const,
   );
   return Object.fromEntries(found.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function text(data: Uint8Array): string {
+  return Buffer.from(data).toString();
 }

@@ -2,7 +2,7 @@
 export type Read = (done: () => void) => void;
 
 /**
- * The reads of one feed: a bounded number in flight, those for live events first and in their order, the walk's behind
+ * The reads of one cache: a bounded number in flight, those for live events first and in their order, the walk's behind
  * them. A path that waits for its turn is read once, however many events asked for it.
  */
 export class Reads {

@@ -1,6 +1,5 @@
-import type { Clock, Timer } from "@nodeyard/runtime";
-import type { Watch, WatchEvent, ZooKeeper } from "@nodeyard/zookeeper";
-import type { PortEvent } from "../remote/port.ts";
+import type { Timer, Watch, WatchEvent, ZooKeeperClient } from "../../types.ts";
+import type { SourceEvent } from "./types.ts";
 
 /** Time until a watch that a server refused to set is asked for again. */
 const RETRY_MS = 1_000;
@@ -20,16 +19,14 @@ interface Kept {
  * those that never stood, because the connection broke meanwhile, are asked for again here.
  */
 export class WatchKeeper {
-  readonly #client: ZooKeeper;
-  readonly #clock: Clock;
+  readonly #client: ZooKeeperClient;
   readonly #kept = new Set<Kept>();
 
-  constructor(client: ZooKeeper, clock: Clock) {
+  constructor(client: ZooKeeperClient) {
     this.#client = client;
-    this.#clock = clock;
   }
 
-  add(root: string, onEvent: (event: PortEvent) => void, onReady: () => void): () => Promise<void> {
+  add(root: string, onEvent: (event: SourceEvent) => void, onReady: () => void): () => Promise<void> {
     const kept: Kept = {
       root,
       onReady,
@@ -75,7 +72,7 @@ export class WatchKeeper {
     } catch {
       // Asked for again with the next connection; where this one stands, after a while.
       if (!kept.ended)
-        kept.timer = this.#clock.setTimer(RETRY_MS, () => void this.#set(kept), { background: true });
+        kept.timer = this.#client.clock.setTimer(RETRY_MS, () => void this.#set(kept), { background: true });
     } finally {
       kept.setting = false;
     }

@@ -1,4 +1,5 @@
-import type { Change, FeedOptions, Interest, Stat } from "../contract.ts";
+import type { Stat } from "../../wire/messages.ts";
+import type { Interest, TreeCacheChange, TreeCacheOptions } from "./types.ts";
 
 interface Known {
   mzxid: bigint;
@@ -7,14 +8,14 @@ interface Known {
   walk: number;
 }
 
-/** What was reported to a feed's owner. All reports pass through here, so that versions of a path never go back. */
+/** What was reported to a cache's owner. All reports pass through here, so that versions of a path never go back. */
 export class ReportedState {
   readonly #interest: (path: string) => Interest;
-  readonly #onChange: (change: Change) => void;
+  readonly #onChange: (change: TreeCacheChange) => void;
   readonly #known = new Map<string, Known>();
   #walk = 0;
 
-  constructor(options: FeedOptions) {
+  constructor(options: TreeCacheOptions) {
     this.#interest = options.interest;
     this.#onChange = options.onChange;
   }

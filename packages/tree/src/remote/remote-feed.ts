@@ -1,0 +1,80 @@
+import type { Clock, Random } from "@nodeyard/runtime";
+import { Follower } from "@nodeyard/zookeeper";
+import type { Feed, FeedOptions, Op, OpResult } from "../contract.ts";
+import { NotAllowed, TreeClosed, type TreeError } from "../errors.ts";
+import type { OwnWrites } from "./own-writes.ts";
+import type { Port, PortEvent } from "./port.ts";
+
+const NOTHING = new Uint8Array(0);
+
+/**
+ * The tree cache of the ZooKeeper client, over any connection, to which our own writes are known: they are taken from their replies,
+ * without a read (docs/contract/write-order.md, "Own writes"). It never gets two contradicting states of a path: while a write of ours
+ * is in flight on it, events on it are parked.
+ */
+export class RemoteFeed extends Follower implements Feed {
+  readonly #own: OwnWrites;
+  /** Paths with events that wait for replies to writes of ours, and the last write that was begun before the first event. */
+  readonly #parked = new Map<string, number>();
+
+  constructor(
+    port: Port,
+    own: OwnWrites,
+    root: string,
+    feed: FeedOptions,
+    options: {
+      readonly clock: Clock;
+      readonly random: Random;
+      readonly resyncSpreadMs: number;
+      readonly onEnd: () => void;
+    },
+  ) {
+    super(port, root, feed, {
+      ...options,
+      closed: () => new TreeClosed(`the feed of ${root}`),
+      isForbidden: (error) => error instanceof NotAllowed,
+    });
+    this.#own = own;
+  }
+
+  /** A write of ours was answered: with results, or with the error that leaves us to find out. */
+  ownWrite(ops: readonly Op[], results: readonly OpResult[] | undefined, error: TreeError | undefined): void {
+    if (this.ended) return;
+    for (let index = 0; index < ops.length; index++) {
+      const op = ops[index] as Op;
+      if (op.op === "check") continue;
+      const result = results?.[index];
+      const path = result?.op === "create" ? result.path : op.path;
+      if (!this.covers(path)) continue;
+      if (result !== undefined) {
+        // What is parked was before the reply on the wire, so the reply knows better.
+        this.#parked.delete(path);
+        this.#apply(path, op, result);
+      } else if (error?.outcome === "unknown" && !(op.op === "create" && op.sequential)) {
+        this.dirty(path);
+      }
+    }
+    for (const [path, write] of this.#parked) {
+      if (this.#own.inFlight(path, true, write)) continue;
+      this.#parked.delete(path);
+      this.dirty(path);
+    }
+  }
+
+  /** Later events on the path do not make the first one wait longer: once its time has come the newest state is read. */
+  protected override parks({ type, path }: PortEvent): boolean {
+    if (!this.#own.inFlight(path, type === "created")) return false;
+    if (!this.#parked.has(path)) this.#parked.set(path, this.#own.last);
+    return true;
+  }
+
+  protected override onGap(): void {
+    this.#parked.clear();
+  }
+
+  #apply(path: string, op: Op, result: OpResult): void {
+    if (result.op === "delete") this.gone(path);
+    else if (result.op !== "check" && op.op !== "delete" && op.op !== "check")
+      this.put(path, op.data ?? NOTHING, result.stat);
+  }
+}

@@ -1,0 +1,72 @@
+import { NoNode } from "../../errors.ts";
+import type { OnReply, OpOptions, ZooKeeperClient } from "../../types.ts";
+import type { ReadRequest, Request, ResponseTo, Stat } from "../../wire/messages.ts";
+import { OpCode } from "../../wire/op-code.ts";
+import type { Source } from "./types.ts";
+import { WatchKeeper } from "./watch-keeper.ts";
+
+/** A client as what caches follow. One serves any number of them. */
+export class ClientSource implements Source {
+  readonly #client: ZooKeeperClient;
+  readonly #watches: WatchKeeper;
+  readonly #unsubscribe: () => void;
+
+  constructor(client: ZooKeeperClient) {
+    this.#client = client;
+    this.#watches = new WatchKeeper(client);
+    this.#unsubscribe = client.onStatus(({ state }) => {
+      if (state === "connected") this.#watches.connected();
+    });
+  }
+
+  session(): ReturnType<Source["session"]> {
+    return this.#client.session;
+  }
+
+  onSession(listener: Parameters<Source["onSession"]>[0]): () => void {
+    return this.#client.onStatus(listener);
+  }
+
+  get(path: string, reply: Parameters<Source["get"]>[1], options?: OpOptions): void {
+    this.#read({ type: OpCode.getData, path, watch: false }, (found) => found, reply, options);
+  }
+
+  stat(path: string, reply: Parameters<Source["stat"]>[1], options?: OpOptions): void {
+    this.#read({ type: OpCode.exists, path, watch: false }, statOf, reply, options);
+  }
+
+  children(path: string, reply: Parameters<Source["children"]>[1], options?: OpOptions): void {
+    this.#read({ type: OpCode.getChildren, path, watch: false }, childrenOf, reply, options);
+  }
+
+  watch(...args: Parameters<Source["watch"]>): ReturnType<Source["watch"]> {
+    return this.#watches.add(...args);
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#watches.close();
+  }
+
+  /** That there is no such znode is an answer. */
+  #read<R extends ReadRequest & Request, T>(
+    request: R,
+    map: (response: ResponseTo<R["type"]>) => T,
+    reply: (error: Error | undefined, value: T | undefined) => void,
+    options: OpOptions | undefined,
+  ): void {
+    const onReply: OnReply<R> = (error, response) => {
+      if (error === undefined) reply(undefined, map(response as ResponseTo<R["type"]>));
+      else reply(error instanceof NoNode ? undefined : error, undefined);
+    };
+    this.#client.submit(request, onReply, options);
+  }
+}
+
+function statOf(response: { readonly stat: Stat }): Stat {
+  return response.stat;
+}
+
+function childrenOf(response: { readonly children: readonly string[] }): readonly string[] {
+  return response.children;
+}
