@@ -166,6 +166,25 @@ test("text that is no database at all is refused", async () => {
   await expect(open()).rejects.toMatchObject({ code: "tree.store_damaged" });
 });
 
+test("no backup fails, nor holds commits up until it ends, while there are always writes", async () => {
+  const { store } = await open();
+  const large = Array.from({ length: 3000 }, (_, i) => row(`/w${i}`, "w".repeat(1000)));
+  await store.commit(batch(1n, large));
+  let zxid = 2n;
+  for (let i = 0; i < 20; i++) {
+    const ends: string[] = [];
+    const copied = store.backup(join(folder, `copy${i}.sqlite`)).then(() => ends.push("copy"));
+    while (!ends.includes("copy")) {
+      const commits = Array.from({ length: 4 }, () => store.commit(batch(zxid++, [row("/x", "w")])));
+      await Promise.all(commits);
+      ends.push("commits");
+    }
+    await copied;
+    expect(ends[0]).toBe("commits");
+  }
+  await store.close();
+});
+
 test("a backup made under writes is whole, and opening it jumps the epoch", async () => {
   const { store } = await open();
   await store.commit(batch(41n, [row("/a", "x")]));

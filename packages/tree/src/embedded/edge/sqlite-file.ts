@@ -108,12 +108,15 @@ export class SqliteFile {
       );
   }
 
-  /** Copies the file while it is in use; the copy appears at `path` whole, durable and marked as a copy. */
-  async backup(path: string): Promise<void> {
+  /**
+   * Copies the file while it is in use; the copy appears at `path` whole, durable and marked as a copy. `between` is called between the
+   * steps of the copy, and may commit; a commit at any other time until it resolves may make it fail.
+   */
+  async backup(path: string, between: () => void): Promise<void> {
     const partial = `${path}.partial`;
     rmSync(partial, { force: true });
     try {
-      await copyOnline(this.#db, partial, { rate: 256 });
+      await copyOnline(this.#db, partial, { rate: 256, progress: between });
       const copy = new DatabaseSync(partial);
       try {
         copy.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");

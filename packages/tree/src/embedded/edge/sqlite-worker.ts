@@ -29,14 +29,36 @@ function start(): void {
 }
 
 function serve(file: SqliteFile): void {
-  parentPort?.on("message", (message: ToWorker) => {
-    if (message.type === "backup") {
-      file.backup(message.path).then(
-        () => tell({ type: "backup" }),
-        (error: unknown) => tell({ type: "backup", error: textOf(error) }),
-      );
-      return;
+  let copies = Promise.resolve();
+  let copying = false;
+  let held: ToWorker[] = [];
+  const takeHeld = (): void => {
+    const messages = held;
+    held = [];
+    for (const message of messages) take(message);
+  };
+  const copy = async (path: string): Promise<void> => {
+    copying = true;
+    let error: string | undefined;
+    try {
+      await file.backup(path, takeHeld);
+    } catch (failure) {
+      error = textOf(failure);
     }
+    copying = false;
+    takeHeld();
+    tell({ type: "backup", ...(error !== undefined && { error }) });
+  };
+  parentPort?.on("message", (message: ToWorker) => {
+    if (message.type === "backup") copies = copies.then(() => copy(message.path));
+    // A copy fails when one of its steps, which another thread does, meets a transaction: those come between the steps.
+    else if (message.type === "commit" && copying) held.push(message);
+    else {
+      takeHeld();
+      take(message);
+    }
+  });
+  const take = (message: ToWorker): void => {
     // After one failed write nothing may follow: what came later may build on what was lost.
     if (broken !== undefined && message.type === "commit") {
       tell({ type: "commit", error: broken });
@@ -53,7 +75,7 @@ function serve(file: SqliteFile): void {
       broken = textOf(error);
       tell({ type: message.type, error: broken });
     }
-  });
+  };
 }
 
 start();
