@@ -2,7 +2,7 @@ import type { AppliedWrite } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
 import type { Replay } from "./replay.ts";
 import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
-import { LATE_MS, type Moment, momentOf, passed } from "./time.ts";
+import { LATE_MS, type Moment, momentOf, passed, saidAt } from "./time.ts";
 
 interface Held {
   /** Undefined: until somebody ends it. */
@@ -28,13 +28,15 @@ export class HoldLengths implements Rule {
       const seconds = (after!.data.hold_expiration as number | null) ?? 0;
       this.#held.set(id, {
         forMs: seconds > 0 ? seconds * 1000 : undefined,
-        since: isRepeated && held ? held.since : now,
+        since:
+          isRepeated && held ? held.since : saidAt((after!.data.state_time as number) * 1000, write, replay),
       });
     } else if (held !== undefined && stateOf(after) !== "hold") {
       this.#held.delete(id);
       if (!isLauncher(write.client)) return;
       const ms = passed(held.since, now);
-      if (held.forMs === undefined || Math.ceil(ms) < held.forMs)
+      const off = replay.believed.get(write.client) ?? 0;
+      if (held.forMs === undefined || Math.ceil(ms) + off < held.forMs)
         throw new Broken(
           "a hold lasts its time",
           write,

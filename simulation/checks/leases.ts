@@ -2,14 +2,11 @@ import type { AppliedWrite, Op } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
 import type { Replay } from "./replay.ts";
 import { isLauncher, type Rule } from "./rule.ts";
-import { LATE_MS, type Moment, momentOf, passed } from "./time.ts";
+import { LATE_MS, type Moment, momentOf, passed, saidAt } from "./time.ts";
 
 const LEASE = /^\/nodeyard\/leases\/([^/]+)$/;
 /** The client writes into the owner for how long it asked: `cli@for-5000`. */
 const FOR = /@for-(\d+)$/;
-
-/** Between request and record, at most, milliseconds. */
-const UNDER_WAY_MS = 60_000;
 
 interface Open {
   readonly forMs: number;
@@ -65,11 +62,9 @@ export class LeaseLengths implements Rule {
 }
 
 /** Counted from the client's request, a little before its record existed. */
-function askedAt(op: Extract<Op, { op: "create" }>, write: AppliedWrite, { now }: Replay): Moment {
+function askedAt(op: Extract<Op, { op: "create" }>, write: AppliedWrite, replay: Replay): Moment {
   const { created } = JSON.parse(Buffer.from(op.data ?? "").toString()) as { created: number };
-  const since = write.at - created;
-  // A lost call is repeated late: the clock may have been set in between, and then proves nothing.
-  return { tree: created, steady: since < 0 || since > UNDER_WAY_MS ? now : now - since };
+  return saidAt(created, write, replay);
 }
 
 const ENDED = { state: "released", owner: "" };

@@ -42,10 +42,10 @@ describe("a hold of ten seconds", () => {
     const made = handMade();
     made.does(0, "setup", makes(NODE, { state: "in-use" }));
     made.does(
-      1_000,
+      1_005,
       "zuul",
       locks("z"),
-      sets(NODE, { state: "hold", hold_expiration: seconds }),
+      sets(NODE, { state: "hold", state_time: 1, hold_expiration: seconds }),
       unlocks("z"),
     );
     return made;

@@ -11,6 +11,16 @@ export function momentOf(write: AppliedWrite, { now }: Replay): Moment {
   return { tree: write.at, steady: now };
 }
 
+/** A lost call is repeated for at most this long, milliseconds. */
+const UNDER_WAY_MS = 60_000;
+
+/** The moment that a client's record names, a little before the write of that record was carried out. */
+export function saidAt(said: number, write: AppliedWrite, { now }: Replay): Moment {
+  const since = write.at - said;
+  // A lost call is repeated late: the clock may have been set in between, and then proves nothing.
+  return { tree: said, steady: since < 0 || since > UNDER_WAY_MS ? now : now - since };
+}
+
 /** The greater of the times passed by both clocks: a wait by either clock is not early. */
 export function passed(since: Moment, until: Moment): number {
   return Math.max(until.tree - since.tree, until.steady - since.steady);

@@ -154,8 +154,15 @@ export const FENCES: readonly Mutant[] = [
     {
       name: "only-the-first-step-is-guarded",
       breaks: "rule 1",
-      find: "yield next.value;\n      await before();",
-      put: "yield next.value;",
+      find: "yield step.value;\n        step = await next();",
+      put: "yield step.value;\n        step = await steps.next();",
+      tests: [`${RULES}/rule-01-effects`],
+    },
+    {
+      name: "a-step-begins-after-its-run-was-abandoned",
+      breaks: "rule 1",
+      find: "      context.signal.throwIfAborted();\n      return steps.next();",
+      put: "      return steps.next();",
       tests: [`${RULES}/rule-01-effects`],
     },
     {

@@ -1,4 +1,4 @@
-import type { Step } from "@nodeyard/driver";
+import type { Step, StepContext } from "@nodeyard/driver";
 import type { Clock } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import type { View } from "../view/index.ts";
@@ -52,23 +52,32 @@ function whole(parts: Parts, held: Held): Promise<void> {
   });
 }
 
-/** The same steps, each preceded by `before`: a step is an effect. */
-export async function* guarded<T>(
-  steps: AsyncGenerator<Step, T, void>,
+/**
+ * The same steps, each preceded by `before`: a step is an effect. None begins after the run was abandoned, which does not wait for
+ * `before` longer than for a driver.
+ */
+export function guarded<T>(
+  start: (context: StepContext) => AsyncGenerator<Step, T, void>,
   before: () => Promise<void>,
-): AsyncGenerator<Step, T, void> {
-  try {
-    await before();
-    let next = await steps.next();
-    while (!next.done) {
-      yield next.value;
+): (context: StepContext) => AsyncGenerator<Step, T, void> {
+  return async function* (context) {
+    const steps = start(context);
+    const next = async () => {
       await before();
-      next = await steps.next();
+      context.signal.throwIfAborted();
+      return steps.next();
+    };
+    try {
+      let step = await next();
+      while (!step.done) {
+        yield step.value;
+        step = await next();
+      }
+      return step.value;
+    } finally {
+      await steps.return(undefined as T);
     }
-    return next.value;
-  } finally {
-    await steps.return(undefined as T);
-  }
+  };
 }
 
 /** What ended a run of steps, when it was not the driver's doing. */

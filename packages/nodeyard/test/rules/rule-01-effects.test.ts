@@ -1,4 +1,4 @@
-import type { Step } from "@nodeyard/driver";
+import { runSteps, type Step } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { seededRandom, sleep, VirtualClock } from "@nodeyard/runtime";
 import type { Session, SessionState, Tree } from "@nodeyard/tree";
@@ -134,13 +134,38 @@ describe("rule 1: before an outside effect", () => {
       }
     }
     let allowed = 2;
-    const run = guarded(steps(), async () => {
+    const run = guarded(steps, async () => {
       if (allowed-- <= 0) throw new FenceLost("it");
-    });
+    })({ signal: new AbortController().signal, externalId: null });
     await run.next();
     await run.next();
     await expect(run.next()).rejects.toBeInstanceOf(FenceLost);
     expect(entered).toEqual(["one", "two", "closed"]);
+  });
+
+  test("no step begins once the run was abandoned, however late what precedes it resolves", async () => {
+    const entered: string[] = [];
+    async function* steps(): AsyncGenerator<Step, void, void> {
+      yield { step: "one", deadlineMs: 1_000 };
+      entered.push("one");
+    }
+    const slow = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    slow[0]!.resolve();
+    let waits = 0;
+    const stop = new AbortController();
+    const clock = new VirtualClock();
+    const run = runSteps(
+      guarded(steps, () => slow[waits++]!.promise),
+      { clock, signal: stop.signal, externalId: null, save: async () => {} },
+    );
+    run.catch(() => undefined);
+    await clock.advance(1);
+    stop.abort(new Error("given up"));
+    await clock.advance(60_000);
+    await expect(run).rejects.toThrow("given up");
+    slow[1]!.resolve();
+    await clock.advance(1);
+    expect(entered).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { type ExternalId, type ImageTag, runSteps } from "@nodeyard/driver";
+import { type ExternalId, type ImageTag, runSteps, type StepContext } from "@nodeyard/driver";
 import { beforeEffect, guarded, type Held } from "../../coordination/index.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 
@@ -11,12 +11,16 @@ export async function removeFromCloud(
   externalId: ExternalId | null,
   signal: AbortSignal,
 ): Promise<void> {
-  await runSteps((step) => guarded(provider.store.remove(tag, step), () => beforeEffect(context, held)), {
-    clock: context.clock,
-    signal,
-    externalId,
-    save: async () => {},
-  });
+  const remove = (step: StepContext) => provider.store.remove(tag, step);
+  await runSteps(
+    guarded(remove, () => beforeEffect(context, held)),
+    {
+      clock: context.clock,
+      signal,
+      externalId,
+      save: async () => {},
+    },
+  );
 }
 
 /** What a record may hold of it: other shapes than ids are of no cloud. */

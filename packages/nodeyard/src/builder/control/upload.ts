@@ -1,4 +1,10 @@
-import { formatTemplate, type ImageTag, runSteps, type UploadOrder } from "@nodeyard/driver";
+import {
+  formatTemplate,
+  type ImageTag,
+  runSteps,
+  type StepContext,
+  type UploadOrder,
+} from "@nodeyard/driver";
 import { encodeImageUpload, type ImageBuildRecord, newImageUpload, paths } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { ignoreExisting, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
@@ -113,8 +119,9 @@ async function carryOut(
   try {
     const order = orderOf(context, job, work, tag);
     log.info({ ...about, name: order.name, bytes: file.size }, "upload started");
+    const upload = (step: StepContext) => provider.store.upload(order, step);
     const externalId = await runSteps(
-      (step) => guarded(provider.store.upload(order, step), () => beforeEffect(context, record.held)),
+      guarded(upload, () => beforeEffect(context, record.held)),
       {
         clock,
         signal,

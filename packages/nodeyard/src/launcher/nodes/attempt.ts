@@ -58,7 +58,7 @@ export async function attemptLaunch(
       driver.capabilities.backing === true
         ? createInSlot(context, pool.open, node, order, step, slot)
         : provider.create(order, step);
-    const machine = await runSteps((step) => guarded(create(step), before), {
+    const machine = await runSteps(guarded(create, before), {
       clock: context.clock,
       signal: limit.signal,
       externalId: node.record.externalId,

@@ -28,7 +28,7 @@ export async function removeMachine(
   const limit = deadline(context.clock, ATTEMPT_MS, late, parent);
   const trace = new StepTrace(context, subject);
   try {
-    await runSteps((step) => guarded(remove(step), before), {
+    await runSteps(guarded(remove, before), {
       clock: context.clock,
       signal: limit.signal,
       externalId: node.record.externalId,
