@@ -36,9 +36,13 @@ export class StoredTimes {
     return found;
   }
 
-  /** What is stored as `instant` has just happened before our eyes, whatever time it is to its writer. */
-  saw(key: string, instant: number | null, { now, steady, trusted }: Moment): void {
-    this.#known.set(key, { instant, steady, now: trusted ? now : Number.POSITIVE_INFINITY });
+  /** What is stored as `instant` is `aheadMs` from now, whatever time it is to its writer: it has just been written before our eyes. */
+  saw(key: string, instant: number | null, { now, steady, trusted }: Moment, aheadMs = 0): void {
+    this.#known.set(key, {
+      instant,
+      steady: steady + aheadMs,
+      now: trusted ? now + aheadMs : Number.POSITIVE_INFINITY,
+    });
   }
 
   /** How long ago that was, milliseconds: as long as either clock says. */

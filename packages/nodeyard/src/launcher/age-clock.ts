@@ -44,6 +44,11 @@ export class AgeClock {
     return this.#stored.read(key, instant, this.moment(), aheadMs);
   }
 
+  /** What was stored under `key` just now is `aheadMs` from now, whatever time it is to its writer. */
+  saw(key: string, instant: number, aheadMs: number): void {
+    this.#stored.saw(key, instant, this.moment(), aheadMs);
+  }
+
   /** How long ago an instant in the record of a node or request was, by id: as long as either clock says, milliseconds. */
   age(id: string, instant: number): number {
     return this.#stored.age(`age ${id}`, instant, this.moment());

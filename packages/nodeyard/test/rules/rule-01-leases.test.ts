@@ -1,4 +1,5 @@
 import { type Lease, leaseRequestor, paths } from "@nodeyard/model";
+import type { Clock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { askForNodes, releaseLease } from "../../src/operations/index.ts";
 import { handles, leaseOf } from "./lease-world.ts";
@@ -105,4 +106,22 @@ describe("leases", () => {
     await world.run(300_000);
     await world.until("it ended", () => leaseOf(world, asked.id) === undefined);
   });
+
+  test.each([-300_000, 300_000])(
+    "last as long as was asked for, by a client whose clock is %i ms off",
+    async (off) => {
+      const world = new World();
+      await world.start("a", launcherConfig([fakeProvider()]));
+      await world.run(1_000);
+      const clock: Clock = Object.create(world.clock, { now: { value: () => world.clock.now() + off } });
+      const { id } = await world.settle(
+        askForNodes({ ...handles(world), clock }, { labels: ["small"], owner: "me", forMs: 60_000 }),
+      );
+      await granted(world, id);
+      await world.run(50_000);
+      expect(leaseOf(world, id)?.state).toBe("granted");
+      await world.run(20_000);
+      expect(leaseOf(world, id)).toBeUndefined();
+    },
+  );
 });

@@ -37,9 +37,11 @@ export class LeaseKeeper {
   }
 
   onEvent(event: ViewEvent): void {
-    if (event.type === "own" && event.path.startsWith(`${LEASES}/`))
-      this.#controllers.wake(event.path.slice(LEASES.length + 1));
-    else if (event.type === "request") {
+    if (event.type === "own" && event.path.startsWith(`${LEASES}/`)) {
+      const id = event.path.slice(LEASES.length + 1);
+      if (event.before === undefined && event.after !== undefined) this.#begins(id, event.after);
+      this.#controllers.wake(id);
+    } else if (event.type === "request") {
       const lease = leaseIdOf(event.after?.record.requestor ?? event.before?.record.requestor ?? null);
       if (lease !== undefined) this.#controllers.wake(lease);
     } else if (event.type === "complete" && event.complete) this.sweep();
@@ -101,6 +103,13 @@ export class LeaseKeeper {
   #left({ id, created, expires }: Lease): number {
     const { ages, clock } = this.#context;
     return ages.stored(leasePath(id), expires, expires - created) - clock.monotonic();
+  }
+
+  /** It was made before our eyes: it runs from now on, whatever time it is to its client or to the server that stored it. */
+  #begins(id: string, entry: OwnEntry): void {
+    const { ages, view } = this.#context;
+    const lease = view.complete ? this.#decode(id, entry) : undefined;
+    if (lease !== undefined) ages.saw(leasePath(id), lease.expires, lease.expires - lease.created);
   }
 
   #decode(id: string, entry: OwnEntry): Lease | undefined {
