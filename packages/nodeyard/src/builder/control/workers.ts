@@ -159,7 +159,10 @@ export class Workers {
   #failed(what: string, key: string, error: unknown): void {
     const { log, counters, random } = this.#context;
     const about = { [what]: key, error: messageOf(error) };
-    if (error instanceof FenceLost || isInterrupted(error)) log.warn(about, `the ${what} was given up`);
+    // What does not end in time when the builder stops loses its tree.
+    const stops = this.#options.signal.aborted;
+    if (stops || error instanceof FenceLost || isInterrupted(error))
+      log.warn(about, `the ${what} was given up`);
     else {
       counters.add("builder.unexpected", 1, { place: what });
       log.error(about, `the ${what} was aborted`);
