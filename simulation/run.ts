@@ -1,4 +1,4 @@
-import { checkImages, imagesWithoutRecord } from "./builder/index.ts";
+import { checkImages, imagesWithoutRecord, readyBuilds } from "./builder/index.ts";
 import { Broken } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
 import { checkEnd, checkVerdicts, describe } from "./end.ts";
@@ -135,6 +135,9 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   // An idle node may have reached its maximum age just now, and be locked or replaced.
   for (let waited = 0; !isSettled(scene) && waited < REPLACED_MS; waited += 1_000) await advance(1_000);
   checkEnd(scene, lines);
+  // Builds that failed in a row are tried again after a pause that may be longer than all that was waited for.
+  for (let waited = 0; readyBuilds(scene.images).length === 0 && waited < PATIENCE_MS; waited += 10_000)
+    await advance(10_000);
   for (let waited = 0; imagesWithoutRecord(scene).length > 0 && waited < IMAGE_LEAKS_MS; waited += 10_000)
     await advance(10_000);
   checkImages(scene);

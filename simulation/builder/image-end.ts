@@ -33,7 +33,7 @@ export function checkImages(scene: ImageScene): void {
   for (const [path, { state, externalId }] of images.uploads)
     if (state === "ready" && !whole.has(String(externalId)))
       throw new Broken("a ready upload has an image", undefined, `${path}: ${externalId}`);
-  const ready = [...images.builds].flatMap(([path, { state }]) => (state === "ready" ? [idOf(path)] : []));
+  const ready = readyBuilds(images);
   if (ready.length === 0) throw new Broken("an image is built", undefined, "no build is ready");
   const kept = builders.disks.flatMap((disk) => disk.inspect().builds);
   for (const build of ready)
@@ -57,6 +57,10 @@ export function checkImages(scene: ImageScene): void {
         `${name}: ${JSON.stringify(log.lines.filter(({ level }) => level === "error" || level === "warn").slice(-8))}`,
       );
   }
+}
+
+export function readyBuilds({ builds }: ImageCheck): readonly string[] {
+  return [...builds].flatMap(([path, { state }]) => (state === "ready" ? [idOf(path)] : []));
 }
 
 function idOf(path: string): string {
