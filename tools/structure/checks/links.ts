@@ -19,7 +19,13 @@ const LINK = /\]\(([^)\s]+)\)/g;
 /** A path of this repository in running text, from the root. */
 const NAMED = /`((?:bench|docs|elements|examples|packages|simulation|testing|tools)\/[\w./-]+)`/g;
 
-/** Links between pages lead to pages and headings that exist; paths in pages exist. External links are not tried. */
+/** A link of one name, or of a class and its member, to a source: [`Loop.push`](loop.ts). */
+const DECLARED = /\[`(#?\w+(?:\.#?\w+)*)`\]\(([^)\s#]+\.ts)\)/g;
+
+/**
+ * Links between pages lead to pages and headings that exist; paths in pages exist, and a source declares what a link to it names. External
+ * links are not tried.
+ */
 export function checkLinks({ root }: Workspace): Finding[] {
   const pages = globSync(PAGES, { cwd: root, exclude: (path) => path.includes("node_modules") });
   return pages.sort().flatMap((path) => brokenIn(root, path));
@@ -35,7 +41,13 @@ function brokenIn(root: string, path: string): Finding[] {
     const named = [...text.matchAll(NAMED)].flatMap(([, file]) =>
       existsSync(join(root, file!)) ? [] : [`names ${file}, which does not exist`],
     );
-    return [...links, ...named].map(
+    const lacking = [...text.matchAll(DECLARED)].flatMap(([, name, target]) => {
+      const file = join(root, dirname(path), target!);
+      return isFileName(name!) || !existsSync(file) || declares(readFileSync(file, "utf8"), name!)
+        ? []
+        : [`links ${name} to ${target}, which does not declare it`];
+    });
+    return [...links, ...named, ...lacking].map(
       (message): Finding => ({ rule: "link", severity: "error", path, line: index + 1, message }),
     );
   });
@@ -50,4 +62,19 @@ function problemOf(root: string, path: string, target: string): string | undefin
   return headingsOf(page)!.some((heading) => anchorOf(heading) === anchor)
     ? undefined
     : "has no such heading";
+}
+
+function isFileName(name: string): boolean {
+  return name.endsWith(".ts");
+}
+
+/** Whether a source declares a name of the top level, or `Class.member`. */
+function declares(source: string, name: string): boolean {
+  const [top = "", member] = name.split(".");
+  const isThere = (pattern: string) => new RegExp(pattern, "m").test(source);
+  return (
+    isThere(`^(?:export )?(?:async )?(?:function\\*?|class|const|interface|type) ${top}\\b`) &&
+    (member === undefined ||
+      isThere(`^  (?:(?:async|static|get|protected|override|readonly) )*\\*?${member}(?:<[^(]*>)?[(:=? ]`))
+  );
 }

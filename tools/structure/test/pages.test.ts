@@ -27,6 +27,19 @@ describe("paths that a page names", () => {
   });
 });
 
+describe("what a link to a source names", () => {
+  it("is declared there; file names and phrases are not tried", () => {
+    const source =
+      "export class One {\n  async two() {}\n  #three() {}\n}\nfunction* four() {\n  five();\n}\n";
+    const names = ["One", "One.two", "One.#three", "four", "one.ts", "any words", "One.four", "five"];
+    const page = names.map((name) => `[\`${name}\`](one.ts)`).join(" ");
+    expect(findingsIn({ "docs/a.md": page, "docs/one.ts": source })).toEqual([
+      "link docs/a.md:1 links One.four to one.ts, which does not declare it",
+      "link docs/a.md:1 links five to one.ts, which does not declare it",
+    ]);
+  });
+});
+
 describe("what comments cite", () => {
   const pages = { "docs/a.md": "# Title\n\n## One part\n" };
   const source = (...lines: string[]) => ({ ...pages, "tools/one.ts": `${lines.join("\n")}\n` });
