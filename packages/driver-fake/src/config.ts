@@ -81,6 +81,7 @@ export interface FakeProviderOwn extends Omit<ReturnType<typeof fakeSection.defa
 /** `fake-ipv6-network-name` and `no-auto-ip-network-name` shape the addresses. */
 export type FakePoolOwn = Values<typeof poolTable>;
 
+/** What a label says to the fake driver alone. */
 export interface FakeLabelOwn {
   /** What one node takes beside `instances: 1`. */
   readonly cores: number;
@@ -89,9 +90,12 @@ export interface FakeLabelOwn {
   /** Properties of the image; `SHOULD_FAIL: "true"` makes every launch fail. */
   readonly imageProperties: Readonly<Record<string, string>>;
 }
+/** A compiled pool of the fake driver. */
 export type FakePoolConfig = PoolConfig<FakePoolOwn, FakeLabelOwn>;
+/** A compiled provider of the fake driver. */
 export type FakeProviderConfig = ProviderConfig<FakeProviderOwn, FakePoolOwn, FakeLabelOwn>;
 
+/** The keys of a fake provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const fakeConfig = driverConfig("fake", table, (provider, context): FakeProviderConfig => {
   const lists = compileImages(provider, context, {
     diskimage: ({ meta }) => meta,

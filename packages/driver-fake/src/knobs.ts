@@ -116,10 +116,12 @@ const knobTable = {
   }).as("consistencyDelayMs"),
 };
 
+/** What the fake cloud does: quota, zones, latencies in milliseconds, and faults. */
 export interface FakeKnobs extends Values<typeof knobTable> {
   /** Whether a create that is repeated with its tag makes a second machine, as clouds do that know no idempotency tokens. */
   readonly repeatsCreates: boolean;
 }
+/** Shares of calls that fail, by call, from 0 to 1. */
 export type ErrorRates = FakeKnobs["errors"];
 /** Calls that fail from now on, counted down by each; Infinity: always. */
 export type FaultCounts = FakeKnobs["faults"];

@@ -98,7 +98,10 @@ export interface OpenstackProviderOwn
   /** What a provider's `diskimages` entries say for launches, by name. */
   readonly diskimages: ReadonlyMap<string, { readonly configDrive: boolean | null }>;
 }
+/** What a pool says to the openstack driver alone. */
 export type OpenstackPoolOwn = Values<typeof poolTable>;
+
+/** What a label says to the openstack driver alone. */
 export interface OpenstackLabelOwn extends Omit<Values<typeof labelTable>, "networks">, ImageFacts {
   /** MiB; 0: the name alone counts. */
   readonly minRam: number;
@@ -106,13 +109,16 @@ export interface OpenstackLabelOwn extends Omit<Values<typeof labelTable>, "netw
   /** Empty: the default of the cloud. */
   readonly networks: readonly string[];
 }
+/** A compiled pool of the openstack driver. */
 export type OpenstackPoolConfig = PoolConfig<OpenstackPoolOwn, OpenstackLabelOwn>;
+/** A compiled provider of the openstack driver. */
 export type OpenstackProviderConfig = ProviderConfig<
   OpenstackProviderOwn,
   OpenstackPoolOwn,
   OpenstackLabelOwn
 >;
 
+/** The keys of an openstack provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const openstackConfig = driverConfig(
   "openstack",
   table,

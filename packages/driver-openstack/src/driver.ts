@@ -18,6 +18,7 @@ export interface OpenstackHost {
   hasIpv6(): boolean;
 }
 
+/** The driver over a given machine. Providers with the same credentials share one session with the cloud. */
 export function createOpenstackDriver(host: OpenstackHost): Driver<OpenstackProviderConfig> {
   const credentials = new Credentials((tls) => host.connect(tls));
   return {

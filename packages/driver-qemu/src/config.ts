@@ -177,8 +177,10 @@ export interface QemuLabelOwn extends Values<typeof labelTable> {
   readonly authorizedKeys: readonly string[];
 }
 export type QemuPoolConfig = PoolConfig<undefined, QemuLabelOwn>;
+/** A compiled provider of the qemu driver. */
 export type QemuProviderConfig = ProviderConfig<QemuProviderOwn, undefined, QemuLabelOwn>;
 
+/** The keys of a qemu provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const qemuConfig = driverConfig("qemu", table, (provider, context): QemuProviderConfig => {
   const none: Pick<QemuLabelOwn, "file" | "boot"> = { file: null, boot: null };
   const images = compileImages(provider, context, {

@@ -108,6 +108,7 @@ export interface MachineAt {
 export interface SliverProviderOwn extends Pick<Values<typeof table>, "signingKeys" | "epoch"> {
   readonly machines: readonly MachineAt[];
 }
+/** What a label says to the sliver driver alone. */
 export interface SliverLabelOwn {
   /** What a sliver of the label is given; the manager's defaults for what is absent. */
   readonly rspec: Amounts;
@@ -119,9 +120,12 @@ export interface SliverLabelOwn {
   /** Its slivers lend their caps to each other while nobody uses them. */
   readonly lends: boolean;
 }
+/** A compiled pool of the sliver driver. */
 export type SliverPoolConfig = PoolConfig<undefined, SliverLabelOwn>;
+/** A compiled provider of the sliver driver. */
 export type SliverProviderConfig = ProviderConfig<SliverProviderOwn, undefined, SliverLabelOwn>;
 
+/** The keys of a sliver provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const sliverConfig = driverConfig("sliver", table, (provider, context): SliverProviderConfig => {
   const { signingKeys, epoch } = provider;
   const pools = compilePools(provider, (pool) => ({

@@ -48,10 +48,14 @@ const hostTable = {
 
 /** One host of a pool; (name, username, connection.port) is unique in the provider. */
 export type StaticHost = Values<typeof hostTable>;
+
+/** What a pool says to the static driver alone. */
 export interface StaticPoolOwn {
   readonly hosts: readonly StaticHost[];
 }
+/** A compiled pool of the static driver. */
 export type StaticPoolConfig = PoolConfig<StaticPoolOwn>;
+/** A compiled provider of the static driver. */
 export type StaticProviderConfig = ProviderConfig<Readonly<Record<string, never>>, StaticPoolOwn>;
 
 const poolTable = { ...poolKeys({}), nodes: entries(section(hostTable), "The hosts.") };

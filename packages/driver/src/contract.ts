@@ -81,12 +81,14 @@ export interface Backings {
   /** Has it take no more slots. Idempotent. */
   retire(id: string, why: string): Promise<void>;
   /**
-   * Nodes that have a slot there, by the tree itself; with `how` it also reads how each is used, else it says "between". A slot is taken before `create` and freed after `remove`, so
-   * that what a machine was seen to have before the call, and whose node is missing here, is left over.
+   * Nodes that have a slot there, by the tree itself; with `how` it also reads how each is used, else it says "between". A slot is taken
+   * before `create` and freed after `remove`, so that what a machine was seen to have before the call, and whose node is missing here, is
+   * left over.
    */
   uses(id: string, how: boolean): Promise<ReadonlyMap<string, NodeUse>>;
 }
 
+/** A node that has a slot, or had one when its launch was cut off, and the backing nodes on which it may have left something. */
 export interface SlotOwner {
   readonly label: string;
   /** The `notes` of its label when it got its slot. */
@@ -146,6 +148,7 @@ export interface CreateOrder {
   readonly slot?: GivenSlot;
 }
 
+/** The slot that a launch has been given: it is claimed in the tree already. */
 export interface GivenSlot {
   readonly backing: BackingNode;
   /** The backing node as a machine, which is what the slot's own user gets where the driver separates nothing. */

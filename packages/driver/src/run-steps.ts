@@ -12,6 +12,7 @@ export interface Step {
   readonly save?: { readonly externalId?: ExternalId };
 }
 
+/** What the runner hands to a driver's steps. */
 export interface StepContext {
   /** Every await inside a step must end when this aborts. */
   readonly signal: AbortSignal;

@@ -81,6 +81,7 @@ export function slotPlace({ driverData }: Pick<NodeRecord, "driverData">): SlotP
   return typeof slot === "number" && Number.isInteger(slot) && slot >= 0 ? { backing, slot } : undefined;
 }
 
+/** What the `driver_data` of a node says of its slot, as Nodepool writes it. */
 export function slotData(
   node: { readonly id: string; readonly pool: string; readonly provider: string },
   place: SlotPlace,
@@ -105,10 +106,12 @@ export function withoutPlace({ driverData }: Pick<NodeRecord, "driverData">): ob
   return { ...(driverData as object), backing_node: null };
 }
 
+/** Path under which claims of a backing node stand. Without it no slot of the node can be claimed. */
 export function slotsFolder(backing: string): string {
   return `${SLOTS}/${backing}`;
 }
 
+/** Path of the claim of a slot; who creates it has the slot. */
 export function claimPath(backing: string, name: string | number): string {
   return `${SLOTS}/${backing}/${name}`;
 }
@@ -128,6 +131,7 @@ export function folderProvider(data: Uint8Array): string | null {
   return textMember(data, "provider");
 }
 
+/** Data of a claim: the node that has the slot. */
 export function encodeClaim(node: string): Uint8Array {
   return Buffer.from(JSON.stringify({ v: VERSION, node }));
 }
@@ -155,6 +159,7 @@ export type SlotsPath =
   | { readonly kind: "retired"; readonly backing: string }
   | { readonly kind: "claim"; readonly backing: string; readonly name: string };
 
+/** What a path below the folder of slots is; undefined for all others. */
 export function slotsPath(path: string): SlotsPath | undefined {
   if (!path.startsWith(`${SLOTS}/`)) return undefined;
   const [backing, name, ...more] = path.slice(SLOTS.length + 1).split("/");

@@ -10,6 +10,7 @@ import type { Interest, Stat, TreeCacheChange, TreeCacheOptions } from "@nodeyar
 /** What the tree says of a znode. Times are milliseconds of the tree's own clock. */
 export type { Interest, Stat };
 
+/** Makes a znode; refused with NodeExists, or with NoNode where the parent is missing. */
 export interface CreateOp {
   readonly op: "create";
   /** With `sequential`, ten digits are appended; the path may then end in "/". */
@@ -19,6 +20,7 @@ export interface CreateOp {
   readonly sequential?: boolean;
 }
 
+/** Replaces the data of a znode; refused with NoNode or BadVersion. */
 export interface SetOp {
   readonly op: "set";
   readonly path: string;
@@ -27,6 +29,7 @@ export interface SetOp {
   readonly version?: number;
 }
 
+/** Removes a znode; refused with NoNode, BadVersion or NotEmpty. */
 export interface DeleteOp {
   readonly op: "delete";
   readonly path: string;
@@ -40,14 +43,17 @@ export interface CheckOp {
   readonly version?: number;
 }
 
+/** One part of a commit, which is carried out whole or not at all. */
 export type Op = CreateOp | SetOp | DeleteOp | CheckOp;
 
+/** What one part of a commit did. */
 export type OpResult =
   | { readonly op: "create"; readonly path: string; readonly stat: Stat }
   | { readonly op: "set"; readonly stat: Stat }
   | { readonly op: "delete" }
   | { readonly op: "check" };
 
+/** Results of a commit, in the order and with the kinds of its parts. */
 export type CommitResult<T extends readonly Op[]> = {
   readonly [K in keyof T]: Extract<OpResult, { readonly op: T[K] extends Op ? T[K]["op"] : never }>;
 };
@@ -58,6 +64,7 @@ export interface CallOptions {
   readonly deadlineMs?: number;
 }
 
+/** What is known of the session. What depends on it, such as a lock, is certain only while it is "connected" (rule 1). */
 export type SessionState = "connecting" | "connected" | "suspended" | "expired" | "closed";
 
 /**
@@ -84,6 +91,7 @@ export type Change = TreeCacheChange;
  */
 export type FeedOptions = TreeCacheOptions;
 
+/** The changes of a subtree, told to one listener: per path versions grow and the last state arrives; states in between may be skipped. */
 export interface Feed {
   /** Resolves when the first `synced` has been told; rejects when the feed is closed before. */
   readonly synced: Promise<void>;

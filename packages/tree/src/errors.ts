@@ -13,30 +13,35 @@ export class TreeError extends NodeyardError {
   }
 }
 
+/** The znode, or the parent of one to be created, does not exist. Nothing was changed. */
 export class NoNode extends TreeError {
   constructor(path: string, cause?: unknown) {
     super("tree.no_node", `${path} does not exist`, { cause });
   }
 }
 
+/** A znode to be created is there already. Nothing was changed. */
 export class NodeExists extends TreeError {
   constructor(path: string, cause?: unknown) {
     super("tree.node_exists", `${path} exists already`, { cause });
   }
 }
 
+/** Somebody else wrote since the version that the operation names. Read again, and decide anew. */
 export class BadVersion extends TreeError {
   constructor(path: string, cause?: unknown) {
     super("tree.bad_version", `${path} was changed by someone else in the meantime`, { cause });
   }
 }
 
+/** A znode with children is not deleted. Children may have come since they were listed. */
 export class NotEmpty extends TreeError {
   constructor(path: string, cause?: unknown) {
     super("tree.not_empty", `${path} still has children`, { cause });
   }
 }
 
+/** Only znodes that outlive their session can have children. */
 export class NoChildrenForEphemerals extends TreeError {
   constructor(path: string, cause?: unknown) {
     super(
@@ -47,6 +52,7 @@ export class NoChildrenForEphemerals extends TreeError {
   }
 }
 
+/** The operation cannot be carried out as it is written. Repeating it does not help. */
 export class BadArguments extends TreeError {
   constructor(path: string, why: string, cause?: unknown) {
     super("tree.bad_arguments", `${JSON.stringify(path)}: ${why}`, { cause });
@@ -64,6 +70,7 @@ export class TooLarge extends TreeError {
   }
 }
 
+/** An access list, which others have set on the znode, denies the operation. */
 export class NotAllowed extends TreeError {
   constructor(path: string, cause?: unknown) {
     super("tree.not_allowed", `${path}: this session has no right to do that`, { cause });
@@ -98,6 +105,7 @@ export class CallEnded extends TreeError {
   }
 }
 
+/** The tree, or a feed of it, was closed by its own process. */
 export class TreeClosed extends TreeError {
   constructor(what: string, outcome: Outcome = "none", cause?: unknown) {
     super("tree.closed", `${what}: the tree is closed`, { outcome, cause });

@@ -18,11 +18,13 @@ interface ContendOptions {
   readonly createParent?: "never" | "parent-only";
 }
 
+/** How a lock is tried that is not waited for. */
 export interface TryLockOptions extends ContendOptions, CallOptions {
   /** The first broken connection ends the attempt; it rejects when its contender is out of the line. Default: it is made again. */
   readonly once?: boolean;
 }
 
+/** How long a lock is waited for; milliseconds. */
 export interface LockOptions extends ContendOptions {
   readonly clock: Clock;
   /** Limit for the whole attempt; default 60,000. */

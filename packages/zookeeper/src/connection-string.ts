@@ -6,6 +6,7 @@ export interface HostAndPort {
   readonly port: number;
 }
 
+/** What a connection string names: servers, tried in an order drawn by chance, and the path that stands for "/". */
 export interface ConnectionTarget {
   readonly hosts: readonly HostAndPort[];
   /** Absolute path without a trailing "/", or empty. */

@@ -1,5 +1,6 @@
 /** What the client takes from the machine, each of it replaceable. Defaults live in `edge/`. */
 
+/** A timer that was set; cancelling one that has fired does nothing. */
 export interface Timer {
   cancel(): void;
 }
@@ -11,6 +12,7 @@ export interface Clock {
   setTimer(ms: number, fn: () => void, options?: { readonly background?: boolean }): Timer;
 }
 
+/** Chance, passed in so that a simulation can repeat it. */
 export interface Random {
   /** Uniform in [0, 1). */
   float(): number;

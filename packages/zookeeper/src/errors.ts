@@ -3,6 +3,7 @@ import { ErrorCode } from "./wire/op-code.ts";
 /** Whether an operation that failed may have been applied by the server all the same. */
 export type Outcome = "none" | "unknown";
 
+/** What an error says besides its code and message. `outcome` says whether the operation may have been carried out. */
 export interface ErrorDetails {
   readonly outcome?: Outcome;
   readonly cause?: unknown;
@@ -34,30 +35,35 @@ function where(details: ErrorDetails): string {
   return path === undefined ? op : `${op} ${path}`;
 }
 
+/** The znode, or the parent of one to be created, does not exist. Nothing was changed. */
 export class NoNode extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
     super("zookeeper.no_node", `${where(details)}: the znode does not exist`, details);
   }
 }
 
+/** A znode to be created is there already. Nothing was changed. */
 export class NodeExists extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
     super("zookeeper.node_exists", `${where(details)}: the znode exists already`, details);
   }
 }
 
+/** Somebody else wrote since the version that the operation names. Read again, and decide anew. */
 export class BadVersion extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
     super("zookeeper.bad_version", `${where(details)}: the znode has a different version`, details);
   }
 }
 
+/** A znode with children is not deleted. Children may have come since they were listed. */
 export class NotEmpty extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
     super("zookeeper.not_empty", `${where(details)}: the znode still has children`, details);
   }
 }
 
+/** Only znodes that outlive their session can have children. */
 export class NoChildrenForEphemerals extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
     super(
@@ -68,18 +74,21 @@ export class NoChildrenForEphemerals extends ZooKeeperError {
   }
 }
 
+/** The access list of the znode, or of its parent, denies the operation to the identities of this connection. */
 export class NoAuth extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
     super("zookeeper.no_auth", `${where(details)}: the access list does not allow it`, details);
   }
 }
 
+/** An access list is empty, or has a scheme or identity that the server does not know. */
 export class InvalidAcl extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
     super("zookeeper.invalid_acl", `${where(details)}: the server refuses this access list`, details);
   }
 }
 
+/** The operation cannot be carried out as it is written, for instance on an invalid path. Repeating it does not help. */
 export class BadArguments extends ZooKeeperError {
   constructor(why: string, details: ErrorDetails = {}) {
     super("zookeeper.bad_arguments", `${where(details)}: ${why}`, details);
@@ -97,12 +106,14 @@ export class TooLarge extends ZooKeeperError {
   }
 }
 
+/** A watch to be removed is not set on the server. */
 export class NoWatcher extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
     super("zookeeper.no_watcher", `${where(details)}: the server knows of no such watch`, details);
   }
 }
 
+/** The server has no such operation, or has it switched off (TTL znodes). */
 export class Unimplemented extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
     super("zookeeper.unimplemented", `${where(details)}: this server does not know the operation`, details);
@@ -116,6 +127,7 @@ export class NotReadOnly extends ZooKeeperError {
   }
 }
 
+/** A quota on bytes or znodes of a subtree, which ZooKeeper 3.7 and newer can enforce, refuses the write. */
 export class QuotaExceeded extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
     super("zookeeper.quota_exceeded", `${where(details)}: a quota of the tree is used up`, details);
@@ -154,6 +166,7 @@ export class AuthFailed extends ZooKeeperError {
   }
 }
 
+/** No reply came before the deadline of the operation. If it was sent, a write may have been carried out (`outcome`). */
 export class DeadlineExceeded extends ZooKeeperError {
   constructor(ms: number, details: ErrorDetails = {}) {
     super("zookeeper.deadline_exceeded", `${where(details)}: no reply within ${Math.round(ms)} ms`, details);
@@ -174,6 +187,7 @@ export class QueueFull extends ZooKeeperError {
   }
 }
 
+/** The client was closed by its own process; it does not come back. */
 export class Closed extends ZooKeeperError {
   constructor(details: ErrorDetails = {}) {
     super("zookeeper.closed", `${where(details)}: the client is closed`, details);

@@ -8,6 +8,7 @@ export type * from "./environment.ts";
 /** PEM text, or bytes of it. */
 export type Pem = string | Uint8Array;
 
+/** TLS with the server; certificates and keys as PEM text. */
 export interface TlsOptions {
   /** Authorities that the server's certificate must chain to; default: the system's. */
   readonly ca?: Pem | readonly Pem[];
@@ -21,16 +22,19 @@ export interface TlsOptions {
   readonly serverName?: string;
 }
 
+/** User and password of SASL DIGEST-MD5. */
 export interface Credentials {
   readonly username: string;
   readonly password: string;
 }
 
+/** An identity for `addauth`, sent again with each connection: scheme `digest`, `auth` "user:password". */
 export interface AuthInfo {
   readonly scheme: string;
   readonly auth: string | Uint8Array;
 }
 
+/** How a client connects, and its bounds; times in milliseconds. */
 export interface ZooKeeperOptions {
   /** What to ask the server for; it may clamp. Default 10,000. */
   readonly sessionTimeoutMs?: number;
@@ -85,6 +89,7 @@ export interface Counters {
   readonly connections: number;
 }
 
+/** What the client knows of its session. Locks and ephemeral znodes are certain while it is "connected", and over from "expired" on. */
 export type SessionState =
   /** No session yet, or none again after an expiry. */
   | "connecting"
@@ -113,6 +118,7 @@ export interface SessionInfo {
   readonly lastAnsweredSentAt: number;
 }
 
+/** The state of connection and session, told with each change. `epoch` grows by one with each new session. */
 export interface Status {
   readonly state: SessionState;
   readonly epoch: number;
@@ -127,6 +133,7 @@ export interface Status {
   readonly cause?: Error;
 }
 
+/** What happened to a watched path; "data" and "children" say that there is something new to read. */
 export type WatchEventType =
   | "created"
   | "deleted"
@@ -135,6 +142,7 @@ export type WatchEventType =
   /** The session expired, or the client was closed: a one-shot watch will not fire any more. */
   | "lost";
 
+/** An event of a watch, with the path below the chroot. It has no data: what is there now has to be read. */
 export interface WatchEvent {
   readonly type: WatchEventType;
   readonly path: string;
@@ -145,6 +153,10 @@ export interface WatchEvent {
 /** Called in the order of the wire, before any later reply is handed out. It must not throw. */
 export type WatchListener = (event: WatchEvent) => void;
 
+/**
+ * "persistent" reports one znode and changes of its list of children; "persistent-recursive" reports a whole subtree, without lists of
+ * children.
+ */
 export type WatchMode = "persistent" | "persistent-recursive";
 
 /** A persistent watch. It survives reconnects and expiry (events in between are missed: resync on "connected"). */
@@ -156,6 +168,7 @@ export interface Watch {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** What every operation takes. */
 export interface OpOptions {
   /** Time from now until the operation fails with DeadlineExceeded; default `operationTimeoutMs`. */
   readonly deadlineMs?: number;
@@ -164,11 +177,13 @@ export interface OpOptions {
   readonly epoch?: number;
 }
 
+/** What reads take. */
 export interface ReadOptions extends OpOptions {
   /** A one-shot watch: called once, at the next change that this read would see. */
   readonly watch?: WatchListener;
 }
 
+/** What kind of znode is made. */
 export interface CreateOptions extends OpOptions {
   /** Default false. Ends with the session. */
   readonly ephemeral?: boolean;
@@ -182,33 +197,39 @@ export interface CreateOptions extends OpOptions {
   readonly acl?: readonly Acl[];
 }
 
+/** What `set` and `delete` take; a version that does not match is refused with BadVersion. */
 export interface VersionOptions extends OpOptions {
   /** The version the znode must have; default: any. */
   readonly version?: number;
 }
 
+/** A znode that was made. */
 export interface Created {
   /** With the digits of a sequential create. */
   readonly path: string;
   readonly stat: Stat;
 }
 
+/** A znode as it was read, in one moment. */
 export interface Data {
   readonly data: Buffer;
   readonly stat: Stat;
 }
 
+/** The list of a znode's children, with the Stat of the znode. */
 export interface Children {
   /** Names, in no order. */
   readonly children: readonly string[];
   readonly stat: Stat;
 }
 
+/** Who may do what with a znode; `stat.aversion` is what a change of it names. */
 export interface AccessList {
   readonly acl: readonly Acl[];
   readonly stat: Stat;
 }
 
+/** One part of a multi, which is carried out whole or not at all. */
 export type MultiOp =
   | ({ readonly op: "create"; readonly path: string; readonly data?: Uint8Array } & Omit<
       CreateOptions,
@@ -228,10 +249,12 @@ export type MultiOpResult =
   | { readonly op: "delete" }
   | { readonly op: "check" };
 
+/** One part of a read of several znodes in one round trip. */
 export type MultiReadOp =
   | { readonly op: "get"; readonly path: string }
   | { readonly op: "children"; readonly path: string };
 
+/** The answer to one part; an error of one part leaves the others as they are. */
 export type MultiReadResult =
   | { readonly op: "get"; readonly data: Buffer; readonly stat: Stat }
   | { readonly op: "children"; readonly children: readonly string[] }

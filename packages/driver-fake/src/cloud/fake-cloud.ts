@@ -6,6 +6,7 @@ import { type FakeImage, type ImageEvent, Images } from "./images.ts";
 import { decodeEvent, type Journal } from "./journal.ts";
 import { type CloudEvent, type FakeServer, type Fate, Servers, type Status } from "./servers.ts";
 
+/** What a fake cloud runs on. Clouds of several processes are one if they share a journal. */
 export interface CloudOptions {
   readonly clock: Clock;
   /** Gives machines their ids; must differ between processes that share a journal. */
@@ -14,6 +15,7 @@ export interface CloudOptions {
   readonly journal?: Journal;
 }
 
+/** What a create asks the fake cloud for. */
 export interface NewServer {
   readonly name: string;
   readonly tag: Tag | null;

@@ -36,6 +36,7 @@ interface Entry {
   keepsRecord: boolean;
 }
 
+/** Life of a fake machine: BUILD becomes ACTIVE or ERROR, and each may become DELETED. */
 export type Status = "BUILD" | "ACTIVE" | "ERROR" | "DELETED";
 
 /**

@@ -9,6 +9,7 @@ export const SERVICES = {
   "block-storage": ["block-storage", "volumev3", "block-store", "volume"],
 } as const;
 
+/** The services that are looked for in the catalog. */
 export type ServiceName = keyof typeof SERVICES;
 
 export type Interface = "public" | "internal" | "admin";

@@ -8,6 +8,7 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
 }
 
+/** A response, read whole. */
 export interface HttpResponse {
   readonly status: number;
   /** Names in lower case; the first value of each. */

@@ -19,6 +19,10 @@ export interface Enrolled {
   readonly notes: readonly string[];
 }
 
+/**
+ * The settings that `sliver-enrol` reads on its machine: the wish, the keys that it is to trust with all rotations, and who may log in to
+ * the control account.
+ */
 export function enrolSettings(wish: EnrolWish, keys: SigningKeys, controlKey: string): string {
   const rotations = keys.rotations.map(({ signed }) => signed);
   return JSON.stringify({ v: 1, ...wish, keySet: keys.keySet, rotations, controlKeys: [controlKey] });

@@ -12,6 +12,7 @@ const TRACES = ["/etc/nodeyard-sliver", "/usr/lib/nodeyard-sliverd", "/var/lib/n
 const CLEAN_UP_MS = 15_000;
 const NODE_FLAGS = "--disable-warning=ExperimentalWarning";
 
+/** What `install` needs to make a machine a sliver host. */
 export interface InstallOrder {
   readonly remote: Remote;
   readonly bundle: Bundle;
@@ -44,6 +45,7 @@ export async function installSliverd(order: InstallOrder): Promise<Enrolled> {
   }
 }
 
+/** What `uninstall` needs to make a sliver host a plain machine again. */
 export interface UninstallOrder {
   readonly remote: Remote;
   /** Asked for where the machine's own programs do not run: its enrolment was cut off, or they are damaged. */

@@ -7,6 +7,7 @@ import { RateLimiter } from "../limits/rate-limiter.ts";
 import { adapterProvider } from "./provider.ts";
 import type { AdapterOf } from "./types.ts";
 
+/** What makes a driver of adapters: name, configuration, and how its state machines are driven. */
 export interface AdapterDriverOptions<Config extends ProviderConfig> {
   /** What `driver:` in the configuration calls it. */
   readonly name: string;

@@ -39,6 +39,7 @@ export interface Adapter {
   stop?(): Promise<void>;
 }
 
+/** What machine to make; `metadata` goes with it to the cloud, so that it can be found again. */
 export interface MachineOrder extends Omit<CreateOrder, "tag"> {
   readonly metadata: Metadata;
 }
@@ -87,6 +88,7 @@ export interface Instance {
   readonly hostKeys?: readonly string[];
 }
 
+/** Something that exists in the cloud. Whose it is follows from its metadata. */
 export interface AdapterResource {
   /** Alphanumeric, singular; "image" for what `uploadImage` made. */
   readonly type: string;
@@ -94,11 +96,13 @@ export interface AdapterResource {
   readonly metadata: Metadata;
 }
 
+/** What an adapter is given of its surroundings. */
 export interface AdapterContext extends DriverContext {
   /** One turn for each call to the cloud: the provider's `rate`. */
   readonly limiter: RateLimiter;
 }
 
+/** Makes the adapter of one provider; what it throws is why the provider could not be opened. */
 export type AdapterOf<Config extends ProviderConfig> = (
   config: Config,
   context: AdapterContext,

@@ -15,6 +15,7 @@ export interface Connection {
   readonly port: number;
 }
 
+/** A label of a pool as drivers get it: checked, with defaults filled in, times in milliseconds. `own` is the driver's part. */
 export interface LabelConfig<Own = unknown> {
   readonly name: string;
   /** False: the node is ready as soon as the driver says so; nothing is scanned. */
@@ -35,6 +36,7 @@ export interface LabelConfig<Own = unknown> {
   readonly own: Own;
 }
 
+/** A pool as drivers get it, with its labels. `own` is the driver's part. */
 export interface PoolConfig<PoolOwn = unknown, LabelOwn = unknown> {
   readonly name: string;
   /** Limits on what this pool may use: `instances` is `max-servers`. Infinity where the file sets none. */
@@ -52,6 +54,7 @@ export interface PoolConfig<PoolOwn = unknown, LabelOwn = unknown> {
   readonly own: PoolOwn;
 }
 
+/** A provider as drivers get it, with its pools; times in milliseconds. `own` is the driver's part. */
 export interface ProviderConfig<ProviderOwn = unknown, PoolOwn = unknown, LabelOwn = unknown> {
   readonly name: string;
   readonly driver: string;

@@ -45,16 +45,20 @@ export const FLOAT = word(
   { type: "number" },
 );
 
+/** true or false; texts such as "yes" are refused. */
 export const BOOLEAN = word((value) => typeof value === "boolean", "true or false", { type: "boolean" });
 
+/** A text; numbers and dates are refused. */
 export const STRING = word(isText, "a string", { type: "string" });
 
+/** A text or a whole number. */
 export const STRING_OR_INTEGER = word(
   (value) => isText(value) || isInteger(value),
   "a string or an integer",
   { type: ["string", "integer"] },
 );
 
+/** One text or a list of texts. */
 export const STRING_OR_STRINGS = word(
   (value) => isText(value) || (Array.isArray(value) && value.every(isText)),
   "a string or a list of strings",
@@ -67,6 +71,7 @@ export const MAPPING = word(isMapping, "a mapping", { type: "object" });
 /** A list whose contents nobody checks. */
 export const LIST = word(Array.isArray, "a list", { type: "array" });
 
+/** A list whose entries are all as `item` says. */
 export function listOf(item: z.ZodType): z.ZodType {
   return z.array(item, { error: "must be a list" });
 }
@@ -112,6 +117,7 @@ export function toNumber(value: unknown): number | undefined {
   return Number(value.replaceAll("_", ""));
 }
 
+/** Whether a value of a file is a mapping, and no list, date or number with a spelling of its own. */
 export function isMapping(value: unknown): value is Record<string, unknown> {
   return (
     typeof value === "object" &&
@@ -129,6 +135,7 @@ export function markOddKeys(mapping: object): void {
   mappingsWithOddKeys.add(mapping);
 }
 
+/** Whether a mapping of a file has keys that are no texts. */
 export function hasOddKeys(mapping: object): boolean {
   return mappingsWithOddKeys.has(mapping);
 }

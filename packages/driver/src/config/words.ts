@@ -71,6 +71,7 @@ function word<T, Else>(
 
 const SECONDS = { unit: { name: "s", scale: 1000 } };
 
+/** A text; where the key may be left out, the empty one. */
 export const text = word(
   STRING,
   (at, key, about) => (isNeeded(about) ? at.needed(key) : at.text(key, "")),
@@ -88,6 +89,7 @@ export const textOrTexts = word(
 );
 /** Text, or a number that is written like one: "22.04" and 22. */
 export const textOrInteger = word(STRING_OR_INTEGER, (at, key) => at.text(key, ""), null);
+/** A whole number. */
 export const integer = word(INTEGER, (at, key) => at.number(key, 0), null);
 /** A number in any spelling: 1, 0.5, "0.5". */
 export const number = word(NUMBER, (at, key) => at.number(key, 0), null);
@@ -95,6 +97,7 @@ export const number = word(NUMBER, (at, key) => at.number(key, 0), null);
 export const seconds = word(INTEGER, (at, key) => at.milliseconds(key, 0), null, SECONDS);
 /** Seconds in any spelling, milliseconds in the program. */
 export const anySeconds = word(NUMBER, (at, key) => at.milliseconds(key, 0), null, SECONDS);
+/** true or false. */
 export const flag = word(BOOLEAN, (at, key) => at.flag(key, false), null);
 /** A mapping whose contents nobody checks. */
 export const mapping = word(MAPPING, (at, key) => at.mapping(key) ?? {}, null);

@@ -1,6 +1,7 @@
 import type { Clock } from "@nodeyard/runtime";
 import { DriverError } from "../errors.ts";
 
+/** How fast calls may start, and how many may wait. */
 export interface RateLimiterOptions {
   readonly clock: Clock;
   /** At least this long between two starts, milliseconds; 0: no limit but what the server sets (`refused`). */

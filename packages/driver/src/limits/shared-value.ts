@@ -1,6 +1,7 @@
 import { type Clock, deadline } from "@nodeyard/runtime";
 import { asDriverError, DriverError } from "../errors.ts";
 
+/** How a value is loaded, and how old it may be. */
 export interface SharedValueOptions<T> {
   readonly clock: Clock;
   /** Loads the value. Its signal aborts at the load's deadline and when the value is closed. */

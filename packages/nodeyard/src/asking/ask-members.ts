@@ -8,6 +8,7 @@ export interface Silent {
   readonly why: string;
 }
 
+/** What members answered in time, and which of them did not. */
 export interface MemberAnswers {
   readonly answers: readonly Answer[];
   readonly silent: readonly Silent[];

@@ -57,6 +57,7 @@ const standingSchema = z.object({
   waiting: z.number(),
   estimate: estimateSchema.nullable(),
 });
+/** What one pool of one launcher would do for a request now. */
 export type PoolStanding = z.infer<typeof standingSchema>;
 
 /** A step of a launch or deletion that goes on now. */
@@ -67,6 +68,7 @@ const underWaySchema = z.object({
   step: z.string(),
   began: time,
 });
+/** A step of a launch or deletion that a launcher is at. */
 export type UnderWay = z.infer<typeof underWaySchema>;
 
 const eventSchema = z.object({
@@ -93,6 +95,7 @@ const imageWorkSchema = z.object({
   bytesPerSecond: z.number(),
   etaMs: z.number().nullable(),
 });
+/** A build or upload that a builder is at. */
 export type ImageWork = z.infer<typeof imageWorkSchema>;
 
 /** What a builder makes of an image: why it builds it, or uploads it to a provider, or does not. */
@@ -105,6 +108,7 @@ const imageStandingSchema = z.object({
   facts,
   nextTry: time.nullable(),
 });
+/** What one builder would do for an image now, and why. */
 export type ImageStanding = z.infer<typeof imageStandingSchema>;
 
 /** All that one member knows. */
@@ -121,6 +125,7 @@ export const testimonySchema = z.object({
   /** Of builders, and only of the image that was asked about. */
   imageStandings: z.array(imageStandingSchema).optional(),
 });
+/** All that one member knows of the subject of a question. */
 export type Testimony = z.infer<typeof testimonySchema>;
 
 const answerSchema = z.object({

@@ -36,11 +36,13 @@ const [BUILDS, UPLOADS] = [1, 4] as const;
 /** After an event what it may have made superfluous is swept this much later, milliseconds: events come in groups. */
 const SOON_MS = 1_000;
 
+/** The part of the configuration that a builder goes by; `reconfigure` takes a new one. */
 export interface BuilderConfig {
   readonly providers: readonly ProviderConfig[];
   readonly builder: BuilderSettings;
 }
 
+/** What a builder runs on. */
 export interface BuilderOptions {
   readonly tree: Tree;
   readonly clock: Clock;

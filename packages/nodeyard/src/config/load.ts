@@ -3,6 +3,7 @@ import { readSource, type Source } from "./source.ts";
 import { judgeStrictly } from "./strict.ts";
 import type { Config, DriverRegistry, Finding } from "./types.ts";
 
+/** Texts of the files, and what they may refer to. */
 export interface ConfigInput {
   /** The file's text, and the name that findings give it. */
   readonly text: string;
@@ -13,6 +14,7 @@ export interface ConfigInput {
   readonly drivers: DriverRegistry;
 }
 
+/** What a configuration came to; warnings leave it usable. */
 export interface Loaded {
   /** Undefined when there is an error among the findings. */
   readonly config: Config | undefined;

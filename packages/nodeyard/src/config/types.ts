@@ -17,6 +17,7 @@ export interface Config extends Pick<Top, "maxHoldAgeMs" | "failedLaunchesPerHou
 /** `isNamed`: the file has a section for it, so somebody wants it there. */
 export type WebappConfig = Top["webapp"];
 
+/** Which ZooKeeper the installation is on. */
 export interface ZookeeperConfig {
   /** Empty: no ZooKeeper is configured. */
   readonly servers: readonly { readonly host: string; readonly port: number }[];
@@ -36,6 +37,7 @@ export interface BuilderSettings extends Readonly<Top["builder"]> {
   readonly uploads: ReadonlyMap<string, UploadSettings>;
 }
 
+/** Uploads to one provider, by diskimage. */
 export interface UploadSettings {
   readonly nameFormat: string;
   /** Path of a program, or null. */
@@ -43,6 +45,7 @@ export interface UploadSettings {
   readonly images: ReadonlyMap<string, UploadedImageSettings>;
 }
 
+/** How one diskimage is uploaded to one provider. */
 export interface UploadedImageSettings {
   /** No uploads to this provider. */
   readonly paused: boolean;

@@ -1,6 +1,7 @@
 import { type ConfigInput, judge, sorted, withoutEchoes } from "./load.ts";
 import type { Finding } from "./types.ts";
 
+/** What `config-validate` says; exit code 1 if a finding is an error. */
 export interface ValidationResult {
   readonly exitCode: 0 | 1;
   readonly findings: readonly Finding[];

@@ -6,6 +6,7 @@ const LONGEST_MS = 3_600_000;
 const RETRY_MS = 500;
 const RETRY_MOST_MS = 60_000;
 
+/** What every controller needs: time, chance, the log, and the list that SIGUSR2 dumps. */
 export interface ControllerHandles {
   readonly clock: Clock;
   readonly random: Random;

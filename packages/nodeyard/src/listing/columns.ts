@@ -6,6 +6,7 @@ export interface Column {
   readonly show?: (row: Row) => string;
 }
 
+/** A line of a list, by the keys of its columns. */
 export type Row = Readonly<Record<string, unknown>>;
 
 /** Columns by heading, in this order. */

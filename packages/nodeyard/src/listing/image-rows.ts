@@ -9,6 +9,7 @@ import {
 import { type Column, columns, type Row } from "./columns.ts";
 import { age } from "./table.ts";
 
+/** Columns of `image-list`, with Nodepool's headings and keys. */
 export const uploadColumns = columns({
   "Build ID": "id",
   "Upload ID": "upload_id",
@@ -20,6 +21,7 @@ export const uploadColumns = columns({
   Age: "age",
 });
 
+/** Columns of `dib-image-list`, with Nodepool's headings and keys. */
 export const buildColumns = columns({
   ID: "id",
   Image: "image",
@@ -29,6 +31,7 @@ export const buildColumns = columns({
   Age: "age",
 });
 
+/** Columns of `image-status`, with Nodepool's headings and keys. */
 export const imageColumns = columns({
   Image: "image",
   Paused: "paused",
@@ -36,6 +39,7 @@ export const imageColumns = columns({
   "Build Request Age": "build_request_age",
 });
 
+/** A line of `image-list`. `json`: times as numbers, for programs. */
 export function uploadRow(
   { image, build, provider, record }: ListedUpload,
   handles: OperationHandles,
@@ -70,8 +74,10 @@ export function buildRow(
   };
 }
 
+/** The column that `image-status` has besides Nodepool's. */
 export const trialColumn: Column = { heading: "Trial", key: "trial" };
 
+/** A line of `image-status`. `json`: times as numbers, for programs. */
 export function imageRow(
   { image, paused, request, canary }: ImageStatus,
   handles: OperationHandles,

@@ -3,6 +3,7 @@ import type { ListedNode } from "../operations/index.ts";
 import { type Column, columns, type Row } from "./columns.ts";
 import { age } from "./table.ts";
 
+/** Columns of `list`, with Nodepool's headings and keys. */
 export const nodeColumns: readonly Column[] = columns({
   ID: "id",
   Provider: "provider",
@@ -34,6 +35,7 @@ export const oldNodeColumns: readonly Column[] = [
   }),
 ];
 
+/** Columns of `list --detail`: Nodepool's, and those of slots and dead letters. */
 export const nodeDetailColumns: readonly Column[] = [
   ...oldNodeColumns,
   ...columns({
@@ -74,6 +76,7 @@ export function nodeRow({ record, locked, deadLetter }: ListedNode, now: number)
   };
 }
 
+/** Columns of `request-list`, with Nodepool's headings and keys. */
 export const requestColumns: readonly Column[] = columns({
   "Request ID": "id",
   Priority: "relative_priority",
@@ -85,8 +88,10 @@ export const requestColumns: readonly Column[] = columns({
   "Event ID": "event_id",
 });
 
+/** Columns of the list of labels over HTTP. */
 export const labelColumns: readonly Column[] = columns({ Label: "label" });
 
+/** A line of `request-list`. */
 export function requestRow(record: RequestRecord): Row {
   return {
     id: record.id,

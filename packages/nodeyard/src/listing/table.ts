@@ -43,6 +43,7 @@ export class Table {
   }
 }
 
+/** A whole table as text, as wide as its widest cells; `Table` gives the lines one by one. */
 export function renderTable(headings: readonly string[], rows: readonly (readonly unknown[])[]): string {
   const table = new Table(headings);
   for (const row of rows) table.add(row);

@@ -46,6 +46,7 @@ export const gaugeNames = {
   journal_lost: gauge("Events that could not be written to the journal"),
 } as const satisfies Readonly<Record<string, Measure>>;
 
+/** Names of the gauges, as on Prometheus' page. */
 export type GaugeName = keyof typeof gaugeNames;
 
 /** One figure of one moment. */

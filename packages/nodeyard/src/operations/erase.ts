@@ -9,6 +9,7 @@ const LOCK_WAIT_MS = 1_000;
 /** Others may make something beneath what is being removed. */
 const TRIES = 10;
 
+/** What `erase` removed, and what it left. */
 export interface Erased {
   /** Records of uploads. */
   readonly uploads: number;

@@ -21,6 +21,7 @@ export interface LeaseProgress {
   readonly nodes: ReadonlyMap<string, NodeRecord>;
 }
 
+/** A lease that is waited for by events. */
 export interface Following {
   /** Resolves with the lease when it is granted or has failed; rejects when it is taken back before, or by `close`. */
   readonly ended: Promise<Lease>;

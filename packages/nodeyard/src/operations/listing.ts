@@ -15,6 +15,7 @@ import { orUndefined } from "@nodeyard/tree";
 import { listDeadLetters } from "./dead-letter.ts";
 import type { OperationHandles } from "./handles.ts";
 
+/** A node with what its record does not say itself. */
 export interface ListedNode {
   readonly record: NodeRecord;
   readonly locked: boolean;
@@ -22,6 +23,7 @@ export interface ListedNode {
   readonly deadLetter: boolean;
 }
 
+/** Records of one kind that were read from the tree. */
 export interface Listing<T> {
   readonly items: readonly T[];
   /** Records that make no sense, by path: shown apart, and never a reason to show nothing. */
@@ -71,10 +73,12 @@ async function isLocked(tree: OperationHandles["tree"], id: string): Promise<boo
   return ((await orUndefined(tree.children(paths.nodeLock(id)))) ?? []).length > 0;
 }
 
+/** All node requests, of whatever requestor. */
 export async function listRequests({ tree }: OperationHandles): Promise<Listing<RequestRecord>> {
   return readAll(tree, paths.requests, decodeRequest);
 }
 
+/** All leases, those that wait included. */
 export async function listLeases({ tree }: OperationHandles): Promise<Listing<Lease>> {
   return readAll(tree, LEASES, decodeLease);
 }

@@ -25,6 +25,7 @@ import type { OperationHandles } from "./handles.ts";
 /** How long `delete` and `hold` wait for a node's lock (docs/contract/locks.md, "Who takes which lock"). */
 const LOCK_WAIT_MS = 5_000;
 
+/** A node cannot be held or deleted as asked; the message says why and what to do. */
 export class NodeOperationError extends NodeyardError {}
 
 /**

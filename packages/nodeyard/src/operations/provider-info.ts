@@ -5,6 +5,7 @@ import type { OperationHandles } from "./handles.ts";
 import { names } from "./images/list.ts";
 import { type Listing, listNodes, type UnreadableNode } from "./listing.ts";
 
+/** A build of an image with its uploads to one provider. */
 export interface UploadedImage {
   readonly image: string;
   readonly build: string;
@@ -24,6 +25,7 @@ export interface ProviderInfo {
   readonly servedBy: readonly string[];
 }
 
+/** What the tree has of a provider, configured or not: uploads, nodes, backing nodes, and who serves it. */
 export async function providerInfo(handles: OperationHandles, provider: string): Promise<ProviderInfo> {
   const [images, listed, servedBy] = await Promise.all([
     uploads(handles, provider),

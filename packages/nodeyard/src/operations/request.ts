@@ -16,6 +16,7 @@ import type { OperationHandles } from "./handles.ts";
 /** A lease cannot be asked for, or did not come to its nodes. */
 export class LeaseError extends NodeyardError {}
 
+/** What a client without a session asks for. */
 export interface AskOptions {
   readonly labels: readonly string[];
   readonly owner: string;

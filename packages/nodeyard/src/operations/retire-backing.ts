@@ -8,6 +8,7 @@ import { unreadableNode } from "./node-state.ts";
 /** When nobody has served a provider for so long, any launcher gives its backing nodes back, milliseconds. */
 export const LEFT_MS = 600_000;
 
+/** A backing node cannot be retired as asked; the message says why and what to do. */
 export class SlotError extends NodeyardError {}
 
 /** Retires the backing node that a node lives on, or the node itself when it is one. Returns the backing node's id. */

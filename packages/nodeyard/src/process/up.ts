@@ -19,6 +19,7 @@ import { Front, type FrontWish, listenAddresses } from "./front.ts";
 import { LauncherRole } from "./launcher-role.ts";
 import { followConfig, logFindings, openConfig } from "./open-config.ts";
 
+/** What `nodeyard up` is given. */
 export interface UpOptions {
   readonly stateFolder: string;
   readonly files: ConfigFiles;
@@ -30,6 +31,7 @@ export interface UpOptions {
   readonly tree?: EmbeddedTree;
 }
 
+/** Everything in one process, running. */
 export interface Up {
   /** Where clients find the tree: `unix:/path`, `host:port`. */
   readonly addresses: readonly string[];

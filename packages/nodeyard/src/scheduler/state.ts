@@ -151,6 +151,7 @@ const emptyPolicy: Policy = {
   failures: failureRule(),
 };
 
+/** An empty state: no policy, no pools, and a picture that is not complete, so that nothing is decided. */
 export function createState(): State {
   return {
     policy: emptyPolicy,

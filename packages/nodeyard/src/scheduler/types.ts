@@ -34,6 +34,7 @@ export interface LocalPool {
   readonly inventory: ReadonlyMap<string, number>;
 }
 
+/** A provider of this launcher, as far as decisions depend on it. */
 export interface LocalProvider {
   readonly name: string;
   /** Launches at once over all pools; 0: the pools look at no request. */
@@ -52,6 +53,7 @@ export interface LocalProvider {
   readonly failing?: { readonly since: number; readonly error: string };
 }
 
+/** What the configuration says of a label for all pools. */
 export interface LabelPolicy {
   readonly name: string;
   readonly minReady: number;
@@ -204,6 +206,7 @@ export interface Verdict {
   readonly nextTry?: number;
 }
 
+/** Why a request waits, by code, in the words that `explain` prints. */
 export const verdictCodes = {
   "queue.behind": "Requests ahead of it, by priority and then by age, wait in this pool",
   "queue.starting": "The launcher already starts as many requests at once as it may",
@@ -237,8 +240,10 @@ export const verdictCodes = {
   "tree.incomplete": "The launcher is reading the tree, or waits for its pools to be registered",
 } as const;
 
+/** Codes of verdicts; an interface: programs read them. */
 export type VerdictCode = keyof typeof verdictCodes;
 
+/** What one turn decided. */
 export interface Output {
   readonly actions: readonly Action[];
   /** Requests whose verdict changed; undefined: it waits for nothing any more. */

@@ -11,6 +11,7 @@ import {
   type Measure,
 } from "./measures.ts";
 
+/** Labels of a figure, by name; each set of values is a figure of its own. */
 export type Labels = Readonly<Record<string, string>>;
 
 /** One moment's figure, as it comes. A time is in milliseconds, and has the details of its labels too. */

@@ -29,8 +29,10 @@ export const journalEvents = {
   "lease.ended": "A lease was released or expired, and its nodes were returned",
 } as const;
 
+/** Names of events; an interface: `explain` tells a history by them. */
 export type JournalEventName = keyof typeof journalEvents;
 
+/** Something that happened to a request or node, without its time: the journal adds that. */
 export interface JournalEvent {
   readonly event: JournalEventName;
   readonly request?: string | undefined;
@@ -55,6 +57,7 @@ export interface History {
   readonly problem: string | null;
 }
 
+/** A history that could not be read, and why. */
 export function noHistory(problem: string): History {
   return { events: [], problem };
 }
@@ -72,6 +75,7 @@ export interface JournalLimits {
   readonly maxBytes: number;
 }
 
+/** Seven days, and 500 MB. */
 export const defaultLimits: JournalLimits = { maxAgeMs: 7 * 86_400_000, maxBytes: 500 * 1_000_000 };
 
 /** The journal's file in a state folder. */

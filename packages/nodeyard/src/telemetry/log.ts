@@ -6,6 +6,7 @@ export interface Log {
   error(facts: object, text: string): void;
 }
 
+/** A line of the log before it is written. */
 export interface LogLine {
   readonly level: "debug" | "info" | "warn" | "error";
   readonly facts: object;

@@ -105,8 +105,11 @@ export const levelNames = {
   "builder.last_run": by("When the last build ended, successful or not, seconds since the epoch", "image"),
 } as const satisfies Readonly<Record<string, Measure>>;
 
+/** Names of sums that only grow; one that is not in the table does not compile. */
 export type CounterName = keyof typeof counterNames;
+/** Names of times, milliseconds. */
 export type DurationName = keyof typeof durationNames;
+/** Names of figures that go up and down. */
 export type LevelName = keyof typeof levelNames;
 
 type Valued<Labels extends readonly string[]> = Readonly<Record<Labels[number], string>>;

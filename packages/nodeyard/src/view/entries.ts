@@ -16,6 +16,7 @@ export interface NodeEntry {
   readonly contenders: readonly string[];
 }
 
+/** A request as the view has it; `version` is what a write of it names. */
 export interface RequestEntry {
   readonly id: string;
   readonly record: RequestRecord;
@@ -30,6 +31,7 @@ export interface ComponentEntry {
   readonly version: number;
 }
 
+/** An upload of a diskimage, with the names that its path has. */
 export interface ImageUploadEntry {
   readonly image: string;
   readonly build: string;

@@ -10,6 +10,7 @@ import { RequestTable } from "./request-table.ts";
 import { SlotTable } from "./slot-table.ts";
 import { UnreadableTable } from "./unreadable.ts";
 
+/** What a view is made of. */
 export interface ViewOptions {
   readonly tree: Tree;
   readonly clock: Clock;

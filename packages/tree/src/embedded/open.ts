@@ -6,6 +6,7 @@ import { openWorkerStore } from "./edge/worker-store.ts";
 import { SessionTree } from "./session-tree.ts";
 import type { Store } from "./store.ts";
 
+/** Where the embedded tree is kept, and what it runs on. */
 export interface EmbeddedOptions {
   /** The state folder; made, with mode 0700, when it is not there. */
   readonly folder: string;

@@ -8,6 +8,7 @@ import type { Fault } from "./options.ts";
 import { MemoryPort } from "./port.ts";
 import { type AppliedWrite, type FollowerOptions, MemoryServer } from "./server.ts";
 
+/** A simulated tree: its clock, its chance, and how it delays and fails. One seed gives one history. */
 export interface MemoryTreeOptions {
   readonly clock: Clock;
   readonly random: Random;
@@ -37,6 +38,7 @@ export interface MemoryTreeOptions {
   readonly keepLog?: boolean;
 }
 
+/** One client of a simulated tree. */
 export interface MemoryConnectOptions {
   /** Names the client in the log and in faults; default "client-<number>". */
   readonly name?: string;

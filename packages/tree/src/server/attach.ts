@@ -5,6 +5,7 @@ import { connectZooKeeperTree } from "../zookeeper/index.ts";
 import { reachable, unixConnector } from "./edge/unix-connector.ts";
 import { NotServed } from "./errors.ts";
 
+/** How a process joins the tree that another process of the same machine has open. */
 export interface AttachOptions {
   /** The state folder of the installation. */
   readonly folder: string;

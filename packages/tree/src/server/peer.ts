@@ -42,6 +42,7 @@ export interface ServerTls {
   readonly ca: string;
 }
 
+/** Where the server listens by TCP. Beyond loopback it asks each client for a certificate. */
 export interface TcpOptions {
   readonly host: string;
   /** 0: any free one. */

@@ -5,6 +5,7 @@ import { Hub } from "./hub.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
 import type { Listener, TcpOptions } from "./peer.ts";
 
+/** Which tree is served, where, and within which limits. */
 export interface TreeServerOptions {
   readonly core: TreeCore;
   readonly clock: Clock;
@@ -15,6 +16,7 @@ export interface TreeServerOptions {
   readonly limits?: Partial<ServerLimits>;
 }
 
+/** A server of ZooKeeper's wire protocol over an embedded tree, which listens. */
 export interface TreeServer extends AsyncDisposable {
   /** `unix:/path` and `host:port`, as clients name them. */
   readonly addresses: readonly string[];

@@ -9,6 +9,7 @@ import { ZooKeeperPort } from "./port.ts";
 const CONNECT_MS = 30_000;
 const RESYNC_SPREAD_MS = 2_000;
 
+/** Which ZooKeeper holds the tree, and how it is connected to; times in milliseconds. */
 export interface ZooKeeperTreeOptions {
   /** "host:port,host:port"; a chroot may follow it, or be given apart. */
   readonly servers: string;

@@ -7,6 +7,7 @@ const DEFAULT_DEADLINE_MS = 60_000;
 /** Twelve days. Timers of more than twice that overflow in Node and fire at once. */
 const LONGEST_TIMER_MS = 2 ** 30;
 
+/** How a lock is contended for, and for how long. */
 export interface LockOptions {
   /** Data of the contender, which tells people who holds the lock. Default: empty. */
   readonly identifier?: string | Uint8Array;

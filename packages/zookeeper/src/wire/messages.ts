@@ -179,6 +179,7 @@ export interface BareRequest {
   readonly type: Code["ping"] | Code["closeSession"] | Code["whoAmI"];
 }
 
+/** What a client sends, by its protocol type. Pings, handshakes and authentication have messages of their own. */
 export type Request =
   | CreateRequest
   | CreateTtlRequest
@@ -197,6 +198,7 @@ export type Request =
   | SetWatchesRequest
   | BareRequest;
 
+/** One identity of a connection, as the server answers `whoAmI`. */
 export interface ClientInfo {
   readonly authScheme: string;
   readonly user: string;

@@ -16,6 +16,7 @@ const MACHINES: Readonly<Record<string, string>> = {
   s390x: "s390x",
 };
 
+/** Where the programs are that an enrolment copies to a machine. */
 export interface BundlePaths {
   /** `--bundle`. */
   readonly folder: string | undefined;

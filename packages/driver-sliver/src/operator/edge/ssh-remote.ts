@@ -6,6 +6,7 @@ import type { Remote } from "../remote.ts";
 
 const MAX_OUTPUT = 1024 * 1024;
 
+/** How an operator logs in to a machine that is to be enrolled or given back. */
 export interface SshLogin {
   /** `[USER@]HOST`, as ssh takes it: an alias of the operator's configuration is fine. */
   readonly destination: string;

@@ -48,6 +48,7 @@ export type Retirement =
   /** Nothing is left of it but its record. */
   | { readonly do: "remove-build"; readonly build: string };
 
+/** Names an upload of one image; its number alone is unique only within its build and provider. */
 export function uploadKey(build: string, provider: string, upload: string): string {
   return `${build}/${provider}/${upload}`;
 }

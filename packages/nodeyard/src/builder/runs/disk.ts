@@ -27,12 +27,14 @@ export interface RunEnd {
   readonly code: number;
 }
 
+/** A program that runs for a build. */
 export interface Running {
   readonly ended: Promise<RunEnd>;
   /** Ends the whole process tree at once; `ended` settles when it is gone. */
   kill(): void;
 }
 
+/** A finished file of a build, as it goes into the record and to clouds. */
 export interface FileFacts {
   readonly path: string;
   /** Bytes. */

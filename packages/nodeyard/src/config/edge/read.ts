@@ -3,11 +3,13 @@ import { messageOf } from "@nodeyard/runtime";
 import type { ConfigInput } from "../load.ts";
 import type { DriverRegistry, Finding } from "../types.ts";
 
+/** Where the configuration is read from; the secure file has the credentials that it refers to. */
 export interface ConfigFiles {
   readonly path: string;
   readonly securePath?: string;
 }
 
+/** What a configuration file refers to besides itself. */
 export interface ConfigEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drivers: DriverRegistry;

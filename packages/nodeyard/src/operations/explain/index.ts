@@ -23,6 +23,7 @@ export type {
   Wait,
 } from "./story.ts";
 
+/** What there is to explain, once it is known what an id or name means. */
 export interface Explained {
   readonly kind: StoryKind;
   readonly id: string;

@@ -68,6 +68,7 @@ export interface ImageLines {
   readonly builders: readonly BuilderLine[];
 }
 
+/** What can be explained. */
 export type StoryKind = "request" | "lease" | "node" | "label" | "image";
 
 /** What is to be said of a request, a lease, a node, a label or an image (rule 4: nothing waits silently). */

@@ -11,6 +11,7 @@ import { NodeyardError } from "@nodeyard/runtime";
 import { ensurePath, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "../handles.ts";
 
+/** An image, build or upload cannot be changed as asked; the message says why and what to do. */
 export class ImageOperationError extends NodeyardError {}
 
 /**

@@ -12,6 +12,7 @@ import { orUndefined } from "@nodeyard/tree";
 import type { OperationHandles } from "../handles.ts";
 import type { Listing } from "../listing.ts";
 
+/** A build of an image, as `dib-image-list` shows it. */
 export interface ListedBuild {
   readonly image: string;
   readonly record: ImageBuildRecord;
@@ -19,6 +20,7 @@ export interface ListedBuild {
   readonly paused: boolean;
 }
 
+/** An upload of a build, as `image-list` shows it. */
 export interface ListedUpload {
   readonly image: string;
   readonly build: string;
@@ -26,6 +28,7 @@ export interface ListedUpload {
   readonly record: ImageUploadRecord;
 }
 
+/** Of an image what `image-status` shows. */
 export interface ImageStatus {
   readonly image: string;
   readonly paused: boolean;

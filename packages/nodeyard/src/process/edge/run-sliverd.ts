@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ProcessError } from "../errors.ts";
 
+/** Flags for the Node that runs the sliver manager. */
 export const SLIVERD_FLAGS = ["--disable-warning=ExperimentalWarning"];
 
 /** The sliver manager's executable. The package is found and not imported: what runs as a root daemon is a process of its own. */

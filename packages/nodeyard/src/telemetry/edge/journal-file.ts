@@ -24,6 +24,7 @@ export type FromJournal =
   | { readonly type: "written"; readonly count: number; readonly error?: string }
   | { readonly type: "read"; readonly id: number; readonly history: History };
 
+/** The journal in the file of a state folder, written by a thread of its own: no caller waits for the disk. */
 export interface FileJournal extends Journal {
   /** Events that were not written because the disk could not keep up, or the file could not be used. */
   readonly lost: number;

@@ -1,6 +1,7 @@
 import pino from "pino";
 import type { Log } from "../log.ts";
 
+/** What is logged, how and where. */
 export interface LogOptions {
   readonly level: "debug" | "info" | "warn" | "error";
   /** json: one object per line, for machines. text: time, level, message and facts, for people. */

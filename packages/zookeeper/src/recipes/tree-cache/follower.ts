@@ -9,6 +9,7 @@ const DEFAULT_CONCURRENCY = 256;
 /** How long a cache waits before it compares itself again after a read failed for no fault of the connection. */
 const RETRY_MS = 1_000;
 
+/** What a follower is given besides its source: time, chance, and how the source's errors are to be read. */
 export interface FollowerOptions {
   readonly clock: Clock;
   readonly random: Random;

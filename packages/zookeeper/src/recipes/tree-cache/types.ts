@@ -3,6 +3,7 @@ import type { Stat } from "../../wire/messages.ts";
 /** How much of a path the owner wants: its data, only that it exists, or nothing. */
 export type Interest = "data" | "name" | "none";
 
+/** What a tree cache reports of its subtree. */
 export type TreeCacheChange =
   /** A znode is there. `data` and `stat` are present exactly for paths whose interest is "data". */
   | { readonly type: "put"; readonly path: string; readonly data?: Uint8Array; readonly stat?: Stat }
@@ -12,6 +13,7 @@ export type TreeCacheChange =
   /** All that was in the tree when the walk began has been reported. */
   | { readonly type: "synced" };
 
+/** What the owner of a tree cache wants to know, and how it is told. */
 export interface TreeCacheOptions {
   /** Must be pure. "name" and "none" paths are never fetched. A path whose interest is "none" hides nothing beneath it. */
   readonly interest: (path: string) => Interest;
