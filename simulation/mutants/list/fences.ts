@@ -197,7 +197,7 @@ export const FENCES: readonly Mutant[] = [
     {
       name: "never-stands-again",
       breaks: "rule 4",
-      find: "this.#own = undefined;\n          this.#stand();",
+      find: "this.#own = undefined;\n          this.#controller.wake();",
       put: "this.#own = undefined;",
       tests: [`${RULES}/rule-01-election`],
     },

@@ -97,8 +97,9 @@ export class Builder {
     const { tree, clock, random, log, counters, disk, identity } = options;
     this.view = options.view ?? new View({ tree, clock, random, log, counters });
     this.#registration = new Registration({ tree, clock, random, log }, identity.hostname);
+    const live = new Live(clock);
     this.#providers = new ImageProviders(
-      { clock, random, log, installation },
+      { clock, random, log, live, installation },
       options.scan,
       options.driverOf,
       () => this.#workers.turn(),
@@ -111,7 +112,7 @@ export class Builder {
       random,
       log,
       counters,
-      live: new Live(clock),
+      live,
       fence: new Fence(tree, clock, random),
       disk,
       progress: new ProgressTable(clock),
@@ -226,9 +227,8 @@ export class Builder {
     });
     await this.#membership.begin();
     await this.#providers.apply(this.#relevant());
-    await this.#look(this.#stop.signal).catch((error: unknown) => this.#sweepFailed(error));
+    await this.#sweep.look();
     this.#workers.open();
-    this.#sweep.start();
     this.#leakSweep.wake();
     this.#began = true;
   }

@@ -70,6 +70,18 @@ export class Controller {
     if (!this.#busy) this.#arm();
   }
 
+  /** Looks at once, or again after the look that is under way, and resolves when it has, well or not. */
+  async look(): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    const again = this.#busy;
+    this.wake();
+    // It was due already.
+    if (!this.#busy) this.#arm();
+    await this.#running;
+    // The look that was under way has begun the next one before it resolved.
+    if (again) await this.#running;
+  }
+
   /** Ends it: a look under way is aborted, and waited for. */
   async close(): Promise<void> {
     this.#stop.abort(new Error(`${this.#spec.name}: the controller is closed`));
@@ -149,18 +161,25 @@ export class KeyedController {
   }
 
   wake(key: string): void {
-    if (this.#closed) return;
-    let controller = this.#open.get(key);
-    if (controller === undefined) {
-      controller = new Controller(this.#handles, this.#specOf(key), () => this.#end(key));
-      this.#open.set(key, controller);
-    }
-    controller.wake();
+    this.#of(key)?.wake();
+  }
+
+  /** As `look` of a controller. */
+  async look(key: string): Promise<void> {
+    await this.#of(key)?.look();
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#open.values()].map((controller) => controller.close()));
+  }
+
+  #of(key: string): Controller | undefined {
+    const open = this.#open.get(key);
+    if (this.#closed || open !== undefined) return open;
+    const controller = new Controller(this.#handles, this.#specOf(key), () => this.#end(key));
+    this.#open.set(key, controller);
+    return controller;
   }
 
   #end(key: string): void {

@@ -1,7 +1,7 @@
-import { type Clock, jitter, messageOf, type Random, type Timer } from "@nodeyard/runtime";
+import { jitter, messageOf } from "@nodeyard/runtime";
 import { type CheckOp, ensurePath, type Feed, lineOf, type Tree } from "@nodeyard/tree";
 import { contenderPrefix, type Entry, enter, holderOf, withdraw } from "@nodeyard/zookeeper";
-import type { Log } from "../telemetry/index.ts";
+import { Controller, type ControllerHandles } from "./controller.ts";
 import { FenceLost } from "./fence.ts";
 import { settledWithin } from "./within.ts";
 
@@ -11,11 +11,8 @@ const RESYNC_MS = 60_000;
 /** Leaving politely is worth this much, milliseconds: what is still under way goes on unheard. */
 const LEAVE_MS = 2_000;
 
-interface Handles {
+interface Handles extends ControllerHandles {
   readonly tree: Tree;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 /** Where an election is held that others than Nodeyard stand for, too. */
@@ -38,11 +35,8 @@ export class Election {
   readonly #entry: Entry;
   /** The session in which the line was last seen whole: those before us in it are known only then. */
   #syncedEpoch = -1;
-  /** Attempts follow each other. */
-  #standing: Promise<void> = Promise.resolve();
-  #closed = false;
-  #timer: Timer | undefined;
-  #resync: Timer | undefined;
+  /** It stands while we are not in the line, and compares the line otherwise. */
+  readonly #controller: Controller;
   #unsubscribe: () => void = () => {};
   #led = false;
 
@@ -58,6 +52,19 @@ export class Election {
       data: ours ? new Uint8Array(0) : at.data,
       doubtful: false,
     };
+    this.#controller = new Controller(context, {
+      name: `election ${this.#parent}`,
+      site: "coordination/election.ts",
+      resyncMs: RESYNC_MS,
+      reconcile: () => this.#reconcile(),
+      failed: (error) => {
+        context.log.debug(
+          { election: this.#parent, error: messageOf(error) },
+          "cannot join an election; will retry",
+        );
+        return jitter(context.random, RETRY_MS);
+      },
+    });
   }
 
   /** Whether this process leads now. False as soon as its session may be lost. */
@@ -98,27 +105,24 @@ export class Election {
         // Its session ended, or somebody took it away: nobody leads by a contender that is not in the line.
         if (change.type === "remove" && name === this.#own?.name) {
           this.#own = undefined;
-          this.#stand();
+          this.#controller.wake();
         }
       },
     });
     this.#feed.synced.catch(() => {});
-    this.#compareLater(this.#feed);
     this.#unsubscribe = tree.onSession((session) => {
-      if (session.state === "connected" && this.#own?.epoch !== session.epoch) this.#stand();
+      if (session.state === "connected" && this.#own?.epoch !== session.epoch) this.#controller.wake();
     });
-    this.#stand();
+    this.#controller.wake();
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
     this.#unsubscribe();
-    this.#timer?.cancel();
-    this.#resync?.cancel();
+    const ended = this.#controller.close();
     await this.#feed?.close();
     const { clock, log } = this.#context;
     // A contender that stayed behind would lead for as long as the session lives, and do nothing: it is asked for until it is gone.
-    const gone = this.#standing
+    const gone = ended
       .then(() => withdraw(lineOf(this.#context.tree), { ...this.#entry, doubtful: true }, undefined, {}))
       .catch((error) =>
         log.debug(
@@ -129,19 +133,6 @@ export class Election {
     await settledWithin(clock, LEAVE_MS, gone);
   }
 
-  #compareLater(feed: Feed): void {
-    const { clock, random } = this.#context;
-    const compare = () => {
-      // Rejects only when the feed is closed.
-      feed.resync().then(
-        () => this.#compareLater(feed),
-        () => {},
-      );
-    };
-    if (!this.#closed)
-      this.#resync = clock.setTimer(jitter(random, RESYNC_MS), compare, { background: true });
-  }
-
   #tell(): void {
     const leads = this.leading;
     if (leads === this.#led) return;
@@ -149,27 +140,19 @@ export class Election {
     this.#onChange();
   }
 
-  /** One attempt at a time. */
-  #stand(): void {
-    this.#standing = this.#standing.then(() => this.#attempt());
-  }
-
-  async #attempt(): Promise<void> {
-    const { tree, random, clock, log } = this.#context;
-    if (this.#closed || this.#own?.epoch === tree.session().epoch) return;
-    try {
-      await ensurePath(tree, this.#parent);
-      const place = await enter(lineOf(tree), this.#entry, {});
-      // A call made between two sessions is carried out in the second: the stat tells of which session the contender is.
-      const { id, epoch } = tree.session();
-      if (place.owner !== id) throw new FenceLost(`contender ${place.path}`);
-      this.#own = { name: place.path.slice(place.path.lastIndexOf("/") + 1), epoch };
-      this.#tell();
-    } catch (error) {
-      log.debug({ election: this.#parent, error: messageOf(error) }, "cannot join an election; will retry");
-      this.#timer?.cancel();
-      if (!this.#closed)
-        this.#timer = clock.setTimer(jitter(random, RETRY_MS), () => this.#stand(), { background: true });
+  async #reconcile(): Promise<undefined> {
+    const { tree } = this.#context;
+    if (this.#own?.epoch === tree.session().epoch) {
+      // Not awaited: to stand again after a lost session does not wait for a comparison. It rejects only when the feed is closed.
+      this.#feed?.resync().catch(() => {});
+      return;
     }
+    await ensurePath(tree, this.#parent);
+    const place = await enter(lineOf(tree), this.#entry, {});
+    // A call made between two sessions is carried out in the second: the stat tells of which session the contender is.
+    const { id, epoch } = tree.session();
+    if (place.owner !== id) throw new FenceLost(`contender ${place.path}`);
+    this.#own = { name: place.path.slice(place.path.lastIndexOf("/") + 1), epoch };
+    this.#tell();
   }
 }

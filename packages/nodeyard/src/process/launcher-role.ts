@@ -16,7 +16,7 @@ import {
   Population,
   type StatsdSample,
 } from "../metrics/index.ts";
-import { type FileJournal, JOURNAL, openJournal } from "../telemetry/index.ts";
+import { type FileJournal, JOURNAL, Live, openJournal } from "../telemetry/index.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { type Role, type RoleParts, treeReadiness } from "./role.ts";
@@ -95,16 +95,19 @@ export class LauncherRole implements Role {
     this.#evidence = evidence;
     this.known = { view: launcher.view, handles: { tree, clock, random } };
     this.#population = new Population(launcher.view, changed);
+    const live = new Live(clock);
     if (front.tellsStatsd) {
       const place = { parent: STATS, data: Buffer.from(`${hostname}-${pid}`) };
-      this.#election = new Election({ tree, clock, random, log }, place, changed);
+      this.#election = new Election({ tree, clock, random, log, live }, place, changed);
       this.#election.start();
     }
     this.shared = {
       leading: () => this.#election?.leading === true,
       gauges: () => gaugeSamples(this.#population.gauges(), hostname),
     };
-    this.#ignoreDump = machine.onDump(() => stackDump({ machine, tree, counters, log, launcher }));
+    this.#ignoreDump = machine.onDump(() =>
+      stackDump({ machine, tree, counters, log, launcher, live: () => live.list() }),
+    );
     front.add(this);
   }
 

@@ -108,9 +108,10 @@ export class View {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Compares everything with the tree: when it resolves, whatever was written before the call is in here. */
-  async resync(): Promise<void> {
-    await Promise.all([...this.#feeds.values()].map((feed) => feed.resync()));
+  /** Compares everything, or what is below one root, with the tree: when it resolves, whatever was written there before the call is in here. */
+  async resync(root?: (typeof ROOTS)[number]): Promise<void> {
+    const feeds = [...this.#feeds].filter(([each]) => root === undefined || each === root);
+    await Promise.all(feeds.map(([, feed]) => feed.resync()));
   }
 
   /** Reads that are owed before everything that happened is in here, by the root of what is read. */

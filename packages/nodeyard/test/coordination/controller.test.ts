@@ -70,6 +70,26 @@ test("a look that asks for itself at once lets time move on", async () => {
   expect(looks.length).toBeLessThanOrEqual(11);
 });
 
+test("who asks for a look is answered when it has ended, after the one that is under way", async () => {
+  let [ends, ended] = [() => {}, 0];
+  const controller = open({
+    reconcile: () => new Promise((resolve) => (ends = () => resolve(undefined))),
+  });
+  const said = () => void ended++;
+  void controller.look().then(said);
+  await clock.advance(0);
+  void controller.look().then(said);
+  for (const count of [1, 2]) {
+    expect(looks).toHaveLength(count);
+    ends();
+    await clock.advance(0);
+    expect(ended).toBe(count);
+  }
+  await controller.close();
+  await controller.look();
+  expect(looks).toHaveLength(2);
+});
+
 test("a failed look is said and tried again, ever more rarely", async () => {
   let fails = true;
   const controller = open({

@@ -3,7 +3,7 @@ import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { type CallInfo, createMemoryTree } from "@nodeyard/tree";
 import { expect, test } from "vitest";
 import { Election, Fence, HeldRecord, type RecordKind, Registration } from "../../src/coordination/index.ts";
-import { memoryLog } from "../../src/telemetry/index.ts";
+import { Live, memoryLog } from "../../src/telemetry/index.ts";
 
 /** Longer than an election waits before it tries again; ZooKeeper lets a follower be behind by its syncLimit, 10 s by default. */
 const LAG_MS = 8_000;
@@ -37,7 +37,7 @@ async function site() {
     await work.catch(() => {});
   };
   const contends = ({ ops }: CallInfo) => ops.some((op) => op.op === "create" && op.ephemeral === true);
-  const handles = { tree, clock, random, log: memoryLog() };
+  const handles = { tree, clock, random, log: memoryLog(), live: new Live(clock) };
   const children = (path: string) => cluster.znodes.children(path) ?? [];
   return { clock, tree, losing, settle, contends, handles, children, fence: new Fence(tree, clock, random) };
 }

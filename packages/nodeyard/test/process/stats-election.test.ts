@@ -5,7 +5,7 @@ import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { type EmbeddedTree, ensurePath, openEmbeddedTree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Election } from "../../src/coordination/index.ts";
-import { memoryLog } from "../../src/telemetry/index.ts";
+import { Live, memoryLog } from "../../src/telemetry/index.ts";
 import { until } from "../launcher/rig.ts";
 
 const STATS = "/nodepool/elections/stats";
@@ -26,7 +26,13 @@ test("who tells statsd of nodes is settled among launchers of both kinds", async
   const kazoo = { ephemeral: true, sequential: true };
   const foreign = await tree.create(`${STATS}/${"e".repeat(32)}__lock__`, Buffer.from("other-17"), kazoo);
   const session = await tree.connect();
-  const handles = { tree: session, clock: systemClock, random: systemRandom, log: memoryLog() };
+  const handles = {
+    tree: session,
+    clock: systemClock,
+    random: systemRandom,
+    log: memoryLog(),
+    live: new Live(systemClock),
+  };
   let told = 0;
   const place = { parent: STATS, data: Buffer.from("host-4711") };
   const election = new Election(handles, place, () => void told++);

@@ -2,7 +2,7 @@ import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import type { Change, Session, Tree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { Election, FenceLost } from "../../src/coordination/index.ts";
-import { memoryLog } from "../../src/telemetry/index.ts";
+import { Live, memoryLog } from "../../src/telemetry/index.ts";
 import { launcherConfig, staticProvider, World } from "./world.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -32,7 +32,8 @@ async function stand() {
       return { path: made, stat: { ephemeralOwner: session.id } };
     },
   } as unknown as Tree;
-  const election = new Election({ tree, clock, random: seededRandom(1), log: memoryLog() }, "it", () => {});
+  const handles = { tree, clock, random: seededRandom(1), log: memoryLog(), live: new Live(clock) };
+  const election = new Election(handles, "it", () => {});
   election.start();
   await clock.advance(1);
   const rival = "/nodeyard/elections/it/ffffffffffffffffffffffffffffffff__lock__0000000001";

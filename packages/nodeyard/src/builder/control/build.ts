@@ -1,15 +1,14 @@
 import { encodeImageBuild, type ImageBuildRecord, newImageBuild, paths } from "@nodeyard/model";
 import { hexId, messageOf } from "@nodeyard/runtime";
-import { ensurePath, orUndefined, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
+import { ensurePath, orUndefined, type Stat, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
 import type { ImageSettings } from "../../config/index.ts";
 import { type Held, isInterrupted } from "../../coordination/index.ts";
 import { baseName, bytesNeeded } from "../core/files.ts";
 import { newestFirst } from "../core/when.ts";
 import type { Intent } from "../runs/disk.ts";
 import { beginTrial } from "./canary.ts";
-import { judgeBuild } from "./choices.ts";
+import { buildChoice } from "./choices.ts";
 import { type BuilderContext, formatsWanted } from "./context.ts";
-import { type ImageInTree, type Request, readImage } from "./facts.ts";
 import { BUSY_MS, createUnder, type HeldBuild, heldBuild, underLock } from "./records.ts";
 import { runBuild } from "./run-build.ts";
 
@@ -33,20 +32,21 @@ export async function buildImage(
   const { tree } = context;
   await ensurePath(tree, paths.imageBuilds(image.name));
   const outcome = await underLock(context, paths.imageBuildsLock(image.name), async (held) => {
-    const facts = await readImage(context, image.name);
+    await context.view.resync("/nodepool/images");
+    const request = await tree.stat(paths.imageRequest(image.name));
     const formats = formatsWanted(context, image.name);
     const now = treeNow(context);
-    const { builds, paused, request } = facts;
-    const choice = judgeBuild(context, image, now, { builds, paused, requestedAt: request?.at });
+    const choice = buildChoice(context, image, now, request?.mtime);
     if (!choice.build)
       return {
         ended: "not-now",
         why: choice.why,
         ...(choice.at === undefined ? {} : { at: choice.at }),
       } as const;
-    const lacking = await roomLacking(context, image, facts);
+    const builds = [...context.view.images.builds(image.name).values()];
+    const lacking = await roomLacking(context, image, builds);
     if (lacking !== undefined) return { ended: "not-now", why: lacking, at: now + AGAIN_MS } as const;
-    return begin(context, held, { image, formats, facts, cause: choice.cause }, signal);
+    return begin(context, held, { image, formats, builds, request, cause: choice.cause }, signal);
   });
   if (typeof outcome !== "string") return outcome;
   return { ended: "not-now", why: outcome, at: treeNow(context) + BUSY_MS };
@@ -55,14 +55,21 @@ export async function buildImage(
 interface Work {
   readonly image: ImageSettings;
   readonly formats: readonly string[];
-  readonly facts: ImageInTree;
+  /** Those that there were before. */
+  readonly builds: readonly ImageBuildRecord[];
+  /** The flag by which somebody asked for it: whoever asks again moves its version. */
+  readonly request: Stat | undefined;
   readonly cause: string;
 }
 
-async function roomLacking(context: BuilderContext, image: ImageSettings, facts: ImageInTree) {
+async function roomLacking(
+  context: BuilderContext,
+  image: ImageSettings,
+  builds: readonly ImageBuildRecord[],
+) {
   const { disk, log } = context;
   const ids = new Set(
-    newestFirst(facts.builds)
+    newestFirst(builds)
       .filter(({ state }) => state === "ready")
       .map(({ id }) => id),
   );
@@ -110,14 +117,14 @@ async function begin(
       work: intent.work,
       elementsDir: settings.elementsDir,
     };
-    page.update({ total: await sizeBefore(context, image, work.facts.builds) });
+    page.update({ total: await sizeBefore(context, image, work.builds) });
     const began = context.clock.monotonic();
     const failure = await runBuild(context, held, order, intent, page, signal).catch(messageOf);
     counters.level("builder.last_run", treeSeconds(context), { image: image.name });
     await measure(context, intent, formats, failure, context.clock.monotonic() - began);
     await disk.reclaim(intent);
     await finish(context, record, work, failure);
-    if (failure === undefined) await clearRequest(context, image.name, work.facts.request);
+    if (failure === undefined) await clearRequest(context, image.name, work.request);
     counters.add("builder.builds", 1, { image: image.name, result: resultOf(failure) });
     return { ended: failure === undefined ? "ready" : "failed", build };
   } catch (error) {
@@ -207,7 +214,7 @@ async function finish(
 }
 
 /** Only the request that stood when the build began is answered by it: one made since has another version. */
-async function clearRequest({ tree, log }: BuilderContext, image: string, request: Request | undefined) {
+async function clearRequest({ tree, log }: BuilderContext, image: string, request: Stat | undefined) {
   if (request === undefined) return;
   try {
     await orUndefined(tree.delete(paths.imageRequest(image), { version: request.version }));

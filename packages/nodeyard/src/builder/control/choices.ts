@@ -1,34 +1,27 @@
 import type { ImageSettings } from "../../config/index.ts";
 import { type UploadChoice, whatToUpload } from "../core/uploads.ts";
-import { type BuildChoice, type BuildFacts, whenToBuild } from "../core/when.ts";
+import { type BuildChoice, whenToBuild } from "../core/when.ts";
 import type { LocalBuild } from "../runs/disk.ts";
 import { type BuilderContext, formatsWanted } from "./context.ts";
 
-/** Whether an image of the configuration is to be built, as the view has it. `now`: milliseconds of tree time. */
-export function buildChoice(context: BuilderContext, name: string, now: number): BuildChoice {
-  const { images } = context.view;
-  return judgeBuild(context, context.settings.images.get(name)!, now, {
-    builds: images.builds(name).values(),
-    paused: images.get(name)?.paused ?? false,
-    // When it was is asked under the lock.
-    requestedAt: images.requested(name) ? now : undefined,
-  });
-}
-
-/** The same by what the tree itself says of the image, to be asked again under its lock. */
-export function judgeBuild(
+/**
+ * Whether an image of the configuration is to be built, as the view has it; asked again under its lock, once the view was compared with
+ * the tree. `now`, `requestedAt`: milliseconds of tree time; when somebody asked for it is known only under the lock.
+ */
+export function buildChoice(
   context: BuilderContext,
-  image: ImageSettings,
+  { name, rebuildAgeMs, paused }: ImageSettings,
   now: number,
-  found: Pick<BuildFacts, "builds" | "paused" | "requestedAt">,
+  requestedAt = context.view.images.requested(name) ? now : undefined,
 ): BuildChoice {
-  const { name, rebuildAgeMs, paused } = image;
+  const { images } = context.view;
   return whenToBuild({
-    ...found,
+    builds: images.builds(name).values(),
+    requestedAt,
     now,
     formats: formatsWanted(context, name),
     rebuildAgeMs,
-    paused: paused || found.paused,
+    paused: paused || (images.get(name)?.paused ?? false),
     changed: context.sources.changed(name),
   });
 }

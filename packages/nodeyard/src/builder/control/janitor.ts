@@ -1,4 +1,12 @@
-import { canaryPath, decodeCanary, decodeImageBuild, decodeImageUpload, paths } from "@nodeyard/model";
+import { isDeepStrictEqual } from "node:util";
+import {
+  canaryPath,
+  decodeCanary,
+  decodeImageBuild,
+  decodeImageUpload,
+  type ImageBuildRecord,
+  paths,
+} from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { orUndefined, treeNow } from "@nodeyard/tree";
 import { FenceLost, type Held, mayAct } from "../../coordination/index.ts";
@@ -17,24 +25,11 @@ export async function sweepImages(
   context: BuilderContext,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
-  const { view, settings, log, counters } = context;
+  const { view, log, counters } = context;
   const used = usedUploads(context);
   const awaited = new Set<string>();
   for (const image of [...view.images.names()].sort()) {
-    const facts: RetireFacts = {
-      now: treeNow(context),
-      configured: settings.images.has(image),
-      builds: [...view.images.builds(image).values()],
-      uploads: [...view.images.uploads(image)],
-      providers: new Map(
-        [...context.providers.keys()].map((name) => [
-          name,
-          settings.uploads.get(name)?.images.has(image) ?? false,
-        ]),
-      ),
-      ...trialOf(context, image),
-      used: used.get(image) ?? new Set<string>(),
-    };
+    const facts = factsOf(context, image, used);
     const ends = retire(facts);
     if (facts.used.size > 0) for (const key of heldBack(facts, ends)) awaited.add(`${image}/${key}`);
     for (const end of ends) {
@@ -49,6 +44,25 @@ export async function sweepImages(
     }
   }
   return awaited;
+}
+
+/** As the view has it. `used`: by image. */
+function factsOf(
+  context: BuilderContext,
+  image: string,
+  used: ReadonlyMap<string, ReadonlySet<string>>,
+): RetireFacts {
+  const { view, settings, providers } = context;
+  const lists = (name: string) => settings.uploads.get(name)?.images.has(image) ?? false;
+  return {
+    now: treeNow(context),
+    configured: settings.images.has(image),
+    builds: [...view.images.builds(image).values()],
+    uploads: [...view.images.uploads(image)],
+    providers: new Map([...providers.keys()].map((name) => [name, lists(name)])),
+    ...trialOf(context, image),
+    used: used.get(image) ?? new Set<string>(),
+  };
 }
 
 /** Uploads that would go if no node used them. */
@@ -90,74 +104,68 @@ function usedUploads({ view }: BuilderContext): ReadonlyMap<string, ReadonlySet<
   return used;
 }
 
-/** Whether it happened. */
+/**
+ * Whether it happened. Under its lock it is decided again, from what the tree has then: the record is read first, so that a write fails
+ * where it changed after that.
+ */
 async function carryOut(
   context: BuilderContext,
   image: string,
   end: Retirement,
   signal: AbortSignal,
 ): Promise<boolean> {
-  switch (end.do) {
-    case "settle-build":
-      return settleBuild(context, image, end.build);
-    case "delete-build":
-      return markBuild(context, image, end.build);
-    case "remove-build":
-      return removeBuild(context, image, end.build);
-    case "settle-upload": {
-      const lock = paths.imageUploadsLock(image, end.build, end.provider);
-      return did(await underLock(context, lock, (held) => endUpload(context, image, end, held, signal)));
-    }
-    case "delete-upload": {
-      const lock = `${paths.imageUpload(image, end.build, end.provider, end.upload)}/lock`;
-      return did(await underLock(context, lock, (held) => endUpload(context, image, end, held, signal)));
-    }
-  }
-}
-
-function did(outcome: boolean | "busy" | "gone"): boolean {
+  const isWanted = async () => {
+    await context.view.resync("/nodepool/images");
+    const facts = factsOf(context, image, usedUploads(context));
+    return retire(facts).some((other) => isDeepStrictEqual(other, end));
+  };
+  const outcome = await underLock(context, lockOf(image, end), async (held) => {
+    if ("upload" in end) return endUpload(context, image, end, held, isWanted, signal);
+    const found = await readBuild(context, image, end.build);
+    return found !== undefined && (await isWanted()) && endBuild(context, image, end, held, found);
+  });
   return outcome === true;
 }
 
-/** Nobody builds it: whoever did is gone. It counts as a failure, so that a build that kills its builder is not repeated at once. */
-async function settleBuild(context: BuilderContext, image: string, build: string): Promise<boolean> {
-  const outcome = await underLock(context, paths.imageBuildsLock(image), async (held) => {
-    const found = await readBuild(context, image, build);
-    if (found?.record.state !== "building") return false;
-    await heldBuild(context, held, image, found.record, found.version).write({ state: "failed" });
-    context.log.warn({ image, build }, "marked a build as failed: its builder is gone");
-    return true;
-  });
-  return did(outcome);
-}
-
-async function markBuild(context: BuilderContext, image: string, build: string): Promise<boolean> {
-  const outcome = await underLock(context, paths.imageBuildLock(image, build), async (held) => {
-    const found = await readBuild(context, image, build);
-    if (found === undefined || found.record.state === "building" || found.record.state === "deleting")
-      return false;
-    await heldBuild(context, held, image, found.record, found.version).write({ state: "deleting" });
-    return true;
-  });
-  return did(outcome);
+function lockOf(image: string, end: Retirement): string {
+  switch (end.do) {
+    case "settle-build":
+      return paths.imageBuildsLock(image);
+    case "delete-build":
+    case "remove-build":
+      return paths.imageBuildLock(image, end.build);
+    case "settle-upload":
+      return paths.imageUploadsLock(image, end.build, end.provider);
+    case "delete-upload":
+      return `${paths.imageUpload(image, end.build, end.provider, end.upload)}/lock`;
+  }
 }
 
 /** The record goes with its locks, in one commit that fails when anything else was made beneath it meanwhile. */
-async function removeBuild(context: BuilderContext, image: string, build: string): Promise<boolean> {
-  const { tree } = context;
-  const outcome = await underLock(context, paths.imageBuildLock(image, build), async (held) => {
-    const found = await readBuild(context, image, build);
-    if (found?.record.state !== "deleting") return false;
-    const below = await pathsBeneath(context, paths.imageBuild(image, build), held.contender);
+async function endBuild(
+  context: BuilderContext,
+  image: string,
+  { do: what, build }: Retirement,
+  held: Held,
+  { record, version }: { readonly record: ImageBuildRecord; readonly version: number },
+): Promise<boolean> {
+  const { tree, log } = context;
+  const path = paths.imageBuild(image, build);
+  if (what === "remove-build") {
+    const below = await pathsBeneath(context, path, held.contender);
     if (below === undefined) return false;
     await tree.commit([
-      ...below.map((path) => ({ op: "delete" as const, path })),
-      { op: "delete", path: paths.imageBuild(image, build), version: found.version },
+      ...below.map((each) => ({ op: "delete" as const, path: each })),
+      { op: "delete", path, version },
     ]);
-    context.log.info({ image, build }, "deleted a build");
+    log.info({ image, build }, "deleted a build");
     return true;
-  });
-  return did(outcome);
+  }
+  // It counts as a failure, so that a build that kills its builder is not repeated at once.
+  const state = what === "settle-build" ? "failed" : "deleting";
+  await heldBuild(context, held, image, record, version).write({ state });
+  if (state === "failed") log.warn({ image, build }, "marked a build as failed: its builder is gone");
+  return true;
 }
 
 /**
@@ -190,6 +198,7 @@ async function endUpload(
   image: string,
   { build, provider: name, upload, do: what }: UploadEnd,
   held: Held,
+  isWanted: () => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { tree, installation, log } = context;
@@ -197,9 +206,9 @@ async function endUpload(
   const path = paths.imageUpload(image, build, name, upload);
   const found = await orUndefined(tree.get(path));
   if (provider === undefined || found === undefined || found.data.length === 0) return false;
+  if (!(await isWanted())) return false;
   const record = heldUpload(context, held, path, decodeImageUpload(upload, found.data), found.stat.version);
   const abandoned = what === "settle-upload";
-  if (abandoned !== (record.record.state === "uploading")) return false;
   if (!abandoned && record.record.state !== "deleting") await record.write({ state: "deleting" });
   const tag = { installation, provider: name, image, buildId: build, uploadId: upload };
   await removeFromCloud(context, provider, held, tag, externalIdOf(record.record.externalId), signal);

@@ -1,12 +1,12 @@
 import type { Driver, Provider, ProviderConfig, Scanner } from "@nodeyard/driver";
-import { backoff, messageOf, type Timer } from "@nodeyard/runtime";
-import { closeQuietly, inTime } from "../../coordination/index.ts";
+import { backoff, messageOf } from "@nodeyard/runtime";
+import { closeQuietly, inTime, KeyedController } from "../../coordination/index.ts";
 import { BuilderError } from "../errors.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 
 const OPEN_MS = 60_000;
 
-type Handles = Pick<BuilderContext, "clock" | "random" | "log" | "installation">;
+type Handles = Pick<BuilderContext, "clock" | "random" | "log" | "live" | "installation">;
 
 interface Opened extends ImageProvider {
   readonly config: ProviderConfig;
@@ -21,7 +21,7 @@ export class ImageProviders {
   readonly #scan: Scanner;
   readonly #driverOf: (name: string) => Promise<Driver>;
   readonly #onChange: () => void;
-  readonly #timers = new Map<string, Timer>();
+  readonly #controllers: KeyedController;
   #wanted: ReadonlyMap<string, ProviderConfig> = new Map();
   #closed = false;
 
@@ -35,6 +35,16 @@ export class ImageProviders {
     this.#scan = scan;
     this.#driverOf = driverOf;
     this.#onChange = onChange;
+    this.#controllers = new KeyedController(handles, (name) => ({
+      name: `image provider ${name}`,
+      site: "builder/control/providers.ts",
+      reconcile: () => this.#open(name).then(() => undefined),
+      failed: (error, attempt) => {
+        const facts = { provider: name, attempt, error: messageOf(error) };
+        handles.log.warn(facts, "cannot open a provider; will retry");
+        return backoff(handles.random, attempt, 1_000, 60_000);
+      },
+    }));
   }
 
   /** Those that changed or left are closed; resolves when each new one was tried. */
@@ -42,17 +52,17 @@ export class ImageProviders {
     this.#wanted = new Map(configs.map((config) => [config.name, config]));
     for (const [name, { config, provider }] of this.#opened) {
       if (this.#wanted.get(name) === config) continue;
-      this.#forget(name);
+      this.#opened.delete(name);
+      this.open.delete(name);
       await this.#leave(name, provider);
     }
-    await Promise.all(
-      configs.map((config) => (this.#opened.has(config.name) ? undefined : this.#try(config, 0))),
-    );
+    await Promise.all(configs.map(({ name }) => this.#controllers.look(name)));
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const timer of this.#timers.values()) timer.cancel();
+    // Not awaited: who opens too late closes what was opened.
+    void this.#controllers.close();
     await Promise.all([...this.#opened.values()].map(({ name, provider }) => this.#leave(name, provider)));
   }
 
@@ -61,46 +71,26 @@ export class ImageProviders {
     return closeQuietly({ clock, log }, name, provider);
   }
 
-  #forget(name: string): void {
-    this.#opened.delete(name);
-    this.open.delete(name);
-    this.#timers.get(name)?.cancel();
-  }
-
-  async #try(config: ProviderConfig, attempt: number): Promise<void> {
+  async #open(name: string): Promise<void> {
     const { clock, random, log, installation } = this.#handles;
-    const { name } = config;
-    try {
-      const driver = await this.#driverOf(config.driver);
-      const opening = driver.open(config, { clock, random, log, scan: this.#scan, installation });
-      const late = () =>
-        new BuilderError("builder.provider_silent", `provider ${name} did not open within ${OPEN_MS} ms`);
-      const provider = await inTime(
-        clock,
-        OPEN_MS,
-        opening,
-        late,
-        (tooLate) => void this.#leave(name, tooLate),
-      );
-      if (this.#closed || this.#wanted.get(name) !== config) return await this.#leave(name, provider);
-      const store = provider.offers?.images;
-      if (store === undefined) {
-        log.debug({ provider: name }, "the provider does not take image uploads");
-        return await this.#leave(name, provider);
-      }
-      const list = (signal: AbortSignal) => provider.list(signal);
-      const opened = { name, store, list, config, provider };
-      this.#opened.set(name, opened);
-      this.open.set(name, opened);
-      this.#onChange();
-    } catch (error) {
-      log.warn({ provider: name, attempt, error: messageOf(error) }, "cannot open a provider; will retry");
-      if (this.#closed || this.#wanted.get(name) !== config) return;
-      const wait = backoff(random, attempt, 1_000, 60_000);
-      this.#timers.set(
-        name,
-        clock.setTimer(wait, () => void this.#try(config, attempt + 1), { background: true }),
-      );
+    const config = this.#wanted.get(name);
+    if (config === undefined || this.#opened.has(name)) return;
+    const driver = await this.#driverOf(config.driver);
+    const opening = driver.open(config, { clock, random, log, scan: this.#scan, installation });
+    const late = () =>
+      new BuilderError("builder.provider_silent", `provider ${name} did not open within ${OPEN_MS} ms`);
+    const leave = (tooLate: Provider) => void this.#leave(name, tooLate);
+    const provider = await inTime(clock, OPEN_MS, opening, late, leave);
+    if (this.#closed || this.#wanted.get(name) !== config) return this.#leave(name, provider);
+    const store = provider.offers?.images;
+    if (store === undefined) {
+      log.debug({ provider: name }, "the provider does not take image uploads");
+      return this.#leave(name, provider);
     }
+    const list = (signal: AbortSignal) => provider.list(signal);
+    const opened = { name, store, list, config, provider };
+    this.#opened.set(name, opened);
+    this.open.set(name, opened);
+    this.#onChange();
   }
 }

@@ -56,7 +56,7 @@ function buildSaid(
   if (image === undefined) return { code: "image.not-configured" };
   const work = progress.list().find((one) => one.kind === "build" && one.image === name);
   if (work !== undefined) return { code: "image.building", facts: workFacts(work) };
-  const choice = buildChoice(context, name, now);
+  const choice = buildChoice(context, image, now);
   const builds = [...view.images.builds(name).values()];
   if (choice.build && putOff === undefined) return { code: "image.due", facts: { cause: choice.cause } };
   // When somebody asked is known under the lock only: there the back-off may hold a request up.

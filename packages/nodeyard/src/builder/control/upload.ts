@@ -79,7 +79,7 @@ async function stillWanted(
   { image, build, format, provider }: UploadJob,
 ): Promise<ImageBuildRecord | undefined> {
   const { view, disk } = context;
-  await view.resync();
+  await view.resync("/nodepool/images");
   const choice = uploadChoice(context, provider.name, image, await disk.list(), treeNow(context));
   if (choice?.upload !== true || choice.build !== build || choice.format !== format) return undefined;
   return view.images.builds(image).get(build);

@@ -1,5 +1,6 @@
 import { jitter, messageOf } from "@nodeyard/runtime";
 import { treeNow } from "@nodeyard/tree";
+import type { ImageSettings } from "../../config/index.ts";
 import { Controller, FenceLost, isInterrupted, mayAct } from "../../coordination/index.ts";
 import type { LocalBuild } from "../runs/disk.ts";
 import { type BuildOutcome, buildImage } from "./build.ts";
@@ -107,14 +108,15 @@ export class Workers {
     const now = this.#now();
     if (held !== undefined) return held.at;
     if (this.#builds.has(name)) return Number.POSITIVE_INFINITY;
-    const choice = buildChoice(this.#context, name, now);
+    const image = this.#context.settings.images.get(name)!;
+    const choice = buildChoice(this.#context, image, now);
     if (!choice.build) return choice.at ?? Number.POSITIVE_INFINITY;
-    if (this.#builds.size < this.#options.builds) this.#startBuild(name);
+    if (this.#builds.size < this.#options.builds) this.#startBuild(image);
     return Number.POSITIVE_INFINITY;
   }
 
-  #startBuild(name: string): void {
-    const image = this.#context.settings.images.get(name)!;
+  #startBuild(image: ImageSettings): void {
+    const { name } = image;
     const work = buildImage(this.#context, image, this.#options.signal).then(
       (outcome: BuildOutcome) => {
         if (outcome.ended !== "not-now") return;

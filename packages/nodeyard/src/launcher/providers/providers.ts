@@ -13,7 +13,7 @@ import {
   type SlotSettings,
   timing,
 } from "@nodeyard/driver";
-import { backoff, deadline, messageOf, NodeyardError, type Random } from "@nodeyard/runtime";
+import { deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { closeQuietly, inTime } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
 import type { Counters } from "../../telemetry/index.ts";
@@ -261,11 +261,6 @@ function countInventory(provider: Provider, pool: string): Map<string, number> {
     for (const label of item.labels) slots.set(label, (slots.get(label) ?? 0) + item.slots);
   }
   return slots;
-}
-
-/** Pause before the next try to open a provider. */
-export function openPause(random: Random, attempt: number): number {
-  return backoff(random, attempt, 1_000, 60_000);
 }
 
 /** What goes step by step has its deadlines from the runner of steps. */

@@ -1,6 +1,6 @@
 import type { Driver, ProviderConfig } from "@nodeyard/driver";
 import { launcherPoolId } from "@nodeyard/model";
-import { hexId, type Timer } from "@nodeyard/runtime";
+import { hexId } from "@nodeyard/runtime";
 import {
   type Controller,
   closeQuietly,
@@ -28,18 +28,21 @@ export interface Served {
   backings: BackingController | undefined;
   leaks: Controller | undefined;
   foreign: { close(): void } | undefined;
-  timer: Timer | undefined;
-  attempt: number;
-  /** Its facts are about to be learnt anew. */
-  asked: boolean;
+  /** It was suspended: what was under way with it ends, and it is not opened again before. */
+  leaving: Promise<void> | undefined;
+  /** Opens it, and learns its facts anew from then on. */
+  readonly controller: Controller;
   /** Times in a row that the cloud listed machines of ours without a record. */
   unsettled: number;
   /** Its API fails: since when and with what it was found to, and when it is asked again. */
   failing: { readonly since: number; readonly error: string; readonly nextTry: number } | undefined;
 }
 
-export function newServed(config: ProviderConfig): Served {
-  return {
+export function newServed(
+  config: ProviderConfig,
+  controllerOf: (served: () => Served) => Controller,
+): Served {
+  const served: Served = {
     config,
     stop: new AbortController(),
     registered: [],
@@ -49,12 +52,12 @@ export function newServed(config: ProviderConfig): Served {
     backings: undefined,
     leaks: undefined,
     foreign: undefined,
-    timer: undefined,
-    attempt: 0,
-    asked: false,
+    leaving: undefined,
+    controller: controllerOf(() => served),
     unsettled: 0,
     failing: undefined,
   };
+  return served;
 }
 
 /** A provider that cannot be served as it is configured, because its API fails. */

@@ -1,18 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Driver, ProviderConfig } from "@nodeyard/driver";
-import { messageOf } from "@nodeyard/runtime";
-import { closeQuietly, type Registration } from "../../coordination/index.ts";
+import { backoff, messageOf } from "@nodeyard/runtime";
+import { Controller, closeQuietly, type Registration } from "../../coordination/index.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
-import { FactsKeeper } from "./facts-keeper.ts";
+import { ASK_MS, FAILING_MS, factsPause, refreshFacts } from "./facts.ts";
 import { refuseForeign } from "./foreign.ts";
 import { LeftProviders, METASTATIC, withoutPools } from "./left-providers.ts";
-import {
-  learnFacts,
-  openPause,
-  openProvider,
-  type ProviderFacts,
-  type ProviderHandles,
-} from "./providers.ts";
+import { learnFacts, openProvider, type ProviderFacts, type ProviderHandles } from "./providers.ts";
 import {
   begin,
   beginBackings,
@@ -47,7 +41,6 @@ export class Serving {
   readonly #identity: Identity;
   readonly #driverOf: (name: string) => Promise<Driver>;
   readonly #onChange: () => void;
-  readonly #facts: FactsKeeper;
   readonly #left: LeftProviders;
   #applying: Promise<unknown> = Promise.resolve();
   #stopped = false;
@@ -65,7 +58,6 @@ export class Serving {
     this.#identity = parts.identity;
     this.#driverOf = parts.driverOf;
     this.#onChange = parts.onChange;
-    this.#facts = new FactsKeeper(this.#context, this.#onChange);
     const isKnown = (provider: string) => this.#served.has(provider) || this.#draining.has(provider);
     const drain = (provider: string) => this.#inTurn(() => this.#drainLeft(provider));
     this.#left = new LeftProviders(this.#context, isKnown, drain);
@@ -123,7 +115,7 @@ export class Serving {
   /** Learns the facts of a provider soon: what others leave of its quota may have changed. */
   askQuota(provider: string): void {
     const served = this.#served.get(provider);
-    if (served !== undefined) this.#facts.ask(served);
+    if (served?.open !== undefined) served.controller.wake(ASK_MS);
   }
 
   setPaused(key: string, paused: boolean): void {
@@ -160,34 +152,52 @@ export class Serving {
     const left = outdated === undefined ? undefined : this.#retire(outdated);
     // Else it is configured again as it is served.
     if (!isOpen || !isDeepStrictEqual(config, before.config)) {
-      const served = newServed(config);
+      const served = this.#new(config);
       (isOpen ? this.#replacements : this.#served).set(name, served);
-      await this.#tryOpen(served);
+      await served.controller.look();
     }
     await left;
   }
 
-  async #tryOpen(served: Served): Promise<void> {
+  #new(config: ProviderConfig): Served {
+    return newServed(
+      config,
+      (served) =>
+        new Controller(this.#context, {
+          name: `provider ${config.name}`,
+          site: "launcher/providers/serving.ts",
+          reconcile: () => this.#look(served()),
+          failed: (error, attempt) => this.#failed(served(), error, attempt),
+        }),
+    );
+  }
+
+  async #look(served: Served): Promise<number | undefined> {
+    if (served.stop.signal.aborted) return undefined;
+    if (served.open === undefined) return this.#tryOpen(served);
+    if (!(await refreshFacts(this.#context, served))) return undefined;
+    this.#onChange();
+    return factsPause(served);
+  }
+
+  async #tryOpen(served: Served): Promise<number> {
     const { config, stop } = served;
     const context = this.#context;
+    await served.leaving;
+    const open = await this.#open(config, stop.signal);
     let before: Served | undefined;
     try {
-      const open = await this.#open(config, stop.signal);
-      try {
-        const facts = await learnFacts(open, context, stop.signal);
-        stop.signal.throwIfAborted();
-        before = await this.#register(served, open, facts);
-      } catch (error) {
-        await unregisterPools(this.#registration, served);
-        await closeQuietly(context, config.name, open.provider);
-        throw error;
-      }
+      const facts = await learnFacts(open, context, stop.signal);
+      stop.signal.throwIfAborted();
+      before = await this.#register(served, open, facts);
     } catch (error) {
-      return this.#tryLater(served, error);
+      await unregisterPools(this.#registration, served);
+      await closeQuietly(context, config.name, open.provider);
+      throw error;
     }
     this.#onChange();
-    this.#facts.later(served);
     if (before !== undefined) await this.#retire(before);
+    return factsPause(served);
   }
 
   async #open(config: ProviderConfig, signal: AbortSignal): Promise<OpenProvider> {
@@ -196,19 +206,23 @@ export class Serving {
     return openProvider(driver, config, this.#context, signal);
   }
 
-  #tryLater(served: Served, error: unknown): void {
-    const { config, stop } = served;
-    if (stop.signal.aborted) return;
-    const { clock, random, log } = this.#context;
-    const pause = openPause(random, served.attempt++);
-    this.#facts.failed(served, error, pause);
-    log.error(
-      { provider: config.name, error: messageOf(error), retryMs: Math.round(pause) },
-      this.#replacements.get(config.name) === served
-        ? "cannot open a provider with its new configuration; it keeps the former one"
-        : "cannot open a provider; the others continue",
-    );
-    served.timer = clock.setTimer(pause, () => void this.#tryOpen(served), { background: true });
+  /** Notes it for whoever wonders why nothing is launched there. Returns when it is tried again. */
+  #failed(served: Served, error: unknown, attempt: number): number | undefined {
+    const { config, open, stop } = served;
+    if (stop.signal.aborted) return undefined;
+    const { random, log, ages } = this.#context;
+    const pause = open === undefined ? backoff(random, attempt, 1_000, 60_000) : FAILING_MS;
+    const now = Math.round(ages.now());
+    const since = served.failing?.since ?? now;
+    served.failing = { since, error: messageOf(error), nextTry: now + Math.round(pause) };
+    const facts = { provider: config.name, error: messageOf(error), retryMs: Math.round(pause) };
+    if (open !== undefined) {
+      log.warn(facts, "cannot read a provider's quota; the last known one stays in force");
+      this.#onChange();
+    } else if (this.#replacements.get(config.name) === served)
+      log.error(facts, "cannot open a provider with its new configuration; it keeps the former one");
+    else log.error(facts, "cannot open a provider; the others continue");
+    return pause;
   }
 
   /** It must not be served now: its pools leave, and it is tried again as one that could not be opened. */
@@ -225,8 +239,9 @@ export class Serving {
     this.#withdraw(served);
     served.open = undefined;
     served.facts = undefined;
-    await leave(this.#context, this.#registration, served, open, RETIRE_MS);
-    this.#tryLater(served, why);
+    served.leaving = leave(this.#context, this.#registration, served, open, RETIRE_MS);
+    await served.leaving;
+    served.controller.wake(this.#failed(served, why, 0));
   }
 
   /** Each pool is served from the moment that its component stands, and not before. Resolves with what it takes the place of. */
@@ -257,6 +272,7 @@ export class Serving {
     this.#served.delete(config.name);
     this.#draining.set(config.name, served);
     this.#withdraw(served);
+    void served.controller.close();
     await unregisterPools(this.#registration, served);
     await served.backings.drain(() => this.#drained(served));
   }
@@ -268,7 +284,7 @@ export class Serving {
   /** It left the configuration of a launcher that is no more. */
   async #drainLeft(provider: string): Promise<void> {
     if (this.#stopped || this.#served.has(provider) || this.#draining.has(provider)) return;
-    const served = newServed(withoutPools(provider, await this.#driverOf(METASTATIC)));
+    const served = this.#new(withoutPools(provider, await this.#driverOf(METASTATIC)));
     const open = await this.#open(served.config, served.stop.signal);
     served.open = open;
     served.facts = await learnFacts(open, this.#context, served.stop.signal);
@@ -283,6 +299,7 @@ export class Serving {
   async #retire(served: Served, graceMs = RETIRE_MS): Promise<void> {
     const { config, open, stop } = served;
     stop.abort(new Error(`provider ${config.name} is stopped`));
+    void served.controller.close();
     for (const map of [this.#served, this.#replacements, this.#draining])
       if (map.get(config.name) === served) map.delete(config.name);
     this.#withdraw(served);
@@ -291,10 +308,7 @@ export class Serving {
 
   /** Nothing new is begun with it. */
   #withdraw(served: Served): void {
-    const { config, open, timer, leaks } = served;
-    timer?.cancel();
-    // With the timer went the question for its facts, if there was one.
-    served.asked = false;
+    const { config, open, leaks } = served;
     void leaks?.close();
     const drains = this.#draining.get(config.name)?.open === open;
     if (this.providers.get(config.name) === open && !drains) this.providers.delete(config.name);

@@ -1,0 +1,36 @@
+import { learnFacts, type ProviderHandles } from "./providers.ts";
+import type { Served } from "./served.ts";
+
+const FACTS_MS = 300_000;
+/** After a refusal for quota, or when somebody waits for it, the limits are asked again this soon, and no sooner. */
+export const ASK_MS = 2_000;
+/** Machines without a record are going, and count as used by others until then: looked at again after this, then later. */
+const UNSETTLED_MS = 10_000;
+/** A provider whose facts could not be read is asked again after this, milliseconds. */
+export const FAILING_MS = 30_000;
+
+/** Learns the facts of an open provider anew: quotas change without telling. False: it is not the same open provider any more. */
+export async function refreshFacts(context: ProviderHandles, served: Served): Promise<boolean> {
+  const { config, open, stop } = served;
+  // What took its place has facts of its own.
+  const isOver = () => served.open !== open || stop.signal.aborted;
+  if (open === undefined || isOver()) return false;
+  try {
+    const facts = await learnFacts(open, context, stop.signal);
+    if (isOver()) return false;
+    served.facts = facts;
+  } catch (error) {
+    if (isOver()) return false;
+    throw error;
+  }
+  served.failing = undefined;
+  context.ledgers.setProvider(config.name, served.facts.local.quota);
+  return true;
+}
+
+/** When the facts that were just learnt are learnt anew: sooner while something is not as it should be. */
+export function factsPause(served: Served): number {
+  served.unsettled = served.facts?.unsettled === true ? served.unsettled + 1 : 0;
+  const { unsettled } = served;
+  return unsettled === 0 ? FACTS_MS : Math.min(FACTS_MS, UNSETTLED_MS * 2 ** (unsettled - 1));
+}
