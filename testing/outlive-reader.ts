@@ -1,6 +1,6 @@
 /**
- * For scripts that make what outlives them: a reader who closes the pipe that they write to (`| head`) would end them where they are, by an
- * error event, and whatever they started would be left. With this they go on to their end, and take it away there.
+ * For scripts that start processes or machines which outlive them. If the reader of their output closes the pipe (`| head`), an error event
+ * would end the script at once and leave behind what it started. With this module the script continues to its end and cleans up.
  */
 export function outliveReader(): void {
   for (const stream of [process.stdout, process.stderr])

@@ -8,7 +8,7 @@ import type { Answer, Order } from "./worker.ts";
 const WORKER = fileURLToPath(new URL("./worker.ts", import.meta.url));
 const LIMIT_MS = 60_000;
 
-/** A client that runs in its own process. One order at a time. */
+/** A client that runs in its own process and takes one command at a time. */
 export interface Contestant {
   readonly name: ClientName;
   createParent(path: string): Promise<void>;

@@ -31,8 +31,8 @@ const THROUGHPUT_TO_BEST_AT_LEAST = 0.95;
 
 /**
  * Judges every level of requests in flight on the whole work, equal numbers of all operations. Ratios are taken within
- * each round, where the clients run right after one another, and then the median over the rounds: what else the
- * machine does meanwhile cancels out.
+ * each round, where the clients run right after one another, and then the median over the rounds, so that other load on
+ * the machine cancels out.
  */
 export function judge(all: readonly Series[]): Verdict[] {
   const levels = [...new Set(all.map(({ inFlight }) => inFlight))];
@@ -68,7 +68,7 @@ function judgeLevel(
 
   const toPure = ratio(pure, cpu);
   const toNative = ratio(native, cpu);
-  // The best is the faster peer over all rounds: the faster one of each round would be the luckier one.
+  // The best peer is the one that is faster over all rounds: the faster one of each round would be a matter of chance.
   const best = median(pure.map(speed)) > median(native.map(speed)) ? pure : native;
   const toBest = ratio(best, speed);
   return [

@@ -1,6 +1,6 @@
 import type { BenchClient, OperationName } from "./clients/index.ts";
 
-/** One stretch of equal operations. */
+/** A series of equal operations. */
 export interface Load {
   readonly operation: OperationName;
   readonly inFlight: number;
@@ -19,7 +19,7 @@ export interface Sample {
 export const DATA_BYTES = 600;
 const DATA = Buffer.alloc(DATA_BYTES, "x");
 
-/** Carries a load out, keeping `inFlight` operations open until none is left to start. */
+/** Runs a load, with `inFlight` operations open until all have been started. */
 export function carryOut(client: BenchClient, load: Load): Promise<Sample> {
   const paths = Array.from({ length: load.count }, (_, index) => `${load.parent}/${index}`);
   return new Promise((resolve, reject) => {

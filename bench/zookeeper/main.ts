@@ -10,7 +10,7 @@ import { startStubServer } from "./stub-server.ts";
 
 const OPERATIONS: readonly OperationName[] = ["create", "get", "set"];
 
-/** In flight, and operations per stretch: long enough for a steady state, short enough to alternate often. */
+/** Operations in flight, and operations per series: long enough for a steady state, short enough to alternate often. */
 const LEVELS: readonly (readonly [inFlight: number, count: number])[] = [
   [1, 400],
   [64, 3_000],
@@ -38,7 +38,7 @@ async function compare(servers: string, rounds: number, prefix: string): Promise
   try {
     await contestants[0]!.createParent(prefix);
     for (const contestant of contestants) await contestant.createParent(`${prefix}/${contestant.name}`);
-    // Round -1 warms the processes and the server up and is thrown away.
+    // Round -1 warms up processes and server; its results are discarded.
     for (let round = -1; round < rounds; round++) {
       for (const [inFlight, count] of LEVELS) {
         const turn = Math.max(0, round) % contestants.length;

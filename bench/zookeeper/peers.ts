@@ -3,13 +3,13 @@ import { delimiter, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
-/** Carries the headers of the Node that runs this; a dependency of this folder for nothing else, of the same major version. */
+/** A dependency of this folder only for its Node headers; it has the major version of the Node that runs this. */
 const HEADERS = `${HERE}node_modules/node-linux-${process.arch}`;
 const PEERS = ["node-zookeeper-client", "zookeeper"] as const;
 
 /**
  * Installs the clients that we compare with into this folder and loads each once, in a process of its own. Throws when
- * one cannot be had: a bench without its peers proves nothing.
+ * one is not available: a comparison without its peers proves nothing.
  */
 export function installPeers(): void {
   if (PEERS.some((peer) => whyNotLoaded(peer) !== undefined)) install();
@@ -22,7 +22,8 @@ export function installPeers(): void {
 }
 
 function install(): void {
-  // npm unpacks everything before it compiles the native peer. Elsewhere that finds headers or a prebuilt binary itself.
+  // npm unpacks everything before it compiles the native peer, so the headers are there. On other systems the peer finds headers or a
+  // prebuilt binary itself.
   const headers = process.platform === "linux" ? { npm_config_nodedir: HEADERS } : {};
   const path = [dirname(process.execPath), process.env.PATH].join(delimiter);
   const result = spawnSync(
@@ -42,7 +43,7 @@ function install(): void {
   }
 }
 
-/** What Node says when it loads the peer in a process of its own; undefined when all is well. */
+/** The error when the peer is loaded in a process of its own; undefined if it loads. */
 function whyNotLoaded(peer: string): string | undefined {
   const result = spawnSync(process.execPath, ["-e", `require(${JSON.stringify(peer)})`], {
     cwd: HERE,

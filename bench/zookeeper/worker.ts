@@ -1,4 +1,4 @@
-// One client in a process of its own: `worker.ts <client> <servers>`. Speaks with main.ts by IPC.
+// One client in a process of its own: `worker.ts <client> <servers>`. It communicates with main.ts by IPC.
 import { type ClientName, connectClient } from "./clients/index.ts";
 import { carryOut, createEmpty, type Load, type Sample } from "./load.ts";
 

@@ -20,7 +20,7 @@ export interface CampaignOptions {
 
 export interface CampaignResult {
   readonly kills: number;
-  /** Of them at a named effect. */
+  /** Kills at a named effect. */
   readonly atEffects: number;
   /** Leaders of the ensemble that were killed. */
   readonly leaders: number;
@@ -32,20 +32,20 @@ export interface CampaignResult {
   readonly machines: number;
 }
 
-/** A place of the plan that does not come within this once it serves is given up, and the process is killed from outside. */
+/** If a point of the plan is not reached in this time after the process serves, the process is killed from outside. */
 const REACH_MS = 8_000;
-/** To come up, on a machine that is busy with something else. */
+/** Time for a process to start on a busy machine. */
 const START_MS = 120_000;
 const CLEAN_MS = 60_000;
-/** A launcher comes up, takes over what the one before it held, and has a launch and a delete in flight. */
+/** Time for a launcher to start, to take over from the one before, and to have a launch and a delete in flight. */
 const BOTH_MS = 60_000;
-/** After so many deaths of launchers the leader of the tree dies too, where there is one. */
+/** After this many kills of launchers, the leader of the tree is killed too, if there is one. */
 const LEADER_EVERY = 3;
-/** Of how many launchers the logs are in a failure, and how much of each, characters. */
+/** A failure shows the logs of this many launchers, and this many characters of each. */
 const LOGS_SHOWN = 4;
 const LOG_SHOWN = 2_000;
 
-/** Kills launchers while requests arrive, then looks at what the tree and the cloud went through. Throws when a rule is broken. */
+/** Kills launchers while requests arrive, then checks the history of tree and cloud. Throws when a rule is broken. */
 export async function campaign(options: CampaignOptions): Promise<CampaignResult> {
   const { store, kills, seed } = options;
   const random = seededRandom(seed);
@@ -103,7 +103,7 @@ export async function campaign(options: CampaignOptions): Promise<CampaignResult
   }
 }
 
-/** Waits for the death at `point`, or brings it from outside. */
+/** Waits until the process kills itself at `point`, or kills it from outside. */
 async function die(
   site: Site,
   launcher: Victim,
@@ -111,13 +111,13 @@ async function die(
   watch: InFlight,
   random: Random,
 ): Promise<"effect" | "outside"> {
-  // Its place may be one of its start. Who is killed before he serves, again and again, leaves nobody who serves the clients.
+  // Its point may be in its start. If every process were killed before it serves, no client would be served.
   const up = await within(START_MS, launcher.told(site.ready));
   if (up === undefined) throw new Error(`the launcher did not come up within ${START_MS} ms`);
   if (point !== undefined) {
     await within(REACH_MS, launcher.ended);
     if (launcher.dead) {
-      // Its last words may not be read yet.
+      // The end of its output may not have been read yet.
       await launcher.ended;
       if (launcher.errors.includes(LAST_WORDS)) return "effect";
       throw new Error(`the launcher ended by itself with ${launcher.exitCode}`);
@@ -175,7 +175,7 @@ async function judge(site: Site, tree: Tree, load: Load) {
   };
 }
 
-/** What the last launchers said. One that said nothing did not come up. */
+/** Logs of the last launchers; an empty one means that the launcher did not start. */
 function logsOf(victims: readonly Victim[]): string {
   return victims
     .map(({ errors }, index) => `launcher ${index + 1}:\n${errors.slice(-LOG_SHOWN) || "(nothing)"}`)
@@ -217,7 +217,7 @@ class InFlight {
     this.#feed.synced.catch(() => {});
   }
 
-  /** Throws what a client complained of: who has given up brings nothing about. */
+  /** Throws the first error of a client: a client that has stopped makes no more requests. */
   get both(): boolean {
     if (this.#load.complaints.length > 0) throw this.#load.complaints[0];
     const states = [...this.#states.values()];

@@ -9,13 +9,13 @@ import { Zuul } from "./zuul.ts";
 
 const ZUUL_LIVES = 5;
 const LEASE_LIVES = 2;
-/** A lease whose client was told of a failure while everything was dead ends by this. */
+/** After this time a lease expires whose client got an error while everything was down. */
 const LEASE_MS = 40_000;
 
-/** Clients that never stop asking until they are told: Zuul's requests and leases, each life after the other. */
+/** Clients that make one request after another until they are stopped: as Zuul, and with leases. */
 export class Load {
   readonly zuul: Zuul;
-  /** What clients complained about. */
+  /** Errors that clients have met. */
   readonly complaints: unknown[] = [];
   leases = 0;
   readonly #tree: Tree;
@@ -33,7 +33,7 @@ export class Load {
     ];
   }
 
-  /** No new lives; resolves when all that began have ended. */
+  /** Makes no new requests; resolves when all that began have ended. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await Promise.all(this.#lives);
@@ -55,14 +55,14 @@ export class Load {
     return Array.from({ length: count }, () => LABELS[Math.floor(this.#random.float() * LABELS.length)]!);
   }
 
-  /** A client without a session of its own: asks, is granted, uses, gives back. */
+  /** A client without a session of its own: requests nodes by a lease, uses and releases them. */
   async #lease(): Promise<void> {
     const handles = { tree: this.#tree, clock: systemClock, random: systemRandom };
     let lease: Lease;
     try {
       lease = await askForNodes(handles, { labels: this.#labels(), owner: "chaos", forMs: LEASE_MS });
     } catch (error) {
-      // Who is told of a failure has nothing; that nothing is left of it is checked in the end.
+      // After an error the client has no nodes; the end of the run checks that nothing of the lease is left.
       if ((error as { outcome?: unknown }).outcome === undefined) throw error;
       return;
     }
@@ -72,7 +72,7 @@ export class Load {
       const found = await orNothing(() => this.#tree.get(path));
       const state = found && (JSON.parse(Buffer.from(found.data).toString()) as Lease).state;
       if (state === "granted") break;
-      // An expired one is no longer served; that its request ends all the same is checked in the end.
+      // An expired lease is no longer served; the end of the run checks that its request is gone too.
       if (performance.now() > expires - 1_000) return;
       if (state === undefined || state === "failed")
         throw new Error(`lease ${lease.id} is ${state ?? "gone"}`);

@@ -5,7 +5,7 @@ const LIMIT_MS = 60_000;
 const PAUSE_MS = 50;
 const BROKEN_OFF: ReadonlySet<string> = new Set(["tree.connection_lost", "tree.call_ended"]);
 
-/** Repeats work that may be repeated while the other side is dead or being restarted. */
+/** Repeats idempotent work while the other side is down or restarting. */
 export async function patiently<T>(work: () => Promise<T>): Promise<T> {
   const limit = performance.now() + LIMIT_MS;
   for (;;) {
@@ -29,7 +29,7 @@ export async function orNothing<T>(work: () => Promise<T>): Promise<T | undefine
   }
 }
 
-/** Waits until `look` says yes; rejects with what `describe` says after `limitMs`. */
+/** Waits until `look` returns true. Rejects with the text of `describe` after `limitMs`. */
 export async function until(
   look: () => boolean | Promise<boolean>,
   limitMs: number,

@@ -5,7 +5,7 @@ import type { KillPoint } from "./victim.ts";
 /** Every fifth kill comes from outside, at a random moment; the first one too, so that requests are there for the others. */
 const OUTSIDE_EVERY = 5;
 
-/** Where each process of a campaign dies; undefined: from outside. The same seed gives the same plan. */
+/** Where each process of a campaign is killed; undefined: from outside. The same seed gives the same plan. */
 export function killPlan(kills: number, random: Random): readonly (KillPoint | undefined)[] {
   const plan: (KillPoint | undefined)[] = [];
   let places: Omit<KillPoint, "count">[] = [];
@@ -14,7 +14,7 @@ export function killPlan(kills: number, random: Random): readonly (KillPoint | u
       plan.push(undefined);
       continue;
     }
-    // All places come once before any comes twice.
+    // Every point is used once before any is used twice.
     if (places.length === 0)
       places = EFFECTS.flatMap((effect) => MOMENTS.map((moment) => ({ effect, moment })));
     const [place] = places.splice(Math.floor(random.float() * places.length), 1);

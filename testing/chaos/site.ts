@@ -22,11 +22,11 @@ export interface Site {
   /** The fake cloud's file. */
   readonly cloud: string;
   start(kill?: KillPoint): Victim;
-  /** Text of a launcher's log once it serves. */
+  /** Text that appears in a launcher's log once it serves. */
   readonly ready: string;
   /** A session of a client, which outlives everything here. */
   connect(): Promise<Tree>;
-  /** Where the store has a leader: kills it, and resolves with what was done. It comes back while the others go on. */
+  /** For a store with a leader: kills the leader and resolves with a description. It is restarted while the others go on. */
   killLeader?(): Promise<string>;
   /** To be called after each death, before the next start. */
   buried(): void;
@@ -38,7 +38,7 @@ export interface Site {
 const CLIENT_SESSION_MS = 60_000;
 /** A launcher's session: what a killed one held is free again after this, seconds. */
 const SESSION_S = 4;
-/** Several launchers run on one machine. In the file, since the launcher before this one knows no other way. */
+/** Several launchers run on one machine. Set in the file, because the launcher of the commit before has no option for it. */
 const WEBAPP = "webapp: {listen_address: 127.0.0.1, port: 0}\n";
 
 export async function openSite(store: StoreName): Promise<Site> {
@@ -155,7 +155,7 @@ async function onEmbedded(): Promise<Site> {
 
 const LATENCY = "{create: [50, 300], boot: [0, 100], delete: [50, 300], read: [1, 10]}";
 
-/** Nodes that nobody uses go soon, so that in the end nothing may be left. */
+/** Unused nodes are deleted soon, so that at the end any node that is left is an error. */
 function configOf(cloud: string, latency = LATENCY): string {
   return `
 labels:

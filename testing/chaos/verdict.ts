@@ -20,7 +20,7 @@ export function checkLog(writes: readonly AppliedWrite[]): LogCheck {
   return check;
 }
 
-/** The last writes that touched a record, for people. */
+/** The last writes of a record, for the message of a failure. */
 export function excerpt(writes: readonly AppliedWrite[], id: string | undefined, count = 25): string[] {
   return writes
     .filter(({ ops }) => id === undefined || ops.some((op) => op.path.includes(id) || holds(op, id)))
@@ -66,7 +66,7 @@ export function checkCloud(file: string): ReadonlyMap<string, string> {
   return alive;
 }
 
-/** What is left in the tree that should have gone; empty when all is clean. */
+/** Records that are left in the tree and should be gone; empty if there are none. */
 export async function leftovers(tree: Tree): Promise<readonly string[]> {
   const left: string[] = [];
   for (const folder of ["/nodepool/requests", "/nodepool/nodes", "/nodeyard/leases"])
@@ -79,7 +79,7 @@ export async function leftovers(tree: Tree): Promise<readonly string[]> {
   return left;
 }
 
-/** Ledgers whose sum is not what the records say in the end: nothing. */
+/** Ledgers whose sum is not zero although no record is left. */
 export async function ledgerSums(tree: Tree): Promise<readonly string[]> {
   const path = `/nodeyard/limits/${POOL}`;
   const { data } = await patiently(() => tree.get(path));

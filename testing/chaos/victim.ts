@@ -9,7 +9,7 @@ const ERRORS_KEPT = 40_000;
 export interface KillPoint {
   readonly effect: Effect;
   readonly moment: Moment;
-  /** How many times it is let pass before. */
+  /** How many times the effect happens before the kill. */
   readonly count: number;
 }
 
@@ -29,7 +29,7 @@ export interface VictimOptions {
   readonly inside?: boolean;
 }
 
-/** A real process of the program that is about to die. */
+/** A real process of the program that will be killed. */
 export class Victim {
   readonly ended: Promise<void>;
   /** The end of its log. */

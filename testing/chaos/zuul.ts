@@ -7,11 +7,11 @@ import { orNothing, patiently } from "./patience.ts";
 type Fields = Record<string, unknown>;
 const POLL_MS = 40;
 /**
- * Zuul waits 30 s for a node's lock (docs/contract/zuul.md, "Using nodes"), of a tree that is there. Here the tree may die with
- * each launcher, on a machine that may stand still for seconds.
+ * Zuul waits 30 s for a node's lock (docs/contract/zuul.md, "Using nodes"). Here it is longer: the tree may die with each launcher, and the
+ * machine may stall for seconds.
  */
 const LOCK_MS = 90_000;
-/** A request that has not ended by then never will. */
+/** A request that has not ended by then is stuck, milliseconds. */
 const REQUEST_MS = 90_000;
 
 export interface RequestOutcome {
@@ -19,7 +19,7 @@ export interface RequestOutcome {
   readonly result: "used" | "failed" | "cancelled";
 }
 
-/** Lives the lives of requests as Zuul does (docs/contract/zuul.md). It is never killed; its tree may be. */
+/** Requests, uses and returns nodes as Zuul does (docs/contract/zuul.md). It is never killed; its tree may be. */
 export class Zuul {
   readonly ended: RequestOutcome[] = [];
   readonly #tree: Tree;
@@ -40,7 +40,7 @@ export class Zuul {
     return asked;
   }
 
-  /** After a lost reply it looks whether the request stands, by its event id. */
+  /** After a lost reply it looks for the request by its event id. */
   async #ask(labels: readonly string[]): Promise<string> {
     const eventId = hexId(systemRandom);
     const seconds = Date.now() / 1000;

@@ -19,7 +19,7 @@ const CGROUPS = "/sys/fs/cgroup";
 const CABLE = "nyforeign0";
 const START_MS = 20_000;
 
-/** Its control groups are below one of each hierarchy of ours, and all that it sees of them. */
+/** Its control groups are below one group in each hierarchy of ours; it sees no others. */
 const ENTER = `
 set -e
 if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
@@ -41,7 +41,7 @@ done
 exec unshare --cgroup sh -c "$3" sh "$1"
 `;
 
-/** As root of its own mounts, processes, name and network: what it writes lands in `upper`. */
+/** Runs as root in namespaces of its own (mounts, processes, name, network); what it writes goes to `upper`. */
 const BOOT = `
 set -e
 hostname foreign
@@ -83,7 +83,7 @@ exec /usr/sbin/sshd -D -e
 export class ForeignMachine {
   readonly folder = mkdtempSync(join(tmpdir(), "nodeyard-foreign-"));
   readonly address = ADDRESS;
-  /** What is different there from here, as overlayfs keeps it. */
+  /** The files that are different there, in overlayfs' upper folder. */
   readonly upper = join(this.folder, "upper");
   readonly key = join(this.folder, "key");
   readonly said: string[] = [];
@@ -96,12 +96,12 @@ export class ForeignMachine {
     return existsSync(join(CGROUPS, "cgroup.controllers"));
   }
 
-  /** The folder of ours below which its control groups of a controller are. */
+  /** Our folder that contains its control groups of a controller. */
   groups(controller: string): string {
     return join(CGROUPS, this.hasV2 ? "." : controller, this.#group);
   }
 
-  /** Of its control groups. */
+  /** Name of its control groups. */
   get #group(): string {
     return basename(this.folder).replace("nodeyard-", "");
   }
@@ -119,13 +119,13 @@ export class ForeignMachine {
     for (const program of without) this.run("sh", "-c", `rm -f $(command -v ${program})`);
   }
 
-  /** Every process of it ends, and it begins again from what it had written. */
+  /** Ends all its processes and starts it again with the files that it had written. */
   async reboot(): Promise<void> {
     await this.#halt();
     await this.#boot();
   }
 
-  /** Nothing goes between it and us any more; on both sides the connections stand. */
+  /** Cuts the network between it and us; connections stay open on both sides. */
   unplug(): void {
     execFileSync("ip", ["link", "set", CABLE, "down"]);
   }
@@ -135,7 +135,7 @@ export class ForeignMachine {
   }
 
   async #boot(): Promise<void> {
-    // Its server told of each address that it listens at, also after the first was heard.
+    // Its server logs each address that it listens on, also after the first was seen.
     this.said.length = 0;
     const names = ["--mount", "--net", "--uts", "--ipc", "--pid"];
     const boot = ["--fork", "--kill-child", "sh", "-c", ENTER, "sh", this.folder, this.#group, BOOT];
@@ -157,7 +157,7 @@ export class ForeignMachine {
     writeFileSync(target, text, { mode });
   }
 
-  /** Runs a program there. Throws with what it said. */
+  /** Runs a program there. Throws with its output if it fails. */
   run(program: string, ...args: readonly string[]): string {
     return execFileSync(
       "nsenter",
@@ -177,7 +177,7 @@ export class ForeignMachine {
       .sort();
   }
 
-  /** Every process of it ends. */
+  /** Ends all its processes. */
   async stop(): Promise<void> {
     await this.#halt();
     rmSync(this.folder, { recursive: true, force: true });
@@ -198,7 +198,7 @@ export class ForeignMachine {
   }
 
   #cable(): void {
-    // Of a run that was killed.
+    // Left by a run that was killed.
     unlink();
     const peer = ["peer", "name", "eth0", "netns", String(this.#init)];
     execFileSync("ip", ["link", "add", CABLE, "type", "veth", ...peer]);
@@ -218,7 +218,7 @@ export class ForeignMachine {
   }
 }
 
-/** Groups go from the inside out, once their processes have ended; their files are the kernel's. */
+/** Removes groups from the innermost out, once their processes have ended; the files in them are the kernel's. */
 async function removeGroups(path: string): Promise<void> {
   if (!existsSync(path)) return;
   for (const entry of readdirSync(path, { withFileTypes: true }))
@@ -246,7 +246,7 @@ function childOf(pid: number): number {
   }
 }
 
-/** Takes our end of the cable away, unless it went with the other end. */
+/** Removes our end of the link, unless it was removed with the other end. */
 function unlink(): void {
   try {
     execFileSync("ip", ["link", "del", CABLE], { stdio: "ignore" });

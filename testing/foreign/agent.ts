@@ -1,7 +1,7 @@
 import { type KazooProcess, startKazoo } from "../zookeeper/index.ts";
 
 /**
- * A Python client with kazoo that does as it is told, one command after the other: Zuul, a Python launcher, or somebody with
+ * A Python client with kazoo that carries out one command after the other, in the part of Zuul, of a Python launcher, or of a person with
  * a shell. Locks are kazoo's own `Lock`, as Zuul and Nodepool use it.
  */
 const SCRIPT = `
@@ -65,13 +65,13 @@ export type Fields = Record<string, unknown>;
 
 const LOOK_MS = 25;
 /**
- * For what a launcher does once it sees something, which may have lost its session just then. Less than the minute after which a
- * launcher looks at everything again: that must not hide an event that it missed.
+ * Deadline for the reaction of a launcher, which may just have lost its session. Less than the minute after which a launcher compares
+ * everything: that must not hide a missed event.
  */
 const PATIENCE_MS = 45_000;
-/** Of a session that a test does not end: it outlives a client and a server that stand still for seconds. */
+/** Timeout of a session that a test does not end: longer than client or server may stall. */
 const SESSION_S = 40;
-/** Of one that a test does end. */
+/** Timeout of a session that a test ends. */
 export const SHORT_SESSION_S = 8;
 
 /** A foreign client in a process of its own. */
@@ -92,7 +92,7 @@ export class Agent {
       ephemeral,
       sequence,
     );
-  /** Our contender's name; "busy" or "timeout" when it was not to be had. */
+  /** Our contender's name; "busy" or "timeout" when the lock was not obtained. */
   lock = (path: string, blocking = true, timeoutS: number | null = null) =>
     this.#do<string>("lock", path, blocking, timeoutS);
   unlock = (path: string) => this.#do<null>("unlock", path);
@@ -145,7 +145,7 @@ export class Agent {
     return path.slice("/nodepool/requests/".length);
   }
 
-  /** Looks until `state` is the request's; rejects with what it is when patience ends. */
+  /** Waits until the request has this state; rejects with its state at the deadline. */
   async requestIs(id: string, state: string): Promise<Fields> {
     return this.recordBecomes(`/nodepool/requests/${id}`, (record) => record.state === state);
   }

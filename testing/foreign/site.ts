@@ -8,7 +8,7 @@ import { Victim } from "../chaos/victim.ts";
 import { freePort, startZooKeeper } from "../zookeeper/index.ts";
 import { Agent } from "./agent.ts";
 
-/** Of launchers on ZooKeeper, seconds: what loses it unasked stood still for longer than this. */
+/** Session timeout of launchers on ZooKeeper, seconds; a launcher loses its session only if it stalls for longer. */
 const SESSION_S = 15;
 
 export type StoreName = "zookeeper" | "embedded";
@@ -70,7 +70,10 @@ export async function startForeignSite(
   return site;
 }
 
-/** quick: two labels without any delay; slow: a launch takes long enough to be met under way, by a client that stands still for seconds, too; narrow: one node at a time; warm: one stays ready. */
+/**
+ * quick: two labels without any delay; slow: a launch takes long enough to be seen in progress, even by a client that stalls for seconds;
+ * narrow: one node at a time; warm: one stays ready.
+ */
 const CONFIG = `
 labels:
   - {name: small}

@@ -21,7 +21,7 @@ import { ELEMENTS } from "./require.ts";
 const BIN = fileURLToPath(new URL("../../packages/nodeyard/src/bin/nodeyard.ts", import.meta.url));
 /** For a command that waits: for a build, or for a machine to boot. */
 const COMMAND_MS = 90 * 60_000;
-/** A number that no user of a machine for tests has. */
+/** A user id that no user of the test machine has. */
 const USER = "61235";
 
 export interface ListedBuild {
@@ -51,13 +51,13 @@ interface LifeStep {
 }
 
 export interface Trial {
-  /** Null: none goes on. */
+  /** Null: no trial is running. */
   readonly candidate: string | null;
   readonly rejected: readonly string[];
   readonly last: { readonly build: string; readonly verdict: string; readonly why: string } | null;
 }
 
-/** Nodeyard on one machine: it builds an image, keeps it in its own store and boots it. */
+/** Nodeyard on one machine that builds an image, stores it and boots it. */
 export class ImageLife {
   readonly folder = mkdtempSync(join(tmpdir(), "nodeyard-images-"));
   readonly images = join(this.folder, "images");
@@ -153,7 +153,7 @@ export class ImageLife {
     return all.filter(({ state }) => state === "ready").map(({ id }) => id);
   }
 
-  /** From now on builds are of images that do not boot, or boot again; for kinds with the element that breaks them. */
+  /** Sets whether the images of further builds boot; for kinds with the element that breaks them. */
   breakBuilds(broken: boolean): void {
     if (broken) writeFileSync(this.#break, "");
     else rmSync(this.#break);
@@ -165,7 +165,7 @@ export class ImageLife {
     return image?.canary ?? null;
   }
 
-  /** Names of the steps by which a machine came about. */
+  /** Names of the steps in which a machine was created. */
   async steps(node: string): Promise<readonly string[]> {
     const { steps } = await this.json<{ readonly steps: readonly LifeStep[] }>("explain", "node", node);
     return steps.filter(({ of }) => of === "launch").map(({ attempt, step }) => `${attempt} ${step}`);
@@ -179,7 +179,7 @@ export class ImageLife {
     return { lease, node, keys, run: (command) => this.#client.run(at, keys, command) };
   }
 
-  /** What must not be there when all has ended, in words. */
+  /** What is left at the end and must not be, as text. */
   leftovers(): readonly string[] {
     const inside = (text: string) => text.includes(this.folder);
     const devices = ["--list", "--noheadings", "--output", "BACK-FILE"];
@@ -194,7 +194,7 @@ export class ImageLife {
     ];
   }
 
-  /** After a failure machines are still there: they outlive Nodeyard. */
+  /** Removes machines after a failure, because they outlive Nodeyard. */
   async end(): Promise<void> {
     await this.#up?.signal("SIGKILL");
     for (const pid of processesIn(this.folder)) process.kill(pid, "SIGKILL");

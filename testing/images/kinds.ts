@@ -2,12 +2,12 @@ import { execFileSync } from "node:child_process";
 import { bootKernel } from "./boot-kernel.ts";
 import { BUILD_PATH } from "./require.ts";
 
-/** An image to take through its life: how it is built, and how it boots. */
+/** An image for the end-to-end run: how it is built, and how it boots. */
 export interface ImageKind {
   readonly elements: readonly string[];
   readonly dibCommand: string;
   readonly env: Readonly<Record<string, string>>;
-  /** What the provider is told of it. */
+  /** Its keys in the provider's section. */
   readonly boot: Readonly<Record<string, string>>;
   readonly ram: number;
   /** GiB; not below the image's. */
@@ -16,7 +16,7 @@ export interface ImageKind {
   readonly bootSeconds: number;
   /** How often it is built: the third build retires the first. */
   readonly builds: number;
-  /** Whether its machines go on from a saved state, for which it gets the element that this takes. */
+  /** Whether its machines resume from a saved state; then it is built with the element for that. */
   readonly saved?: boolean;
   /** How new builds are tried. */
   readonly trial?: { readonly percent: number; readonly launches: number };
@@ -37,10 +37,10 @@ export async function mini(cache: string): Promise<ImageKind> {
   };
 }
 
-/** One that does not boot where it is told so: half of the launches try a new build. */
+/** An image that does not boot if the run asks for it; new builds are tried on half of the launches. */
 export function breakable(kind: ImageKind): ImageKind {
   const elements = [...kind.elements, "nodeyard-broken"];
-  // What does not boot takes this long each time; what does, some tens of seconds on a busy machine.
+  // A machine that does not boot takes this long; one that boots, some tens of seconds on a busy machine.
   return { ...kind, elements, bootSeconds: 240, trial: { percent: 50, launches: 4 } };
 }
 

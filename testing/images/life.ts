@@ -3,7 +3,7 @@ import type { ImageLife } from "./e2e-site.ts";
 import type { ImageKind } from "./kinds.ts";
 import { ended, firstBuild, given, isOf, SETTLE_MS, type Step, uploaded } from "./parts.ts";
 
-/** The whole life of an image, each part by what clients and operators use. Throws at the first thing that is not as it must be. */
+/** The whole life of an image, each part with the commands that clients and operators use. Throws at the first failed check. */
 export async function liveThrough(site: ImageLife, kind: ImageKind, step: Step): Promise<void> {
   const up = await step("nodeyard up: launcher and builder in one process", () => site.up());
   const first = await step("diskimage-builder makes the image", () => firstBuild(site, up));

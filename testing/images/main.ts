@@ -40,7 +40,7 @@ const kind = values.canary ? breakable(image) : { ...image, saved: values.saved 
 const client = await Client.make();
 const site = new ImageLife(kind, client);
 let code = 0;
-// Machines would outlive the one who interrupts.
+// Machines would outlive an interrupted run.
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.once(signal, () => void site.close().finally(() => process.exit(130)));
 try {

@@ -2,13 +2,13 @@ import { until } from "../chaos/patience.ts";
 import type { Victim } from "../chaos/victim.ts";
 import type { ImageLife, Login } from "./e2e-site.ts";
 
-/** For what only has to be noticed. */
+/** Deadline for something that only has to be noticed. */
 export const SETTLE_MS = 90_000;
 
-/** Runs a step and says what it showed and how long it took. */
+/** Runs a step, and prints its result and duration. */
 export type Step = <T>(what: string, work: () => Promise<T>) => Promise<T>;
 
-/** The build that begins by itself: there is none yet. */
+/** The first build, which begins by itself. */
 export async function firstBuild(site: ImageLife, up: Victim): Promise<string> {
   await Promise.race([up.told('"build ready"'), up.told('"build failed"')]);
   const [build] = await site.builds("ready");
@@ -33,7 +33,7 @@ export async function given(site: ImageLife, { lease }: Login): Promise<void> {
   await site.run("release", lease);
 }
 
-/** All nodes, then Nodeyard itself, and nothing is left of either. */
+/** Ends all nodes, then Nodeyard itself, and checks that nothing is left of either. */
 export async function ended(site: ImageLife, up: Victim, step: Step): Promise<void> {
   await step("all nodes are gone", () =>
     until(

@@ -7,10 +7,13 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
 export const ELEMENTS = [`${HERE}elements`, fileURLToPath(new URL("../../elements", import.meta.url))].join(
   ":",
 );
-/** With stand-ins for what kernels may lack; and no Python environment of one's own: the module belongs to the system's. */
+/**
+ * With replacements for tools that kernels may not support, and without a Python environment: the module is installed for the system's
+ * Python.
+ */
 export const BUILD_PATH = `${HERE}shim:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin`;
 
-/** What a real build lacks here, in one line; undefined: nothing. In CI it is an error. */
+/** What is missing on this machine for a real build, in one line; undefined: nothing. In CI this is an error. */
 export function requireDiskimageBuilder(): string | undefined {
   const lacking = ["disk-image-create", "qemu-img", "losetup", "busybox", "sshd"].filter(
     (program) =>

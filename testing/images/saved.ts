@@ -2,8 +2,8 @@ import type { ImageLife, Login } from "./e2e-site.ts";
 import { ended, firstBuild, given, isOf, type Step, uploaded } from "./parts.ts";
 
 /**
- * A built image whose machines go on from a saved state: none of them boots, and each is another. Throws at the first thing that is
- * not as it must be.
+ * A built image whose machines resume from a saved state: none of them boots, and each has an identity of its own. Throws at the first
+ * failed check.
  */
 export async function liveThroughSaved(site: ImageLife, step: Step): Promise<void> {
   const up = await step("nodeyard up: launcher and builder in one process", () => site.up());

@@ -5,12 +5,12 @@ import { ended, firstBuild, given, isOf, SETTLE_MS, type Step, uploaded } from "
 
 /** Clients at once: half of their first launches boot the build that is on trial. */
 const CLIENTS = 4;
-/** Of so many clients each; far more than a verdict needs. */
+/** Rounds at most; far more than a trial needs. */
 const ROUNDS = 6;
 
 /**
  * A build that does not boot and a good one after it, each tried on half of the launches. Throws at the first client that is not
- * served, and at the first thing that is not as it must be.
+ * served, and at the first failed check.
  */
 export async function liveThroughTrials(site: ImageLife, step: Step): Promise<void> {
   const up = await step("nodeyard up: launcher and builder in one process", () => site.up());
@@ -55,7 +55,7 @@ async function built(site: ImageLife, up: Victim): Promise<string> {
   return build;
 }
 
-/** A client that gets a machine of one of these builds, logs in and gives it back. */
+/** A client that gets a machine of one of these builds, logs in and returns it. */
 async function served(site: ImageLife, builds: readonly string[]): Promise<void> {
   const login = await site.granted();
   const said = (await login.run("cat /etc/nodeyard-build")).trim();

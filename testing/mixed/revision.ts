@@ -11,7 +11,7 @@ export interface Revision {
   readonly commit: string;
   /** The executable's source. */
   readonly bin: string;
-  /** Tells whether a package of that commit asks for what is not installed today; then it cannot run here. */
+  /** Whether a package of that commit needs a dependency that is not installed today; then it cannot run here. */
   readonly missing: readonly string[];
   remove(): void;
 }
@@ -28,7 +28,7 @@ export function requireHistory(rev: string): string | undefined {
 
 /**
  * Unpacks a commit's packages. Our own packages are linked to those of that commit, all others to what is installed, so that
- * no registry is asked.
+ * nothing is downloaded.
  */
 export function checkOut(rev: string): Revision {
   const git = (...words: string[]) => execFileSync("git", words, { cwd: ROOT, maxBuffer: 256 << 20 });

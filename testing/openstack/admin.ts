@@ -10,7 +10,7 @@ import type { OpenstackSite } from "./site.ts";
 const { signal } = new AbortController();
 const anything = z.record(z.string(), z.unknown());
 
-/** The cloud as its users "nodeyard" and "admin" see it, past the driver: to set the scene, and to learn the truth. */
+/** The cloud as its users "nodeyard" and "admin" see it, without the driver: to prepare tests and to check results. */
 export class CloudUser {
   readonly #session: Session;
   readonly #transport = thisHost.connect({ verify: true, ca: null, cert: null, key: null });
@@ -32,7 +32,7 @@ export class CloudUser {
     return (await this.#session.token(signal)).projectId!;
   }
 
-  /** The caller says what the answer looks like; nobody checks it. */
+  /** The caller states the type of the answer; it is not checked. */
   async get<T>(service: ServiceName, path: string): Promise<T> {
     return (await this.#service(service).json(anything, "GET", path, signal)) as T;
   }

@@ -4,7 +4,7 @@ import type { OpenstackSite } from "./site.ts";
 
 const run = promisify(execFile);
 
-/** What OpenStack's own client in Python says, as one who reads neither our code nor our records. */
+/** The output of OpenStack's own Python client, as a check that does not depend on our code or records. */
 export async function openstackCli<T>(site: OpenstackSite, ...words: readonly string[]): Promise<T> {
   const env = { PATH: "/usr/bin:/bin", HOME: site.folder, OS_CLIENT_CONFIG_FILE: site.cloudsYaml };
   const told = await run("/usr/bin/openstack", ["--os-cloud", "nodeyard", ...words, "-f", "json"], {

@@ -54,7 +54,7 @@ export class LauncherSite {
     return join(this.#folder, "nodepool.yaml");
   }
 
-  /** Writes its file anew and waits until the launcher that runs has read it; once in a launcher's life. */
+  /** Writes its file again and waits until the running launcher has read it; once for each launcher. */
   async reconfigure(configuration: (guestPort: number) => string): Promise<void> {
     this.#configure(configuration);
     if (!(await this.#launcher!.told("the configuration changed"))) throw new Error(this.log);
@@ -70,7 +70,7 @@ export class LauncherSite {
     if (!(await this.#launcher.told("the launcher runs"))) throw new Error(this.#launcher.errors);
   }
 
-  /** SIGKILL: nothing is said to anybody. */
+  /** SIGKILL: it shuts nothing down in order. */
   async kill(): Promise<void> {
     await this.#launcher?.signal("SIGKILL");
   }
@@ -80,7 +80,7 @@ export class LauncherSite {
     return this.#launcher?.errors ?? "";
   }
 
-  /** What a person gets to read. Rejects with what the program said. */
+  /** The output of a command. Rejects with the program's error output. */
   async explain(what: string): Promise<string> {
     const words = ["--disable-warning=ExperimentalWarning", BIN, ...this.#words("explain", what)];
     return (await run(process.execPath, words, { timeout: 60_000 })).stdout;

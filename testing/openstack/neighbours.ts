@@ -12,16 +12,16 @@ interface State {
   readonly status: string;
 }
 
-/** Whose things look like ours. */
+/** An owner whose resources look like ours. */
 export interface Neighbour {
   readonly user: CloudUser;
-  /** In the same project another installation's; in another project even ours. */
+  /** In the same project, another installation's id; in another project, even ours. */
   readonly installation: string;
 }
 
 /**
- * What others have, with names and texts like ours: servers, floating IPs, ports, volumes and images that look like those of a node
- * that is gone, of a Python launcher, and of nobody. Returns all that the project has then.
+ * Makes resources of others with names and texts like ours: servers, floating IPs, ports, volumes and images that look like those of a
+ * deleted node, of a Python launcher, and of nobody. Returns all resources that the project has then.
  */
 export async function lookAlikes({ user, installation }: Neighbour): Promise<ReadonlySet<string>> {
   const [network, volume, image, server] = [

@@ -2,7 +2,10 @@ import { readFileSync, statSync } from "node:fs";
 import type { OpenstackSite } from "./site.ts";
 
 export interface NovaCalls {
-  /** `GET /servers/detail`: only the driver lists so. When they arrived and were answered, milliseconds since the epoch, in their order. */
+  /**
+   * `GET /servers/detail`, which only the driver calls: when the calls arrived and were answered, milliseconds since the epoch, in their
+   * order.
+   */
   readonly listings: readonly { readonly began: number; readonly at: number }[];
   readonly creates: number;
   /** Creates that were refused for quota. */
@@ -10,7 +13,7 @@ export interface NovaCalls {
   readonly deletes: number;
   /** When creates that worked arrived, milliseconds since the epoch, in their order. */
   readonly arrivals: readonly number[];
-  /** When nova's database counted a server no more: from then on any call shows its place as free. In their order. */
+  /** When nova's database stopped counting a server: from then on every call shows its quota as free. In their order. */
   readonly freed: readonly number[];
 }
 
@@ -64,15 +67,15 @@ function inOrder(seconds: readonly number[]): readonly number[] {
   return seconds.map((at) => at * 1_000).sort((a, b) => a - b);
 }
 
-/** How long a place stayed free, milliseconds. */
+/** How long freed quota stayed unused, milliseconds. */
 export interface FreePlace {
-  /** From when nova's database counted its server no more, until a create took it. */
+  /** From when nova's database stopped counting a server, until a create took its quota. */
   readonly freeMs: number;
   /** Of that, how long nova took to answer the first listing that showed it. */
   readonly shownMs: number;
 }
 
-/** With a quota of `places` and a queue behind it, the k-th place that is freed is taken by the k-th create after the quota was full. */
+/** With a quota of `places` and a queue behind it, the k-th freed place is taken by the k-th create after the quota was full. */
 export function freePlaces(
   { freed, arrivals, listings }: Pick<NovaCalls, "freed" | "arrivals" | "listings">,
   places: number,

@@ -15,7 +15,7 @@ interface Listed {
   readonly "OS-EXT-STS:task_state": string | null;
 }
 
-/** Follows what nova itself says is used of the quota, and tells what there is when that is more than `limit`. */
+/** Polls how much of the quota nova counts as used, and logs all servers when that is more than `limit`. */
 export class QuotaWatch {
   readonly #user: CloudUser;
   readonly #running: Promise<void>;
@@ -30,7 +30,7 @@ export class QuotaWatch {
     this.#running = this.#run();
   }
 
-  /** The most servers that were there at once. */
+  /** The highest number of servers at one time. */
   async stop(): Promise<number> {
     this.#stopped = true;
     await this.#running;

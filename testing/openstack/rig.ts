@@ -36,7 +36,7 @@ export function contextOf(installation: string): DriverContext {
   };
 }
 
-/** What the driver makes of a provider of the file. */
+/** A provider of the file, compiled by the driver. */
 export function compile(fields: object = {}, labelFields: object = {}): OpenstackProviderConfig {
   const label = {
     name: "small",
@@ -115,7 +115,7 @@ export async function openstackRig(site: OpenstackSite): Promise<ConformanceRig>
   };
 }
 
-/** An image that no other is like. */
+/** An image with unique content. */
 export function imageFile(folder: string) {
   const bytes = randomBytes(5_000_000);
   const file = join(folder, `${bytes.toString("hex", 0, 8)}.qcow2`);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** What the WSGI filter in front of a service does with calls that fit. */
+/** What the WSGI filter in front of a service does with matching calls. */
 export interface ApiFault {
   readonly service?: "nova" | "neutron" | "glance";
   readonly method?: string;
@@ -27,10 +27,10 @@ export interface HostFaults {
   readonly destroy_error_rate?: number;
 }
 
-/** What the control plane does wrong for one project; read anew at each call. */
+/** Faults of the control plane for one project; read again at each call. */
 export interface Faults extends HostFaults {
   readonly bind_error_rate?: number;
-  /** At some hosts more than at others. */
+  /** Per compute host. */
   readonly hosts?: Readonly<Record<string, HostFaults>>;
   readonly api?: readonly ApiFault[];
 }
@@ -41,7 +41,7 @@ const UP_MS = 900_000;
 
 /**
  * A real control plane (keystone, placement, glance, neutron, cinder and nova of Debian's packages, as plain processes on loopback)
- * as one project sees it. Suites with projects of their own do not disturb one another, as long as they let its processes live.
+ * as one project sees it. Suites with projects of their own do not disturb one another, as long as they do not stop its processes.
  */
 export class OpenstackSite {
   readonly folder: string;
@@ -54,7 +54,7 @@ export class OpenstackSite {
     this.folder = folder;
     this.port = port;
     this.name = name;
-    // run.sh has brought it up already, for all suites.
+    // run.sh has started it already, for all suites.
     if (!process.env.NODEYARD_OPENSTACK_UP) this.#script("up.sh", { NODEYARD_OPENSTACK_VERIFY: "0" });
     const words = [join(HERE, "plane/py/project.py"), folder, name, role];
     this.project = execFileSync("/usr/bin/python3", words, { encoding: "utf8", timeout: UP_MS }).trim();
@@ -62,7 +62,7 @@ export class OpenstackSite {
   }
 
   /**
-   * Brings it up, or uses the one that NODEYARD_OPENSTACK_DIR names, and makes the project. With role "admin" its user may see and
+   * Starts it, or uses the one that NODEYARD_OPENSTACK_DIR names, and makes the project. With role "admin" its user may see and
    * delete what others have. Throws with the script's last lines.
    */
   static start(name = "nodeyard", role: "member" | "admin" = "member"): OpenstackSite {
@@ -75,7 +75,7 @@ export class OpenstackSite {
     return join(this.folder, "projects", `${this.name}.yaml`);
   }
 
-  /** One line of JSON for each call that nova answered and each server that it counts no more. */
+  /** One line of JSON for each call that nova answered and each server that nova stopped counting. */
   get log(): string {
     return join(this.folder, "projects", `${this.project}.log.jsonl`);
   }
@@ -92,7 +92,7 @@ export class OpenstackSite {
     process.kill(pid, signal);
   }
 
-  /** Starts again what was killed. */
+  /** Restarts a killed service. */
   restart(): void {
     this.#script("up.sh", { NODEYARD_OPENSTACK_VERIFY: "0" });
   }

@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 const common = { pool: "forks", testTimeout: 600_000, hookTimeout: 900_000 } as const;
 
-/** The suites that need the control plane; `npm test` leaves them alone, `npm run test:openstack` skips none. */
+/** The suites that need the control plane; `npm test` does not run them, `npm run test:openstack` skips none. */
 export default defineConfig({
   test: {
     projects: [
@@ -21,7 +21,7 @@ export default defineConfig({
         },
       },
       {
-        // It ends services, and what is measured by the others wants a cloud of its own.
+        // It stops services, so it must not run while other suites measure on the same cloud.
         test: {
           ...common,
           name: "alone",

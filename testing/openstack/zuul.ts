@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type KazooProcess, startKazoo } from "../zookeeper/index.ts";
 
 /**
- * Zuul with many jobs at once, by kazoo: one session, a thread for each job. A job asks for nodes, watches its request, locks what
- * it got, uses it for a second and gives it back (docs/contract/zuul.md).
+ * Zuul with many jobs at once, by kazoo: one session, and a thread for each job. A job requests nodes, watches its request, locks its
+ * nodes, uses them for a second and returns them (docs/contract/zuul.md).
  */
 const SCRIPT = `
 import uuid
@@ -94,7 +94,7 @@ const LOOK_MS = 2_000;
 export interface Job {
   readonly request: string;
   readonly labels: readonly string[];
-  /** "used": it got its nodes and gave them back. */
+  /** "used": it got its nodes and returned them. */
   readonly state: string;
   readonly nodes: readonly Readonly<Record<string, unknown>>[];
   /** From its request to its end. */

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 
-/** The parser of Prometheus' own client for Python: what it takes, a server takes. */
+/** Parses a page with the parser of Prometheus' own client for Python: a server accepts what it accepts. */
 const SCRIPT = `
 import json, sys
 from prometheus_client.parser import text_string_to_metric_families
@@ -11,7 +11,7 @@ json.dump(families, sys.stdout)
 `;
 
 export interface Family {
-  /** Of a counter: without `_total`. */
+  /** The name of a counter has no `_total` here. */
   readonly name: string;
   readonly type: string;
   readonly help: string;
@@ -22,12 +22,12 @@ export interface Family {
   }[];
 }
 
-/** Debian's, where another python3 comes first on the PATH. */
+/** Debian's Python, because another python3 may come first on the PATH. */
 const PYTHONS = ["python3", "/usr/bin/python3"];
 
 let found: string | undefined;
 
-/** Why the parser cannot be had, or undefined. In CI that is an error, so that no test is lost silently. */
+/** Why the parser is not available, or undefined. In CI this is an error, so that no test is skipped silently. */
 export function requirePrometheusParser(): string | undefined {
   found ??= PYTHONS.find((python) => spawnSync(python, ["-c", "import prometheus_client"]).status === 0);
   if (found !== undefined) return undefined;
@@ -38,7 +38,7 @@ export function requirePrometheusParser(): string | undefined {
   return line;
 }
 
-/** The families of a page; throws what the parser says of one that is none. */
+/** The metric families of a page. Throws with the parser's message if the page is not valid. */
 export function parsePage(text: string): readonly Family[] {
   const { status, stdout, stderr } = spawnSync(found!, ["-c", SCRIPT], {
     input: text,

@@ -7,7 +7,7 @@ const WORD = "hello from beyond";
 const SERVE = `const [port, word] = process.argv.slice(1);
 require("node:net").createServer((s) => s.on("error", () => {}).end(word + "\\n")).listen(port, () => console.log("up"))`;
 
-/** A host beyond this one: a network namespace that says a word to whoever connects. Needs root. */
+/** A host beyond this one: a network namespace with a server that sends a word to each connection. Needs root. */
 export class Beyond {
   readonly #namespace: string;
   readonly address: string;
@@ -42,7 +42,7 @@ export class Beyond {
 
   async close(): Promise<void> {
     this.#end();
-    // Its end of the link takes ours along.
+    // Removing its end of the link removes ours too.
     await output("ip", ["netns", "del", this.#namespace]);
   }
 }

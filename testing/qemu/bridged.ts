@@ -1,6 +1,6 @@
 /**
  * Machines on a bridge, seen from a host that is a network namespace of its own: started there by `bridge.test.ts`, so that rules,
- * links and forwarding are nobody else's. Says what was reached from where.
+ * links and forwarding affect nothing else. Prints what was reached from where.
  */
 import { rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -24,7 +24,7 @@ function opens(host: string, port: number): Promise<boolean> {
   }).finally(() => socket.destroy()) as Promise<boolean>;
 }
 
-/** Whether a machine can answer under another address of the network, which is nobody's. */
+/** Whether a machine can answer under an unused address of the network. */
 async function spoofs(say: (command: string) => Promise<string>): Promise<boolean> {
   await say("ip addr add 10.211.7.77/24 dev eth0");
   return opens("10.211.7.77", 22);
@@ -42,7 +42,7 @@ async function tried(network: string, ids: readonly string[], beyond: Beyond) {
     const nc = (host: string | null | undefined, port: number) =>
       say(`nc -w 3 ${host} ${port} </dev/null 2>/dev/null; true`);
     const facts = {
-      // Who asks first gets the first one: the machines are made at the same time.
+      // Addresses are assigned in the order of requests: the machines are made at the same time.
       addresses: machines.map(({ interfaceIp }) => interfaceIp).sort(),
       forwarded: machines.some(({ connection }) => connection !== undefined),
       name: (await say("hostname")).trim(),
@@ -64,7 +64,7 @@ async function tried(network: string, ids: readonly string[], beyond: Beyond) {
 
 const refused = await qemuRig([tiny], label, { network: "outbound", bridge: SUBNET }).then(async (rig) => {
   const error = await Launches.open(rig).catch((reason: Error) => reason.message);
-  // It cannot be opened to look for machines: there are none.
+  // It cannot be opened to look for machines, because there are none.
   rmSync(rig.folder, { recursive: true });
   return error;
 });

@@ -1,6 +1,6 @@
 /**
- * Bridges without machines, seen from a host that is a network namespace of its own: started there by `bridge.test.ts`. Says
- * which are there after who had them open closed, or was killed.
+ * Bridges without machines, seen from a host that is a network namespace of its own: started there by `bridge.test.ts`. Prints
+ * which of them exist after the processes that had them open closed or were killed.
  */
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ async function isThere({ folder }: QemuRig) {
   };
 }
 
-/** As a launcher that was killed leaves it: who had it open is no process any more. */
+/** The state that a killed launcher leaves: the process that had it open no longer exists. */
 async function openedByTheDead(one: QemuRig): Promise<void> {
   await one.open(Launches.installation);
   const marks = join(one.folder, "open");
@@ -40,7 +40,7 @@ async function openedByTheDead(one: QemuRig): Promise<void> {
 }
 
 try {
-  // One that only looks like ours: its mark is another's.
+  // A bridge that only looks like ours: its mark belongs to another folder.
   await output("ip", ["link", "add", "nyq01234567", "type", "veth", "peer", "name", "nyqpeer"]);
   await output("ip", ["link", "set", "dev", "nyq01234567", "alias", "nodeyard-qemu /srv/elsewhere"]);
 

@@ -11,11 +11,11 @@ const PACKAGES = "linux-image-cloud-amd64,systemd-sysv,udev,dbus,openssh-server,
 const SEED = "/sys/firmware/qemu_fw_cfg/by_name/opt/org.nodeyard";
 const ARGUMENTS = "console=ttyS0 quiet root=/dev/vda rw";
 
-/** What makes an image fit to be saved: the element's own, run as diskimage-builder runs it. */
+/** Makes an image suitable for saved states: the element's own script, run as diskimage-builder runs it. */
 const PARKED = fileURLToPath(
   new URL("../../elements/nodeyard-parked/install.d/60-nodeyard-parked", import.meta.url),
 );
-/** What this image does without cloud-init to be somebody's: as that does, after it was parked and before network and sshd. */
+/** How this image gets its identity without cloud-init: after it was parked, and before network and sshd, as cloud-init does. */
 const UNIT = `[Unit]
 Description=Takes the name and the keys of its seed
 DefaultDependencies=no
@@ -35,7 +35,7 @@ mkdir -p /root/.ssh && cat ${SEED}/authorized-keys/raw >/root/.ssh/authorized_ke
 `;
 const NETWORK = "[Match]\nName=e*\n[Network]\nDHCP=yes\n";
 
-/** Debian with systemd and OpenSSH, no less: minutes to make, once for each recipe. Needs root and mmdebstrap. */
+/** Debian with systemd and OpenSSH. It takes minutes to make, once for each recipe, and needs root and mmdebstrap. */
 export async function debianImage(): Promise<TestImage> {
   const key = createHash("sha256")
     .update(readFileSync(import.meta.filename))

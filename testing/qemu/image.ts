@@ -13,13 +13,13 @@ const MODULES = [
   ...["virtio_blk", "failover", "net_failover", "virtio_net", "qemu_fw_cfg"],
   ...["nls_cp437", "nls_ascii", "fat", "vfat"],
 ];
-// Perl is for the script that parks a guest: no shell can reseed the generator.
+// The script that parks a guest needs Perl: a shell cannot reseed the random generator.
 const PROGRAMS = ["/usr/sbin/dropbear", "/usr/bin/dropbearkey", "/usr/bin/dropbearconvert", "/usr/bin/perl"];
 const DISK_MIB = 32;
 const ARGUMENTS = "console=ttyS0 quiet panic=-1";
 
 export interface TestImage {
-  /** Boots by itself: a boot sector, the kernel and the initial RAM disk on one FAT file system. */
+  /** An image that boots without a kernel from outside: boot sector, kernel and initial RAM disk on one FAT file system. */
   readonly disk: string;
   readonly kernel: string;
   readonly initrd: string;

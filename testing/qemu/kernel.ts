@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { output, pipe } from "./run.ts";
 
-/** The package that the newest kernel for virtual machines is in. */
+/** The package with the newest kernel for virtual machines. */
 export async function kernelName(): Promise<string> {
   const text = await output("apt-cache", ["depends", "linux-image-cloud-amd64"]);
   const [, name] = /Depends: (linux-image-\S+)/.exec(text) ?? [];
@@ -12,7 +12,7 @@ export async function kernelName(): Promise<string> {
   return name;
 }
 
-/** Puts the package's kernel into `folder` as `kernel`, and returns where the rest of it lies unpacked. */
+/** Puts the package's kernel into `folder` as `kernel`, and returns the folder with the rest of the package. */
 export async function unpackKernel(folder: string, kernelPackage: string): Promise<string> {
   await output("apt-get", ["-q", "download", kernelPackage], { cwd: folder });
   const archive = (await readdir(folder)).find((name) => name.endsWith(".deb"));
@@ -24,7 +24,7 @@ export async function unpackKernel(folder: string, kernelPackage: string): Promi
   return system;
 }
 
-/** Into `<root>/modules`, in the order given: they need each other. What the kernel has built in has no file. */
+/** Copies modules to `<root>/modules`, in the given order, in which they depend on each other. Built-in ones have no file. */
 export async function copyModules(system: string, names: readonly string[], root: string): Promise<void> {
   for (const [at, module] of names.entries()) {
     const [file] = (await output("find", [system, "-name", `${module}.ko`])).split("\n");
@@ -32,20 +32,20 @@ export async function copyModules(system: string, names: readonly string[], root
   }
 }
 
-/** An initial RAM disk of what is in `root`, which goes. */
+/** Makes an initial RAM disk of `root`, and removes `root`. */
 export async function packRoot(root: string, init: string, file: string): Promise<void> {
   await copyFile(init, join(root, "init"));
   await chmod(join(root, "init"), 0o755);
   await mkdir(join(root, "bin"), { recursive: true });
   await copyFile("/usr/bin/busybox", join(root, "bin/busybox"));
-  // The interpreter of the script: busybox finds what it is by this name.
+  // The interpreter of the script; busybox selects its applet by this name.
   await output("ln", ["-s", "busybox", join(root, "bin/sh")]);
   const files = await output("find", ["."], { cwd: root });
   await pipe("cpio", ["-o", "-H", "newc", "--quiet", "-R", "0:0"], files, file, root);
   await rm(root, { recursive: true });
 }
 
-/** A folder for temporary files that is whole or not there; of several that make it at once the first wins. */
+/** Makes a temporary folder that is complete or absent; if several processes make it at once, the first wins. */
 export async function madeOnce(name: string, make: (draft: string) => Promise<void>): Promise<string> {
   const folder = join(tmpdir(), name);
   if (existsSync(folder)) return folder;

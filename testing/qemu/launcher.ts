@@ -1,4 +1,4 @@
-/** A launcher that has no time to end properly: makes one machine, says what it made, and waits to be killed. */
+/** A launcher that does not shut down in order: it makes one machine, prints what it made, and waits to be killed. */
 
 import { qemuDriver } from "@nodeyard/driver-qemu";
 import { Launches } from "./machines.ts";

@@ -13,7 +13,7 @@ export class Launches {
     this.provider = provider;
   }
 
-  /** As another process would: nothing is shared with an earlier one but the folder. */
+  /** Opens the provider as another process would: it shares only the folder with an earlier one. */
   static async open(rig: QemuRig): Promise<Launches> {
     return new Launches(rig, await rig.open(Launches.installation));
   }
@@ -36,7 +36,7 @@ export class Launches {
     return this.run((context) => this.provider.create(this.order(nodeId, imageExternalId), context));
   }
 
-  /** Makes the machine; the names of the steps that it took. */
+  /** Makes the machine and returns the names of the steps. */
   async steps(nodeId: string, imageExternalId: ExternalId | null = null): Promise<readonly string[]> {
     const seen: string[] = [];
     const { signal } = new AbortController();

@@ -1,7 +1,7 @@
 /**
- * Many machines at once, a heavy run for a machine that has nothing else to do:
- * `node testing/qemu/many.ts [count] [patience, s] [--saved]`; with `--saved` all go on from one saved state.
- * All have to answer, no two with one host key, and nothing is left at the end. The result is one line of JSON.
+ * Many machines at once, a heavy run for an otherwise idle machine:
+ * `node testing/qemu/many.ts [count] [patience, s] [--saved]`; with `--saved` all resume from one saved state.
+ * All must answer, each with a host key of its own, and nothing may be left at the end. The result is one line of JSON.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What a launcher that is not root can do: makes a machine and removes it, and tries what is root's. Says how it went. */
+/** Tests a launcher that is not root: makes and removes a machine, tries what needs root, and prints the results. */
 
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

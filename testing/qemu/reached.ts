@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 
-/** Who came to a listener on this host's loopback when the guest tried all ways to it that user-mode networking has. */
+/** Connections that reached a listener on this host's loopback when the guest tried every address that user-mode networking offers. */
 export async function reached(say: (command: string) => Promise<string>): Promise<readonly string[]> {
   const came: string[] = [];
   const server = createServer((socket) => {
@@ -19,7 +19,7 @@ export async function reached(say: (command: string) => Promise<string>): Promis
       ...own.filter(({ family }) => family === "IPv4").map(({ address }) => address),
     ];
     for (const target of targets) await say(`nc -w 2 ${target} ${port} </dev/null >/dev/null 2>&1; true`);
-    // The listener itself is in order.
+    // The listener itself works.
     const knock = connect(port, "127.0.0.1");
     await once(knock, "close");
     return came.slice(0, -1);

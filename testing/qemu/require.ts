@@ -16,7 +16,7 @@ const PROGRAMS = [
 const INSTALL =
   "apt-get install qemu-system-x86 qemu-utils mtools dosfstools syslinux syslinux-common cpio busybox-static dropbear-bin openssh-client";
 
-/** As `requireSshd`: for `describe.skipIf(requireQemu())`; loud, and an error in CI. */
+/** As `requireSshd`, for `describe.skipIf(requireQemu())`: writes the reason to stderr, and is an error in CI. */
 export function requireQemu(): string | undefined {
   const missing = PROGRAMS.filter((program) => !installed(program));
   if (missing.length === 0) return undefined;

@@ -26,7 +26,7 @@ import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { output } from "./run.ts";
 
 const MAX_VMS = 8;
-/** A number that no user of a machine for tests has. */
+/** A user id that no user of the test machine has. */
 const USER = "61234";
 
 export interface QemuRig extends ConformanceRig {
@@ -46,7 +46,7 @@ export function contextOf(installation: string): DriverContext {
   return { clock: systemClock, random: systemRandom, log, scan, installation };
 }
 
-/** What the driver makes of a provider of the file; a finding is an error. */
+/** Compiles a provider of the file by the driver; a finding is an error. */
 export function compile(fields: Readonly<Record<string, unknown>>): QemuProviderConfig {
   const raw: Readonly<Record<string, unknown>> = { name: "local", ...fields };
   const labels = (raw.pools as { labels: { name: string }[] }[]).flatMap((pool) => pool.labels);
@@ -108,7 +108,7 @@ export async function qemuRig(
     async stop() {
       if (existsSync(join(folder, "gone"))) renameSync(join(folder, "gone"), join(folder, "nodes"));
       await removeAll(config);
-      // A provider leaves its rules, as it leaves its machines.
+      // A provider keeps its rules when it closes, as it keeps its machines.
       if (config.own.bridge !== null) await removeBridge(folder);
       else if (config.own.network === "outbound")
         await output("nft", ["delete", "table", "inet", `nodeyard_qemu_${USER}`]);
@@ -124,7 +124,7 @@ async function removeBridge(folder: string): Promise<void> {
   await output("nft", ["delete", "table", "inet", `nodeyard_${link}`]).catch(() => {});
 }
 
-/** What a test left running, whoever's it is. */
+/** Processes that a test left running, of any user. */
 async function removeAll(config: QemuProviderConfig): Promise<void> {
   const provider = await qemuDriver.open(config, contextOf("the end of a test"));
   const { signal } = new AbortController();
@@ -139,7 +139,7 @@ export function uploadOf(file: string, format: string) {
   return { file, format, size: bytes.length, sha256: sum("sha256"), md5: sum("md5"), own: null };
 }
 
-/** A disk with nothing on it: a machine that the firmware keeps waiting, for tests in which nobody looks inside. */
+/** An empty disk: the machine stays in the firmware, for tests that do not log in. */
 export function blankDisk(folder: string): string {
   const file = join(folder, "blank.raw");
   writeFileSync(file, Buffer.alloc(1024 * 1024));

@@ -4,7 +4,7 @@ import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 
-/** What a program writes; rejects when it fails. */
+/** The output of a program; rejects when the program fails. */
 export async function output(
   program: string,
   words: readonly string[],
@@ -14,7 +14,7 @@ export async function output(
   return stdout;
 }
 
-/** A program's output into a file. */
+/** Writes the output of a program to a file. */
 export async function pipe(
   program: string,
   words: readonly string[],

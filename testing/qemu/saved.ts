@@ -1,6 +1,6 @@
 /**
- * What a saved state saves, for a machine that has nothing else to do: `node testing/qemu/saved.ts [rounds] [--debian]`. Machines that boot and
- * machines that go on take turns; each is timed from the request until its own new host key is known and a client has logged in.
+ * Measures what a saved state saves, on an otherwise idle machine: `node testing/qemu/saved.ts [rounds] [--debian]`. Machines that boot and
+ * machines that resume take turns; each is timed from the request until its own new host key is known and a client has logged in.
  * The result is one line of JSON, milliseconds.
  */
 import { outliveReader } from "../outlive-reader.ts";
@@ -13,7 +13,7 @@ const debian = process.argv.includes("--debian");
 const [rounds = 7] = process.argv.slice(2).filter(Number).map(Number);
 
 const image = debian ? await debianImage() : await testImage();
-/** For a Debian on a machine that others keep busy, seconds. */
+/** Deadline for a Debian on a busy machine, seconds. */
 const PATIENCE_S = 1800;
 const client = await Client.make();
 const boot = { kernel: image.kernel, initrd: image.initrd, "kernel-arguments": image.arguments };

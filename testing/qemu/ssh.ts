@@ -20,7 +20,7 @@ export class Client {
     return new Client(folder, (await readFile(join(folder, "key.pub"), "utf8")).trim());
   }
 
-  /** Runs a command in the machine, which has to show one of these host keys. */
+  /** Runs a command in the machine, and requires one of these host keys. */
   async run(
     machine: Pick<Machine, "interfaceIp" | "connection">,
     hostKeys: readonly string[],
@@ -29,7 +29,7 @@ export class Client {
     const { interfaceIp: host, connection } = machine;
     const port = connection?.port ?? 22;
     const known = join(this.#folder, `known-${host}-${port}`);
-    // OpenSSH writes its own port nowhere.
+    // OpenSSH does not report the port that it chose.
     const at = port === 22 ? host : `[${host}]:${port}`;
     const lines = hostKeys.map((key) => `${at} ${key}\n`);
     await writeFile(known, lines.join(""));

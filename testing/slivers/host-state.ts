@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** What slivers could leave on a machine. Everything of the host's that they must not change is in it whole. */
+/** What slivers could leave on a machine, and the complete state of the host that they must not change. */
 export function hostState(folder: string): Readonly<Record<string, readonly string[]>> {
   return {
     processes: processes(),
@@ -31,7 +31,7 @@ export function hostState(folder: string): Readonly<Record<string, readonly stri
   };
 }
 
-/** What is there and was not, or was and is not, one line each. */
+/** Differences between two states, one line each. */
 export function difference(
   before: ReturnType<typeof hostState>,
   after: ReturnType<typeof hostState>,
@@ -48,7 +48,7 @@ function processes(): string[] {
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {
       try {
-        // The dead are the business of whoever was told, the first process in the end.
+        // Zombies are left to their parent, in the end to process 1.
         if (/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))) return [];
         const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
         const ours = statSync(`/proc/${pid}`).uid >= 0x7000_0000 || /\[lxc monitor\]|lxc-start/.test(command);
@@ -59,7 +59,7 @@ function processes(): string[] {
     });
 }
 
-/** What is deleted is taken apart by the file system in its own time, and its quota group goes then; that time is waited for. */
+/** The file system removes deleted subvolumes later, with their quota groups; this waits until it has done so. */
 function quotaGroups(pool: string): string[] {
   for (let look = 1; ; look++) {
     output("btrfs", "filesystem", "sync", pool);

@@ -94,7 +94,7 @@ export class Machine {
     return this.client.status(AbortSignal.timeout(20 * SECONDS));
   }
 
-  /** As another launcher with this driver would, or as another writer. */
+  /** Connects as another launcher with this driver would, or as another writer. */
   change(edit: Edit, { writer = WRITER, epoch = 1 } = {}): Promise<NodeReport> {
     const { client, keys, name: node } = this;
     return writerOf({ client, keys, node, writer, epoch }, 20 * SECONDS).change(
@@ -103,7 +103,7 @@ export class Machine {
     );
   }
 
-  /** Empty of whatever a test left, and running. */
+  /** Removes what a test left, and starts it if it does not run. */
   async clear(): Promise<void> {
     await this.start();
     await this.change((slivers) => slivers.clear());
@@ -117,7 +117,7 @@ export class Machine {
     return report;
   }
 
-  /** Takes everything of slivers' from this host, as an operator does. */
+  /** Removes everything of slivers from this host, as an operator does. */
   async dismantle(): Promise<void> {
     await this.kill("SIGTERM");
     const words = [PROGRAM, "--dismantle", "--config", join(this.folder, "sliverd.json")];

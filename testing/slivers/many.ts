@@ -1,7 +1,7 @@
 /**
  * Many slivers at once, through `sliverd`, as root:
  * `node tools/run.mjs testing/slivers/many.ts [count] [container|account] [patience, s]`.
- * All have to answer, no two with one host key, and nothing may be left at the end. The result is one line of JSON; times
+ * All must answer, each with a host key of its own, and nothing may be left at the end. The result is one line of JSON; times
  * in milliseconds, memory in KiB. `ratio` is the time to all against `count` times the floor of bench/slivers, one by one.
  */
 import { execFileSync } from "node:child_process";
@@ -29,7 +29,7 @@ if (!(Number.isSafeInteger(count) && count > 0 && patience > 0) || !isKind(kind)
 const DISK = 24_576;
 const IMAGE = 1_500_000_000;
 const FLOOR_ROUNDS = 10;
-/** Milliseconds that nothing is asked of them, for what they cost when idle. */
+/** Milliseconds without requests, to measure what idle slivers cost. */
 const IDLE = 20_000;
 const FLOOR = join(import.meta.dirname, "../../bench/slivers/floor.sh");
 
@@ -69,7 +69,7 @@ try {
   const scanned = await Promise.all(keys.values());
   const answered = since();
 
-  // Everyone once more, now that all are there.
+  // Each once more, now that all are running.
   const again = await Promise.all((await daemon.status()).slivers.map(({ login }) => keyOf(login!.address)));
   await pause(2_000);
   const [own, theirs] = [cpuOf(daemon.pid), cpuOfSlivers()];
@@ -113,7 +113,7 @@ try {
   await takeAway();
 }
 
-/** However it ends: slivers would go on without their daemon. */
+/** Runs however the script ends, because slivers keep running without their daemon. */
 async function takeAway(): Promise<void> {
   await daemon.deliver([]).catch(() => undefined);
   const gone = daemon.until(({ slivers, unlisted }) => slivers.length + unlisted.length === 0, patience);

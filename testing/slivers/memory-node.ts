@@ -11,10 +11,10 @@ export interface MemoryNodeOptions {
   readonly capacity?: Capacity;
 }
 
-/** What becomes of one call: it arrives and its answer does, or one of the two does not. */
+/** The fate of one call: it and its answer arrive, or one of the two is lost. */
 export type Fate = "answered" | "answer lost" | "lost";
 
-/** A sliver host in memory: the real manager and API on a machine that is a map. Machine and disk outlive the manager. */
+/** A sliver host in memory: the real manager and API over an in-memory back end. Machine and disk outlive the manager. */
 export class MemoryNode {
   readonly machine = new MemoryBackEnd();
   readonly files = new PowerLossFiles();
@@ -23,7 +23,7 @@ export class MemoryNode {
   fate: (method: string) => Fate = () => "answered";
   /** Milliseconds that a call takes to arrive. */
   latencyMs = 0;
-  /** Of the last start. */
+  /** Resolves when the last start is done. */
   started: Promise<void> = Promise.resolve();
   readonly #options: MemoryNodeOptions;
   #handler: Handler | undefined;
@@ -60,7 +60,7 @@ export class MemoryNode {
     manager.requestSync();
   }
 
-  /** The manager is gone; its slivers run on. */
+  /** Stops the manager; its slivers keep running. */
   kill(): void {
     this.#handler = undefined;
     void this.#manager?.close();

@@ -1,7 +1,7 @@
 import type { Random } from "@nodeyard/runtime";
 import type { OpenFile, StoreFiles } from "@nodeyard/sliver";
 
-/** What the disk has of a file: what was synced, and what was written since. */
+/** A file on the disk: the synced content, and what was written since. */
 interface Inode {
   data: Uint8Array;
   durable: Uint8Array;
@@ -9,19 +9,19 @@ interface Inode {
 
 type Change = (names: Map<string, Inode>) => void;
 
-/** Thrown by the call at which the power went away, and by every one after it. */
+/** Thrown by the call during which the power is lost, and by every call after it. */
 export class PowerLostError extends Error {}
 
 /**
  * A folder on a disk that keeps only what was synced. After `powerLoss`, changes of names that were not synced
- * are there or not, each for itself; unsynced content is whole, torn, zeroed or gone.
+ * are kept or lost, each independently; unsynced content is complete, torn, zeroed or lost.
  */
 export class PowerLossFiles implements StoreFiles {
   #names = new Map<string, Inode>();
   #durable = new Map<string, Inode>();
   #pending: Change[] = [];
   #calls = 0;
-  /** The call, counted from 1, during which the power goes; 0: never. */
+  /** The call, counted from 1, during which the power is lost; 0: never. */
   failAt = 0;
   /** Calls that fail with this error, once each, without any effect. */
   readonly faults = new Map<number, Error>();
@@ -30,7 +30,7 @@ export class PowerLossFiles implements StoreFiles {
     return this.#calls;
   }
 
-  /** What is there after the power came back. Counting starts anew. */
+  /** The content after power is restored. The count starts again at 0. */
   powerLoss(random: Random): void {
     const names = new Map(this.#durable);
     for (const change of this.#pending) if (random.float() < 0.5) change(names);
@@ -45,7 +45,7 @@ export class PowerLossFiles implements StoreFiles {
     this.failAt = 0;
   }
 
-  /** Puts bytes where the file is, as a broken disk does. */
+  /** Overwrites the file, as a faulty disk does. */
   damage(name: string, bytes: Uint8Array): void {
     const inode = { data: bytes, durable: bytes };
     this.#names.set(name, inode);
@@ -67,7 +67,7 @@ export class PowerLossFiles implements StoreFiles {
     this.#change((names) => names.set(name, inode));
     return {
       write: async (bytes) => {
-        // The power may go while the bytes are on their way.
+        // The power may be lost while the bytes are being written.
         inode.data = Buffer.concat([inode.data, bytes]);
         this.#call();
       },

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 const NEEDED = ["lxc-start", "mkfs.btrfs", "nft", "mmdebstrap", "tc"];
 
-/** Why slivers cannot be made here; undefined: they can. In CI that is no reason to leave anything out. */
+/** Why slivers cannot be made here; undefined: they can. In CI nothing may be skipped for it. */
 export function whyNot(): string | undefined {
   const missing = NEEDED.filter((name) =>
     ["/usr/bin", "/usr/sbin", "/sbin", "/bin"].every((folder) => !existsSync(join(folder, name))),

@@ -14,7 +14,7 @@ import {
 
 const PROGRAM = join(import.meta.dirname, "../../packages/sliver/src/bin/sliverd.ts");
 const NODE = "many";
-/** A sliver that failed so often will not come. */
+/** A sliver that failed this often will not start. */
 const ATTEMPTS = 4;
 
 /** A real `sliverd` on this machine, with everything of its own below one folder. */
@@ -42,7 +42,7 @@ export class Sliverd {
     const child = spawn(
       process.execPath,
       ["--disable-warning=ExperimentalWarning", PROGRAM, "--config", file],
-      // Detached: what is sent to the terminal's group is for whoever runs this, who then ends the slivers in order.
+      // Detached: a signal from the terminal goes to the script alone, which then ends the slivers in order.
       { stdio: ["ignore", "inherit", "inherit"], detached: true },
     );
     const daemon = new Sliverd(folder, child);
@@ -89,7 +89,7 @@ export class Sliverd {
     return this.#client.watch(before.sequence, AbortSignal.timeout(60_000));
   }
 
-  /** Until a report satisfies; rejects after `patience` milliseconds, with what the last one complains of. */
+  /** Until a report satisfies; rejects after `patience` milliseconds, with the errors of the last report. */
   async until(good: (report: NodeReport) => boolean, patience: number): Promise<NodeReport> {
     const end = performance.now() + patience;
     let report = await this.#first(end);

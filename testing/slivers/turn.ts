@@ -5,15 +5,15 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
 
 const FILE = join(tmpdir(), "nodeyard-test-slivers.lock");
-/** Longer than one file of tests takes; who waits for more has met something that hangs. */
+/** Longer than one test file takes; a longer wait means that something hangs. */
 const LIMIT_MS = 300_000;
 const BETWEEN_MS = 200;
 const SQLITE_BUSY = 5;
 
 /**
- * Names, rules and addresses of slivers are the same for all who test on this machine, so one file of tests at a time has it. The lock goes
- * with its process. Resolves with what gives it back; rejects with who has it. The wait leaves the event loop free: a
- * test runner that hears nothing from its worker for a minute fails the run.
+ * Names, rules and addresses of slivers are shared by all tests on this machine, so one test file at a time may use it. The lock ends with
+ * its process. Resolves with the function that releases it; rejects with the name of its holder. The wait does not block the event loop: a
+ * test runner that gets no message from its worker for a minute fails the run.
  */
 export async function turn(file = FILE, limitMs = LIMIT_MS): Promise<() => void> {
   const lock = new DatabaseSync(file, { timeout: 0 });
@@ -36,7 +36,7 @@ export async function turn(file = FILE, limitMs = LIMIT_MS): Promise<() => void>
   }
 }
 
-/** Who has the lock, in words, by what the kernel knows of locks. */
+/** The holder of the lock, as text, from the kernel's list of locks. */
 function holder(file: string): string {
   const { ino } = statSync(file);
   const locks = readFileSync("/proc/locks", "utf8").split("\n");

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** First of the ids that slivers have; a process of one of them is a sliver's. */
+/** The first user id of slivers; a process with such an id belongs to a sliver. */
 const FIRST_ID = 0x7000_0000;
 const GROUPS = "nodeyard-slivers";
 
@@ -37,7 +37,7 @@ export function memoryAvailable(): number {
   return Number(/^MemAvailable:\s+(\d+)/m.exec(readFileSync("/proc/meminfo", "utf8"))![1]);
 }
 
-/** Seconds of CPU that all slivers have used since they are there. */
+/** Seconds of CPU that all slivers have used since they were made. */
 export function cpuOfSlivers(): number {
   const parent = groupOf("cpuacct");
   if (existsSync(join(parent, "cpuacct.usage")))
@@ -51,7 +51,7 @@ export function cpuOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-/** What slivers have on this machine now: nothing, when all have gone. */
+/** What slivers use on this machine now; nothing if there are none. */
 export function traces(pool: string): string[] {
   const found = (folder: string, what: RegExp) =>
     existsSync(folder)

@@ -3,14 +3,14 @@ import { delimiter, join } from "node:path";
 
 export const SSHD = "/usr/sbin/sshd";
 
-/** What a real sshd needs and this machine lacks, or undefined. */
+/** What is missing on this machine for a real sshd, or undefined. */
 export function missingSshd(): string | undefined {
   if (!runs(SSHD)) return SSHD;
   const path = (process.env.PATH ?? "").split(delimiter);
   return path.some((folder) => runs(join(folder, "ssh-keygen"))) ? undefined : "ssh-keygen";
 }
 
-/** As `requireZooKeeper`: for `describe.skipIf(requireSshd())`; loud, and an error in CI. */
+/** As `requireZooKeeper`, for `describe.skipIf(requireSshd())`: writes the reason to stderr, and is an error in CI. */
 export function requireSshd(): string | undefined {
   const missing = missingSshd();
   if (missing === undefined) return undefined;

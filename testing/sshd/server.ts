@@ -25,13 +25,13 @@ export interface SshdOptions {
 export interface Sshd {
   readonly host: string;
   readonly port: number;
-  /** Holds its configuration and keys; gone after `stop`. */
+  /** Folder with its configuration and keys; removed by `stop`. */
   readonly folder: string;
   /** "<type> <base64>" each, in the order of `hostKeyTypes`. */
   readonly hostKeys: readonly string[];
   /** What the server has written so far. */
   log(): string;
-  /** Ends the server and removes its folder. Twice: nothing. */
+  /** Ends the server and removes its folder; a second call does nothing. */
   stop(): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ async function makeHostKey(folder: string, type: HostKeyType): Promise<string> {
   return `${name} ${key!.trim()}`;
 }
 
-/** OpenSSH 9.8 began to punish callers that leave without logging in; older ones do not know the keyword. */
+/** OpenSSH 9.8 and newer penalise clients that disconnect without logging in; older versions do not know the keyword. */
 async function noPenalties(): Promise<readonly string[]> {
   const { stdout, stderr } = await run(SSHD, ["-V"]).catch((error) => error);
   const [, major, minor] = /OpenSSH_(\d+)\.(\d+)/.exec(`${stdout}${stderr}`) ?? [];
@@ -97,7 +97,7 @@ function configuration(
     "PasswordAuthentication no",
     "KbdInteractiveAuthentication no",
     "PermitRootLogin prohibit-password",
-    // Tests open many connections at once and leave without logging in.
+    // Tests open many connections at once and disconnect without logging in.
     "MaxStartups 1000",
     ...penalties,
     "LogLevel VERBOSE",

@@ -9,14 +9,14 @@ export class EventDropper {
   readonly #dropping: () => boolean;
   #rest: Buffer = Buffer.alloc(0);
   #first = true;
-  /** Events taken so far. */
+  /** Events dropped so far. */
   dropped = 0;
 
   constructor(dropping: () => boolean) {
     this.#dropping = dropping;
   }
 
-  /** What of `bytes`, and of what was kept before, goes on now: whole frames only. */
+  /** Takes the next bytes and returns those to forward now: whole frames only, with what was buffered before. */
   pass(bytes: Buffer): Buffer {
     const all = Buffer.concat([this.#rest, bytes]);
     const through: Buffer[] = [];

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { adopt } from "./children.ts";
 
 const run = promisify(execFile);
-/** A net for a script that hangs: on a machine that stands still for seconds, those that do not take long, too. */
+/** Deadline for a script that hangs; long, because the machine may stall for seconds. */
 const RUN_LIMIT_MS = 80_000;
 
 /** What every script may use: `args`, `say(value)` (one JSON line out), `hear()` (one JSON line in), `client(hosts)`. */
@@ -50,7 +50,7 @@ export async function kazoo(script: string, args: readonly string[] = []): Promi
   return stdout;
 }
 
-/** A Python script that stays and speaks JSON lines. */
+/** A Python script that keeps running and exchanges JSON lines. */
 export interface KazooProcess {
   readonly pid: number;
   /** The next value that the script `say`s; rejects when it ends first, or after 80 s. */
@@ -65,7 +65,7 @@ export interface KazooProcess {
 
 const HEAR_LIMIT_MS = 80_000;
 
-/** Starts a script that stays. */
+/** Starts a script that keeps running. */
 export function startKazoo(script: string, args: readonly string[] = []): KazooProcess {
   const child = spawn(pythonOrThrow(), ["-c", PRELUDE + script, ...args], { stdio: "pipe" });
   const ended = adopt(child);

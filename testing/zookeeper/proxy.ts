@@ -4,7 +4,7 @@ import { EventDropper } from "./event-dropper.ts";
 /** Which way bytes flow. */
 export type Direction = "to-server" | "to-client";
 
-/** A TCP proxy that behaves until it is told not to. */
+/** A TCP proxy that forwards everything until it is asked to fail. */
 export interface TcpProxy {
   readonly host: string;
   readonly port: number;
@@ -21,7 +21,7 @@ export interface TcpProxy {
   cutAfter(direction: Direction, count: number): Promise<void>;
   /** Cuts all connections now. */
   cut(): void;
-  /** Keeps the bytes of these directions (default: both) back, on present and future connections, until `resume`. */
+  /** Holds back the bytes of these directions (default: both), on present and future connections, until `resume`. */
   stall(...directions: Direction[]): void;
   resume(): void;
   /** While true, watch events do not arrive, and everything else does. For a proxy started with `frames`. */
@@ -46,7 +46,7 @@ interface Cut {
 
 /**
  * Starts a proxy on a free loopback port in front of `target`. With `frames` it forwards what a ZooKeeper server sends in whole
- * frames, and can `steal` from them.
+ * frames, and can drop watch events from them.
  */
 export async function startProxy(
   target: { readonly host: string; readonly port: number },

@@ -125,7 +125,7 @@ export async function startZooKeeper(options: ServerOptions = {}): Promise<ZooKe
     pause: () => void child?.kill("SIGSTOP"),
     resume: () => void child?.kill("SIGCONT"),
     mntr: () => mntr(plainPort),
-    // Not for long: a server that is just starting may accept a connection and never answer on it.
+    // With a short deadline: a server that is just starting may accept a connection and never answer on it.
     command: (name) => fourLetter(plainPort, name, 5_000),
   };
   if (options.wait === false) return server;

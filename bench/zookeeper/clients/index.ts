@@ -2,10 +2,10 @@ import type { BenchClient, ClientName } from "./client.ts";
 
 export type { BenchClient, ClientName, Done, OperationName } from "./client.ts";
 
-/** In the order in which they are measured first. */
+/** The clients, in the order of the first round. */
 export const CLIENTS: readonly ClientName[] = ["ours", "node-zookeeper-client", "zookeeper"];
 
-/** Loads only the client that is asked for, so that its process carries nothing of the others. */
+/** Loads only the requested client, so that its process contains nothing of the others. */
 export async function connectClient(name: ClientName, servers: string): Promise<BenchClient> {
   if (name === "ours") return (await import("./ours.ts")).connectOurs(servers);
   if (name === "zookeeper") return (await import("./native.ts")).connectNative(servers);

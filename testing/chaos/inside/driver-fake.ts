@@ -25,7 +25,7 @@ function mined(provider: Provider): Provider {
   });
 }
 
-/** Passes the steps on. The effect lies between the step named `at` and whatever comes next. */
+/** Forwards the steps. The effect happens between the step named `at` and the next one. */
 async function* watched<R>(
   kind: "create" | "remove",
   at: string,

@@ -22,11 +22,11 @@ export const EFFECTS = [
 ] as const;
 export type Effect = (typeof EFFECTS)[number];
 
-/** Before it is asked for; asked for, with no answer yet; answered, with nobody told. */
+/** Before the call; sent, without an answer yet; answered, but the caller does not know yet. */
 export const MOMENTS = ["before", "during", "after"] as const;
 export type Moment = (typeof MOMENTS)[number];
 
-/** Tells what writes do. It remembers which nodes are being launched, so as to tell a new node from one that is used again. */
+/** Names the effects of writes. It remembers which nodes are being launched, to tell a new node from a reused one. */
 export class EffectNames {
   readonly #launching = new Set<string>();
 

@@ -3,8 +3,8 @@ import type { EmbeddedTree, Op } from "@nodeyard/tree";
 import { encodeWrite } from "../raw-log/lines.ts";
 
 /**
- * Writes down every change of an embedded tree as it is applied, one line each, at once: it outlives a killed process. A
- * line may tell of what never became durable; the reader drops it by what the disk holds.
+ * Writes every change of an embedded tree to a file as it is applied, one line each, without buffering, so that the lines survive a killed
+ * process. A line may be about a change that never became durable; the reader drops such lines by comparing them with the disk.
  */
 export function recordCore(core: EmbeddedTree["core"]): void {
   const path = process.env.NODEYARD_CHAOS_LOG;
@@ -48,7 +48,7 @@ export function recordCore(core: EmbeddedTree["core"]): void {
 
 type CommittedOp = Parameters<EmbeddedTree["core"]["commit"]>[1][number];
 
-/** Access lists are no matter of the log, and to its reader null data is empty. A setAcl comes alone, never in a multi. */
+/** Access lists are not logged, and null data is logged as empty. A setAcl is never part of a multi. */
 function contractOp(op: CommittedOp): Op[] {
   if (op.op === "setAcl") return [];
   if (op.op !== "create" && op.op !== "set") return [op];

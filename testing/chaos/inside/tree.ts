@@ -5,7 +5,7 @@ import { perform } from "./trigger.ts";
 
 export * from "@nodeyard/tree";
 
-// Names of this module stand before those that it passes on.
+// Exports of this module take precedence over those that it re-exports.
 export const connectZooKeeperTree: typeof original.connectZooKeeperTree = async (options) =>
   mined(await original.connectZooKeeperTree(options));
 
@@ -15,7 +15,7 @@ export const openEmbeddedTree: typeof original.openEmbeddedTree = async (options
   return mined(tree);
 };
 
-/** The same tree, whose writes pass the places of the kill plan. */
+/** The same tree, with the points of the kill plan around its writes. */
 function mined<T extends original.Tree>(tree: T): T {
   const names = new EffectNames();
   const writes: Partial<original.Tree> = {

@@ -7,7 +7,7 @@ export const LAST_WORDS = "CHAOS: killed at";
 
 /** `NODEYARD_CHAOS_KILL=<effect>:<moment>:<n>`; absent: never. */
 const [wantedEffect, wantedMoment, wantedCount] = (process.env.NODEYARD_CHAOS_KILL ?? "").split(":");
-/** What a new process does first, with what the killed one had in flight; its own calls come later. */
+/** A new process first handles what the killed one had in flight; its own calls come later. */
 const TAKING_OVER: ReadonlySet<string> = new Set<Effect>(["pool.register", "request.put-back"]);
 let seen = 0;
 const inFlight = { create: 0, remove: 0 };
@@ -21,8 +21,8 @@ export function began(kind: keyof typeof inFlight): () => void {
 }
 
 /**
- * Kills the process if this is the place that the plan names, and a launch and a delete are in flight: until both are, the
- * same effect comes again.
+ * Kills the process if this is the point that the plan names and a launch and a delete are in flight. Until both are, it waits for the next
+ * time that the same effect happens.
  */
 export function pass(effect: Effect, moment: Moment): void {
   if (effect !== wantedEffect || moment !== wantedMoment) return;
@@ -35,7 +35,7 @@ export function pass(effect: Effect, moment: Moment): void {
   process.kill(process.pid, "SIGKILL");
 }
 
-/** Runs one effect with its three places. */
+/** Runs one effect with its three points. */
 export async function perform<T>(effects: readonly Effect[], act: () => Promise<T>): Promise<T> {
   for (const effect of effects) pass(effect, "before");
   const acting = act();

@@ -15,9 +15,9 @@ export interface ReplyDroppingProxy {
   readonly port: number;
   /** Writes seen since the last `arm` or `disarm`. */
   readonly writes: number;
-  /** Whether the reply was taken. */
+  /** Whether the reply was dropped. */
   readonly dropped: boolean;
-  /** From now on it counts writes; the n-th one's reply is taken: the connection is cut instead. */
+  /** Counts writes from now on, and cuts the connection in place of the reply to the n-th one. */
   arm(n: number): void;
   disarm(): void;
   close(): Promise<void>;
@@ -26,13 +26,13 @@ export interface ReplyDroppingProxy {
 interface Link {
   readonly client: Socket;
   readonly server: Socket;
-  /** Set once the write is under way whose reply is to be taken. */
+  /** Set once the write whose reply is to be dropped has been sent. */
   wanted: number | undefined;
   /** The first packet each way opens the session and has no xid. */
   greeted: { client: boolean; server: boolean };
 }
 
-/** A proxy in front of a ZooKeeper that knows packets and takes away one reply, which the server has given. */
+/** A proxy in front of a ZooKeeper server that reads packets and drops one reply that the server has sent. */
 export async function startReplyDroppingProxy(target: {
   readonly host: string;
   readonly port: number;

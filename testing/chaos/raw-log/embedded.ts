@@ -53,11 +53,11 @@ export class EmbeddedLog {
     this.#file = file;
   }
 
-  /** Takes in what the process that just died has written. Throws when the disk does not hold what was told of it. */
+  /** Reads what the process that just died has written. Throws when the disk lacks something that was acknowledged. */
   died(disk: OnDisk): void {
     for (const write of this.#unread()) if (write.zxid <= disk.zxid) this.#add(write);
     const lost = oneMore(this.#paths, disk.paths);
-    // A process that died before it opened the store has not yet taken away what its predecessor left.
+    // A process that died before it opened the store has not yet removed the ephemerals of its predecessor.
     const left = new Set(
       [...disk.orphans].flatMap(([session, paths]) => (this.#ended.has(session) ? paths : [])),
     );
@@ -105,7 +105,7 @@ export class EmbeddedLog {
   }
 }
 
-/** One that is in `some` and not in `others`. */
+/** An element of `some` that is not in `others`. */
 function oneMore(some: ReadonlySet<string>, others: ReadonlySet<string>): string | undefined {
   for (const one of some) if (!others.has(one)) return one;
   return undefined;

@@ -51,7 +51,7 @@ export function decodeWrite(text: string): AppliedWrite | undefined {
     ops: line.ops.map(({ op, path, data, sequential, version }) =>
       madeOp(op, path, Buffer.from(data ?? "", "base64"), { sequential, version }),
     ),
-    // Paths are those that the tree gave; nothing else of the results is used.
+    // The results are used only for the paths that the tree assigned.
     results: [],
     ...(line.sessionEnd === undefined ? {} : { sessionEnd: line.sessionEnd }),
   };

@@ -31,8 +31,8 @@ export function readZooKeeperLog(dataDir: string): readonly AppliedWrite[] {
 }
 
 /**
- * What an ensemble did, from the logs of its members. A leader that dies may have written what nobody else saw, and a member that
- * was away may have been sent a snapshot instead of the writes: what counts is what a majority wrote down, as ZooKeeper counts.
+ * What an ensemble did, from the logs of its members. A leader that dies may have written what no other member received, and a member that
+ * was away may have received a snapshot instead of the writes. So, as in ZooKeeper, a write counts if a majority has it in its log.
  */
 export function readEnsembleLog(dataDirs: readonly string[]): readonly AppliedWrite[] {
   const seen = new Map<bigint, { write: AppliedWrite; members: number }>();

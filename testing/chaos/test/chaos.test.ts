@@ -8,8 +8,8 @@ const KILLS = 10;
 async function survives(store: StoreName, seed: number): Promise<void> {
   const said: string[] = [];
   const result = await campaign({ store, kills: KILLS, seed, onKill: (what) => said.push(what) });
-  // The rules are held against the raw logs inside; here only that something happened at all.
-  // How many kills meet their effect before patience ends is a matter of the machine's speed.
+  // The campaign checks the rules against the raw logs; here only that something happened at all.
+  // How many kills happen at their named effect before the deadline depends on the machine's speed.
   expect(result.atEffects, said.join("\n")).toBeGreaterThan(0);
   expect(result.used).toBeGreaterThan(0);
   expect(result.leases).toBeGreaterThan(0);

@@ -7,7 +7,7 @@ import { onZooKeeper } from "../site.ts";
 import { checkCloud, checkLog, excerpt, leftovers } from "../verdict.ts";
 import { Zuul } from "../zuul.ts";
 
-/** More writes than that one request's life does not take. */
+/** One request takes at most this many writes. */
 const MOST = 40;
 
 describe.skipIf(requireZooKeeper())("the reply of a write is lost", () => {

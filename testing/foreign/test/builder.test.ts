@@ -7,7 +7,7 @@ import { Victim } from "../../chaos/victim.ts";
 import { requireZooKeeper, startZooKeeper, type ZooKeeperServer } from "../../zookeeper/index.ts";
 import { Agent, type Fields } from "../agent.ts";
 
-/** Of our builder, which is killed in the end. */
+/** Session timeout of our builder, which is killed in the end. */
 const SESSION_S = 10;
 const WAIT_MS = 60_000;
 const BUILDS = "/nodepool/images/small/builds";
@@ -83,7 +83,7 @@ providers:
       state_time: Date.now() / 1000,
       username: "zuul",
     });
-    /** Resolves when our builder has looked at everything of `small` after now: it goes by name, and this comes last. */
+    /** Resolves when our builder has checked everything of `small` after this call: it goes by name, and this image is the last. */
     const swept = async () => {
       const mark = "/nodepool/images/zzz/builds/ffffffffffffffffffffffffffffffff";
       await python.create(mark, build("deleting"));

@@ -7,7 +7,7 @@ const STORES: readonly StoreName[] = ["zookeeper", "embedded"];
 const NODE = (id: unknown) => `/nodepool/nodes/${id}`;
 const REQUEST = (id: string) => `/nodepool/requests/${id}`;
 const LOCK = (id: string) => `/nodepool/requests-lock/${id}`;
-/** Long enough to see that nothing happens; what would happen does so within milliseconds. */
+/** Long enough to see that nothing happens: it would happen within milliseconds. */
 const NOTHING_MS = 400;
 const quiet = () => new Promise((resolve) => setTimeout(resolve, NOTHING_MS));
 
@@ -48,7 +48,7 @@ describe.skipIf(requireZooKeeper()).each(STORES)(
       return id;
     }
 
-    /** Writes a refusal under the request's lock, as the contract says (5.4). */
+    /** Writes a decline under the request's lock (docs/contract/launcher.md, "Declining"). */
     async function decline(request: string, id: string, state: "requested" | "failed"): Promise<void> {
       const contender = await python.lock(LOCK(request), true, 60);
       expect(contender).toMatch(/__lock__/);
@@ -90,7 +90,7 @@ describe.skipIf(requireZooKeeper()).each(STORES)(
       const id = await register("cloud-of-python", ["arm"]);
       const request = await python.request(["arm"]);
       await quiet();
-      // While somebody can still serve it nobody who cannot says no.
+      // While a pool can still serve it, no pool that cannot declines.
       expect((await python.record(REQUEST(request))).declined_by ?? []).toEqual([]);
       await decline(request, id, "requested");
       const failed = await python.requestIs(request, "failed");
@@ -187,7 +187,7 @@ describe.skipIf(requireZooKeeper()).each(STORES)(
       expect(line).toHaveLength(2);
       await python.unlock(`${NODE(node)}/lock`);
       await quiet();
-      // The stranger is the head now: visible to kazoo, so it holds.
+      // The foreign contender is the head now, as kazoo sees it, so it holds the lock.
       expect(await python.children(`${NODE(node)}/lock`)).toEqual([
         stranger.slice(stranger.lastIndexOf("/") + 1),
       ]);
@@ -228,7 +228,7 @@ function component(
   };
 }
 
-/** Waits for the nodes and gives them back unused. */
+/** Waits for the nodes and returns them unused. */
 async function finish(client: Agent, request: string): Promise<Record<string, unknown>> {
   const done = await client.requestIs(request, "fulfilled");
   await client.delete(REQUEST(request));

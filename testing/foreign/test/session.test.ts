@@ -48,7 +48,7 @@ describe.skipIf(requireZooKeeper())("a launcher's session, watched by kazoo", { 
     site.launcher.pause();
     try {
       for (const name of before.keys()) await client.gone(`${POOLS}/${name}`);
-      // What it had locked is free: somebody else could have taken it by now.
+      // Its locks are free: another client could hold them by now.
       expect(await client.children(`/nodepool/requests-lock/${launching}`)).toEqual([]);
       await sleep(500);
     } finally {

@@ -24,7 +24,7 @@ describe.skipIf(requireZooKeeper()).each(STORES)("Zuul, by kazoo, on %s", { time
   afterAll(() => site?.close());
 
   test("11, 12: a fresh tree has components, and ours are named after the host", async () => {
-    // What the launcher's own min-ready made by now is not asked for here.
+    // Nodes that the launcher's own min-ready has made by now are ignored here.
     expect(await zuul.exists("/nodepool/images")).toBe(false);
     expect((await zuul.children("/nodepool/components")).sort()).toEqual(["builder", "launcher", "pool"]);
     const pools = await zuul.children("/nodepool/components/pool");

@@ -11,7 +11,7 @@ import { checkOut, type Revision, requireHistory } from "../revision.ts";
 
 /** The commit whose launcher runs beside today's. */
 const REV = process.env.NODEYARD_MIXED_REV ?? "HEAD~1";
-/** The session of a launcher that is killed ends in it, on a machine that may stand still for seconds. */
+/** Time in which the session of a killed launcher expires, on a machine that may stall for seconds. */
 const SERVED_MS = 90_000;
 
 describe.skipIf(requireZooKeeper() ?? requireHistory(REV))(`the launcher of ${REV} beside today's`, () => {
@@ -38,7 +38,7 @@ describe.skipIf(requireZooKeeper() ?? requireHistory(REV))(`the launcher of ${RE
     return victim;
   }
 
-  /** Sessions that fulfilled a request after the log was so long. */
+  /** Sessions that fulfilled a request after this length of the log. */
   function servers(from: number): Set<string> {
     const fulfils = site
       .log()
@@ -60,7 +60,7 @@ describe.skipIf(requireZooKeeper() ?? requireHistory(REV))(`the launcher of ${RE
       SERVED_MS,
       () => `only ${[...servers(from)]} served\n${excerpt(site.log(), undefined).join("\n")}`,
     );
-  /** Lives that begin now must end although one launcher has died. */
+  /** Requests that begin now must end although one launcher was killed. */
   async function goesOn(load: Load): Promise<void> {
     const had = load.zuul.ended.length;
     await until(

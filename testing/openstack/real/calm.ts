@@ -6,7 +6,7 @@ import { freePlaces, NovaLog } from "../nova-log.ts";
 import { empty } from "../rig.ts";
 import { OpenstackSite } from "../site.ts";
 
-/** So few that the cloud itself is not what delays. */
+/** So few that the cloud itself causes no delay. */
 const QUOTA = 5;
 const REQUESTS = 30;
 const JOB_MS = 300_000;
@@ -30,14 +30,14 @@ afterAll(async () => {
   await empty(user);
 });
 
-// What it measures is a promise in seconds of a clock: a machine that stands still in that moment breaks it without us, not three times.
+// It measures seconds on a clock: a machine that stalls at that moment fails it without our fault, but not three times.
 test("a place that nova counts as free is taken within two seconds, each of them", { retry: 2 }, async () => {
   await noServers();
   const log = new NovaLog(site);
   const labels = Array.from({ length: REQUESTS }, () => ["small"]);
   const jobs = await launcher.zuul.jobs(labels, JOB_MS);
   const calls = log.calls();
-  // Each of these creates had somebody waiting for it; later ones are second tries of guests that never answered, in their own time.
+  // A request waited for each of these creates; later ones are second attempts for guests that never answered.
   const places = freePlaces(calls, QUOTA).slice(0, REQUESTS - QUOTA);
   const told = places.map(({ freeMs, shownMs }) => `${Math.round(freeMs)} (${Math.round(shownMs)})`);
   process.stderr.write(`places were free for ms (of it until nova had shown them): ${told.join(" ")}\n`);
@@ -47,7 +47,7 @@ test("a place that nova counts as free is taken within two seconds, each of them
   expect(Math.max(...places.map(({ freeMs, shownMs }) => freeMs - shownMs))).toBeLessThanOrEqual(SOON_MS);
 });
 
-/** All places are free; what an earlier try made is gone, too. */
+/** Waits until the whole quota is free and everything of an earlier attempt is gone. */
 async function noServers(): Promise<void> {
   const servers = () => user.get<{ servers: readonly unknown[] }>("compute", "/servers/detail");
   while ((await servers()).servers.length > 0) await sleep(500);

@@ -12,12 +12,12 @@ const QUOTA = 20;
 /** Servers of another installation in the same project. */
 const NEIGHBOURS = 2;
 const REQUESTS = Number(process.env.NODEYARD_OPENSTACK_REQUESTS || 200);
-/** All within this: a server costs this cloud more than a second of a core. */
+/** Deadline for all: a server costs this cloud more than a second of a core. */
 const ALL_MS = 900_000;
 const OUTAGE_MS = 60_000;
 const GONE_MS = 240_000;
 const TEST_MS = ALL_MS + GONE_MS + 300_000;
-/** A boot in fifty goes wrong; besides, one in thirty gets an address that drops packets (run.sh). */
+/** One boot in fifty fails; in addition, one server in thirty gets an address that drops packets (run.sh). */
 const FAULTS = { spawn_error_rate: 0.02, spawn_error: "disk full" };
 
 const PAUSED = ["neutron-server", "nova-compute-nodeyard-cmp1", "nova-compute-nodeyard-cmp2"];
@@ -31,14 +31,14 @@ let launcher: LauncherSite;
 let neighbours: ReadonlySet<string>;
 
 beforeAll(async () => {
-  // Its user may do everything to everybody, so that only the driver's own care keeps neighbours from harm.
+  // Its user has all rights, so that only the driver's own checks protect neighbours.
   site = OpenstackSite.start("crowd", "admin");
   [user, admin] = [new CloudUser(site, "nodeyard"), new CloudUser(site, "admin")];
   stranger = new CloudUser(OpenstackSite.start("neighbour"), "nodeyard");
   await Promise.all([empty(user), empty(stranger)]);
   const path = `/os-quota-sets/${await user.project()}`;
   await admin.put("compute", path, { quota_set: { instances: QUOTA + NEIGHBOURS, force: true } });
-  // Before the launcher looks: what others take later is nova's to refuse, and under load it lets a few too many through.
+  // Before the launcher reads the quota: what others take later nova has to refuse, and under load it lets a few too many through.
   neighbours = await lookAlikes({ user, installation: "other-installation" });
   launcher = await LauncherSite.start(site, smallCloud);
 });

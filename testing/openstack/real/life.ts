@@ -108,7 +108,7 @@ test("an image goes up, and nodes that are kept ready boot from it; a job gets o
     state: "used",
     nodes: [{ host_keys: launcher.guest.hostKeys, image_id: `${base}/providers/cloud/images/0000000001` }],
   });
-  // What was used up is made anew.
+  // What was used is made again.
   await expect.poll(() => readyOf("warm"), { timeout: JOB_MS, interval: 1_000 }).toBe(2);
 });
 

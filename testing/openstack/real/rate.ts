@@ -15,7 +15,7 @@ beforeAll(() => {
 });
 afterEach(() => site.faults({}));
 
-/** As many callers as never leave the queue empty, for so long; calls per second. */
+/** Keeps the queue filled by enough callers for this long; returns calls per second. */
 async function load(rate: number | undefined, ms: number, others: readonly number[] = []): Promise<number> {
   const { host, counts } = counted(hostOf(site));
   const driver = createOpenstackDriver(host);

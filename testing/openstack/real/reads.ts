@@ -49,7 +49,7 @@ test.each([
     ],
   });
   const provider = await createOpenstackDriver(host).open(config, contextOf("reads"));
-  // What is learnt once, for all that follow.
+  // What is read once and used by all that follow.
   await provider.need(config.pools[0]!.labels.get("small")!, signal);
   counts.reads = 0;
   counts.changes = 0;

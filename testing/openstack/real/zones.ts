@@ -33,12 +33,12 @@ afterAll(async () => {
 test("a zone without room for one node of a nodeset is left by all of it", async () => {
   const [job] = await launcher.zuul.jobs([["small", "southern"]], JOB_MS);
   expect(job).toMatchObject({ state: "used", nodes: [{ az: "south" }, { az: "south" }] });
-  // The first try was elsewhere. Where a guest then gets an address that drops packets, the zone is asked once more meanwhile.
+  // The first attempt was in another zone. If a guest then gets an address that drops packets, the zone is used once more.
   expect([1, 2]).toContain(launcher.log.match(NO_ROOM)?.length);
 });
 
 test("a zone whose hosts boot nothing is given up after five tries, and the request is served in the other one", async () => {
-  // The zone with the fewest nodes comes first, north of equals: the first test may leave a ready node there.
+  // The zone with the fewest nodes comes first, north if they are equal: the first test may leave a ready node there.
   const left = await idleNodes();
   const [first, other] = left.length === 0 ? (["north", "south"] as const) : (["south", "north"] as const);
   expect(left.filter(({ az }) => az !== "north")).toEqual([]);
@@ -48,7 +48,7 @@ test("a zone whose hosts boot nothing is given up after five tries, and the requ
   expect([5, 6]).toContain(launcher.log.match(/"of":8,"kind":"transient"[^\n]*disk full/g)?.length);
 });
 
-/** All nodes, once nothing is made or taken away any more. */
+/** All nodes, once none is being made or deleted any more. */
 async function idleNodes(): Promise<readonly Readonly<Record<string, unknown>>[]> {
   let nodes: readonly Readonly<Record<string, unknown>>[] = [];
   const look = async () => {

@@ -82,7 +82,7 @@ describe.skipIf(skip)("machines that really boot", { timeout: 300_000 }, () => {
     });
   });
 
-  // Where KVM opens and boots nothing useful, a verdict without a boot would leave a machine that never answers.
+  // If KVM can be opened but boots nothing, a decision without a boot would leave a machine that never answers.
   test("whichever accelerator the probe chooses, the machine answers, and the next needs no probe", async () => {
     const kvm = statSync("/dev/kvm", { throwIfNoEntry: false })?.gid;
     const root = process.getuid?.() === 0;

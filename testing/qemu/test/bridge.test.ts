@@ -32,7 +32,7 @@ describe.skipIf(skip)("machines on a bridge", { timeout: 400_000 }, () => {
   });
 });
 
-/** Runs a script in a network namespace of its own; what it says, which is JSON. */
+/** Runs a script in a network namespace of its own, and returns its output, which is JSON. */
 async function onHostOfItsOwn(name: string): Promise<unknown> {
   const host = `nodeyard-qemu-host-${process.pid}`;
   const ip = (...words: string[]) => execFileSync("ip", words);

@@ -84,9 +84,9 @@ describe.skipIf(skip)("machines that go on from a saved state", { timeout: 300_0
     await inRig({}, async (rig, launches) => {
       const before = await launches.hostKeys(await launches.create("0000000001"));
       const [node] = readdirSync(join(rig.folder, "nodes"));
-      // Restored, and nobody told it who it is.
+      // It was restored, and got no identity.
       rmSync(join(rig.folder, "nodes", node as string, "up"));
-      // A guest that was to be saved, by a process that is no more.
+      // A guest that was to be saved by a process that has ended.
       const [key] = readdirSync(join(rig.folder, "saved"));
       const guest = join(rig.folder, "saving", key as string);
       mkdirSync(join(guest, "run"), { recursive: true });
@@ -113,7 +113,7 @@ describe.skipIf(skip)("machines that go on from a saved state", { timeout: 300_0
       expect(await launches.hostKeys(await launches.create("0000000002"))).toHaveLength(1);
       const later = await Launches.open(rig);
       expect(await later.steps("0000000003")).not.toContain("start");
-      // Whole, and no state that this QEMU reads.
+      // A complete file, but not in a format that this QEMU reads.
       const foreign = Buffer.from("QEVM of another version");
       const entry = join(rig.folder, "saved", key as string, "saved.json");
       const sha256 = createHash("sha256").update(foreign).digest("hex");

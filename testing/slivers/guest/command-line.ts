@@ -4,24 +4,24 @@ export interface GuestMachine {
   readonly accelerator: Accelerator;
   readonly kernel: string;
   readonly initrd: string;
-  /** Disk with the system; what the guest writes to it is forgotten. */
+  /** Disk with the system; writes of the guest are discarded. */
   readonly root: string;
   /** Disk with this repository. */
   readonly work: string;
-  /** File that gets what the guest has to say at its end. */
+  /** File that gets the guest's results. */
   readonly results: string;
-  /** Socket by which a guest that is kept gets its orders. */
+  /** Socket for commands to a guest that is kept. */
   readonly orders?: string;
-  /** Under KVM; else it has one, since more would wait for each other at the pace of one. */
+  /** Processors under KVM; without it there is one, because several would take turns at the speed of one. */
   readonly cores: number;
   readonly mebibytes: number;
 }
 
 /**
- * Time goes by with the instructions that the guest carries out, one nanosecond each, and with ours where it has nothing to do.
- * So seconds mean to the guest what they mean to a machine of its own, however slow and busy this one is: rates and
- * deadlines in it hold or do not hold for what the guest does. It must not jump where the guest idles (`sleep=off`): the
- * guest waits for its disk that way, and on a busy machine each read would take it minutes.
+ * Guest time advances with the instructions that the guest executes, one nanosecond each, and with real time while it is idle. So a second
+ * in the guest allows as much work as on a machine of its own, however slow and busy this one is, and its rates and deadlines depend on
+ * the guest alone. Time must not jump while the guest is idle (`sleep=off`): the guest is idle while it waits for its disk, and on a busy
+ * machine each read would then take minutes of guest time.
  */
 const OWN_TIME = [
   "-accel",
@@ -45,7 +45,7 @@ export function commandLine(machine: GuestMachine): string[] {
     ...["-m", String(mebibytes)],
     ...(accelerator === "kvm" ? ["-accel", "kvm", "-cpu", "host", "-smp", String(cores)] : OWN_TIME),
     ...["-kernel", kernel, "-initrd", initrd],
-    // What guards against speculation costs much where each instruction is translated, and guards nothing.
+    // Mitigations of speculation are expensive where each instruction is translated, and protect nothing there.
     ...["-append", "root=/dev/vda rw console=ttyS0 quiet mitigations=off panic=-1 init=/nodeyard-boot"],
     ...disk(root, ",snapshot=on"),
     ...disk(work, ",cache=unsafe"),

@@ -3,19 +3,19 @@ import { readFile } from "node:fs/promises";
 import { type Accelerator, commandLine, type GuestMachine } from "./command-line.ts";
 import { stream } from "./stream.ts";
 
-/** Milliseconds in which a guest under KVM says that it is up, or KVM is none that a stock kernel can use. */
+/** Milliseconds in which a guest under KVM must report that it is up; otherwise a stock kernel cannot use this KVM. */
 const PROBE = 45_000;
 const UP = "nodeyard guest: up";
 
 export interface GuestRun {
   readonly accelerator: Accelerator;
-  /** What came over its second serial line. */
+  /** The output of its second serial line. */
   readonly results: string;
 }
 
 /**
- * Boots the guest and resolves when it has ended. KVM is believed only when this very boot proves it, never for the
- * device's sake: there are machines on which it opens and no stock kernel comes up.
+ * Boots the guest and resolves when it has ended. KVM is used only if this boot shows that it works: on some machines the device can be
+ * opened, but no stock kernel boots.
  */
 export async function runGuest(
   machine: Omit<GuestMachine, "accelerator">,

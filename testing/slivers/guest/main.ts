@@ -1,6 +1,6 @@
 /**
  * The suites of real slivers in a virtual machine that has cgroup v2 only: `node testing/slivers/guest/main.ts [SUITE ...]`, or
- * `npm run test:slivers:guest`. Exit code 0: everything ran and passed; 1: something did not; 2: it was called wrongly.
+ * `npm run test:slivers:guest`. Exit code 0: everything ran and passed; 1: something did not; 2: wrong options.
  */
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
@@ -18,9 +18,9 @@ import { changes, workDisk } from "./work.ts";
 
 const LIMIT_MINUTES = Number(process.env.NODEYARD_GUEST_MINUTES ?? 60);
 const MEBIBYTES = 3072;
-/** Of the random suite, as everywhere: what is left out is said by the name of the test. */
+/** Steps of the random suite, as everywhere; the name of a test says what it leaves out. */
 const STEPS = process.env.NODEYARD_SLIVER_STEPS ?? "100";
-/** The least that shows that slivers are slivers on cgroup v2: their life, their limits, their shares, and what attackers do. */
+/** The minimum for cgroup v2: life, limits and shares of slivers, and attackers. */
 const SHORT = ["conformance", "shares", "io", "attacks"].map((name) => `isolation/lxc-${name}`);
 const SUITE = /^(?:[a-z-]+\/)*lxc-[a-z-]+$/;
 
@@ -57,12 +57,12 @@ const settingsOf = (suites: readonly string[]) => ({
   NODEYARD_SLIVER_STEPS: STEPS,
 });
 
-/** A pool with the image in it, if the suites left one on this machine: unpacking one takes a guest minutes. */
+/** A pool with the image, if the suites left one on this machine: unpacking the image takes a guest minutes. */
 function isPool(name: string): boolean {
   return /^test-pool-[0-9a-f]+\.img$/.test(name);
 }
 
-/** What a run found, in words; true when it is all that it should be. */
+/** Prints the results of a run; true when all is as expected. */
 function told(text: string, accelerator: string): boolean {
   const found = readResults(text);
   const { report, facts } = found;
@@ -80,7 +80,7 @@ function told(text: string, accelerator: string): boolean {
   return problem === undefined;
 }
 
-// Whoever is told to stop takes the guest and its disks along.
+// When it is stopped, it ends the guest and removes its disks.
 const stop = new AbortController();
 const { signal } = stop;
 for (const name of ["SIGINT", "SIGTERM"] as const)
@@ -117,7 +117,7 @@ try {
   const lines = keep ? createInterface({ input: process.stdin })[Symbol.asyncIterator]() : undefined;
   let orders: Promise<Orders> | undefined;
   const next = async (): Promise<void> => {
-    // The port is emptied by another thread of QEMU's than the console.
+    // QEMU writes this port and the console in different threads.
     await pause(1_000);
     await one("kept");
     for (;;) {
@@ -142,7 +142,7 @@ try {
   say(`FAILED: ${(error as Error).message}`);
   process.exitCode = 1;
 } finally {
-  // Else it is waited for whoever may still write.
+  // Otherwise it would wait for other writers of the pipe.
   process.stdin.destroy();
   await rm(folder, { recursive: true, force: true });
 }

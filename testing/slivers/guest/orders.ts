@@ -4,7 +4,7 @@ import { stat } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
 
-/** Gives orders to a guest that is kept (orders.sh). It must be held from the guest's start on: nobody there waits for it. */
+/** Sends commands to a guest that is kept (orders.sh). It must listen from the guest's start on, because the guest does not wait for it. */
 export class Orders {
   readonly #socket: Socket;
 
@@ -15,7 +15,7 @@ export class Orders {
   static async connect(path: string): Promise<Orders> {
     const socket = connect(path);
     await once(socket, "connect");
-    // That the guest has ended is told by its machine.
+    // The guest's process reports that the guest has ended.
     socket.on("error", () => undefined).resume();
     return new Orders(socket);
   }

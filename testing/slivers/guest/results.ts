@@ -36,7 +36,7 @@ export interface GuestResults {
   readonly report: z.output<typeof reportSchema>;
 }
 
-/** What came out of the guest: exit code, facts, vitest's JSON. Throws when it is not all there. */
+/** The guest's results: exit code, facts, vitest's JSON. Throws when one is missing. */
 export function readResults(text: string): GuestResults {
   const [code = "", facts = "", ...rest] = text.split("\n");
   if (!/^\d+$/.test(code))
@@ -49,8 +49,8 @@ export function readResults(text: string): GuestResults {
 }
 
 /**
- * Why a run proves nothing, though vitest may have ended well; undefined: it does. A suite that was left out, and a guest
- * that is not what it should be, must not pass for a success.
+ * Why a run proves nothing although vitest may have succeeded; undefined: it does prove it. A skipped suite, or a guest without the
+ * expected properties, must not count as success.
  */
 export function problemOf({ exitCode, facts, report }: GuestResults): string | undefined {
   if (facts.version1 > 0) return "the guest has hierarchies of cgroup v1";

@@ -50,7 +50,7 @@ async function build(folder: string, kernel: string, onProgress: (line: string) 
   const draft = await mkdtemp(`${folder}.`);
   try {
     onProgress(`making a guest's root with ${kernel} in ${folder}`);
-    // What is killed leaves no mounts of root's; anybody else gets namespaces from mmdebstrap itself.
+    // A killed run must leave no mounts of root; for other users mmdebstrap makes namespaces itself.
     const own =
       process.getuid?.() === 0
         ? ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -69,7 +69,7 @@ async function build(folder: string, kernel: string, onProgress: (line: string) 
         `--customize-hook=mkfs.ext4 -q -F -d ${draft}/root ${draft}/root.raw ${SIZE}; code=$?; umount ${draft}/root; exit $code`,
         ...[RELEASE, "/dev/null", ...(await aptSources())],
       ],
-      // Of all that mmdebstrap says, what it is at.
+      // Of mmdebstrap's output, only the current step.
       (line) => {
         if (/^[IE]: /.test(line)) onProgress(`guest root: ${line.slice(3)}`);
       },
@@ -81,7 +81,7 @@ async function build(folder: string, kernel: string, onProgress: (line: string) 
   }
 }
 
-/** The machine's own sources of packages: the guest gets its from there. */
+/** This machine's package sources, from which the guest's packages come. */
 async function aptSources(): Promise<string[]> {
   const folder = "/etc/apt/sources.list.d";
   const names = (await readdir(folder).catch(() => [])).filter((name) => /\.(?:list|sources)$/.test(name));
@@ -90,7 +90,7 @@ async function aptSources(): Promise<string[]> {
   );
 }
 
-/** The package that the newest kernel for virtual machines is in. */
+/** The package with the newest kernel for virtual machines. */
 async function kernelName(): Promise<string> {
   const { stdout } = await promisify(execFile)("apt-cache", ["depends", KERNEL], { timeout: 60_000 });
   const [, name] = /Depends: (linux-image-\S+)/.exec(stdout) ?? [];

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
-/** Runs a program and hands over each line that it writes, wherever to. Rejects when it fails, with its last lines. */
+/** Runs a program and passes each line of its output on, of stdout and stderr. Rejects with its last lines when it fails. */
 export async function stream(
   program: string,
   words: readonly string[],

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { stream } from "./stream.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../../..");
-/** What the suites of slivers need of it; dependencies that are packages of ours are links into `packages`. */
+/** The parts of the repository that the sliver suites need; dependencies that are our own packages are links into `packages`. */
 const OURS = [
   "package.json",
   "tsconfig.json",
@@ -57,7 +57,7 @@ export async function changes(folder: string, settings: Work["settings"]): Promi
   return archive;
 }
 
-/** Variables for a shell. Throws for a value that it would read more into. */
+/** Variables for a shell. Throws for a value that the shell would interpret. */
 export function shellText(settings: Readonly<Record<string, string>>): string {
   return Object.entries(settings)
     .map(([name, value]) => {

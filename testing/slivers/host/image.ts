@@ -17,8 +17,8 @@ export interface HostImage {
 }
 
 /**
- * diskimage-builder's debian-minimal with the element `nodeyard-sliverd`, made in `folder`, as its README says it. Resolves to the
- * image. In namespaces of its own: what is killed leaves no mount.
+ * Builds diskimage-builder's debian-minimal with the element `nodeyard-sliverd` in `folder`, as the element's README describes. Resolves to
+ * the image. It runs in namespaces of its own, so that a killed build leaves no mount.
  */
 export async function hostImage(
   folder: string,

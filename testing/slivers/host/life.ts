@@ -3,7 +3,7 @@ import { SliverClient, SliverFaultError, sshTransport } from "@nodeyard/sliver-p
 import { writerOf } from "../writer.ts";
 import type { HostMachine } from "./machine.ts";
 
-/** Runs a step and says what it showed and how long it took. */
+/** Runs a step, and prints its result and duration. */
 export type Step = <T>(what: string, work: () => Promise<T>) => Promise<T>;
 
 export interface Launcher {
@@ -19,7 +19,7 @@ interface Alive {
   readonly daemon: string;
   /** Number and start of the sliver's first process. */
   readonly init: string;
-  /** That its own SSH server shows. */
+  /** Host keys of its own SSH server. */
   readonly hostKey: string;
 }
 
@@ -34,7 +34,7 @@ const SPEC: SliverSpecInput = {
 const PARENT = "/sys/fs/cgroup/nodeyard-slivers";
 const UNIT = "nodeyard-sliverd.service";
 
-/** The whole life of an enrolled host, by what launchers and operators use. Throws at the first thing that is not as it must be. */
+/** The whole life of an enrolled host, with the commands of launchers and operators. Throws at the first failed check. */
 export async function liveThrough(machine: HostMachine, launcher: Launcher, step: Step): Promise<void> {
   const node = await step(
     "the image's machine has an id of its own, and sliverd answers by systemd",
@@ -82,7 +82,7 @@ function clientOf({ address: host, port, hostKeys }: HostMachine, { controlKey }
   return new SliverClient(sshTransport({ host, port, hostKeys, identityFile: controlKey, patience }));
 }
 
-/** Until the manager says, through the control account, that it is this node; its unit is systemd's to start at a boot. */
+/** Waits until the manager answers, through the control account, as this node; systemd starts its unit at a boot. */
 async function answers(machine: HostMachine, launcher: Launcher, node: string): Promise<NodeReport> {
   const signal = AbortSignal.timeout(CALL);
   const client = clientOf(machine, launcher);
@@ -94,7 +94,7 @@ async function answers(machine: HostMachine, launcher: Launcher, node: string): 
       if (unit !== "active\nenabled") throw new Error(`its unit is ${unit.replace("\n", ", ")}`);
       return report;
     } catch (error) {
-      // While it starts nobody is behind the forwarder.
+      // While it starts, nothing answers behind the forwarder.
       if (signal.aborted || error instanceof SliverFaultError) throw error;
       if (!(error as Error).name.startsWith("Sliver")) throw error;
       await new Promise((resolve) => setTimeout(resolve, 1_000));
@@ -109,7 +109,7 @@ async function begin(machine: HostMachine, launcher: Launcher, node: string): Pr
   return running(machine, launcher, node);
 }
 
-/** Until the sliver runs, as the manager tells of it; what is seen of it on the machine. */
+/** Waits until the manager reports that the sliver runs; returns what the machine shows of it. */
 async function running(machine: HostMachine, launcher: Launcher, node: string): Promise<Alive> {
   const signal = AbortSignal.timeout(CALL);
   const client = clientOf(machine, launcher);
@@ -132,7 +132,7 @@ async function running(machine: HostMachine, launcher: Launcher, node: string): 
   return { daemon, init: init!, hostKey };
 }
 
-/** By another process of the manager, and the same of the sliver. */
+/** Checks that the manager is another process, and that the sliver's process is the same. */
 async function adopted(
   machine: HostMachine,
   launcher: Launcher,

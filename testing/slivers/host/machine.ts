@@ -18,7 +18,7 @@ const COMMAND = 15 * 60_000;
 const LOGIN = 3 * 60_000;
 const LOOK = 1_000;
 
-/** A virtual machine that boots an image and is reached by SSH, and by nothing else; it reaches nobody. */
+/** A virtual machine that boots an image, is reachable by SSH alone, and has no network out. */
 export class HostMachine {
   readonly address = ADDRESS;
   readonly port: number;
@@ -32,7 +32,7 @@ export class HostMachine {
     this.#child = child;
   }
 
-  /** Boots a copy of `image`; whoever has the key in `folder` is root there. */
+  /** Boots a copy of `image`; the key in `folder` logs in as root. */
   static async boot(folder: string, image: string, signal: AbortSignal): Promise<HostMachine> {
     const disk = join(folder, "disk.qcow2");
     await run("qemu-img", ["create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", image, disk]);
@@ -49,7 +49,7 @@ export class HostMachine {
       ...seed("authorized-keys", join(folder, "id.pub")),
     ];
     const child = spawn("qemu-system-x86_64", words, { stdio: ["ignore", console, console], signal });
-    // Whoever waits sees that it has ended.
+    // So that a waiting caller sees that it has ended.
     child.on("error", () => undefined);
     closeSync(console);
     const machine = new HostMachine(folder, port, child);
@@ -67,29 +67,29 @@ export class HostMachine {
     return this.#hostKeys;
   }
 
-  /** For programs that are told of a login by a configuration of ssh's; the machine is `host` there. */
+  /** For programs that take a login from an ssh configuration; the machine is called `host` in it. */
   get sshConfig(): string {
     return join(this.#folder, "ssh_config");
   }
 
-  /** Runs a script there as root. Rejects with what it said. */
+  /** Runs a script there as root. Rejects with its output. */
   async sh(script: string, timeout = COMMAND): Promise<string> {
     const words = ["-F", this.sshConfig, ...SSH_OPTIONS, "root@host", script];
     for (let attempt = 1; ; attempt++) {
       try {
         return (await run("ssh", words, { timeout, maxBuffer: 1 << 24 })).stdout.trim();
       } catch (error) {
-        // A server that reads its configuration anew is away for a moment; nothing was run by then.
+        // A server that reloads its configuration refuses connections for a moment; nothing has been run by then.
         if (attempt === 5 || !(error as Error).message.includes("kex_exchange_identification")) throw error;
         await pause(LOOK);
       }
     }
   }
 
-  /** Resolves when it has been down, and answers again. */
+  /** Resolves when it was down and answers again. */
   async reboot(): Promise<void> {
     const boot = await this.#bootId();
-    // The connection ends with the machine, sooner or later.
+    // The connection ends when the machine goes down.
     await this.sh("systemctl --no-block reboot");
     for (const end = performance.now() + BOOT; ; await pause(LOOK)) {
       this.#mustRun();
@@ -99,7 +99,7 @@ export class HostMachine {
     }
   }
 
-  /** The end of what it wrote to its serial line. */
+  /** The end of its serial console's output. */
   async console(): Promise<string> {
     return (await readFile(join(this.#folder, "console"), "utf8")).slice(-4_000);
   }
@@ -139,7 +139,7 @@ export class HostMachine {
     await writeFile(this.sshConfig, `Host host\n${lines.map((line) => `  ${line}\n`).join("")}`);
   }
 
-  /** sshd answers before whoever may log in is let in. */
+  /** sshd accepts connections before logins work. */
   async #reached(): Promise<void> {
     for (const end = performance.now() + BOOT; ; await pause(LOOK)) {
       this.#mustRun();

@@ -1,6 +1,6 @@
 /**
  * A machine of an image with the element `nodeyard-sliverd`, from diskimage-builder to a reboot: `npm run e2e:sliver-host`. Exit code
- * 0: it is as it must be; 1: it is not; 2: called wrongly.
+ * 0: all checks passed; 1: one failed; 2: wrong options.
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -64,7 +64,7 @@ let machine: HostMachine | undefined;
 for (const name of ["SIGINT", "SIGTERM"] as const)
   process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
 try {
-  // diskimage-builder's own users pass through it.
+  // diskimage-builder's own users must be able to enter it.
   await chmod(folder, 0o755);
   const state = join(folder, "state");
   const config = join(folder, "sliverd.json");

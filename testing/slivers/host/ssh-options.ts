@@ -1,4 +1,4 @@
-/** Without a terminal, to nobody who is not known. */
+/** Without a terminal, and only to hosts with a known key. */
 export const SSH_OPTIONS = [
   "BatchMode=yes",
   "StrictHostKeyChecking=yes",
