@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { wire } from "@nodeyard/zookeeper";
 import { type AccessEntry, entriesOf, type Identity, Permission, permits } from "../engine/index.ts";
-import type { Connection } from "./connection.ts";
-import type { Hub } from "./hub.ts";
+import type { Client, Hub } from "./hub.ts";
 
 const { ErrorCode, OpCode } = wire;
 
@@ -13,7 +12,7 @@ const MAX_CREDENTIALS = 256;
  * `addauth`: the client proves to be somebody on this connection. Of the schemes only `digest` is there; whoever sends
  * another one gets that error and loses the connection, as ZooKeeper's clients expect.
  */
-export function authenticate(client: Connection, xid: number, request: wire.AuthRequest): void {
+export function authenticate(client: Client, xid: number, request: wire.AuthRequest): void {
   const { scheme, auth } = request;
   if (scheme === "digest" && auth.length <= MAX_CREDENTIALS && client.identify(digestIdentity(auth))) {
     client.reply(xid, ErrorCode.ok);
@@ -31,7 +30,7 @@ function digestIdentity(credentials: Uint8Array): Identity {
 }
 
 /** Whoever may read or administer a znode sees its list, but hashes of passwords only those who administer it. */
-export function answerAcl({ core }: Hub, client: Connection, xid: number, path: string): void {
+export function answerAcl({ core }: Hub, client: Client, xid: number, path: string): void {
   const stat = core.stat(path);
   if (stat === undefined) {
     client.reply(xid, ErrorCode.noNode);
@@ -52,7 +51,7 @@ function withoutHash(entry: AccessEntry): AccessEntry {
 }
 
 /** Whom the server takes the client for: its address, and what it has proved. */
-export function clientInfoOf(client: Connection): wire.ClientInfo[] {
+export function clientInfoOf(client: Client): wire.ClientInfo[] {
   const digests = client.identities.map(({ scheme, id }) => ({ authScheme: scheme, user: userOf(id) }));
   return [{ authScheme: "ip", user: client.peer.name.replace(/:\d+$/, "") }, ...digests];
 }

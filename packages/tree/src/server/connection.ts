@@ -1,11 +1,12 @@
 import { ProtocolError, wire } from "@nodeyard/zookeeper";
 import type { SessionRow } from "../embedded/store.ts";
-import { type AccessList, type Caller, type Identity, Permission, permits } from "../engine/index.ts";
+import { type AccessList, type Identity, Permission, permits } from "../engine/index.ts";
 import { WIRE_EVENTS } from "./codes.ts";
-import type { Hub } from "./hub.ts";
+import { fourLetterAnswer } from "./four-letter.ts";
+import type { Client, Hub } from "./hub.ts";
 import type { Peer, PeerHandlers } from "./peer.ts";
 import { answer } from "./requests.ts";
-import type { WatchEventType, Watcher } from "./watches.ts";
+import type { WatchEventType } from "./watches.ts";
 
 const { ErrorCode, JuteReader, KeeperState, OpCode, Xid } = wire;
 
@@ -23,14 +24,11 @@ type Body = (writer: wire.JuteWriter) => void;
  * Everything that leaves goes through the core's gate in the order in which it was computed, pings included: a reply's
  * zxid tells the client what it has seen, so it must not overtake an event.
  */
-export class Connection implements Watcher, PeerHandlers, Caller {
+class Connection implements Client, PeerHandlers {
   readonly peer: Peer;
-  /** What the client has not taken, bytes, as last looked at. */
   queuedBytes = 0;
-  /** Packets of this connection. */
   received = 0;
   sent = 0;
-  /** Wall time of its arrival, ms. */
   readonly since: number;
   /** The Unix socket's clients are processes of the user who owns the tree's file. */
   readonly trusted: boolean;
@@ -69,14 +67,12 @@ export class Connection implements Watcher, PeerHandlers, Caller {
     return this.#identities;
   }
 
-  /** False: the client has as many as it may have. */
   identify(identity: Identity): boolean {
     if (this.#identities.some(({ scheme, id }) => scheme === identity.scheme && id === identity.id))
       return true;
     return this.#identities.length < MAX_IDENTITIES && this.#identities.push(identity) > 0;
   }
 
-  /** Answers and events that are not written yet. */
   get outstanding(): number {
     return this.#outstanding;
   }
@@ -85,7 +81,7 @@ export class Connection implements Watcher, PeerHandlers, Caller {
     if (this.#over) return;
     if (this.#fresh) {
       this.#fresh = false;
-      const text = this.#hub.fourLetter(bytes.toString("latin1", 0, 4), this);
+      const text = fourLetterAnswer(bytes.toString("latin1", 0, 4), this.#hub, this);
       if (text !== undefined) {
         this.peer.write(Buffer.from(text));
         this.#finish();
@@ -106,7 +102,6 @@ export class Connection implements Watcher, PeerHandlers, Caller {
     this.#hub.left(this);
   }
 
-  /** Ends the connection at once; the reason is counted. The session stays, and times out unless taken up again. */
   cut(reason: string): void {
     if (this.#over) return;
     this.#hub.counted(reason);
@@ -114,7 +109,6 @@ export class Connection implements Watcher, PeerHandlers, Caller {
     this.peer.destroy();
   }
 
-  /** Looks at the queue anew; the hub keeps the sum. */
   lookAtQueue(): number {
     this.queuedBytes = this.#over ? 0 : this.peer.queuedBytes;
     return this.queuedBytes;
@@ -127,12 +121,10 @@ export class Connection implements Watcher, PeerHandlers, Caller {
     this.#send(Xid.event, -1n, ErrorCode.ok, (writer) => wire.writeWatcherEvent(writer, event));
   }
 
-  /** Answers a request with what is true now; it leaves when that is durable. */
   reply(xid: number, err: number, body?: Body): void {
     this.#send(xid, this.#hub.core.zxid, err, body);
   }
 
-  /** Sends what was answered so far, then ends the connection. What the client says after this is not listened to. */
   finish(): void {
     this.#backlog = [];
     this.#splitter.stop();
@@ -275,6 +267,14 @@ export class Connection implements Watcher, PeerHandlers, Caller {
       this.cut(error instanceof ProtocolError ? "frame" : "error");
     }
   }
+}
+
+/** Lets a client in, unless the hub refuses it. */
+export function admit(hub: Hub, peer: Peer): PeerHandlers | undefined {
+  if (!hub.admits(peer)) return undefined;
+  const connection = new Connection(peer, hub);
+  hub.connections.add(connection);
+  return connection;
 }
 
 /** A timeout of 0 says that the session is over. */

@@ -1,5 +1,4 @@
-import type { Connection } from "./connection.ts";
-import type { Hub } from "./hub.ts";
+import type { Client, Hub } from "./hub.ts";
 
 /** Shown where ZooKeeper shows its release: tools parse the number, people see who answers. */
 const VERSION = "3.6.0-nodeyard";
@@ -8,7 +7,7 @@ const VERSION = "3.6.0-nodeyard";
  * Answers in ZooKeeper's formats (ZooKeeper Administrator's Guide, "The Four Letter Words"). What this server does not
  * measure (latencies) or does not have (ticks, a Java runtime) is left out rather than made up.
  */
-const ANSWERS: Readonly<Record<string, (hub: Hub, asking: Connection) => string>> = {
+const ANSWERS: Readonly<Record<string, (hub: Hub, asking: Client) => string>> = {
   ruok: () => "imok",
   isro: () => "rw",
   envi: () => `Environment:\nzookeeper.version=${VERSION}\n`,
@@ -35,7 +34,7 @@ const REFUSED: ReadonlySet<string> = new Set([
 ]);
 
 /** The answer to a four-letter word; undefined for what is none. */
-export function fourLetterAnswer(word: string, hub: Hub, asking: Connection): string | undefined {
+export function fourLetterAnswer(word: string, hub: Hub, asking: Client): string | undefined {
   if (REFUSED.has(word)) return `${word} is not executed because it is not in the whitelist.\n`;
   return Object.hasOwn(ANSWERS, word) ? ANSWERS[word]?.(hub, asking) : undefined;
 }
@@ -60,7 +59,7 @@ function figures(hub: Hub): string {
 }
 
 /** One line per connection; the number in brackets is 0 for the connection that asks, as ZooKeeper has it. */
-function clients(hub: Hub, asking: Connection, describe: (connection: Connection) => string): string {
+function clients(hub: Hub, asking: Client, describe: (connection: Client) => string): string {
   let lines = "";
   for (const connection of hub.connections) {
     const mark = connection === asking ? 0 : 1;
@@ -69,11 +68,11 @@ function clients(hub: Hub, asking: Connection, describe: (connection: Connection
   return lines;
 }
 
-function brief({ outstanding, received, sent }: Connection): string {
+function brief({ outstanding, received, sent }: Client): string {
   return `queued=${outstanding},recved=${received},sent=${sent}`;
 }
 
-function detailed(connection: Connection): string {
+function detailed(connection: Client): string {
   const { session, since } = connection;
   if (session === undefined) return brief(connection);
   return `${brief(connection)},sid=0x${session.id.toString(16)},est=${since},to=${session.timeoutMs}`;

@@ -3,14 +3,39 @@ import type { Clock } from "@nodeyard/runtime";
 import { wire } from "@nodeyard/zookeeper";
 import type { TreeCore } from "../embedded/core.ts";
 import type { SessionRow } from "../embedded/store.ts";
-import { Connection } from "./connection.ts";
-import { fourLetterAnswer } from "./four-letter.ts";
+import type { Caller, Identity } from "../engine/index.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { Peer } from "./peer.ts";
-import { WatchTable } from "./watches.ts";
+import { type Watcher, WatchTable } from "./watches.ts";
 
 /** Share of the sessions that clients on TCP may have; the rest is kept for the Unix socket. */
 const REMOTE_SHARE = 0.9;
+
+/** One client, as those who answer it see its connection. */
+export interface Client extends Watcher, Caller {
+  readonly peer: Peer;
+  readonly session: SessionRow | undefined;
+  readonly identities: readonly Identity[];
+  /** What the client has not taken, bytes, as last looked at. */
+  readonly queuedBytes: number;
+  /** Answers and events that are not written yet. */
+  readonly outstanding: number;
+  /** Packets of this connection. */
+  readonly received: number;
+  readonly sent: number;
+  /** Wall time of its arrival, ms. */
+  readonly since: number;
+  /** False: the client has proved to be as many as it may. */
+  identify(identity: Identity): boolean;
+  /** Answers a request with what is true now; it leaves when that is durable. */
+  reply(xid: number, err: number, body?: (writer: wire.JuteWriter) => void): void;
+  /** Sends what was answered so far, then ends the connection. What the client says after this is not listened to. */
+  finish(): void;
+  /** Ends the connection at once; the reason is counted. The session stays, and times out unless taken up again. */
+  cut(reason: string): void;
+  /** Looks at the queue anew; the hub keeps the sum. */
+  lookAtQueue(): number;
+}
 
 /** What the connections of one server share. */
 export class Hub {
@@ -20,7 +45,7 @@ export class Hub {
   readonly watches = new WatchTable();
   /** Frames are put together here one after the other; none stays. */
   readonly writer = new wire.JuteWriter();
-  readonly connections = new Set<Connection>();
+  readonly connections = new Set<Client>();
   /** Packets since the start. */
   received = 0;
   sent = 0;
@@ -28,7 +53,7 @@ export class Hub {
   port: number | undefined;
   /** Connections that the server ended, by reason. */
   readonly cuts = new Map<string, number>();
-  readonly #attached = new Map<bigint, Connection>();
+  readonly #attached = new Map<bigint, Client>();
   /** Bytes that connections have not taken, all together, as last looked at. */
   #queued = 0;
   readonly #unsubscribe: (() => void)[];
@@ -46,24 +71,17 @@ export class Hub {
     ];
   }
 
-  /** Lets a client in, unless there are too many or the store has failed. */
-  arrived(peer: Peer): Connection | undefined {
-    if (this.core.failure !== undefined) {
-      this.counted("store");
-      return undefined;
-    }
+  /** Whether one more client is let in: not when there are too many, or the store has failed. */
+  admits(peer: Peer): boolean {
     let present = 0;
     for (const { peer: other } of this.connections) if (other.local === peer.local) present++;
-    if (present >= this.limits.maxConnections) {
-      this.counted("connections");
-      return undefined;
-    }
-    const connection = new Connection(peer, this);
-    this.connections.add(connection);
-    return connection;
+    const failed = this.core.failure !== undefined;
+    const admitted = !failed && present < this.limits.maxConnections;
+    if (!admitted) this.counted(failed ? "store" : "connections");
+    return admitted;
   }
 
-  left(connection: Connection): void {
+  left(connection: Client): void {
     this.connections.delete(connection);
     this.#queued -= connection.queuedBytes;
     const id = connection.session?.id;
@@ -91,13 +109,13 @@ export class Hub {
   }
 
   /** From now on the session speaks through this connection alone. */
-  attach(connection: Connection, id: bigint): void {
+  attach(connection: Client, id: bigint): void {
     this.#attached.get(id)?.cut("moved");
     this.#attached.set(id, connection);
   }
 
   /** Ends a session at its client's wish; `client` still gets its answer. */
-  closeSession(id: bigint, client: Connection): void {
+  closeSession(id: bigint, client: Client): void {
     if (this.#attached.get(id) === client) this.#attached.delete(id);
     this.core.closeSession(id);
   }
@@ -107,7 +125,7 @@ export class Hub {
     this.#queued += change;
     if (change <= 0 || this.#queued <= this.limits.maxQueuedBytesTotal) return;
     // Queues shrink without a word, so look again before anyone is cut.
-    let worst: Connection | undefined;
+    let worst: Client | undefined;
     this.#queued = 0;
     for (const connection of this.connections) {
       this.#queued += connection.lookAtQueue();
@@ -118,10 +136,6 @@ export class Hub {
 
   counted(reason: string): void {
     this.cuts.set(reason, (this.cuts.get(reason) ?? 0) + 1);
-  }
-
-  fourLetter(word: string, asking: Connection): string | undefined {
-    return fourLetterAnswer(word, this, asking);
   }
 
   close(): void {

@@ -5,8 +5,7 @@ import { Permission, permits, type TreeOp } from "../engine/index.ts";
 import { CommitFailed, type TreeError } from "../errors.ts";
 import { answerAcl, authenticate, clientInfoOf } from "./access.ts";
 import { wireCode } from "./codes.ts";
-import type { Connection } from "./connection.ts";
-import type { Hub } from "./hub.ts";
+import type { Client, Hub } from "./hub.ts";
 import { setWatches, unwatch, watch } from "./watching.ts";
 
 const { AddWatchMode, ErrorCode, OpCode } = wire;
@@ -20,7 +19,7 @@ const NAME_OVERHEAD = 4;
 /** Answers one request of an attached client. */
 export function answer(
   hub: Hub,
-  client: Connection,
+  client: Client,
   session: SessionRow,
   xid: number,
   request: wire.Request,
@@ -77,13 +76,7 @@ export function answer(
   }
 }
 
-function readOther(
-  hub: Hub,
-  client: Connection,
-  session: SessionRow,
-  xid: number,
-  request: wire.Request,
-): void {
+function readOther(hub: Hub, client: Client, session: SessionRow, xid: number, request: wire.Request): void {
   const { core } = hub;
   if (request.type === OpCode.getAcl) {
     answerAcl(hub, client, xid, request.path);
@@ -103,7 +96,7 @@ type WriteRequest =
   | wire.SetAclRequest
   | wire.CheckRequest;
 
-function write(hub: Hub, client: Connection, session: SessionRow, xid: number, request: WriteRequest): void {
+function write(hub: Hub, client: Client, session: SessionRow, xid: number, request: WriteRequest): void {
   const op = opOf(request);
   if (typeof op === "number") {
     client.reply(xid, op);
@@ -121,7 +114,7 @@ function write(hub: Hub, client: Connection, session: SessionRow, xid: number, r
 /** A refused multi answers with no error of its own: each operation has one, the ops before the refused one "ok". */
 function commit(
   hub: Hub,
-  client: Connection,
+  client: Client,
   session: SessionRow,
   xid: number,
   request: wire.MultiRequest,
@@ -154,7 +147,7 @@ function multiResult(result: OpResult): wire.MultiResult {
   return { type: result.op === "delete" ? OpCode.delete : OpCode.check };
 }
 
-function replyRefused(client: Connection, xid: number, count: number, index: number, code: number): void {
+function replyRefused(client: Client, xid: number, count: number, index: number, code: number): void {
   const results = Array.from({ length: count }, (_, at): wire.MultiResult => {
     const err = at < index ? ErrorCode.ok : at === index ? code : ErrorCode.runtimeInconsistency;
     return { type: "error", err };
@@ -205,7 +198,7 @@ function responseOf(type: wire.Request["type"], result: OpResult): object {
   return {};
 }
 
-function read(hub: Hub, client: Connection, xid: number, request: wire.ReadRequest): void {
+function read(hub: Hub, client: Client, xid: number, request: wire.ReadRequest): void {
   const { core } = hub;
   const { path, type } = request;
   const stat = core.stat(path);
@@ -236,7 +229,7 @@ function read(hub: Hub, client: Connection, xid: number, request: wire.ReadReque
 }
 
 /** One short request may name a large znode thousands of times, so the answer is measured while it is put together. */
-function readMany(hub: Hub, client: Connection, xid: number, request: wire.MultiReadRequest): void {
+function readMany(hub: Hub, client: Client, xid: number, request: wire.MultiReadRequest): void {
   const results: wire.MultiResult[] = [];
   let bytes = 0;
   for (const op of request.ops) {
@@ -252,7 +245,7 @@ function readMany(hub: Hub, client: Connection, xid: number, request: wire.Multi
   client.reply(xid, ErrorCode.ok, (w) => wire.writeResponse(w, OpCode.multiRead, { results }));
 }
 
-function readOne({ core }: Hub, client: Connection, op: wire.MultiOpRequest): wire.MultiResult {
+function readOne({ core }: Hub, client: Client, op: wire.MultiOpRequest): wire.MultiResult {
   if (op.type !== OpCode.getData && op.type !== OpCode.getChildren)
     return { type: "error", err: ErrorCode.unimplemented };
   const stat = core.stat(op.path);
@@ -262,7 +255,7 @@ function readOne({ core }: Hub, client: Connection, op: wire.MultiOpRequest): wi
   return { type: op.type, data: core.content(op.path) as Buffer, stat };
 }
 
-function addWatch(hub: Hub, client: Connection, xid: number, request: wire.AddWatchRequest): void {
+function addWatch(hub: Hub, client: Client, xid: number, request: wire.AddWatchRequest): void {
   const { mode, path } = request;
   if (mode !== AddWatchMode.persistent && mode !== AddWatchMode.persistentRecursive) {
     client.reply(xid, ErrorCode.badArguments);

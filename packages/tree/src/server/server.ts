@@ -1,5 +1,6 @@
 import type { Clock } from "@nodeyard/runtime";
 import type { TreeCore } from "../embedded/core.ts";
+import { admit } from "./connection.ts";
 import { listenTcp, listenUnix } from "./edge/listen.ts";
 import { Hub } from "./hub.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
@@ -41,9 +42,9 @@ export async function startTreeServer(options: TreeServerOptions): Promise<TreeS
   }
   try {
     if (options.socket !== false)
-      listeners.push(await listenUnix(options.socket, most, (peer) => hub.arrived(peer)));
+      listeners.push(await listenUnix(options.socket, most, (peer) => admit(hub, peer)));
     if (options.tcp !== undefined)
-      listeners.push(await listenTcp(options.tcp, most, (peer) => hub.arrived(peer)));
+      listeners.push(await listenTcp(options.tcp, most, (peer) => admit(hub, peer)));
   } catch (error) {
     await close();
     throw error;

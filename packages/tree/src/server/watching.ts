@@ -1,6 +1,5 @@
 import { wire } from "@nodeyard/zookeeper";
-import type { Connection } from "./connection.ts";
-import type { Hub } from "./hub.ts";
+import type { Client, Hub } from "./hub.ts";
 import type { WatchKind } from "./watches.ts";
 
 const { OpCode, WatcherType } = wire;
@@ -15,7 +14,7 @@ const KINDS: Readonly<Record<number, readonly WatchKind[]>> = {
 };
 
 /** False: the connection has as many watches as it may have. */
-export function watch(hub: Hub, client: Connection, kind: WatchKind, path: string): boolean {
+export function watch(hub: Hub, client: Client, kind: WatchKind, path: string): boolean {
   const { watches, limits } = hub;
   if (watches.has(client, kind, path)) return true;
   if (watches.weightOf(client) >= limits.maxWatchesPerConnection) return false;
@@ -24,7 +23,7 @@ export function watch(hub: Hub, client: Connection, kind: WatchKind, path: strin
 }
 
 /** checkWatches and removeWatches: whether there was such a watch. */
-export function unwatch(hub: Hub, client: Connection, request: wire.RemoveWatchesRequest): boolean {
+export function unwatch(hub: Hub, client: Client, request: wire.RemoveWatchesRequest): boolean {
   const kinds = KINDS[request.watcherType] ?? [];
   if (request.type === OpCode.checkWatches)
     return kinds.some((kind) => hub.watches.has(client, kind, request.path));
@@ -35,7 +34,7 @@ export function unwatch(hub: Hub, client: Connection, request: wire.RemoveWatche
  * A client that comes back names its watches and the last zxid it saw. What changed since is reported at once, by the
  * rules of ZooKeeper's DataTree.setWatches; the rest is watched again. Persistent watches catch nothing up.
  */
-export function setWatches(hub: Hub, client: Connection, request: wire.SetWatchesRequest): boolean {
+export function setWatches(hub: Hub, client: Client, request: wire.SetWatchesRequest): boolean {
   const { core } = hub;
   const seen = request.relativeZxid;
   for (const path of request.dataWatches) {
