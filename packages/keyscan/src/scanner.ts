@@ -1,7 +1,6 @@
-import { backoff, deadline, type Random, sleep } from "@nodeyard/runtime";
+import { backoff, deadline, Gate, type Random, sleep } from "@nodeyard/runtime";
 import type { Scanner, ScanResult, ScanTarget } from "./contract.ts";
-import { describe, isFinal, ScanTimeoutError } from "./errors.ts";
-import { Gate } from "./gate.ts";
+import { describe, isFinal, ScanQueueFullError, ScanTimeoutError } from "./errors.ts";
 import { CONNECTION_MS, type Handles, probe } from "./probe.ts";
 
 const FIRST_RETRY_MS = 200;
@@ -18,7 +17,9 @@ export interface ScannerLimits {
 
 /** The scanner over explicit handles; `random` spreads retries, so that many scans of one host do not march in step. */
 export function scannerOver(handles: Handles, random: Random, { active, waiting }: ScannerLimits): Scanner {
-  const gate = new Gate(active, waiting);
+  const gate = new Gate(active, (waits) => {
+    if (waits >= waiting) throw new ScanQueueFullError(`${waits} scans wait already; try again later`);
+  });
   return { scan: (target) => gate.run(() => scan(target, handles, random), target.signal) };
 }
 

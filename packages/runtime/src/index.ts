@@ -1,6 +1,7 @@
 export { type Clock, deadline, sleep, type Timer } from "./clock.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";
 export { errorClass, messageOf, NodeyardError } from "./errors.ts";
+export { Gate } from "./gate.ts";
 export { Heap } from "./heap.ts";
 export { backoff, hexId, jitter, type Random, seededRandom } from "./random.ts";
 export { type Moment, StoredTimes } from "./stored-times.ts";

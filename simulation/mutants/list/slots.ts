@@ -120,8 +120,8 @@ export const SLOTS: readonly Mutant[] = [
     {
       name: "backing-nodes-by-their-record-alone",
       breaks: "rule 1",
-      find: "return Buffer.from(data).toString() === backingOwner(provider) ? `${parent}/${first}` : undefined;",
-      put: "return data.length >= 0 || backingOwner(provider) ? `${parent}/${first}` : undefined;",
+      find: "return found && Buffer.from(found.data).toString() === backingOwner(provider) ? path : undefined;",
+      put: "return found && backingOwner(provider) ? path : undefined;",
       tests: [`${TESTS}/adopt`, `${TESTS}/python`],
     },
     {

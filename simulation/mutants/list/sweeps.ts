@@ -207,20 +207,20 @@ export const SWEEPS: readonly Mutant[] = [
       tests: [`${TESTS}/breakers`],
     },
   ]),
-  ...faultsIn(`${LAUNCHER}/tasks.ts`, [
+  ...faultsIn("packages/runtime/src/gate.ts", [
     {
       name: "turns-are-not-given-back",
       breaks: "rule 4",
       find: "      this.#next();\n",
       put: "",
-      tests: [`${TESTS}/gate`],
+      tests: ["packages/runtime/test/gate"],
     },
     {
       name: "no-bound-of-deletions-at-once",
       breaks: "rule 8",
       find: "if (this.#free > 0) this.#free--;",
       put: "if (this.#free > -1e9) this.#free--;",
-      tests: [`${TESTS}/gate`],
+      tests: ["packages/runtime/test/gate"],
     },
   ]),
 ];

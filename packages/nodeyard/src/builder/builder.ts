@@ -19,8 +19,7 @@ import { type Counters, Live, type LiveWork, type Log } from "../telemetry/index
 import { type NodeEntry, View } from "../view/index.ts";
 import { judgeTrials } from "./control/canary.ts";
 import type { BuilderContext } from "./control/context.ts";
-import { sweepForgotten } from "./control/forgotten-images.ts";
-import { imageUploadOf, sweepImages } from "./control/janitor.ts";
+import { imageUploadOf, sweepForgotten, sweepImages } from "./control/janitor.ts";
 import { LeakedImages } from "./control/leaked-images.ts";
 import { sweepFiles } from "./control/local-files.ts";
 import { type Progress, ProgressTable } from "./control/progress.ts";

@@ -1,8 +1,9 @@
 import { isMapping } from "@nodeyard/driver";
 import { Findings } from "./findings.ts";
-import { leftovers, substitute } from "./substitute.ts";
 import { SourceDocument } from "./yaml/document.ts";
 import { plain, valuesOf } from "./yaml/values.ts";
+
+const PREFIX = "NODEPOOL_";
 
 /** A file after substitution and parsing. */
 export interface Source {
@@ -43,4 +44,24 @@ export function readSource(
 
 function oneLine(message: string): string {
   return message.replace(/\s+/g, " ").trim();
+}
+
+/**
+ * Puts the values of `NODEPOOL_*` variables in place of `%(NODEPOOL_*)`, in the text before it is parsed (docs/contract/config.md,
+ * "Environment"): one scan per variable, in the order of the environment.
+ */
+function substitute(text: string, env: Readonly<Record<string, string | undefined>>): string {
+  let result = text;
+  for (const [name, value] of Object.entries(env)) {
+    if (name.startsWith(PREFIX) && value !== undefined) result = result.replaceAll(`%(${name})`, () => value);
+  }
+  return result;
+}
+
+/** Placeholders that no variable filled, with the offsets at which they stand. */
+function leftovers(text: string): readonly { readonly name: string; readonly offset: number }[] {
+  return Array.from(text.matchAll(/%\((NODEPOOL_[^)\n]*)\)/g), (match) => ({
+    name: match[1] as string,
+    offset: match.index,
+  }));
 }

@@ -1,4 +1,3 @@
-export { closeQuietly } from "./close-quietly.ts";
 export {
   Controller,
   type ControllerHandles,
@@ -15,4 +14,4 @@ export { type MemberIdentity, Membership } from "./membership.ts";
 export { poolComponent, Registration } from "./registration.ts";
 export { retryInterrupted } from "./retry-interrupted.ts";
 export { withRoot } from "./roots.ts";
-export { inTime, settledWithin } from "./within.ts";
+export { closeQuietly, inTime, settledWithin } from "./within.ts";

@@ -13,7 +13,7 @@ import {
   subjectOf,
 } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
-import { ensurePath, type Op, TreeError } from "@nodeyard/tree";
+import { ensurePath, type Op, orUndefined, TreeError } from "@nodeyard/tree";
 import {
   type Failure,
   type FailureRule,
@@ -313,13 +313,8 @@ export class FailureRecords {
     const path = failurePath(key);
     await ensurePath(tree, path.slice(0, path.lastIndexOf("/")));
     await tree.sync(path);
-    try {
-      const { data, stat } = await tree.get(path);
-      return { record: this.#decode(key, data), data, version: stat.version };
-    } catch (error) {
-      if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
-      throw error;
-    }
+    const found = await orUndefined(tree.get(path));
+    return found && { record: this.#decode(key, found.data), data: found.data, version: found.stat.version };
   }
 
   #decode(key: string, data: Uint8Array): FailureRecord | undefined {

@@ -1,5 +1,6 @@
 import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
+import { paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import type { Readiness } from "../api/index.ts";
 import type { Config } from "../config/index.ts";
@@ -21,9 +22,6 @@ import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.
 import { makeStateFolder } from "./edge/files.ts";
 import { type Role, type RoleParts, treeReadiness } from "./role.ts";
 import { stackDump } from "./stack-dump.ts";
-
-/** Where launchers of both kinds settle who tells of what all of them see (docs/contract/operations.md, "Figures of the whole"). */
-const STATS = "/nodepool/elections/stats";
 
 export interface LauncherParts extends RoleParts {
   /** The journal and the evidence of vanished users are kept there; made where it is missing. */
@@ -97,7 +95,8 @@ export class LauncherRole implements Role {
     this.#population = new Population(launcher.view, changed);
     const live = new Live(clock);
     if (front.tellsStatsd) {
-      const place = { parent: STATS, data: Buffer.from(`${hostname}-${pid}`) };
+      // Launchers of both kinds settle there who tells of what all of them see (docs/contract/operations.md, "Figures of the whole").
+      const place = { parent: paths.statsElection, data: Buffer.from(`${hostname}-${pid}`) };
       this.#election = new Election({ tree, clock, random, log, live }, place, changed);
       this.#election.start();
     }

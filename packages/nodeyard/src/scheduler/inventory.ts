@@ -65,10 +65,6 @@ export class Inventory<T extends Wanting> {
     return this.#waiters.has(request);
   }
 
-  hasHost(host: string): boolean {
-    return this.#hosts.has(host);
-  }
-
   /** Hosts of the whole nodeset in the order of its labels; undefined when one lacks. */
   whole(request: string): readonly string[] | undefined {
     const hosts = this.#waiters.get(request)?.wants.map(({ host }) => host);

@@ -96,39 +96,22 @@ export interface BackingFacts {
   readonly taken: ReadonlySet<number>;
 }
 
-/** What changed; `before` and `after` are absent where there was or is none. */
+/** `before` and `after` are absent where there was or is none. */
+type Changed<Type extends string, Key extends string, Entry> = Readonly<
+  Record<"type", Type> & Record<Key, string>
+> & {
+  readonly before?: Entry | undefined;
+  readonly after?: Entry | undefined;
+};
+
+/** What changed. */
 export type ViewEvent =
-  | {
-      readonly type: "node";
-      readonly id: string;
-      readonly before?: NodeEntry | undefined;
-      readonly after?: NodeEntry | undefined;
-    }
-  | {
-      readonly type: "request";
-      readonly id: string;
-      readonly before?: RequestEntry | undefined;
-      readonly after?: RequestEntry | undefined;
-    }
-  | {
-      readonly type: "component";
-      readonly key: string;
-      readonly before?: ComponentEntry | undefined;
-      readonly after?: ComponentEntry | undefined;
-    }
-  | {
-      readonly type: "own";
-      readonly path: string;
-      readonly before?: OwnEntry | undefined;
-      readonly after?: OwnEntry | undefined;
-    }
+  | Changed<"node", "id", NodeEntry>
+  | Changed<"request", "id", RequestEntry>
+  | Changed<"component", "key", ComponentEntry>
+  | Changed<"own", "path", OwnEntry>
   /** A record became unreadable (comes before the removal of what was read of it), or is no longer (comes after its return). */
-  | {
-      readonly type: "unreadable";
-      readonly path: string;
-      readonly before?: UnreadableEntry | undefined;
-      readonly after?: UnreadableEntry | undefined;
-    }
+  | Changed<"unreadable", "path", UnreadableEntry>
   /** Comes after the events that it follows from. Without `after`: it is no backing node any more. */
   | { readonly type: "backing"; readonly id: string; readonly after?: BackingFacts | undefined }
   /** Without `after`: nothing is left of the image. */

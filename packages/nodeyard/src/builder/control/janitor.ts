@@ -8,7 +8,7 @@ import {
   paths,
 } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
-import { orUndefined, treeNow } from "@nodeyard/tree";
+import { orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import { FenceLost, type Held, mayAct } from "../../coordination/index.ts";
 import { type RetireFacts, type Retirement, retire, uploadKey } from "../core/retire.ts";
 import type { BuilderContext } from "./context.ts";
@@ -169,10 +169,35 @@ async function endBuild(
 }
 
 /**
+ * Removes what the tree keeps of images that left the configuration once their last build is gone: nothing but a name, which commands
+ * would take for an image that somebody builds. A flag on it is an operator's word, and stays.
+ */
+export async function sweepForgotten(context: BuilderContext): Promise<void> {
+  const { tree, view, settings, log } = context;
+  if (!view.complete) return;
+  for (const image of (await orUndefined(tree.children(paths.images))) ?? []) {
+    if (settings.images.has(image) || view.images.get(image) !== undefined) continue;
+    const path = paths.image(image);
+    const children = (await orUndefined(tree.children(path))) ?? [];
+    if (children.some((name) => `${path}/${name}` !== paths.imageBuilds(image))) continue;
+    const below = await pathsBeneath(context, path);
+    if (below === undefined) continue;
+    try {
+      // Whole or not at all: what somebody makes beneath it meanwhile keeps it.
+      await tree.commit([...below, path].map((one) => ({ op: "delete" as const, path: one })));
+      log.info({ image }, "removed the record of an image that has no builds and is not configured");
+    } catch (error) {
+      if (!(error instanceof TreeError)) throw error;
+      log.debug({ image, error: error.message }, "cannot remove the record of an unused image; will retry");
+    }
+  }
+}
+
+/**
  * Everything beneath a path, the deepest first; undefined while a record, or a lock that is not our `contender`, is there. What was
  * always empty is no record, but what a lock left of one (docs/contract/locks.md, "Ghost paths").
  */
-export async function pathsBeneath(
+async function pathsBeneath(
   context: Pick<BuilderContext, "tree">,
   path: string,
   contender?: string,

@@ -18,7 +18,7 @@ import { messageOf } from "@nodeyard/runtime";
 import type { ImageSettings } from "../../config/index.ts";
 import { baseName, formatsIn, intentName, isFileOf, logsToPrune, parseIntentName } from "../core/files.ts";
 import { BuilderError } from "../errors.ts";
-import type { BuildCommand } from "../runs/contract.ts";
+import type { BuildCommand } from "../runs/back-ends.ts";
 import type { Disk, FileFacts, Intent, LocalBuild, Running } from "../runs/disk.ts";
 import { runHook } from "./hook.ts";
 import { reclaim } from "./leftovers.ts";

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
-import { MARK } from "../runs/contract.ts";
+import { MARK } from "../runs/back-ends.ts";
 import type { Intent } from "../runs/disk.ts";
 
 /** Rounds of killing: what forks while it is killed is met in the next. */

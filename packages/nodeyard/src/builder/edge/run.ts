@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { open } from "node:fs/promises";
 import { constants } from "node:os";
-import type { BuildCommand } from "../runs/contract.ts";
+import type { BuildCommand } from "../runs/back-ends.ts";
 import type { Running } from "../runs/disk.ts";
 
 /** How the processes of a build are kept together. */

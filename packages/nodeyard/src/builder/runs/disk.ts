@@ -1,5 +1,5 @@
 import type { ImageSettings } from "../../config/index.ts";
-import type { BuildCommand } from "./contract.ts";
+import type { BuildCommand } from "./back-ends.ts";
 
 /** Written before anything of a build is made: what proves that its files, folder and processes are ours. */
 export interface Intent {

@@ -12,7 +12,7 @@ import {
   slotsFolder,
   spareName,
 } from "@nodeyard/model";
-import { type CheckOp, ensurePath, type Op, TreeError, treeSeconds } from "@nodeyard/tree";
+import { type CheckOp, ensurePath, type Op, orUndefined, treeSeconds } from "@nodeyard/tree";
 import type { Backing } from "../../view/index.ts";
 import type { RecordHandles } from "../held-records.ts";
 
@@ -26,17 +26,12 @@ export async function ownContender(
   node: string,
 ): Promise<string | undefined> {
   const parent = paths.nodeLock(node);
-  try {
-    const [first] = [...(await context.tree.children(parent))].sort((a, b) =>
-      a.slice(-10) < b.slice(-10) ? -1 : 1,
-    );
-    if (first === undefined) return undefined;
-    const { data } = await context.tree.get(`${parent}/${first}`);
-    return Buffer.from(data).toString() === backingOwner(provider) ? `${parent}/${first}` : undefined;
-  } catch (error) {
-    if (error instanceof TreeError && error.code === "tree.no_node") return undefined;
-    throw error;
-  }
+  const names = [...((await orUndefined(context.tree.children(parent))) ?? [])];
+  const [first] = names.sort((a, b) => (a.slice(-10) < b.slice(-10) ? -1 : 1));
+  if (first === undefined) return undefined;
+  const path = `${parent}/${first}`;
+  const found = await orUndefined(context.tree.get(path));
+  return found && Buffer.from(found.data).toString() === backingOwner(provider) ? path : undefined;
 }
 
 /**

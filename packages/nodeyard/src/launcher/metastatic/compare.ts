@@ -7,7 +7,7 @@ import {
   slotPlace,
   spareName,
 } from "@nodeyard/model";
-import { type CheckOp, TreeError } from "@nodeyard/tree";
+import { type CheckOp, orUndefined } from "@nodeyard/tree";
 import { agrees, type SlotClaim } from "../../view/index.ts";
 import type { RecordHandles } from "../held-records.ts";
 
@@ -40,9 +40,9 @@ export async function dropClaim(
   if (node === null) return;
   // The view may show the claim before the record, and the server that we are connected to may be behind.
   await tree.sync(path);
-  const record = await tree.get(paths.node(node)).catch(missing);
+  const record = await orUndefined(tree.get(paths.node(node)));
   if (record !== undefined && agrees(claim, slotPlace(decodeNode(node, record.data)))) return;
-  const standing = await tree.get(path).catch(missing);
+  const standing = await orUndefined(tree.get(path));
   if (standing === undefined || decodeClaim(standing.data) !== node) return;
   await tree.commit([
     ...(record === undefined
@@ -52,8 +52,4 @@ export async function dropClaim(
     fence,
   ]);
   log.info({ node, claim: path }, "freed a slot whose node is gone");
-}
-
-function missing(error: unknown): undefined {
-  if (!(error instanceof TreeError) || error.code !== "tree.no_node") throw error;
 }

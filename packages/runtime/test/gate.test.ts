@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Gate } from "../../src/launcher/tasks.ts";
+import { Gate } from "../src/index.ts";
 
 test("so many at once, the rest in order, and a failure gives its turn back", async () => {
   const gate = new Gate(2);
