@@ -31,8 +31,11 @@ function usesIn(file: SourceFile): ErrorUse[] {
       owner = errorClass(tokens, at);
       // `class StaleError extends errorClass("sliver.stale") {}`
       const code = tokens[at + 3]?.text === "errorClass" ? codeAt(tokens, at + 5) : undefined;
-      if (owner !== undefined && code !== undefined)
-        found.push({ code, message: "", path, line: token.line, ...named(owner) });
+      if (owner !== undefined && code !== undefined) {
+        // The message is said here, or where the error is made.
+        const message = tokens[at + 6]?.text === "," ? messageAt(tokens, at + 5) : "";
+        found.push({ code, message, path, line: token.line, ...named(owner) });
+      }
     }
     const made = tokens[at - 1]?.text === "new" && token.text.endsWith("Error");
     const inSuper = token.text === "super" && owner !== undefined;

@@ -12,14 +12,18 @@ export class NodeyardError extends Error {
   }
 }
 
-/** Base class of errors that have one code, and a message that is written where they are thrown: `extends errorClass("tree.closed")`. */
+/**
+ * Base class of errors that have one code, and a message that is written where they are thrown: `extends errorClass("tree.closed")`.
+ * `base`: what they are besides.
+ */
 export function errorClass(
   code: string,
+  base: typeof NodeyardError = NodeyardError,
 ): new (
   message: string,
   options?: { readonly cause?: unknown },
 ) => NodeyardError {
-  return class extends NodeyardError {
+  return class extends base {
     constructor(message: string, options?: { readonly cause?: unknown }) {
       super(code, message, options);
     }

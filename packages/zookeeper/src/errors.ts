@@ -35,58 +35,38 @@ function where(details: ErrorDetails): string {
   return path === undefined ? op : `${op} ${path}`;
 }
 
-/** The znode, or the parent of one to be created, does not exist. Nothing was changed. */
-export class NoNode extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.no_node", `${where(details)}: the znode does not exist`, details);
-  }
+/** Base class of errors whose message is the operation with its path, and `why`. */
+function errorClass(code: string, why: string): new (details?: ErrorDetails) => ZooKeeperError {
+  return class extends ZooKeeperError {
+    constructor(details: ErrorDetails = {}) {
+      super(code, `${where(details)}: ${why}`, details);
+    }
+  };
 }
+
+/** The znode, or the parent of one to be created, does not exist. Nothing was changed. */
+export class NoNode extends errorClass("zookeeper.no_node", "the znode does not exist") {}
 
 /** A znode to be created is there already. Nothing was changed. */
-export class NodeExists extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.node_exists", `${where(details)}: the znode exists already`, details);
-  }
-}
+export class NodeExists extends errorClass("zookeeper.node_exists", "the znode exists already") {}
 
 /** Somebody else wrote since the version that the operation names. Read again, and decide anew. */
-export class BadVersion extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.bad_version", `${where(details)}: the znode has a different version`, details);
-  }
-}
+export class BadVersion extends errorClass("zookeeper.bad_version", "the znode has a different version") {}
 
 /** A znode with children is not deleted. Children may have come since they were listed. */
-export class NotEmpty extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.not_empty", `${where(details)}: the znode still has children`, details);
-  }
-}
+export class NotEmpty extends errorClass("zookeeper.not_empty", "the znode still has children") {}
 
 /** Only znodes that outlive their session can have children. */
-export class NoChildrenForEphemerals extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super(
-      "zookeeper.no_children_for_ephemerals",
-      `${where(details)}: the parent is ephemeral and takes no children`,
-      details,
-    );
-  }
-}
+export class NoChildrenForEphemerals extends errorClass(
+  "zookeeper.no_children_for_ephemerals",
+  "the parent is ephemeral and takes no children",
+) {}
 
 /** The access list of the znode, or of its parent, denies the operation to the identities of this connection. */
-export class NoAuth extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.no_auth", `${where(details)}: the access list does not allow it`, details);
-  }
-}
+export class NoAuth extends errorClass("zookeeper.no_auth", "the access list does not allow it") {}
 
 /** An access list is empty, or has a scheme or identity that the server does not know. */
-export class InvalidAcl extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.invalid_acl", `${where(details)}: the server refuses this access list`, details);
-  }
-}
+export class InvalidAcl extends errorClass("zookeeper.invalid_acl", "the server refuses this access list") {}
 
 /** The operation cannot be carried out as it is written, for instance on an invalid path. Repeating it does not help. */
 export class BadArguments extends ZooKeeperError {
@@ -107,57 +87,37 @@ export class TooLarge extends ZooKeeperError {
 }
 
 /** A watch to be removed is not set on the server. */
-export class NoWatcher extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.no_watcher", `${where(details)}: the server knows of no such watch`, details);
-  }
-}
+export class NoWatcher extends errorClass("zookeeper.no_watcher", "the server knows of no such watch") {}
 
 /** The server has no such operation, or has it switched off (TTL znodes). */
-export class Unimplemented extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.unimplemented", `${where(details)}: this server does not know the operation`, details);
-  }
-}
+export class Unimplemented extends errorClass(
+  "zookeeper.unimplemented",
+  "this server does not know the operation",
+) {}
 
 /** A write met a server that has lost its quorum. */
-export class NotReadOnly extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.not_read_only", `${where(details)}: the server is read-only at present`, details);
-  }
-}
+export class NotReadOnly extends errorClass(
+  "zookeeper.not_read_only",
+  "the server is read-only at present",
+) {}
 
 /** A quota on bytes or znodes of a subtree, which ZooKeeper 3.7 and newer can enforce, refuses the write. */
-export class QuotaExceeded extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.quota_exceeded", `${where(details)}: a quota of the tree is used up`, details);
-  }
-}
+export class QuotaExceeded extends errorClass("zookeeper.quota_exceeded", "a quota of the tree is used up") {}
 
 /** The connection broke before the reply came. */
-export class ConnectionLost extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super(
-      "zookeeper.connection_lost",
-      `${where(details)}: the connection broke before the reply came`,
-      details,
-    );
-  }
-}
+export class ConnectionLost extends errorClass(
+  "zookeeper.connection_lost",
+  "the connection broke before the reply came",
+) {}
 
 /** The session is over: its ephemeral znodes, locks and one-shot watches are gone. */
-export class SessionExpired extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.session_expired", `${where(details)}: the session has expired`, details);
-  }
-}
+export class SessionExpired extends errorClass("zookeeper.session_expired", "the session has expired") {}
 
 /** The server saw the session move to another connection. */
-export class SessionMoved extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.session_moved", `${where(details)}: the session has moved to another server`, details);
-  }
-}
+export class SessionMoved extends errorClass(
+  "zookeeper.session_moved",
+  "the session has moved to another server",
+) {}
 
 /** The credentials were refused. The client is closed, because no server would accept them. */
 export class AuthFailed extends ZooKeeperError {
@@ -174,11 +134,7 @@ export class DeadlineExceeded extends ZooKeeperError {
 }
 
 /** The caller's AbortSignal fired; `cause` is its reason. */
-export class Aborted extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.aborted", `${where(details)}: cancelled by the caller`, details);
-  }
-}
+export class Aborted extends errorClass("zookeeper.aborted", "cancelled by the caller") {}
 
 /** More operations wait than `maxQueued` allows. */
 export class QueueFull extends ZooKeeperError {
@@ -188,11 +144,7 @@ export class QueueFull extends ZooKeeperError {
 }
 
 /** The client was closed by its own process; it does not come back. */
-export class Closed extends ZooKeeperError {
-  constructor(details: ErrorDetails = {}) {
-    super("zookeeper.closed", `${where(details)}: the client is closed`, details);
-  }
-}
+export class Closed extends errorClass("zookeeper.closed", "the client is closed") {}
 
 /** Bytes that are not a message of the protocol. */
 export class ProtocolError extends ZooKeeperError {

@@ -1,4 +1,4 @@
-import { messageOf, NodeyardError } from "@nodeyard/runtime";
+import { errorClass, messageOf, NodeyardError } from "@nodeyard/runtime";
 import type { HttpRequest, HttpResponse } from "./transport.ts";
 
 /** What a service says of a request that it refused. */
@@ -43,11 +43,7 @@ export class OddAnswer extends NodeyardError {
 }
 
 /** The configuration does not fit the cloud: unknown cloud, region or service, or no way to log in. */
-export class CloudConfigError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("openstack.configuration", message, options);
-  }
-}
+export class CloudConfigError extends errorClass("openstack.configuration") {}
 
 const LONGEST = 500;
 

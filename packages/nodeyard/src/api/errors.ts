@@ -1,15 +1,7 @@
-import { NodeyardError } from "@nodeyard/runtime";
+import { errorClass } from "@nodeyard/runtime";
 
 /** The HTTP interface cannot listen on the configured address. */
-export class ListenError extends NodeyardError {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super("api.cannot_listen", message, options);
-  }
-}
+export class ListenError extends errorClass("api.cannot_listen") {}
 
 /** Not ready yet: the tree has not been read or the pools are not registered. */
-export class NotReady extends NodeyardError {
-  constructor(why: string) {
-    super("api.not_ready", why);
-  }
-}
+export class NotReady extends errorClass("api.not_ready") {}

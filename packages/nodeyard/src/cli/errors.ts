@@ -1,11 +1,7 @@
-import { NodeyardError } from "@nodeyard/runtime";
+import { errorClass, NodeyardError } from "@nodeyard/runtime";
 
 /** A wrong command line: exit code 2, where every other failure is 1. */
-export class UsageError extends NodeyardError {
-  constructor(message: string) {
-    super("cli.usage", message);
-  }
-}
+export class UsageError extends errorClass("cli.usage") {}
 
 /** A command that was understood and could not do what was asked. */
 export class CommandError extends NodeyardError {}
