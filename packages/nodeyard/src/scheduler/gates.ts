@@ -77,12 +77,25 @@ export function tries({ gates }: State, keys: readonly string[], request: string
 }
 
 /** Its handler has ended. A cloud that refused for quota and did not refuse this one has room again. */
-export function triedBy(state: State, request: string): void {
+export function triedBy(state: State, { steady }: Turn, request: string): void {
   for (const [key, closed] of state.gates.closed) {
     if (closed.trying !== request) continue;
     if (closed.code === "capacity.refused") open(state, key);
-    else closed.trying = undefined;
+    else {
+      closed.trying = undefined;
+      wakeGate(state, steady, key, closed);
+    }
   }
+}
+
+/** The first in line may try. Where waiting is of no use, everybody is looked at, to be declined: not one after each try. */
+function wakeGate(state: State, steady: number, key: string, { until, hopeless }: Closed): void {
+  if (mayTry(until, steady)) return recheckFirst(state, "gate", key);
+  if (!hopeless) return;
+  recheckAll(state, "gate", key);
+  for (const { id } of state.waits.of("quota")) state.todo.requests.add(id);
+  for (const { policy, blocked } of state.pools.values())
+    if (blocked !== undefined) state.todo.pools.add(policy.key);
 }
 
 /** What is known of the failures of an offering or a label is news; undefined: there were none. */
@@ -121,7 +134,7 @@ function judgeLabel(state: State, turn: Turn, key: string, label: string, tally:
   const rule = state.policy.failures;
   if (tally === undefined || isTrusted(tally, rule) || tally.row === 0)
     return openLabel(state, turn, key, tally);
-  if (places(tally, turn.steady, rule) > 0) return;
+  if (places(tally, turn.steady, rule) > 0 && !state.gates.closed.has(key)) return;
   const until = roomAt(tally, turn.steady, rule);
   const known = factsOf(state, turn, { tally });
   const opened = !state.gates.closed.has(key);
@@ -153,8 +166,8 @@ function close(state: State, turn: Turn, key: string, closed: Omit<Closed, "tryi
   const { gates, timers } = state;
   gates.closed.set(key, { ...closed, trying: gates.closed.get(key)?.trying });
   reconsiderAround(state);
-  if (mayTry(closed.until, turn.steady)) recheckFirst(state, "gate", key);
-  else timers.set("gate", key, closed.until);
+  wakeGate(state, turn.steady, key, gates.closed.get(key)!);
+  if (!mayTry(closed.until, turn.steady)) timers.set("gate", key, closed.until);
 }
 
 function open(state: State, key: string): void {

@@ -1,7 +1,7 @@
 import type { State, Turn } from "./state.ts";
 import type { LocalPool } from "./types.ts";
 import { recheckAll } from "./waiting.ts";
-import type { Waiting } from "./waits.ts";
+import { labelLine, type Waiting } from "./waits.ts";
 
 /** Whether a launch of a label has an image to boot. */
 type ImageVerdict =
@@ -106,6 +106,8 @@ export function wakeForImage(state: State, image: string): void {
     for (const [label, name] of policy.images) {
       if (name !== image) continue;
       state.todo.labels.add(label);
+      // Who waits for quota, or for an offering, stands in the line of its label: it may have nothing to boot any more.
+      recheckAll(state, "label", labelLine(policy.key, label));
       // A head whose image is gone waits for that now, and no longer before the others.
       if (blocked?.waiting.record.nodeTypes.includes(label)) state.todo.pools.add(policy.key);
     }

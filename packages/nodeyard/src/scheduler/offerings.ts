@@ -19,6 +19,11 @@ export interface ClosedOffering {
   readonly decline: string | undefined;
 }
 
+/** The same with what is closed in each zone: any of these lets the request go on. */
+export interface ClosedEverywhere extends ClosedOffering {
+  readonly zones: readonly ClosedOffering[];
+}
+
 /** Zones in which this request may launch all these labels now; `[null]` where the pool has no zones. */
 export function openZones(
   state: State,
@@ -40,17 +45,18 @@ export function closedFor(
   pool: LocalPool,
   labels: readonly string[],
   request: string,
-): ClosedOffering | undefined {
+): ClosedEverywhere | undefined {
   if (openZones(state, steady, pool, labels, request).length > 0) return undefined;
-  const closed = zonesOf(pool).flatMap((az) => {
+  const zones = zonesOf(pool).flatMap((az) => {
     const first = labels
       .map((label) => closedIn(state, steady, pool, label, request, az))
       .find((each) => each !== undefined);
     return first === undefined ? [] : [first];
   });
-  const [soonest] = closed.sort((a, b) => (a.nextTry ?? 0) - (b.nextTry ?? 0));
+  zones.sort((a, b) => (a.nextTry ?? 0) - (b.nextTry ?? 0));
   // Some zone may come back: then waiting is of use.
-  return closed.find(({ decline }) => decline === undefined) ?? soonest;
+  const soonest = zones.find(({ decline }) => decline === undefined) ?? zones[0];
+  return soonest && { ...soonest, zones };
 }
 
 /** Whether a pool, of whatever launcher, can launch for the request as far as is known here. */
@@ -107,17 +113,19 @@ function closedIn(
   return undefined;
 }
 
-/** The request waits for an offering; an idle node of the label serves it as well. */
+/** The request waits for an offering; an idle node serves it as well, and it may lose the image of any of its labels. */
 export function waitForOffering(
   state: State,
   turn: Turn,
   pool: PoolState,
   waiting: Waiting,
-  { key, label, nextTry }: ClosedOffering,
+  { zones }: ClosedEverywhere,
 ): void {
-  parkForLabel(state, pool, waiting, label);
-  state.waits.join("gate", key, waiting);
-  waitForGate(state, turn, key, nextTry);
+  for (const label of new Set(waiting.record.nodeTypes)) parkForLabel(state, pool, waiting, label);
+  for (const { key, nextTry } of zones) {
+    state.waits.join("gate", key, waiting);
+    waitForGate(state, turn, key, nextTry);
+  }
 }
 
 /** The request is about to launch these labels: it tries what is closed of them. */

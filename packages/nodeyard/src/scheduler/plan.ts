@@ -2,7 +2,7 @@ import { exceeded, type Resources } from "@nodeyard/driver";
 import { type NoRoom, type OverTenant, overTenant, roomFor } from "./capacity.ts";
 import { missingImage } from "./images.ts";
 import { chooseNodes, inOneZone, total } from "./nodeset.ts";
-import { type ClosedOffering, closedFor, maySoon } from "./offerings.ts";
+import { type ClosedEverywhere, type ClosedOffering, closedFor, maySoon } from "./offerings.ts";
 import type { RegisteredPool } from "./registry.ts";
 import { isInert, MIN_READY } from "./requests.ts";
 import type { PoolState, State } from "./state.ts";
@@ -20,7 +20,7 @@ export type Plan =
   /** A launch has nothing to boot yet. */
   | { readonly kind: "image"; readonly label: string; readonly image: string; readonly facts: Facts }
   /** Launches of a label fail at the moment. */
-  | { readonly kind: "closed"; readonly closed: ClosedOffering }
+  | { readonly kind: "closed"; readonly closed: ClosedEverywhere }
   | OverTenant
   | NoRoom;
 

@@ -177,7 +177,7 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
   const handling = state.handling.of(request);
   if (handling === undefined) return;
   onStarted(state, request);
-  triedBy(state, request);
+  triedBy(state, turn, request);
   state.handling.end(request);
   forgetSlots(state, request);
   for (const launch of handling.reserved) wakeFreed(state, state.usage.delete(launch.node) ?? []);

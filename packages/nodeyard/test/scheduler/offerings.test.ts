@@ -120,6 +120,35 @@ describe("an offering that fails", () => {
     expect(stock.tell({ type: "request", id: "900-1", after })).toMatchObject([{ type: "decline" }]);
   });
 
+  test("that does not come back any more: all who wait are declined, not one after each try", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.tell({ type: "failures", key: small, after: failing() });
+    expect(asks(fixture, "100-1", "100-2", "100-3")).toEqual([]);
+    fixture.now = 60_000;
+    expect(accepted(fixture.tell({ type: "tick" }))).toEqual(["100-1 cloud/main"]);
+    const hopeless = failing({ until: 120_000, hopeless: true });
+    // Until its handler has ended, it may still be tried.
+    expect(fixture.tell({ type: "failures", key: small, after: hopeless })).toEqual([]);
+    const declined = fixture
+      .tell({ type: "handled", request: "100-1" })
+      .flatMap((action) => (action.type === "decline" ? [action.request] : []));
+    expect(declined.sort()).toEqual(["100-1", "100-2", "100-3"]);
+  });
+
+  test("in every zone: whoever waits goes on in the first that opens", () => {
+    const fixture = new SchedulerFixture(policy([pool({ zones: ["az1", "az2"] })]));
+    const [az1 = "", az2 = ""] = ["az1", "az2"].map((az) =>
+      offeringKey({ provider: "cloud", az, type: "small" }),
+    );
+    fixture.tell({ type: "failures", key: az1, after: failing({ prober: "100-9" }) });
+    fixture.tell({ type: "failures", key: az2, after: failing() });
+    expect(accepted(asks(fixture, "100-1", "100-2"))).toEqual([]);
+    expect(accepted(fixture.tell({ type: "failures", key: az2 }))).toEqual([
+      "100-1 cloud/main",
+      "100-2 cloud/main",
+    ]);
+  });
+
   test("leaves other labels alone", () => {
     const fixture = new SchedulerFixture(policy([pool()]));
     fixture.tell({ type: "failures", key: small, after: failing() });
