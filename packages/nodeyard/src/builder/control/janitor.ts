@@ -154,6 +154,8 @@ async function endBuild(
   if (what === "remove-build") {
     const below = await pathsBeneath(context, path, held.contender);
     if (below === undefined) return false;
+    // Its deletion is the fence of this commit: without it another builder may have the lock by now.
+    if (!below.includes(held.contender)) throw new FenceLost(`lock ${held.contender}`);
     await tree.commit([
       ...below.map((each) => ({ op: "delete" as const, path: each })),
       { op: "delete", path, version },
