@@ -7,6 +7,7 @@ import type { View, ViewEvent } from "../view/index.ts";
 import type { Loop } from "./loop.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { assemble, type Parts, seed } from "./parts.ts";
+import { aborted } from "./tasks.ts";
 import { testify, type Witness } from "./testify.ts";
 import { removeGhosts, removeLockParents } from "./tree-leftovers.ts";
 
@@ -235,11 +236,4 @@ export class Launcher {
     leases.sweep();
     minReady.sweep();
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -1,14 +1,10 @@
 import { abortable } from "@nodeyard/driver";
-import { NodeyardError } from "@nodeyard/runtime";
+import { errorClass } from "@nodeyard/runtime";
 import type { Action, LaunchWanted, SchedulerEvent } from "../scheduler/index.ts";
 import type { FailureRecords, Permit } from "./failure-records.ts";
 
 /** A launch may not begin now; its request is planned anew. */
-export class LaunchRefused extends NodeyardError {
-  constructor(why: string) {
-    super("launcher.launch_refused", why);
-  }
-}
+export class LaunchRefused extends errorClass("launcher.launch_refused") {}
 
 type Answer = Extract<Action, { type: "launch" | "refuse-launch" }>;
 
