@@ -59,7 +59,7 @@ function givesMore(before: Resources, after: Resources): boolean {
   return Object.keys(before).some((name) => (after[name] ?? Number.POSITIVE_INFINITY) > before[name]!);
 }
 
-/** Everything may be another: all requests, nodes and labels are looked at again, within the budget of the turns to come. */
+/** Requests, nodes and labels that depend on what changed are looked at again, within the budget of the turns to come. */
 function onConfiguration(state: State, before: Policy): void {
   const { policy } = state;
   const keys = new Set(policy.pools.map((pool) => pool.key));
@@ -73,13 +73,47 @@ function onConfiguration(state: State, before: Policy): void {
     setPool(state, pool);
     state.todo.pools.add(pool.key);
   }
-  for (const id of state.requests.keys()) if (!state.handling.has(id)) state.todo.requests.add(id);
+  const touched = touchedLabels(before, policy);
+  for (const [id, { record }] of state.requests)
+    if (!state.handling.has(id) && (touched?.some((labels) => overlap(labels, record.nodeTypes)) ?? true))
+      state.todo.requests.add(id);
   for (const label of new Set([...before.labels.keys(), ...policy.labels.keys()]))
     state.todo.labels.add(label);
-  for (const id of state.nodes.keys()) state.todo.nodes.add(id);
+  if (!isDeepStrictEqual(aboutNodes(before), aboutNodes(policy)))
+    for (const id of state.nodes.keys()) state.todo.nodes.add(id);
   recountUnreadable(state);
   onSlotPolicy(state);
   for (const pool of state.pools.values()) if (!pool.policy.launches) offerIdle(state, pool);
+}
+
+/** All that decides what becomes of a node. What a pool can make or offer at the moment is not among it. */
+function aboutNodes({ pools, providers, labels, maxHoldAgeMs }: Policy): unknown {
+  return [
+    labels,
+    maxHoldAgeMs,
+    pools.map(({ key, id, launches }) => [key, id, launches]),
+    [...providers.values()].map(({ name, outlivesNodes }) => [name, outlivesNodes]),
+  ];
+}
+
+/** Labels of the pools that changed, which only their own requests depend on. Undefined: what changed may concern every request. */
+function touchedLabels(before: Policy, after: Policy): readonly ReadonlySet<string>[] | undefined {
+  if (!isDeepStrictEqual(aboutRequests(before), aboutRequests(after))) return undefined;
+  const changed = after.pools.filter((pool, index) => !isDeepStrictEqual(pool, before.pools[index]));
+  return changed.map(({ labels }) => labels);
+}
+
+/** All that decides which pools a request waits in. */
+function aboutRequests({ pools, providers, tenantLimits }: Policy): unknown {
+  return [
+    tenantLimits,
+    pools.map(({ key, id, labels, priority, launches }) => [key, id, labels, priority, launches]),
+    [...providers.values()].map(({ name, maxConcurrency, slots }) => [name, maxConcurrency, slots]),
+  ];
+}
+
+function overlap(labels: ReadonlySet<string>, wanted: readonly string[]): boolean {
+  return wanted.some((label) => labels.has(label));
 }
 
 function setPool(state: State, policy: LocalPool): void {

@@ -50,6 +50,21 @@ test("a quota that is read anew has nobody looked at again who does not wait for
   }
 });
 
+test("facts of one pool that are read anew have no node looked at, and no request that it cannot serve", () => {
+  const fixture = busyFixture();
+  for (let number = 2; number < MANY; number++)
+    fixture.node(String(number).padStart(10, "0"), { state: "in-use" }, ["user"]);
+  const { policy: before } = fixture.state;
+  const pools = before.pools.map((each) =>
+    each.provider === "lab" ? { ...each, unavailable: new Map([["board", "its image is gone"]]) } : each,
+  );
+  const output = reduce(fixture.state, [{ type: "policy", policy: { ...before, pools } }], 1);
+  expect(output.more).toBe(false);
+  // A change that concerns them all does.
+  const held = reduce(fixture.state, [{ type: "policy", policy: { ...before, pools, maxHoldAgeMs: 5 } }], 1);
+  expect(held.more).toBe(true);
+});
+
 test("its end does: what everybody left has declined fails", () => {
   const fixture = busyFixture();
   const actions = fixture.tell({ type: "component", key: "foreign" });
