@@ -173,7 +173,7 @@ export const CLIENTS: readonly Mutant[] = [
       breaks: "promise: a hold ends",
       find: "holdExpiration: facts.forSeconds > 0 ? facts.forSeconds : null,",
       put: "holdExpiration: null,",
-      tests: [`${TESTS}/operations/node-state`, `${TESTS}/cli/node-state`],
+      tests: [`${TESTS}/operations/node-state`],
     },
     {
       name: "operators-keep-locks",

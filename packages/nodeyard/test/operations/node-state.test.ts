@@ -1,4 +1,4 @@
-import { encodeNode, type NodeState, newNode, paths } from "@nodeyard/model";
+import { decodeNode, encodeNode, type NodeState, newNode, paths } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree } from "@nodeyard/tree";
 import { expect, test } from "vitest";
@@ -11,7 +11,8 @@ async function nodeIn(state: NodeState) {
   const made = await tree.create(`${paths.nodes}/`, encodeNode(newNode({ state }, 0)), { sequential: true });
   const id = made.path.slice(-10);
   const now = async () => (await tree.get(made.path)).stat.version;
-  return { handles: { ...handles, tree }, id, now };
+  const read = async () => decodeNode(id, (await tree.get(made.path)).data);
+  return { handles: { ...handles, tree }, id, now, read };
 }
 
 // Found by the simulation: the operation waits for the lock, and the node may be on its way out by then.
@@ -21,6 +22,15 @@ test.each(["deleting", "deleted", "building"] as const)("a node that is %s is no
     code: "operation.wrong_state",
   });
   expect(await now()).toBe(0);
+});
+
+test.each([
+  [600, 600],
+  [0, null],
+])("a node is held for as long as was asked: %i s", async (forSeconds, expected) => {
+  const { handles, id, read } = await nodeIn("in-use");
+  await holdNode(handles, id, { comment: "look", forSeconds });
+  expect(await read()).toMatchObject({ state: "hold", holdExpiration: expected, comment: "look" });
 });
 
 test("a node that is being deleted may be deleted again", async () => {
