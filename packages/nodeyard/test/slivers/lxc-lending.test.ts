@@ -51,8 +51,9 @@ describe.skipIf(whyNot() !== undefined)("idle slots lend, in the kernel", { time
     const busy = await get();
     expect(busy.slot.id).toBe(first.id);
     const second = await idle();
-    await site.until("the idle one lends", () => capOf(site, second) === GUARANTEE);
-    expect(capOf(site, busy.slot)).toBe(2 * CAP - GUARANTEE);
+    // The lender gives first: until the borrower has it, what is lent is nobody's.
+    await site.until("the busy one has it", () => capOf(site, busy.slot) === 2 * CAP - GUARANTEE);
+    expect(capOf(site, second)).toBe(GUARANTEE);
     const told = ["sliverd", "status", "root@foreign", "--ssh-config", site.sshConfig];
     expect(await site.json(...told)).toMatchObject([
       { node: busy.slot.id, use: "busy", caps: { cpuCap: { own: CAP, inForce: 2 * CAP - GUARANTEE } } },
