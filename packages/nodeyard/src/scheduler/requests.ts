@@ -22,7 +22,11 @@ export function onRequest(state: State, turn: Turn, id: string, after: RequestEn
   if (state.handling.has(id)) return;
   const waiting = state.waiting.get(id);
   if (after?.record.state === "requested") {
-    if (before?.record.state !== "requested") releaseAllocations(state, id);
+    if (before?.record.state !== "requested") {
+      releaseAllocations(state, id);
+      // Its lock was another's, who put it back: what it was to wait for is over.
+      state.timers.delete("request", id);
+    }
     if (waiting !== undefined && sameForUs(waiting, after)) return;
     classify(state, turn, after);
     return;

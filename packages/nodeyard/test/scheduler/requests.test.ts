@@ -252,6 +252,18 @@ describe("the life of a handler", () => {
     expect(accepted(fixture.wait(1))).toEqual(["100-0000000001"]);
   });
 
+  test("one that another had locked is looked at when that one puts it back, without waiting for its retry", () => {
+    const fixture = new SchedulerFixture(policy([pool()]));
+    fixture.request("100-0000000001");
+    // The other's write is seen while this launcher still tries to get the lock.
+    fixture.request("100-0000000001", { state: "pending" });
+    expect(fixture.tell({ type: "handled", request: "100-0000000001", retryMs: 30_000 })).toEqual([]);
+    expect(accepted(fixture.request("100-0000000001"))).toEqual(["100-0000000001"]);
+    fixture.tell({ type: "handled", request: "100-0000000001", retryMs: 500 });
+    expect(fixture.wait(499)).toEqual([]);
+    expect(accepted(fixture.wait(1))).toEqual(["100-0000000001"]);
+  });
+
   test("a pending request of nobody's is reset by the sweep, once at a time", () => {
     const fixture = new SchedulerFixture(policy([pool()]));
     fixture.request("100-0000000001", { state: "pending" });
