@@ -21,8 +21,8 @@ export const commands: Scenario = {
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-commands-"));
     let up: ChildProcess | undefined;
     try {
-      installAll(ROOT, await build(ROOT), folder);
-      const program = join(folder, "node_modules/nodeyard/src/bin/nodeyard.cjs");
+      installAll(await build(ROOT), folder);
+      const program = join(folder, "lib/node_modules/nodeyard/src/bin/nodeyard.cjs");
       const env = { ...process.env, NODE_COMPILE_CACHE: join(folder, "cache") };
       const place = ["--state", join(folder, "state")];
       up = await startUp([program, ...place, "-c", join(ROOT, "examples/fake.yaml"), "up"], env);

@@ -1,30 +1,39 @@
 /**
- * `npm run build [-- --verify]`: builds the packages into their `dist`, and the programs of a sliver host into one folder of the sliver
- * package's `dist`; with --verify installs and runs the result. `-- --bundle FOLDER`: only these programs, into FOLDER.
+ * `npm run build`: builds the packages into their `dist`, and the programs of a sliver host into one folder of the sliver package's `dist`.
+ * `-- --verify` installs and runs the result; `-- --pack FOLDER` writes the files of a release into FOLDER: what npm installs, an SBOM and
+ * the licences. `-- --bundle FOLDER`: only the programs of a sliver host, into FOLDER.
  */
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { build } from "./build.ts";
 import { bundle, verifyBundle } from "./bundle.ts";
+import { pack, writeParts } from "./release.ts";
 import { verify } from "./verify.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
-const only = process.argv.indexOf("--bundle");
+const { values } = parseArgs({
+  options: { verify: { type: "boolean" }, pack: { type: "string" }, bundle: { type: "string" } },
+});
 try {
-  if (only > 0) {
-    const folder = process.argv[only + 1];
-    if (folder === undefined) throw new Error("--bundle names no folder");
-    verifyBundle(await bundle(root, folder), tmpdir());
+  if (values.bundle !== undefined) {
+    verifyBundle(await bundle(root, values.bundle), tmpdir());
     process.exit(0);
   }
   const dists = await build(root);
   console.log(`built ${dists.map((dist) => relative(root, dist)).join(", ")}`);
   const programs = await bundle(root, join(root, "packages/sliver/dist/bundle"));
   console.log(`bundled ${relative(root, programs)}`);
-  if (process.argv.includes("--verify"))
-    for (const what of [...verify(root, dists), ...verifyBundle(programs, tmpdir())])
+  if (values.pack !== undefined) {
+    const folder = resolve(values.pack);
+    for (const file of [...pack(dists, folder), ...writeParts(root, folder)]) console.log(`wrote ${file}`);
+  }
+  if (values.verify) {
+    const page = join(root, "docs/how-to/install.md");
+    for (const what of [...verify(dists, page), ...verifyBundle(programs, tmpdir())])
       console.log(`works when installed: ${what}`);
+  }
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

@@ -1,52 +1,52 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { constants, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import type { PackageJson } from "./packages.ts";
+import { scriptOf } from "./page.ts";
+import { npm, pack } from "./release.ts";
 
 /**
- * Packs built packages and unpacks them side by side into an empty folder, as an installation would; dependencies of
- * others come from `root`, so that nothing is fetched. Then imports every door and asks every program for its version.
+ * Packs built packages and has npm install the files globally below an empty folder, where nothing of the checkout can be found. Then
+ * imports every door, asks every program for its version, and runs the shell commands of `page`, when it is given, as its reader would.
  * Returns what was tried; throws with the output of what failed.
  */
-export function verify(root: string, dists: readonly string[]): string[] {
+export function verify(dists: readonly string[], page?: string): string[] {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-installed-"));
   try {
-    return installAll(root, dists, folder).flatMap((manifest) => [
+    const manifests = installAll(dists, folder);
+    copyFileSync(process.execPath, join(folder, "bin/node"), constants.COPYFILE_FICLONE);
+    const tried = manifests.flatMap((manifest) => [
       ...importDoors(folder, manifest),
       ...runPrograms(folder, manifest),
     ]);
+    if (page === undefined) return tried;
+    const home = join(folder, "home");
+    mkdirSync(home);
+    execute(folder, home, ["/bin/bash", "-euo", "pipefail", "-c", scriptOf(page, "run")]);
+    return [...tried, `the commands of ${basename(page)}`];
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** Installs built packages into `folder`, which exists, and returns their manifests. */
-export function installAll(root: string, dists: readonly string[], folder: string): PackageJson[] {
-  const manifests = dists.map((dist) => install(folder, dist));
-  for (const manifest of manifests) linkOthers(root, folder, manifest);
-  return manifests;
-}
-
-function install(folder: string, dist: string): PackageJson {
-  const manifest: PackageJson = JSON.parse(readFileSync(join(dist, "package.json"), "utf8"));
-  const pack = ["pack", "--silent", "--pack-destination", folder, dist];
-  const tarball = execFileSync("npm", pack, { encoding: "utf8", cwd: folder }).trim().split("\n").at(-1)!;
-  const target = join(folder, "node_modules", manifest.name);
-  mkdirSync(target, { recursive: true });
-  execFileSync("tar", ["-xzf", join(folder, tarball), "-C", target, "--strip-components=1"]);
-  return manifest;
-}
-
-function linkOthers(root: string, folder: string, manifest: PackageJson): void {
-  for (const name of Object.keys(manifest.dependencies ?? {})) {
-    const target = join(folder, "node_modules", name);
-    if (existsSync(target)) continue;
-    const source = join(root, "node_modules", name);
-    if (!existsSync(source)) throw new Error(`${manifest.name} depends on ${name}, which is not installed`);
-    mkdirSync(dirname(target), { recursive: true });
-    symlinkSync(source, target);
-  }
+/** Packs built packages, installs the files globally with `folder` as npm's prefix, and returns their manifests. */
+export function installAll(dists: readonly string[], folder: string): PackageJson[] {
+  const files = pack(dists, join(folder, "files"));
+  npm(
+    folder,
+    "install",
+    "--global",
+    "--prefix",
+    folder,
+    "--prefer-offline",
+    "--no-audit",
+    "--no-fund",
+    "--silent",
+    ...files,
+  );
+  mkdirSync(join(folder, "bin"), { recursive: true });
+  return dists.map((dist) => JSON.parse(readFileSync(join(dist, "package.json"), "utf8")));
 }
 
 function importDoors(folder: string, manifest: PackageJson): string[] {
@@ -56,22 +56,25 @@ function importDoors(folder: string, manifest: PackageJson): string[] {
   );
   return doors.map((door) => {
     const specifier = manifest.name + door.slice(1);
-    execute(folder, ["--input-type=module", "-e", `await import(${JSON.stringify(specifier)})`]);
+    const program = `await import(${JSON.stringify(specifier)})`;
+    const words = ["--disable-warning=ExperimentalWarning", "--input-type=module", "-e", program];
+    execute(folder, join(folder, "lib"), [join(folder, "bin/node"), ...words]);
     return `import ${specifier}`;
   });
 }
 
 function runPrograms(folder: string, manifest: PackageJson): string[] {
-  return Object.entries(manifest.bin ?? {}).map(([name, path]) => {
-    const file = join(folder, "node_modules", manifest.name, path);
-    const version = execute(folder, [file, "--version"]).trim();
+  return Object.keys(manifest.bin ?? {}).map((name) => {
+    const version = execute(folder, folder, [join(folder, "bin", name), "--version"]).trim();
     if (!version.includes(manifest.version))
       throw new Error(`${name} --version says ${JSON.stringify(version)}, its package ${manifest.version}`);
     return `${name} --version`;
   });
 }
 
-function execute(folder: string, args: readonly string[]): string {
-  const options = { cwd: folder, encoding: "utf8", stdio: "pipe", timeout: 30_000 } as const;
-  return execFileSync(process.execPath, ["--disable-warning=ExperimentalWarning", ...args], options);
+/** Runs a program with the installed ones and those of the system in PATH, and nothing else of this process's environment. */
+function execute(folder: string, cwd: string, [program, ...words]: readonly string[]): string {
+  const env = { HOME: join(folder, "home"), PATH: `${join(folder, "bin")}:/usr/bin:/bin` };
+  // Far beyond what it takes on a busy machine: for what hangs.
+  return execFileSync(program!, words, { cwd, env, encoding: "utf8", stdio: "pipe", timeout: 120_000 });
 }

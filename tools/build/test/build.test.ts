@@ -78,7 +78,13 @@ describe("build", () => {
       type: "module",
       exports: { ".": { types: "./src/index.d.ts", default: "./src/index.js" } },
     });
-    expect(verify(root, dists)).toEqual(["import @test/library", "import program", "program --version"]);
+    const page = join(root, "page.md");
+    const commands = "program --version >said\ntest 1.2.3 = $(cut -d' ' -f1 said)\n";
+    writeFileSync(page, `\`\`\`sh run\n${commands}\`\`\`\n`);
+    const tried = ["import @test/library", "import program", "program --version"];
+    expect(verify(dists, page)).toEqual([...tried, "the commands of page.md"]);
+    writeFileSync(page, `\`\`\`sh run\n${commands}program | grep nothing\ntrue\n\`\`\`\n`);
+    expect(() => verify(dists, page)).toThrow("Command failed");
   });
 
   it("fails with the compiler's message if a package does not compile", async () => {
