@@ -31,6 +31,8 @@ export interface Sources {
   /** Undefined: the tree has not been seen yet. */
   known(): Known | undefined;
   readiness(): Readiness;
+  /** What does not go on, and only a restart would help; undefined: nothing. */
+  stuck(): string | undefined;
   /** Undefined: no builder runs in this process. */
   work(): readonly Work[] | undefined;
   metrics(): Promise<Page>;

@@ -12,6 +12,8 @@ const JSON_TYPE = "application/json";
 const TEXT_TYPE = "text/plain; charset=UTF-8";
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const OK = Buffer.from("OK");
+/** What is answered without a token. */
+export const HEALTH: ReadonlySet<string> = new Set(["/live", "/ready"]);
 
 /** All that can be asked for. */
 export function addRoutes(app: FastifyInstance, parts: AppParts): void {
@@ -44,8 +46,8 @@ function addOldLists(app: FastifyInstance, { clock, sources, answers }: AppParts
 }
 
 /**
- * `/ready`: whether the process does its work now; it turns false again when the tree is lost. `/live`: whether it answers at all, which
- * is what a supervisor should restart it by: a restart does not bring an unreachable tree back.
+ * `/ready`: whether the process does its work now; it turns false again when the tree is lost. `/live`: whether a restart would help,
+ * which does not bring an unreachable tree back.
  */
 function addHealth(app: FastifyInstance, { clock, sources }: AppParts): void {
   const ok = (accept: string | undefined) => ({
@@ -53,12 +55,17 @@ function addHealth(app: FastifyInstance, { clock, sources }: AppParts): void {
     bytes: OK,
     computed: clock.now(),
   });
-  anyMethod(app, "/ready", async (request, reply) => {
+  const add = (path: string, missing: () => string | undefined) =>
+    anyMethod(app, path, async (request, reply) => {
+      const why = missing();
+      if (why !== undefined) throw new NotReady(why);
+      return sendBody(request, reply, ok(request.headers.accept));
+    });
+  add("/ready", () => {
     const { ready, why } = sources.readiness();
-    if (!ready) throw new NotReady(why);
-    return sendBody(request, reply, ok(request.headers.accept));
+    return ready ? undefined : why;
   });
-  anyMethod(app, "/live", async (request, reply) => sendBody(request, reply, ok(request.headers.accept)));
+  add("/live", () => sources.stuck());
 }
 
 /** `GET /metrics`, for Prometheus; made once a second, however many ask. */

@@ -183,6 +183,11 @@ export class Builder {
     return this.#context.live.list();
   }
 
+  /** What does not go on, as `Live.stuck` says. */
+  stuck(): string | undefined {
+    return this.#context.live.stuck();
+  }
+
   async reconfigure(config: BuilderConfig): Promise<void> {
     this.#config = config;
     await this.#providers.apply(this.#relevant());

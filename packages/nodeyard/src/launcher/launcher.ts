@@ -83,6 +83,11 @@ export class Launcher {
     return this.#parts.loop.verdict(request);
   }
 
+  /** What does not go on, as `Live.stuck` says. */
+  stuck(): string | undefined {
+    return this.#parts.handles.live.stuck();
+  }
+
   /** What is going on, for people and checks: tasks under way and what the scheduler holds. */
   inspect(): {
     readonly tasks: readonly string[];
@@ -204,18 +209,20 @@ export class Launcher {
 
   #makeSweeps(): readonly Controller[] {
     const { handles, serving, ledgers, launches, deletions } = this.#parts;
-    const sweep = (name: string, look: () => Promise<unknown>) =>
+    const sweep = (name: string, look: () => Promise<unknown>, withinMs?: number) =>
       new Controller(handles, {
         name,
         site: "launcher/launcher.ts",
         resyncMs: SWEEP_MS,
-        reconcile: async () => {
+        reconcile: async (_, task) => {
+          task.at("reconciles", withinMs);
           if (this.view.complete) await look();
           return undefined;
         },
       });
     return [
-      sweep("resync", () => this.#resync()),
+      // It asks the tree alone, whose calls end: one that does not end is seen by /live.
+      sweep("resync", () => this.#resync(), SWEEP_MS),
       sweep("empty node paths", () => removeGhosts(handles)),
       sweep("lock parents", () => removeLockParents(handles)),
       sweep("ledgers", () => ledgers.audit()),

@@ -1,6 +1,5 @@
 import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
-import { messageOf } from "@nodeyard/runtime";
 import type { Readiness, Work } from "../api/index.ts";
 import { Builder, type BuilderConfig, HostDisk, type Progress, probeIsolation } from "../builder/index.ts";
 import type { Config } from "../config/index.ts";
@@ -97,6 +96,10 @@ export class BuilderRole implements Role {
     return { ready: false, why: "the tree is being read" };
   }
 
+  stuck(): string | undefined {
+    return this.#builder.stuck();
+  }
+
   gauges(): readonly Gauge[] {
     const images = this.#parts.view === undefined ? imageGauges(this.#builder.view) : [];
     return [...images, ...workGauges(this.work()), ...this.#workers()];
@@ -119,15 +122,15 @@ export class BuilderRole implements Role {
     return gaugeSamples([...images, ...this.#workers(), ...own], hostname);
   }
 
-  reconfigure(config: Config): void {
+  reconfigure(config: Config): Promise<void> {
     const { log } = this.#parts;
     const folder = this.#config.builder.imagesDir;
     if (config.builder.imagesDir !== folder)
       log.warn({ folder }, "a change of images-dir takes effect at the next start");
     this.#config = config;
-    this.#reloading = this.#reloading
-      .then(() => this.#builder.reconfigure(builderConfig(config)))
-      .catch((error) => log.error({ error: messageOf(error) }, "cannot apply the changed configuration"));
+    const applied = this.#reloading.then(() => this.#builder.reconfigure(builderConfig(config)));
+    this.#reloading = applied.catch(() => {});
+    return applied;
   }
 
   /** Ends builds and uploads under way; what is left of them is settled by the next start. */

@@ -96,6 +96,7 @@ export class Front {
       sources: {
         known: () => this.#roles[0]?.known,
         readiness: () => this.#readiness(),
+        stuck: () => this.stuck(),
         work: () => this.#work(),
         metrics: () => this.#page(),
       },
@@ -127,6 +128,15 @@ export class Front {
     void this.#api
       .leave(address)
       .catch((error) => this.#parts.log.warn({ address, error: messageOf(error) }, "closing it failed"));
+  }
+
+  /** What does not go on, and only a restart would help, as /live says; undefined: nothing. */
+  stuck(): string | undefined {
+    for (const role of this.#roles) {
+      const why = role.stuck();
+      if (why !== undefined) return why;
+    }
+    return undefined;
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,6 @@
 import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
 import { paths } from "@nodeyard/model";
-import { messageOf } from "@nodeyard/runtime";
 import type { Readiness } from "../api/index.ts";
 import type { Config } from "../config/index.ts";
 import { Election } from "../coordination/index.ts";
@@ -48,7 +47,7 @@ export class LauncherRole implements Role {
     makeStateFolder(stateFolder);
     const journal = openJournal(
       { file: `${stateFolder}/${JOURNAL}`, limits: config.journal },
-      { clock, log },
+      { clock, log, counters: front.counters },
     );
     const evidence = openEvidence(`${stateFolder}/${EVIDENCE}`, { clock, log });
     try {
@@ -117,26 +116,22 @@ export class LauncherRole implements Role {
     return { ready: false, why: "the tree is being read, or the pools are not registered yet" };
   }
 
+  stuck(): string | undefined {
+    return this.#launcher.stuck();
+  }
+
   gauges(): readonly Gauge[] {
-    return [
-      ...this.#population.gauges(),
-      ...imageGauges(this.#launcher.view),
-      ...this.#own(),
-      gaugeOf("journal_lost", this.#journal.lost),
-    ];
+    return [...this.#population.gauges(), ...imageGauges(this.#launcher.view), ...this.#own()];
   }
 
   samples(): readonly StatsdSample[] {
     return gaugeSamples(this.#own(), this.#parts.machine.hostname);
   }
 
-  reconfigure(config: Config): void {
+  reconfigure(config: Config): Promise<void> {
     this.#config = config;
     this.#journal.limit(config.journal);
-    // Not awaited: a reload does not wait for the clouds of the one before it.
-    void this.#launcher.reconfigure(launcherConfig(config)).catch((error: unknown) => {
-      this.#parts.log.error({ error: messageOf(error) }, "cannot apply the changed configuration");
-    });
+    return this.#launcher.reconfigure(launcherConfig(config));
   }
 
   async close(graceMs: number): Promise<void> {

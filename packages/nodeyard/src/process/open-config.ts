@@ -1,3 +1,4 @@
+import { messageOf } from "@nodeyard/runtime";
 import {
   type Config,
   type ConfigDiff,
@@ -43,14 +44,25 @@ export function logFindings(log: Log, findings: readonly Finding[]): void {
 /** Calls `take` with each configuration that comes into force from now on; what is found in the files is logged. */
 export function followConfig(
   { machine, config, files, drivers, log, front }: Omit<RoleParts, "tree">,
-  take: (config: Config) => void,
+  take: (config: Config) => Promise<unknown>,
 ): ConfigWatch {
+  const { clock } = machine;
+  const { counters } = front;
+  const note = (result: "loaded" | "refused" | "failed") => {
+    counters.add("config.reloads", 1, { result });
+    counters.level("config.last_reload_successful", result === "loaded" ? 1 : 0, {});
+    if (result === "loaded") counters.level("config.last_reload_success", clock.now() / 1000, {});
+  };
   return new ConfigWatch({
     ...files,
     env: machine.env,
     drivers,
-    clock: machine.clock,
+    clock,
     config,
+    onRead: (usable, modified) => {
+      note(usable ? "loaded" : "refused");
+      if (modified !== undefined) counters.level("config.file_modified", modified / 1000, {});
+    },
     onChange: (next, diff, findings) => {
       logFindings(log, findings);
       log.info(changesIn(diff), "the configuration changed");
@@ -58,7 +70,11 @@ export function followConfig(
         log.warn({}, "changes of zookeeper-servers, -tls and -timeout take effect at the next start");
       // Before anything of it is used: a listener that must not be reached by new nodes is closed first.
       front.reconfigured(next);
-      take(next);
+      // Not awaited: a reload does not wait for the clouds of the one before it.
+      take(next).catch((error: unknown) => {
+        note("failed");
+        log.error({ error: messageOf(error) }, "cannot apply the changed configuration");
+      });
     },
     onFindings: (findings) => logFindings(log, findings),
     onError: (findings) => {

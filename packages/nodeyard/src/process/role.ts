@@ -23,6 +23,8 @@ export interface RoleParts {
 export interface Role {
   readonly known: Known;
   readiness(): Readiness;
+  /** What does not go on, and only a restart would help; undefined: nothing. */
+  stuck(): string | undefined;
   /** Builds and uploads under way; absent: it makes none. */
   readonly work?: () => readonly Work[];
   gauges(): readonly Gauge[];
@@ -30,8 +32,8 @@ export interface Role {
   samples(): readonly StatsdSample[];
   /** Statsd metrics that all processes share, sent by the elected one; absent: none. */
   readonly shared?: { readonly leading: () => boolean; readonly gauges: () => readonly StatsdSample[] };
-  /** Puts a changed configuration into force; what cannot be applied is logged. */
-  reconfigure(config: Config): void;
+  /** Puts a changed configuration into force. Rejects where it cannot be applied. */
+  reconfigure(config: Config): Promise<void>;
   /** Ends it in good order; work that takes longer than `graceMs` is given up, as after a crash. */
   close(graceMs: number): Promise<void>;
 }

@@ -86,16 +86,19 @@ export async function startUp(
       const by = wanted;
       const { view } = launcher.known;
       opened.builder = await BuilderRole.start({ ...parts, config: by, view });
-      if (wanted !== by) opened.builder.reconfigure(wanted);
+      if (wanted !== by)
+        await opened.builder
+          .reconfigure(wanted)
+          .catch((error) => log.error({ error: messageOf(error) }, "cannot apply the changed configuration"));
     };
     opened.watch = followConfig(parts, (next) => {
       wanted = next;
-      launcher.reconfigure(next);
-      opened.builder?.reconfigure(next);
+      const applied = Promise.all([launcher, opened.builder].map((role) => role?.reconfigure(next)));
       // Diskimages that come later find their builder, too.
       opened.building = opened.building
         ?.then(build)
         .catch((error) => log.error({ error: messageOf(error) }, "cannot start the builder"));
+      return applied;
     });
     const first = build();
     opened.building = first.catch(() => {});

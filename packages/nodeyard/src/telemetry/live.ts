@@ -3,6 +3,9 @@ import type { Clock } from "@nodeyard/runtime";
 /** The step of a controller that has nothing to do now: `until` is when it looks again. */
 export const RESTS = "rests";
 
+/** A controller that is this late is stuck, milliseconds: far longer than a busy machine makes it wait. */
+const STUCK_MS = 300_000;
+
 /** Work that has begun and not ended. All times are monotonic milliseconds. */
 export interface LiveWork {
   /** `task`: something the scheduler ordered. `controller`: what keeps something true. `machine`: a driver's steps. `worker`: a build or upload. */
@@ -91,6 +94,19 @@ export class Live {
 
   end(task: LiveTask): void {
     this.#tasks.delete(task);
+  }
+
+  /** What a controller should have done long ago, for people; undefined: all of them look as often as they should. */
+  stuck(): string | undefined {
+    const now = this.#clock.monotonic();
+    for (const { kind, name, step, until } of this.#tasks) {
+      if (kind !== "controller" || until === undefined || now - until < STUCK_MS) continue;
+      const late = `${Math.round((now - until) / 1000)} s`;
+      return step === RESTS
+        ? `the controller "${name}" should have looked again ${late} ago`
+        : `the controller "${name}" should have given up ${late} ago (${step})`;
+    }
+    return undefined;
   }
 
   /** The oldest first. */

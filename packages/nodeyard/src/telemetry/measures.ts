@@ -21,6 +21,13 @@ function by<const Labels extends readonly string[]>(help: string, ...labels: Lab
 /** Every counter of the program. An unregistered name, or a label that is not its own, does not compile. */
 export const counterNames = {
   "view.records_skipped": by("Records that could not be read, with the error code", "kind", "code"),
+  "view.gaps": by("Times that changes of the tree were missed, and all below a root was read again", "root"),
+  "config.reloads": by(
+    "Times that the configuration files were read: `loaded`, `refused` because of what they say, or `failed` to be applied",
+    "result",
+  ),
+  "journal.events": by("Events for the journal: `written`, or `dropped` because they could not be", "result"),
+  "journal.write_failures": by("Batches of events that the journal could not write"),
   "scheduler.turns": by("Turns of the scheduler's loop"),
   "launcher.requests": by("Requests that ended here", "outcome"),
   "launcher.launches": by("Launch attempts that ended", "provider", "result"),
@@ -102,6 +109,13 @@ export const durationNames = {
 export const levelNames = {
   "builder.exit_code": by("Exit code of the last build; 1 if it took too long", "image"),
   "builder.image_size": by("Bytes on the disk of the last build that became ready", "image", "format"),
+  "config.last_reload_successful": by(
+    "1 if the configuration in force is what the files say, 0 if they were refused",
+  ),
+  "config.last_reload_success": by("When the configuration in force was read, seconds since the epoch"),
+  "config.file_modified": by("When the configuration files were last written, seconds since the epoch"),
+  "journal.size": by("Bytes of the journal's file"),
+  "journal.last_write": by("When events were last written to the journal, seconds since the epoch"),
   "builder.last_run": by("When the last build ended, successful or not, seconds since the epoch", "image"),
 } as const satisfies Readonly<Record<string, Measure>>;
 

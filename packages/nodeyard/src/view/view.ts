@@ -145,6 +145,7 @@ export class View {
   #take(root: string, change: Change): void {
     switch (change.type) {
       case "gap":
+        this.#options.counters.add("view.gaps", 1, { root });
         return this.#setOpen(root, true);
       case "synced":
         return this.#setOpen(root, false);

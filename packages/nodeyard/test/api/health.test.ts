@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 describe("health", () => {
-  test("/ready tells the truth at every moment, /live that somebody is there (check 28)", async () => {
+  test("/ready tells the truth at every moment, /live whether a restart would help (check 28)", async () => {
     const { url, state } = site;
     state.readiness = { ready: false, why: "the tree is away" };
     const refused = await ask(url, "/ready", JSON_WANTED);
@@ -31,6 +31,10 @@ describe("health", () => {
     const { status, headers, text } = await ask(url, "/ready", JSON_WANTED);
     expect([status, text, headers["content-type"]]).toEqual([200, "OK", "application/json"]);
     expect((await ask(url, "/ready")).headers["content-type"]).toBe("text/plain; charset=UTF-8");
+    state.stuck = "a controller waits for ever";
+    const stuck = await ask(url, "/live");
+    expect([stuck.status, stuck.text]).toEqual([503, expect.stringContaining(state.stuck)]);
+    delete state.stuck;
   });
 
   test("lists before the tree was seen are refused with 503, not with an error", async () => {
@@ -59,9 +63,11 @@ describe("places to listen at", () => {
     await expect(ask(address, "/live")).rejects.toThrow();
   });
 
-  test("with a token nothing is answered without it, not even that it is alive", async () => {
+  test("with a token nothing is answered without it but whether it works, which supervisors ask", async () => {
     const address = await site.listen({ host: "127.0.0.1", port: 0, token: TOKEN });
-    for (const path of ["/live", "/ready", "/node-list", "/metrics", "/nope"]) {
+    for (const path of ["/live", "/live?x=1", "/ready"])
+      expect([path, (await ask(address, path)).status]).toEqual([path, 200]);
+    for (const path of ["/live/", "//live", "/live%2f..%2fmetrics", "/node-list", "/metrics", "/nope", "/"]) {
       const { status, headers } = await ask(address, path);
       expect([path, status, headers["www-authenticate"]]).toEqual([path, 401, "Bearer"]);
     }

@@ -51,7 +51,7 @@ export interface ApiRig extends AsyncDisposable {
   /** Loopback, without a token. */
   readonly url: string;
   /** What it knows and says from now on. */
-  readonly state: { known: boolean; readiness: Readiness; work: readonly Work[] | undefined };
+  readonly state: { known: boolean; readiness: Readiness; stuck?: string; work: readonly Work[] | undefined };
   listen(place: ListenAddress): Promise<string>;
 }
 
@@ -68,6 +68,7 @@ export async function startApi(): Promise<ApiRig> {
     sources: {
       known: () => (state.known ? { view, handles } : undefined),
       readiness: () => state.readiness,
+      stuck: () => state.stuck,
       work: () => state.work,
       metrics: async () => ({ type: "text/plain; version=0.0.4", text: "# nothing\n" }),
     },

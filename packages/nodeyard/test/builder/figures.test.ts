@@ -73,6 +73,7 @@ describe("a builder in figures", () => {
       sources: {
         known: () => undefined,
         readiness: () => role.readiness(),
+        stuck: () => role.stuck(),
         work: () => role.work(),
         metrics: () => Promise.reject(new Error("not asked for")),
       },

@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, unlink, utimes, writeFile } from "node:fs/promises";
+import { mkdtemp, rename, rm, stat, unlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VirtualClock } from "@nodeyard/runtime";
@@ -65,9 +65,11 @@ describe("the watch", () => {
   const changes: { config: Config; diff: ConfigDiff }[] = [];
   const errors: (readonly Finding[])[] = [];
   const found: (readonly Finding[])[] = [];
+  const reads: { usable: boolean; modified: number | undefined }[] = [];
   const old = "labels: [{name: a}]";
 
   beforeEach(async () => {
+    reads.length = 0;
     changes.length = 0;
     errors.length = 0;
     found.length = 0;
@@ -80,6 +82,7 @@ describe("the watch", () => {
       drivers,
       clock: new VirtualClock(),
       config: loaded(old),
+      onRead: (usable, modified) => reads.push({ usable, modified }),
       onChange: (config, diff) => changes.push({ config, diff }),
       onFindings: (findings) => found.push(findings),
       onError: (findings) => errors.push(findings),
@@ -111,6 +114,8 @@ describe("the watch", () => {
     await writeFile(path, "labels: [{name: mended}]");
     await watch.check();
     expect([...watch.config.labels.keys()]).toEqual(["mended"]);
+    expect(reads.map(({ usable }) => usable)).toEqual([false, true]);
+    expect(reads[1]?.modified).toBe((await stat(path)).mtimeMs);
   });
 
   it("tells once of what is misspelt, though nothing differs by it", async () => {

@@ -169,3 +169,35 @@ test("keyed controllers come with their wake and go when they rest", async () =>
   await clock.advance(100);
   expect(seen).toHaveLength(5);
 });
+
+test("one that looks as it should is never stuck; one whose look does not end, or whose timer is lost, is", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let hangs = false;
+  open({
+    resyncMs: 60_000,
+    reconcile: async (_, task) => {
+      task.at("reads the tree", 60_000);
+      if (hangs) await promise;
+      return undefined;
+    },
+  }).start();
+  for (let minute = 0; minute < 120; minute++) {
+    await clock.advance(60_000);
+    expect(handles.live.stuck()).toBeUndefined();
+  }
+  hangs = true;
+  await clock.advance(600_000);
+  expect(handles.live.stuck()).toMatch(
+    /^the controller "it" should have given up \d+ s ago \(reads the tree\)$/,
+  );
+  resolve();
+  await clock.advance(0);
+  expect(handles.live.stuck()).toBeUndefined();
+  // A timer that never fires.
+  handles = { ...handles, clock: { ...systemTimes(clock), setTimer: () => ({ cancel: () => {} }) } as never };
+  open({ resyncMs: 60_000 }).start();
+  await clock.advance(600_000);
+  expect(handles.live.stuck()).toMatch(/^the controller "it" should have looked again \d+ s ago$/);
+});
+
+const systemTimes = (from: VirtualClock) => ({ now: () => from.now(), monotonic: () => from.monotonic() });

@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Config } from "../../src/config/index.ts";
 import { systemMachine } from "../../src/machine/index.ts";
 import { Front, listenAddresses } from "../../src/process/front.ts";
+import { startUp } from "../../src/process/up.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 import { ask } from "../api/rig.ts";
 
@@ -47,9 +48,9 @@ describe("what listens while hostile code may run on this machine (rule 11)", ()
   test("with a token it is opened, and asked for", async () => {
     const token = "0123456789abcdef";
     const { addresses } = await open({ tcp: TCP, token }, config("vm"));
-    expect((await ask(addresses[0]!, "/live")).status).toBe(401);
+    expect((await ask(addresses[0]!, "/metrics")).status).toBe(401);
     const headers = { authorization: `Bearer ${token}` };
-    expect((await ask(addresses[0]!, "/live", { headers })).status).toBe(200);
+    expect((await ask(addresses[0]!, "/metrics", { headers })).status).toBe(200);
   });
 
   test("a configuration that brings such nodes closes what is open", async () => {
@@ -82,6 +83,35 @@ describe("a process that has only begun", () => {
     const env = { STATSD_HOST: "localhost", STATSD_PORT: "no" };
     await expect(open({}, config(), env)).rejects.toMatchObject({ code: "process.bad_statsd" });
   });
+});
+
+test("a process whose timers do not fire any more is not alive, though it answers", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "nodeyard-live-"));
+  const path = join(folder, "nodepool.yaml");
+  writeFileSync(path, "labels: []\nproviders: []\n");
+  let lateMs = 0;
+  const machine = systemMachine();
+  const clock: typeof machine.clock = {
+    now: () => machine.clock.now(),
+    monotonic: () => machine.clock.monotonic() + lateMs,
+    setTimer: (...all) => machine.clock.setTimer(...all),
+  };
+  const options = {
+    stateFolder: `${folder}/state`,
+    files: { path },
+    front: { configured: "never", socket: true },
+  } as const;
+  const up = await startUp(options, { ...machine, clock }, memoryLog());
+  const live = () => ask(`unix:${folder}/state/http.sock`, "/live");
+  expect((await live()).status).toBe(200);
+  lateMs = 3_600_000;
+  const { status, text } = await live();
+  expect([status, text]).toEqual([
+    503,
+    expect.stringMatching(/the controller ".+" should have looked again \d+ s ago/),
+  ]);
+  await up.close(0);
+  rmSync(folder, { recursive: true, force: true });
 });
 
 describe("where a process is looked at", () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { systemClock, VirtualClock } from "@nodeyard/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { memoryLog, openJournal, readJournal } from "../../src/telemetry/index.ts";
+import { Counters, memoryLog, openJournal, readJournal } from "../../src/telemetry/index.ts";
 
 let folder: string;
 let file: string;
@@ -14,7 +14,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const handles = () => ({ clock: systemClock, log: memoryLog() });
+const handles = () => ({ clock: systemClock, log: memoryLog(), counters: new Counters() });
+const events = (counters: Counters, result: "written" | "dropped") =>
+  counters.value("journal.events", { result });
 
 function rows(): Record<string, unknown>[] {
   const database = new DatabaseSync(file, { readOnly: true });
@@ -25,11 +27,15 @@ function rows(): Record<string, unknown>[] {
 
 test("what was written before the end is there, in order, and the next process goes on", async () => {
   for (const round of [1, 2]) {
-    const journal = openJournal({ file }, handles());
+    const { counters, ...rest } = handles();
+    const journal = openJournal({ file }, { counters, ...rest });
     journal.write({ event: "request.accepted", request: `100-000000000${round}`, facts: { pool: "main" } });
     journal.write({ event: "node.deleted", node: "0000000001", facts: {} });
     await journal.close();
-    expect(journal.lost).toBe(0);
+    expect([events(counters, "written"), events(counters, "dropped")]).toEqual([2, 0]);
+    const level = (name: string) => counters.levels().find((one) => one.name === name)?.value;
+    expect(level("journal.size")).toBe(statSync(file).size);
+    expect(Math.abs(Date.now() / 1000 - level("journal.last_write")!)).toBeLessThan(3_600);
   }
   expect(rows()).toEqual([
     { event: "request.accepted", request: "100-0000000001", node: null, facts: '{"pool":"main"}' },
@@ -48,10 +54,7 @@ test("only its owner can read it", async () => {
 
 test("what is older than the limit goes, a few at a time, the oldest first", async () => {
   const clock = new VirtualClock();
-  const journal = openJournal(
-    { file, limits: { maxAgeMs: 60_000, maxBytes: 1e9 } },
-    { clock, log: memoryLog() },
-  );
+  const journal = openJournal({ file, limits: { maxAgeMs: 60_000, maxBytes: 1e9 } }, { ...handles(), clock });
   for (let at = 0; at < 5_000; at++) journal.write({ event: "node.deleted", node: "old", facts: {} });
   await journal.read({});
   await clock.advance(61_000);
@@ -140,15 +143,16 @@ test("a journal of the former layout is taken over with its leases", async () =>
 });
 
 test("a disk that refuses costs the batch, is said once, and is used again when it takes", async () => {
-  const { clock, log } = handles();
-  const journal = openJournal({ file }, { clock, log });
+  const { clock, log, counters } = handles();
+  const journal = openJournal({ file }, { clock, log, counters });
   await journal.read({});
   const other = new DatabaseSync(file);
   other.exec("ALTER TABLE events RENAME TO hidden");
   for (let round = 1; round <= 2; round++) {
     journal.write({ event: "node.deleted", facts: {} });
     await journal.read({});
-    expect(journal.lost).toBe(round);
+    expect(events(counters, "dropped")).toBe(round);
+    expect(counters.value("journal.write_failures")).toBe(round);
   }
   other.exec("ALTER TABLE hidden RENAME TO events");
   other.close();
@@ -159,9 +163,10 @@ test("a disk that refuses costs the batch, is said once, and is used again when 
 });
 
 test("more than the disk can take is counted and left out", async () => {
-  const journal = openJournal({ file }, handles());
+  const { counters, ...rest } = handles();
+  const journal = openJournal({ file }, { counters, ...rest });
   for (let at = 0; at < 60_000; at++) journal.write({ event: "node.deleted", facts: {} });
-  expect(journal.lost).toBe(10_000);
+  expect(events(counters, "dropped")).toBe(10_000);
   await journal.close();
   expect(rows()).toHaveLength(50_000);
 });
@@ -181,11 +186,11 @@ test.each([
   ],
 ])("a file that is %s stops nothing, and the log says so", async (_, spoil) => {
   spoil();
-  const { clock, log } = handles();
-  const journal = openJournal({ file }, { clock, log });
+  const { clock, log, counters } = handles();
+  const journal = openJournal({ file }, { clock, log, counters });
   journal.write({ event: "node.deleted", facts: {} });
   await journal.close();
   journal.write({ event: "node.deleted", facts: {} });
-  expect(journal.lost).toBe(2);
+  expect(events(counters, "dropped")).toBe(2);
   expect(log.lines).toMatchObject([{ level: "error", facts: { file } }]);
 });

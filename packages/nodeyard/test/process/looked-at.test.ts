@@ -73,6 +73,22 @@ describe.skipIf(requirePrometheusParser())("nodeyard up, looked at", () => {
     expect(family("nodeyard_provider_max_servers")).toMatchObject([{ value: 5 }]);
     expect(family("nodeyard_ready")[0]!.value).toBe(1);
   });
+
+  test("says whether what it serves is what the files say", async () => {
+    const figure = async (name: string) => {
+      const families = parsePage((await ask(`unix:${site.state}/http.sock`, "/metrics")).text);
+      return families.find((family) => family.name === `nodeyard_config_${name}`)!.samples[0]?.value;
+    };
+    await until("the files were read", async () => (await figure("last_reload_successful")) === 1);
+    const read = await figure("last_reload_success_timestamp_seconds");
+    site.write("labels: [");
+    await until("they are refused", async () => (await figure("last_reload_successful")) === 0);
+    expect(await figure("last_reload_success_timestamp_seconds")).toBe(read);
+    expect(await figure("file_modified_timestamp_seconds")).toBe(statSync(site.config).mtimeMs / 1000);
+    site.write(fakeConfig());
+    await until("they are taken", async () => (await figure("last_reload_successful")) === 1);
+    expect(await figure("last_reload_success_timestamp_seconds")).toBeGreaterThan(read!);
+  });
 });
 
 /** Two sessions have to end in it, whatever else the machine does. */

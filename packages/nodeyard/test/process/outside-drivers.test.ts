@@ -205,6 +205,7 @@ test("a changed file that names a driver which cannot be used leaves what was in
     ...around,
     clock: new VirtualClock(),
     config: config!,
+    onRead: () => undefined,
     onChange: (_, { providersChanged }) => void changes.push(providersChanged),
     onFindings: () => undefined,
     onError: (findings) => void told.push(...findings.map(({ line, message }) => `${line} ${message}`)),

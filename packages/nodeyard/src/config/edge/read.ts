@@ -40,18 +40,27 @@ async function textOf(path: string): Promise<string | { readonly unreadable: Fin
   }
 }
 
-/** A text that differs whenever a file was written, replaced, made or removed. Links are followed. */
-export async function stampOf(files: ConfigFiles): Promise<string> {
+/** The files at one moment. Links are followed. */
+export interface Stamp {
+  /** Differs whenever a file was written, replaced, made or removed. */
+  readonly text: string;
+  /** When the younger of the files was written, milliseconds since the epoch; undefined: neither can be looked at. */
+  readonly modified: number | undefined;
+}
+
+export async function stampOf(files: ConfigFiles): Promise<Stamp> {
   const paths = files.securePath === undefined ? [files.path] : [files.path, files.securePath];
+  let modified: number | undefined;
   const stamps = await Promise.all(
     paths.map(async (path) => {
       try {
         const { mtimeNs, ino, size } = await stat(path, { bigint: true });
+        modified = Math.max(modified ?? 0, Number(mtimeNs) / 1e6);
         return `${mtimeNs} ${ino} ${size}`;
       } catch (error) {
         return `unreadable ${(error as NodeJS.ErrnoException).code}`;
       }
     }),
   );
-  return stamps.join(", ");
+  return { text: stamps.join(", "), modified };
 }

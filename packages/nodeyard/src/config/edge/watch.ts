@@ -12,6 +12,8 @@ export interface WatchOptions extends ConfigFiles, ConfigEnvironment {
   readonly clock: Clock;
   /** What is in force now. */
   readonly config: Config;
+  /** The files were read, and could be used or not; before the calls below, also where nothing differs. `modified` as in Stamp. */
+  onRead(usable: boolean, modified: number | undefined): void;
   /** A new configuration is in force. Called only when something differs. */
   onChange(config: Config, diff: ConfigDiff, findings: readonly Finding[]): void;
   /** The files changed, and nothing differs by that: what was found in them, a misspelt key for instance. */
@@ -48,7 +50,7 @@ export class ConfigWatch {
 
   /** One look now. Never rejects. */
   async check(): Promise<void> {
-    const stamp = await stampOf(this.#options);
+    const { text: stamp, modified } = await stampOf(this.#options);
     if (stamp === this.#stamp || this.#closed) return;
     const read = await readConfig(this.#options, this.#options);
     if (this.#closed) return;
@@ -56,10 +58,12 @@ export class ConfigWatch {
     // Taken before the read: what is written in between is seen by the next look.
     this.#stamp = stamp;
     if ("unreadable" in read) {
+      this.#options.onRead(false, modified);
       this.#options.onError([read.unreadable]);
       return;
     }
     const { config, findings } = loadConfig(read.input);
+    this.#options.onRead(config !== undefined, modified);
     if (config === undefined) {
       this.#options.onError(findings);
       return;

@@ -15,6 +15,11 @@ const UNITS: Readonly<Record<LevelName, string>> = {
   "builder.exit_code": "",
   "builder.image_size": "_bytes",
   "builder.last_run": "_timestamp_seconds",
+  "config.last_reload_successful": "",
+  "config.last_reload_success": "_timestamp_seconds",
+  "config.file_modified": "_timestamp_seconds",
+  "journal.size": "_bytes",
+  "journal.last_write": "_timestamp_seconds",
 };
 
 /** What figures are called on Prometheus' page: `nodeyard_`, the room's part with `_` for dots, and the unit. */

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { type Clock, messageOf, type Timer } from "@nodeyard/runtime";
+import type { Counters } from "../counters.ts";
 import {
   defaultLimits,
   type History,
@@ -21,13 +22,13 @@ export type ToJournal =
   | { readonly type: "close" };
 
 export type FromJournal =
-  | { readonly type: "written"; readonly count: number; readonly error?: string }
+  /** `bytes`: of the file. */
+  | { readonly type: "written"; readonly count: number; readonly bytes: number }
+  | { readonly type: "failed"; readonly count: number; readonly error: string }
   | { readonly type: "read"; readonly id: number; readonly history: History };
 
 /** The journal in the file of a state folder, written by a thread of its own: no caller waits for the disk. */
 export interface FileJournal extends Journal {
-  /** Events that were not written because the disk could not keep up, or the file could not be used. */
-  readonly lost: number;
   /** What is known of a thing, with what was written until now. Never rejects. */
   read(subject: Subject): Promise<History>;
   /** The latest events of these names, some thousands of them at most, oldest first. Never rejects. */
@@ -42,6 +43,7 @@ const FLUSH_MS = 250;
 const MAX_WAITING = 50_000;
 /** What is too old goes even while nothing happens. */
 const PRUNE_MS = 600_000;
+const DROPPED = { result: "dropped" } as const;
 /** Questions that wait for the disk, at most. */
 const MAX_READS = 100;
 
@@ -51,7 +53,7 @@ const MAX_READS = 100;
  */
 export function openJournal(
   place: { readonly file: string; readonly limits?: JournalLimits },
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { clock, log, counters }: { readonly clock: Clock; readonly log: Log; readonly counters: Counters },
 ): FileJournal {
   const { file, limits = defaultLimits } = place;
   const worker = new Worker(new URL("./journal-worker.ts", import.meta.url), {
@@ -61,7 +63,6 @@ export function openJournal(
   worker.unref();
   let waiting: JournalRow[] = [];
   let underWay = 0;
-  let lost = 0;
   let timer: Timer | undefined;
   let broken: string | undefined;
   let failing = false;
@@ -75,17 +76,26 @@ export function openJournal(
       reads.delete(message.id);
       return;
     }
-    underWay -= message.count;
-    if (message.error !== undefined) lost += message.count;
-    if (failing === (message.error !== undefined)) return;
+    const { type, count } = message;
+    underWay -= count;
+    if (type === "written") {
+      counters.add("journal.events", count, { result: "written" });
+      counters.level("journal.size", message.bytes, {});
+      if (count > 0) counters.level("journal.last_write", clock.now() / 1000, {});
+    } else {
+      drop(count);
+      counters.add("journal.write_failures", 1);
+    }
+    if (failing === (type === "failed")) return;
     failing = !failing;
-    if (failing)
+    if (type === "failed")
       log.error({ file, error: message.error }, "cannot write the journal; events are not recorded for now");
-    else log.info({ file, lost }, "the journal works again");
+    else log.info({ file, dropped: counters.value("journal.events", DROPPED) }, "the journal works again");
   });
   worker.on("error", (error) => {
     broken = messageOf(error);
-    lost += waiting.length + underWay;
+    drop(waiting.length + underWay);
+    counters.add("journal.write_failures", 1);
     waiting = [];
     log.error({ file, error: broken }, "cannot write the journal; continuing without it");
   });
@@ -96,6 +106,7 @@ export function openJournal(
     old.cancel();
   });
 
+  const drop = (count: number) => counters.add("journal.events", count, DROPPED);
   const unusable = (why: string) => noHistory(`the journal ${file} cannot be used: ${why}`);
   const send = (message: ToJournal) => worker.postMessage(message);
   let old: Timer;
@@ -132,12 +143,9 @@ export function openJournal(
   }
 
   return {
-    get lost() {
-      return lost;
-    },
     write({ facts, ...event }) {
       if (broken !== undefined || waiting.length + underWay >= MAX_WAITING) {
-        lost += 1;
+        drop(1);
         return;
       }
       const lease =

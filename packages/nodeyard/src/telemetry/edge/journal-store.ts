@@ -72,6 +72,11 @@ export class JournalStore {
     return this.#database;
   }
 
+  /** Of the file, without what waits in its write-ahead log. */
+  get bytes(): number {
+    return this.#pragma("page_count") * this.#pragma("page_size");
+  }
+
   /** All rows or none. */
   write(rows: readonly JournalRow[]): void {
     this.#database.exec("BEGIN IMMEDIATE");
@@ -89,8 +94,7 @@ export class JournalStore {
   prune({ maxAgeMs, maxBytes }: JournalLimits, now: number, written = 0): void {
     this.#tooOld.run(now - maxAgeMs);
     if (this.#used() > maxBytes * FULL) this.#oldest.run(Math.max(PRUNE_ROWS, 2 * written));
-    if (this.#pragma("page_count") * this.#pragma("page_size") > maxBytes)
-      this.#database.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
+    if (this.bytes > maxBytes) this.#database.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
   }
 
   close(): void {

@@ -33,15 +33,15 @@ port.on("message", (message: ToJournal) => {
       port.close();
   }
 });
-tell({ type: "written", count: 0 });
+tell({ type: "written", count: 0, bytes: store.bytes });
 
 function write({ rows, now }: Extract<ToJournal, { type: "write" }>): void {
   try {
     // First, so that a disk that is full of it gets room.
     store.prune(limits, now, rows.length);
     store.write(rows);
-    tell({ type: "written", count: rows.length });
+    tell({ type: "written", count: rows.length, bytes: store.bytes });
   } catch (error) {
-    tell({ type: "written", count: rows.length, error: messageOf(error) });
+    tell({ type: "failed", count: rows.length, error: messageOf(error) });
   }
 }
