@@ -20,6 +20,7 @@ const ALL = [
   "testing/**/*.test.ts",
   "bench/**/*.test.ts",
   "examples/**/*.test.ts",
+  "packaging/**/*.test.ts",
   "simulation/**/*.test.ts",
 ];
 /** Real slivers: npm run test:slivers. */

@@ -1,4 +1,5 @@
 export { type Clock, deadline, sleep, type Timer } from "./clock.ts";
+export { type ServiceState, serviceReporter } from "./edge/service-manager.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";
 export { errorClass, messageOf, NodeyardError } from "./errors.ts";
 export { Gate } from "./gate.ts";

@@ -1,4 +1,4 @@
-import type { Clock, Random } from "@nodeyard/runtime";
+import type { Clock, Random, ServiceState } from "@nodeyard/runtime";
 import manifest from "../../package.json" with { type: "json" };
 
 /** What a process knows of the machine and the person it runs for; only the entry points make one. */
@@ -26,6 +26,8 @@ export interface Machine {
   eventLoop(): Promise<{ readonly utilization: number; readonly delayMs: number }>;
   /** Memory in use, bytes. */
   memory(): { readonly resident: number; readonly heap: number };
+  /** Reports the state of a daemon to the service manager that started it, if one did. */
+  report(state: ServiceState): void;
   /** Ends the process at once. */
   exit(code: number): never;
 }

@@ -28,6 +28,7 @@ export async function untilStopped(
   const signalled = Promise.withResolvers<undefined>();
   let limit: Timer | undefined;
   const beginStop = () => {
+    if (limit === undefined) machine.report("stopping");
     limit ??= machine.clock.setTimer(STOP_MS, () => {
       log.error({ afterMs: STOP_MS }, "stopping takes too long; exiting now");
       machine.exit(1);
@@ -51,6 +52,7 @@ export async function untilStopped(
       throw error;
     });
     if (running !== undefined) {
+      if (!stopping.signal.aborted) machine.report("ready");
       failure = await Promise.race([signalled.promise, running.failed ?? signalled.promise]);
       if (failure !== undefined) log.error({ code: failure.code }, failure.message);
       beginStop();

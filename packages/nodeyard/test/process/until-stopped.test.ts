@@ -36,6 +36,7 @@ function machine() {
     onDump: () => () => {},
     eventLoop: async () => ({ utilization: 0, delayMs: 0 }),
     memory: () => ({ resident: 0, heap: 0 }),
+    report: () => {},
     exit(code): never {
       exits.push(code);
       throw new Exited(code);

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { readFileSync, writeSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { deadline, NodeyardError, systemClock } from "@nodeyard/runtime";
+import { deadline, NodeyardError, serviceReporter, systemClock } from "@nodeyard/runtime";
 import manifest from "../../package.json" with { type: "json" };
 import { type DaemonConfig, parseConfig } from "../daemon/config.ts";
 import { dismantle, dismantling } from "../daemon/edge/dismantle.ts";
@@ -43,6 +43,7 @@ async function main(args: readonly string[]): Promise<number> {
   const nameOf = options.dismantle ? () => NAMELESS : ownId;
   const config = parseConfig(configText(options.config), options.config, nameOf);
   if (options.dismantle) return takeAway(config, options["dry-run"] === true, options.json === true);
+  const report = serviceReporter(process.env);
   const stopped = new Promise<string>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
   });
@@ -55,9 +56,11 @@ async function main(args: readonly string[]): Promise<number> {
     for (const text of dumpOf(daemon.manager, systemClock.monotonic())) log(`info ${text}\n`);
   });
   log(`info sliverd ${manifest.version} on node ${config.node}, back end ${config.backEnd}\n`);
+  report("ready");
   // The loop's timers do not keep a process; the daemon runs until it is stopped.
   const alive = setInterval(() => undefined, 3_600_000);
   log(`info ${await stopped}: stopping; slivers keep running\n`);
+  report("stopping");
   clearInterval(alive);
   await daemon.close();
   return 0;

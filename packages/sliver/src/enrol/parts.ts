@@ -89,7 +89,10 @@ Match all
 `;
 }
 
-/** Slivers outlive the daemon, whose processes they are not: only it is killed. */
+/**
+ * Slivers outlive the daemon, whose processes they are not: only it is killed. Only it reports to systemd, too: systemd-notify may do so in
+ * its name, because it is root's.
+ */
 export function systemdUnit(): string {
   return `[Unit]
 Description=Nodeyard sliver manager
@@ -97,7 +100,10 @@ Wants=network-online.target
 After=network-online.target
 
 [Service]
+Type=notify
 ExecStart=${LAYOUT.current}/sliverd --config ${LAYOUT.config}
+TimeoutStartSec=10min
+WatchdogSec=60
 Restart=always
 RestartSec=5
 KillMode=process

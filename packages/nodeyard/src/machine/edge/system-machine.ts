@@ -1,6 +1,6 @@
 import { homedir, hostname, userInfo } from "node:os";
 import { performance } from "node:perf_hooks";
-import { sleep, systemClock, systemRandom } from "@nodeyard/runtime";
+import { serviceReporter, sleep, systemClock, systemRandom } from "@nodeyard/runtime";
 import type { Machine } from "../machine.ts";
 
 /** A terminal sends Ctrl-C to every process of a command, and npm and shells pass it on: that is one signal, not two. */
@@ -70,6 +70,7 @@ export function systemMachine(): Machine {
       const { rss, heapUsed } = process.memoryUsage();
       return { resident: rss, heap: heapUsed };
     },
+    report: serviceReporter(process.env),
     exit: (code) => process.exit(code),
   };
 }
