@@ -38,6 +38,7 @@ export function openstackProvider(
     {
       offers: {
         types: { of: (label) => machineType(label as LabelConfig<OpenstackLabelOwn>) },
+        pace: { now: () => lease.session.limiter },
         zones: { list: (_pool, signal) => lookups.zones(signal) },
         console: { read: (tag, step) => consoleOf(shop, tag, step) },
         images: glanceStore({ glance, cloud, clock, openFile, uploadMs: config.own.imageUploadTimeoutMs }),

@@ -77,6 +77,7 @@ const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
   images: ["upload", "remove"],
   handover: ["ready"],
   slots: ["of"],
+  pace: ["now"],
 };
 
 /** Each may be left out. */

@@ -54,6 +54,17 @@ export interface DriverContext {
   readonly stateFolder?: string;
   /** Where the nodes of a driver with `capabilities.backing` are; absent for every other. */
   readonly backings?: Backings;
+  /** Takes the time of each request to the cloud's API, for metrics. Absent: nobody wants to know. */
+  readonly observe?: (call: ApiCall) => void;
+}
+
+/** A request to a cloud's API that has ended: each try is one, without its wait for the rate limit. */
+export interface ApiCall {
+  /** Service, method and resource, without ids: `compute.GET.servers.detail`. Few values: each is a series of its own. */
+  readonly operation: string;
+  /** The HTTP status; `none` where no answer came. */
+  readonly result: string;
+  readonly ms: number;
 }
 
 /** A node of another provider that carries slots of this one. */

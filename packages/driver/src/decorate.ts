@@ -132,12 +132,13 @@ function around(inner: Provider, wrap: Wrap): Provider {
   };
 }
 
-function aroundOffers({ zones, types, console, images, handover, slots }: Offers, wrap: Wrap): Offers {
+function aroundOffers({ zones, types, console, images, handover, slots, pace }: Offers, wrap: Wrap): Offers {
   return {
     ...(zones && {
       zones: { list: (pool, signal) => wrap.run("zones", signal, (own) => zones.list(pool, own)) },
     }),
     ...(types && { types }),
+    ...(pace && { pace }),
     ...(console && { console: { read: inContext("console", wrap, (tag, own) => console.read(tag, own)) } }),
     ...(images && {
       images: {

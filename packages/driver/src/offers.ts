@@ -13,6 +13,18 @@ export interface Offers {
   readonly images?: ImageStore;
   readonly handover?: Handover;
   readonly slots?: SlotOffer;
+  /** How the provider's own rate limit is used. No I/O. */
+  readonly pace?: { now(): Pace };
+}
+
+/** A rate limit at one moment; a RateLimiter is one. */
+export interface Pace {
+  /** Calls that wait for their turn. */
+  readonly waiting: number;
+  /** How many more may wait before calls are refused. */
+  readonly free: number;
+  /** Between two calls, milliseconds: what is configured, or more while the cloud asks for it. */
+  readonly intervalMs: number;
 }
 
 /** How nodes of other providers are cut into slots; needed with `capabilities.backing`. */

@@ -14,6 +14,7 @@ import {
   type MapError,
   type ProviderConfig,
   providerProblem,
+  RateLimiter,
   type StateMachine,
   type Step,
   type UploadOrder,
@@ -22,7 +23,8 @@ import {
 const signal = new AbortController().signal;
 const context = { signal, externalId: null };
 const clock = new VirtualClock();
-const pacing = { clock, paceMs: 1_000, listLagMs: 0 };
+const limiter = new RateLimiter({ clock, intervalMs: 0 });
+const pacing = { clock, limiter, paceMs: 1_000, listLagMs: 0 };
 const config = { name: "lab", driver: "own", launchTimeoutMs: 60_000 } as ProviderConfig;
 const tag = { installation: "i", provider: "lab", pool: "main", nodeId: "0000000007" };
 const metadata = {
@@ -127,7 +129,8 @@ describe("an adapter's provider", () => {
   test("has all methods, and only the offers that the adapter has", () => {
     const provider = providerOf(adapter([]));
     expect(providerProblem(provider)).toBeUndefined();
-    expect(provider.offers).toEqual({});
+    expect(Object.keys(provider.offers!)).toEqual(["pace"]);
+    expect(provider.offers!.pace!.now()).toBe(limiter);
   });
 
   test("deletes by the stored id what no list shows, and never what the list shows as another's", async () => {

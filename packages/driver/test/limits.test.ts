@@ -50,7 +50,9 @@ describe("RateLimiter", () => {
   test("a full queue says so", async () => {
     const limiter = new RateLimiter({ clock: new VirtualClock(), intervalMs: 100, waiting: 1 });
     await limiter.turn();
+    expect(limiter.free).toBe(1);
     void limiter.turn();
+    expect(limiter.free).toBe(0);
     await expect(limiter.turn()).rejects.toMatchObject({ code: "driver.transient" });
   });
 

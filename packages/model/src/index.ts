@@ -93,6 +93,7 @@ export {
   changeRequest,
   decodeRequest,
   encodeRequest,
+  MIN_READY,
   type NewRequest,
   newRequest,
   type RequestFields,

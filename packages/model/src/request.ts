@@ -40,6 +40,9 @@ export interface RequestFields {
 /** A request as it is stored: its fields, and the text that they came from. */
 export type RequestRecord = RequestFields & Stored;
 
+/** What min-ready requests of any launcher carry as requestor (docs/contract/launcher.md, "min-ready"). */
+export const MIN_READY = "NodePool:min-ready";
+
 /** What may be changed of a request; the time of its state follows. */
 export type RequestPatch = Partial<Omit<RequestFields, "stateTime">>;
 /** A request to be created; what is left out has its default. */

@@ -1,4 +1,4 @@
-import { SharedValue } from "@nodeyard/driver";
+import { type DriverContext, SharedValue } from "@nodeyard/driver";
 import type { Clock } from "@nodeyard/runtime";
 import { z } from "zod";
 import { endpointOf, missing, type ServiceName } from "./catalog.ts";
@@ -52,8 +52,16 @@ export class Service {
   readonly #session: Session;
   readonly #place: ServiceLocation;
   readonly #microversion: SharedValue<string | null>;
+  readonly #observe: DriverContext["observe"];
 
-  constructor(name: ServiceName, session: Session, place: ServiceLocation, clock: Clock) {
+  constructor(
+    name: ServiceName,
+    session: Session,
+    place: ServiceLocation,
+    clock: Clock,
+    observe?: DriverContext["observe"],
+  ) {
+    this.#observe = observe;
     this.name = name;
     this.#session = session;
     this.#place = place;
@@ -161,7 +169,8 @@ export class Service {
     const configured = this.#place.microversions[this.name];
     if (configured !== undefined) return configured;
     const url = (token: Token) => `${versionRoot(this.url(token))}/`;
-    const call: Call = { service: this.name, method: "GET", url, signal, first: true };
+    const observed = this.#observed("GET", "/version");
+    const call: Call = { service: this.name, method: "GET", url, signal, first: true, ...observed };
     try {
       const { version } = await this.#session.json(call, rangeSchema);
       return chosenMicroversion(version, microversion.newest);
@@ -199,9 +208,32 @@ export class Service {
       headers: { ...(spoken && { "openstack-api-version": spoken }), ...headers },
       ...(json && { body: JSON.stringify(json) }),
       ...rest,
+      ...this.#observed(method, path),
       signal,
     };
   }
+
+  #observed(method: HttpRequest["method"], path: string): Pick<Call, "observe"> {
+    const observe = this.#observe;
+    if (observe === undefined) return {};
+    const operation = `${this.name}.${method}.${resourceOf(path)}`;
+    return { observe: (result, ms) => observe({ operation, result, ms }) };
+  }
+}
+
+/**
+ * What a path is of, as Nodepool's metrics call it: one of many is in the singular and has no id, so that `servers.detail` is a list,
+ * `server` one server, and `server.action` something done to it.
+ */
+export function resourceOf(path: string): string {
+  const parts = path.split("/").filter((part) => part !== "");
+  const isOne = (at: number) => parts[at + 1] !== undefined && parts[at + 1] !== "detail";
+  return parts
+    .flatMap((part, at) => {
+      if (at % 2 === 1) return part === "detail" ? [part] : [];
+      return isOne(at) ? [part.replace(/s$/, "")] : [part];
+    })
+    .join(".");
 }
 
 /** ".../v2.1/<project>" has its version document at ".../v2.1". */

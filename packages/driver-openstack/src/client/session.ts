@@ -19,6 +19,8 @@ export interface Call {
   readonly first?: boolean;
   /** For one try, milliseconds; default 60,000. */
   readonly tryMs?: number;
+  /** Called after each try with the status, or `none`, and how long it took. */
+  readonly observe?: (result: string, ms: number) => void;
 }
 
 const TRY_MS = 60_000;
@@ -106,9 +108,14 @@ export class Session {
     const ms = call.tryMs ?? TRY_MS;
     const late = () => new NoAnswer(call.service, request, new Error(`not within ${ms} ms`));
     const limit = deadline(this.#clock, ms, late, call.signal);
+    const began = this.#clock.monotonic();
+    const observe = (result: string) => call.observe?.(result, this.#clock.monotonic() - began);
     try {
-      return { response: await this.#send({ ...request, signal: limit.signal }) };
+      const response = await this.#send({ ...request, signal: limit.signal });
+      observe(String(response.status));
+      return { response };
     } catch (error) {
+      observe("none");
       call.signal.throwIfAborted();
       const failure = error instanceof NoAnswer ? error : new NoAnswer(call.service, request, error);
       return { response: undefined, failure };

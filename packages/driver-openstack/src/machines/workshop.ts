@@ -39,8 +39,8 @@ export function workshop(
   ipv6: boolean,
   closed: AbortSignal,
 ): Workshop {
-  const { clock, log } = context;
-  const service = (name: ServiceName) => new Service(name, session, cloud.place, clock);
+  const { clock, log, observe } = context;
+  const service = (name: ServiceName) => new Service(name, session, cloud.place, clock, observe);
   const project = async (signal: AbortSignal) => (await session.token(signal)).projectId;
   const evidence = context.evidence ?? memoryEvidence();
   const nova = new Compute(service("compute"));

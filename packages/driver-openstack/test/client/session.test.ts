@@ -1,8 +1,9 @@
-import { RateLimiter } from "@nodeyard/driver";
+import { type ApiCall, RateLimiter } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { Keystone, Service, Session } from "../../src/client/index.ts";
+import { resourceOf } from "../../src/client/service.ts";
 import type { HttpRequest, HttpResponse } from "../../src/client/transport.ts";
 
 type Answer = Partial<HttpResponse> | "cut off" | "silence";
@@ -39,8 +40,9 @@ function cloud(script: (request: HttpRequest, count: number) => Answer) {
     random: seededRandom(1),
   });
   const place = { region: null, interfaces: ["public"], overrides: {}, microversions: { compute: "2.79" } };
-  const compute = new Service("compute", session, place, clock);
-  return { clock, session, compute, requests, logins: () => logins };
+  const calls: ApiCall[] = [];
+  const compute = new Service("compute", session, place, clock, (call) => calls.push(call));
+  return { clock, session, compute, requests, calls, logins: () => logins };
 }
 
 function token(count: number): HttpResponse {
@@ -118,6 +120,12 @@ test("no answer: a read is repeated, a create is not; each try has its deadline"
   await driven(site.clock, get(site));
   expect(site.requests).toHaveLength(3);
   expect(site.clock.monotonic()).toBeGreaterThan(60_000);
+  // Two tries without an answer and one with; what was waited for between them belongs to none.
+  expect(site.calls).toEqual([
+    { operation: "compute.GET.servers", result: "none", ms: 0 },
+    { operation: "compute.GET.servers", result: "none", ms: 60_000 },
+    { operation: "compute.GET.servers", result: "200", ms: 0 },
+  ]);
   const other = cloud(() => "cut off");
   const create = other.compute.send("POST", "/servers", signal, { json: {} });
   await expect(driven(other.clock, create)).rejects.toMatchObject({ code: "openstack.no_answer" });
@@ -144,4 +152,16 @@ test("two pages are followed; a page that repeats is an error", async () => {
 test("an answer that the API does not promise is an error of the service, not a crash", async () => {
   const site = cloud(() => ({ text: "<html>" }));
   await expect(get(site)).rejects.toMatchObject({ code: "openstack.odd_answer" });
+});
+
+test.each([
+  ["/servers/detail", "servers.detail"],
+  ["/servers/0b1c", "server"],
+  ["/servers/0b1c/action", "server.action"],
+  ["/images/0b1c/file", "image.file"],
+  ["/floatingips", "floatingips"],
+  ["/quotas/p", "quota"],
+  ["/os-availability-zone", "os-availability-zone"],
+])("the path %s is told as %s", (path, resource) => {
+  expect(resourceOf(path)).toBe(resource);
 });

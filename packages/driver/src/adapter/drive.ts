@@ -3,6 +3,7 @@ import type { MapError } from "../calls.ts";
 import type { ProviderConfig } from "../config/compiled.ts";
 import { DriverError } from "../errors.ts";
 import { idText } from "../leaks.ts";
+import type { RateLimiter } from "../limits/rate-limiter.ts";
 import { abortable } from "../limits/shared-value.ts";
 import type { Step, StepContext } from "../run-steps.ts";
 import type { ExternalId } from "../tags.ts";
@@ -16,6 +17,7 @@ export interface AdapterParts {
   readonly adapter: Adapter;
   readonly config: ProviderConfig;
   readonly clock: Clock;
+  readonly limiter: RateLimiter;
   /** Between two advances of a state machine, milliseconds. */
   readonly paceMs: number;
   /** How long a list may lag behind what was made, milliseconds. */

@@ -40,7 +40,7 @@ export function adapterDriver<Config extends ProviderConfig>(
       try {
         const adapter = await options.adapter(provider, { ...context, limiter });
         const { clock } = context;
-        return adapterProvider({ adapter, config: provider, clock, paceMs, listLagMs, mapError });
+        return adapterProvider({ adapter, config: provider, clock, limiter, paceMs, listLagMs, mapError });
       } catch (error) {
         throw error instanceof DriverError ? error : mapError(error, `provider ${provider.name}`);
       }

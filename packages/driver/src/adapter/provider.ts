@@ -51,8 +51,9 @@ export function adapterProvider(parts: AdapterParts): Provider {
 
 /** What the adapter has beyond machines. */
 function offersOf(parts: AdapterParts): Offers {
-  const { adapter } = parts;
+  const { adapter, limiter } = parts;
   return {
+    pace: { now: () => limiter },
     ...(adapter.zones && {
       zones: { list: async (pool, signal) => [...(await adapter.zones!(pool, signal))].sort() },
     }),

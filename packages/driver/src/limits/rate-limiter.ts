@@ -50,6 +50,11 @@ export class RateLimiter {
     return this.#first.size + this.#queue.size;
   }
 
+  /** How many more may wait. */
+  get free(): number {
+    return this.#bound - this.waiting;
+  }
+
   /** Between two starts now, milliseconds. */
   get intervalMs(): number {
     return this.#interval;

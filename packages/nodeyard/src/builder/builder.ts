@@ -98,7 +98,7 @@ export class Builder {
     this.#registration = new Registration({ tree, clock, random, log }, identity.hostname);
     const live = new Live(clock);
     this.#providers = new ImageProviders(
-      { clock, random, log, live, installation },
+      { clock, random, log, counters, live, installation },
       options.scan,
       options.driverOf,
       () => this.#workers.turn(),

@@ -14,4 +14,4 @@ export { type MemberIdentity, Membership } from "./membership.ts";
 export { poolComponent, Registration } from "./registration.ts";
 export { retryInterrupted } from "./retry-interrupted.ts";
 export { withRoot } from "./roots.ts";
-export { closeQuietly, inTime, settledWithin } from "./within.ts";
+export { closeQuietly, inTime, observeApi, settledWithin } from "./within.ts";

@@ -1,3 +1,4 @@
+import type { DriverContext } from "@nodeyard/driver";
 import { type Clock, messageOf } from "@nodeyard/runtime";
 import type { Counters, Log } from "../telemetry/index.ts";
 
@@ -42,6 +43,12 @@ export function inTime<T>(
       },
     );
   });
+}
+
+/** Where a provider's driver reports the times of its requests. */
+export function observeApi(counters: Counters, provider: string): NonNullable<DriverContext["observe"]> {
+  return ({ operation, result, ms }) =>
+    counters.time("provider.api_call", ms, { provider, operation, result });
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Pace } from "@nodeyard/driver";
 import { deadline, NodeyardError } from "@nodeyard/runtime";
 import { Answerer } from "../asking/index.ts";
 import { Controller, Membership, openInstallation, retryInterrupted } from "../coordination/index.ts";
@@ -76,6 +77,29 @@ export class Launcher {
   /** Whether requests are served now: the picture of the tree is whole, and others see the pools. */
   get serving(): boolean {
     return this.#complete && !this.#closed;
+  }
+
+  /** Whether something may be deleted because of its age (rule 8). */
+  get clockTrusted(): boolean {
+    return this.#parts.ages.trusted;
+  }
+
+  /** Every configured provider: whether it is served as it is configured, and how its rate limit is used. */
+  providers(): readonly {
+    readonly name: string;
+    readonly served: boolean;
+    readonly pace: Pace | undefined;
+  }[] {
+    const { serving } = this.#parts;
+    const closed = new Set(serving.closed().map(({ name }) => name));
+    return this.#config.providers.map(({ name }) => {
+      const open = serving.providers.get(name);
+      return {
+        name,
+        served: open !== undefined && !closed.has(name),
+        pace: open?.provider.offers?.pace?.now(),
+      };
+    });
   }
 
   /** Why a request is not served now; undefined when it has ended or is not known. */

@@ -1,4 +1,11 @@
-import { imageBuildStates, imageUploadStates } from "@nodeyard/model";
+import {
+  BREAKERS,
+  failureKey,
+  imageBuildStates,
+  imageUploadStates,
+  MIN_READY,
+  subjectOf,
+} from "@nodeyard/model";
 import type { View } from "../view/index.ts";
 import { type Gauge, gaugeOf } from "./gauges.ts";
 import type { Figure } from "./statsd/samples.ts";
@@ -40,6 +47,67 @@ export function limitGauges({ maxServers, tenants }: Limits): readonly Gauge[] {
     Object.entries(resources).map(([resource, limit]) => gaugeOf("tenant_limit", limit, tenant, resource)),
   );
   return [...sums, ...limits].filter(({ value }) => Number.isFinite(value));
+}
+
+/** What waits longest, for whom, and where launches have stopped. Looked through when somebody asks: what waits is little of the tree. */
+export function waitingGauges({ nodes, requests, own }: View): readonly Gauge[] {
+  const deleting = new Oldest();
+  for (const id of nodes.byState.get("deleting")) {
+    const { provider, stateTime } = nodes.byId.get(id)!.record;
+    if (provider !== null) deleting.add(provider, stateTime);
+  }
+  const waiting = new Oldest();
+  for (const state of ["requested", "pending"])
+    for (const id of requests.byState.get(state)) {
+      const { nodeTypes, requestor, createdTime, stateTime } = requests.byId.get(id)!.record;
+      if (requestor === MIN_READY) continue;
+      for (const label of nodeTypes) waiting.add(label, createdTime ?? stateTime);
+    }
+  const closed = [...own.keys()].flatMap((path) => {
+    const key = path.startsWith(`${BREAKERS}/`) ? failureKey(path) : undefined;
+    const subject = key === undefined || path !== `${BREAKERS}/${key}` ? undefined : subjectOf(key);
+    return subject?.scope === "offering" ? [subject] : [];
+  });
+  return [
+    ...deleting.list().map(([name, at]) => gaugeOf("provider_oldest_deleting_timestamp_seconds", at, name)),
+    ...waiting.list().map(([name, at]) => gaugeOf("label_oldest_request_timestamp_seconds", at, name)),
+    ...closed.map(({ provider, az, type }) => gaugeOf("breaker_open", 1, provider, az ?? "", type)),
+  ];
+}
+
+/** The earliest instant of each name, seconds since the epoch. */
+class Oldest {
+  readonly #at = new Map<string, number>();
+
+  add(name: string, at: number | null): void {
+    if (at !== null) this.#at.set(name, Math.min(at, this.#at.get(name) ?? at));
+  }
+
+  list(): readonly (readonly [string, number])[] {
+    return [...this.#at];
+  }
+}
+
+/** A provider as one launcher has it. */
+export interface ProviderFigures {
+  readonly name: string;
+  readonly served: boolean;
+  /** Its rate limit; undefined: it is not open, or has none of its own. */
+  readonly pace: { readonly waiting: number; readonly free: number; readonly intervalMs: number } | undefined;
+}
+
+/** Whether providers are served, and what is left of their rate limits. */
+export function providerGauges(providers: readonly ProviderFigures[]): readonly Gauge[] {
+  return providers.flatMap(({ name, served, pace }) => [
+    gaugeOf("provider_served", served ? 1 : 0, name),
+    ...(pace === undefined
+      ? []
+      : [
+          gaugeOf("provider_waiting_calls", pace.waiting, name),
+          gaugeOf("provider_free_calls", pace.free, name),
+          gaugeOf("provider_call_interval_seconds", pace.intervalMs / 1000, name),
+        ]),
+  ]);
 }
 
 /** Diskimages in numbers: images are few, so they are looked through when somebody asks. */

@@ -5,7 +5,31 @@ export const gaugeNames = {
   nodes: gauge("Nodes by state", "state"),
   provider_nodes: gauge("Nodes of a provider by state", "provider", "state"),
   label_nodes: gauge("Nodes by label and state; one with several labels counts for each", "label", "state"),
+  provider_oldest_deleting_timestamp_seconds: gauge(
+    "Since when the node of a provider that waits longest for its deletion does so",
+    "provider",
+  ),
+  provider_served: gauge("1 while nodes of the provider are launched here as it is configured", "provider"),
+  provider_waiting_calls: gauge(
+    "Requests to the cloud's API that wait for the provider's rate limit",
+    "provider",
+  ),
+  provider_free_calls: gauge("How many more may wait for the rate limit before requests fail", "provider"),
+  provider_call_interval_seconds: gauge(
+    "Time between two requests to the cloud's API: what is configured, or more while the cloud asks for it",
+    "provider",
+  ),
+  breaker_open: gauge(
+    "1 while launches of a type in a zone have failed in a row and none has succeeded since",
+    "provider",
+    "az",
+    "type",
+  ),
   requests: gauge("Node requests by state", "state"),
+  label_oldest_request_timestamp_seconds: gauge(
+    "When the oldest request for a label that is not fulfilled was made, those for min-ready nodes left out",
+    "label",
+  ),
   pool_addressable_requests: gauge(
     "Requests, in whatever state, all of whose labels a pool of some launcher has",
     "provider",
@@ -35,6 +59,10 @@ export const gaugeNames = {
   workers: gauge("Builds or uploads that may run at once here", "kind"),
   ready: gauge("1 while the process does its work, as /ready says"),
   tree_connected: gauge("1 while the process is connected to the tree"),
+  tree_clock_offset_seconds: gauge(
+    "The tree's time less this machine's, as the answers to writes say; 0 before the first, and where this process keeps the tree",
+  ),
+  clock_trusted: gauge("0 after a clock has jumped, while nothing is deleted because of its age; 1 else"),
   view_complete: gauge("1 while everything that the tree holds is known"),
   tree_calls: gauge("Calls to the tree that wait for an answer"),
   tree_reads_pending: gauge(
@@ -43,7 +71,6 @@ export const gaugeNames = {
     "queue",
   ),
   statsd_lost: gauge("Lines that could not be sent to the statsd server"),
-  journal_lost: gauge("Events that could not be written to the journal"),
 } as const satisfies Readonly<Record<string, Measure>>;
 
 /** Names of the gauges, as on Prometheus' page. */

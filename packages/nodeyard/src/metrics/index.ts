@@ -6,6 +6,8 @@ export {
   imageGauges,
   type Limits,
   limitGauges,
+  providerGauges,
+  waitingGauges,
   workGauges,
 } from "./figures.ts";
 export { type Gauge, type GaugeName, gaugeNames, gaugeOf } from "./gauges.ts";

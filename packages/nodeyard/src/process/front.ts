@@ -214,6 +214,7 @@ export class Front {
       ...(this.#statsd === undefined ? [] : [gaugeOf("statsd_lost", this.#statsd.sink.lost)]),
       gaugeOf("ready", flag(this.#readiness().ready)),
       gaugeOf("tree_connected", flag(known?.handles.tree.session().state === "connected")),
+      gaugeOf("tree_clock_offset_seconds", (known?.handles.tree.clockOffset() ?? 0) / 1000),
       gaugeOf("view_complete", flag(known?.view.complete)),
     ];
   }

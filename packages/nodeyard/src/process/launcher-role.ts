@@ -14,7 +14,9 @@ import {
   imageGauges,
   limitGauges,
   Population,
+  providerGauges,
   type StatsdSample,
+  waitingGauges,
 } from "../metrics/index.ts";
 import { type FileJournal, JOURNAL, Live, openJournal } from "../telemetry/index.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
@@ -121,7 +123,14 @@ export class LauncherRole implements Role {
   }
 
   gauges(): readonly Gauge[] {
-    return [...this.#population.gauges(), ...imageGauges(this.#launcher.view), ...this.#own()];
+    return [
+      ...this.#population.gauges(),
+      ...imageGauges(this.#launcher.view),
+      ...waitingGauges(this.#launcher.view),
+      ...providerGauges(this.#launcher.providers()),
+      gaugeOf("clock_trusted", this.#launcher.clockTrusted ? 1 : 0),
+      ...this.#own(),
+    ];
   }
 
   samples(): readonly StatsdSample[] {

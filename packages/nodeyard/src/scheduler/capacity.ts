@@ -1,7 +1,7 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
+import { MIN_READY } from "@nodeyard/model";
 import { heldBy, quotaKey } from "./gates.ts";
 import { type Nodeset, total } from "./nodeset.ts";
-import { MIN_READY } from "./requests.ts";
 import type { Blocked, Scope, State, Turn } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
 import { unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./usage.ts";

@@ -12,7 +12,6 @@ export {
 } from "./failure-rule.ts";
 export type { Failures } from "./gates.ts";
 export { reduce } from "./reduce.ts";
-export { MIN_READY } from "./requests.ts";
 export { closedBecause, freeSlots, type PlannedSlot, slotLabelOf } from "./slots.ts";
 export { type Standing, standingCodes, standingsOf, standingsOfLabel } from "./standing.ts";
 export { createState, type State } from "./state.ts";

@@ -1,11 +1,10 @@
-import type { NodeState } from "@nodeyard/model";
+import { MIN_READY, type NodeState } from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "../view/index.ts";
 import { quotaFreed } from "./gates.ts";
 import { hostLeft, hostThere, offerHost, onTenantTook } from "./hosts.ts";
 import { indexMaking } from "./launches.ts";
 import { dueAt, forgetDue, noteState } from "./node-due.ts";
 import { oneInstance } from "./nodeset.ts";
-import { MIN_READY } from "./requests.ts";
 import type { State, Turn } from "./state.ts";
 import { zoneKey } from "./usage.ts";
 import { dirtyProvider, wakeForLabels, wakeHeldUp, wakeTenant } from "./waiting.ts";

@@ -1,7 +1,6 @@
-import { offeringKey } from "@nodeyard/model";
+import { MIN_READY, offeringKey } from "@nodeyard/model";
 import { heldBy, keysOf, tries, waitForGate } from "./gates.ts";
 import type { RegisteredPool } from "./registry.ts";
-import { MIN_READY } from "./requests.ts";
 import type { PoolState, State, Turn } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
 import { parkForLabel } from "./waiting.ts";

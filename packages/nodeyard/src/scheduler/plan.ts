@@ -1,10 +1,11 @@
 import { exceeded, type Resources } from "@nodeyard/driver";
+import { MIN_READY } from "@nodeyard/model";
 import { type NoRoom, type OverTenant, overTenant, roomFor } from "./capacity.ts";
 import { missingImage } from "./images.ts";
 import { chooseNodes, inOneZone, total } from "./nodeset.ts";
 import { type ClosedEverywhere, type ClosedOffering, closedFor, maySoon } from "./offerings.ts";
 import type { RegisteredPool } from "./registry.ts";
-import { isInert, MIN_READY } from "./requests.ts";
+import { isInert } from "./requests.ts";
 import type { PoolState, State } from "./state.ts";
 import type { LocalPool, PlannedNode, VerdictCode } from "./types.ts";
 import type { Waiting } from "./waits.ts";

@@ -1,11 +1,9 @@
+import { MIN_READY } from "@nodeyard/model";
 import type { RequestEntry } from "../view/index.ts";
 import { onSlotRequest } from "./slots.ts";
 import { clearVerdict, type State, setVerdict, type Turn } from "./state.ts";
 import { enqueue, stopWaiting, wakeTenant } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
-
-/** What min-ready requests of any launcher carry (docs/contract/launcher.md, "min-ready"). */
-export const MIN_READY = "NodePool:min-ready";
 
 /** After a min-ready request was declined by all, nothing is asked for the label for this long, milliseconds. */
 const DECLINED_MS = 15_000;

@@ -98,6 +98,11 @@ export const durationNames = {
     "call",
     "result",
   ]),
+  "provider.api_call": timed(
+    "Requests to a cloud's API, one for each try; `result` is the HTTP status, or `none`",
+    CALL,
+    ["provider", "operation", "result"],
+  ),
   "builder.build": timed("Image builds, until the command and conversions have ended", BUILD, [
     "image",
     "result",

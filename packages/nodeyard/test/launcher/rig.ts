@@ -93,6 +93,8 @@ export async function startRig(
     readonly knobs?: Partial<FakeKnobs>;
     readonly before?: (tree: Tree) => Promise<void>;
     readonly beforeCloud?: (cloud: FakeCloud) => Promise<void>;
+    /** Something around the fake driver. */
+    readonly around?: (fake: Driver) => Driver;
   } = {},
 ): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-launcher-"));
@@ -102,7 +104,8 @@ export async function startRig(
     random: systemRandom,
     knobs: { ...INSTANT, quota: {}, ...options.knobs },
   });
-  const driver = createFakeDriver({ config: fakeConfig, cloudOf: () => cloud }) as unknown as Driver;
+  const fake = createFakeDriver({ config: fakeConfig, cloudOf: () => cloud }) as unknown as Driver;
+  const driver = options.around?.(fake) ?? fake;
   const log = memoryLog();
   lines = log.lines;
   const counters = new Counters();

@@ -1,12 +1,20 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { nodeStates, paths, requestStates } from "@nodeyard/model";
+import {
+  BREAKERS,
+  failurePath,
+  MIN_READY,
+  nodeStates,
+  offeringKey,
+  paths,
+  requestStates,
+} from "@nodeyard/model";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { type EmbeddedTree, ensurePath, openEmbeddedTree } from "@nodeyard/tree";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Gauge, Population } from "../../src/metrics/index.ts";
+import { type Gauge, Population, waitingGauges } from "../../src/metrics/index.ts";
 import { Counters, memoryLog } from "../../src/telemetry/index.ts";
 import { View } from "../../src/view/index.ts";
 
@@ -84,6 +92,39 @@ describe("nodes and requests in numbers", () => {
     for (const { path } of made) await tree.delete(path);
     await view.resync();
     population.close();
+  });
+
+  test("what waits longest is told by label and provider, and breakers by what they close", async () => {
+    const offering = { provider: "cloud", az: "b", type: "m1|large" };
+    const breaker = failurePath(offeringKey(offering));
+    const records: Readonly<Record<string, object>> = {
+      [`${paths.nodes}/0000000001`]: { state: "deleting", provider: "cloud", type: ["a"], state_time: 200 },
+      [`${paths.nodes}/0000000002`]: { state: "deleting", provider: "cloud", type: ["a"], state_time: 100 },
+      [`${paths.nodes}/0000000003`]: { state: "ready", provider: "cloud", type: ["a"], state_time: 50 },
+      [`${paths.requests}/100-0000000001`]: { state: "pending", node_types: ["a", "b"], created_time: 30 },
+      [`${paths.requests}/100-0000000002`]: { state: "requested", node_types: ["b"], created_time: 20 },
+      [`${paths.requests}/100-0000000003`]: { state: "fulfilled", node_types: ["a"], created_time: 10 },
+      [`${paths.requests}/900-0000000004`]: {
+        state: "requested",
+        node_types: ["b"],
+        requestor: MIN_READY,
+        created_time: 5,
+      },
+      [breaker]: {},
+      [`${breaker}/probe`]: {},
+    };
+    await ensurePath(tree, BREAKERS);
+    for (const [path, record] of Object.entries(records)) await tree.create(path, data(record));
+    await view.resync();
+    expect(waitingGauges(view)).toEqual([
+      { name: "provider_oldest_deleting_timestamp_seconds", labels: { provider: "cloud" }, value: 100 },
+      { name: "label_oldest_request_timestamp_seconds", labels: { label: "b" }, value: 20 },
+      { name: "label_oldest_request_timestamp_seconds", labels: { label: "a" }, value: 30 },
+      { name: "breaker_open", labels: offering, value: 1 },
+    ]);
+    for (const path of Object.keys(records).reverse()) await tree.delete(path);
+    await view.resync();
+    expect(waitingGauges(view)).toEqual([]);
   });
 
   test("after any changes the numbers are those of who counts from scratch", async () => {

@@ -1,12 +1,12 @@
 import type { Driver, Provider, ProviderConfig, Scanner } from "@nodeyard/driver";
 import { backoff, messageOf } from "@nodeyard/runtime";
-import { closeQuietly, inTime, KeyedController } from "../../coordination/index.ts";
+import { closeQuietly, inTime, KeyedController, observeApi } from "../../coordination/index.ts";
 import { BuilderError } from "../errors.ts";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 
 const OPEN_MS = 60_000;
 
-type Handles = Pick<BuilderContext, "clock" | "random" | "log" | "live" | "installation">;
+type Handles = Pick<BuilderContext, "clock" | "random" | "log" | "counters" | "live" | "installation">;
 
 interface Opened extends ImageProvider {
   readonly config: ProviderConfig;
@@ -72,11 +72,12 @@ export class ImageProviders {
   }
 
   async #open(name: string): Promise<void> {
-    const { clock, random, log, installation } = this.#handles;
+    const { clock, random, log, counters, installation } = this.#handles;
     const config = this.#wanted.get(name);
     if (config === undefined || this.#opened.has(name)) return;
     const driver = await this.#driverOf(config.driver);
-    const opening = driver.open(config, { clock, random, log, scan: this.#scan, installation });
+    const observe = observeApi(counters, name);
+    const opening = driver.open(config, { clock, random, log, scan: this.#scan, installation, observe });
     const late = () =>
       new BuilderError("builder.provider_silent", `provider ${name} did not open within ${OPEN_MS} ms`);
     const leave = (tooLate: Provider) => void this.#leave(name, tooLate);

@@ -3,6 +3,7 @@ import {
   decodeNode,
   encodeNode,
   encodeRequest,
+  MIN_READY,
   type NodeRecord,
   newRequest,
   paths,
@@ -10,7 +11,6 @@ import {
 import { hexId, messageOf } from "@nodeyard/runtime";
 import { type Op, orUndefined, TreeError, treeSeconds } from "@nodeyard/tree";
 import { KeyedController, withRoot } from "../../coordination/index.ts";
-import { MIN_READY } from "../../scheduler/index.ts";
 import type { RequestEntry, ViewEvent } from "../../view/index.ts";
 import type { Handles } from "../handles.ts";
 

@@ -14,7 +14,7 @@ import {
   timing,
 } from "@nodeyard/driver";
 import { deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
-import { closeQuietly, inTime } from "../../coordination/index.ts";
+import { closeQuietly, inTime, observeApi } from "../../coordination/index.ts";
 import type { LocalPool, LocalProvider } from "../../scheduler/index.ts";
 import type { Counters } from "../../telemetry/index.ts";
 import { type NodeEntry, poolKey } from "../../view/index.ts";
@@ -71,6 +71,7 @@ export async function openProvider(
     scan: handles.scan,
     installation: handles.installation,
     log: handles.log,
+    observe: observeApi(handles.counters, config.name),
     ...(handles.evidence === undefined ? {} : { evidence: handles.evidence }),
     ...(handles.stateFolder === undefined ? {} : { stateFolder: handles.stateFolder }),
     ...(driver.capabilities.backing && { backings: backingsOf(handles, config.name) }),

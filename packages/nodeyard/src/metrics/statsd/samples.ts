@@ -59,6 +59,8 @@ export const oldKeys: Readonly<Record<string, readonly OldKey[]>> = {
     sent(`${LAUNCH}.provider.{provider}.{az}.{result}`, BOTH, ({ az }) => az !== ""),
     sent(`${LAUNCH}.requestor.{requestor}.{result}`, BOTH, ({ requestor }) => requestor !== ""),
   ],
+  // As openstacksdk sent them where clouds.yaml gave it this prefix.
+  "provider.api_call": [sent("nodepool.task.{provider}.{operation}", BOTH)],
   "builder.build": [sent(`${BUILD}.status.duration`, ["ms"])],
   "builder.upload": [
     sent("nodepool.image_update.{image}.{provider}", BOTH, ({ result }) => result === "ready"),
@@ -96,9 +98,9 @@ function samples(name: string, labels: Labels, value: number, count: number): re
     });
 }
 
-/** A result is a name of the old launcher's, with a level of its own. */
+/** A result is a name of the old launcher's, and an operation one of the old client's, with levels of their own. */
 function partOf(label: string, text: string): string {
-  return label === "result" ? text : keyPart(text);
+  return label === "result" || label === "operation" ? text : keyPart(text);
 }
 
 /** The old name of what came of a launch, and where it failed (docs/contract/operations.md, "Results of launches"). */
