@@ -59,8 +59,10 @@ const labelTable = {
 const bootTable = {
   kernel: text("Kernel on this host that QEMU loads; absolute path.", {
     shown: "the disk's boot sector",
-  }).check(absolute),
-  initrd: text("Initial RAM disk that goes with `kernel`; absolute path.").check(absolute),
+  })
+    .check(absolute)
+    .names("file"),
+  initrd: text("Initial RAM disk that goes with `kernel`; absolute path.").check(absolute).names("file"),
   "kernel-arguments": text("Command line of `kernel`.", { default: "console=ttyS0 root=/dev/vda rw" }).as(
     "arguments",
   ),
@@ -75,7 +77,9 @@ const boot = group(bootTable).map((files, at): BootFiles | null => {
 const fileTable = {
   path: text("Absolute path of the image on this host; it is copied before its first use.", {
     needed: true,
-  }).check(absolute),
+  })
+    .check(absolute)
+    .names("file"),
   format: text("`qcow2` or `raw`; never guessed.", { needed: true }).map(readFormat),
 };
 

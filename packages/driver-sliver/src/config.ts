@@ -40,7 +40,9 @@ const machineTable = {
   user: text("Its control account.", { shown: CONTROL_USER }),
   "identity-file": text(
     "Absolute path of the private key that the control account knows; needed with `host`.",
-  ).check(absolute),
+  )
+    .check(absolute)
+    .names("file"),
   address: text("What clients reach the machine by; each sliver is at a port of it that it publishes.", {
     shown: "`host`; with `socket`: none, and slivers are reached at their own addresses",
   }),
@@ -73,7 +75,9 @@ const table = {
   }),
   "signing-keys": text("Absolute path of the keys that the machines believe (`nodeyard sliverd keys`).", {
     needed: true,
-  }).check(absolute),
+  })
+    .check(absolute)
+    .names("file"),
   epoch: integer("Raise it above another writer's to take its machines over.", { default: 1 }).check(
     wholeFromOne,
   ),

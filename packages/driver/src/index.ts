@@ -15,7 +15,7 @@ export * from "./config/cloud.ts";
 export { commonProvider, launchKeys, loginKeys, poolKeys } from "./config/common-keys.ts";
 export type * from "./config/compiled.ts";
 export * from "./config/driver-config.ts";
-export { type About, Field, type Note } from "./config/field.ts";
+export { type About, Field, type Note, type PathKind } from "./config/field.ts";
 export * from "./config/images.ts";
 export { commonOf, compileLabels, compilePools } from "./config/pools.ts";
 export { type ConfigFinding, Reader } from "./config/reader.ts";

@@ -20,10 +20,16 @@ export interface About {
   readonly needed?: true | "validator" | "loader";
 }
 
+/** What has to be at a path that a key names: a file or a folder that can be read; a work folder can be written, too. */
+export type PathKind = "file" | "folder" | "work-folder";
+
 /** What `config-validate` says of a key that it accepts. */
 export interface Note {
-  /** schema: the old validator would refuse it. effect: it does nothing, so `--strict` fails for it. */
-  readonly source: "schema" | "effect";
+  /**
+   * schema: the old validator would refuse it. effect: it does nothing, so `--strict` fails for it. A kind of path: the message is a path
+   * of this machine, at which `--strict` looks for that.
+   */
+  readonly source: "schema" | "effect" | PathKind;
   readonly path: Path;
   readonly message: string;
 }
@@ -101,6 +107,15 @@ export class Field<T, Name extends string | undefined = undefined> {
   /** The same, and `config-validate` says so. */
   unused(): Field<never, Name> {
     return this.#noted("effect", "has no effect; remove it", () => true).unread();
+  }
+
+  /** Names what has to be on this machine; `each` takes several paths out of one text. */
+  names(kind: PathKind, each = (text: string): readonly string[] => [text]): Field<T, Name> {
+    const notes = (value: unknown, path: Path) => {
+      const named = typeof value === "string" ? each(value).filter((one) => one !== "") : [];
+      return named.map((message) => ({ source: kind, path, message }));
+    };
+    return new Field({ ...this.parts, notes });
   }
 
   #noted(source: Note["source"], message: string, when: (value: unknown) => boolean): Field<T, Name> {

@@ -19,23 +19,16 @@ export class Findings {
     this.#root = root;
   }
 
-  add(severity: Finding["severity"], source: Finding["source"], path: Path, message: string): void {
-    this.addAt(
-      this.#document.locate(path),
-      severity,
-      source,
-      nameOf(path, this.#root),
-      this.#sentence(path, message),
-    );
-  }
-
-  addAt(
-    at: Position,
+  /** `at` where the place is not that of the value: its key stands there twice, or no value could be read. */
+  add(
     severity: Finding["severity"],
     source: Finding["source"],
-    path: string,
-    message: string,
+    steps: Path,
+    said: string,
+    at: Position = this.#document.locate(steps),
   ): void {
+    const path = nameOf(steps, this.#root);
+    const message = this.#sentence(steps, said);
     const key = `${severity} ${source} ${at.line} ${at.column} ${path} ${message}`;
     if (this.#told.has(key)) return;
     this.#told.add(key);

@@ -1,7 +1,13 @@
 export { connectionString } from "./compile/zookeeper.ts";
 export { type ConfigDiff, diffConfig } from "./diff.ts";
 export type { CanarySettings, DiskimageConfig, ImageSettings } from "./diskimage-table.ts";
-export { type ConfigEnvironment, type ConfigFiles, type ReadResult, readConfig } from "./edge/read.ts";
+export {
+  type ConfigEnvironment,
+  type ConfigFiles,
+  pathProblem,
+  type ReadResult,
+  readConfig,
+} from "./edge/read.ts";
 export { ConfigWatch, type WatchOptions } from "./edge/watch.ts";
 export { type ConfigInput, type Loaded, loadConfig } from "./load.ts";
 export { type LabelSettings, top as configurationSection } from "./table.ts";
@@ -11,6 +17,7 @@ export {
   type DriverRegistry,
   type Finding,
   formatFinding,
+  type UninstalledDriver,
   type UploadedImageSettings,
   type UploadSettings,
   type WebappConfig,

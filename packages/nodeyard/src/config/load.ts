@@ -1,6 +1,6 @@
 import { compile } from "./compile/compile.ts";
 import { readSource, type Source } from "./source.ts";
-import { judgeStrictly } from "./strict.ts";
+import { type JudgedProvider, judgeStrictly, type LookAt } from "./strict.ts";
 import type { Config, DriverRegistry, Finding } from "./types.ts";
 
 /** Texts of the files, and what they may refer to. */
@@ -12,6 +12,8 @@ export interface ConfigInput {
   readonly securePath?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drivers: DriverRegistry;
+  /** How to look at the files that the configuration names; without it nobody looks. */
+  readonly lookAt?: LookAt | undefined;
 }
 
 /** What a configuration came to; warnings leave it usable. */
@@ -37,14 +39,16 @@ export function judge(input: ConfigInput): {
   readonly main: Source;
   readonly secure: Source | undefined;
   readonly config: Config | undefined;
+  readonly providers: readonly JudgedProvider[];
 } {
   const main = readSource(input.path, input.text, input.env);
   const secure =
     input.secureText === undefined
       ? undefined
       : readSource(input.securePath ?? "secure file", input.secureText, input.env, { mayBeEmpty: true });
-  judgeStrictly(main, input.drivers);
-  return { main, secure, config: main.raw === undefined ? undefined : compile(main, secure, input.drivers) };
+  const providers = judgeStrictly(main, input.drivers, input.lookAt);
+  const config = main.raw === undefined ? undefined : compile(main, secure, input.drivers);
+  return { main, secure, config, providers };
 }
 
 /** What only the validator rejects does not keep the loader from working. */

@@ -1,10 +1,10 @@
 import { dirname, isAbsolute, join } from "node:path/posix";
 import { type DriverConfig, isMapping, nearest } from "@nodeyard/driver";
 import type { Path } from "./findings.ts";
-import type { DriverRegistry } from "./types.ts";
+import type { DriverRegistry, UninstalledDriver } from "./types.ts";
 
 /** What a provider without `driver:` is for (docs/contract/config.md, "Providers and drivers"). */
-const DEFAULT_DRIVER = "openstack";
+export const DEFAULT_DRIVER = "openstack";
 /** Rule 2: a provider whose name starts so is always this driver's. */
 const FAKE = "fake";
 
@@ -17,7 +17,7 @@ export type Resolved =
       readonly name: string;
       /** What the registry knows it by: paths start from the file's folder no more. */
       readonly driver: string;
-      readonly config: DriverConfig;
+      readonly config: DriverConfig | UninstalledDriver;
     }
   /** Named, but nothing can be said about its keys. */
   | undefined;
@@ -63,10 +63,9 @@ export function resolveProvider(
     report.both([...path, "driver"], config.trouble);
     return undefined;
   }
-  if (config === "known-but-not-built") {
+  if (!("load" in config)) {
     const message = `needs driver ${driver}, which this version of Nodeyard does not have; remove the provider, or leave it to a launcher that has it`;
     report.load([...path, ...("driver" in value ? ["driver"] : [])], message);
-    return undefined;
   }
   return { raw: value, path, name: value.name, driver, config };
 }

@@ -4,6 +4,8 @@ import { SourceDocument } from "./yaml/document.ts";
 import { plain, valuesOf } from "./yaml/values.ts";
 
 const PREFIX = "NODEPOOL_";
+/** What YAML 1.1 has no place for (section 5.1), which the old readers refuse. */
+const UNACCEPTABLE = /[^\t\n\r\x20-\x7E\x85\xA0-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
 
 /** A file after substitution and parsing. */
 export interface Source {
@@ -23,20 +25,27 @@ export function readSource(
 ): Source {
   const filled = substitute(text, env);
   const document = new SourceDocument(filled);
-  const { value, problems } = valuesOf(document);
+  const { value, problems, notes } = valuesOf(document);
   const findings = new Findings(file, document, value);
   for (const { name, offset } of leftovers(filled)) {
     const message = `%(${name}) stays as it is, because the environment has no ${name}; set it`;
-    findings.addAt(document.at(offset), "warning", "syntax", "", message);
+    findings.add("warning", "syntax", [], message, document.at(offset));
   }
   const wrong = [...document.problems, ...problems];
-  for (const { message, ...at } of wrong) findings.addAt(at, "error", "syntax", "", oneLine(message));
+  const odd = filled.search(UNACCEPTABLE);
+  if (odd >= 0) {
+    const code = filled.codePointAt(odd)!.toString(16).toUpperCase().padStart(4, "0");
+    const message = `the character U+${code} is not allowed in YAML; remove it, or write it as an escape in double quotes`;
+    wrong.push({ ...document.at(odd), message });
+  }
+  for (const { message, ...at } of wrong) findings.add("error", "syntax", [], oneLine(message), at);
+  for (const { path, message, ...at } of notes) findings.add("warning", "effect", path, message, at);
   const none = { findings, strict: undefined, raw: undefined };
   if (wrong.length > 0) return none;
   if (value === null && options.mayBeEmpty) return { findings, strict: {}, raw: {} };
   if (!isMapping(value)) {
     const what = value === null ? "the file is empty" : "the file is not a mapping";
-    findings.addAt(document.at(0), "error", "syntax", "", `${what}; write keys and values, at least {}`);
+    findings.add("error", "syntax", [], `${what}; write keys and values, at least {}`, document.at(0));
     return none;
   }
   return { findings, strict: value, raw: plain(value) as Record<string, unknown> };

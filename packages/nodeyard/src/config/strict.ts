@@ -1,41 +1,82 @@
-import type { Note } from "@nodeyard/driver";
+import { isMapping, type Note, type PathKind } from "@nodeyard/driver";
 import type { ZodType } from "zod";
 import { issuesOf, type Path } from "./findings.ts";
-import { resolveProvider } from "./providers.ts";
+import { DEFAULT_DRIVER, resolveProvider } from "./providers.ts";
+import { checkReferences, labelsIn, namesIn } from "./references.ts";
 import type { Source } from "./source.ts";
 import { top } from "./table.ts";
 import type { DriverRegistry } from "./types.ts";
 
 type Raw = Readonly<Record<string, unknown>>;
 
+/** A provider with a name, and whether this installation has its driver. */
+export interface JudgedProvider {
+  readonly name: string;
+  readonly driver: string;
+  readonly isServed: boolean;
+  /** Names that its pools give. */
+  readonly labels: readonly string[];
+}
+
+/** What is wrong with a path of this machine, as the end of a sentence about it; undefined: nothing. */
+export type LookAt = (kind: PathKind, path: string) => string | undefined;
+
 /**
  * The validator (docs/contract/config.md, "Validator and loader"), all problems at once. What is documented and works, though
- * Nodepool's validator rejects it, is a warning.
+ * Nodepool's validator rejects it, is a warning. Without `lookAt` nothing is said of files that the configuration names.
  */
-export function judgeStrictly({ strict, findings }: Source, drivers: DriverRegistry): void {
-  if (strict === undefined) return;
+export function judgeStrictly(
+  { strict, findings }: Source,
+  drivers: DriverRegistry,
+  lookAt?: LookAt,
+): readonly JudgedProvider[] {
+  if (strict === undefined) return [];
   const judge = (schema: ZodType, notes: readonly Note[], value: unknown, at: Path) => {
     const { error } = schema.safeParse(value);
     for (const { path, message } of error === undefined ? [] : issuesOf(error))
       findings.add("error", "schema", [...at, ...path], message);
-    for (const { source, path, message } of notes) findings.add("warning", source, [...at, ...path], message);
+    for (const { source, path, message } of notes) {
+      if (source === "schema" || source === "effect") {
+        findings.add("warning", source, [...at, ...path], message);
+        continue;
+      }
+      const problem = lookAt?.(source, message);
+      if (problem !== undefined)
+        findings.add("error", "machine", [...at, ...path], `names ${message}, which ${problem}`);
+    }
   };
   judge(top.schema, top.notes(strict), strict, []);
   crossCheck(strict, findings);
+  const names = namesIn(strict);
   const providers = Array.isArray(strict.providers) ? strict.providers : [];
-  providers.forEach((value, index) => {
+  return providers.flatMap((value: unknown, index): readonly JudgedProvider[] => {
     const resolved = resolveProvider(value, index, drivers, findings.file, {
       both: (path, message) => findings.add("error", "schema", path, message),
       load: () => {},
       warn: () => {},
     });
-    if (resolved === undefined) return;
-    const { raw, path, config } = resolved;
+    if (resolved === undefined) {
+      const { name, driver } = isMapping(value) ? value : {};
+      if (!isMapping(value) || typeof name !== "string") return [];
+      return [
+        {
+          name,
+          driver: typeof driver === "string" ? driver : "unknown",
+          isServed: false,
+          labels: labelsIn(value),
+        },
+      ];
+    }
+    const { raw, path, driver, config } = resolved;
     judge(config.schema, config.notes(raw), raw, path);
+    // The driver's own loader does it elsewhere; Nodepool's validator knows the references of its first driver only.
+    const source = driver === DEFAULT_DRIVER ? "schema" : "load";
+    if (source === "schema" || !("load" in config)) checkReferences(raw, path, names, source, findings);
+    return [{ name: resolved.name, driver, isServed: "load" in config, labels: labelsIn(raw) }];
   });
 }
 
-/** Names and parents of diskimages (docs/contract/config.md, "Cross checks"); the other checks belong to drivers. */
+/** Names and parents of diskimages (docs/contract/config.md, "Cross checks"). */
 function crossCheck(strict: Raw, findings: Source["findings"]): void {
   const images = Array.isArray(strict.diskimages) ? (strict.diskimages as readonly (Raw | null)[]) : [];
   const names = new Set<unknown>();

@@ -43,9 +43,9 @@ const zookeeperTable = {
   "zookeeper-servers": entries(server, "The ensemble.", { nullable: true }),
   "zookeeper-tls": inner(
     section({
-      cert: text("PEM file of the client's certificate."),
-      key: text("PEM file of its key."),
-      ca: text("PEM file of the authority that signed the servers'."),
+      cert: text("PEM file of the client's certificate.").names("file"),
+      key: text("PEM file of its key.").names("file"),
+      ca: text("PEM file of the authority that signed the servers'.").names("file"),
     }),
     "All three, or the connection is plain TCP.",
   ),
@@ -88,8 +88,8 @@ const topTable = {
     "Where `nodeyard launcher` serves lists, health and metrics by HTTP; `nodeyard up` does so by TCP only where this stands.",
   ).map((webapp, at, key) => ({ ...webapp, isNamed: at.has(key) })),
   builder: group({
-    "elements-dir": folder("Where build elements are looked for."),
-    "images-dir": folder("Where built images are kept; the builder needs it."),
+    "elements-dir": folder("Where build elements are looked for.").names("folder", (dirs) => dirs.split(":")),
+    "images-dir": folder("Where built images are kept; the builder needs it.").names("work-folder"),
     "build-log-dir": text("Where logs of builds go.", { default: "/var/log/nodepool/builds" })
       .as("logDir")
       .map((path) => path || "/var/log/nodepool/builds"),

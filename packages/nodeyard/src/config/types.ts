@@ -1,4 +1,4 @@
-import type { DriverConfig, ProviderConfig, Resources } from "@nodeyard/driver";
+import type { DriverConfig, ProviderConfig, Reader, Resources } from "@nodeyard/driver";
 import type { DiskimageConfig, ImageSettings } from "./diskimage-table.ts";
 import type { LabelSettings, Top } from "./table.ts";
 
@@ -55,10 +55,16 @@ export interface UploadedImageSettings {
   readonly own: Readonly<Record<string, unknown>>;
 }
 
+/** The keys of a driver of which nothing else is here: its providers are judged, and not served. */
+export type UninstalledDriver = Pick<DriverConfig, "schema" | "notes"> & {
+  /** What the loader of the old launcher says of them. */
+  read(at: Reader): unknown;
+};
+
 /** Drivers by the value of `driver:`; relative paths are relative to where the process runs. */
 export interface DriverRegistry {
   /** `trouble`: it is there and cannot be used, or could never be; one sentence that names it. Throws nothing. */
-  get(name: string): DriverConfig | { readonly trouble: string } | "known-but-not-built" | undefined;
+  get(name: string): DriverConfig | UninstalledDriver | { readonly trouble: string } | undefined;
   /** Names that `get` has a driver for, for messages. */
   names(): readonly string[];
 }
@@ -68,9 +74,9 @@ export interface Finding {
   readonly severity: "error" | "warning";
   /**
    * syntax: no value could be read. schema: the validator. load: the loader. effect: accepted by
-   * both, and without effect.
+   * both, and without effect, or not as it is written. machine: a file that this machine lacks.
    */
-  readonly source: "syntax" | "schema" | "load" | "effect";
+  readonly source: "syntax" | "schema" | "load" | "effect" | "machine";
   readonly file: string;
   /** From 1. */
   readonly line: number;

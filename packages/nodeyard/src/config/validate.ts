@@ -1,10 +1,17 @@
 import { type ConfigInput, judge, sorted, withoutEchoes } from "./load.ts";
+import type { JudgedProvider } from "./strict.ts";
 import type { Finding } from "./types.ts";
 
 /** What `config-validate` says; exit code 1 if a finding is an error. */
 export interface ValidationResult {
   readonly exitCode: 0 | 1;
   readonly findings: readonly Finding[];
+  /** Whether a launcher of this installation can work with the file. */
+  readonly isLoadable: boolean;
+  /** In the order of the file, without those that have no name. */
+  readonly providers: readonly JudgedProvider[];
+  /** Labels of the top level that only providers without a driver offer. */
+  readonly lostLabels: readonly string[];
 }
 
 /**
@@ -13,12 +20,29 @@ export interface ValidationResult {
  */
 export function validateConfig(input: ConfigInput & { readonly strict?: boolean }): ValidationResult {
   const { secureText: _text, securePath: _path, ...mainOnly } = input;
-  const { main } = judge(mainOnly);
+  const { main, config, providers: judged } = judge(mainOnly);
   const findings = main.findings.all.map((finding): Finding => {
     if (finding.source === "syntax" || finding.source === "schema") return finding;
     const fails = input.strict === true && (finding.severity === "error" || finding.source === "effect");
     return { ...finding, severity: fails ? "error" : "warning" };
   });
   const failed = findings.some(({ severity }) => severity === "error");
-  return { exitCode: failed ? 1 : 0, findings: sorted(withoutEchoes(findings)) };
+  const providers = judged.map((provider): JudgedProvider => {
+    const pools = config?.providers.find(({ name }) => name === provider.name)?.pools ?? [];
+    return provider.isServed
+      ? { ...provider, labels: pools.flatMap((pool) => [...pool.labels.keys()]) }
+      : provider;
+  });
+  const labelsOf = (isServed: boolean) =>
+    new Set(providers.filter((provider) => provider.isServed === isServed).flatMap(({ labels }) => labels));
+  const kept = labelsOf(true);
+  return {
+    exitCode: failed ? 1 : 0,
+    findings: sorted(withoutEchoes(findings)),
+    isLoadable: main.findings.all.every(
+      ({ severity, source }) => severity !== "error" || source === "schema" || source === "machine",
+    ),
+    providers,
+    lostLabels: [...labelsOf(false)].filter((label) => !kept.has(label)),
+  };
 }

@@ -1,6 +1,6 @@
-import { type Driver, driverProblem } from "@nodeyard/driver";
+import { type Driver, driverProblem, MAPPING } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
-import type { DriverRegistry } from "../config/index.ts";
+import type { DriverRegistry, UninstalledDriver } from "../config/index.ts";
 import { guarded } from "./driver-guard.ts";
 import { ProcessError } from "./errors.ts";
 
@@ -31,16 +31,12 @@ function driverSource(value: string): DriverSource | undefined {
 const SPELLING =
   'a driver is named by its name, by npm:PACKAGE, or by a path that starts with "./", "../" or "/"';
 
-/** Drivers of the old launcher that have no package yet. A file that names one is not wrong. */
-const NOT_BUILT: ReadonlySet<string> = new Set([
-  "aws",
-  "azure",
-  "gce",
-  "ibmvpc",
-  "kubernetes",
-  "openshift",
-  "openshiftpods",
-]);
+/** Drivers of Nodepool that have no package yet. A file that names one is not wrong. */
+const NOT_BUILT = ["aws", "azure", "gce", "ibmvpc", "kubernetes", "openshift", "openshiftpods"] as const;
+/** The keys of each, for the validator. */
+export type UninstalledDrivers = Readonly<Record<(typeof NOT_BUILT)[number], UninstalledDriver>>;
+/** A launcher refuses the file whatever keys such a provider has. */
+const ANY_KEYS: UninstalledDriver = { schema: MAPPING, notes: () => [], read: () => undefined };
 const SHIPPED = ["static", "fake", "openstack", "qemu", "sliver", "metastatic"] as const;
 /** Drivers of which a package has more than one. */
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
@@ -56,10 +52,12 @@ export type LoadModule = (specifier: string) => unknown;
  */
 export class Drivers implements DriverRegistry {
   readonly #load: LoadModule;
+  readonly #uninstalled: UninstalledDrivers | undefined;
   readonly #loaded = new Map<string, Driver>();
 
-  constructor(load: LoadModule) {
+  constructor(load: LoadModule, uninstalled?: UninstalledDrivers) {
     this.#load = load;
+    this.#uninstalled = uninstalled;
   }
 
   /** For the configuration: what is not installed is unknown there, and the file's place is named. */
@@ -68,8 +66,10 @@ export class Drivers implements DriverRegistry {
       return this.driver(value).config;
     } catch (error) {
       if (!(error instanceof ProcessError)) throw error;
-      if (NOT_BUILT.has(value) && error.code === "process.driver_missing") return "known-but-not-built";
-      const unknown = error.code === "process.driver_missing" && !/[/:]/.test(value);
+      const isMissing = error.code === "process.driver_missing";
+      const known = NOT_BUILT.find((name) => name === value);
+      if (isMissing && known !== undefined) return this.#uninstalled?.[known] ?? ANY_KEYS;
+      const unknown = isMissing && !/[/:]/.test(value);
       return unknown ? undefined : { trouble: error.message };
     }
   }

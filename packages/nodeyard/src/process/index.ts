@@ -7,7 +7,7 @@ export { loadModule } from "./edge/load-module.ts";
 export { runSliverd, SLIVERD_FLAGS, sliverdProgram } from "./edge/run-sliverd.ts";
 export { ConfigRefused, ProcessError } from "./errors.ts";
 export { type FrontWish, HTTP_SOCKET } from "./front.ts";
-export { openConfig } from "./open-config.ts";
+export { openConfig, validatorDrivers } from "./open-config.ts";
 export { DEFAULT_CONFIG, openTree, type TreeLocation } from "./open-tree.ts";
 export { surveyImages, surveyLeaks } from "./surveys.ts";
 export { GRACE_MS, STOP_MS, type Stoppable, untilStopped } from "./until-stopped.ts";

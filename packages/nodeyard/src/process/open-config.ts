@@ -25,13 +25,21 @@ export async function openConfig(
   const read = await readConfig(files, { env, drivers });
   if ("unreadable" in read) {
     const { message, ...finding } = read.unreadable;
-    const remedy =
+    const other =
       finding.file === files.path ? "the configuration with -c FILE" : "the secure file with -s FILE";
-    throw new ConfigRefused([{ ...finding, message: `${message}; name ${remedy}` }]);
+    // A file that is there and is not UTF-8 has its remedy in the message.
+    const remedy = message.includes("; ") ? "" : `; name ${other}`;
+    throw new ConfigRefused([{ ...finding, message: message + remedy }]);
   }
   const { config, findings } = loadConfig(read.input);
   if (config === undefined) throw new ConfigRefused(findings);
   return { config, warnings: findings };
+}
+
+/** Drivers for a validator: it also judges providers of drivers that are not installed, by tables that no daemon loads. */
+export async function validatorDrivers(): Promise<Drivers> {
+  const { uninstalled } = await import("./uninstalled/index.ts");
+  return new Drivers(loadModule, uninstalled);
 }
 
 export function logFindings(log: Log, findings: readonly Finding[]): void {

@@ -1,4 +1,5 @@
-import { symlinkSync } from "node:fs";
+import { symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/index.ts";
 import { systemMachine } from "../../src/machine/index.ts";
@@ -136,8 +137,9 @@ describe("config-validate", () => {
     const { code, out, err } = await validate("--strict");
     expect([code, out]).toEqual([0, ""]);
     expect(err).toMatch(
-      /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO nodepool\.cmd\.config_validator: validating .*nodepool\.yaml\n$/,
+      /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO nodepool\.cmd\.config_validator: validating .*nodepool\.yaml\n/,
     );
+    expect(err).toMatch(/config_validator: providers with an installed driver: .*\(fake\)\n.*: valid\n$/);
   });
   test("every error of a bad file: 1", async () => {
     site.write(`${fakeConfig()}    bogus: 1\nunheard-of: 2\n`);
@@ -151,7 +153,58 @@ describe("config-validate", () => {
     site.write(fakeConfig().replace("  - {name: large, min-ready: 0}\n", ""));
     expect((await validate()).code).toBe(0);
     expect((await validate()).err).toContain(" WARNING ");
-    expect((await validate("--strict")).code).toBe(1);
+    expect((await validate()).err).toMatch(
+      /: valid for Nodepool's validator, but no launcher here can load it;.*\n$/,
+    );
+    const strict = await validate("--strict");
+    expect(strict.code).toBe(1);
+    expect(strict.err).toMatch(/: not valid: \d+ errors?\n$/);
+  });
+  test("what it comes to, for programs: providers without a driver, and the labels that go with them", async () => {
+    site.write(`${fakeConfig().replace("labels:\n", "labels:\n  - {name: cloudy, min-ready: 0}\n")}
+  - name: ec2
+    driver: aws
+    region-name: r
+    cloud-images: [{name: i, username: u, image-id: x}]
+    pools: [{name: p, labels: [{name: cloudy, cloud-image: i, key-name: k}, {name: large, cloud-image: i, key-name: k}]}]
+`);
+    const { code, out } = await validate("--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      valid: true,
+      loadable: false,
+      errors: 0,
+      warnings: 1,
+      providers: [
+        { driver: "fake", installed: true, labels: expect.arrayContaining(["large"]) },
+        { name: "ec2", driver: "aws", installed: false, labels: ["cloudy", "large"] },
+      ],
+      lost_labels: ["cloudy"],
+      findings: [{ severity: "warning", source: "load", path: expect.stringContaining('"ec2": driver') }],
+    });
+  });
+  test("files that the configuration names, and this machine lacks, only with --strict", async () => {
+    const { folder } = site;
+    writeFileSync(join(folder, "cert.pem"), "");
+    site.write(
+      `${fakeConfig()}zookeeper-tls: {cert: ${folder}/cert.pem, key: ${folder}/key.pem, ca: ${folder}}\nimages-dir: ${folder}/images\n`,
+    );
+    expect((await validate()).code).toBe(0);
+    const { code, err } = await validate("--strict");
+    expect(code).toBe(1);
+    expect(err).not.toContain("cert.pem");
+    const missing = "which does not exist on this machine; create it, or correct the path\n";
+    expect(err).toContain(`zookeeper-tls.key: names ${folder}/key.pem, ${missing}`);
+    expect(err).toContain(`zookeeper-tls.ca: names ${folder}, which is a folder; write the path of a file\n`);
+    expect(err).toContain(`images-dir: names ${folder}/images, ${missing}`);
+  });
+  test("bytes that are not UTF-8: 1, with the line, and no daemon starts on them", async () => {
+    writeFileSync(site.config, Buffer.from("labels:\n  - name: caf\xe9\n", "latin1"));
+    const said = `${site.config}:2:1: the file has bytes in this line that are not UTF-8; save it as UTF-8\n`;
+    const { code, err } = await validate();
+    expect(code).toBe(1);
+    expect(err).toContain(`ERROR nodepool.cmd.config_validator: ${said}`);
+    expect(await failure("-c", site.config, "up")).toMatchObject({ code: 1, line: said.trimEnd() });
   });
   test("a file that is not there: 1", async () => {
     const { code, err } = await run("-c", "/no/such.yaml", "config-validate");

@@ -9,6 +9,7 @@ const keys = (
   "priority cloud diskimage capacity meta constructor __proto__"
 ).split(" ");
 const scalar = fc.constantFrom(
+  1e20,
   ...["a", "fake", "static", "fake-x", "1.5", "", "/x", "a b"],
   ...[1, -1, 1.5, true, null],
 );
@@ -20,7 +21,7 @@ const { tree } = fc.letrec((tie) => ({
 const mapping = fc.dictionary(fc.constantFrom(...keys), tree, { maxKeys: 8 });
 const provider = fc.record({
   name: fc.constant("s"),
-  driver: fc.oneof({ weight: 9, arbitrary: fc.constantFrom("static", "fake") }, tree),
+  driver: fc.oneof({ weight: 9, arbitrary: fc.constantFrom("static", "fake", "azure", "kubernetes") }, tree),
   pools: fc.array(mapping, { maxLength: 2 }),
   diskimages: fc.constantFrom([], [{ name: "i", meta: { a: {} } }], null),
   "cloud-images": tree,

@@ -1,24 +1,29 @@
 import type { DriverConfig } from "@nodeyard/driver";
 import { fakeConfig } from "@nodeyard/driver-fake";
+import { openstackConfig } from "@nodeyard/driver-openstack";
 import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
 import { staticConfig } from "@nodeyard/driver-static";
 import {
   type Config,
+  type ConfigInput,
   type DriverRegistry,
   formatFinding,
   loadConfig,
   validateConfig,
 } from "../../src/config/index.ts";
+import { validatorDrivers } from "../../src/process/index.ts";
 
 const built: Readonly<Record<string, DriverConfig>> = {
   fake: fakeConfig as DriverConfig,
   static: staticConfig as DriverConfig,
+  openstack: openstackConfig as DriverConfig,
   metastatic: metastaticDriver.config as DriverConfig,
 };
-const planned = new Set(["openstack", "aws", "azure", "gce", "kubernetes"]);
+const uninstalled = new Set(["aws", "azure", "gce", "ibmvpc", "kubernetes", "openshift", "openshiftpods"]);
+const registry = await validatorDrivers();
 
 export const drivers: DriverRegistry = {
-  get: (name) => built[name] ?? (planned.has(name) ? "known-but-not-built" : undefined),
+  get: (name) => built[name] ?? (uninstalled.has(name) ? registry.get(name) : undefined),
   names: () => Object.keys(built),
 };
 
@@ -33,8 +38,8 @@ export function exitCode(
   return validateConfig({ text, path: "n.yaml", env, drivers, strict }).exitCode;
 }
 
-export function verdict(text: string, strict = false): string[] {
-  return validateConfig({ text, path: "n.yaml", env: {}, drivers, strict }).findings.map(told);
+export function verdict(text: string, strict = false, lookAt?: ConfigInput["lookAt"]): string[] {
+  return validateConfig({ text, path: "n.yaml", env: {}, drivers, strict, lookAt }).findings.map(told);
 }
 
 export function load(

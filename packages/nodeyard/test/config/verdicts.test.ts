@@ -63,6 +63,12 @@ describe("both verdicts", () => {
       0,
     ],
     ["fake knob misspelled", "providers: [{name: fake-x, cloud: c, fake: {latencies: 1}}]", 1],
+    ["a character that YAML has no place for", 'labels: [{name: "a\u0007"}]', 1],
+    ["openstack: all references lead somewhere", openstack("a", "i", "i"), 0],
+    ["C1: openstack, a diskimage of the provider", openstack("a", "nope", "i"), 1],
+    ["C2: openstack, a label of a pool", openstack("nope", "i", "i"), 1],
+    ["C3: openstack, the diskimage of a label", openstack("a", "i", "nope"), 1],
+    ["C1 to C3 are for openstack only", openstack("nope", "nope", "nope", "fake"), 0],
     ["rate as text", "providers: [{name: fake-x, cloud: c, rate: '0.5'}]", 0],
     ["rate as words", "providers: [{name: fake-x, cloud: c, rate: slow}]", 1],
   ])("%s", (_name, text, code) => {
@@ -115,15 +121,61 @@ describe("both verdicts", () => {
     expect(load(text).config).toBeDefined();
   });
 
+  it("a key that stands twice is a warning at the one that does not count, and fails under --strict", () => {
+    const text = "labels:\n  - name: a\n    min-ready: 1\n    min-ready: 2\n";
+    const said =
+      "n.yaml:3:5: labels[0].min-ready: has no effect, because the same key in line 4 counts; remove one of the two";
+    expect(verdict(text)).toEqual([`warning ${said}`]);
+    expect(exitCode(text)).toBe(0);
+    expect(verdict(text, true)).toEqual([`error ${said}`]);
+    expect(loaded(text).labels.get("a")?.minReady).toBe(2);
+    expect(load(text).warnings).toEqual([said]);
+  });
+
+  it("a number that cannot be kept as it is written fails under --strict", () => {
+    const text = "labels: [{name: a, min-ready: 99999999999999999999}]";
+    expect(exitCode(text)).toBe(0);
+    expect(verdict(text, true)).toEqual([
+      "error n.yaml:1:31: labels[0].min-ready: is 99999999999999999999, which is read as 100000000000000000000; write at most 9007199254740991",
+    ]);
+    expect(load(text).config).toBeDefined();
+  });
+
+  it("looks at the files that are named, when somebody looks, and says where they are named", () => {
+    const text = `zookeeper-tls: {cert: c.pem, key: k.pem, ca: a.pem}
+images-dir: /images
+elements-dir: /one:/two`;
+    const seen: string[] = [];
+    const look = (kind: string, path: string) => {
+      seen.push(`${kind} ${path}`);
+      return path === "k.pem" || path === "/two" ? "is not there; make it" : undefined;
+    };
+    expect(verdict(text, true)).toEqual([]);
+    expect(verdict(text, true, look)).toEqual([
+      "error n.yaml:1:30: zookeeper-tls.key: names k.pem, which is not there; make it",
+      "error n.yaml:3:1: elements-dir: names /two, which is not there; make it",
+    ]);
+    expect(seen).toEqual([
+      "file c.pem",
+      "file k.pem",
+      "file a.pem",
+      "folder /one",
+      "folder /two",
+      "work-folder /images",
+    ]);
+  });
+
   it("drivers of the old product that are not built keep the loader out with one line", () => {
-    const text = "providers:\n  - name: ec2\n    driver: aws\n    pools: []\n";
+    const text = "providers:\n  - name: ec2\n    driver: aws\n    region-name: r\n    pools: []\n";
     expect(exitCode(text)).toBe(0);
     expect(exitCode(text, { strict: true })).toBe(1);
     expect(load(text).errors).toHaveLength(1);
     expect(load(text).errors[0]).toContain(
       'n.yaml:3:5: providers[0] "ec2": driver: needs driver aws, which this version',
     );
-    expect(load("providers: [{name: a}]").errors[0]).toContain("needs driver openstack");
+    expect(verdict("providers: [{name: a}]")).toEqual([
+      expect.stringContaining('providers[0] "a": cloud: is missing'),
+    ]);
     expect(load("providers: [{name: a, driver: statik}]").errors[0]).toContain("did you mean static?");
   });
 });
@@ -161,6 +213,17 @@ describe("messages", () => {
     ]);
   });
 });
+
+function openstack(label: string, listed: string, image: string, driver = "openstack"): string {
+  return `labels: [{name: a}]
+diskimages: [{name: i}]
+providers:
+  - name: p
+    driver: ${driver}
+    cloud: c
+    diskimages: [{name: ${listed}}]
+    pools: [{name: main, labels: [{name: ${label}, diskimage: ${image}, min-ram: 1}]}]`;
+}
 
 function fakeLabel(keys: string): string {
   return `labels: [{name: a}]

@@ -90,6 +90,29 @@ describe("YAML 1.1", () => {
     });
   });
 
+  it("notes a key that a later one replaces, and a number that is rounded, where they stand", () => {
+    const { notes, value } = valuesOf(
+      new SourceDocument(
+        "a: {b: 1, <<: {b: 3}, b: 2}\nc:\n  - 99999999999999999999\n  - -9007199254740991\n",
+      ),
+    );
+    expect(notes).toMatchObject([
+      { line: 1, column: 5, path: ["a", "b"], message: expect.stringContaining("line 1 counts") },
+      { line: 3, column: 5, path: ["c", 0], message: expect.stringContaining("99999999999999999999") },
+    ]);
+    expect(JSON.parse(JSON.stringify(value))).toEqual({ a: { b: 2 }, c: [1e20, -9007199254740991] });
+  });
+
+  it("lets a mapping merge itself, as the old reader does, and finds places in it", () => {
+    const { value, problems } = read("a: &a {<<: [*a, *a], b: 1}");
+    expect(problems).toEqual([]);
+    expect(JSON.parse(JSON.stringify(value))).toEqual({ a: { b: 1 } });
+    expect(new SourceDocument("a: &a {<<: [*a, *a], b: 1}").locate(["a", "missing"])).toEqual({
+      line: 1,
+      column: 1,
+    });
+  });
+
   it("does not let aliases of aliases grow without end", () => {
     const rows = Array.from(
       { length: 12 },

@@ -1,39 +1,93 @@
 import type { Command } from "commander";
-import { type Finding, formatFinding, readConfig, validateConfig } from "../../config/index.ts";
+import {
+  type Finding,
+  formatFinding,
+  pathProblem,
+  readConfig,
+  type ValidationResult,
+  validateConfig,
+} from "../../config/index.ts";
 import { plain } from "../../listing/index.ts";
-import { DEFAULT_CONFIG, Drivers, loadModule } from "../../process/index.ts";
+import { DEFAULT_CONFIG, validatorDrivers } from "../../process/index.ts";
 import { CommandFailed } from "../errors.ts";
 import type { Session } from "../session.ts";
 
 /** The old command's logger: scripts look for it. */
 const LOGGER = "nodepool.cmd.config_validator";
 
+interface ValidateOptions {
+  readonly strict?: boolean;
+  readonly json?: boolean;
+}
+
 export function defineConfigValidate(command: Command, session: Session): void {
   command
     .option(
       "--strict",
-      "also fail for what keeps a launcher from loading the file, and for keys without effect",
+      "also fail for what keeps a launcher from loading the file, for keys without effect, and for files that this machine lacks",
     )
-    .action(({ strict }: { readonly strict?: boolean }) => validate(session, strict === true));
+    .option("--json", "an object on stdout: the verdict, findings, providers and lost labels")
+    .action((options: ValidateOptions) => validate(session, options));
 }
 
 /** Contacts nothing, and does not read the secure file, like the old command (docs/contract/config.md, "Running config-validate"). */
-async function validate({ io, machine, options }: Session, strict: boolean): Promise<void> {
+async function validate(
+  { io, machine, options }: Session,
+  { strict = false, json }: ValidateOptions,
+): Promise<void> {
   const path = options().config ?? DEFAULT_CONFIG;
   const say = (level: string, text: string) =>
     io.err(`${timestamp(machine.clock.now())} ${level} ${LOGGER}: ${plain(text)}\n`);
   say("INFO", `validating ${path}`);
-  const read = await readConfig({ path }, { env: machine.env, drivers: new Drivers(loadModule) });
-  const result =
+  const read = await readConfig({ path }, { env: machine.env, drivers: await validatorDrivers() });
+  const result: ValidationResult =
     "unreadable" in read
-      ? { exitCode: 1, findings: [read.unreadable] }
-      : validateConfig({ ...read.input, strict });
+      ? { exitCode: 1, findings: [read.unreadable], isLoadable: false, providers: [], lostLabels: [] }
+      : validateConfig({ ...read.input, strict, lookAt: strict ? pathProblem : undefined });
   for (const finding of result.findings) say(levelOf(finding), formatFinding(finding));
+  for (const line of summaryOf(result)) say("INFO", line);
+  if (json === true) io.out(`${JSON.stringify(jsonOf(path, result), null, 2)}\n`);
   if (result.exitCode !== 0) throw new CommandFailed(result.exitCode);
 }
 
 function levelOf({ severity }: Finding): string {
   return severity === "error" ? "ERROR" : "WARNING";
+}
+
+function summaryOf({ exitCode, findings, isLoadable, providers, lostLabels }: ValidationResult): string[] {
+  const list = (isServed: boolean) =>
+    providers.flatMap(({ name, driver, ...of }) => (of.isServed === isServed ? [`${name} (${driver})`] : []));
+  const [served, unserved] = [list(true), list(false)];
+  return [
+    ...(served.length > 0 ? [`providers with an installed driver: ${served.join(", ")}`] : []),
+    ...(unserved.length > 0 ? [`providers whose driver is not installed: ${unserved.join(", ")}`] : []),
+    ...(lostLabels.length > 0 ? [`labels that only those offer: ${lostLabels.join(", ")}`] : []),
+    verdictOf(exitCode, findings, isLoadable),
+  ];
+}
+
+function verdictOf(exitCode: number, findings: readonly Finding[], isLoadable: boolean): string {
+  const errors = count(findings, "error");
+  if (exitCode !== 0) return `not valid: ${errors} ${errors === 1 ? "error" : "errors"}`;
+  if (isLoadable) return "valid";
+  return "valid for Nodepool's validator, but no launcher here can load it; --strict fails for that";
+}
+
+function jsonOf(file: string, { exitCode, findings, isLoadable, providers, lostLabels }: ValidationResult) {
+  return {
+    file,
+    valid: exitCode === 0,
+    loadable: isLoadable,
+    errors: count(findings, "error"),
+    warnings: count(findings, "warning"),
+    providers: providers.map(({ isServed, ...provider }) => ({ ...provider, installed: isServed })),
+    lost_labels: lostLabels,
+    findings,
+  };
+}
+
+function count(findings: readonly Finding[], severity: Finding["severity"]): number {
+  return findings.filter((finding) => finding.severity === severity).length;
 }
 
 /** Local time as Python's logging writes it: `2026-01-31 10:00:00,123`. */

@@ -1,4 +1,4 @@
-import type { LoadContext, ProviderConfig, Reader } from "@nodeyard/driver";
+import { type LoadContext, type ProviderConfig, Reader } from "@nodeyard/driver";
 import type { DiskimageConfig } from "../diskimage-table.ts";
 import type { Path } from "../findings.ts";
 import { resolveProvider } from "../providers.ts";
@@ -40,6 +40,12 @@ function compileOne(raw: unknown, index: number, facts: ProviderFacts): readonly
     warn: (path, message) => facts.report("warning", path, message),
   });
   if (resolved === undefined) return [];
+  const report: LoadContext["report"] = ({ severity, path, message }) =>
+    facts.report(severity, [...resolved.path, ...path], message);
+  if (!("load" in resolved.config)) {
+    resolved.config.read(new Reader(resolved.raw, [], report));
+    return [];
+  }
   const context: LoadContext = {
     labels: new Set(facts.labels.keys()),
     diskimages: new Map(
@@ -48,7 +54,7 @@ function compileOne(raw: unknown, index: number, facts: ProviderFacts): readonly
         { username, pythonPath, shellType },
       ]),
     ),
-    report: ({ severity, path, message }) => facts.report(severity, [...resolved.path, ...path], message),
+    report,
   };
   const config = resolved.config.load(resolved.raw, context);
   // A driver writes its own name there; the launcher asks the registry, which knows it by what the file says.

@@ -1,7 +1,16 @@
+import { isUtf8 } from "node:buffer";
+import { accessSync, constants, statSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
+import type { PathKind } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import type { ConfigInput } from "../load.ts";
 import type { DriverRegistry, Finding } from "../types.ts";
+
+const PATH_PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: "does not exist on this machine; create it, or correct the path",
+  ENOTDIR: "does not exist on this machine; create it, or correct the path",
+  EACCES: "this user may not use; give the right to whom Nodeyard runs as, and run this as the same",
+};
 
 /** Where the configuration is read from; the secure file has the credentials that it refers to. */
 export interface ConfigFiles {
@@ -30,13 +39,40 @@ export async function readConfig(files: ConfigFiles, around: ConfigEnvironment):
 }
 
 async function textOf(path: string): Promise<string | { readonly unreadable: Finding }> {
+  let bytes: Buffer;
   try {
-    return await readFile(path, "utf8");
+    bytes = await readFile(path);
   } catch (error) {
-    const message = `the file cannot be read: ${messageOf(error)}`;
-    return {
-      unreadable: { severity: "error", source: "syntax", file: path, line: 1, column: 1, path: "", message },
-    };
+    return unreadable(path, `the file cannot be read: ${messageOf(error)}`);
+  }
+  if (isUtf8(bytes)) return bytes.toString("utf8");
+  // No character but the line feed itself has its byte, so that each line is right or wrong by itself.
+  const lines = bytes.toString("latin1").split("\n");
+  const wrong = lines.findIndex((line) => !isUtf8(Buffer.from(line, "latin1")));
+  return unreadable(path, "the file has bytes in this line that are not UTF-8; save it as UTF-8", wrong + 1);
+}
+
+function unreadable(file: string, message: string, line = 1): { readonly unreadable: Finding } {
+  return {
+    unreadable: { severity: "error", source: "syntax", file, line, column: 1, path: "", message },
+  };
+}
+
+/**
+ * What keeps this process from using a path that the configuration names, as the end of a sentence about it; undefined: nothing.
+ * Relative paths start where the process does.
+ */
+export function pathProblem(kind: PathKind, path: string): string | undefined {
+  try {
+    const isFolder = statSync(path).isDirectory();
+    if (kind === "file" && isFolder) return "is a folder; write the path of a file";
+    if (kind !== "file" && !isFolder) return "is not a folder; write the path of a folder";
+    accessSync(path, kind === "work-folder" ? constants.R_OK | constants.W_OK : constants.R_OK);
+    return undefined;
+  } catch (error) {
+    return (
+      PATH_PROBLEMS[String((error as NodeJS.ErrnoException).code)] ?? `cannot be used: ${messageOf(error)}`
+    );
   }
 }
 

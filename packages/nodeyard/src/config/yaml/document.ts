@@ -77,6 +77,7 @@ export class SourceDocument {
   #step(
     node: unknown,
     step: string | number,
+    seen = new Set<unknown>(),
   ): { readonly node: unknown; readonly offset: number } | undefined {
     if (isSeq(node) && typeof step === "number") {
       const item = node.items[step];
@@ -86,18 +87,22 @@ export class SourceDocument {
     // The last of several equal keys is the one that counts.
     const pair = node.items.findLast((item) => isPair(item) && keyText(item) === String(step));
     if (pair !== undefined) return { node: pair.value, offset: offsetOf(pair.key) ?? 0 };
-    return this.#throughMerge(node.items, step);
+    // Mappings may merge each other, and themselves.
+    if (seen.has(node)) return undefined;
+    seen.add(node);
+    return this.#throughMerge(node.items, step, seen);
   }
 
   #throughMerge(
     items: readonly Pair[],
     step: string | number,
+    seen: Set<unknown>,
   ): { readonly node: unknown; readonly offset: number } | undefined {
     for (const pair of items) {
       if (keyText(pair) !== "<<") continue;
       const merged = this.resolve(pair.value);
       for (const source of isSeq(merged) ? merged.items : [merged]) {
-        const found = this.#step(this.resolve(source), step);
+        const found = this.#step(this.resolve(source), step, seen);
         if (found !== undefined) return found;
       }
     }

@@ -7,14 +7,20 @@ import { plainScalar, ScalarError, taggedScalar } from "./scalars.ts";
 const MOST_VALUES = 200_000;
 const DEEPEST = 200;
 
+/** Something that is read, and not as it is written: a key that another one replaces, a number that is rounded. */
+interface ValueNote extends SyntaxProblem {
+  readonly path: readonly (string | number)[];
+}
+
 /** The file's value with floats and dates kept distinct, or why it has none. */
 export function valuesOf(document: SourceDocument): {
   readonly value: unknown;
   readonly problems: readonly SyntaxProblem[];
+  readonly notes: readonly ValueNote[];
 } {
   const walker = new Walker(document);
   const value = walker.value(document.contents, 0);
-  return { value, problems: walker.problems };
+  return { value, problems: walker.problems, notes: walker.notes };
 }
 
 /** The same value as plain JavaScript: floats are numbers, dates text. */
@@ -30,7 +36,11 @@ export function plain(value: unknown): unknown {
 
 class Walker {
   readonly problems: SyntaxProblem[] = [];
+  readonly notes: ValueNote[] = [];
   readonly #document: SourceDocument;
+  /** Where the walk is. */
+  readonly #path: (string | number)[] = [];
+  readonly #merging = new Set<YAMLMap>();
   #count = 0;
 
   constructor(document: SourceDocument) {
@@ -50,15 +60,24 @@ class Walker {
       return null;
     }
     if (isScalar(node)) return this.#scalar(node);
-    if (isSeq(node)) return node.items.map((item) => this.value(item, depth + 1));
+    if (isSeq(node)) return node.items.map((item, index) => this.#inside(index, item, depth));
     return isMap(node) ? this.#mapping(node, depth) : null;
+  }
+
+  #inside(step: string | number, raw: unknown, depth: number): unknown {
+    this.#path.push(step);
+    const value = this.value(raw, depth + 1);
+    this.#path.pop();
+    return value;
   }
 
   #scalar(node: Scalar): unknown {
     try {
       const text = String(node.value ?? "");
-      if (node.tag !== undefined) return taggedScalar(node.tag, text);
-      return node.type === "PLAIN" || node.type === undefined ? plainScalar(node.source ?? text) : text;
+      const value = this.#read(node, text);
+      if (typeof value === "number" && !Number.isSafeInteger(value))
+        this.#note(node, `is ${text}, which is read as ${value}; write at most ${Number.MAX_SAFE_INTEGER}`);
+      return value;
     } catch (error) {
       if (!(error instanceof ScalarError)) throw error;
       this.#problem(node, error.message);
@@ -66,9 +85,15 @@ class Walker {
     }
   }
 
+  #read(node: Scalar, text: string): unknown {
+    if (node.tag !== undefined) return taggedScalar(node.tag, text);
+    return node.type === "PLAIN" || node.type === undefined ? plainScalar(node.source ?? text) : text;
+  }
+
   #mapping(node: YAMLMap, depth: number): Record<string, unknown> {
     const mapping: Record<string, unknown> = Object.create(null);
     const merges: unknown[] = [];
+    const keys = new Map<string, unknown>();
     let odd = false;
     for (const pair of node.items) {
       if (isMerge(pair)) {
@@ -81,7 +106,10 @@ class Walker {
         this.#problem(pair.key, "a key must be a single value");
         continue;
       }
-      mapping[String(key instanceof YamlFloat ? key.value : key)] = this.value(pair.value, depth + 1);
+      const name = String(key instanceof YamlFloat ? key.value : key);
+      if (keys.has(name)) this.#noteRepeated(name, keys.get(name), pair.key);
+      keys.set(name, pair.key);
+      mapping[name] = this.#inside(name, pair.value, depth);
     }
     if (odd) markOddKeys(mapping);
     for (const merge of merges) this.#merge(mapping, merge, depth);
@@ -97,10 +125,25 @@ class Walker {
         this.#problem(item, "<< takes a mapping or a list of mappings");
         continue;
       }
+      // A mapping that merges itself adds nothing to itself.
+      if (this.#merging.has(source)) continue;
+      this.#merging.add(source);
       for (const [key, value] of Object.entries(this.#mapping(source, depth + 1))) {
         if (!(key in mapping)) mapping[key] = value;
       }
+      this.#merging.delete(source);
     }
+  }
+
+  #noteRepeated(name: string, first: unknown, again: unknown): void {
+    const { line } = this.#document.at(offsetOf(again) ?? 0);
+    this.#path.push(name);
+    this.#note(first, `has no effect, because the same key in line ${line} counts; remove one of the two`);
+    this.#path.pop();
+  }
+
+  #note(node: unknown, message: string): void {
+    this.notes.push({ ...this.#document.at(offsetOf(node) ?? 0), path: [...this.#path], message });
   }
 
   #problem(node: unknown, message: string): void {

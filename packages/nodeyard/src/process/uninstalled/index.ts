@@ -1,0 +1,20 @@
+import { commonProvider, section, type Table } from "@nodeyard/driver";
+import type { UninstalledDriver } from "../../config/index.ts";
+import { aws } from "./aws.ts";
+import { azure } from "./azure.ts";
+import { gce } from "./gce.ts";
+import { ibmvpc } from "./ibmvpc.ts";
+import { kubernetes, openshift, openshiftpods } from "./kubernetes.ts";
+
+const keysOf = (table: Table): UninstalledDriver => section({ ...commonProvider, ...table });
+
+/** Drivers of Nodepool that have no package yet: their keys, for the validator. A package takes its table over. */
+export const uninstalled = {
+  aws: keysOf(aws),
+  azure: keysOf(azure),
+  gce: keysOf(gce),
+  ibmvpc: keysOf(ibmvpc),
+  kubernetes: keysOf(kubernetes),
+  openshift: keysOf(openshift),
+  openshiftpods: keysOf(openshiftpods),
+};

@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import { exitCode, load, verdict } from "./support.ts";
+
+/** A whole provider of each driver, in one line per mapping, so that one of them can be replaced. */
+const providers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  aws: {
+    provider: "region-name: north, rate: 1.5, object-storage: {bucket-name: s}, max-resources: {L-1: 8}",
+    diskimages: "name: i, username: u, import-method: ebs-direct, imds-support: v2.0, tags: {a: b}",
+    "cloud-images": "name: c, username: u, connection-type: winrm, image-filters: [{Name: n, values: [v]}]",
+    pool: "name: p, availability-zone: z, public-ipv4: false, max-cores: 4",
+    label: "name: a, diskimage: i, key-name: k, use-spot: true, imdsv2: null, iam-instance-profile: {}",
+  },
+  azure: {
+    provider:
+      "location: l, resource-group: r, resource-group-location: l, auth-path: /a, rate: '1', network: n",
+    diskimages: "name: i, key: k",
+    "cloud-images": "name: c, username: u, image-reference: {publisher: p, offer: o, sku: '1', version: v}",
+    pool: "name: p, max-servers: 2, ipv6: true",
+    label: "name: a, cloud-image: c, hardware-profile: {vm-size: s}",
+  },
+  gce: {
+    provider: "project: p, region: r, zone: z",
+    "cloud-images": "name: c, image-project: p, image-family: f, username: u, key: k",
+    pool: "name: p, use-internal-ip: true",
+    label: "name: a, cloud-image: c, instance-type: t, volume-size: 30",
+  },
+  ibmvpc: {
+    provider: "vpc: v, region: r, quota: {instances: 1}",
+    diskimages: "name: i, operating-system: debian",
+    "cloud-images":
+      "name: c, username: u, keys: [k], image-filter: {operating-system: {vendor: v}, status: s}",
+    pool: "name: p, zone: z, subnet: s, max-servers: 2",
+    label: "name: a, profile: p, cloud-image: c",
+  },
+  kubernetes: {
+    provider: "context: c, max-cores: 2",
+    pool: "name: p, default-label-cpu: 2",
+    label: "name: a, type: pod, image: i, gpu: 1.0, gpu-resource: g, env: [{name: A, value: b}]",
+  },
+  openshift: {
+    provider: "context: c, max-projects: 2",
+    pool: "name: p",
+    label: "name: a, type: pod, image: i, image-pull-secrets: [{name: s}]",
+  },
+  openshiftpods: { provider: "context: c", pool: "name: p", label: "name: a, spec: {}" },
+};
+
+function file(driver: string, changes: Readonly<Record<string, string>> = {}): string {
+  const { provider, pool, label, ...lists } = { ...providers[driver], ...changes };
+  const listed = Object.entries(lists).map(([key, entry]) => `, ${key}: [{${entry}}]`);
+  return `labels: [{name: a}]
+diskimages: [{name: i}]
+providers:
+  - {name: x, driver: ${driver}, ${provider}${listed.join("")}, pools: [{${pool}, labels: [{${label}}]}]}`;
+}
+
+const others = (driver: string, changes = {}) =>
+  verdict(file(driver, changes)).filter((line) => !line.includes(`needs driver ${driver}`));
+
+describe("providers whose driver is not installed", () => {
+  it.each(Object.keys(providers))("%s: a whole one is valid, and no launcher loads it", (driver) => {
+    expect(others(driver)).toEqual([]);
+    expect(exitCode(file(driver))).toBe(0);
+    expect(exitCode(file(driver), { strict: true })).toBe(1);
+    expect(load(file(driver)).errors).toEqual([expect.stringContaining(`needs driver ${driver}`)]);
+  });
+
+  it.each([
+    ["aws", { provider: "rate: 1" }, "region-name: is missing"],
+    ["aws", { provider: "region-name: r, rate: '1.5'" }, "rate: is"],
+    ["aws", { provider: "region-name: r, image-format: qcow2" }, "image-format: is"],
+    ["aws", { "cloud-images": "name: c, username: u" }, "needs exactly one of image-id, image-filters"],
+    ["aws", { "cloud-images": "name: c, image-id: x" }, "has no username"],
+    ["aws", { diskimages: "name: i, imds-support: v1.0" }, "imds-support: is"],
+    ["aws", { label: "name: a, diskimage: i, cloud-image: c, key-name: k" }, "more than one of"],
+    ["aws", { label: "name: a, diskimage: i" }, "key-name: is missing"],
+    ["aws", { label: "name: a, diskimage: i, key-name: k, host-key-checking: true" }, "not a key here"],
+    [
+      "aws",
+      { label: "name: a, key-name: k, fleet: {instance-types: [], allocation-strategy: best}" },
+      "allocation-strategy: is",
+    ],
+    ["azure", { label: "name: a, cloud-image: c" }, "hardware-profile: is missing"],
+    [
+      "azure",
+      { provider: "location: l, resource-group: r, resource-group-location: l" },
+      "auth-path: is missing",
+    ],
+    [
+      "azure",
+      { "cloud-images": "name: c, username: u, image-reference: {sku: s, offer: o, version: v}" },
+      "publisher: is missing",
+    ],
+    ["gce", { provider: "project: p, region: r, zone: z, rate: 2" }, "rate: is not a key"],
+    ["gce", { diskimages: "name: i" }, "diskimages: is not a key"],
+    ["ibmvpc", { pool: "name: _p, max-servers: 1" }, "underscore"],
+    ["ibmvpc", { diskimages: "name: i" }, "operating-system: is missing"],
+    ["kubernetes", { label: "name: a, type: pod, gpu: 1" }, "gpu: is 1"],
+    ["kubernetes", { label: "name: a, type: pod, spec: {}, cpu: 1" }, "has spec and other keys"],
+    ["kubernetes", { label: "name: a, image: i" }, "type: is missing"],
+    ["openshift", { provider: "max-projects: 1" }, "context: is missing"],
+    ["openshift", { provider: "context: c, max-pods: 1" }, "max-pods: is not a key"],
+    ["openshiftpods", { label: "name: a, cpu: 1" }, "has no image"],
+  ])("%s refuses %j", (driver, changes, message) => {
+    expect(others(driver, changes).filter((line) => line.startsWith("error"))).toEqual([
+      expect.stringContaining(message),
+    ]);
+  });
+
+  it.each([
+    ["aws", { pool: "name: p, use-internal-ip: true" }, "use-internal-ip: is accepted"],
+    ["gce", { pool: "name: p, host-key-checking: false" }, "host-key-checking: is accepted"],
+    ["openshiftpods", { label: "name: a, type: pod, image: i" }, "type: is accepted"],
+    ["openshift", { provider: "context: c, max-servers: 1" }, "max-servers: is accepted"],
+    ["gce", { provider: "project: p, region: r, zone: z, rate-limit: 1" }, "rate-limit: has no effect"],
+    ["kubernetes", { provider: "max-servers: 1" }, "max-servers: has no effect"],
+    // What only the old loader refuses.
+    ["azure", { pool: "name: p" }, "max-servers: is missing"],
+    ["aws", { label: "name: nope, key-name: k" }, "names nope, which is not in the top-level labels"],
+    ["aws", { label: "name: a, diskimage: other, key-name: k" }, "not in this provider's diskimages"],
+    [
+      "gce",
+      { label: "name: a, cloud-image: other, instance-type: t" },
+      "not in this provider's cloud-images",
+    ],
+    ["ibmvpc", { diskimages: "name: other, operating-system: o" }, "not among the top-level diskimages"],
+  ])("%s accepts %j with a warning", (driver, changes, message) => {
+    expect(others(driver, changes)).toEqual([expect.stringMatching(new RegExp(`^warning .*${message}`))]);
+    expect(exitCode(file(driver, changes))).toBe(0);
+  });
+});
