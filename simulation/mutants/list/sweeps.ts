@@ -87,8 +87,8 @@ export const SWEEPS: readonly Mutant[] = [
     {
       name: "hosts-are-registered-by-all",
       breaks: "rule 1",
-      find: "context.tree.commit([made, this.#election.check()]));",
-      put: "context.tree.commit([made]));",
+      find: "context.tree.commit([made, this.#election.check()] as const);",
+      put: "context.tree.commit([made] as const);",
       tests: [`${TESTS}/static-lead`],
     },
     {

@@ -378,11 +378,10 @@ export class FailureRecords {
   #closed(key: string, { kind, error, failures, pause }: FailureRecord, request: string): void {
     const subject = subjectOf(key);
     if (pause === undefined || subject?.scope !== "offering") return;
-    const { log, journal, counters, ages } = this.#handles;
+    const { journal, counters, ages } = this.#handles;
     const { provider, az, type } = subject;
     const until = ages.treeTimeOf(pause.until);
     const facts = { provider, az, type, kind, error, failures, ...pause, until };
-    log.warn(facts, "opened a breaker: no launches of an offering for a while");
     journal.write({ event: "offering.closed", request, facts });
     counters.add("launcher.breakers", 1, { provider, change: "opened" });
   }
@@ -390,10 +389,9 @@ export class FailureRecords {
   #opened(key: string, { failures, since }: FailureRecord, request: string): void {
     const subject = subjectOf(key);
     if (subject?.scope !== "offering") return;
-    const { log, journal, counters, ages } = this.#handles;
+    const { journal, counters, ages } = this.#handles;
     const { provider, az, type } = subject;
     const facts = { provider, az, type, failures, since: ages.treeTimeOf(since) };
-    log.info(facts, "closed a breaker: an offering works again");
     journal.write({ event: "offering.open", request, facts });
     counters.add("launcher.breakers", 1, { provider, change: "closed" });
   }

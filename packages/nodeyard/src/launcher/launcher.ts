@@ -5,6 +5,7 @@ import { Controller, Membership, openInstallation, retryInterrupted } from "../c
 import type { Verdict } from "../scheduler/index.ts";
 import type { LiveWork, PastEvent } from "../telemetry/index.ts";
 import type { View, ViewEvent } from "../view/index.ts";
+import { noteUse } from "./event-lines.ts";
 import type { Loop } from "./loop.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { assemble, type Parts, seed } from "./parts.ts";
@@ -202,6 +203,7 @@ export class Launcher {
     if (event.type === "node" && event.before !== undefined && event.after === undefined) {
       serving.wakeInventory(event.before.record.provider);
     }
+    if (event.type === "node") noteUse(event, this.#parts.handles, serving.pools);
     if (event.type === "unreadable" && event.after === undefined) serving.wakeInventories();
     if (event.type === "component" && event.after === undefined) loop.push({ type: "sweep" });
   }

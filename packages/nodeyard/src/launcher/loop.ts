@@ -127,7 +127,6 @@ export class Loop {
     for (const { request, verdict } of output.verdicts) {
       if (verdict === undefined) continue;
       this.#context.journal.write({ event: "request.waits", request, facts: { ...verdict } });
-      this.#context.log.debug({ request, code: verdict.code, ...verdict.facts }, "a request waits");
     }
     for (const action of output.actions)
       if (!this.#stopping || action.type === "launch" || action.type === "refuse-launch")

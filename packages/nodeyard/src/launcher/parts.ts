@@ -5,6 +5,7 @@ import { View } from "../view/index.ts";
 import { AgeClock } from "./age-clock.ts";
 import { LeaseKeeper } from "./clients/leases.ts";
 import { MinReady } from "./clients/min-ready.ts";
+import { eventLines } from "./event-lines.ts";
 import { FailureRecords } from "./failure-records.ts";
 import type { Handles } from "./handles.ts";
 import type { RecordHandles } from "./held-records.ts";
@@ -23,7 +24,7 @@ export type Parts = ReturnType<typeof assemble>;
 
 /** Makes the parts of a launcher and connects them; nothing runs yet. `config` gives what is in force. */
 export function assemble(options: LauncherOptions, installation: string, config: () => LauncherConfig) {
-  const { tree, clock, random, scan, log, journal, counters, identity } = options;
+  const { tree, clock, random, scan, log, counters, identity } = options;
   const ages = new AgeClock({ tree, clock });
   const view = new View({ tree, clock, random, log, counters });
   const handles: Handles = {
@@ -32,7 +33,7 @@ export function assemble(options: LauncherOptions, installation: string, config:
     clock,
     random,
     log,
-    journal,
+    journal: eventLines(options.journal, log, view),
     counters,
     live: new Live(clock),
     ages,

@@ -88,9 +88,7 @@ export class Tasks {
   }
 
   #reportLabel({ label, change, facts }: Extract<Action, { type: "label-changed" }>): void {
-    const { log, journal, counters } = this.#context;
-    if (change === "works") log.info(facts, "a label works again");
-    else log.warn(facts, "too many launches of a label failed: it is not launched for a while");
+    const { journal, counters } = this.#context;
     journal.write({ event: change === "works" ? "label.open" : "label.closed", facts });
     counters.add("launcher.label_budgets", 1, { label, change });
   }
@@ -160,11 +158,11 @@ export class Tasks {
     const work = handleRequest(this.#context, pool, action.request, action, signal, { live, started });
     const noted = work.catch(() => {}).finally(() => pool.open.work.delete(noted));
     pool.open.work.add(noted);
-    return this.#ending(action.request, work, action.pool);
+    return this.#ending(action.request, work);
   }
 
   /** What a request's outcome means for when it is looked at again. */
-  async #ending(request: string, work: Promise<Handled>, pool?: string): Promise<SchedulerEvent> {
+  async #ending(request: string, work: Promise<Handled>): Promise<SchedulerEvent> {
     let outcome: Handled;
     try {
       outcome = await work;
@@ -173,8 +171,8 @@ export class Tasks {
       outcome = "lost";
     }
     this.#context.counters.add("launcher.requests", 1, { outcome });
-    if (outcome === "fulfilled")
-      this.#context.journal.write({ event: "request.fulfilled", request, facts: { pool } });
+    if (outcome === "vanished")
+      this.#context.journal.write({ event: "request.withdrawn", request, facts: {} });
     if (outcome === "replan" || outcome === "busy" || outcome === "lost") {
       const retryMs = this.#retry(request, 200, 30_000);
       return { type: "handled", request, retryMs, unsure: outcome === "lost" };

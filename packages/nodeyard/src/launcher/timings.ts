@@ -162,8 +162,9 @@ export class Timings {
       if (event === "node.ready" && age <= LAUNCH_MS) {
         if (typeof provider !== "string" || typeof pool !== "string" || typeof label !== "string") continue;
         if (typeof ms === "number" && ms >= 0) before.launched(poolKey(provider, pool), label, ms);
-      } else if (event === "request.fulfilled" && age <= PACE_MS && typeof pool === "string")
-        before.delivered(pool, at + offset);
+      } else if (event === "request.fulfilled" && age <= PACE_MS)
+        if (typeof provider === "string" && typeof pool === "string")
+          before.delivered(poolKey(provider, pool), at + offset);
     }
     putBefore(this.#launches, before.#launches);
     putBefore(this.#deliveries, before.#deliveries);

@@ -8,14 +8,13 @@ export {
   JOURNAL,
   type Journal,
   type JournalEvent,
-  type JournalEventName,
   type JournalLimits,
-  journalEvents,
   memoryJournal,
   noHistory,
   type PastEvent,
   type Subject,
 } from "./journal.ts";
+export { type JournalEventName, journalEvents, NODE_FIELDS } from "./journal-events.ts";
 export { Live, LiveTask, type LiveWork, RESTS } from "./live.ts";
 export { type Log, type LogLine, memoryLog } from "./log.ts";
 export {

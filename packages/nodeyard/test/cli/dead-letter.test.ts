@@ -31,7 +31,7 @@ test("delete --now has a node that did not go tried at once, as if for the first
   );
   const { id } = nodes[0]!;
   expect((await site.run("release", lease)).code).toBe(0);
-  await first.told("cannot delete a node; will retry");
+  await first.told("an attempt to delete a node failed");
   await first.kill("SIGTERM");
   await mark(id);
 

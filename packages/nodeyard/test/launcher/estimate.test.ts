@@ -122,8 +122,10 @@ describe("what a process before this one saw", () => {
       node: "1",
       facts: { provider: "cloud", pool: "main", label, ms },
     }) as const;
-  const fulfilled = (at: number, pool: unknown = "cloud/main") =>
-    ({ at, event: "request.fulfilled", request: "1", node: null, facts: { pool } }) as const;
+  const fulfilled = (at: number, pool: unknown = "main") => {
+    const facts = { provider: "cloud", pool };
+    return { at, event: "request.fulfilled", request: "1", node: null, facts } as const;
+  };
 
   test("goes before what this one did, and what is old or makes no sense is left out", () => {
     const timings = new Timings();

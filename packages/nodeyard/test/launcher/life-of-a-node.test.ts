@@ -9,7 +9,7 @@ const told = ({ journal }: Pick<Member, "journal">, node: string) =>
   journal.events.filter((event) => event.node === node);
 
 describe("the life of a node in the journal", () => {
-  test("is its record, each step with begin and duration, that it is ready, and its end", async () => {
+  test("is its record, each step with begin and duration, that it is ready, its return and its end", async () => {
     const world = new World({
       latency: {
         create: { minMs: 300, maxMs: 300 },
@@ -27,21 +27,25 @@ describe("the life of a node in the journal", () => {
     const events = told(member, node);
     expect(events.map(({ event, facts }) => `${event} ${facts.step ?? ""}`.trim())).toEqual([
       "node.created",
+      "node.launching",
       "node.step find",
       "node.step server",
+      "node.machine",
       "node.step wait",
       "node.ready",
+      "node.returned",
+      "node.deleting",
       "node.step find",
       "node.step delete",
       "node.deleted",
     ]);
     expect(events[0]?.facts).toMatchObject({ request: id, provider: "cloud", pool: "main", label: "small" });
-    const [server, wait, removal] = [events[2]!.facts, events[3]!.facts, events[6]!.facts];
+    const [server, wait, removal] = [events[3]!.facts, events[5]!.facts, events[10]!.facts];
     expect(server).toMatchObject({ of: "launch", attempt: 1, ms: 300 });
     expect(wait.ms).toBeGreaterThanOrEqual(2_000);
     expect(Number(wait.began)).toBeGreaterThanOrEqual(Number(server.began) + 300);
     expect(removal).toMatchObject({ of: "delete", attempt: 1, ms: 400 });
-    expect(events[4]?.facts).toMatchObject({ provider: "cloud", attempt: 1 });
+    expect(events[6]?.facts).toMatchObject({ provider: "cloud", attempt: 1 });
   });
 
   test("tells in which step a try failed, and of which try each step is", async () => {

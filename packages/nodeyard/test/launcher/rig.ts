@@ -8,7 +8,7 @@ import { decodeNode, decodeRequest, type NodeRecord, paths, type RequestRecord }
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { type EmbeddedTree, openEmbeddedTree, type Tree, TreeError } from "@nodeyard/tree";
 import { Launcher, type LauncherConfig, type LauncherOptions } from "../../src/launcher/index.ts";
-import { Counters, type LogLine, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
+import { Counters, type Log, type LogLine, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
 
 export const LABELS = ["small", "large"];
 
@@ -95,6 +95,8 @@ export async function startRig(
     readonly beforeCloud?: (cloud: FakeCloud) => Promise<void>;
     /** Something around the fake driver. */
     readonly around?: (fake: Driver) => Driver;
+    /** Where the launchers log; else into memory. */
+    readonly logTo?: Log;
   } = {},
 ): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-launcher-"));
@@ -118,7 +120,7 @@ export async function startRig(
       clock: systemClock,
       random: systemRandom,
       scan: { scan: () => Promise.reject(new DriverError("timeout", "nothing to scan here")) },
-      log,
+      log: options.logTo ?? log,
       journal: memoryJournal(),
       counters,
       identity: { hostname: "host", fqdn: "host.example", version: "0.0.0" },

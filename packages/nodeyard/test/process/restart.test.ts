@@ -32,7 +32,7 @@ describe("killed and started again", () => {
       granted.nodes.map(({ id }) => [id, "in-use"]).sort(),
     );
     expect((await site.run("release", granted.lease)).code).toBe(0);
-    await second.told("ended a lease");
+    await second.told("lease.ended");
   });
 
   test("estimates rest on what the process before saw", async () => {

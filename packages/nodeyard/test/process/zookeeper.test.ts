@@ -36,7 +36,7 @@ describe.skipIf(requireZooKeeper())("a launcher on ZooKeeper", () => {
     expect(granted.nodes).toHaveLength(2);
     expect(await site.json("-c", site.config, "list", "--leases")).toMatchObject([{ id: granted.lease }]);
     expect((await site.run("-c", site.config, "release", granted.lease)).code).toBe(0);
-    await launcher.told("ended a lease");
+    await launcher.told("lease.ended");
   });
 
   test("plain TCP works; a launcher warns of it", async () => {

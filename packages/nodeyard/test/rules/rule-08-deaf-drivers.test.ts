@@ -186,8 +186,8 @@ describe("rule 8: a driver that stops answering", () => {
     const [node] = world.request(id)!.nodes as string[];
     deafness.add("remove");
     await world.use(id);
-    await world.until("it is said", () => lines(member, "cannot delete a node; will retry")[0], 700_000);
-    expect(lines(member, "cannot delete a node; will retry")[0]?.facts).toMatchObject({
+    await world.until("it is said", () => lines(member, "an attempt to delete a node failed")[0], 700_000);
+    expect(lines(member, "an attempt to delete a node failed")[0]?.facts).toMatchObject({
       node,
       error: expect.stringMatching(/took longer than 60000 ms/),
     });

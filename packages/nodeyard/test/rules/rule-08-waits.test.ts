@@ -64,7 +64,7 @@ describe("rule 8: retries back off", () => {
     await world.settle(world.other.delete(paths.request(id)));
     await world.put(paths.node(node!), { ...world.node(node!), state: "used" });
     await world.run(1_800_000);
-    const lines = log.lines.filter(({ text }) => text.startsWith("cannot delete a node; will retry"));
+    const lines = log.lines.filter(({ text }) => text.startsWith("an attempt to delete a node failed"));
     expect(lines.length).toBeGreaterThan(1);
     expect(lines.length).toBeLessThan(70);
   });

@@ -17,7 +17,14 @@ import {
 } from "@nodeyard/tree";
 import { holderOf } from "@nodeyard/zookeeper";
 import { Launcher, type LauncherConfig } from "../../src/launcher/index.ts";
-import { Counters, memoryJournal, memoryLog } from "../../src/telemetry/index.ts";
+import {
+  Counters,
+  type Journal,
+  journalEvents,
+  memoryJournal,
+  memoryLog,
+  NODE_FIELDS,
+} from "../../src/telemetry/index.ts";
 
 export { fakeProvider, LABELS, launcherConfig, staticProvider } from "../launcher/rig.ts";
 
@@ -85,6 +92,14 @@ export class World {
     const tree = this.cluster.connect({ name, sessionTimeoutMs: options.sessionTimeoutMs ?? 10_000 });
     const fake = createFakeDriver({ config: fakeConfig, cloudOf: () => this.cloud }) as unknown as Driver;
     const [log, counters, journal] = [memoryLog(), new Counters(), memoryJournal(1_000)];
+    const declared: Journal = {
+      write(event) {
+        const known: readonly string[] = [...journalEvents[event.event].facts, ...NODE_FIELDS];
+        const strange = Object.keys(event.facts).filter((fact) => !known.includes(fact));
+        if (strange.length > 0) throw new Error(`${event.event}: journalEvents lacks ${strange}`);
+        journal.write(event);
+      },
+    };
     const { slivers } = options;
     const metastatic = slivers === undefined ? metastaticDriver : createMetastaticDriver(() => slivers);
     const wrap = options.wrap ?? ((driver) => driver);
@@ -94,7 +109,7 @@ export class World {
       random: seededRandom((this.#second ? 110 : 10) + this.members.length),
       scan: options.scan ?? answers,
       log,
-      journal,
+      journal: declared,
       counters,
       identity: { hostname: name, fqdn: `${name}.example`, version: "0" },
       driverOf: async (driver) => {

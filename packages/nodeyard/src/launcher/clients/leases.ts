@@ -186,11 +186,10 @@ export class LeaseKeeper {
       { op: "set", path: entry.path, data: encodeLease(granted, entry.data), version: entry.version },
       { op: "delete", path: paths.request(request.id) },
     ]);
-    log.info({ lease: lease.id, nodes: granted.nodes, owner: lease.owner }, "holds nodes for a lease");
     journal.write({
       event: "lease.granted",
       request: request.id,
-      facts: { lease: lease.id, nodes: granted.nodes },
+      facts: { lease: lease.id, nodes: granted.nodes, owner: lease.owner },
     });
   }
 
@@ -200,6 +199,8 @@ export class LeaseKeeper {
       { op: "set", path: entry.path, data: encodeLease(failed, entry.data), version: entry.version },
       { op: "delete", path: paths.request(request.id) },
     ]);
+    const facts = { lease: lease.id };
+    this.#context.journal.write({ event: "lease.failed", request: request.id, facts });
   }
 
   /** By its requestor, not by the lease's own field: the client may have died before it wrote that. */
@@ -223,13 +224,12 @@ export class LeaseKeeper {
 
   /** Returns the nodes of a released lease, then forgets it. Its request goes too when it was never fulfilled. */
   async #end(lease: Lease, entry: OwnEntry): Promise<undefined> {
-    const { tree, log, journal } = this.#context;
+    const { tree, journal } = this.#context;
     const why = this.#left(lease) <= 0 ? "expired" : "released";
     for (const id of lease.nodes) await giveBack(this.#context, lease.id, id);
     const request = this.#requestOf(lease);
     if (request !== undefined) await this.#withdraw(lease.id, request.id);
     await orUndefined(tree.delete(entry.path, { version: entry.version }));
-    log.info({ lease: lease.id, nodes: lease.nodes, why }, "ended a lease");
     journal.write({
       event: "lease.ended",
       request: lease.request ?? request?.id,

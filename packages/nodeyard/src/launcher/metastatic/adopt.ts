@@ -76,7 +76,6 @@ export async function adopt(
     await context.fence.release(held);
     throw error;
   }
-  context.log.info({ provider, label, backing: node.id, slots }, "adopted a backing node");
   context.journal.write({
     event: "backing.adopted",
     node: node.id,
@@ -125,7 +124,6 @@ export async function askForBacking(
   } as const;
   const [made] = await withRoot(context.tree, paths.requests, () => context.tree.commit([create, fence]));
   const request = made.path.slice(made.path.lastIndexOf("/") + 1);
-  context.log.info({ provider, label, backingLabel, request }, "requested a backing node");
   context.journal.write({ event: "backing.requested", request, facts: { provider, label, backingLabel } });
 }
 
@@ -140,7 +138,5 @@ export async function withdraw(
     { op: "delete", path: paths.request(request.id), version: request.version },
     fence,
   ]);
-  const { requestor } = request.record;
-  context.log.info({ requestor, request: request.id, why }, "withdrew a request for a backing node");
   context.journal.write({ event: "backing.withdrawn", request: request.id, facts: { why } });
 }

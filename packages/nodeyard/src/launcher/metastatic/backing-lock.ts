@@ -63,20 +63,10 @@ export async function openBacking(
     );
   }
   await context.tree.commit(ops);
-  context.log.info(
-    {
-      provider,
-      backing: backing.id,
-      label: backing.data.label,
-      slots: backing.data.slots,
-      used: numbers.size,
-    },
-    "took a backing node over",
-  );
   context.journal.write({
     event: "backing.adopted",
     node: backing.id,
-    facts: { provider, used: numbers.size },
+    facts: { provider, label: backing.data.label, slots: backing.data.slots, used: numbers.size },
   });
   return true;
 }
@@ -97,7 +87,6 @@ export async function markFailed(
     { op: "set", path: paths.node(id), data: encodeNode(record), version: entry.version },
     fence,
   ]);
-  context.log.warn({ backing: id, label: data.label }, "a backing node has failed: it gets no new slots");
   context.journal.write({ event: "backing.failed", node: id, facts: { label: data.label } });
   return true;
 }
@@ -125,7 +114,6 @@ export async function releaseBacking(
     { op: "delete", path: contender },
     fence,
   ]);
-  context.log.info({ provider, backing: id, label: data.label, why }, "returned a backing node");
   context.journal.write({ event: "backing.released", node: id, facts: { provider, label: data.label, why } });
   return true;
 }

@@ -49,7 +49,7 @@ export async function attemptLaunch(
       `node ${node.id} was not up within ${config.launchTimeoutMs} ms (launch-timeout)`,
     );
   const limit = deadline(context.clock, config.launchTimeoutMs, late, parent);
-  const trace = new StepTrace(context, { node: node.id, of: "launch", attempt });
+  const trace = new StepTrace(context, { node: node.id, of: "launch", attempt }, node.record);
   try {
     const order = orderFor(context, launch, attempt, await imageOf(context, launch, attempt));
     const before = () => beforeEffect(context, node.held);
@@ -64,6 +64,9 @@ export async function attemptLaunch(
       externalId: node.record.externalId,
       save: async (externalId) => {
         await node.write({ externalId });
+        const { id, record } = node;
+        const facts = { attempt, server_id: externalId };
+        context.journal.write({ event: "node.machine", node: id, facts, record });
       },
       onStep: ({ step, deadlineMs }) => {
         onStep(step);

@@ -34,7 +34,10 @@ export async function claimNode(
     if (!(await isAlive(context, pool, node, signal))) return undefined;
     const { record } = request;
     await node.write({ allocatedTo: request.id, tenantName: record.tenantName, requestor: record.requestor });
-    return (await isReady(context, pool, node, request.id, signal)) ? node : undefined;
+    if (!(await isReady(context, pool, node, request.id, signal))) return undefined;
+    const facts = { request: request.id };
+    context.journal.write({ event: "node.claimed", node: id, facts, record: node.record });
+    return node;
   } catch (error) {
     context.log.info({ node: id, request: request.id, error: messageOf(error) }, "cannot claim a ready node");
     await context.fence.release(node.held);
@@ -94,8 +97,7 @@ async function isReady(
 
 async function takeOutDead(context: RequestHandles, node: HeldNode, why: string): Promise<void> {
   const facts = { host: node.record.hostname, why };
-  context.log.warn({ node: node.id, ...facts }, "a ready node does not answer; it is deleted");
-  context.journal.write({ event: "node.dead", node: node.id, facts });
+  context.journal.write({ event: "node.dead", node: node.id, facts, record: node.record });
   context.fence.demand(node.held);
   await node.write({ state: "deleting", allocatedTo: null }, (set) => [
     set,

@@ -53,6 +53,8 @@ export async function deleteNode(
     await context.fence.release(node.held);
     return { result: "skipped" };
   }
+  const { state: from } = record;
+  context.journal.write({ event: "node.deleting", node: id, facts: { attempt, from }, record });
   try {
     // What was read may be behind: before its machine goes the record must be as we know it, whether or not there is a write to say so.
     if (record.state !== "deleting" && record.state !== "deleted") await node.write({ state: "deleting" });
@@ -61,12 +63,11 @@ export async function deleteNode(
     live.at("removes the record");
     await removeRecord(context, node);
     context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "deleted" });
-    context.journal.write({ event: "node.deleted", node: id, facts: { from: record.state } });
+    context.journal.write({ event: "node.deleted", node: id, facts: { from }, record });
     return { result: "deleted" };
   } catch (failure) {
     const error = messageOf(failure);
     context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "failed" });
-    context.journal.write({ event: "node.delete-failed", node: id, facts: { attempt, error } });
     await context.fence.release(node.held).catch(() => {});
     return { result: "failed", error };
   }

@@ -69,7 +69,7 @@ export class Deletions {
   }
 
   async #failed(node: string, error: string): Promise<number> {
-    const { view, ages, clock, log, random } = this.#context;
+    const { view, ages, clock, journal, random } = this.#context;
     const provider = view.nodes.byId.get(node)?.record.provider ?? null;
     const now = clock.monotonic();
     const before = this.#tries.get(node);
@@ -80,9 +80,8 @@ export class Deletions {
     const marked = view.own.get(deadLetterPath(node));
     const dead = marked !== undefined || isDeadLetter(tries, now);
     const pause = deletionPause(random, tries, dead);
-    const facts = { node, provider, failed: tries.failed, error, retryMs: Math.round(pause) };
-    if (dead) log.error(facts, `a node cannot be deleted; see "nodeyard explain ${node}"`);
-    else log.warn(facts, "cannot delete a node; will retry");
+    const facts = { attempt: tries.failed, error, retryMs: Math.round(pause) };
+    journal.write({ event: "node.delete-failed", node, facts });
     if (dead && marked === undefined) {
       const since = ages.treeTimeOf(tries.since);
       await this.#mark({ node, provider, attempts: tries.failed, since, error });

@@ -55,6 +55,9 @@ export async function launchNode(
     if (permit instanceof LaunchRefused) return give(node, "aborted", permit);
     const tried = context.clock.monotonic();
     stopwatch.begin();
+    const { id, record } = node;
+    const attempts = { attempt, of: config.launchAttempts, az: record.az };
+    context.journal.write({ event: "node.launching", node: id, facts: attempts, record });
     try {
       const ready = await attemptLaunch(context, launch, attempt, signal, (step) => stopwatch.at(step));
       await node.write({ ...ready, state: "ready" });
@@ -67,8 +70,10 @@ export async function launchNode(
         label: label.name,
         attempt,
         ms: Math.round(treeNow(context) - began),
+        server_id: node.record.externalId,
+        steps: stopwatch.steps,
       };
-      context.journal.write({ event: "node.ready", node: node.id, facts });
+      context.journal.write({ event: "node.ready", node: id, facts, record: node.record });
       context.timings.launched(pool.key, label.name, facts.ms);
       return { result: "ready" };
     } catch (thrown) {
@@ -132,8 +137,8 @@ async function failed(
     kind,
     error: messageOf(error),
   };
-  context.log.warn(facts, "a launch attempt failed");
-  context.journal.write({ event: "node.launch-failed", node: node.id, request: request.id, facts });
+  const { id, record } = node;
+  context.journal.write({ event: "node.launch-failed", node: id, request: request.id, facts, record });
   const isSilent = UNANSWERED.has(kind);
   if (isSilent && isUnproven(context, node.record.imageId)) await context.launches.records.leave(permit);
   else await context.launches.records.failed(permit, { kind, error: messageOf(error) });
@@ -191,6 +196,9 @@ class LaunchWatch {
   readonly #launch: Launch;
   #began: number | undefined;
   #step = "";
+  #since = 0;
+  /** Milliseconds that each step of the attempt took. */
+  #steps: Record<string, number> = {};
 
   constructor(context: Pick<LaunchHandles, "clock" | "counters">, launch: Launch) {
     this.#context = context;
@@ -201,11 +209,21 @@ class LaunchWatch {
   begin(): void {
     this.#began ??= this.#context.clock.monotonic();
     this.#step = "";
+    this.#steps = {};
   }
 
   /** What it is at. */
   at(step: string): void {
+    const now = this.#context.clock.monotonic();
+    if (this.#step !== "")
+      this.#steps[this.#step] = Math.round((this.#steps[this.#step] ?? 0) + now - this.#since);
+    this.#since = now;
     this.#step = step;
+  }
+
+  get steps(): Readonly<Record<string, number>> {
+    this.at(this.#step);
+    return this.#steps;
   }
 
   /** It ended, by its own doing: `ready`, or the kind of what went wrong. */

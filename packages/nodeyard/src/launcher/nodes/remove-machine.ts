@@ -26,7 +26,7 @@ export async function removeMachine(
       : open.provider.remove(tag, step);
   const late = () => new DriverError("timeout", `node ${tag.nodeId}: not deleted within ${ATTEMPT_MS} ms`);
   const limit = deadline(context.clock, ATTEMPT_MS, late, parent);
-  const trace = new StepTrace(context, subject);
+  const trace = new StepTrace(context, subject, node.record);
   try {
     await runSteps(guarded(remove, before), {
       clock: context.clock,

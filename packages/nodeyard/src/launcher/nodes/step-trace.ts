@@ -1,3 +1,4 @@
+import type { NodeRecord } from "@nodeyard/model";
 import { treeNow } from "@nodeyard/tree";
 import type { LiveTask } from "../../telemetry/index.ts";
 import type { NodeHandles } from "./handles.ts";
@@ -29,14 +30,17 @@ type TraceContext = Pick<NodeHandles, "clock" | "tree" | "journal" | "live" | "s
 export class StepTrace {
   readonly #context: TraceContext;
   readonly #subject: TraceSubject;
+  readonly #record: NodeRecord | undefined;
   #current: { readonly step: string; readonly began: number; readonly mono: number } | undefined;
   readonly #live: LiveTask;
   #told = 0;
   #untold = 0;
 
-  constructor(context: TraceContext, subject: TraceSubject) {
+  /** `record` is the node's, for the log. */
+  constructor(context: TraceContext, subject: TraceSubject, record?: NodeRecord) {
     this.#context = context;
     this.#subject = subject;
+    this.#record = record;
     const name = `${subject.of} ${subject.node}, attempt ${subject.attempt}`;
     this.#live = context.live.begin({ kind: "machine", name, site: "launcher/nodes/step-trace.ts" });
   }
@@ -45,7 +49,7 @@ export class StepTrace {
   begin(step: string, withinMs?: number): void {
     this.#live.at(step, withinMs);
     if (this.#current?.step === step) return;
-    this.#finish({});
+    this.#finish({ next: step });
     const { clock } = this.#context;
     const began = Math.round(treeNow(this.#context));
     this.#current = { step, began, mono: clock.monotonic() };
@@ -61,12 +65,13 @@ export class StepTrace {
     });
   }
 
-  #finish(more: { readonly error?: string; readonly untold?: number }): void {
+  /** `next`: so that the log of a process that was killed names the step it was at. */
+  #finish(more: { readonly error?: string; readonly untold?: number; readonly next?: string }): void {
     const current = this.#current;
     if (current === undefined) return;
     this.#current = undefined;
     this.#context.stepsUnderWay.delete(this.#subject.node);
-    if (this.#told >= MOST && Object.keys(more).length === 0) {
+    if (this.#told >= MOST && (more.next !== undefined || Object.keys(more).length === 0)) {
       this.#untold++;
       return;
     }
@@ -75,6 +80,7 @@ export class StepTrace {
     const { node, of, attempt } = this.#subject;
     const { step, began, mono } = current;
     const ms = Math.round(clock.monotonic() - mono);
-    journal.write({ event: "node.step", node, facts: { of, attempt, step, began, ms, ...more } });
+    const facts = { of, attempt, step, began, ms, ...more };
+    journal.write({ event: "node.step", node, facts, ...(this.#record && { record: this.#record }) });
   }
 }

@@ -189,12 +189,11 @@ export class InventoryKeeper {
       );
       const data = encodeNode(record);
       const made = { op: "create", path: `${paths.nodes}/`, data, sequential: true } as const;
-      await withRoot(context.tree, paths.nodes, () => context.tree.commit([made, this.#election.check()]));
+      const commit = () => context.tree.commit([made, this.#election.check()] as const);
+      const [{ path }] = await withRoot(context.tree, paths.nodes, commit);
+      const node = path.slice(path.lastIndexOf("/") + 1);
+      context.journal.write({ event: "node.registered", node, facts: { host: item.key }, record });
     }
-    context.log.info(
-      { provider: this.#open.config.name, host: item.key, slots: slots.length },
-      "registered a host",
-    );
   }
 
   async #update(item: InventoryItem, id: string): Promise<void> {

@@ -110,10 +110,6 @@ class LeakSweep {
     try {
       await this.#open.provider.removeResource(resource, signal);
       counters.add("launcher.leaked", 1, { provider: name, type: resource.type });
-      log.warn(
-        { provider: name, type: resource.type, id: resource.id, node: resource.tag?.nodeId },
-        "deleted a leaked resource",
-      );
       journal.write({
         event: "resource.leaked",
         node: resource.tag?.nodeId,

@@ -99,7 +99,6 @@ export async function resetLost(context: RecordHandles, id: string): Promise<Han
     await context.fence.release(request.held);
     throw error;
   }
-  context.log.info({ request: id }, "put back a request that had lost its launcher");
   context.journal.write({ event: "request.reset", request: id, facts: {} });
   return "replan";
 }

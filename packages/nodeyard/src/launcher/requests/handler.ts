@@ -56,8 +56,9 @@ export async function handleRequest(
   if (typeof request === "string") return request === "gone" ? "vanished" : request;
   live.holds(request.held.contender);
   live.at(`obtains ${plan.nodes.length} nodes`);
-  context.log.debug({ request: id, pool: pool.key, nodes: plan.nodes.length }, "accepted a request");
-  context.journal.write({ event: "request.accepted", request: id, facts: { pool: pool.key } });
+  const labels = [...new Set(request.record.nodeTypes)];
+  const accepted = { ...placeOf(pool), labels, nodes: plan.nodes.length };
+  context.journal.write({ event: "request.accepted", request: id, facts: accepted });
   const outcomes = await obtainNodes(context, pool, request, plan, signal, { live, started });
   live.at("concludes");
   const nodes = outcomes.map((outcome) => outcome.node).filter((node) => node !== undefined);
@@ -72,7 +73,7 @@ export async function handleRequest(
     await context.fence.release(request.held).catch(() => {});
     if (!context.view.requests.byId.has(id)) return "vanished";
     context.counters.add("launcher.fence_lost", 1, { kind: "request" });
-    context.log.warn({ request: id, error: messageOf(error) }, "gave up a request that is no longer ours");
+    context.journal.write({ event: "request.lost", request: id, facts: { error: messageOf(error) } });
     return "lost";
   }
 }
@@ -109,7 +110,13 @@ async function obtainNodes(
         begun = true;
         telling.live.holds(node.held.contender);
         started();
-        return { node, ...(await launchNode(context, pool, request, node, label, planned.slot, signal)) };
+        const ended = await launchNode(context, pool, request, node, label, planned.slot, signal);
+        if (ended.result !== "ready") {
+          const { id, record } = node;
+          const facts = { state: ended.result, why: ended.why };
+          context.journal.write({ event: "node.failed", node: id, facts, record });
+        }
+        return { node, ...ended };
       } catch (error) {
         const replan = signal.aborted || isReplannable(error);
         noteFailure(context, request.id, node?.id, error, replan);
@@ -142,10 +149,11 @@ async function conclude(
     await fulfil(request, nodes);
     context.timings.delivered(pool.key, treeNow(context));
     const { createdTime } = request.record;
-    const place = { provider: pool.open.config.name, pool: pool.name };
     // Who asks need not say when it was.
-    if (createdTime !== null)
-      context.counters.time("launcher.request", Math.max(0, treeNow(context) - createdTime * 1000), place);
+    const ms = createdTime === null ? null : Math.max(0, Math.round(treeNow(context) - createdTime * 1000));
+    if (ms !== null) context.counters.time("launcher.request", ms, placeOf(pool));
+    const facts = { ...placeOf(pool), nodes: nodes.map(({ id }) => id), ms };
+    context.journal.write({ event: "request.fulfilled", request: request.id, facts });
     return "fulfilled";
   }
   await releaseNodes(context, nodes);
@@ -158,7 +166,13 @@ async function conclude(
     return state === "failed" ? "failed" : "declined";
   }
   await putBack(request);
+  const why = [...new Set(outcomes.map((outcome) => outcome.why ?? outcome.result))].join("; ");
+  context.journal.write({ event: "request.put-back", request: request.id, facts: { why } });
   return "replan";
+}
+
+function placeOf({ open, name }: ServingPool) {
+  return { provider: open.config.name, pool: name };
 }
 
 /** The world moved under the plan; another plan may do. */
@@ -181,10 +195,8 @@ function noteFailure(
 ): void {
   if (lost) context.counters.add("launcher.fence_lost", 1, { kind: "node" });
   else context.counters.add("launcher.unexpected", 1, { place: "handler" });
-  context.log.warn(
-    { request, node, error: messageOf(error) },
-    lost ? "gave up a node that is no longer ours" : "cannot make a node",
-  );
+  const facts = { request, error: messageOf(error) };
+  context.journal.write({ event: "node.given-up", node, facts });
 }
 
 /** Declines for pools of ours that cannot serve a request; with none, only asks whether all have declined by now. */
@@ -212,7 +224,6 @@ export async function handleDecline(
     await context.fence.release(request.held);
     throw error;
   });
-  context.log.info({ request: id, pools, reason, state }, "declined a request");
   context.journal.write({ event: "request.declined", request: id, facts: { pools, reason, state } });
   return state === "failed" ? "failed" : "declined";
 }

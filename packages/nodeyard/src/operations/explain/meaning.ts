@@ -5,7 +5,7 @@ import { imageCodes, labelCodes, uploadCodes } from "./codes.ts";
 /** What an event says, in a line; null for one that only a later release knows. */
 export function meaningOf({ event, facts }: Pick<PastEvent, "event" | "facts">): string | null {
   if (event === "request.waits") return verdictMeaning(facts.code, factsOf(facts.facts));
-  return Object.hasOwn(journalEvents, event) ? journalEvents[event as JournalEventName] : null;
+  return Object.hasOwn(journalEvents, event) ? journalEvents[event as JournalEventName].meaning : null;
 }
 
 /** What a reason says, in a line: more exactly where its facts tell which of several things it was. */

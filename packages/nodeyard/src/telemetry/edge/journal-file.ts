@@ -5,11 +5,11 @@ import {
   defaultLimits,
   type History,
   type Journal,
-  type JournalEventName,
   type JournalLimits,
   noHistory,
   type Subject,
 } from "../journal.ts";
+import type { JournalEventName } from "../journal-events.ts";
 import type { Log } from "../log.ts";
 import type { JournalRow } from "./journal-store.ts";
 
@@ -143,14 +143,14 @@ export function openJournal(
   }
 
   return {
-    write({ facts, ...event }) {
+    write({ event, request, node, facts }) {
       if (broken !== undefined || waiting.length + underWay >= MAX_WAITING) {
         drop(1);
         return;
       }
-      const lease =
-        event.event.startsWith("lease.") && typeof facts.lease === "string" ? facts.lease : undefined;
-      waiting.push({ ...event, lease, at: Math.round(clock.now()), facts: JSON.stringify(facts) ?? "{}" });
+      const lease = event.startsWith("lease.") && typeof facts.lease === "string" ? facts.lease : undefined;
+      const at = Math.round(clock.now());
+      waiting.push({ event, request, node, lease, at, facts: JSON.stringify(facts) ?? "{}" });
       timer ??= clock.setTimer(FLUSH_MS, flush, { background: true });
     },
     read: (subject) => ask((id) => ({ type: "read", id, subject })),

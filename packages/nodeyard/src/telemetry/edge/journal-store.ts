@@ -5,7 +5,7 @@ import type { JournalEvent, JournalLimits } from "../journal.ts";
 /** Layout 2 has the lease in a column of its own. */
 export const JOURNAL_LAYOUT = 2;
 
-export type JournalRow = Omit<JournalEvent, "facts"> & {
+export type JournalRow = Omit<JournalEvent, "facts" | "record"> & {
   readonly at: number;
   readonly lease?: string | undefined;
   readonly facts: string;

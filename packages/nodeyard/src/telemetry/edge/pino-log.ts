@@ -36,11 +36,36 @@ export function createLog(options: LogOptions): Log {
   );
 }
 
-/** A JSON line of the log as text: `2026-01-31T10:00:00.000Z WARN message key=value`. Facts stay machine-readable JSON. */
+/** Ids of the old launcher's log, in its order: searches for them keep working (docs/contract/operations.md, "Logging"). */
+const ANNOTATIONS = [
+  ["event_id", "e"],
+  ["request", "node_request"],
+  ["node", "node"],
+] as const;
+
+/**
+ * A JSON line of the log as text: `TIME WARN [e: EVENT] [node_request: REQUEST] [node: NODE] message key=value`, each id only
+ * where it is known. Facts stay machine-readable JSON.
+ */
 function textLine(json: string): string {
   const { time, level, message, ...facts } = JSON.parse(json) as Record<string, unknown>;
-  const rest = Object.entries(facts).map(([key, value]) => ` ${key}=${fact(value)}`);
-  return `${time} ${String(level).toUpperCase()} ${message}${rest.join("")}\n`;
+  let text = "";
+  for (const [key, name] of ANNOTATIONS)
+    if (typeof facts[key] === "string") {
+      text += `[${name}: ${facts[key]}] `;
+      delete facts[key];
+    }
+  text += message;
+  for (const [key, value] of Object.entries(facts)) if (value !== null) text += ` ${key}=${fact(value)}`;
+  return `${time} ${String(level).toUpperCase()} ${oneLine(text)}\n`;
+}
+
+/** Text from outside neither begins a line of its own nor moves the reader's cursor. */
+function oneLine(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (char) =>
+    char === "\n" ? "\\n" : `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
 }
 
 function fact(value: unknown): string {

@@ -1,0 +1,75 @@
+import type { NodeRecord } from "@nodeyard/model";
+import { type Journal, type JournalEvent, journalEvents, type Log } from "../telemetry/index.ts";
+import type { View, ViewEvent } from "../view/index.ts";
+import type { ServingPool } from "./handles.ts";
+
+/**
+ * A journal whose every event is also a line of the log, with the fields by which a node or request is followed: those that
+ * the event has, then what the node's record says. A line has the request's event id as long as the request exists.
+ */
+export function eventLines(journal: Journal, log: Log, view: Pick<View, "nodes" | "requests">): Journal {
+  return {
+    write(event) {
+      journal.write(event);
+      const { level } = journalEvents[event.event];
+      if (level !== null) log[level](fieldsOf(event, view), TEXTS.get(event.event)!);
+    },
+  };
+}
+
+const TEXTS: ReadonlyMap<string, string> = new Map(
+  Object.entries(journalEvents).map(([event, { meaning }]) => [
+    event,
+    `${meaning[0]!.toLowerCase()}${meaning.slice(1)}`,
+  ]),
+);
+
+function fieldsOf(
+  { event, request, node, facts, record }: JournalEvent,
+  { nodes, requests }: Pick<View, "nodes" | "requests">,
+): object {
+  const of = record ?? (node === undefined ? undefined : nodes.byId.get(node)?.record);
+  const asks = request ?? (typeof facts.request === "string" ? facts.request : of?.allocatedTo) ?? undefined;
+  const eventId = asks === undefined ? undefined : requests.byId.get(asks)?.record.eventId;
+  return {
+    event,
+    ...(eventId == null ? {} : { event_id: eventId }),
+    ...(asks === undefined ? {} : { request: asks }),
+    ...(node === undefined ? {} : { node }),
+    ...(of === undefined ? {} : { provider: of.provider, pool: of.pool, label: of.type.join(",") }),
+    ...facts,
+  };
+}
+
+/** What becomes of a node by those who write its record without telling us: its user, and operators. */
+const USES: Partial<Record<NodeRecord["state"], JournalEvent["event"]>> = {
+  "in-use": "node.in-use",
+  used: "node.returned",
+  hold: "node.held",
+};
+
+/**
+ * Notes the steps of a node that others take, as the view shows them. Of several launchers the one that made the node notes them;
+ * where that has gone, each that serves its pool.
+ */
+export function noteUse(
+  change: Extract<ViewEvent, { type: "node" }>,
+  { journal, view }: { readonly journal: Journal; readonly view: Pick<View, "components"> },
+  pools: ReadonlyMap<string, ServingPool>,
+): void {
+  const { id, before, after } = change;
+  if (before === undefined || after === undefined || before.record.state === after.record.state) return;
+  const { record } = after;
+  const event = USES[record.state];
+  if (event === undefined) return;
+  const ours = [...pools.values()];
+  const isMaker = ours.some((pool) => pool.id === record.launcher);
+  const serves = ours.some(({ open, name }) => open.config.name === record.provider && name === record.pool);
+  if (isMaker || (serves && !isRegistered(view, record.launcher)))
+    journal.write({ event, node: id, facts: { from: before.record.state }, record });
+}
+
+function isRegistered({ components }: Pick<View, "components">, pool: string | null): boolean {
+  for (const { record } of components.values()) if (record.id === pool) return true;
+  return false;
+}

@@ -1,0 +1,92 @@
+/** What an event of the journal means, and how the log tells it. */
+interface EventKind {
+  /** One line, for `explain` and, with a small first letter, as the text of the line in the log. */
+  readonly meaning: string;
+  /** Of the line in the log; null: whoever writes the event writes its lines. */
+  readonly level: "debug" | "info" | "warn" | "error" | null;
+  /** Names of its facts, which are fields of the line. */
+  readonly facts: readonly string[];
+}
+
+const kind =
+  (level: EventKind["level"]) =>
+  (meaning: string, ...facts: readonly string[]): EventKind => ({ meaning, level, facts });
+const [debug, info, warn, error] = [kind("debug"), kind("info"), kind("warn"), kind("error")];
+
+/** Facts of every event of a node whose record is known; a line in the log has them as fields, too. */
+export const NODE_FIELDS = ["provider", "pool", "label"] as const;
+
+/** Every event of the journal. The log tells each in one line, and docs/reference/log-events.md lists them. */
+export const journalEvents = {
+  "request.accepted": info("A pool took a request", "provider", "pool", "labels", "nodes"),
+  "request.fulfilled": info("All nodes of a request were delivered", "provider", "pool", "nodes", "ms"),
+  "request.declined": info("Pools declined a request, with the reason", "pools", "reason", "state"),
+  "request.put-back": info("An accepted request was put back, to be planned anew", "why"),
+  "request.withdrawn": info("A request was deleted before it was served"),
+  "request.lost": warn("A request is given up, because its lock is no longer ours", "error"),
+  "request.reset": info("A request that had lost its launcher was put back"),
+  "request.waits": debug("Why a request is not served now", "code", "facts", "since", "nextTry"),
+  "offering.closed": warn(
+    "Launches of a label failed in a row: it is not launched for a while",
+    ...["provider", "az", "type", "kind", "error", "failures", "why", "opens", "until"],
+  ),
+  "offering.open": info(
+    "A launch of a label that had failed succeeded: it is launched again",
+    ...["provider", "az", "type", "failures", "since"],
+  ),
+  "label.closed": warn(
+    "Launches of a label failed in all places: it is not launched for a while",
+    ...["label", "why", "until", "failures", "since", "kind", "error", "hopeless"],
+  ),
+  "label.open": info(
+    "A launch of a label whose budget was spent succeeded: it is launched again",
+    ...["label", "since"],
+  ),
+  "node.created": info("The record of a node to be launched was written", "request", "az"),
+  "node.registered": info("A host or slot that exists was registered as a ready node", "host"),
+  "node.launching": info("A launch attempt began", "attempt", "of", "az"),
+  "node.machine": info("The cloud gave the machine of a node its id", "attempt", "server_id"),
+  "node.step": info(
+    "A step of a launch or deletion ended",
+    ...["of", "attempt", "step", "began", "ms", "next", "error", "untold"],
+  ),
+  "node.ready": info("A node was made and is ready", "attempt", "ms", "server_id", "steps"),
+  "node.console": kind(null)(
+    "The last console output of a machine that did not come up",
+    ...["request", "attempt", "cut", "lines"],
+  ),
+  "node.launch-failed": warn("A launch attempt failed", "node", "request", "attempt", "of", "kind", "error"),
+  "node.failed": warn("The launch of a node ended without a machine", "state", "why"),
+  "node.given-up": warn("A launch was given up before it ended", "request", "error"),
+  "node.claimed": info("A ready node was allocated to a request", "request"),
+  "node.in-use": info("The user of a node began to use it", "from"),
+  "node.returned": info("The user of a node gave it back", "from"),
+  "node.held": info("A node was put on hold", "from"),
+  "node.deleting": info("The deletion of a node began", "attempt", "from"),
+  "node.deleted": info("A node's machine and record are gone", "from"),
+  "node.delete-failed": warn("An attempt to delete a node failed", "attempt", "error", "retryMs"),
+  "node.dead-letter": error(
+    "Many tries to delete a node failed; it is retried rarely",
+    ...["provider", "attempts", "error"],
+  ),
+  "node.vanished": warn("The machine of a ready node was gone; the node is deleted", "server_id"),
+  "node.dead": warn("A ready node did not answer and is deleted", "host", "why"),
+  "resource.leaked": warn("A resource without a record was deleted", "provider", "type", "id"),
+  "backing.requested": info("A backing node was requested", "provider", "label", "backingLabel"),
+  "backing.withdrawn": info("A request for a backing node was withdrawn", "why"),
+  "backing.adopted": info("A backing node is ready for slots", "provider", "label", "slots", "used"),
+  "backing.failed": warn(
+    "A backing node gets no new slots, because it does not answer or an operator retired it",
+    "label",
+  ),
+  "backing.released": info("An empty backing node was returned", "provider", "label", "why"),
+  "lease.granted": info("Nodes are locked for a lease", "lease", "nodes", "owner"),
+  "lease.failed": info("The request of a lease failed", "lease"),
+  "lease.ended": info(
+    "A lease was released or expired, and its nodes were returned",
+    ...["lease", "nodes", "why"],
+  ),
+} as const satisfies Readonly<Record<string, EventKind>>;
+
+/** Names of events; an interface: `explain` tells a history by them. */
+export type JournalEventName = keyof typeof journalEvents;
