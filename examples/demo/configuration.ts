@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { parseDocument, type YAMLMap, type YAMLSeq } from "yaml";
 import type { LocalSlivers } from "./local-slivers.ts";
 import type { LocalSshd } from "./sshd.ts";
@@ -17,8 +17,23 @@ export interface Facts {
   readonly cloudFile: string;
 }
 
-/** Writes the example with the facts of this machine, and without the providers that it cannot serve. */
-export function writeConfiguration(file: string, facts: Facts): void {
+/**
+ * Writes the example with the facts of this machine, and without the providers that it cannot serve. A file that differs from what the last
+ * start wrote is kept: somebody edited it. Returns whether it was written.
+ */
+export function writeConfiguration(file: string, facts: Facts): boolean {
+  const copy = `${file}.written`;
+  if (existsSync(file) && textOf(file) !== textOf(copy)) return false;
+  // The copy first: a start that is killed in between leaves a file that the next one takes for edited, and keeps.
+  for (const path of [copy, file]) writeFileSync(path, configuration(facts), { mode: 0o600 });
+  return true;
+}
+
+function textOf(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
+}
+
+function configuration(facts: Facts): string {
   const document = parseDocument(readFileSync(EXAMPLE, "utf8"));
   const [cloud, hosts, slivers] = (document.get("providers") as YAMLSeq<YAMLMap>).items;
   cloud!.setIn(["fake", "journal"], facts.cloudFile);
@@ -45,5 +60,5 @@ export function writeConfiguration(file: string, facts: Facts): void {
     }));
     hosts!.setIn(["pools", 0, "nodes"], document.createNode(nodes));
   }
-  writeFileSync(file, document.toString(), { mode: 0o600 });
+  return document.toString();
 }

@@ -12,7 +12,7 @@ import {
 } from "../../packages/nodeyard/src/process/index.ts";
 import { createLog } from "../../packages/nodeyard/src/telemetry/index.ts";
 import { parseDemoArguments } from "./arguments.ts";
-import { Commands } from "./commands.ts";
+import { Commands, type Granted } from "./commands.ts";
 import { writeConfiguration } from "./configuration.ts";
 import { greet, howToLogIn, type RealNodes, startRealNodes } from "./nodes.ts";
 import { untilReturned } from "./returned.ts";
@@ -57,7 +57,7 @@ async function demo(): Promise<number> {
   real = await startRealNodes(wish);
   const { hosts, slivers, authorizedKey, label } = real;
   const config = join(stateFolder, "nodepool.yaml");
-  writeConfiguration(config, {
+  const isWritten = writeConfiguration(config, {
     hosts,
     slivers,
     authorizedKey,
@@ -71,15 +71,24 @@ async function demo(): Promise<number> {
 
   const commands = new Commands(machine, stateFolder, say);
   await commands.releaseLeftovers();
-  const granted = [await commands.request(["fake-small", "fake-large"])];
+  const granted: Granted[] = [];
   let login = "";
-  if (label !== undefined) {
-    const owned = await commands.request([label]);
-    granted.push(owned);
-    await greet(owned, real, wish);
-    login = howToLogIn(owned, real);
+  const tour = async () => {
+    granted.push(await commands.request(["fake-small", "fake-large"]));
+    if (label !== undefined) {
+      const owned = await commands.request([label]);
+      granted.push(owned);
+      await greet(owned, real!, wish);
+      login = howToLogIn(owned, real!, stateFolder);
+    }
+    await commands.show("list");
+  };
+  if (isWritten) await tour();
+  else {
+    say(`${config} was edited, and is used as it is; to have the demo's own again, remove it\n`);
+    // It may have other labels by now.
+    await tour().catch((error) => say(`the tour ends here: ${messageOf(error)}\n`));
   }
-  await commands.show("list");
   if (!once) return stay(machine, login);
 
   await commands.release(granted.map(({ lease }) => lease));
@@ -117,13 +126,14 @@ Nodeyard stays up until Ctrl-C. In another terminal, in this folder:
 
   ${nodeyard} list                           nodes
   ${nodeyard} list --leases                  who has them
-  ${nodeyard} request fake-small:3 --wait    more nodes; return them with "release LEASE"
+  ${nodeyard} request fake-small:3 --wait    more nodes, which are fake: nobody answers at their addresses;
+                                             return them with "release LEASE"
   ${nodeyard} explain ID                     why a request, lease or node waits, and what happened
   ${nodeyard} hold NODE                      keep a node to examine it
   curl --unix-socket ${stateFolder}/http.sock http://nodeyard/metrics
                                              metrics; also /node-list, /request-list, /ready ...
 ${login}
-Configuration: ${stateFolder}/nodepool.yaml (edit it: changes are taken up within a second; the next start writes it anew)
+Configuration: ${stateFolder}/nodepool.yaml (edit it: changes are taken up within a second, and the next start keeps them)
 Log: ${stateFolder}/nodeyard.log
 `;
 }

@@ -107,9 +107,11 @@ export async function greet(
   }
 }
 
-/** How a person logs in to the demo's nodes. */
-export function howToLogIn({ nodes }: Granted, { key, label }: RealNodes): string {
+/** How a person logs in to the demo's nodes: with its key and no other, and the host keys that Nodeyard published. */
+export function howToLogIn({ nodes }: Granted, { key, label }: RealNodes, stateFolder: string): string {
   const { username, interface_ip: address, connection_port: port } = nodes[0]!;
   const kind = label === "sliver" ? "sliver" : "static host";
-  return `  ssh -i ${key} -p ${port} ${username}@${address}     log in to a ${kind}\n`;
+  const options = `-o IdentitiesOnly=yes -o UserKnownHostsFile=${join(stateFolder, "known_hosts")}`;
+  return `  ssh -i ${key} ${options} -p ${port} ${username}@${address}
+                                             log in to a ${kind}, as long as this demo runs\n`;
 }

@@ -31,7 +31,7 @@ export async function probeSlivers(machine: Machine): Promise<SliverFacts | { re
   if (missing.length > 0) {
     const packages = [...new Set(missing.map(([, name]) => name))].join(" ");
     return {
-      why: `${missing.map(([program]) => program).join(", ")} is not installed (Debian: ${packages})`,
+      why: `${new Intl.ListFormat("en").format(missing.map(([program]) => program))} ${missing.length === 1 ? "is" : "are"} not installed (Debian: ${packages})`,
     };
   }
   if (!/\bbtrfs$/m.test(readFileSync("/proc/filesystems", "utf8")))

@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 import { errorsPage } from "../structure/errors-page.ts";
 import { readWorkspace } from "../structure/workspace.ts";
 import { configurationPage, configurationSchema } from "./configuration.ts";
+import { exitCodesPage } from "./exit-codes.ts";
 import { logEventsPage } from "./log-events.ts";
 import { metricsPage } from "./metrics.ts";
 import { statesPage } from "./states.ts";
@@ -15,6 +16,7 @@ const generated: Readonly<Record<string, () => string>> = {
   "docs/reference/nodepool.schema.json": configurationSchema,
   "docs/reference/errors.md": () => errorsPage(readWorkspace(root)),
   "docs/reference/log-events.md": logEventsPage,
+  "docs/reference/exit-codes.md": exitCodesPage,
   "docs/reference/metrics.md": metricsPage,
   "docs/reference/states.md": statesPage,
 };

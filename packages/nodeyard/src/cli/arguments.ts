@@ -6,6 +6,9 @@ const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_
 /** Old clients say "high"; the number is the prefix of the request's id (docs/contract/records.md, "Node request"). */
 const PRIORITIES: Readonly<Record<string, string>> = { high: "100", normal: "200", low: "300" };
 
+/** A number, but not as a count is written; a version as in `ubuntu:24.04` is part of a label. */
+const NO_COUNT = /:([+-]\d+|\d+e\d+|0x[\da-f]+|\d[\d_,]*[_,]\d+)$/i;
+
 /** `LABEL[:N]...` as one entry per node, in the order given. A label may itself contain colons. */
 export function parseLabels(words: readonly string[]): readonly string[] {
   const labels = words.flatMap((word) => {
@@ -16,9 +19,10 @@ export function parseLabels(words: readonly string[]): readonly string[] {
       throw new UsageError(
         `${JSON.stringify(word)} is not LABEL or LABEL:N; an example: nodeyard request ubuntu-noble:2`,
       );
-    if (/:[+-]\d+$/.test(word))
+    const odd = NO_COUNT.exec(word)?.[1];
+    if (odd !== undefined)
       throw new UsageError(
-        `${JSON.stringify(word)}: ${/[^:]*$/.exec(word)![0]} is not a number of nodes; give 1 to ${MAX_NODES}`,
+        `${JSON.stringify(word)}: ${odd} is not a number of nodes; give 1 to ${MAX_NODES}, also after a label of that name (${word}:1)`,
       );
     if (count < 1 || count > MAX_NODES)
       throw new UsageError(`${JSON.stringify(word)} asks for ${count} nodes; give 1 to ${MAX_NODES}`);

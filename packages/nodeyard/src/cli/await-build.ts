@@ -9,6 +9,7 @@ import {
   type OperationHandles,
   queryMembers,
 } from "../operations/index.ts";
+import { CommandError, TimedOut } from "./errors.ts";
 import type { Session } from "./session.ts";
 
 const LOOK_MS = 10_000;
@@ -17,13 +18,14 @@ const BEGIN_MS = 2_000;
 
 /**
  * The first build that is not one of `before` and has ended. Until one begins it says what keeps it from that; Ctrl-C ends the waiting,
- * and the request stands.
+ * and the request stands. Rejects when the image is paused, or with TimedOut.
  */
 export async function awaitBuild(
   { machine, io }: Session,
   handles: OperationHandles,
   image: string,
   before: ReadonlySet<string>,
+  timeoutMs: number,
 ): Promise<ImageBuildRecord> {
   let changed = Promise.withResolvers<void>();
   const feed = handles.tree.feed(paths.imageBuilds(image), {
@@ -35,7 +37,8 @@ export async function awaitBuild(
   const asked = machine.clock.monotonic();
   try {
     for (;;) {
-      const isEarly = machine.clock.monotonic() - asked < BEGIN_MS;
+      const elapsed = machine.clock.monotonic() - asked;
+      const isEarly = elapsed < BEGIN_MS;
       const { items } = await listBuilds(handles);
       const fresh = items
         .filter((one) => one.image === image && !before.has(one.record.id))
@@ -43,6 +46,10 @@ export async function awaitBuild(
       const done = fresh.find(({ state }) => state === "ready" || state === "failed");
       if (done !== undefined) return done;
       const [first] = fresh;
+      if (elapsed >= timeoutMs)
+        throw new TimedOut(
+          `no build of ${image} ended within ${timeoutMs / 1_000} s (--timeout); the request stands, and "nodeyard explain image ${image}" says how far it is`,
+        );
       const kept = first === undefined && !isEarly ? await whatKeepsIt(handles, image) : undefined;
       const now =
         kept ?? (first === undefined ? "waiting for a builder" : await howFar(handles, image, first.id, io));
@@ -50,7 +57,11 @@ export async function awaitBuild(
       if (now !== told && (io.isTerminal || kept !== undefined)) io.err(`${now}\n`);
       told = now;
       // A lost event delays, never loses; nothing tells when what keeps it changes.
-      await settledIn(machine.clock, isEarly ? BEGIN_MS : LOOK_MS, changed.promise);
+      await settledIn(
+        machine.clock,
+        Math.min(isEarly ? BEGIN_MS : LOOK_MS, timeoutMs - elapsed),
+        changed.promise,
+      );
       changed = Promise.withResolvers();
     }
   } finally {
@@ -64,7 +75,16 @@ async function whatKeepsIt(handles: OperationHandles, image: string): Promise<st
   const story = await explain(handles, { kind: "image", id: image }, query);
   const wait = story?.waitsFor;
   if (story === undefined || wait == null || wait.code === "image.due") return undefined;
+  // Nobody can say when that ends.
+  if (wait.code === "image.paused") throw imagePaused(image, "the request stands");
   return `waiting: ${wait.meaning} (${wait.code}). ${story.next}`;
+}
+
+export function imagePaused(image: string, request: string): CommandError {
+  return new CommandError(
+    "cli.diskimage_paused",
+    `diskimage ${image} is paused, so no build of it begins (${request}): nodeyard image-unpause ${image}, or remove "pause: true" from the builders' configuration`,
+  );
 }
 
 /** What the builder says of the build; asked only where somebody sits there. */

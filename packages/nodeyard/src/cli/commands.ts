@@ -68,7 +68,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "info",
-    summary: "show the records of a provider, configured or not",
+    summary: "show the records of a provider",
     load: async () => (await import("./commands/info.ts")).defineInfo,
   },
   {
@@ -129,7 +129,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "import-image-data",
-    summary: "restore saved records of builds, uploads and trials; stop all builders and launchers first",
+    summary: "restore saved records of builds, uploads and trials; refused while a builder runs",
     load: async () => (await import("./commands/image-changes.ts")).defineImport,
   },
   {

@@ -6,6 +6,12 @@ export class UsageError extends errorClass("cli.usage") {}
 /** A command that was understood and could not do what was asked. */
 export class CommandError extends NodeyardError {}
 
+/** What was waited for did not come within `--timeout`. */
+export class TimedOut extends errorClass("cli.timeout") {}
+
+/** A signal ended the waiting. */
+export class Interrupted extends errorClass("cli.interrupted") {}
+
 /** A command that has said itself what is wrong; only the exit code is left. */
 export class CommandFailed extends Error {
   readonly exitCode: number;
@@ -14,4 +20,18 @@ export class CommandFailed extends Error {
     super(`exit code ${exitCode}`);
     this.exitCode = exitCode;
   }
+}
+
+/** Every exit code of the program, for its help and for docs/reference/exit-codes.md. */
+export const EXIT_CODES: Readonly<Record<number, string>> = {
+  0: "done",
+  1: "failure; the last line on stderr says why",
+  2: "usage error; nothing was done",
+  124: "--timeout passed before what was waited for",
+};
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommandFailed) return error.exitCode;
+  if (error instanceof UsageError) return 2;
+  return error instanceof TimedOut ? 124 : 1;
 }

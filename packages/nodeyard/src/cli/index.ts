@@ -1,2 +1,3 @@
+export { EXIT_CODES } from "./errors.ts";
 export { main } from "./main.ts";
 export type { Io } from "./session.ts";

@@ -11,14 +11,10 @@ export function printRows(
 ): void {
   if (options.json === true) {
     const wanted = [...columns, ...(options.jsonAlso ?? []).map((key) => ({ heading: key, key }))];
-    io.out(
-      `${JSON.stringify(
-        rows.map((row) => pick(row, wanted)),
-        null,
-        2,
-      )}\n`,
+    return printJson(
+      io,
+      rows.map((row) => pick(row, wanted)),
     );
-    return;
   }
   io.out(
     renderTable(
@@ -26,6 +22,11 @@ export function printRows(
       rows.map((row) => columns.map(({ key, show }) => (show === undefined ? row[key] : show(row)))),
     ),
   );
+}
+
+/** Prints one value for programs. */
+export function printJson(io: Io, value: unknown): void {
+  io.out(`${JSON.stringify(value, null, 2)}\n`);
 }
 
 /** Records that cannot be read are reported separately; the others are still shown. */

@@ -2,7 +2,7 @@ import { messageOf } from "@nodeyard/runtime";
 import { Command, CommanderError, Option } from "commander";
 import { type Machine, VERSION } from "../machine/index.ts";
 import { COMMANDS } from "./commands.ts";
-import { CommandFailed, UsageError } from "./errors.ts";
+import { CommandFailed, EXIT_CODES, exitCodeOf } from "./errors.ts";
 import type { GlobalOptions, Io, Session } from "./session.ts";
 
 /** Runs one command line, without the program's own name, and returns the exit code. Never rejects. */
@@ -29,12 +29,12 @@ async function codeOf(error: unknown, io: Io, debug: boolean): Promise<number> {
     if (error.exitCode === 0) return 0;
     return error.code === "commander.help" ? 1 : 2;
   }
-  if (error instanceof CommandFailed) return error.exitCode;
+  if (error instanceof CommandFailed) return exitCodeOf(error);
   // Here, since a command line that succeeds needs no table.
   const { plain } = await import("../listing/index.ts");
   io.err(`nodeyard: ${plain(messageOf(error))}\n`);
   if (debug && error instanceof Error) io.err(`${error.stack}\n`);
-  return error instanceof UsageError ? 2 : 1;
+  return exitCodeOf(error);
 }
 
 const EXAMPLES = `
@@ -51,7 +51,9 @@ Beside Zuul, on the ZooKeeper of the old configuration file:
 
 Where commands look for the tree: the ZooKeeper of -c FILE; else the Nodeyard that runs on --state DIR
 (NODEYARD_STATE; /var/lib/nodeyard for root, else ~/.local/state/nodeyard).
-Exit codes: 0 success, 1 failure (one line on stderr says why), 2 usage error.
+Exit codes: ${Object.entries(EXIT_CODES)
+  .map(([code, meaning]) => `${code} ${meaning}`)
+  .join("\n            ")}
 `;
 
 /** Help was asked for, of a program that has loaded at most one command: that of the whole lists the arguments of all. */

@@ -12,17 +12,19 @@ export function rejectedAt(signal: AbortSignal): Promise<never> {
   return promise;
 }
 
-/** What `work` gives, or a CommandError when it takes longer than PATIENCE_MS; it goes on unobserved then. */
-export async function patiently<T>(clock: Clock, work: Promise<T>): Promise<T> {
+/** What `work` gives, or `late()` when it takes longer than `ms`; it goes on unobserved then. */
+export async function within<T>(clock: Clock, ms: number, late: () => Error, work: Promise<T>): Promise<T> {
   work.catch(() => {});
-  const limit = deadline(
-    clock,
-    PATIENCE_MS,
-    () => new CommandError("cli.no_answer", `no answer within ${PATIENCE_MS / 1000} s`),
-  );
+  const limit = deadline(clock, ms, late);
   try {
     return await Promise.race([work, rejectedAt(limit.signal)]);
   } finally {
     limit.cancel();
   }
+}
+
+/** What `work` gives, or a CommandError when it takes longer than PATIENCE_MS. */
+export function patiently<T>(clock: Clock, work: Promise<T>): Promise<T> {
+  const late = () => new CommandError("cli.no_answer", `no answer within ${PATIENCE_MS / 1000} s`);
+  return within(clock, PATIENCE_MS, late, work);
 }

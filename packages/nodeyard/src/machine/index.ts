@@ -1,2 +1,2 @@
 export { systemMachine } from "./edge/system-machine.ts";
-export { type Machine, VERSION } from "./machine.ts";
+export { type Machine, type Signal, VERSION } from "./machine.ts";

@@ -1,6 +1,9 @@
 import type { Clock, Random, ServiceState } from "@nodeyard/runtime";
 import manifest from "../../package.json" with { type: "json" };
 
+/** SIGUSR1 stops a process as SIGINT does. SIGHUP comes from `systemctl reload` or from a terminal that was closed. */
+export type Signal = "SIGINT" | "SIGTERM" | "SIGUSR1" | "SIGHUP";
+
 /** What a process knows of the machine and the person it runs for; only the entry points make one. */
 export interface Machine {
   readonly clock: Clock;
@@ -12,12 +15,10 @@ export interface Machine {
   readonly isRoot: boolean;
   readonly pid: number;
   /**
-   * Calls `fn` at SIGINT (or SIGUSR1, which counts as one) and SIGTERM (or SIGHUP, of a terminal that was closed) with how many came
-   * before; returns what ends that.
-   * The same signal again within a moment is its echo, and ignored.
+   * Calls `fn` at each of these signals; returns what ends that. The same signal again within a moment is its echo, and ignored.
    * While someone listens, a signal does not end the process by itself.
    */
-  onSignal(fn: (signal: "SIGINT" | "SIGTERM", before: number) => void): () => void;
+  onSignal(fn: (signal: Signal) => void): () => void;
   /**
    * Calls `fn` at SIGUSR2, where the old launcher dumps its stacks, but not again before it has ended; returns what ends that.
    */

@@ -8,10 +8,18 @@ export {
   type LeaseProgress,
   youngestNode,
 } from "./follow-lease.ts";
+export { type FollowedNodes, followNodes } from "./follow-nodes.ts";
 export type { OperationHandles } from "./handles.ts";
 export * from "./images/index.ts";
 export * from "./listing.ts";
 export { deleteNode, holdNode, NodeOperationError } from "./node-state.ts";
-export { type ProviderInfo, providerInfo, serversOf, type UploadedImage } from "./provider-info.ts";
+export {
+  knownProviders,
+  type ProviderInfo,
+  providerInfo,
+  serversOf,
+  type UploadedImage,
+  unofferedLabels,
+} from "./provider-info.ts";
 export { type AskOptions, askForNodes, LeaseError, releaseLease } from "./request.ts";
 export { LEFT_MS, retireBacking, retireNode, SlotError } from "./retire-backing.ts";

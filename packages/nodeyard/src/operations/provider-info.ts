@@ -48,6 +48,24 @@ export async function serversOf({ tree }: OperationHandles, provider: string): P
   return [...new Set(serving.map(({ hostname }) => hostname))].sort();
 }
 
+/** Names of all providers that launchers serve or that nodes and uploads in the tree belong to. */
+export async function knownProviders(handles: OperationHandles): Promise<readonly string[]> {
+  const [pools, nodes] = await Promise.all([registeredPools(handles.tree), listNodes(handles)]);
+  const known = new Set<string | null>(pools.map(({ providerName }) => providerName));
+  for (const { record } of nodes.items) known.add(record.provider);
+  for (const image of await names(handles, paths.images))
+    for (const build of await names(handles, paths.imageBuilds(image)))
+      for (const provider of await names(handles, paths.imageProviders(image, build))) known.add(provider);
+  return [...known].filter((name) => name !== null).sort();
+}
+
+/** Labels that launchers offer, and those of `labels` that none of them does. */
+export async function unofferedLabels({ tree }: OperationHandles, labels: readonly string[]) {
+  const pools = await registeredPools(tree);
+  const offered = [...new Set(pools.flatMap(({ supportedLabels }) => supportedLabels))].sort();
+  return { offered, unknown: [...new Set(labels)].filter((label) => !offered.includes(label)) };
+}
+
 async function uploads(handles: OperationHandles, provider: string): Promise<readonly UploadedImage[]> {
   const found: UploadedImage[] = [];
   for (const image of await names(handles, paths.images))

@@ -88,6 +88,7 @@ async function startDaemon(
     const role = await start(parts);
     const watch = followConfig(parts, (next) => role.reconfigure(next));
     return {
+      reload: () => watch.check(true),
       async close(graceMs) {
         watch.close();
         await role.close(graceMs);

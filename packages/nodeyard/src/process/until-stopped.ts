@@ -1,5 +1,5 @@
 import { NodeyardError, type Timer } from "@nodeyard/runtime";
-import type { Machine } from "../machine/index.ts";
+import type { Machine, Signal } from "../machine/index.ts";
 import type { Log } from "../telemetry/index.ts";
 
 /** A stop in good order may take this long; whatever is left then is as after a crash, which everything survives. */
@@ -11,13 +11,16 @@ export const GRACE_MS = 10_000;
 export interface Stoppable {
   /** Resolves with what makes going on useless. */
   readonly failed?: Promise<NodeyardError>;
+  /** Reads the configuration again, at SIGHUP; never rejects. Absent: there is nothing to reload, and SIGHUP stops the process. */
+  reload?(): Promise<void>;
   close(graceMs: number): Promise<void>;
 }
 
 /**
- * Starts the work of a process, waits for the first SIGINT or SIGTERM, or for the work's `failed`, and closes it. A signal that comes
+ * Starts the work of a process, waits for the first signal that stops it, or for the work's `failed`, and closes it. A signal that comes
  * while it starts aborts `stopping`; the start then rejects with its reason and leaves nothing, or resolves and is closed. A second
- * signal, or a stop that takes longer than STOP_MS, ends the process at once with code 1. Returns the exit code.
+ * signal, or a stop that takes longer than STOP_MS, ends the process at once with code 1. SIGHUP reloads what runs, and is then no
+ * signal to stop; one that comes during the start takes effect at its end. Returns the exit code.
  */
 export async function untilStopped(
   machine: Machine,
@@ -34,25 +37,41 @@ export async function untilStopped(
       machine.exit(1);
     });
   };
-  const ignore = machine.onSignal((signal, before) => {
-    if (before === 0) {
-      log.info({ signal }, "stopping; a second signal exits at once");
-      beginStop();
-      stopping.abort(new NodeyardError("process.stopped", `the start was interrupted: ${signal}`));
-      signalled.resolve(undefined);
-      return;
+  let running: Stoppable | undefined;
+  let isStopping = false;
+  let isReloadDue = false;
+  const stop = (signal: Signal) => {
+    if (isStopping) {
+      log.warn({ signal }, "exiting now: second signal");
+      machine.exit(1);
     }
-    log.warn({ signal }, "exiting now: second signal");
-    machine.exit(1);
+    isStopping = true;
+    log.info({ signal }, "stopping; a second signal exits at once");
+    beginStop();
+    stopping.abort(new NodeyardError("process.stopped", `the start was interrupted: ${signal}`));
+    signalled.resolve(undefined);
+  };
+  const reload = async (work: Stoppable) => {
+    if (work.reload === undefined) return stop("SIGHUP");
+    log.info({ signal: "SIGHUP" }, "reloading the configuration");
+    machine.report("reloading");
+    await work.reload();
+    if (!isStopping) machine.report("ready");
+  };
+  const ignore = machine.onSignal((signal) => {
+    if (signal !== "SIGHUP") stop(signal);
+    else if (running === undefined) isReloadDue = true;
+    else if (!isStopping) void reload(running);
   });
   let failure: NodeyardError | undefined;
   try {
-    const running = await start(stopping.signal).catch((error: unknown) => {
+    running = await start(stopping.signal).catch((error: unknown) => {
       if (stopping.signal.aborted && error === stopping.signal.reason) return undefined;
       throw error;
     });
     if (running !== undefined) {
       if (!stopping.signal.aborted) machine.report("ready");
+      if (isReloadDue) void reload(running);
       failure = await Promise.race([signalled.promise, running.failed ?? signalled.promise]);
       if (failure !== undefined) log.error({ code: failure.code }, failure.message);
       beginStop();

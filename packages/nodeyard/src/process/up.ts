@@ -37,6 +37,8 @@ export interface Up {
   readonly addresses: readonly string[];
   /** Resolves when the tree cannot be written any more: only a restart helps then. */
   readonly failed: Promise<ProcessError>;
+  /** Reads the configuration again. Never rejects. */
+  reload(): Promise<void>;
   close(graceMs: number): Promise<void>;
 }
 
@@ -107,7 +109,12 @@ export async function startUp(
     await close(tree, opened, 0);
     throw error;
   }
-  return { addresses: opened.server.addresses, failed, close: (graceMs) => close(tree, opened, graceMs) };
+  return {
+    addresses: opened.server.addresses,
+    failed,
+    reload: async () => opened.watch?.check(true),
+    close: (graceMs) => close(tree, opened, graceMs),
+  };
 }
 
 interface Opened {

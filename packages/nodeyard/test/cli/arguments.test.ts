@@ -25,12 +25,23 @@ describe("labels", () => {
       "board:v2",
     ]);
   });
-  test.each(["", "noble:", "noble:0", "noble:1001", ":2", "noble:-1", "noble:+2"])(
-    "%j is refused",
-    (word) => {
-      expect(() => parseLabels([word])).toThrow(UsageError);
-    },
-  );
+  test.each([
+    "",
+    "noble:",
+    "noble:0",
+    "noble:1001",
+    ":2",
+    "noble:-1",
+    "noble:+2",
+    "noble:1e9",
+    "noble:0x10",
+    "noble:1_000",
+  ])("%j is refused", (word) => {
+    expect(() => parseLabels([word])).toThrow(UsageError);
+  });
+  test("what looks like a count and is none can still be a label, with a count after it", () => {
+    expect(parseLabels(["noble:1e9:1"])).toEqual(["noble:1e9"]);
+  });
   test("so are more nodes than one request may have, in all", () => {
     expect(() => parseLabels(["a:600", "b:600"])).toThrow("1200 nodes");
   });

@@ -48,6 +48,11 @@ describe("help and usage", () => {
     expect(code).toBe(0);
     expect(out).toContain("$ nodeyard request fake-small:2 --wait");
   });
+  test("sliverd alone starts no daemon: it prints its help and fails", async () => {
+    const { code, out, err } = await run("sliverd");
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toMatch(/Usage: nodeyard sliverd [\s\S]* run /);
+  });
   test("--version", async () => {
     expect(await site.run("--version")).toMatchObject({
       code: 0,
@@ -69,6 +74,8 @@ describe("help and usage", () => {
     [["up", "--listen", "nowhere"], '--listen: "nowhere" is not HOST:PORT'],
     [["up", "--webapp", "127.0.0.1:99999"], '--webapp: "127.0.0.1:99999" is not HOST:PORT'],
     [["up", "--tls-cert", "x"], "go together"],
+    [["list", "--detail", "--leases"], "'--leases' cannot be used with option '--detail'"],
+    [["request", "small:1e9"], "1e9 is not a number of nodes"],
   ])("%j is not understood: exit code 2", async (words, text) => {
     const { code, out, err } = await run(...words);
     expect([code, out]).toEqual([2, ""]);

@@ -75,6 +75,38 @@ describe("a Nodeyard of one process, and its clients", () => {
     expect(err).toMatch(/nodeyard: lease [0-9a-f]{12} failed: every pool declined nothing-like-it;/);
   });
 
+  test("so it does without --wait, and its lease says why, also when it is gone", async () => {
+    const { code, err, out } = await site.run("request", "nothing-like-it");
+    expect([code, out]).toEqual([1, ""]);
+    const [, lease] = /^nodeyard: lease ([0-9a-f]{12}) failed: every pool declined nothing-like-it;/.exec(
+      err,
+    )!;
+    const why = async () => {
+      const { out } = await site.run("explain", lease!);
+      return out;
+    };
+    // The journal has it a moment later.
+    await expect
+      .poll(why, { timeout: 30_000 })
+      .toMatch(/Its request failed \(.*nothing-like-it.*not available.*\)/);
+  });
+
+  test("info of a provider that nobody knows fails, and names those there are", async () => {
+    const { code, err, out } = await site.run("info", "fake-clout");
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toMatch(/^nodeyard: no launcher serves a provider "fake-clout".* known: fake-cloud\n$/);
+  });
+
+  test("--timeout gives the request back, with a code of its own", async () => {
+    const first = await site.json<Granted>("request", "small:5", "--wait");
+    const { code, err } = await site.run("request", "small:5", "--wait", "--timeout", "1s");
+    expect(code).toBe(124);
+    expect(err).toMatch(
+      /\nreleased [0-9a-f]{12}\nnodeyard: the nodes of lease \w+ were not ready within 1 s \(--timeout\)\n$/,
+    );
+    await site.run("release", first.lease);
+  });
+
   test("Ctrl-C while waiting gives the request back, also when a wrapper passes it on once more", async () => {
     // More than the pool may ever have is declined; as much as it may have, twice, has to wait.
     const first = await site.json<Granted>("request", "small:5", "--wait");
@@ -92,7 +124,7 @@ describe("a Nodeyard of one process, and its clients", () => {
     await asking.told("asks for");
     const { code, err } = await asking.kill("SIGHUP");
     expect(code).toBe(1);
-    expect(err).toMatch(/\nreleased [0-9a-f]{12}\nnodeyard: stopped waiting: SIGTERM\n$/);
+    expect(err).toMatch(/\nreleased [0-9a-f]{12}\nnodeyard: stopped waiting: SIGHUP\n$/);
     await expect.poll(() => site.json("list", "--leases")).toEqual([]);
   });
 

@@ -1,15 +1,18 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Running } from "../cli/nodeyard.ts";
 import { ImageSite, until } from "./site.ts";
 
-const MAKE = '[ ! -e "$0.fails" ]; echo "built $NODEYARD_BUILD" | tee "$DIB_IMAGE_FILENAME.raw"';
+const MAKE =
+  '[ ! -e "$0.fails" ]; while [ -e "$0.waits" ]; do sleep 0.1; done; echo "built $NODEYARD_BUILD" | tee "$DIB_IMAGE_FILENAME.raw"';
 
 describe("images by the command line", { timeout: 120_000 }, () => {
   let site: ImageSite;
+  let up: Running;
   beforeAll(async () => {
     site = new ImageSite(MAKE);
-    const up = await site.up();
+    up = await site.up();
     await up.told("upload ready");
   });
   afterAll(() => site.close());
@@ -67,15 +70,24 @@ describe("images by the command line", { timeout: 120_000 }, () => {
     );
   });
 
-  test("who waits for a build that nobody begins is told why, and what to do", async () => {
+  test("nobody waits for a build of a paused image, nor longer than --timeout", async () => {
     await site.run("image-pause", "small");
-    const waiting = site.start("image-build", "small", "--wait");
-    await waiting.told('(image.paused). Nothing, until "nodeyard image-unpause"');
+    const refused = await site.run("image-build", "small", "--wait");
+    expect([refused.code, refused.out]).toEqual([1, ""]);
+    expect(refused.err).toMatch(/^nodeyard: diskimage small is paused, .*: nodeyard image-unpause small, or/);
+    expect(await site.json("image-status")).toMatchObject([{ build_request: null }]);
     await site.run("image-unpause", "small");
-    expect(await waiting.ended).toMatchObject({
-      code: 0,
-      out: expect.stringMatching(/^small-\w+ is ready\n$/),
-    });
+    writeFileSync(join(site.folder, "make-image.waits"), "");
+    const waiting = await site.run("image-build", "small", "--wait", "--timeout", "1s");
+    rmSync(join(site.folder, "make-image.waits"));
+    expect(waiting).toMatchObject({ code: 124, out: "" });
+    expect(waiting.err).toContain(
+      "nodeyard: no build of small ended within 1 s (--timeout); the request stands",
+    );
+    await until(
+      async () => (await site.json<{ build_request: unknown }[]>("image-status"))[0]!.build_request === null,
+      "built",
+    );
   });
 
   test.each([
@@ -101,9 +113,21 @@ describe("images by the command line", { timeout: 120_000 }, () => {
     expect(Object.keys(all).filter((path) => path.includes("/providers/"))).toHaveLength(
       (await site.uploads()).length,
     );
-    const before = await site.builds();
-    for (const _ of [1, 2]) expect((await site.run("import-image-data", file)).code).toBe(0);
-    expect(await site.builds()).toEqual(before);
+    const refused = await site.run("import-image-data", file);
+    expect([refused.code, refused.out]).toEqual([1, ""]);
+    expect(refused.err).toMatch(/^nodeyard: a builder runs on \S+, and could delete what is imported/);
+    const before = (await site.builds()).map(({ id }) => id);
+    await up.kill("SIGTERM");
+    const plain = join(site.folder, "without-builder.yaml");
+    writeFileSync(plain, "labels: []\nproviders: []\n");
+    const other = site.start("-c", plain, "up");
+    await other.told("Nodeyard is up");
+    const records = Object.keys(all).length;
+    for (const _ of [1, 2])
+      expect(await site.json("import-image-data", file)).toEqual({ path: file, records });
+    expect((await site.builds()).map(({ id }) => id)).toEqual(before);
+    await other.kill("SIGTERM");
+    up = await site.up();
   });
 
   test("an export that cannot be written leaves no half of it", async () => {

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -55,7 +55,7 @@ function demo(words: readonly string[] = [], cwd = folder, through: readonly str
     void ended.then(({ out, err }) => reject(new Error(`it ended: ${out}${err}`)));
   });
   up.catch(() => {});
-  return { child, ended, up };
+  return { child, ended, up, text };
 }
 
 test("a second one in the folder is refused, and touches nothing of the first, which a closed terminal stops in good order", async () => {
@@ -76,8 +76,26 @@ test("a second one in the folder is refused, and touches nothing of the first, w
   const { code, out, err } = await first.ended;
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).toMatch(/returning the nodes and stopping\n/);
-  expect(out).toContain("the next start writes it anew");
+  expect(out).toContain("the next start keeps them");
+
+  // What nobody edited is written anew; what somebody did is used.
+  const again = demo();
+  await again.up;
+  expect(again.text.out).not.toContain("was edited");
+  await stopped(again);
+  const edited = `${readFileSync(file, "utf8")}# mine\n`;
+  writeFileSync(file, edited);
+  const third = demo();
+  await third.up;
+  expect(third.text.out).toContain("was edited, and is used as it is");
+  await stopped(third);
+  expect(readFileSync(file, "utf8")).toBe(edited);
 });
+
+async function stopped({ child, ended }: ReturnType<typeof demo>): Promise<void> {
+  child.kill("SIGTERM");
+  expect((await ended).code).toBe(0);
+}
 
 test.skipIf(noSmallDisk() !== undefined)("a full disk ends it with the reason", async () => {
   const place = join(folder, "disk");

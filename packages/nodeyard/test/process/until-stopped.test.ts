@@ -1,6 +1,6 @@
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import type { Machine } from "../../src/machine/index.ts";
+import type { Machine, Signal } from "../../src/machine/index.ts";
 import { ProcessError, STOP_MS, type Stoppable, untilStopped } from "../../src/process/index.ts";
 import { memoryLog } from "../../src/telemetry/index.ts";
 
@@ -16,7 +16,6 @@ class Exited extends Error {
 function machine() {
   const clock = new VirtualClock();
   let send: Parameters<Machine["onSignal"]>[0] | undefined;
-  let before = 0;
   const exits: number[] = [];
   const of: Machine = {
     clock,
@@ -42,7 +41,7 @@ function machine() {
       throw new Exited(code);
     },
   };
-  const signal = (name: "SIGINT" | "SIGTERM") => send?.(name, before++);
+  const signal = (name: Signal) => send?.(name);
   return { of, clock, signal, exits, listens: () => send !== undefined };
 }
 
@@ -100,6 +99,29 @@ test("a stop that fails says so", async () => {
   signal("SIGTERM");
   await expect(running).rejects.toThrow("the disk is full");
   expect(listens()).toBe(false);
+});
+
+test("SIGHUP reloads what runs, also when it came during the start, and never stops it; without a reload it stops", async () => {
+  const { of, signal } = machine();
+  const log = memoryLog();
+  const started = Promise.withResolvers<Stoppable>();
+  let [reloads, closed] = [0, 0];
+  const close = async () => void closed++;
+  const running = untilStopped(of, log, () => started.promise);
+  signal("SIGHUP");
+  started.resolve({ reload: async () => void reloads++, close });
+  await expect.poll(() => reloads).toBe(1);
+  signal("SIGHUP");
+  expect([reloads, closed]).toEqual([2, 0]);
+  expect(log.lines[0]).toMatchObject({ facts: { signal: "SIGHUP" }, text: "reloading the configuration" });
+  signal("SIGTERM");
+  expect([await running, closed]).toEqual([0, 1]);
+
+  const other = machine();
+  const plain = untilStopped(other.of, memoryLog(), closedBy(close));
+  await Promise.resolve();
+  other.signal("SIGHUP");
+  expect([await plain, closed]).toEqual([0, 2]);
 });
 
 test("what makes going on useless closes it, and is told", async () => {

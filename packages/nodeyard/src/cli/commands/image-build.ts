@@ -1,13 +1,19 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { listImages, type OperationHandles, requestBuild } from "../../operations/index.ts";
-import { parseImage } from "../arguments.ts";
-import { awaitBuild } from "../await-build.ts";
+import { parseDuration, parseImage } from "../arguments.ts";
+import { awaitBuild, imagePaused } from "../await-build.ts";
 import { CommandError } from "../errors.ts";
-import { configuredImage, demandKnown } from "../image-names.ts";
+import { printJson } from "../listing.ts";
+import { configuredImage, demandKnown } from "../names.ts";
 import { type Session, withTree } from "../session.ts";
+
+/** Above any build-timeout: its default is 8 hours. */
+const DAY_MS = 86_400_000;
 
 interface BuildOptions {
   readonly wait?: boolean;
+  /** Milliseconds. */
+  readonly timeout: number;
   readonly json?: boolean;
 }
 
@@ -15,6 +21,11 @@ export function defineImageBuild(command: Command, session: Session): void {
   command
     .argument("<image>", "name of a diskimage", parseImage)
     .option("--wait", "wait until the build ends; exit code 1 if it failed")
+    .addOption(
+      new Option("--timeout <duration>", "with --wait: stop waiting after this time, exit code 124")
+        .argParser(parseDuration)
+        .default(DAY_MS, "1d"),
+    )
     .option("--json", "an object on stdout: image, build and state")
     .action(async (image: string, options: BuildOptions) => {
       const configured = await configuredImage(session, image);
@@ -31,17 +42,18 @@ async function ask(
   session: Session,
   handles: OperationHandles,
   image: string,
-  { wait, json }: BuildOptions,
+  { wait, timeout, json }: BuildOptions,
 ): Promise<void> {
   const { io } = session;
   await demandKnown(session, handles, image);
-  const before = await requestBuild(handles, image);
   const paused = (await listImages(handles)).items.some((one) => one.image === image && one.paused);
-  if (paused && wait !== true)
+  if (paused && wait === true) throw imagePaused(image, "nothing was requested");
+  const before = await requestBuild(handles, image);
+  if (paused)
     io.err(`nodeyard: ${image} is paused: the request waits for "nodeyard image-unpause ${image}"\n`);
-  const build = wait === true ? await awaitBuild(session, handles, image, before) : undefined;
+  const build = wait === true ? await awaitBuild(session, handles, image, before, timeout) : undefined;
   const state = build?.state ?? "requested";
-  if (json === true) io.out(`${JSON.stringify({ image, build: build?.id ?? null, state }, null, 2)}\n`);
+  if (json === true) printJson(io, { image, build: build?.id ?? null, state });
   else if (build?.state === "ready") io.out(`${image}-${build.id} is ready\n`);
   if (build?.state === "failed")
     throw new CommandError(

@@ -11,10 +11,15 @@ import {
 import { readText, writePrivate } from "../../process/index.ts";
 import { parseImage } from "../arguments.ts";
 import { UsageError } from "../errors.ts";
-import { configuredImage, demandKnown } from "../image-names.ts";
+import { printJson } from "../listing.ts";
+import { configuredImage, demandKnown } from "../names.ts";
 import { type Session, withTree } from "../session.ts";
 
-interface UploadOptions {
+interface JsonOption {
+  readonly json?: boolean;
+}
+
+interface UploadOptions extends JsonOption {
   readonly provider: string;
   readonly image: string;
   readonly buildId: string;
@@ -30,20 +35,28 @@ export function defineImageUnpause(command: Command, session: Session): void {
 }
 
 function pausing(command: Command, session: Session, paused: boolean): void {
-  command.argument("<image>", "name of a diskimage", parseImage).action(async (image: string) => {
-    await configuredImage(session, image);
-    await withTree(session, async (handles) => {
-      await demandKnown(session, handles, image);
-      await pauseImage(handles, image, paused);
+  command
+    .argument("<image>", "name of a diskimage", parseImage)
+    .option("--json", "an object on stdout: image, paused")
+    .action(async (image: string, { json }: JsonOption) => {
+      await configuredImage(session, image);
+      await withTree(session, async (handles) => {
+        await demandKnown(session, handles, image);
+        await pauseImage(handles, image, paused);
+      });
+      if (json === true) printJson(session.io, { image, paused });
+      else session.io.out(`${image} is ${paused ? "paused" : "not paused any more"}\n`);
     });
-    session.io.out(`${image} is ${paused ? "paused" : "not paused any more"}\n`);
-  });
 }
 
 export function defineDibImageDelete(command: Command, session: Session): void {
   command
     .argument("<id>", 'IMAGE-BUILD, as "nodeyard dib-image-list" shows it', parseBuild)
-    .action(({ image, build }: Build) => withTree(session, (handles) => deleteBuild(handles, image, build)));
+    .option("--json", "an object on stdout: image, build, state")
+    .action(async ({ image, build }: Build, { json }: JsonOption) => {
+      await withTree(session, (handles) => deleteBuild(handles, image, build));
+      if (json === true) printJson(session.io, { image, build, state: "deleting" });
+    });
 }
 
 export function defineImageDelete(command: Command, session: Session): void {
@@ -52,9 +65,12 @@ export function defineImageDelete(command: Command, session: Session): void {
     .requiredOption("--image <name>", "name of the diskimage", parseImage)
     .requiredOption("--build-id <id>", "id of the build, without the image's name", parseImage)
     .requiredOption("--upload-id <id>", "number of the upload", parseImage)
-    .action(({ buildId: build, uploadId: upload, ...at }: UploadOptions) =>
-      withTree(session, (handles) => deleteUpload(handles, { ...at, build, upload })),
-    );
+    .option("--json", "an object on stdout: provider, image, build, upload, state")
+    .action(async ({ buildId: build, uploadId: upload, provider, image, json }: UploadOptions) => {
+      const at = { provider, image, build, upload };
+      await withTree(session, (handles) => deleteUpload(handles, at));
+      if (json === true) printJson(session.io, { ...at, state: "deleting" });
+    });
 }
 
 interface Build {
@@ -71,21 +87,30 @@ function parseBuild(text: string): Build {
 }
 
 export function defineExport(command: Command, session: Session): void {
-  command.argument("<path>", "file to write").action((path: string) =>
-    withTree(session, async (handles) => {
-      const all = await exportImages(handles);
-      writePrivate(path, `${JSON.stringify(all, null, 1)}\n`);
-      session.io.err(`nodeyard: ${Object.keys(all).length} records written to ${path}\n`);
-    }),
-  );
+  command
+    .argument("<path>", "file to write")
+    .option("--json", "an object on stdout: path, records")
+    .action((path: string, { json }: JsonOption) =>
+      withTree(session, async (handles) => {
+        const all = await exportImages(handles);
+        writePrivate(path, `${JSON.stringify(all, null, 1)}\n`);
+        const records = Object.keys(all).length;
+        if (json === true) printJson(session.io, { path, records });
+        else session.io.err(`nodeyard: ${records} records written to ${path}\n`);
+      }),
+    );
 }
 
 export function defineImport(command: Command, session: Session): void {
-  command.argument("<path>", "file that export-image-data wrote").action(async (path: string) => {
-    const all = checkExport(parsed(readText(path, "the export"), path));
-    await withTree(session, (handles) => importImages(handles, all));
-    session.io.err(`nodeyard: ${all.size} records written to the tree\n`);
-  });
+  command
+    .argument("<path>", "file that export-image-data wrote")
+    .option("--json", "an object on stdout: path, records")
+    .action(async (path: string, { json }: JsonOption) => {
+      const all = checkExport(parsed(readText(path, "the export"), path));
+      await withTree(session, (handles) => importImages(handles, all));
+      if (json === true) printJson(session.io, { path, records: all.size });
+      else session.io.err(`nodeyard: ${all.size} records written to the tree\n`);
+    });
 }
 
 function parsed(text: string, path: string): unknown {

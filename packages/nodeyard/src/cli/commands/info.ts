@@ -2,7 +2,8 @@ import { slotPlace } from "@nodeyard/model";
 import type { Command } from "commander";
 import { plain, renderTable } from "../../listing/index.ts";
 import { providerInfo } from "../../operations/index.ts";
-import { printSkipped } from "../listing.ts";
+import { printJson, printSkipped } from "../listing.ts";
+import { demandProvider } from "../names.ts";
 import { type Session, withTree } from "../session.ts";
 
 export function defineInfo(command: Command, session: Session): void {
@@ -13,6 +14,8 @@ export function defineInfo(command: Command, session: Session): void {
       withTree(session, async (handles) => {
         const { io } = session;
         const { images, nodes, unreadable, backings, servedBy } = await providerInfo(handles, provider);
+        if (images.length + nodes.items.length + backings.length + servedBy.length === 0)
+          await demandProvider(session, handles, provider);
         const rows = nodes.items.map((node) => ({
           id: node.id,
           server_id: node.externalId,
@@ -31,7 +34,7 @@ export function defineInfo(command: Command, session: Session): void {
             served_by: servedBy,
             unreadable: unreadable.map(({ id }) => id),
           };
-          io.out(`${JSON.stringify(all, null, 2)}\n`);
+          printJson(io, all);
         } else {
           io.out(`ZooKeeper data for provider ${plain(provider)}\n\nImage data:\n`);
           const imageRows = images.map(({ image, build, uploads }) => [image, build, uploads]);

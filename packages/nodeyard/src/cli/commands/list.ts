@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import {
   buildColumns,
   buildRow,
@@ -62,7 +62,9 @@ function list(
 
 /** `nodeyard list` */
 export function defineList(command: Command, session: Session): void {
-  command.option("--detail", "all columns").option("--leases", "list leases instead of nodes");
+  command
+    .option("--detail", "all columns of nodes")
+    .addOption(new Option("--leases", "list leases instead of nodes").conflicts("detail"));
   list(command, session, async (handles, _, { detail, leases }) => {
     if (leases === true) {
       const { items, skipped } = await listLeases(handles);

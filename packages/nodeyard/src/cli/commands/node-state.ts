@@ -1,16 +1,24 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { nodeColumns, nodeRow } from "../../listing/index.ts";
 import {
   deleteNode,
+  followNodes,
   holdNode,
   listedNode,
   type OperationHandles,
+  readNode,
   retryDeletion,
+  serversOf,
   treeNow,
 } from "../../operations/index.ts";
 import { parseDuration, parseNodeId } from "../arguments.ts";
+import { CommandError, TimedOut } from "../errors.ts";
 import { printRows } from "../listing.ts";
+import { patiently, within } from "../patience.ts";
 import { type Session, withTree } from "../session.ts";
+
+/** A cloud that needs longer to delete a machine has a problem. */
+const DELETED_MS = 600_000;
 
 interface JsonOption {
   readonly json?: boolean;
@@ -18,6 +26,8 @@ interface JsonOption {
 
 interface DeleteOptions extends JsonOption {
   readonly now?: boolean;
+  /** Milliseconds. */
+  readonly timeout: number;
 }
 
 interface HoldOptions extends JsonOption {
@@ -28,16 +38,51 @@ interface HoldOptions extends JsonOption {
 export function defineDelete(command: Command, session: Session): void {
   command
     .argument("<node>", 'id of a node, as "nodeyard list" shows it', parseNodeId)
-    .option("--now", "retry at once a node that could not be deleted in many tries")
+    .option(
+      "--now",
+      "return only when its machine and its record are gone; retries at once what could not be deleted in many tries",
+    )
+    .addOption(
+      new Option("--timeout <duration>", "with --now: stop waiting after this time, exit code 124")
+        .argParser(parseDuration)
+        .default(DELETED_MS, "10m"),
+    )
     .option("--json", "an array on stdout with the node, empty when it is gone already")
     .action((id: string, options: DeleteOptions) =>
       withTree(session, async (handles) => {
-        // Who takes the mark away of one that is on its way out has said all there is to say.
-        const again = options.now === true && (await retryDeletion(handles, id));
-        if (!again) await deleteNode(handles, id);
+        if (options.now === true) await deleteNow(session, handles, id, options.timeout);
+        else await deleteNode(handles, id);
         await printNode(session, handles, id, options);
       }),
     );
+}
+
+async function deleteNow(
+  { machine }: Session,
+  handles: OperationHandles,
+  id: string,
+  timeoutMs: number,
+): Promise<void> {
+  const record = await readNode(handles, id).catch(() => undefined);
+  // A node on its way out is locked by the launcher that deletes it, and has been marked.
+  const isMarked = await retryDeletion(handles, id);
+  if (!isMarked && record?.state !== "deleting") await deleteNode(handles, id);
+  const provider = record?.provider ?? null;
+  if (provider !== null && (await serversOf(handles, provider)).length === 0)
+    throw new CommandError(
+      "cli.provider_not_served",
+      `node ${id} is marked for deletion, but no launcher serves provider ${provider}: start one that does, or remove the records with "nodeyard erase ${provider}"`,
+    );
+  const following = followNodes(handles.tree, [id], () => false);
+  const late = () =>
+    new TimedOut(
+      `node ${id} is not gone after ${timeoutMs / 1_000} s (--timeout); "nodeyard explain ${id}" says why, and its deletion continues`,
+    );
+  try {
+    await within(machine.clock, timeoutMs, late, following.done);
+  } finally {
+    await patiently(machine.clock, following.close()).catch(() => {});
+  }
 }
 
 export function defineHold(command: Command, session: Session): void {

@@ -6,13 +6,16 @@ import type { Machine } from "../../machine/index.ts";
 import {
   askForNodes,
   followLease,
+  type LeaseProgress,
   type OperationHandles,
   readNode,
   releaseLease,
+  unofferedLabels,
   youngestNode,
 } from "../../operations/index.ts";
 import { labelsText, parseDuration, parseLabels, parsePriority } from "../arguments.ts";
-import { CommandError } from "../errors.ts";
+import { CommandError, Interrupted, TimedOut } from "../errors.ts";
+import { printJson } from "../listing.ts";
 import { patiently, rejectedAt } from "../patience.ts";
 import { Progress } from "../progress.ts";
 import { accessRow, sshLine } from "../rows.ts";
@@ -23,10 +26,14 @@ interface RequestOptions {
   readonly priority: string;
   readonly wait?: boolean;
   readonly keep?: boolean;
+  /** Milliseconds. */
+  readonly timeout?: number;
   readonly json?: boolean;
 }
 
 const HOUR_MS = 3_600_000;
+/** Launchers decline a label that nobody offers within this. */
+const DECLINE_MS = 5_000;
 /** A launcher reports the end of a lease; waiting stops by itself only when none does. */
 const EXPIRY_SLACK_MS = 10_000;
 
@@ -45,6 +52,11 @@ export function defineRequest(command: Command, session: Session): void {
     )
     .option("--wait", "wait for the nodes and show progress; Ctrl-C cancels the request")
     .option("--keep", "with --wait: Ctrl-C only stops waiting")
+    .option(
+      "--timeout <duration>",
+      "with --wait: give up after this time, exit code 124; default: the lease",
+      parseDuration,
+    )
     .option("--json", "one object on stdout")
     .action((words: readonly string[], options: RequestOptions) => {
       const labels = parseLabels(words);
@@ -66,19 +78,31 @@ async function request(
       forMs: options.for,
       priority: options.priority,
     });
-  if (options.wait !== true) {
-    const lease = await ask();
-    if (options.json === true) printJson(session, lease, []);
-    else io.out(`${lease.id}\n`);
-    return;
-  }
   const youngest = await youngestNode(handles);
   // Before the lease is made: a signal that comes in between must not leave it behind.
   const signals = listen(machine);
   try {
     const lease = await ask();
+    if (options.wait !== true) {
+      await unlessDeclined(session, handles, lease, youngest, signals.interrupted);
+      if (options.json === true) printLease(session, lease, []);
+      else io.out(`${lease.id}\n`);
+      return;
+    }
     io.err(`lease ${lease.id} asks for ${plain(labelsText(labels))}\n`);
-    const granted = await arrival(session, handles, lease, youngest, signals.interrupted, options);
+    const start = machine.clock.monotonic();
+    const progress = new Progress(io.err, () => machine.clock.monotonic() - start);
+    const unwatch = handles.tree.onSession(({ state }) => progress.connection(state));
+    const follow = { youngest, interrupted: signals.interrupted, onChange: progress.show.bind(progress) };
+    const granted = await arrival(session, handles, lease, follow, options.timeout)
+      .catch(async (error: unknown) => {
+        const isGivenUp = error instanceof TimedOut || error instanceof Interrupted;
+        if (isGivenUp && options.keep !== true) await giveBack(session, handles, lease);
+        else if (isGivenUp)
+          io.err(`lease ${lease.id} continues; release it with: nodeyard release ${lease.id}\n`);
+        throw error;
+      })
+      .finally(unwatch);
     try {
       await printGranted(session, handles, granted, options);
     } catch (error) {
@@ -97,38 +121,66 @@ async function request(
   }
 }
 
-/** A promise that rejects at the first SIGINT or SIGTERM; the second ends the process. */
+/** A promise that rejects at the first signal; the second ends the process. */
 function listen(machine: Machine): { readonly interrupted: Promise<never>; ignore(): void } {
   const { promise, reject } = Promise.withResolvers<never>();
   promise.catch(() => {});
-  const ignore = machine.onSignal((signal, before) => {
-    if (before > 0) machine.exit(1);
-    reject(new CommandError("cli.interrupted", `stopped waiting: ${signal}`));
+  let isInterrupted = false;
+  const ignore = machine.onSignal((signal) => {
+    if (isInterrupted) machine.exit(1);
+    isInterrupted = true;
+    reject(new Interrupted(`stopped waiting: ${signal}`));
   });
   return { interrupted: promise, ignore };
 }
 
-/** Resolves with the granted lease. A signal gives the lease back first, unless it is to be kept. */
-async function arrival(
+/** A label that nobody offers would wait for nothing, unseen: what launchers say of it is waited for. Rejects when they decline. */
+async function unlessDeclined(
   session: Session,
   handles: OperationHandles,
   lease: Lease,
   youngest: string,
   interrupted: Promise<never>,
-  { keep }: RequestOptions,
+): Promise<void> {
+  const { offered, unknown } = await unofferedLabels(handles, lease.labels);
+  if (unknown.length === 0) return;
+  try {
+    const follow = { youngest, interrupted, onChange: () => {} };
+    if (offered.length > 0) await arrival(session, handles, lease, follow, DECLINE_MS);
+  } catch (error) {
+    if (error instanceof Interrupted) await giveBack(session, handles, lease);
+    if (!(error instanceof TimedOut)) throw error;
+  }
+  session.io.err(
+    `nodeyard: no launcher offers ${plain(unknown.join(", "))} now; lease ${lease.id} waits for one\n`,
+  );
+}
+
+interface Follow {
+  /** The youngest node before the lease was made. */
+  readonly youngest: string;
+  readonly interrupted: Promise<never>;
+  readonly onChange: (progress: LeaseProgress) => void;
+}
+
+/** Resolves with the granted lease. Rejects when it fails, is interrupted, or is not granted within `timeout` milliseconds. */
+async function arrival(
+  session: Session,
+  handles: OperationHandles,
+  lease: Lease,
+  { youngest, interrupted, onChange }: Follow,
+  timeout: number | undefined,
 ): Promise<Lease> {
-  const { io, machine } = session;
-  const start = machine.clock.monotonic();
-  const progress = new Progress(io.err, () => machine.clock.monotonic() - start);
-  const following = followLease(handles, lease, youngest, (state) => progress.show(state));
+  const { machine } = session;
+  const following = followLease(handles, lease, youngest, onChange);
   // While nobody answers, the end of the lease is known here alone.
-  const limit = deadline(
-    machine.clock,
-    lease.expires - lease.created + EXPIRY_SLACK_MS,
-    () => new CommandError("cli.expired", `lease ${lease.id} expired before its nodes were ready`),
+  const leaseMs = lease.expires - lease.created + EXPIRY_SLACK_MS;
+  const limit = deadline(machine.clock, Math.min(timeout ?? leaseMs, leaseMs), () =>
+    timeout !== undefined && timeout < leaseMs
+      ? new TimedOut(`the nodes of lease ${lease.id} were not ready within ${timeout / 1_000} s (--timeout)`)
+      : new CommandError("cli.expired", `lease ${lease.id} expired before its nodes were ready`),
   );
   const over = rejectedAt(limit.signal);
-  const unwatch = handles.tree.onSession(({ state }) => progress.connection(state));
   try {
     const ended = await Promise.race([interrupted, following.ended, over]);
     if (ended.state === "granted") return ended;
@@ -137,16 +189,8 @@ async function arrival(
       "cli.declined",
       `lease ${lease.id} failed: every pool declined ${labelsText(lease.labels)}; "nodeyard explain ${lease.request ?? lease.id}" says why`,
     );
-  } catch (error) {
-    if (error instanceof CommandError && error.code === "cli.interrupted") {
-      if (keep === true)
-        io.err(`lease ${lease.id} continues; release it with: nodeyard release ${lease.id}\n`);
-      else await giveBack(session, handles, lease);
-    }
-    throw error;
   } finally {
     limit.cancel();
-    unwatch();
     await patiently(machine.clock, following.close()).catch(() => {});
   }
 }
@@ -176,7 +220,7 @@ async function printGranted(
     (node) => node !== undefined,
   );
   if (json === true) {
-    printJson(session, lease, nodes.map(accessRow));
+    printLease(session, lease, nodes.map(accessRow));
     return;
   }
   io.out(`lease ${lease.id} holds until ${new Date(lease.expires).toISOString()}\n`);
@@ -188,12 +232,15 @@ async function printGranted(
   io.out(`release with: nodeyard release ${lease.id}\n`);
 }
 
-function printJson({ io }: Session, lease: Lease, nodes: readonly object[]): void {
+function printLease({ io }: Session, lease: Lease, nodes: readonly object[]): void {
   const { id, state, owner, labels, request, expires } = lease;
-  const text = JSON.stringify(
-    { lease: id, state, owner, labels, request, expires: new Date(expires).toISOString(), nodes },
-    null,
-    2,
-  );
-  io.out(`${text}\n`);
+  printJson(io, {
+    lease: id,
+    state,
+    owner,
+    labels,
+    request,
+    expires: new Date(expires).toISOString(),
+    nodes,
+  });
 }

@@ -23,9 +23,9 @@ interface RunOptions {
 
 function addRun(sliverd: Command): void {
   sliverd
-    .command("run", { isDefault: true })
+    .command("run")
     .argument("[file]", "its configuration", SETTINGS)
-    .description("run the sliver manager of this machine, as root; without a command `sliverd` does the same")
+    .description("run the sliver manager of this machine, as root")
     .option("--dismantle", "instead: end every sliver and remove everything that slivers put on this machine")
     .option("--dry-run", "with --dismantle: only list what it would remove")
     .option("--json", "with --dismantle: print JSON")

@@ -32,6 +32,7 @@ export class ConfigWatch {
   #stamp: string | undefined;
   #timer: Timer | undefined;
   #closed = false;
+  #looking: Promise<void> = Promise.resolve();
 
   constructor(options: WatchOptions) {
     this.#options = options;
@@ -48,10 +49,16 @@ export class ConfigWatch {
     this.#timer?.cancel();
   }
 
-  /** One look now. Never rejects. */
-  async check(): Promise<void> {
+  /** One look now, after those under way. `always`: reads the files also when their stamps are the same. Never rejects. */
+  check(always = false): Promise<void> {
+    // One after the other: of two reads at once, the older text could come into force last.
+    this.#looking = this.#looking.then(() => this.#look(always));
+    return this.#looking;
+  }
+
+  async #look(always: boolean): Promise<void> {
     const { text: stamp, modified } = await stampOf(this.#options);
-    if (stamp === this.#stamp || this.#closed) return;
+    if ((stamp === this.#stamp && !always) || this.#closed) return;
     const read = await readConfig(this.#options, this.#options);
     if (this.#closed) return;
     const first = this.#stamp === undefined;

@@ -1,10 +1,12 @@
 import { homedir, hostname, userInfo } from "node:os";
 import { performance } from "node:perf_hooks";
 import { serviceReporter, sleep, systemClock, systemRandom } from "@nodeyard/runtime";
-import type { Machine } from "../machine.ts";
+import type { Machine, Signal } from "../machine.ts";
 
 /** A terminal sends Ctrl-C to every process of a command, and npm and shells pass it on: that is one signal, not two. */
 const ECHO_MS = 300;
+/** The old launcher stops at SIGUSR1; left alone, Node would open its debugger. */
+const SIGNALS: readonly Signal[] = ["SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP"];
 /** Timers that are watched to learn how late they fire. */
 const LOOP_SAMPLES = 5;
 const LOOP_SAMPLE_MS = 10;
@@ -21,27 +23,16 @@ export function systemMachine(): Machine {
     isRoot: process.getuid?.() === 0,
     pid: process.pid,
     onSignal(fn) {
-      let before = 0;
       const counted = new Map<string, number>();
-      const came = (signal: "SIGINT" | "SIGTERM") => {
+      const came = (signal: NodeJS.Signals) => {
         const now = systemClock.monotonic();
         if (now - (counted.get(signal) ?? Number.NEGATIVE_INFINITY) < ECHO_MS) return;
         counted.set(signal, now);
-        fn(signal, before++);
+        fn(signal as Signal);
       };
-      const interrupted = () => came("SIGINT");
-      const terminated = () => came("SIGTERM");
-      // The old launcher stops at SIGUSR1; left alone, Node would open its debugger. SIGHUP comes when the terminal is closed; that it
-      // was ignored (nohup) cannot be seen, because Node undoes that when it starts.
-      const listeners = {
-        SIGINT: interrupted,
-        SIGTERM: terminated,
-        SIGUSR1: interrupted,
-        SIGHUP: terminated,
-      };
-      for (const [signal, listener] of Object.entries(listeners)) process.on(signal, listener);
+      for (const signal of SIGNALS) process.on(signal, came);
       return () => {
-        for (const [signal, listener] of Object.entries(listeners)) process.off(signal, listener);
+        for (const signal of SIGNALS) process.off(signal, came);
       };
     },
     onDump(fn) {

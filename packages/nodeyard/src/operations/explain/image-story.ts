@@ -1,10 +1,10 @@
-import { decodeComponent, decodeNode, type NodeRecord, paths } from "@nodeyard/model";
+import { decodeNode, type NodeRecord, paths } from "@nodeyard/model";
 import type { OperationHandles } from "../handles.ts";
 import { type ListedBuild, type ListedUpload, lookUpImage } from "../images/index.ts";
 import { type ImageCode, imageCodes, imageNext } from "./codes.ts";
 import { byNextTry, type MemberReplies, type QueryMembers, replyParts } from "./member-replies.ts";
 import type { BuilderLine, BuildLine, ImageLines, Story, Wait } from "./story.ts";
-import { readEach } from "./tree-facts.ts";
+import { readEach, registeredBuilders } from "./tree-facts.ts";
 
 /** Which of several builders' words counts, the first that one of them says: what goes on or comes by itself before what does not. */
 const FIRST: readonly ImageCode[] = [
@@ -29,7 +29,7 @@ export async function imageStory(
   const [known, nodes, registered, replies] = await Promise.all([
     lookUpImage(handles, image),
     readEach(tree, paths.nodes, decodeNode),
-    readEach(tree, paths.component("builder"), (_, data) => decodeComponent(data)),
+    registeredBuilders(tree),
     query({ image }),
   ]);
   const { status, builds, uploads } = known;
@@ -61,7 +61,7 @@ export async function imageStory(
     about: {
       paused,
       requested_at: requestedAt,
-      builders: [...new Set(registered.map(({ hostname }) => hostname))].sort(),
+      builders: registered,
       trial: trial?.candidate == null ? null : trialFacts(trial),
       last_trial: trial?.last == null ? null : endFacts(trial.last),
     },

@@ -3,7 +3,7 @@ import { treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "../handles.ts";
 import { readLease, readNode } from "../listing.ts";
 import { fromTree, goneStory, type QueryMembers, replyParts } from "./member-replies.ts";
-import { requestStory } from "./request-story.ts";
+import { failureOf, requestStory } from "./request-story.ts";
 import type { Story } from "./story.ts";
 import { nodeFacts, registeredPools } from "./tree-facts.ts";
 
@@ -34,6 +34,7 @@ export async function leaseStory(
       expires: new Date(lease.expires).toISOString(),
       request: lease.request,
       request_state: story?.state ?? null,
+      failed_because: lease.state === "failed" ? failureOf(replies.history) : null,
       nodes: nodes.filter((node) => node !== undefined).map(nodeFacts),
     },
     ...situation,
@@ -85,7 +86,11 @@ async function endedStory(id: string, query: QueryMembers): Promise<Story | unde
   const replies = await query({ lease: id, request });
   const ended = replies.history.events.findLast(({ event }) => event === "lease.ended");
   const why = ended === undefined ? "ended" : String(ended.facts.why);
-  const about = { request: request ?? null, nodes: ended?.facts.nodes ?? [] };
-  const next = `It has ${why === "expired" ? "expired" : `been ${why}`}, and its nodes were returned.`;
+  const failure = failureOf(replies.history);
+  const about = { request: request ?? null, nodes: ended?.facts.nodes ?? [], failed_because: failure };
+  const next =
+    failure === null
+      ? `It has ${why === "expired" ? "expired" : `been ${why}`}, and its nodes were returned.`
+      : `Its request failed (${failure}), and the lease was deleted.`;
   return { ...goneStory({ kind: "lease", id, about, next }, replies), pools: [], estimate: null };
 }

@@ -142,16 +142,21 @@ function endedStory(id: string, replies: MemberReplies): Story | undefined {
   const { history } = replies;
   if (history.events.length === 0) return undefined;
   const last = history.events.findLast(({ event }) => event !== "request.waits")?.event;
-  const failed =
-    history.events.findLast(({ event }) => event === "request.declined")?.facts.state === "failed";
+  const failure = failureOf(history);
   const lease = history.events.find(({ event }) => event.startsWith("lease."))?.facts.lease ?? null;
   const ending =
     last === "request.fulfilled" || last === "lease.granted"
       ? "Its nodes were handed over, and the request was deleted."
-      : failed
-        ? `It failed (${reasonsIn(history)}), and the request was deleted.`
+      : failure !== null
+        ? `It failed (${failure}), and the request was deleted.`
         : "The request was deleted before it was fulfilled: its requestor withdrew it.";
   return goneStory({ kind: "request", id, about: { lease }, next: ending }, replies);
+}
+
+/** Why the request failed that this history is of; null when it did not. */
+export function failureOf(history: History): string | null {
+  const declined = history.events.findLast(({ event }) => event === "request.declined");
+  return declined?.facts.state === "failed" ? reasonsIn(history) || "every pool declined it" : null;
 }
 
 /** Why pools declined and launches failed, each said once. */

@@ -10,6 +10,12 @@ export async function registeredPools(tree: Tree): Promise<readonly RegisteredPo
   return pools.filter((pool): pool is RegisteredPool => pool.id !== null && pool.state !== "stopped");
 }
 
+/** Hosts of all builders that run, of Nodeyard or not. */
+export async function registeredBuilders(tree: Tree): Promise<readonly string[]> {
+  const builders = await readEach(tree, paths.component("builder"), (_, data) => decodeComponent(data));
+  return [...new Set(builders.map(({ hostname }) => hostname))].sort();
+}
+
 /** Nodes that stand for a request. */
 export async function nodesOf(tree: Tree, request: string): Promise<readonly NodeRecord[]> {
   const nodes = await readEach(tree, paths.nodes, decodeNode);

@@ -7,6 +7,7 @@ import {
   paths,
 } from "@nodeyard/model";
 import { ensurePath, orUndefined, TreeError } from "@nodeyard/tree";
+import { registeredBuilders } from "../explain/tree-facts.ts";
 import type { OperationHandles } from "../handles.ts";
 import { ImageOperationError } from "./change.ts";
 import { names } from "./list.ts";
@@ -67,11 +68,17 @@ export function checkExport(value: unknown): ReadonlyMap<string, Uint8Array> {
   );
 }
 
-/** Writes an export back, with daemons stopped. New uploads get numbers above the imported ones. Twice: the same. */
+/** Writes an export back; rejects with ImageOperationError while a builder runs. New uploads get numbers above the imported ones. Twice: the same. */
 export async function importImages(
   { tree }: OperationHandles,
   all: ReadonlyMap<string, Uint8Array>,
 ): Promise<void> {
+  const builders = await registeredBuilders(tree);
+  if (builders.length > 0)
+    throw new ImageOperationError(
+      "operation.builder_runs",
+      `a builder runs on ${builders.join(", ")}, and could delete what is imported before it is complete; stop it first, or for "nodeyard up" start it with a configuration without diskimages`,
+    );
   const highest = new Map<string, number>();
   for (const path of all.keys()) {
     const [, folder, number] = UPLOAD.exec(path) ?? [];

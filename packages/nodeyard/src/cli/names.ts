@@ -1,4 +1,4 @@
-import { isKnownImage, type OperationHandles } from "../operations/index.ts";
+import { isKnownImage, knownProviders, type OperationHandles } from "../operations/index.ts";
 import { openConfig } from "../process/index.ts";
 import { CommandError } from "./errors.ts";
 import { filesOf, type Session } from "./session.ts";
@@ -21,5 +21,23 @@ export async function demandKnown(session: Session, handles: OperationHandles, i
   throw new CommandError(
     "cli.no_diskimage",
     `the tree has no diskimage ${image}; "nodeyard image-status" lists them, and -c FILE names the configuration of a new one`,
+  );
+}
+
+/** What is misspelt must not look like a provider without nodes. Throws CommandError. */
+export async function demandProvider(
+  session: Session,
+  handles: OperationHandles,
+  provider: string,
+): Promise<void> {
+  const known = new Set(await knownProviders(handles));
+  if (session.options().config !== undefined) {
+    const { config } = await openConfig(filesOf(session), session.machine);
+    for (const { name } of config.providers) known.add(name);
+  }
+  if (known.has(provider)) return;
+  throw new CommandError(
+    "cli.no_provider",
+    `no launcher serves a provider ${JSON.stringify(provider)}, and no node or upload has it; known: ${[...known].join(", ") || "none"}`,
   );
 }
