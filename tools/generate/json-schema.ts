@@ -9,6 +9,7 @@ export interface JsonSchema {
   readonly default?: unknown;
   readonly unit?: string;
   readonly deprecated?: boolean;
+  readonly difference?: string;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: boolean | JsonSchema;

@@ -54,8 +54,9 @@ function defaultOf({ default: value }: JsonSchema): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function describe({ description, unit, deprecated }: JsonSchema): string {
+function describe({ description, unit, deprecated, difference }: JsonSchema): string {
   const parts = [description ?? ""];
+  if (difference !== undefined) parts.push(`Differs from Nodepool: ${difference}`);
   if (unit !== undefined) parts.push(`Unit: ${unit}.`);
   if (deprecated === true) parts.push("Deprecated.");
   return parts.join(" ").replaceAll("|", "\\|").trim();

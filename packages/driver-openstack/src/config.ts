@@ -59,7 +59,8 @@ const table = {
     },
   )
     .as("intervalMs")
-    .map((interval) => (interval === null ? null : Math.max(0, interval))),
+    .map((interval) => (interval === null ? null : Math.max(0, interval)))
+    .differs("holds for all calls of all providers with one credential; Nodepool does not apply it."),
   "clean-floating-ips": flag(
     "Without effect: floating IPs that we made are always deleted with their node, others never.",
     { default: false },
@@ -69,7 +70,8 @@ const table = {
     { default: 600, unit: "s" },
   )
     .as("portCleanup")
-    .map((interval) => interval > 0),
+    .map((interval) => interval > 0)
+    .differs("only whether it is 0 counts: ports are looked at when leaks are; in Nodepool this often."),
   ...cloudKeys({
     pool: poolTable,
     label: labelTable,

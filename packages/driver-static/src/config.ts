@@ -23,7 +23,9 @@ const hostTable = {
   name: text("Host name or address.", { needed: true }),
   labels: textOrTexts("What the host is offered as; a string is split at white space.", {
     needed: true,
-  }).map(splitLabels),
+  })
+    .map(splitLabels)
+    .differs("a string is split at white space, for the nodes, too; Nodepool registers it as one label."),
   connection: group({
     username: text("Login user.", { default: "zuul" }),
     "connection-port": integer("Port a client connects to.", { default: null, shown: 22 }),
@@ -58,7 +60,12 @@ export type StaticPoolConfig = PoolConfig<StaticPoolOwn>;
 /** A compiled provider of the static driver. */
 export type StaticProviderConfig = ProviderConfig<Readonly<Record<string, never>>, StaticPoolOwn>;
 
-const poolTable = { ...poolKeys({}), nodes: entries(section(hostTable), "The hosts.") };
+const poolTable = {
+  ...poolKeys({}),
+  nodes: entries(section(hostTable), "The hosts.").differs(
+    "a free host is kept for the first request that can use it, and offered 60 s after its user was lost; in Nodepool whoever comes first gets it, and at once.",
+  ),
+};
 
 /** The keys of docs/contract/config.md, "Static keys". */
 export const staticConfig = driverConfig(

@@ -29,8 +29,12 @@ import type { SlotIsolation } from "./slot-slivers.ts";
 /** What a record says of itself before its backing node is known (docs/contract/drivers.md, "Metastatic records"). */
 const UNKNOWN = "unknown";
 
+const AGE = "counts from when the backing node was ready; in Nodepool from when it was requested.";
+
 const slotTable = {
-  "backing-label": text("Label of the backing node, by which it is asked for.", { needed: true }),
+  "backing-label": text("Label of the backing node, by which it is asked for.", { needed: true }).differs(
+    "several launchers may serve one provider, since slots are claimed in ZooKeeper; in Nodepool one process knows them.",
+  ),
   "max-parallel-jobs": integer("Slots of one backing node.", { default: 1 })
     .as("slots")
     .map((jobs, at, key) => {
@@ -45,13 +49,15 @@ const slotTable = {
     default: 0,
   })
     .as("minRetentionMs")
-    .map(notBelow0),
+    .map(notBelow0)
+    .differs(AGE),
   "max-age": seconds("From this age on a backing node takes no more slots, and goes once it is empty.", {
     default: 0,
     shown: "no limit",
   })
     .as("maxAgeMs")
-    .map((age) => (age > 0 ? age : Number.POSITIVE_INFINITY)),
+    .map((age) => (age > 0 ? age : Number.POSITIVE_INFINITY))
+    .differs(AGE),
 };
 
 /** Keys of a label that is cut into slivers. */

@@ -24,7 +24,9 @@ const cloudImageKeys = {
 /** Keys of a label; `own` are the cloud's. */
 const labelTable = <Own extends Table>(own: Own) => ({
   name: text("A top-level label.", { needed: true }),
-  diskimage: text("A top-level diskimage; exactly one of this and `cloud-image`."),
+  diskimage: text("A top-level diskimage; exactly one of this and `cloud-image`.").differs(
+    "a request waits while its image is built or uploaded; Nodepool declines it.",
+  ),
   "cloud-image": text("A `cloud-images` entry of this provider; exactly one of this and `diskimage`."),
   "min-ram": integer("Smallest flavor with this much; this or `flavor-name`.", { default: 0, unit: "MiB" }),
   "flavor-name": text("Flavor, or with `min-ram` a part of its name."),
@@ -48,7 +50,12 @@ const poolTable = <Pool extends Table, Label extends Table>(pool: Pool, label: L
   "ignore-provider-quota": flag("Only the limits of the pool count, not those of the cloud.", {
     default: false,
   }),
-  "availability-zones": texts("One is chosen per request.", { default: [], shown: "all of the cloud" }),
+  "availability-zones": texts("One is chosen per request.", {
+    default: [],
+    shown: "all of the cloud",
+  }).differs(
+    "the zone with the fewest nodes, and another one if it has no room; Nodepool draws one and keeps it.",
+  ),
   own: group(pool),
   "host-key-checking": flag("False: ready as soon as the cloud says so.", { default: true }),
   labels: entries(

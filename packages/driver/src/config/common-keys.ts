@@ -4,6 +4,8 @@ import { inherited, integer, mapping, NO_LIMIT, seconds, text } from "./words.ts
 const SSH_PORT = 22;
 const WINRM_PORT = 5986;
 
+const YIELDS = "a request waits for a preferred provider or pool for 60 s at most; in Nodepool without end.";
+
 /** Keys of every provider (docs/contract/config.md, "Providers and drivers"). */
 export const commonProvider = {
   name: text("Unique name of the provider.", { needed: "validator", default: "" }),
@@ -13,21 +15,25 @@ export const commonProvider = {
   ),
   "max-concurrency": integer("Launches at once; negative: no limit, 0: no request is looked at.", {
     default: -1,
-  }).map((launches) => (launches < 0 ? Number.POSITIVE_INFINITY : launches)),
-  priority: integer("Lower is preferred.", { default: 100 }),
+  })
+    .map((launches) => (launches < 0 ? Number.POSITIVE_INFINITY : launches))
+    .differs("bounds launches under way; in Nodepool it does not."),
+  priority: integer("Lower is preferred.", { default: 100 }).differs(YIELDS),
 };
 
 /** Keys of every pool (docs/contract/config.md, "Providers and drivers"), with what else it limits; `labels` or `nodes` is each driver's own. */
 export const poolKeys = <Limits extends Table>(limits: Limits) => ({
   name: text("Name of the pool, unique in its provider.", { needed: "loader" }),
   limits: group({
-    "max-servers": integer("Nodes at once; 0 or less: the pool declines everything.", NO_LIMIT).as(
-      "instances",
-    ),
+    "max-servers": integer("Nodes at once; 0 or less: the pool declines everything.", NO_LIMIT)
+      .as("instances")
+      .differs(
+        "a request that waits for room stays `requested`, without a lock and without nodes; in Nodepool it is `pending` and keeps both.",
+      ),
     ...limits,
   }),
   "node-attributes": mapping("Copied to the `attributes` of every node of the pool."),
-  priority: integer("Lower is preferred.", inherited("the provider's")),
+  priority: integer("Lower is preferred.", inherited("the provider's")).differs(YIELDS),
 });
 
 /** Keys of a provider that launches machines; seconds. */
@@ -41,7 +47,10 @@ export const launchKeys = ({
   "launch-timeout": seconds(launched, { default: launch }).as("launchTimeoutMs"),
   "launch-retries": integer("Attempts per node in all.", { default: 3 })
     .as("launchAttempts")
-    .map((attempts) => Math.max(1, Math.floor(attempts))),
+    .map((attempts) => Math.max(1, Math.floor(attempts)))
+    .differs(
+      "a cloud without room is no attempt: the request goes elsewhere or waits; in Nodepool it is one.",
+    ),
 });
 
 /** How Ansible reaches nodes, where the image does not say it. */

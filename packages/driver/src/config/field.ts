@@ -27,9 +27,9 @@ export type PathKind = "file" | "folder" | "work-folder";
 export interface Note {
   /**
    * schema: the old validator would refuse it. effect: it does nothing, so `--strict` fails for it. A kind of path: the message is a path
-   * of this machine, at which `--strict` looks for that.
+   * of this machine, at which `--strict` looks for that. difference: what is not as in Nodepool, for `--migration`.
    */
-  readonly source: "schema" | "effect" | PathKind;
+  readonly source: "schema" | "effect" | "difference" | PathKind;
   readonly path: Path;
   readonly message: string;
 }
@@ -111,15 +111,25 @@ export class Field<T, Name extends string | undefined = undefined> {
 
   /** Names what has to be on this machine; `each` takes several paths out of one text. */
   names(kind: PathKind, each = (text: string): readonly string[] => [text]): Field<T, Name> {
-    const notes = (value: unknown, path: Path) => {
+    return this.#with((value, path) => {
       const named = typeof value === "string" ? each(value).filter((one) => one !== "") : [];
       return named.map((message) => ({ source: kind, path, message }));
-    };
-    return new Field({ ...this.parts, notes });
+    });
+  }
+
+  /** What whoever comes from Nodepool has to know: what the key does here, and what it does there. */
+  differs(message: string): Field<T, Name> {
+    const noted = this.#noted("difference", message, () => true);
+    return new Field({ ...noted.parts, schema: this.parts.schema.meta({ difference: message }) });
   }
 
   #noted(source: Note["source"], message: string, when: (value: unknown) => boolean): Field<T, Name> {
-    const notes = (value: unknown, path: Path) => (when(value) ? [{ source, path, message }] : []);
-    return new Field({ ...this.parts, notes });
+    return this.#with((value, path) => (when(value) ? [{ source, path, message }] : []));
+  }
+
+  #with(more: (value: unknown, path: Path) => readonly Note[]): Field<T, Name> {
+    const { notes } = this.parts;
+    const all = (value: unknown, path: Path) => [...(notes?.(value, path) ?? []), ...more(value, path)];
+    return new Field({ ...this.parts, notes: all });
   }
 }

@@ -30,9 +30,9 @@ const NAME_FORMAT = "{image_name}-{timestamp}";
 
 /** Keys of a provider about its uploads: the builder reads them, no driver does. */
 export const uploadTable = {
-  "post-upload-hook": text("Program run after an upload: provider, image id and file as arguments.").map(
-    (program) => program || null,
-  ),
+  "post-upload-hook": text("Program run after an upload: provider, image id and file as arguments.")
+    .map((program) => program || null)
+    .differs("is ended after 30 minutes, and the upload has failed; Nodepool waits without end."),
   "image-name-format": text("Name of an uploaded image.", { default: NAME_FORMAT })
     .as("nameFormat")
     .map((format) => format || NAME_FORMAT),

@@ -14,6 +14,8 @@ export interface ConfigInput {
   readonly drivers: DriverRegistry;
   /** How to look at the files that the configuration names; without it nobody looks. */
   readonly lookAt?: LookAt | undefined;
+  /** Also find what differs from Nodepool. */
+  readonly migration?: boolean;
 }
 
 /** What a configuration came to; warnings leave it usable. */
@@ -46,7 +48,7 @@ export function judge(input: ConfigInput): {
     input.secureText === undefined
       ? undefined
       : readSource(input.securePath ?? "secure file", input.secureText, input.env, { mayBeEmpty: true });
-  const providers = judgeStrictly(main, input.drivers, input.lookAt);
+  const providers = judgeStrictly(main, input.drivers, input);
   const config = main.raw === undefined ? undefined : compile(main, secure, input.drivers);
   return { main, secure, config, providers };
 }

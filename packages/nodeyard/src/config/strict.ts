@@ -28,7 +28,7 @@ export type LookAt = (kind: PathKind, path: string) => string | undefined;
 export function judgeStrictly(
   { strict, findings }: Source,
   drivers: DriverRegistry,
-  lookAt?: LookAt,
+  { lookAt, migration = false }: { readonly lookAt?: LookAt | undefined; readonly migration?: boolean } = {},
 ): readonly JudgedProvider[] {
   if (strict === undefined) return [];
   const judge = (schema: ZodType, notes: readonly Note[], value: unknown, at: Path) => {
@@ -36,8 +36,8 @@ export function judgeStrictly(
     for (const { path, message } of error === undefined ? [] : issuesOf(error))
       findings.add("error", "schema", [...at, ...path], message);
     for (const { source, path, message } of notes) {
-      if (source === "schema" || source === "effect") {
-        findings.add("warning", source, [...at, ...path], message);
+      if (source === "schema" || source === "effect" || source === "difference") {
+        if (source !== "difference" || migration) findings.add("warning", source, [...at, ...path], message);
         continue;
       }
       const problem = lookAt?.(source, message);
@@ -68,11 +68,18 @@ export function judgeStrictly(
       ];
     }
     const { raw, path, driver, config } = resolved;
-    judge(config.schema, config.notes(raw), raw, path);
+    const isServed = "load" in config;
+    // What differs here is of no interest for a provider that stays where it is.
+    judge(
+      config.schema,
+      config.notes(raw).filter((note) => isServed || note.source !== "difference"),
+      raw,
+      path,
+    );
     // The driver's own loader does it elsewhere; Nodepool's validator knows the references of its first driver only.
     const source = driver === DEFAULT_DRIVER ? "schema" : "load";
-    if (source === "schema" || !("load" in config)) checkReferences(raw, path, names, source, findings);
-    return [{ name: resolved.name, driver, isServed: "load" in config, labels: labelsIn(raw) }];
+    if (source === "schema" || !isServed) checkReferences(raw, path, names, source, findings);
+    return [{ name: resolved.name, driver, isServed, labels: labelsIn(raw) }];
   });
 }
 

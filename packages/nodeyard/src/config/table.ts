@@ -78,6 +78,8 @@ const topTable = {
     section({ ...diskimageTable, ...unread(imageTable) }),
     "Images that the builder makes.",
     { nullable: true },
+  ).differs(
+    "an image that fails is built again after a minute, then after twice as long each time, up to half an hour; in Nodepool every ten seconds.",
   ),
   providers: field("Where nodes come from; the keys depend on `driver`.", {}, LIST, readList),
   webapp: inner(
@@ -86,16 +88,25 @@ const topTable = {
       listen_address: text("Address to listen on.", { default: "0.0.0.0" }).as("listenAddress"),
     }),
     "Where `nodeyard launcher` serves lists, health and metrics by HTTP; `nodeyard up` does so by TCP only where this stands.",
-  ).map((webapp, at, key) => ({ ...webapp, isNamed: at.has(key) })),
+  )
+    .map((webapp, at, key) => ({ ...webapp, isNamed: at.has(key) }))
+    .differs(
+      "`user_data`, `driver_data` and `comment` are for programs of this machine and for tokens; in Nodepool for everybody.",
+    ),
   builder: group({
     "elements-dir": folder("Where build elements are looked for.").names("folder", (dirs) => dirs.split(":")),
-    "images-dir": folder("Where built images are kept; the builder needs it.").names("work-folder"),
+    "images-dir": folder("Where built images are kept; the builder needs it.")
+      .names("work-folder")
+      .differs(
+        "one builder per folder, which deletes no file that it cannot prove to be its installation's; Nodepool deletes by name.",
+      ),
     "build-log-dir": text("Where logs of builds go.", { default: "/var/log/nodepool/builds" })
       .as("logDir")
       .map((path) => path || "/var/log/nodepool/builds"),
     "build-log-retention": integer("Old logs kept per image.", { default: 7 })
       .as("logRetention")
-      .map((logs) => (logs < 0 ? Number.POSITIVE_INFINITY : Math.max(1, logs))),
+      .map((logs) => (logs < 0 ? Number.POSITIVE_INFINITY : Math.max(1, logs)))
+      .differs("each image has its own logs; in Nodepool `fedora` deletes those of `fedora-arm`, too."),
   }),
   "max-hold-age": age("Held nodes are deleted at this age; 0 or less: never.").as("maxHoldAgeMs"),
   "max-failed-launches-per-hour": integer(
@@ -125,7 +136,7 @@ const topTable = {
     ),
     "What the nodes of one tenant may use together.",
     { nullable: true },
-  ),
+  ).differs("a request that is larger than the limit is declined; in Nodepool it waits without end."),
 };
 
 /** The file but for the insides of providers (docs/contract/config.md, "Validator and loader"). */

@@ -75,8 +75,9 @@ export interface Finding {
   /**
    * syntax: no value could be read. schema: the validator. load: the loader. effect: accepted by
    * both, and without effect, or not as it is written. machine: a file that this machine lacks.
+   * difference: right, and not as in Nodepool; only where it is asked for.
    */
-  readonly source: "syntax" | "schema" | "load" | "effect" | "machine";
+  readonly source: "syntax" | "schema" | "load" | "effect" | "machine" | "difference";
   readonly file: string;
   /** From 1. */
   readonly line: number;

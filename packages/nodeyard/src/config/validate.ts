@@ -10,6 +10,8 @@ export interface ValidationResult {
   readonly isLoadable: boolean;
   /** In the order of the file, without those that have no name. */
   readonly providers: readonly JudgedProvider[];
+  /** Keys in use that do something else than in Nodepool, where `migration` asks for them. */
+  readonly differences: readonly Finding[];
   /** Labels of the top level that only providers without a driver offer. */
   readonly lostLabels: readonly string[];
 }
@@ -21,7 +23,9 @@ export interface ValidationResult {
 export function validateConfig(input: ConfigInput & { readonly strict?: boolean }): ValidationResult {
   const { secureText: _text, securePath: _path, ...mainOnly } = input;
   const { main, config, providers: judged } = judge(mainOnly);
-  const findings = main.findings.all.map((finding): Finding => {
+  const isDifference = ({ source }: Finding) => source === "difference";
+  const judgements = main.findings.all.filter((finding) => !isDifference(finding));
+  const findings = judgements.map((finding): Finding => {
     if (finding.source === "syntax" || finding.source === "schema") return finding;
     const fails = input.strict === true && (finding.severity === "error" || finding.source === "effect");
     return { ...finding, severity: fails ? "error" : "warning" };
@@ -43,6 +47,7 @@ export function validateConfig(input: ConfigInput & { readonly strict?: boolean 
       ({ severity, source }) => severity !== "error" || source === "schema" || source === "machine",
     ),
     providers,
+    differences: sorted(main.findings.all.filter(isDifference)),
     lostLabels: [...labelsOf(false)].filter((label) => !kept.has(label)),
   };
 }

@@ -1,4 +1,4 @@
-import { symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/index.ts";
@@ -189,6 +189,29 @@ describe("config-validate", () => {
       lost_labels: ["cloudy"],
       findings: [{ severity: "warning", source: "load", path: expect.stringContaining('"ec2": driver') }],
     });
+  });
+  test("--migration: what can move, what stays, and what does something else, with its lines", async () => {
+    site.write(`${fakeConfig()}
+        priority: 5
+  - {name: ec2, driver: aws, region-name: r, priority: 7, pools: [{name: p, labels: [{name: cloudy, key-name: k}]}]}
+`);
+    const { code, out } = await validate("--migration");
+    expect(code).toBe(0);
+    const [, move, stay, lost, change, differ] = out.split("\n## ");
+    expect(move).toMatch(/^Providers that can move\n\n- fake-cloud \(fake\), labels small, large\n$/);
+    expect(stay).toContain("- ec2 (aws), labels cloudy\n");
+    expect(lost).toContain("- cloudy\n");
+    expect(change).toContain("names cloudy, which is not in the top-level labels");
+    const priority = readFileSync(site.config, "utf8").split("\n").indexOf("        priority: 5") + 1;
+    expect(differ).toMatch(new RegExp(`- \`priority\`: .*60 s.*\\(line ${priority}\\)\n`));
+    const { differences } = JSON.parse((await validate("--migration", "--json")).out);
+    expect(differences).toContainEqual({
+      path: 'providers[0] "fake-cloud": pools[0].priority',
+      line: priority,
+      column: 9,
+      message: expect.stringContaining("60 s"),
+    });
+    expect(JSON.parse((await validate("--json")).out).differences).toEqual([]);
   });
   test("files that the configuration names, and this machine lacks, only with --strict", async () => {
     const { folder } = site;

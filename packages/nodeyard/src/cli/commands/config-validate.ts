@@ -10,6 +10,7 @@ import {
 import { plain } from "../../listing/index.ts";
 import { DEFAULT_CONFIG, validatorDrivers } from "../../process/index.ts";
 import { CommandFailed } from "../errors.ts";
+import { migrationReport } from "../migration-report.ts";
 import type { Session } from "../session.ts";
 
 /** The old command's logger: scripts look for it. */
@@ -18,6 +19,7 @@ const LOGGER = "nodepool.cmd.config_validator";
 interface ValidateOptions {
   readonly strict?: boolean;
   readonly json?: boolean;
+  readonly migration?: boolean;
 }
 
 export function defineConfigValidate(command: Command, session: Session): void {
@@ -26,6 +28,7 @@ export function defineConfigValidate(command: Command, session: Session): void {
       "--strict",
       "also fail for what keeps a launcher from loading the file, for keys without effect, and for files that this machine lacks",
     )
+    .option("--migration", "a report on stdout for whoever comes from Nodepool: what can move, what differs")
     .option("--json", "an object on stdout: the verdict, findings, providers and lost labels")
     .action((options: ValidateOptions) => validate(session, options));
 }
@@ -33,7 +36,7 @@ export function defineConfigValidate(command: Command, session: Session): void {
 /** Contacts nothing, and does not read the secure file, like the old command (docs/contract/config.md, "Running config-validate"). */
 async function validate(
   { io, machine, options }: Session,
-  { strict = false, json }: ValidateOptions,
+  { strict = false, json = false, migration = false }: ValidateOptions,
 ): Promise<void> {
   const path = options().config ?? DEFAULT_CONFIG;
   const say = (level: string, text: string) =>
@@ -42,11 +45,19 @@ async function validate(
   const read = await readConfig({ path }, { env: machine.env, drivers: await validatorDrivers() });
   const result: ValidationResult =
     "unreadable" in read
-      ? { exitCode: 1, findings: [read.unreadable], isLoadable: false, providers: [], lostLabels: [] }
-      : validateConfig({ ...read.input, strict, lookAt: strict ? pathProblem : undefined });
+      ? {
+          exitCode: 1,
+          findings: [read.unreadable],
+          isLoadable: false,
+          providers: [],
+          differences: [],
+          lostLabels: [],
+        }
+      : validateConfig({ ...read.input, strict, migration, lookAt: strict ? pathProblem : undefined });
   for (const finding of result.findings) say(levelOf(finding), formatFinding(finding));
   for (const line of summaryOf(result)) say("INFO", line);
-  if (json === true) io.out(`${JSON.stringify(jsonOf(path, result), null, 2)}\n`);
+  if (json) io.out(`${JSON.stringify(jsonOf(path, result), null, 2)}\n`);
+  else if (migration && !("unreadable" in read)) io.out(migrationReport(path, result));
   if (result.exitCode !== 0) throw new CommandFailed(result.exitCode);
 }
 
@@ -73,7 +84,8 @@ function verdictOf(exitCode: number, findings: readonly Finding[], isLoadable: b
   return "valid for Nodepool's validator, but no launcher here can load it; --strict fails for that";
 }
 
-function jsonOf(file: string, { exitCode, findings, isLoadable, providers, lostLabels }: ValidationResult) {
+function jsonOf(file: string, result: ValidationResult) {
+  const { exitCode, findings, isLoadable, providers, differences, lostLabels } = result;
   return {
     file,
     valid: exitCode === 0,
@@ -83,6 +95,7 @@ function jsonOf(file: string, { exitCode, findings, isLoadable, providers, lostL
     providers: providers.map(({ isServed, ...provider }) => ({ ...provider, installed: isServed })),
     lost_labels: lostLabels,
     findings,
+    differences: differences.map(({ file: _, severity: _severity, source: _source, ...place }) => place),
   };
 }
 

@@ -1,0 +1,43 @@
+import type { ValidationResult } from "../config/index.ts";
+import { plain } from "../listing/index.ts";
+
+/** What whoever plans a move from Nodepool has to know of a file, in Markdown. */
+export function migrationReport(
+  file: string,
+  { findings, providers, differences, lostLabels }: Omit<ValidationResult, "exitCode">,
+): string {
+  const named = (isServed: boolean) =>
+    providers.flatMap(({ name, driver, labels, ...of }) =>
+      of.isServed === isServed
+        ? [`${name} (${driver}), labels ${[...new Set(labels)].join(", ") || "none"}`]
+        : [],
+    );
+  const errors = findings.flatMap(({ source, severity, line, path, message }) =>
+    source === "load" || severity === "error" ? [`line ${line}: ${path}: ${message}`] : [],
+  );
+  return [
+    `# From Nodepool to Nodeyard: ${plain(file)}\n`,
+    section("Providers that can move", named(true)),
+    section("Providers that stay with Nodepool, since their driver is not installed", named(false)),
+    section("Labels that only those offer", lostLabels),
+    section("To change before a launcher of Nodeyard loads the file", errors),
+    section("Keys in use that do something else", byMeaning(differences)),
+    "How to move step by step: docs/how-to/replace-a-python-launcher.md. What differs whatever the file says: docs/design/differences.md.\n",
+  ].join("\n");
+}
+
+function section(title: string, items: readonly string[]): string {
+  return `## ${title}\n\n${items.length === 0 ? "None.\n" : items.map((item) => `- ${plain(item)}\n`).join("")}`;
+}
+
+/** One line per difference, with all places at which the file has the key. */
+function byMeaning(differences: ValidationResult["differences"]): readonly string[] {
+  const lines = new Map<string, number[]>();
+  for (const { path, message, line } of differences) {
+    const title = `\`${path.replace(/^.*[.\s]/, "")}\`: ${message}`;
+    lines.set(title, [...(lines.get(title) ?? []), line]);
+  }
+  return [...lines].map(
+    ([title, at]) => `${title} (${at.length === 1 ? "line" : "lines"} ${[...new Set(at)].join(", ")})`,
+  );
+}
