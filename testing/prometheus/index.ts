@@ -48,3 +48,12 @@ export function parsePage(text: string): readonly Family[] {
   if (status !== 0) throw new Error(`Prometheus' parser: ${stderr.trim().split("\n").at(-1)}`);
   return JSON.parse(stdout.replaceAll(/\bNaN\b|-?\bInfinity\b/g, "null")) as readonly Family[];
 }
+
+/** Why promtool is not available, or undefined. In CI this is an error, so that no test is skipped silently. */
+export function requirePromtool(): string | undefined {
+  if (spawnSync("promtool", ["--version"]).status === 0) return undefined;
+  const line = "Tests of alerts need promtool. Run: apt-get install --no-install-recommends prometheus";
+  if (process.env.CI) throw new Error(line);
+  process.stderr.write(`SKIPPED: ${line}\n`);
+  return line;
+}
