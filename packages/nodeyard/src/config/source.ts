@@ -59,7 +59,7 @@ function oneLine(message: string): string {
  * Puts the values of `NODEPOOL_*` variables in place of `%(NODEPOOL_*)`, in the text before it is parsed (docs/contract/config.md,
  * "Environment"): one scan per variable, in the order of the environment.
  */
-function substitute(text: string, env: Readonly<Record<string, string | undefined>>): string {
+export function substitute(text: string, env: Readonly<Record<string, string | undefined>>): string {
   let result = text;
   for (const [name, value] of Object.entries(env)) {
     if (name.startsWith(PREFIX) && value !== undefined) result = result.replaceAll(`%(${name})`, () => value);

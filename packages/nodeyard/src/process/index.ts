@@ -2,7 +2,7 @@ export type { TcpOptions } from "@nodeyard/tree";
 export type { ConfigFiles } from "../config/index.ts";
 export { startBuilder, startLauncher } from "./daemon.ts";
 export { Drivers, type LoadModule } from "./driver-registry.ts";
-export { makeKey, makeStateFolder, readText, writePrivate } from "./edge/files.ts";
+export { fileExists, makeKey, makeStateFolder, readText, writePrivate } from "./edge/files.ts";
 export { loadModule } from "./edge/load-module.ts";
 export { runSliverd, SLIVERD_FLAGS, sliverdProgram } from "./edge/run-sliverd.ts";
 export { ConfigRefused, ProcessError } from "./errors.ts";

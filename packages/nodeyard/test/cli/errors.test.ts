@@ -1,4 +1,4 @@
-import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/index.ts";
@@ -212,6 +212,27 @@ describe("config-validate", () => {
       message: expect.stringContaining("60 s"),
     });
     expect(JSON.parse((await validate("--json")).out).differences).toEqual([]);
+  });
+  test("--split: two files for two kinds of launchers, each valid, and nothing is overwritten", async () => {
+    site.write(fakeConfig());
+    expect((await validate("--split", site.folder)).err).toContain("nothing to split");
+    site.write(`${fakeConfig()}
+  # Python's.
+  - {name: ec2, driver: aws, region-name: r, pools: [{name: p, labels: [{name: small, key-name: k}]}]}
+`);
+    // It would overwrite the configuration.
+    expect((await validate("--split", site.folder)).err).toContain("nodepool.yaml is there already");
+    const folder = join(site.folder, "split");
+    mkdirSync(folder);
+    expect((await validate("--split", folder)).code).toBe(0);
+    const summary = async (name: string) => {
+      const { code, out } = await run("-c", join(folder, name), "config-validate", "--json");
+      const { providers } = JSON.parse(out) as { providers: readonly { name: string }[] };
+      return [code, ...providers.map((provider) => provider.name)];
+    };
+    expect(await summary("nodeyard.yaml")).toEqual([0, "fake-cloud"]);
+    expect(await summary("nodepool.yaml")).toEqual([0, "ec2"]);
+    expect(readFileSync(join(folder, "nodepool.yaml"), "utf8")).toContain("  # Python's.\n  - {name: ec2");
   });
   test("files that the configuration names, and this machine lacks, only with --strict", async () => {
     const { folder } = site;

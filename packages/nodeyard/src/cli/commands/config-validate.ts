@@ -1,15 +1,18 @@
+import { join } from "node:path";
 import type { Command } from "commander";
 import {
+  type ConfigInput,
   type Finding,
   formatFinding,
   pathProblem,
   readConfig,
   type ValidationResult,
   validateConfig,
+  withProviders,
 } from "../../config/index.ts";
 import { plain } from "../../listing/index.ts";
-import { DEFAULT_CONFIG, validatorDrivers } from "../../process/index.ts";
-import { CommandFailed } from "../errors.ts";
+import { DEFAULT_CONFIG, fileExists, validatorDrivers, writePrivate } from "../../process/index.ts";
+import { CommandError, CommandFailed } from "../errors.ts";
 import { migrationReport } from "../migration-report.ts";
 import type { Session } from "../session.ts";
 
@@ -20,6 +23,7 @@ interface ValidateOptions {
   readonly strict?: boolean;
   readonly json?: boolean;
   readonly migration?: boolean;
+  readonly split?: string;
 }
 
 export function defineConfigValidate(command: Command, session: Session): void {
@@ -29,6 +33,10 @@ export function defineConfigValidate(command: Command, session: Session): void {
       "also fail for what keeps a launcher from loading the file, for keys without effect, and for files that this machine lacks",
     )
     .option("--migration", "a report on stdout for whoever comes from Nodepool: what can move, what differs")
+    .option(
+      "--split <folder>",
+      "for a move step by step, write nodeyard.yaml with the providers that can move, and nodepool.yaml with the others, to this folder",
+    )
     .option("--json", "an object on stdout: the verdict, findings, providers and lost labels")
     .action((options: ValidateOptions) => validate(session, options));
 }
@@ -36,7 +44,7 @@ export function defineConfigValidate(command: Command, session: Session): void {
 /** Contacts nothing, and does not read the secure file, like the old command (docs/contract/config.md, "Running config-validate"). */
 async function validate(
   { io, machine, options }: Session,
-  { strict = false, json = false, migration = false }: ValidateOptions,
+  { strict = false, json = false, migration = false, split }: ValidateOptions,
 ): Promise<void> {
   const path = options().config ?? DEFAULT_CONFIG;
   const say = (level: string, text: string) =>
@@ -59,6 +67,33 @@ async function validate(
   if (json) io.out(`${JSON.stringify(jsonOf(path, result), null, 2)}\n`);
   else if (migration && !("unreadable" in read)) io.out(migrationReport(path, result));
   if (result.exitCode !== 0) throw new CommandFailed(result.exitCode);
+  if (split !== undefined && "input" in read) splitInto(split, read.input, result);
+}
+
+/** Files that are there are left alone: one of them may be the configuration itself. */
+function splitInto(folder: string, input: ConfigInput, { providers }: ValidationResult): void {
+  if (new Set(providers.map(({ isServed }) => isServed)).size < 2)
+    throw new CommandError(
+      "cli.split_needless",
+      `there is nothing to split in ${input.path}: ${providers[0]?.isServed === true ? "all" : "none"} of its providers can move`,
+    );
+  const parts = [true, false].map((isServed) => ({
+    path: join(folder, isServed ? "nodeyard.yaml" : "nodepool.yaml"),
+    text: withProviders(input, (index) => providers[index]?.isServed === isServed),
+  }));
+  const taken = parts.find(({ path }) => fileExists(path));
+  if (taken !== undefined)
+    throw new CommandError(
+      "cli.split_taken",
+      `${taken.path} is there already; name another folder with --split`,
+    );
+  const texts = parts.map(({ text }) => text);
+  if (texts.includes(undefined))
+    throw new CommandError(
+      "cli.split_impossible",
+      `cannot split ${input.path} by its lines; write providers as a list with dashes, without aliases from one to another`,
+    );
+  for (const { path, text } of parts) writePrivate(path, text!);
 }
 
 function levelOf({ severity }: Finding): string {

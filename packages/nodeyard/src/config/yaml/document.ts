@@ -61,6 +61,21 @@ export class SourceDocument {
     return this.#targets.get(node);
   }
 
+  /** Lines of the items of a list with dashes, under a key of the top; `column` is that of the dashes, `end` the line after the last item. */
+  listUnder(
+    key: string,
+  ): { readonly lines: readonly number[]; readonly column: number; readonly end: number } | undefined {
+    const pair = isMap(this.contents) ? this.contents.items.find((item) => keyText(item) === key) : undefined;
+    const list = pair?.value;
+    if (!isSeq(list) || list.flow === true || list.items.length === 0) return undefined;
+    const end = this.at((list.items.at(-1) as Node).range?.[1] ?? 0);
+    return {
+      lines: list.items.map((item) => this.at(offsetOf(item) ?? 0).line),
+      column: this.at(offsetOf(list) ?? 0).column,
+      end: end.column === 1 ? end.line : end.line + 1,
+    };
+  }
+
   /** Where the value under `path` stands, or, when it is absent, the nearest mapping or list around it. */
   locate(path: readonly (string | number)[]): Position {
     let node: unknown = this.contents;
