@@ -22,3 +22,23 @@ test.skipIf(requireSystemd())(
     ]);
   },
 );
+
+test.skipIf(requireSystemd())("a service that does not work any more is not reported as alive", async () => {
+  const systemd = await NotifySocket.open();
+  onTestFinished(() => systemd.close());
+  const report = serviceReporter({
+    PATH: process.env.PATH,
+    NOTIFY_SOCKET: systemd.path,
+    WATCHDOG_USEC: "30000",
+  });
+  let beats = 0;
+  const more = Promise.withResolvers<void>();
+  report("ready", () => {
+    if (++beats === 5) more.resolve();
+    return beats <= 2;
+  });
+  await more.promise;
+  report("stopping");
+  await systemd.until((reports) => reports.includes("STOPPING=1"));
+  expect(systemd.reports).toEqual(["READY=1", "WATCHDOG=1", "WATCHDOG=1", "STOPPING=1"]);
+});

@@ -27,8 +27,8 @@ export interface Machine {
   eventLoop(): Promise<{ readonly utilization: number; readonly delayMs: number }>;
   /** Memory in use, bytes. */
   memory(): { readonly resident: number; readonly heap: number };
-  /** Reports the state of a daemon to the service manager that started it, if one did. */
-  report(state: ServiceState): void;
+  /** Reports the state of a daemon to the service manager that started it, if one did; from "ready" on also that it `works`. */
+  report(state: ServiceState, works?: () => boolean): void;
   /** Ends the process at once. */
   exit(code: number): never;
 }

@@ -89,6 +89,7 @@ async function startDaemon(
     const watch = followConfig(parts, (next) => role.reconfigure(next));
     return {
       reload: () => watch.check(true),
+      stuck: () => front.stuck(),
       async close(graceMs) {
         watch.close();
         await role.close(graceMs);

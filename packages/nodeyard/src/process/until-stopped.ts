@@ -13,6 +13,8 @@ export interface Stoppable {
   readonly failed?: Promise<NodeyardError>;
   /** Reads the configuration again, at SIGHUP; never rejects. Absent: there is nothing to reload, and SIGHUP stops the process. */
   reload?(): Promise<void>;
+  /** What does not go on, and only a restart would help; undefined: nothing. Absent: it cannot say. */
+  stuck?(): string | undefined;
   close(graceMs: number): Promise<void>;
 }
 
@@ -58,6 +60,11 @@ export async function untilStopped(
     await work.reload();
     if (!isStopping) machine.report("ready");
   };
+  const works = () => {
+    const why = running?.stuck?.();
+    if (why !== undefined) log.error({}, `${why}: the service manager is to restart the process`);
+    return why === undefined;
+  };
   const ignore = machine.onSignal((signal) => {
     if (signal !== "SIGHUP") stop(signal);
     else if (running === undefined) isReloadDue = true;
@@ -70,7 +77,7 @@ export async function untilStopped(
       throw error;
     });
     if (running !== undefined) {
-      if (!stopping.signal.aborted) machine.report("ready");
+      if (!stopping.signal.aborted) machine.report("ready", works);
       if (isReloadDue) void reload(running);
       failure = await Promise.race([signalled.promise, running.failed ?? signalled.promise]);
       if (failure !== undefined) log.error({ code: failure.code }, failure.message);

@@ -39,6 +39,7 @@ export interface Up {
   readonly failed: Promise<ProcessError>;
   /** Reads the configuration again. Never rejects. */
   reload(): Promise<void>;
+  stuck(): string | undefined;
   close(graceMs: number): Promise<void>;
 }
 
@@ -113,6 +114,7 @@ export async function startUp(
     addresses: opened.server.addresses,
     failed,
     reload: async () => opened.watch?.check(true),
+    stuck: () => opened.front?.stuck(),
     close: (graceMs) => close(tree, opened, graceMs),
   };
 }

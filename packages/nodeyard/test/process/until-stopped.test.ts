@@ -166,3 +166,24 @@ test("a start that does not heed the signal is ended by force; one that fails sa
   await expect(failing).rejects.toThrow("no such file");
   expect(listens()).toBe(false);
 });
+
+test("a process that is stuck does not work for its service manager, and says why", async () => {
+  const { of, signal } = machine();
+  let works: (() => boolean) | undefined;
+  const report: Machine["report"] = (state, given) => {
+    if (state === "ready") works = given;
+  };
+  const log = memoryLog();
+  let why: string | undefined;
+  const running = untilStopped({ ...of, report }, log, async () => ({
+    stuck: () => why,
+    close: async () => {},
+  }));
+  while (works === undefined) await Promise.resolve();
+  expect(works()).toBe(true);
+  why = "a controller waits for ever";
+  expect(works()).toBe(false);
+  expect(log.lines.at(-1)).toMatchObject({ level: "error", text: expect.stringContaining(why) });
+  signal("SIGTERM");
+  expect(await running).toBe(0);
+});

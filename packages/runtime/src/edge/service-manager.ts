@@ -10,13 +10,15 @@ const BEATS = 3;
 export type ServiceState = "ready" | "reloading" | "stopping";
 
 /**
- * Reports a service's states to the systemd that started it (sd_notify(3)), and, from the first "ready" on, that the event loop turns, where
- * the unit has a WatchdogSec. Does nothing where the environment names no socket. Takes the variables out of `env`, so that the programs
+ * Reports a service's states to the systemd that started it (sd_notify(3)), and, from the first "ready" on, that the event loop turns and
+ * `works` of that report is true, where the unit has a WatchdogSec. Does nothing where the environment names no socket. Takes the variables out of `env`, so that the programs
  * that the service starts do not report in its name. A report that fails is a warning of the process.
  *
  * Node has no datagram sockets of the Unix kind. systemd's own program sends the reports, in order and one at a time.
  */
-export function serviceReporter(env: NodeJS.ProcessEnv): (state: ServiceState) => void {
+export function serviceReporter(
+  env: NodeJS.ProcessEnv,
+): (state: ServiceState, works?: () => boolean) => void {
   const { NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID } = env;
   delete env.NOTIFY_SOCKET;
   delete env.WATCHDOG_USEC;
@@ -30,11 +32,11 @@ export function serviceReporter(env: NodeJS.ProcessEnv): (state: ServiceState) =
     return sent;
   };
   let isBeating = false;
-  const beat = async () => {
-    await send("WATCHDOG=1");
-    systemClock.setTimer(beatMs, beat, { background: true });
+  const beat = async (works: () => boolean) => {
+    if (works()) await send("WATCHDOG=1");
+    systemClock.setTimer(beatMs, () => void beat(works), { background: true });
   };
-  return (state) => {
+  return (state, works = () => true) => {
     if (state === "stopping") void send("STOPPING=1");
     // CLOCK_MONOTONIC at the time of the report, as Type=notify-reload wants it.
     else if (state === "reloading")
@@ -42,7 +44,7 @@ export function serviceReporter(env: NodeJS.ProcessEnv): (state: ServiceState) =
     else void send("READY=1");
     if (state !== "ready" || isBeating || !(beatMs > 0)) return;
     isBeating = true;
-    void beat();
+    void beat(works);
   };
 }
 
