@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ImageBuildRecord, paths } from "@nodeyard/model";
-import type { EmbeddedTree } from "@nodeyard/tree";
+import { seededRandom, systemClock } from "@nodeyard/runtime";
+import { createMemoryTree, type EmbeddedTree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Builder } from "../../src/builder/index.ts";
 import { type Host, makeHost, openTree, startBuilder, until } from "./rig.ts";
@@ -290,4 +291,41 @@ test("a post-upload hook that fails fails the upload, and its cloud image goes",
   );
   expect(host.uploaded()).toEqual([]);
   expect(uploads(builder)).toHaveLength(1);
+});
+
+/** Simulated, seed 769: the record was ready, and its files had been deleted. */
+test("a build keeps its files when the answer to its last write is lost with the session", async () => {
+  let lost = false;
+  const cluster = createMemoryTree({
+    clock: systemClock,
+    random: seededRandom(1),
+    reconnectMs: [500, 500],
+    faults({ ops }) {
+      const isLast = ops.some(
+        (op) => op.op === "set" && /"state":\s*"ready"/.test(Buffer.from(op.data).toString()),
+      );
+      if (lost || !isLast) return undefined;
+      lost = true;
+      // Long before it is connected again, and after the write.
+      systemClock.setTimer(10, () => client.expire());
+      return "lose-reply";
+    },
+  });
+  const client = cluster.connect({ name: "builder" });
+  const command = host.script("make", MAKE);
+  const config = host.config(
+    `  - {name: small, build-command: [${command}], username: tester}`,
+    "{name: small}",
+  );
+  const { builder, log } = await startBuilder(client, host, config);
+  builders.push(builder);
+  const givenUp = () => log.lines.some(({ text }) => text === "the build was given up");
+  await until(
+    () => givenUp() && uploads(builder)[0]?.record.state === "ready",
+    "a build that was given up, and is uploaded",
+    () => log.lines,
+  );
+  const [build, ...others] = builds(builder);
+  expect(others).toEqual([]);
+  expect(host.files()).toContain(`small-${build!.id}.raw`);
 });

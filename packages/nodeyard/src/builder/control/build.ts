@@ -128,9 +128,9 @@ async function begin(
     counters.add("builder.builds", 1, { image: image.name, result: resultOf(failure) });
     return { ended: failure === undefined ? "ready" : "failed", build };
   } catch (error) {
-    // Without its record, or without the right to write it, nothing of the build is of use.
+    // Its files stay: the last write may have been done though its answer was lost, and the record is ready then. Otherwise the next
+    // pass over the files removes them.
     await disk.reclaim(intent).catch(() => {});
-    await disk.remove(baseName(image.name, build)).catch(() => {});
     throw error;
   } finally {
     page.end();
