@@ -64,7 +64,7 @@ async function demo(): Promise<number> {
     user: machine.user,
     cloudFile: resolve(stateFolder, "fake-cloud.journal"),
   });
-  const log = createLog({ level: "info", format: "text", descriptor: openSync(logFile, "a", 0o600) });
+  const log = createLog({ levels: {}, format: "text", to: { descriptor: openSync(logFile, "a", 0o600) } });
   const front = { configured: "never", socket: true } as const;
   up = await startUp({ stateFolder, files: { path: config }, front, tree }, machine, log);
   say(`Nodeyard is up on ${stateFolder}: an embedded tree, the launcher, ${config}\n`);

@@ -35,4 +35,5 @@ export {
   unixConnector,
 } from "./server/index.ts";
 export { treeNow, treeSeconds } from "./tree-time.ts";
+export type { WriteEnded } from "./under-way.ts";
 export * from "./zookeeper/index.ts";

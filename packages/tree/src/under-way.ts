@@ -1,13 +1,25 @@
 import type { Clock } from "@nodeyard/runtime";
 import type { CallUnderWay, Op } from "./contract.ts";
+import type { TreeError } from "./errors.ts";
+
+/** A write that was answered, or given up: a commit, or one operation. */
+export interface WriteEnded extends CallUnderWay {
+  readonly ms: number;
+  /** Why nothing was written, or is not known to have been. */
+  readonly error: TreeError | undefined;
+}
 
 /** The calls of one tree that wait for their answers. */
 export class CallsUnderWay {
   readonly #clock: Clock;
+  readonly #onWrite: ((write: WriteEnded) => void) | undefined;
   readonly #calls = new Set<CallUnderWay>();
+  readonly #writes = new WeakSet<CallUnderWay>();
 
-  constructor(clock: Clock) {
+  /** `onWrite` hears of each write that ended. */
+  constructor(clock: Clock, onWrite?: (write: WriteEnded) => void) {
     this.#clock = clock;
+    this.#onWrite = onWrite;
   }
 
   begin(what: string, path: string, operations = 1): CallUnderWay {
@@ -18,11 +30,14 @@ export class CallsUnderWay {
 
   beginWrite(ops: readonly Op[]): CallUnderWay {
     const [first] = ops;
-    return this.begin(ops.length === 1 && first ? first.op : "commit", first?.path ?? "", ops.length);
+    const call = this.begin(ops.length === 1 && first ? first.op : "commit", first?.path ?? "", ops.length);
+    if (this.#onWrite !== undefined) this.#writes.add(call);
+    return call;
   }
 
-  end(call: CallUnderWay): void {
+  end(call: CallUnderWay, error?: TreeError): void {
     this.#calls.delete(call);
+    if (this.#writes.has(call)) this.#onWrite?.({ ...call, ms: this.#clock.monotonic() - call.since, error });
   }
 
   list(): readonly CallUnderWay[] {

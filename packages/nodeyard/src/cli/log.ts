@@ -1,11 +1,45 @@
-import { createLog, type Log } from "../telemetry/index.ts";
+import { messageOf } from "@nodeyard/runtime";
+import {
+  createLog,
+  isJournald,
+  LOG_AREAS,
+  LOG_LEVELS,
+  type LogFormat,
+  type LogLevels,
+  type ProcessLog,
+} from "../telemetry/index.ts";
+import { UsageError } from "./errors.ts";
 import type { Session } from "./session.ts";
 
+const STDERR = 2;
+
 /** The log of a process that stays: commands that come and go have none. */
-export function logOf({ io, options }: Session): Log {
-  const { debug, logFormat } = options();
-  return createLog({
-    level: debug === true ? "debug" : "info",
-    format: logFormat ?? (io.isTerminal ? "text" : "json"),
-  });
+export function logOf({ io, options, machine }: Session): ProcessLog {
+  const { debug, logFormat, logLevel, logFile } = options();
+  const levels: LogLevels = { ...(debug === true && { all: "debug" }), ...levelsOf(logLevel ?? "") };
+  const usual = (): LogFormat => {
+    if (io.isTerminal || logFile !== undefined) return "text";
+    return isJournald(STDERR, machine.env.JOURNAL_STREAM) ? "journald" : "json";
+  };
+  const to = logFile === undefined ? { descriptor: STDERR } : { file: logFile };
+  try {
+    return createLog({ levels, format: logFormat ?? usual(), to });
+  } catch (error) {
+    throw new UsageError(`--log-file ${logFile}: ${messageOf(error)}; name a file that can be written`);
+  }
+}
+
+/** `debug`, `driver=debug,tree=warn`. */
+function levelsOf(text: string): LogLevels {
+  const parts = text.split(",").filter((part) => part !== "");
+  return Object.fromEntries(
+    parts.map((part) => {
+      const [, area = "all", word] = /^(?:(.*)=)?(.*)$/.exec(part) ?? [];
+      const level = LOG_LEVELS.find((one) => one === word);
+      if (level !== undefined && ["all", ...LOG_AREAS].includes(area)) return [area, level];
+      throw new UsageError(
+        `--log-level: ${JSON.stringify(part)} is neither LEVEL nor AREA=LEVEL; levels are ${LOG_LEVELS.join(", ")}, areas ${LOG_AREAS.join(", ")}`,
+      );
+    }),
+  );
 }

@@ -76,11 +76,13 @@ async function createProgram(
     .option("--state <dir>", "state folder")
     .option("--debug", "log debug messages, too")
     .addOption(
-      new Option("--log-format <format>", "on stderr; default: text on a terminal, else json").choices([
-        "text",
-        "json",
-      ]),
+      new Option(
+        "--log-format <format>",
+        "default: text on a terminal or in a file, journald where stderr is systemd's journal, else json",
+      ).choices(["text", "json", "journald"]),
     )
+    .option("--log-level <levels>", "LEVEL or AREA=LEVEL, separated by commas; default: info")
+    .option("--log-file <file>", "log to this file instead of stderr; made anew when it was moved away")
     .addHelpText("after", EXAMPLES)
     .helpOption("-h, --help", "print this help, or the help of a command")
     .showSuggestionAfterError()

@@ -1,6 +1,7 @@
 import type { Machine } from "../machine/index.ts";
 import type { OperationHandles } from "../operations/index.ts";
 import { type ConfigFiles, DEFAULT_CONFIG, openTree, type TreeLocation } from "../process/index.ts";
+import type { LogFormat } from "../telemetry/index.ts";
 import { UsageError } from "./errors.ts";
 import { patiently } from "./patience.ts";
 
@@ -22,7 +23,10 @@ export interface GlobalOptions {
   readonly secure?: string;
   readonly state?: string;
   readonly debug?: boolean;
-  readonly logFormat?: "json" | "text";
+  readonly logFormat?: LogFormat;
+  /** Levels as `--log-level` has them. */
+  readonly logLevel?: string;
+  readonly logFile?: string;
 }
 
 /** What every command is given. */

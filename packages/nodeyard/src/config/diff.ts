@@ -15,6 +15,7 @@ export interface ConfigDiff {
   readonly zookeeperNeedsRestart: boolean;
   readonly webappNeedsRestart: boolean;
   readonly limitsChanged: boolean;
+  readonly logLevelsChanged: boolean;
   /** What is built, how, and where it goes. */
   readonly imagesChanged: boolean;
   readonly any: boolean;
@@ -38,6 +39,7 @@ export function diffConfig(before: Config, after: Config): ConfigDiff {
       { ...after.zookeeper, servers: [] },
     ),
     webappNeedsRestart: !isDeepStrictEqual(before.webapp, after.webapp),
+    logLevelsChanged: !isDeepStrictEqual(before.logLevels, after.logLevels),
     imagesChanged: !isDeepStrictEqual(before.builder, after.builder),
     limitsChanged:
       before.maxHoldAgeMs !== after.maxHoldAgeMs ||

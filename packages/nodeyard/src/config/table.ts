@@ -1,4 +1,5 @@
 import {
+  choice,
   cloudLimits,
   entries,
   FLOAT,
@@ -49,6 +50,23 @@ const zookeeperTable = {
     }),
     "All three, or the connection is plain TCP.",
   ),
+};
+
+/** In place of what the command line says. */
+const level = (description: string) =>
+  choice(description, ["default", "debug", "info", "warn", "error"]).map((word) =>
+    word === "default" ? undefined : word,
+  );
+
+/** The level of each area of the log; a mapping, so that a name that is none is found by the validator. */
+const logLevelTable = {
+  all: level("Of every area that is not named here; default: as the command line says."),
+  process: level("Start, stop, configuration."),
+  launcher: level("Requests, nodes, providers."),
+  builder: level("Builds and uploads."),
+  driver: level("At debug: each call of a driver, with its time and result."),
+  tree: level("At debug: each write to the tree, with its time and result."),
+  api: level("The HTTP interface."),
 };
 
 const labelTable = {
@@ -129,6 +147,10 @@ const topTable = {
       .as("maxBytes")
       .map((megabytes) => Math.max(5, megabytes) * 1_000_000),
   }),
+  "log-level": inner(
+    section(logLevelTable),
+    "How much is logged, by area; a reload puts it into force at once. Unknown to the old launcher.",
+  ).as("logLevels"),
   "tenant-resource-limits": entries(
     openSection(
       { "tenant-name": text("The tenant.", { needed: "loader" }), ...unread(tenantLimits) },

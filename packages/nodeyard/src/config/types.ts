@@ -12,7 +12,13 @@ export interface Config extends Pick<Top, "maxHoldAgeMs" | "failedLaunchesPerHou
   /** By tenant; absent names are unlimited. */
   readonly tenantLimits: ReadonlyMap<string, Resources>;
   readonly builder: BuilderSettings;
+  /** Levels of the log by area, over those of the command line. */
+  readonly logLevels: LogLevelSettings;
 }
+
+export type LogLevelSettings = Readonly<
+  Partial<Record<Exclude<keyof Top["logLevels"], "at">, "debug" | "info" | "warn" | "error">>
+>;
 
 /** `isNamed`: the file has a section for it, so somebody wants it there. */
 export type WebappConfig = Top["webapp"];

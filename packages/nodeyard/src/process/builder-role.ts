@@ -41,7 +41,8 @@ export class BuilderRole implements Role {
 
   /** Resolves when it works. Rejects with ProcessError where it has no folder to work in, or another builder works in it. */
   static async start(parts: BuilderParts): Promise<BuilderRole> {
-    const { machine, tree, config, files, drivers, log, front, view, buildWorkers, uploadWorkers } = parts;
+    const log = parts.log.area("builder");
+    const { machine, tree, config, files, drivers, front, view, buildWorkers, uploadWorkers } = parts;
     const { clock, random, hostname } = machine;
     const folder = openImagesFolder(config, files.path, log);
     try {
@@ -141,7 +142,8 @@ export class BuilderRole implements Role {
   }
 
   /** Has its progress logged and shown. */
-  #attend({ machine, tree, log, front }: BuilderParts): void {
+  #attend({ machine, tree, front, ...parts }: BuilderParts): void {
+    const log = parts.log.area("builder");
     const { clock } = machine;
     const { counters } = front;
     const live = () => [

@@ -3,7 +3,7 @@ import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import type { Tree } from "@nodeyard/tree";
 import type { ConfigFiles } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
-import type { Log } from "../telemetry/index.ts";
+import type { Log, ProcessLog } from "../telemetry/index.ts";
 import { BuilderRole } from "./builder-role.ts";
 import { Drivers } from "./driver-registry.ts";
 import { makeStateFolder } from "./edge/files.ts";
@@ -40,7 +40,7 @@ export interface BuilderDaemonOptions extends DaemonOptions {
 export function startLauncher(
   options: DaemonOptions,
   machine: Machine,
-  log: Log,
+  log: ProcessLog,
   stopping?: AbortSignal,
 ): Promise<Stoppable> {
   const { stateFolder } = options;
@@ -55,7 +55,7 @@ export function startLauncher(
 export function startBuilder(
   { buildWorkers, uploadWorkers, ...options }: BuilderDaemonOptions,
   machine: Machine,
-  log: Log,
+  log: ProcessLog,
   stopping?: AbortSignal,
 ): Promise<Stoppable> {
   const workers = {
@@ -69,13 +69,14 @@ export function startBuilder(
 async function startDaemon(
   options: DaemonOptions,
   machine: Machine,
-  log: Log,
+  log: ProcessLog,
   stopping: AbortSignal | undefined,
   start: (parts: RoleParts) => Promise<Role>,
 ): Promise<Stoppable> {
   const { files, stateFolder } = options;
-  const drivers = new Drivers(loadModule);
+  const drivers = new Drivers(loadModule, { log: log.area("driver") });
   const { config, warnings } = await openConfig(files, machine, drivers);
+  log.setLevels(config.logLevels);
   logFindings(log, warnings);
   // The socket lies in it.
   if (options.front?.socket === true) makeStateFolder(stateFolder);
@@ -83,7 +84,12 @@ async function startDaemon(
   const front = await Front.open(places, { machine, log, drivers, config });
   let tree: Tree | undefined;
   try {
-    tree = await connected(() => openTree(options, machine, drivers), machine, log, stopping);
+    tree = await connected(
+      () => openTree(options, machine, drivers, log.area("tree")),
+      machine,
+      log,
+      stopping,
+    );
     const parts = { machine, tree, config, files, drivers, log, front };
     const role = await start(parts);
     const watch = followConfig(parts, (next) => role.reconfigure(next));

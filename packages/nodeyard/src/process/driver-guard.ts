@@ -6,15 +6,17 @@ import {
   type LoadContext,
   type ProviderConfig,
   providerProblem,
+  timing,
   typedErrors,
 } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
+import type { Log } from "../telemetry/index.ts";
 
 /**
  * A driver whose faults stay its own: a provider that its `load` cannot compile is a finding at the provider's place, what
- * `open` resolves with has all methods, and whatever those throw is a DriverError.
+ * `open` resolves with has all methods, and whatever those throw is a DriverError. Its lines and each of its calls go to `log`.
  */
-export function guarded(driver: Driver): Driver {
+export function guarded(driver: Driver, log?: Log): Driver {
   const { name, contract, capabilities } = driver;
   return {
     name,
@@ -22,9 +24,14 @@ export function guarded(driver: Driver): Driver {
     capabilities,
     config: guardedConfig(driver),
     async open(provider, context) {
-      const opened = await driver.open(provider, context);
+      const own = { ...context, log: log ?? context.log };
+      const opened = await driver.open(provider, own);
       const problem = providerProblem(opened);
-      if (problem === undefined) return decorate(opened, typedErrors(provider.name));
+      const told = timing(context.clock, (call, result, ms) => {
+        const facts = { driver: name, provider: provider.name, call, result, ms: Math.round(ms) };
+        own.log.debug(facts, "a call of a driver ended");
+      });
+      if (problem === undefined) return decorate(opened, told, typedErrors(provider.name));
       throw new DriverError("configuration", `driver ${name}: the value that open resolves with ${problem}`);
     },
   };

@@ -1,6 +1,7 @@
 import { type Driver, driverProblem, MAPPING } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import type { DriverRegistry, UninstalledDriver } from "../config/index.ts";
+import type { Log } from "../telemetry/index.ts";
 import { guarded } from "./driver-guard.ts";
 import { ProcessError } from "./errors.ts";
 
@@ -53,11 +54,17 @@ export type LoadModule = (specifier: string) => unknown;
 export class Drivers implements DriverRegistry {
   readonly #load: LoadModule;
   readonly #uninstalled: UninstalledDrivers | undefined;
+  readonly #log: Log | undefined;
   readonly #loaded = new Map<string, Driver>();
 
-  constructor(load: LoadModule, uninstalled?: UninstalledDrivers) {
+  /** `log` is for lines of drivers, and for each call of one. */
+  constructor(
+    load: LoadModule,
+    { uninstalled, log }: { readonly uninstalled?: UninstalledDrivers; readonly log?: Log } = {},
+  ) {
     this.#load = load;
     this.#uninstalled = uninstalled;
+    this.#log = log;
   }
 
   /** For the configuration: what is not installed is unknown there, and the file's place is named. */
@@ -85,7 +92,7 @@ export class Drivers implements DriverRegistry {
     const source = driverSource(value);
     // The value comes from a file: what follows no rule must not reach the loader.
     if (source === undefined) throw missing(value, SPELLING);
-    const driver = guarded(this.#find(value, source));
+    const driver = guarded(this.#find(value, source), this.#log);
     this.#loaded.set(value, driver);
     return driver;
   }

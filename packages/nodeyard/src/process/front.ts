@@ -10,7 +10,7 @@ import {
   statsdServer,
   UdpSink,
 } from "../metrics/index.ts";
-import { Counters, type Log } from "../telemetry/index.ts";
+import { Counters, type ProcessLog } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { ProcessError } from "./errors.ts";
 import type { Role } from "./role.ts";
@@ -58,7 +58,7 @@ export function listenAddresses(
 
 export interface FrontParts {
   readonly machine: Machine;
-  readonly log: Log;
+  readonly log: ProcessLog;
   readonly drivers: Drivers;
   readonly config: Config;
 }
@@ -92,7 +92,7 @@ export class Front {
     const { machine, log } = parts;
     this.#api = new HttpApi({
       clock: machine.clock,
-      log,
+      log: log.area("api"),
       sources: {
         known: () => this.#roles[0]?.known,
         readiness: () => this.#readiness(),

@@ -44,8 +44,9 @@ export class LauncherRole implements Role {
 
   /** Resolves when its pools are registered, or `stopping` aborts. */
   static async start(parts: LauncherParts, stopping?: AbortSignal): Promise<LauncherRole> {
-    const { machine, tree, config, drivers, log, front, stateFolder } = parts;
+    const { machine, tree, config, drivers, front, stateFolder } = parts;
     const { clock, random, hostname } = machine;
+    const log = parts.log.area("launcher");
     makeStateFolder(stateFolder);
     const journal = openJournal(
       { file: `${stateFolder}/${JOURNAL}`, limits: config.journal },

@@ -39,7 +39,7 @@ export async function openConfig(
 /** Drivers for a validator: it also judges providers of drivers that are not installed, by tables that no daemon loads. */
 export async function validatorDrivers(): Promise<Drivers> {
   const { uninstalled } = await import("./uninstalled/index.ts");
-  return new Drivers(loadModule, uninstalled);
+  return new Drivers(loadModule, { uninstalled });
 }
 
 export function logFindings(log: Log, findings: readonly Finding[]): void {
@@ -72,6 +72,7 @@ export function followConfig(
       if (modified !== undefined) counters.level("config.file_modified", modified / 1000, {});
     },
     onChange: (next, diff, findings) => {
+      log.setLevels(next.logLevels);
       logFindings(log, findings);
       log.info(changesIn(diff), "the configuration changed");
       if (diff.zookeeperNeedsRestart || diff.zookeeperServersChanged)

@@ -1,7 +1,8 @@
 import { messageOf } from "@nodeyard/runtime";
-import { connectZooKeeperTree, socketPath, type Tree, unixConnector } from "@nodeyard/tree";
+import { connectZooKeeperTree, socketPath, type Tree, unixConnector, type WriteEnded } from "@nodeyard/tree";
 import { type ConfigFiles, connectionString, type ZookeeperConfig } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
+import type { Log } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import { fileExists, isSocket, readText } from "./edge/files.ts";
 import { ProcessError } from "./errors.ts";
@@ -21,9 +22,14 @@ export interface TreeLocation {
 /**
  * The tree that the user means: the ZooKeeper of the configuration named, else the Nodeyard that runs on the state folder, else
  * the ZooKeeper of the file where the old launcher keeps it. Both stores are reached by the same client. `drivers`: those of
- * a process that has loaded some.
+ * a process that has loaded some. `log` gets a line for each write.
  */
-export async function openTree(place: TreeLocation, machine: Machine, drivers?: Drivers): Promise<Tree> {
+export async function openTree(
+  place: TreeLocation,
+  machine: Machine,
+  drivers?: Drivers,
+  log?: Log,
+): Promise<Tree> {
   const socket = socketPath(place.stateFolder);
   const files =
     place.files ?? (isSocket(socket) || !fileExists(DEFAULT_CONFIG) ? undefined : { path: DEFAULT_CONFIG });
@@ -31,15 +37,30 @@ export async function openTree(place: TreeLocation, machine: Machine, drivers?: 
     // Schema, YAML and drivers are loaded where a configuration is read, and a command on a tree beside it reads none.
     const { openConfig } = await import("./open-config.ts");
     const { config } = await openConfig(files, machine, drivers);
-    if (config.zookeeper.servers.length > 0) return connectZooKeeper(config.zookeeper, machine);
+    if (config.zookeeper.servers.length > 0) return connectZooKeeper(config.zookeeper, machine, log);
   }
-  return connectEmbedded(place.stateFolder, machine);
+  return connectEmbedded(place.stateFolder, machine, log);
+}
+
+/** Tells each write at level debug, whoever made it. */
+export function writesTo(log: Log | undefined): (write: WriteEnded) => void {
+  return ({ what, path, operations, ms, error }) =>
+    log?.debug(
+      {
+        write: what,
+        path,
+        operations,
+        ms: Math.round(ms),
+        ...(error && { code: error.code, error: error.message }),
+      },
+      "a write to the tree ended",
+    );
 }
 
 /** Rejects with ProcessError when no server lets us in within the time, or our part of the tree is not there. */
-export async function connectZooKeeper(config: ZookeeperConfig, machine: Machine): Promise<Tree> {
+export async function connectZooKeeper(config: ZookeeperConfig, machine: Machine, log?: Log): Promise<Tree> {
   const servers = connectionString({ ...config, chroot: "" });
-  const tree = await connect(config, servers, machine);
+  const tree = await connect(config, servers, machine, log);
   if (config.chroot === "" || (await tree.stat("/")) !== undefined) return tree;
   await tree.close();
   throw new ProcessError(
@@ -48,7 +69,12 @@ export async function connectZooKeeper(config: ZookeeperConfig, machine: Machine
   );
 }
 
-async function connect(config: ZookeeperConfig, servers: string, { clock, random }: Machine): Promise<Tree> {
+async function connect(
+  config: ZookeeperConfig,
+  servers: string,
+  { clock, random }: Machine,
+  log: Log | undefined,
+): Promise<Tree> {
   try {
     return await connectZooKeeperTree({
       servers,
@@ -57,6 +83,7 @@ async function connect(config: ZookeeperConfig, servers: string, { clock, random
       random,
       sessionTimeoutMs: config.timeoutMs,
       connectDeadlineMs: CONNECT_MS,
+      onWrite: writesTo(log),
       ...(config.tls === null ? {} : { tls: tlsOf(config.tls) }),
     });
   } catch (error) {
@@ -83,7 +110,11 @@ function tlsOf({ cert, key, ca }: NonNullable<ZookeeperConfig["tls"]>) {
   };
 }
 
-async function connectEmbedded(stateFolder: string, { clock, random }: Machine): Promise<Tree> {
+async function connectEmbedded(
+  stateFolder: string,
+  { clock, random }: Machine,
+  log: Log | undefined,
+): Promise<Tree> {
   const socket = socketPath(stateFolder);
   const remedy = `start one with "nodeyard up", name its state folder with --state DIR, or a configuration with zookeeper-servers with -c FILE`;
   if (!isSocket(socket))
@@ -99,6 +130,7 @@ async function connectEmbedded(stateFolder: string, { clock, random }: Machine):
       clock,
       random,
       connectDeadlineMs: CONNECT_MS,
+      onWrite: writesTo(log),
     });
   } catch (error) {
     throw new ProcessError(

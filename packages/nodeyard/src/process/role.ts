@@ -3,7 +3,7 @@ import type { Known, Readiness, Work } from "../api/index.ts";
 import type { Config, ConfigFiles } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
 import type { Gauge, StatsdSample } from "../metrics/index.ts";
-import type { Log } from "../telemetry/index.ts";
+import type { ProcessLog } from "../telemetry/index.ts";
 import type { Drivers } from "./driver-registry.ts";
 import type { Front } from "./front.ts";
 
@@ -15,7 +15,7 @@ export interface RoleParts {
   /** Where the configuration was read. */
   readonly files: ConfigFiles;
   readonly drivers: Drivers;
-  readonly log: Log;
+  readonly log: ProcessLog;
   readonly front: Front;
 }
 

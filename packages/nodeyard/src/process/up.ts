@@ -9,7 +9,7 @@ import {
 } from "@nodeyard/tree";
 import type { ConfigFiles, ConfigWatch } from "../config/index.ts";
 import type { Machine } from "../machine/index.ts";
-import type { Log } from "../telemetry/index.ts";
+import type { Log, ProcessLog } from "../telemetry/index.ts";
 import { BuilderRole, wantsBuilder } from "./builder-role.ts";
 import { Drivers } from "./driver-registry.ts";
 import { makeStateFolder } from "./edge/files.ts";
@@ -18,6 +18,7 @@ import { ProcessError } from "./errors.ts";
 import { Front, type FrontWish, listenAddresses } from "./front.ts";
 import { LauncherRole } from "./launcher-role.ts";
 import { followConfig, logFindings, openConfig } from "./open-config.ts";
+import { writesTo } from "./open-tree.ts";
 
 /** What `nodeyard up` is given. */
 export interface UpOptions {
@@ -44,9 +45,13 @@ export interface Up {
 }
 
 /** Holds a state folder, and opens the tree in it. Rejects with StoreRefused where another process does. */
-export async function openState(stateFolder: string, { clock, random }: Machine): Promise<EmbeddedTree> {
+export async function openState(
+  stateFolder: string,
+  { clock, random }: Machine,
+  log?: Log,
+): Promise<EmbeddedTree> {
   makeStateFolder(stateFolder);
-  return openEmbeddedTree({ folder: stateFolder, clock, random });
+  return openEmbeddedTree({ folder: stateFolder, clock, random, onWrite: writesTo(log) });
 }
 
 /**
@@ -56,19 +61,20 @@ export async function openState(stateFolder: string, { clock, random }: Machine)
 export async function startUp(
   options: UpOptions,
   machine: Machine,
-  log: Log,
+  log: ProcessLog,
   stopping?: AbortSignal,
 ): Promise<Up> {
   const { stateFolder, files, listen } = options;
-  const drivers = new Drivers(loadModule);
+  const drivers = new Drivers(loadModule, { log: log.area("driver") });
   const { config, warnings } = await openConfig(files, machine, drivers);
+  log.setLevels(config.logLevels);
   logFindings(log, warnings);
   if (config.zookeeper.servers.length > 0)
     throw new ProcessError(
       "process.two_trees",
       `${files.path} names zookeeper-servers: start it with "nodeyard launcher -c ${files.path}", or remove them to use the embedded tree`,
     );
-  const tree = options.tree ?? (await openState(stateFolder, machine));
+  const tree = options.tree ?? (await openState(stateFolder, machine, log.area("tree")));
   const failed = new Promise<ProcessError>((resolve) => {
     tree.core.onFailure((error) => resolve(storeLost(stateFolder, error)));
   });

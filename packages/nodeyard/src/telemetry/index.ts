@@ -1,7 +1,8 @@
 export { Counters, type Figure, type Histogram, type Labels, type Sample } from "./counters.ts";
 export { type FileJournal, openJournal } from "./edge/journal-file.ts";
 export { readJournal } from "./edge/journal-reader.ts";
-export { createLog, type LogOptions } from "./edge/pino-log.ts";
+export { isJournald } from "./edge/line-sink.ts";
+export { createLog, type LogFormat, type LogOptions } from "./edge/pino-log.ts";
 export {
   defaultLimits,
   type History,
@@ -16,7 +17,17 @@ export {
 } from "./journal.ts";
 export { type JournalEventName, journalEvents, NODE_FIELDS } from "./journal-events.ts";
 export { Live, LiveTask, type LiveWork, RESTS } from "./live.ts";
-export { type Log, type LogLine, memoryLog } from "./log.ts";
+export {
+  LOG_AREAS,
+  LOG_LEVELS,
+  type Log,
+  type LogArea,
+  type LogLevel,
+  type LogLevels,
+  type LogLine,
+  memoryLog,
+  type ProcessLog,
+} from "./log.ts";
 export {
   type CounterName,
   counterNames,

@@ -1,4 +1,4 @@
-/** A logger: facts first (ids belong there), then one line of text. pino's loggers are of this shape. */
+/** A logger: facts first (ids belong there), then one line of text. */
 export interface Log {
   debug(facts: object, text: string): void;
   info(facts: object, text: string): void;
@@ -6,17 +6,35 @@ export interface Log {
   error(facts: object, text: string): void;
 }
 
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Parts of a process whose levels are set apart. `process` is what belongs to no other. */
+export const LOG_AREAS = ["process", "launcher", "builder", "driver", "tree", "api"] as const;
+export type LogArea = (typeof LOG_AREAS)[number];
+
+/** Levels by area; `all` is for those that are not named. */
+export type LogLevels = Readonly<Partial<Record<LogArea | "all", LogLevel>>>;
+
+/** The log of a process; its own lines are of the area `process`. */
+export interface ProcessLog extends Log {
+  /** The log of one area. */
+  area(name: LogArea): Log;
+  /** Sets the levels, over those that the process was started with; at once, for every area. */
+  setLevels(over: LogLevels): void;
+}
+
 /** A line of the log before it is written. */
 export interface LogLine {
-  readonly level: "debug" | "info" | "warn" | "error";
+  readonly level: LogLevel;
   readonly facts: object;
   readonly text: string;
 }
 
 /** A log that keeps its lines, for tests and the simulation. */
-export function memoryLog(): Log & { readonly lines: LogLine[] } {
+export function memoryLog(): ProcessLog & { readonly lines: LogLine[] } {
   const lines: LogLine[] = [];
-  const at = (level: LogLine["level"]) => (facts: object, text: string) =>
-    void lines.push({ level, facts, text });
-  return { lines, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  const at = (level: LogLevel) => (facts: object, text: string) => void lines.push({ level, facts, text });
+  const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  return { lines, ...log, area: () => log, setLevels: () => {} };
 }

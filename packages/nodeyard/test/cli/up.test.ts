@@ -55,7 +55,7 @@ describe("a Nodeyard of one process, and its clients", () => {
       code: 0,
       out: `released ${granted.lease}\n`,
     });
-    await up.told("ended a lease");
+    await up.told("lease.ended");
     expect(await site.json("list", "--leases")).toEqual([]);
     const again = await site.run("release", granted.lease);
     expect([again.code, again.out]).toEqual([1, ""]);

@@ -88,6 +88,14 @@ describe("the rest of the top level", () => {
     expect(loaded("max-failed-launches-per-hour: -1").failedLaunchesPerHour).toBe(1);
   });
 
+  it("levels of the log are set by area; what is not named stays as the process was started", () => {
+    expect(loaded("{}").logLevels).toEqual({});
+    expect(loaded("log-level: {all: warn, driver: debug, tree: default}").logLevels).toEqual({
+      all: "warn",
+      driver: "debug",
+    });
+  });
+
   it("the journal keeps a week or 500 MB, and never so little that nothing is left to tell", () => {
     expect(loaded("{}").journal).toEqual({ maxAgeMs: 604_800_000, maxBytes: 500_000_000 });
     expect(loaded("{journal-max-age: 3600, journal-max-size: 20}").journal).toEqual({

@@ -1,4 +1,4 @@
-import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CreateOrder, DriverError, type Provider, type Step, type StepContext } from "@nodeyard/driver";
@@ -20,7 +20,7 @@ interface Line {
 }
 
 const LINE =
-  /^\S+Z (?:INFO|WARN|ERROR) (?:\[e: (.+?)\] )?(?:\[node_request: (\S+)\] )?(?:\[node: (\S+)\] )?[^[=]+ event=(\S+)(.*)$/;
+  /^\S+Z (?:INFO|WARN|ERROR) \w+: (?:\[e: (.+?)\] )?(?:\[node_request: (\S+)\] )?(?:\[node: (\S+)\] )?[^[=]+ event=(\S+)(.*)$/;
 
 function linesIn(file: string): readonly Line[] {
   return readFileSync(file, "utf8")
@@ -79,7 +79,7 @@ const around = withMethods((inner) => ({ create: (order, context) => troubled(in
 async function inFolder(work: (rig: Rig, file: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-log-"));
   const file = join(folder, "launcher.log");
-  const logTo = createLog({ level: "info", format: "text", descriptor: openSync(file, "a") });
+  const logTo = createLog({ levels: {}, format: "text", to: { file } });
   try {
     await using rig = await startRig(config, { logTo, around });
     await work(rig, file);
@@ -167,6 +167,7 @@ test("the log of a launch that is lost names the step it was at, whether or not 
     const step = await until("it hangs", () => last()?.event === "node.step" && last());
     expect(step.fields.get("next")).toBe("server");
     await rig.launcher.close(0);
+    await until("it is said", () => last()?.event === "node.given-up");
     const lines = linesIn(file).filter(({ node }) => node === step.node);
     expect(shortly(lines.slice(-2))).toBe("step given-up");
     expect(lines.at(-2)?.fields.get("step")).toBe("server");

@@ -88,11 +88,14 @@ describe("the life of a process", () => {
     site.write("not: [valid");
     await up.told("the former one stays in force");
     const still = await site.json<Granted>("request", "small", "--wait");
-    site.write(
-      fakeConfig({ labels: ["small", "large", "brand-new"], journal: `${site.folder}/cloud.journal` }),
-    );
+    const labels = ["small", "large", "brand-new"];
+    const changed = fakeConfig({ labels, journal: `${site.folder}/cloud.journal` });
+    site.write(`${changed}\nlog-level: {driver: debug, tree: debug}\n`);
     await up.told("the configuration changed");
     const fresh = await site.json<Granted>("request", "brand-new", "--wait");
+    await up.told('"provider":"fake-cloud","call":"create","result":"ok"');
+    await up.told('"write":"commit"');
+
     expect(fresh.nodes).toHaveLength(1);
     expect((await site.run("release", still.lease, fresh.lease)).code).toBe(0);
   });

@@ -147,7 +147,7 @@ test("a path starts from the configuration's folder; its driver judges and compi
     text: `labels: []\nproviders:\n  - name: desk\n    driver: ${driver}\n${keys}`,
   });
   const right = input("    board: a\n");
-  expect(validateConfig(right)).toEqual({ exitCode: 0, findings: [] });
+  expect(validateConfig(right)).toMatchObject({ exitCode: 0, findings: [] });
   const { config } = loadConfig(right);
   expect(config?.providers).toMatchObject([{ name: "desk", driver: file }]);
   expect(right.drivers.driver(config!.providers[0]!.driver).name).toBe("lab");

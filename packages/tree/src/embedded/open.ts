@@ -1,5 +1,6 @@
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Tree } from "../contract.ts";
+import type { WriteEnded } from "../under-way.ts";
 import { TreeCore } from "./core.ts";
 import { prepareFolder, writePid } from "./edge/state-folder.ts";
 import { openWorkerStore } from "./edge/worker-store.ts";
@@ -12,6 +13,8 @@ export interface EmbeddedOptions {
   readonly folder: string;
   readonly clock: Clock;
   readonly random: Random;
+  /** Hears of each write of this process, whichever session made it. */
+  readonly onWrite?: (write: WriteEnded) => void;
 }
 
 /** The tree of a state folder, and the session of the process that opened it. */
@@ -34,7 +37,7 @@ export async function openEmbeddedTree(options: EmbeddedOptions): Promise<Embedd
   const { store, snapshot } = await openWorkerStore(folder, file, clock.now());
   writePid(folder);
   const core = new TreeCore(store, snapshot, clock, random);
-  const tree = new OwnerTree(core, store, clock);
+  const tree = new OwnerTree(core, store, options);
   try {
     await tree.ready();
   } catch (error) {
@@ -46,13 +49,13 @@ export async function openEmbeddedTree(options: EmbeddedOptions): Promise<Embedd
 
 class OwnerTree extends SessionTree implements EmbeddedTree {
   readonly #store: Store;
-  readonly #clock: Clock;
+  readonly #options: EmbeddedOptions;
   #closing: Promise<void> | undefined;
 
-  constructor(core: TreeCore, store: Store, clock: Clock) {
-    super(core, clock);
+  constructor(core: TreeCore, store: Store, options: EmbeddedOptions) {
+    super(core, options.clock, options.onWrite);
     this.#store = store;
-    this.#clock = clock;
+    this.#options = options;
   }
 
   /** Resolves when the session is durable. */
@@ -61,7 +64,7 @@ class OwnerTree extends SessionTree implements EmbeddedTree {
   }
 
   async connect(): Promise<Tree> {
-    const tree = new SessionTree(this.core, this.#clock);
+    const tree = new SessionTree(this.core, this.#options.clock, this.#options.onWrite);
     await tree.sync("/");
     return tree;
   }

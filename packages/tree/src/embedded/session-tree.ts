@@ -16,7 +16,7 @@ import type {
 import { checkPath, TRUSTED } from "../engine/index.ts";
 import { CallEnded, CommitFailed, NoNode, TreeClosed, type TreeError } from "../errors.ts";
 import { checkSize, MAX_REQUEST_BYTES } from "../request-size.ts";
-import { CallsUnderWay } from "../under-way.ts";
+import { CallsUnderWay, type WriteEnded } from "../under-way.ts";
 import type { TreeCore } from "./core.ts";
 import { CoreFeed } from "./feed.ts";
 
@@ -40,10 +40,10 @@ export class SessionTree implements Tree {
   readonly #unsubscribe: () => void;
   #closed = false;
 
-  constructor(core: TreeCore, clock: Clock) {
+  constructor(core: TreeCore, clock: Clock, onWrite?: (write: WriteEnded) => void) {
     this.core = core;
     this.#clock = clock;
-    this.#calls = new CallsUnderWay(clock);
+    this.#calls = new CallsUnderWay(clock, onWrite);
     this.capabilities = { shared: true, durable: true, maxRequestBytes: MAX_REQUEST_BYTES };
     this.#id = core.openSession("process", 0).id;
     this.#unsubscribe = core.onFailure(() => this.#tellSession());
@@ -202,17 +202,19 @@ export class SessionTree implements Tree {
       this.counters.calls++;
       this.counters.operations += call.operations;
       let settle: (error: TreeError | undefined) => void;
+      let refused: TreeError | undefined;
       try {
         const value = act();
         settle = (error) => (error === undefined ? resolve(value) : reject(error));
       } catch (refusal) {
+        refused = refusal as TreeError;
         settle = (error) => reject(error ?? refusal);
       }
       let settled = false;
       let stopWaiting: (() => void) | undefined;
       this.core.release((error) => {
         settled = true;
-        this.#calls.end(call);
+        this.#calls.end(call, error ?? refused);
         stopWaiting?.();
         settle(error);
       });

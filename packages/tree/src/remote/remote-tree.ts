@@ -16,7 +16,7 @@ import type {
 import { checkPath } from "../engine/index.ts";
 import { BadArguments, CallEnded, CommitFailed, NoNode, TreeClosed, TreeError } from "../errors.ts";
 import { checkSize, describe } from "../request-size.ts";
-import { CallsUnderWay } from "../under-way.ts";
+import { CallsUnderWay, type WriteEnded } from "../under-way.ts";
 import { OwnWrites } from "./own-writes.ts";
 import type { Port, Reply } from "./port.ts";
 import { RemoteFeed } from "./remote-feed.ts";
@@ -28,6 +28,7 @@ export interface RemoteTreeOptions {
   readonly random: Random;
   /** After a reconnect feeds compare themselves with the tree at a moment in this span (ms), so that not all processes do at once. */
   readonly resyncSpreadMs: number;
+  readonly onWrite?: ((write: WriteEnded) => void) | undefined;
 }
 
 /** The contract over a connection. Stores differ in their `Port` alone. */
@@ -46,7 +47,7 @@ export class RemoteTree implements Tree {
   #closing: Promise<void> | undefined;
 
   constructor(port: Port, options: RemoteTreeOptions) {
-    this.#calls = new CallsUnderWay(options.clock);
+    this.#calls = new CallsUnderWay(options.clock, options.onWrite);
     this.#port = counted(port, this.counters, this.#calls);
     this.#options = options;
     this.capabilities = port.capabilities;
@@ -235,7 +236,7 @@ function counted(
   const until =
     <T>(call: CallUnderWay, reply: Reply<T>): Reply<T> =>
     (error, value) => {
-      calls.end(call);
+      calls.end(call, error);
       reply(error, value);
     };
   return {

@@ -3,6 +3,7 @@ import { type Hooks, type TlsOptions, ZooKeeper, type ZooKeeperOptions } from "@
 import type { Tree } from "../contract.ts";
 import { RemoteTree } from "../remote/remote-tree.ts";
 import { MAX_REQUEST_BYTES } from "../request-size.ts";
+import type { WriteEnded } from "../under-way.ts";
 import { type ClientError, treeError } from "./errors.ts";
 import { ZooKeeperPort } from "./port.ts";
 
@@ -31,6 +32,8 @@ export interface ZooKeeperTreeOptions {
   readonly maxRequestBytes?: number;
   readonly connector?: ZooKeeperOptions["connector"];
   readonly hooks?: Hooks;
+  /** Hears of each write that ended. */
+  readonly onWrite?: (write: WriteEnded) => void;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -41,7 +44,7 @@ export async function connectZooKeeperTree(options: ZooKeeperTreeOptions): Promi
   const client = new ZooKeeper(`${servers}${chroot === "/" ? "" : chroot}`, clientOptions(options));
   const port = new ZooKeeperPort(client, clock, maxRequestBytes);
   const resyncSpreadMs = options.resyncSpreadMs ?? RESYNC_SPREAD_MS;
-  const tree = new RemoteTree(port, { clock, random, resyncSpreadMs });
+  const tree = new RemoteTree(port, { clock, random, resyncSpreadMs, onWrite: options.onWrite });
   try {
     await client.connect({ deadlineMs: options.connectDeadlineMs ?? CONNECT_MS });
   } catch (error) {

@@ -9,7 +9,7 @@ import {
   type TcpOptions,
   untilStopped,
 } from "../../process/index.ts";
-import type { Log } from "../../telemetry/index.ts";
+import type { ProcessLog } from "../../telemetry/index.ts";
 import { parseAddress } from "../arguments.ts";
 import { CommandFailed, UsageError } from "../errors.ts";
 import { logOf } from "../log.ts";
@@ -86,7 +86,7 @@ async function run(
   unless: Pick<FrontWish, "configured" | "socket">,
   start: (
     wish: DaemonWish,
-    log: Log,
+    log: ProcessLog,
     stopping: AbortSignal,
   ) => Promise<{ readonly running: Stoppable; readonly facts: object; readonly text: string }>,
 ): Promise<void> {

@@ -16,7 +16,7 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
   const secrets = secureAt && { ...secureSection.read(secureAt)!, at: secureAt };
   const labels = labelsOf(values);
   const images = compileDiskimages(values, secrets);
-  const { maxHoldAgeMs, failedLaunchesPerHour, journal, webapp, builder, providers } = values;
+  const { maxHoldAgeMs, failedLaunchesPerHour, journal, webapp, builder, providers, logLevels } = values;
   return {
     zookeeper: compileZookeeper({ ...values, at }, secrets),
     labels,
@@ -37,6 +37,7 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
     maxHoldAgeMs,
     failedLaunchesPerHour,
     journal,
+    logLevels: Object.fromEntries(Object.entries(logLevels).filter(([, level]) => level !== undefined)),
     tenantLimits: tenantLimitsOf(values),
     webapp,
   };

@@ -1,40 +1,60 @@
 import pino from "pino";
-import type { Log } from "../log.ts";
+import { LOG_AREAS, type LogArea, type LogLevel, type LogLevels, type ProcessLog } from "../log.ts";
+import { LineSink } from "./line-sink.ts";
+
+/** json: one object per line, for machines. text: for people and searches. journald: text with sd-daemon's level, without the time. */
+export type LogFormat = "json" | "text" | "journald";
 
 /** What is logged, how and where. */
 export interface LogOptions {
-  readonly level: "debug" | "info" | "warn" | "error";
-  /** json: one object per line, for machines. text: time, level, message and facts, for people. */
-  readonly format: "json" | "text";
-  /** File descriptor; default 2, stderr. */
-  readonly descriptor?: number;
+  /** By area; the default of `all` is info. */
+  readonly levels: LogLevels;
+  readonly format: LogFormat;
+  /** A file's path, or a descriptor such as 2, stderr. */
+  readonly to: { readonly file: string } | { readonly descriptor: number };
 }
 
-/** Bytes of lines that could not be written, at most; later ones are dropped. */
-const MAX_UNWRITTEN = 4 << 20;
-
-/**
- * The program's log. Written at once, so that the last line before a crash is there. A full disk, or a terminal that was closed, is no
- * concern of those that log: what could not be written is written with the first line that can be.
- */
-export function createLog(options: LogOptions): Log {
-  const destination = pino.destination({ fd: options.descriptor ?? 2, sync: true, maxLength: MAX_UNWRITTEN });
-  destination.on("error", () => {});
-  const stream =
-    options.format === "json"
-      ? destination
-      : { write: (line: string) => void destination.write(textLine(line)) };
-  return pino(
+/** The program's log. Throws what opening its file throws; later neither a full disk nor a closed terminal concerns those that log. */
+export function createLog({ levels, format, to }: LogOptions): ProcessLog {
+  const sink = new LineSink(to, (lines) =>
+    areas.process.warn(
+      { lines },
+      "lines of the log were dropped, because the disk or its reader was too slow",
+    ),
+  );
+  const write = format === "json" ? undefined : lineOf(format);
+  const root = pino(
     {
-      level: options.level,
+      level: "debug",
       base: null,
       messageKey: "message",
       timestamp: () => `,"time":"${new Date(Date.now()).toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
-    stream,
+    { write: (json: string) => sink.write(write === undefined ? json : write(json)) },
   );
+  const areas = Object.fromEntries(LOG_AREAS.map((area) => [area, root.child({ area })])) as Record<
+    LogArea,
+    pino.Logger
+  >;
+  const setLevels = (over: LogLevels) => {
+    for (const area of LOG_AREAS)
+      areas[area].level = over[area] ?? over.all ?? levels[area] ?? levels.all ?? "info";
+  };
+  setLevels({});
+  const { process } = areas;
+  return {
+    debug: (facts, text) => process.debug(facts, text),
+    info: (facts, text) => process.info(facts, text),
+    warn: (facts, text) => process.warn(facts, text),
+    error: (facts, text) => process.error(facts, text),
+    area: (name) => areas[name],
+    setLevels,
+  };
 }
+
+/** Priorities of sd-daemon(3). */
+const PRIORITIES: Readonly<Record<LogLevel, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
 
 /** Ids of the old launcher's log, in its order: searches for them keep working (docs/contract/operations.md, "Logging"). */
 const ANNOTATIONS = [
@@ -44,20 +64,26 @@ const ANNOTATIONS = [
 ] as const;
 
 /**
- * A JSON line of the log as text: `TIME WARN [e: EVENT] [node_request: REQUEST] [node: NODE] message key=value`, each id only
+ * Makes a JSON line of the log text: `TIME WARN launcher: [e: EVENT] [node_request: REQUEST] [node: NODE] message key=value`, each id only
  * where it is known. Facts stay machine-readable JSON.
  */
-function textLine(json: string): string {
-  const { time, level, message, ...facts } = JSON.parse(json) as Record<string, unknown>;
-  let text = "";
-  for (const [key, name] of ANNOTATIONS)
-    if (typeof facts[key] === "string") {
-      text += `[${name}: ${facts[key]}] `;
-      delete facts[key];
-    }
-  text += message;
-  for (const [key, value] of Object.entries(facts)) if (value !== null) text += ` ${key}=${fact(value)}`;
-  return `${time} ${String(level).toUpperCase()} ${oneLine(text)}\n`;
+function lineOf(format: "text" | "journald"): (json: string) => string {
+  return (json) => {
+    const { time, level, area, message, ...facts } = JSON.parse(json) as Record<string, unknown>;
+    let text = `${area}: `;
+    for (const [key, name] of ANNOTATIONS)
+      if (typeof facts[key] === "string") {
+        text += `[${name}: ${facts[key]}] `;
+        delete facts[key];
+      }
+    text += message;
+    for (const [key, value] of Object.entries(facts)) if (value !== null) text += ` ${key}=${fact(value)}`;
+    const start =
+      format === "journald"
+        ? `<${PRIORITIES[level as LogLevel]}>`
+        : `${time} ${String(level).toUpperCase()} `;
+    return `${start}${oneLine(text)}\n`;
+  };
 }
 
 /** Text from outside neither begins a line of its own nor moves the reader's cursor. */

@@ -1,0 +1,131 @@
+import { close, fstatSync, open, openSync, stat, write, writeSync } from "node:fs";
+import { promisify } from "node:util";
+
+/** Bytes of lines that wait for the disk or for the reader of a pipe, at most; later lines are dropped and counted. */
+const MAX_WAITING = 4 << 20;
+/** Before a pipe that takes no more is tried again, milliseconds. */
+const AGAIN_MS = 100;
+/** How often at the end of the process, at most. */
+const LAST_TRIES = 20;
+/** Of a file that is made: the group may read it. */
+const MODE = 0o640;
+
+const calls = { open: promisify(open), stat: promisify(stat), write: promisify(write) };
+const nap = new Int32Array(new SharedArrayBuffer(4));
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * Writes lines to a descriptor, or to the end of a file, and makes nobody wait for the disk. A file that was moved away, as logrotate does,
+ * is made anew before the next line. What cannot be written is kept, and tried again with the next line. What is left at the end of the
+ * process is written then; `kill -9` loses the lines of the last moment.
+ */
+export class LineSink {
+  readonly #file: string | undefined;
+  readonly #onRoom: (dropped: number) => void;
+  #descriptor: number;
+  #waiting: string[] = [];
+  /** Of `#waiting`. */
+  #size = 0;
+  /** What is being written, or was not written whole. */
+  #batch: Uint8Array = NOTHING;
+  #busy = false;
+  #underWay = false;
+  #dropped = 0;
+
+  /** `onRoom` is called with the number of lines that were dropped, when there is room again. Throws what opening the file throws. */
+  constructor(
+    to: { readonly file: string } | { readonly descriptor: number },
+    onRoom: (dropped: number) => void,
+  ) {
+    this.#file = "file" in to ? to.file : undefined;
+    this.#descriptor = "file" in to ? openSync(to.file, "a", MODE) : to.descriptor;
+    this.#onRoom = onRoom;
+    process.on("exit", () => this.#writeLast());
+  }
+
+  write(line: string): void {
+    if (this.#size + this.#batch.length + line.length > MAX_WAITING) this.#dropped++;
+    else {
+      this.#waiting.push(line);
+      this.#size += line.length;
+    }
+    if (!this.#busy) void this.#writeAll();
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#busy = true;
+    try {
+      while (this.#hasBatch()) {
+        await this.#follow();
+        while (this.#batch.length > 0) await this.#writeSome();
+        const dropped = this.#dropped;
+        this.#dropped = 0;
+        if (dropped > 0) this.#onRoom(dropped);
+      }
+    } catch {
+      // A full disk, or a terminal that was closed. The next line tries again.
+    }
+    this.#busy = false;
+  }
+
+  #hasBatch(): boolean {
+    if (this.#batch.length === 0) {
+      this.#batch = Buffer.from(this.#waiting.join(""));
+      this.#waiting = [];
+      this.#size = 0;
+    }
+    return this.#batch.length > 0;
+  }
+
+  async #writeSome(): Promise<void> {
+    this.#underWay = true;
+    try {
+      const { bytesWritten } = await calls.write(this.#descriptor, this.#batch);
+      this.#batch = this.#batch.subarray(bytesWritten);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
+      this.#underWay = false;
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    } finally {
+      this.#underWay = false;
+    }
+  }
+
+  /** By name, as Nodepool's own handler does: logrotate needs neither a signal nor copytruncate. */
+  async #follow(): Promise<void> {
+    if (this.#file === undefined) return;
+    const { dev, ino } = fstatSync(this.#descriptor);
+    const there = await calls.stat(this.#file).catch(() => undefined);
+    if (there?.dev === dev && there.ino === ino) return;
+    // Where it cannot be made, lines go on to the file that was moved.
+    const opened = await calls.open(this.#file, "a", MODE).catch(() => undefined);
+    if (opened === undefined) return;
+    close(this.#descriptor, () => {});
+    this.#descriptor = opened;
+  }
+
+  #writeLast(): void {
+    // The process waits for a write that is under way.
+    if (this.#underWay) this.#batch = NOTHING;
+    for (let tries = 0; this.#hasBatch() && tries < LAST_TRIES; ) {
+      try {
+        this.#batch = this.#batch.subarray(writeSync(this.#descriptor, this.#batch));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return;
+        tries++;
+        Atomics.wait(nap, 0, 0, AGAIN_MS);
+      }
+    }
+  }
+}
+
+/** Whether a descriptor leads to the journal of systemd, as it tells in JOURNAL_STREAM (systemd.exec(5)): children may inherit the variable alone. */
+export function isJournald(descriptor: number, named: string | undefined): boolean {
+  if (named === undefined) return false;
+  try {
+    const { dev, ino } = fstatSync(descriptor, { bigint: true });
+    return named === `${dev}:${ino}`;
+  } catch {
+    return false;
+  }
+}
