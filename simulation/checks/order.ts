@@ -8,8 +8,13 @@ import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
  */
 const MOST = { same: 6, fewer: 20 };
 
+/** Its machines can never be made: who wants one waits until it may be tried again, and holds up nobody meanwhile. */
+const DOOMED = "doomed";
+
 interface Waiting {
   readonly labels: readonly string[];
+  /** Pools by id: what one of them serves later overtakes nobody whom it has declined. */
+  readonly declinedBy: readonly string[];
   readonly tenant: unknown;
   /** In the order in which requests are to be served. */
   readonly key: string;
@@ -32,6 +37,7 @@ export class Order implements Rule {
     for (const theirs of this.#waiting.values()) {
       const more = theirs.labels.length - mine.labels.length;
       if (theirs.key >= mine.key || theirs.tenant !== mine.tenant || more < 0) continue;
+      if (theirs.declinedBy.some((pool) => pool.startsWith(`${write.client}.`))) continue;
       if (mine.labels.every((label) => theirs.labels.includes(label)))
         theirs.accepted.set(id, more > 0 ? "fewer" : "same");
     }
@@ -54,10 +60,12 @@ export class Order implements Rule {
     // Min-ready requests are served when no other request waits.
     if (id.startsWith("900-")) return;
     const labels = data.node_types as string[];
+    if (labels.includes(DOOMED)) return;
+    const declinedBy = (data.declined_by ?? []) as string[];
     for (const { accepted } of this.#waiting.values()) accepted.delete(id);
     const { passed = { same: 0, fewer: 0 }, accepted = new Map() } = this.#waiting.get(id) ?? {};
     const relative = String(data.relative_priority ?? 0).padStart(6, "0");
     const key = `${id.slice(0, 3)} ${relative} ${id.slice(4)}`;
-    this.#waiting.set(id, { labels, tenant: data.tenant_name ?? null, key, passed, accepted });
+    this.#waiting.set(id, { labels, declinedBy, tenant: data.tenant_name ?? null, key, passed, accepted });
   }
 }
