@@ -248,6 +248,7 @@ describe("config-validate", () => {
     expect(err).toContain(`zookeeper-tls.key: names ${folder}/key.pem, ${missing}`);
     expect(err).toContain(`zookeeper-tls.ca: names ${folder}, which is a folder; write the path of a file\n`);
     expect(err).toContain(`images-dir: names ${folder}/images, ${missing}`);
+    expect((await validate("--strict", "--no-files")).code).toBe(0);
   });
   test("bytes that are not UTF-8: 1, with the line, and no daemon starts on them", async () => {
     writeFileSync(site.config, Buffer.from("labels:\n  - name: caf\xe9\n", "latin1"));

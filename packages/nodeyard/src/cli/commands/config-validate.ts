@@ -21,6 +21,7 @@ const LOGGER = "nodepool.cmd.config_validator";
 
 interface ValidateOptions {
   readonly strict?: boolean;
+  readonly files: boolean;
   readonly json?: boolean;
   readonly migration?: boolean;
   readonly split?: string;
@@ -31,6 +32,10 @@ export function defineConfigValidate(command: Command, session: Session): void {
     .option(
       "--strict",
       "also fail for what keeps a launcher from loading the file, for keys without effect, and for files that this machine lacks",
+    )
+    .option(
+      "--no-files",
+      "with --strict, on a machine that is not the launcher's: look for none of those files",
     )
     .option("--migration", "a report on stdout for whoever comes from Nodepool: what can move, what differs")
     .option(
@@ -44,7 +49,7 @@ export function defineConfigValidate(command: Command, session: Session): void {
 /** Contacts nothing, and does not read the secure file, like the old command (docs/contract/config.md, "Running config-validate"). */
 async function validate(
   { io, machine, options }: Session,
-  { strict = false, json = false, migration = false, split }: ValidateOptions,
+  { strict = false, files, json = false, migration = false, split }: ValidateOptions,
 ): Promise<void> {
   const path = options().config ?? DEFAULT_CONFIG;
   const say = (level: string, text: string) =>
@@ -61,7 +66,12 @@ async function validate(
           differences: [],
           lostLabels: [],
         }
-      : validateConfig({ ...read.input, strict, migration, lookAt: strict ? pathProblem : undefined });
+      : validateConfig({
+          ...read.input,
+          strict,
+          migration,
+          lookAt: strict && files ? pathProblem : undefined,
+        });
   for (const finding of result.findings) say(levelOf(finding), formatFinding(finding));
   for (const line of summaryOf(result)) say("INFO", line);
   if (json) io.out(`${JSON.stringify(jsonOf(path, result), null, 2)}\n`);
