@@ -1,5 +1,5 @@
 import type { NodeRecord } from "@nodeyard/model";
-import { type Journal, type JournalEvent, journalEvents, type Log } from "../telemetry/index.ts";
+import { type Journal, type JournalEvent, type Log, logEvent } from "../telemetry/index.ts";
 import type { View, ViewEvent } from "../view/index.ts";
 import type { ServingPool } from "./handles.ts";
 
@@ -11,28 +11,19 @@ export function eventLines(journal: Journal, log: Log, view: Pick<View, "nodes" 
   return {
     write(event) {
       journal.write(event);
-      const { level } = journalEvents[event.event];
-      if (level !== null) log[level](fieldsOf(event, view), TEXTS.get(event.event)!);
+      logEvent(log, event.event, fieldsOf(event, view));
     },
   };
 }
 
-const TEXTS: ReadonlyMap<string, string> = new Map(
-  Object.entries(journalEvents).map(([event, { meaning }]) => [
-    event,
-    `${meaning[0]!.toLowerCase()}${meaning.slice(1)}`,
-  ]),
-);
-
 function fieldsOf(
-  { event, request, node, facts, record }: JournalEvent,
+  { request, node, facts, record }: JournalEvent,
   { nodes, requests }: Pick<View, "nodes" | "requests">,
 ): object {
   const of = record ?? (node === undefined ? undefined : nodes.byId.get(node)?.record);
   const asks = request ?? (typeof facts.request === "string" ? facts.request : of?.allocatedTo) ?? undefined;
   const eventId = asks === undefined ? undefined : requests.byId.get(asks)?.record.eventId;
   return {
-    event,
     ...(eventId == null ? {} : { event_id: eventId }),
     ...(asks === undefined ? {} : { request: asks }),
     ...(node === undefined ? {} : { node }),
