@@ -57,7 +57,19 @@ export function noteUse(
   const isMaker = ours.some((pool) => pool.id === record.launcher);
   const serves = ours.some(({ open, name }) => open.config.name === record.provider && name === record.pool);
   if (isMaker || (serves && !isRegistered(view, record.launcher)))
-    journal.write({ event, node: id, facts: { from: before.record.state }, record });
+    journal.write({
+      event,
+      node: id,
+      facts: { from: before.record.state, ...usedFor(before.record, record) },
+      record,
+    });
+}
+
+/** How long a node was in use, for estimates after a restart. */
+function usedFor({ state, stateTime }: NodeRecord, after: NodeRecord): object {
+  if (state !== "in-use" || stateTime === null || after.stateTime === null) return {};
+  const ms = Math.round(Math.max(0, after.stateTime - stateTime) * 1_000);
+  return { label: after.type.join(","), ms };
 }
 
 function isRegistered({ components }: Pick<View, "components">, pool: string | null): boolean {
